@@ -1,0 +1,42 @@
+# Each target is self-sufficient on a fresh machine with Python 3.11 and make.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+STAMPS := $(VENV)/.stamps
+
+.PHONY: quickstart test test-slow lint bench docs clean
+
+$(STAMPS)/venv:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "itembank needs Python 3.11 or newer; run make PYTHON=python3.11")'
+	$(PYTHON) -m venv $(VENV)
+	@mkdir -p $(STAMPS) && touch $@
+
+# One stamp for each set of extras; a change of the dependencies installs again.
+$(STAMPS)/%: $(STAMPS)/venv pyproject.toml constraints.txt
+	$(PIP) -e '.[$*]'
+	@touch $@
+
+quickstart: $(STAMPS)/plot
+	$(BIN)/itembank quickstart -o quickstart
+
+test: $(STAMPS)/test
+	$(BIN)/python -m pytest -m "not slow" -n auto
+
+test-slow: $(STAMPS)/test
+	$(BIN)/python -m pytest -m slow -n auto
+
+lint: $(STAMPS)/lint
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+
+bench: $(STAMPS)/plot
+	$(BIN)/python -m benchmarks.speed
+
+docs: $(STAMPS)/docs $(STAMPS)/plot
+	$(BIN)/python -m sphinx -W -q -b html docs docs/_build/html
+
+clean:
+	rm -rf $(VENV) docs/_build build dist

@@ -1,0 +1,1 @@
+"""Item parameters from responses."""

@@ -1,0 +1,156 @@
+"""Choices of a calibration: one frozen spec a method."""
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, get_args
+
+from itembank.errors import ParameterError, shown
+
+ItemModel = Literal["1pl", "2pl", "mirt"]
+
+
+@dataclass(frozen=True, slots=True)
+class Variational:
+    """Variational Bayes with hierarchical priors (P1 4.4), by coordinate ascent. The default.
+
+    Attributes
+    ----------
+    item_model : {'1pl', '2pl', 'mirt'}
+        One common slope; a slope an item; `n_dims` slopes an item.
+    n_dims : int
+        Dimensions of ability; one unless the item model is 'mirt'.
+    known_guessing : bool
+        Take each item's lower asymptote from its column `chance`, or `1 / n_options`.
+    max_iterations : int
+    tolerance : float
+        Stop when the bound rises by less than this share of its size.
+    single_precision : bool
+        Do the large passes in float32 (the bound is then exact to about 1e-6 of its size).
+    """
+
+    item_model: ItemModel = "2pl"
+    n_dims: int = 1
+    known_guessing: bool = False
+    max_iterations: int = 500
+    tolerance: float = 1e-6
+    single_precision: bool = True
+
+    def __post_init__(self) -> None:
+        """Check the choices."""
+        check_item_model(self.item_model, self.n_dims)
+        check_iterations(self.max_iterations, self.tolerance)
+
+
+@dataclass(frozen=True, slots=True)
+class JointMAP:
+    """Joint maximum a posteriori of items and abilities (P2 5.1-5.2).
+
+    Attributes
+    ----------
+    item_model, n_dims, known_guessing, max_iterations, tolerance
+        As for `Variational`; the tolerance is on the largest gradient entry, per response of that entry.
+    l1 : float
+        Weight of the absolute loadings in the objective (P2's lambda).
+    intercept_sd : float
+        Standard deviation of the normal prior of the intercepts.
+    """
+
+    item_model: ItemModel = "2pl"
+    n_dims: int = 1
+    known_guessing: bool = False
+    max_iterations: int = 1000
+    tolerance: float = 1e-6
+    l1: float = 0.1
+    intercept_sd: float = 3.0
+
+    def __post_init__(self) -> None:
+        """Check the choices."""
+        check_item_model(self.item_model, self.n_dims)
+        check_iterations(self.max_iterations, self.tolerance)
+        if self.l1 < 0.0 or self.intercept_sd <= 0.0:
+            raise ParameterError(f"l1 must be >= 0 and intercept_sd > 0, got {self.l1} and {self.intercept_sd}.")
+
+
+@dataclass(frozen=True, slots=True)
+class ItemPrior:
+    """Priors of marginal ML: discrimination lognormal(mean, sd), intercept normal(0, sd)."""
+
+    log_discrimination_mean: float = 0.0
+    log_discrimination_sd: float = 0.5
+    intercept_sd: float = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class MarginalML:
+    """Marginal maximum likelihood by EM with quadrature (Bock & Aitkin 1981); at most two dimensions.
+
+    Attributes
+    ----------
+    item_model, n_dims, known_guessing, max_iterations, tolerance
+        As for `Variational`; the tolerance is on the largest change of an item parameter.
+    prior : ItemPrior, None or 'auto'
+        'auto' takes the default `ItemPrior` below 300 models and none from there on.
+    n_quadrature : int or 'auto'
+        Nodes per dimension; 'auto' takes as many as the data's sharpest posterior of ability needs.
+    bounds : (float, float)
+        Range of the nodes.
+    """
+
+    item_model: ItemModel = "2pl"
+    n_dims: int = 1
+    known_guessing: bool = False
+    max_iterations: int = 2000
+    tolerance: float = 1e-4
+    prior: ItemPrior | None | Literal["auto"] = "auto"
+    n_quadrature: int | Literal["auto"] = "auto"
+    bounds: tuple[float, float] = (-6.0, 6.0)
+
+    def __post_init__(self) -> None:
+        """Check the choices."""
+        check_item_model(self.item_model, self.n_dims)
+        check_iterations(self.max_iterations, self.tolerance)
+        if self.n_dims > 2:
+            raise ParameterError(
+                f"marginal ML takes at most 2 dimensions, got n_dims={self.n_dims}: quadrature grows as "
+                "nodes ** n_dims. Use the variational or the map method."
+            )
+
+
+CalibrationSpec: TypeAlias = Variational | JointMAP | MarginalML
+
+METHODS: dict[str, type[Variational] | type[JointMAP] | type[MarginalML]] = {
+    "variational": Variational,
+    "map": JointMAP,
+    "mml": MarginalML,
+}
+
+
+def as_calibration_spec(spec: CalibrationSpec | str) -> CalibrationSpec:
+    """Return the spec itself, or the default one of a method's short name."""
+    if not isinstance(spec, str):
+        return spec
+    if spec not in METHODS:
+        raise ParameterError(f"calibration method must be one of {shown(list(METHODS))}, got {spec!r}.")
+    return METHODS[spec]()
+
+
+def method_name(spec: CalibrationSpec) -> str:
+    """Return the short name of a spec's method."""
+    return next(name for name, kind in METHODS.items() if isinstance(spec, kind))
+
+
+def check_item_model(item_model: str, n_dims: int) -> None:
+    """Check that the item model exists and that its number of dimensions fits."""
+    if item_model not in get_args(ItemModel):
+        raise ParameterError(f"item_model must be one of {shown(get_args(ItemModel))}, got {item_model!r}.")
+    if n_dims < 1:
+        raise ParameterError(f"n_dims must be at least 1, got {n_dims}.")
+    if item_model != "mirt" and n_dims != 1:
+        raise ParameterError(f"item_model {item_model!r} has one dimension, got n_dims={n_dims}. Use 'mirt'.")
+
+
+def check_iterations(max_iterations: int, tolerance: float) -> None:
+    """Check the stopping rule."""
+    if max_iterations < 1 or tolerance <= 0.0:
+        raise ParameterError(
+            f"max_iterations must be >= 1 and tolerance > 0, got {max_iterations} and {tolerance}."
+        )

@@ -1,0 +1,121 @@
+"""The `itembank` command: loads a subcommand's module only when it is called."""
+
+import importlib
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import click
+
+COMMANDS = {
+    "import": ("itembank.cli.import_results", "Turn per-item results into a response file."),
+    "calibrate": ("itembank.cli.calibrate", "Fit item parameters and write a bank."),
+    "info": ("itembank.cli.info", "Say what a bank holds."),
+    "select": ("itembank.cli.select", "Choose the items to run on a new model."),
+    "estimate": ("itembank.cli.estimate", "Estimate full-benchmark scores from some responses."),
+    "quickstart": ("itembank.cli.quickstart", "See the whole job on built-in data."),
+}
+
+
+class LazyGroup(click.Group):
+    """A group that knows its commands' names and one-line helps without importing them."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 (click's signature)
+        """Names in the order of the work."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        """Import the module of one command."""
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = importlib.import_module(COMMANDS[cmd_name][0]).command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """List the commands from the table above, importing none."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+
+
+def _load_config(ctx: click.Context, _parameter: click.Parameter, value: Path | None) -> None:
+    """Take defaults from a TOML file: one table a command, options with dashes or underscores."""
+    if value is None:
+        return
+    try:
+        content = tomllib.loads(value.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise click.BadParameter(f"{value} is not a TOML file: {error}") from error
+    unknown = [name for name in content if name not in COMMANDS]
+    if unknown:
+        raise click.BadParameter(f"{value}: tables must be named after commands, got {', '.join(map(repr, unknown))}.")
+    ctx.default_map = {name: _option_names(table) for name, table in content.items()}
+
+
+def _option_names(table: Any) -> Any:
+    """Turn dashes of option names into the underscores click uses."""
+    if not isinstance(table, dict):
+        return table
+    return {key.replace("-", "_"): _option_names(value) for key, value in table.items()}
+
+
+@click.group(
+    cls=LazyGroup,
+    context_settings={"auto_envvar_prefix": "ITEMBANK", "help_option_names": ["-h", "--help"]},
+)
+@click.version_option(package_name="itembank", message="%(package)s %(version)s")
+@click.option(
+    "--config",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    is_eager=True,
+    expose_value=False,
+    callback=_load_config,
+    help="TOML file of defaults, one table a command: [calibrate] dims = 5.",
+)
+@click.option("--debug", is_flag=True, help="Show a traceback when something fails.")
+@click.option("--quiet", is_flag=True, help="Show no progress and no notes.")
+@click.pass_context
+def cli(ctx: click.Context, *, debug: bool, quiet: bool) -> None:
+    """Know a model's full-benchmark score from a handful of items.
+
+    The usual order: import past results, calibrate a bank, select items, run them on the
+    new model with your own harness, estimate.
+
+    \b
+      itembank import table results.csv -o responses.parquet
+      itembank calibrate responses.parquet -o bank
+      itembank select bank -n 100 -o selection.json
+      itembank estimate bank new-model.csv --selection selection.json
+
+    Or see it all at once: itembank quickstart
+    """  # noqa: D301 (click's \b keeps the block's lines)
+    ctx.obj = {"debug": debug, "quiet": quiet}
+
+
+def main() -> None:
+    """Run the command line; exit 0 done, 1 failed, 2 usage, 3 precision not reached, 4 integrity check failed."""
+    debug = "--debug" in sys.argv
+    try:
+        cli.main(standalone_mode=False)
+    except click.exceptions.Exit as stop:
+        sys.exit(stop.exit_code)
+    except click.Abort:
+        click.echo("Aborted.", err=True)
+        sys.exit(1)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except Exception as error:
+        if debug:
+            raise
+        _fail(error)
+
+
+def _fail(error: Exception) -> None:
+    """Print one error, without a traceback, and exit 1."""
+    from itembank.errors import ItembankError  # noqa: PLC0415
+
+    known = isinstance(error, ItembankError | OSError)
+    text = str(error) if known else f"{type(error).__name__}: {error} (run with --debug for the traceback)"
+    click.echo(f"Error: {text}", err=True)
+    sys.exit(1)

@@ -1,0 +1,133 @@
+"""Printing results on standard output, and progress and notes on standard error."""
+
+import csv
+import io
+import json
+import math
+import sys
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import click
+
+from itembank.errors import ItembankWarning
+from itembank.progress import ProgressCallback, silent
+
+Row = Mapping[str, Any]
+
+
+def print_rows(rows: Sequence[Row], output_format: str, *, title: str = "", columns: Sequence[str] = ()) -> None:
+    """Print rows as JSON or CSV with every column, or as a table of `columns` (all when empty)."""
+    if output_format == "json":
+        click.echo(json.dumps([_plain(row) for row in rows], ensure_ascii=False, indent=1))
+    elif output_format == "csv":
+        click.echo(_as_csv(rows), nl=False)
+    else:
+        _print_table(rows, title, list(columns) or (list(rows[0]) if rows else []))
+
+
+def note(message: str) -> None:
+    """Print a note on standard error, unless the user asked for quiet."""
+    if not _quiet():
+        click.echo(message, err=True)
+
+
+@contextmanager
+def warnings_as_notes() -> Iterator[None]:
+    """Print the package's warnings as one line on standard error instead of with a source line."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", ItembankWarning)
+        yield
+    for warning in caught:
+        click.echo(f"Warning: {warning.message}", err=True)
+
+
+@contextmanager
+def progress(label: str) -> Iterator[ProgressCallback]:
+    """Show a progress bar on standard error; plain lines when it is not a terminal, nothing when quiet."""
+    if _quiet():
+        yield silent
+        return
+    if not sys.stderr.isatty():
+        yield _PlainProgress(label)
+        return
+    from rich.console import Console  # noqa: PLC0415
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn  # noqa: PLC0415
+
+    text = TextColumn("{task.description}", markup=False)
+    with Progress(
+        text, BarColumn(), TimeElapsedColumn(), TimeRemainingColumn(), console=Console(stderr=True), transient=True
+    ) as bar:
+        task = bar.add_task(label, total=1.0)
+
+        def advance(message: str, share: float) -> None:
+            bar.update(task, completed=share, description=f"{label}: {message}")
+
+        yield advance
+
+
+class _PlainProgress:
+    """One line of text for every quarter of the work, and for every new piece of it."""
+
+    def __init__(self, label: str) -> None:
+        self._label = label
+        self._said: tuple[str, int] = ("", -1)
+
+    def __call__(self, message: str, share: float) -> None:
+        """Print a line when the message or the quarter changed."""
+        now = (message.split(" (")[0], int(4 * share))
+        if now != self._said:
+            self._said = now
+            click.echo(f"{self._label}: {message}", err=True)
+
+
+def _quiet() -> bool:
+    context = click.get_current_context(silent=True)
+    return bool(context is not None and context.find_root().obj and context.find_root().obj.get("quiet"))
+
+
+def _plain(value: Any) -> Any:
+    """Turn numpy numbers and NaN into what JSON has."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if hasattr(value, "item") and not isinstance(value, str):
+        value = value.item()
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _as_csv(rows: Sequence[Row]) -> str:
+    text = io.StringIO()
+    if rows:
+        writer = csv.DictWriter(text, fieldnames=list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows({key: _cell_csv(value) for key, value in _plain(row).items()} for row in rows)
+    return text.getvalue()
+
+
+def _cell_csv(value: Any) -> Any:
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else value
+
+
+def _print_table(rows: Sequence[Row], title: str, columns: Sequence[str]) -> None:
+    from rich.console import Console  # noqa: PLC0415
+    from rich.table import Table  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
+
+    table = Table(title=Text(title) if title else None, title_justify="left", title_style="bold")
+    for column in columns:
+        is_number = bool(rows) and isinstance(_plain(rows[0].get(column)), int | float)
+        table.add_column(Text(column), justify="right" if is_number else "left", overflow="fold")
+    for row in rows:  # ids come from strangers: Text shows brackets as they are instead of reading them as markup
+        table.add_row(*(Text(_cell_text(row.get(column))) for column in columns))
+    Console(width=None if sys.stdout.isatty() else 160).print(table)
+
+
+def _cell_text(value: Any) -> str:
+    value = _plain(value)
+    if value is None:
+        return "-"
+    return f"{value:.4f}" if isinstance(value, float) else str(value)

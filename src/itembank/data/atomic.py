@@ -1,0 +1,62 @@
+"""Writing files and folders whole or not at all: to a temporary place beside the target, then renamed."""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text file whole or not at all."""
+    with replacing_file(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
+@contextmanager
+def replacing_file(path: Path) -> Iterator[Path]:
+    """Give a temporary path to write; it becomes `path` when the block ends without an error."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.", suffix=".partial")
+    os.close(handle)
+    temporary = Path(name)
+    try:
+        yield temporary
+        temporary.chmod(0o666 & ~_umask())  # mkstemp makes it private; a result is an ordinary file
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def replacing_folder(path: Path) -> Iterator[Path]:
+    """Give a temporary folder to fill; it becomes `path` when the block ends without an error.
+
+    A folder that stood at `path` is moved aside first and removed last, so a crash never leaves half a folder.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    workplace = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name[:100]}.", suffix=".partial"))
+    try:
+        new = workplace / "new"
+        new.mkdir()
+        yield new
+        if path.exists():
+            old = workplace / "old"
+            path.replace(old)
+            try:
+                new.replace(path)
+            except OSError:
+                old.replace(path)
+                raise
+        else:
+            new.replace(path)
+    finally:
+        shutil.rmtree(workplace, ignore_errors=True)
+
+
+def _umask() -> int:
+    """Read the process's file mode mask (it can only be read by setting it)."""
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

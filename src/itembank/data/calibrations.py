@@ -1,0 +1,68 @@
+"""`Calibration`: item parameters with all that is known of how they were found."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from itembank.irt.parameters import AbilityPrior, ItemParameters
+from itembank.numerics.arrays import BoolArray, FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """Result of `calibrate`, for all n_items items of the responses, in their order.
+
+    Attributes
+    ----------
+    parameters : ItemParameters
+        Degenerate items have zero loadings and a constant, shrunk probability.
+    item_covariance : (n_items, n_dims + 1, n_dims + 1)
+        Covariance of each item's (loadings, intercept); zero for degenerate items.
+    abilities : (n_models, n_dims)
+    ability_covariance : (n_models, n_dims, n_dims)
+    prior : AbilityPrior
+        The distribution of ability new models are scored with.
+    is_degenerate : (n_items,)
+        Items every model answered the same way: kept, flagged, never informative.
+    thresholds : mapping of scenario to threshold, or empty
+        Where responses were made binary by ``Y >= threshold`` (P1 4.3).
+    method, item_model : str
+        'variational', 'map' or 'mml'; '1pl', '2pl' or 'mirt'.
+    converged : bool
+    n_iterations : int
+    message : str
+        How the fit ended, with advice where it did not converge.
+    history : (n_iterations,) or shorter
+        The objective after each iteration, rising.
+    """
+
+    parameters: ItemParameters
+    item_covariance: FloatArray
+    abilities: FloatArray
+    ability_covariance: FloatArray
+    prior: AbilityPrior
+    is_degenerate: BoolArray
+    thresholds: Mapping[str, float]
+    method: str
+    item_model: str
+    converged: bool
+    n_iterations: int
+    message: str
+    history: FloatArray
+
+    @property
+    def standard_errors(self) -> FloatArray:
+        """Standard errors of each item's (loadings, intercept), (n_items, n_dims + 1)."""
+        result: FloatArray = np.sqrt(np.einsum("ijj->ij", self.item_covariance))
+        return result
+
+    @property
+    def n_items(self) -> int:
+        """Number of items."""
+        return self.parameters.n_items
+
+    @property
+    def n_dims(self) -> int:
+        """Number of ability dimensions."""
+        return self.parameters.n_dims

@@ -1,0 +1,1 @@
+"""Readers of per-item results, one file a source."""

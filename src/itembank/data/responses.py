@@ -1,0 +1,166 @@
+"""`ResponseMatrix`: what every model answered to every item, checked once when it is made."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Self
+
+import numpy as np
+import polars as pl
+
+from itembank.data.validation import check_response_matrix
+from itembank.errors import DataError, shown
+from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+
+DEFAULT_SCENARIO = "all"
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseMatrix:
+    """Responses of n_models models to n_items items.
+
+    Make one with `ResponseMatrix.create` or a reader: both check the data and raise `DataError`.
+
+    Attributes
+    ----------
+    responses : (n_models, n_items)
+        Outcome in [0, 1]; NaN where the model was not asked.
+    models : table of n_models rows
+        Column `model_id` (text), and whatever else is known of each model.
+    items : table of n_items rows
+        Columns `item_id`, `scenario`, `subscenario` (text; subscenario may be null), and what else is known.
+    n_trials : (n_models, n_items) or None
+        Repeated attempts behind each response (0 where missing); the response is their mean.
+    costs : mapping of name to (n_models, n_items)
+        Cost of each response by unit (`input_tokens`, `output_tokens`, `cost_usd`, `seconds`); NaN where unknown.
+    """
+
+    responses: FloatArray
+    models: pl.DataFrame
+    items: pl.DataFrame
+    n_trials: IntArray | None = None
+    costs: Mapping[str, FloatArray] = field(default_factory=dict)
+
+    @classmethod
+    def create(
+        cls,
+        responses: FloatArray,
+        *,
+        model_ids: Sequence[str] | None = None,
+        item_ids: Sequence[str] | None = None,
+        scenarios: Sequence[str] | None = None,
+        models: pl.DataFrame | None = None,
+        items: pl.DataFrame | None = None,
+        n_trials: IntArray | None = None,
+        costs: Mapping[str, FloatArray] | None = None,
+    ) -> Self:
+        """Build from an array and either id lists or whole tables; ids default to `model-1`, `item-1`, ...
+
+        Raises
+        ------
+        DataError
+            When shapes differ, ids repeat, or a response lies outside [0, 1].
+        """
+        values = np.asarray(responses, dtype=np.float64)
+        if values.ndim != 2:
+            raise DataError(f"responses must have two axes (n_models, n_items), got shape {values.shape}.")
+        if models is None:
+            models = pl.DataFrame({"model_id": _ids(model_ids, values.shape[0], "model")})
+        if items is None:
+            item_names = _ids(item_ids, values.shape[1], "item")
+            names = [DEFAULT_SCENARIO] * len(item_names) if scenarios is None else [str(name) for name in scenarios]
+            if len(names) != len(item_names):
+                raise DataError(f"scenarios must name one scenario an item: {len(names)} for {len(item_names)} items.")
+            items = pl.DataFrame({"item_id": item_names, "scenario": names})
+        items = with_scenario_columns(items)
+        matrix = cls(values, models, items, n_trials, dict(costs or {}))
+        check_response_matrix(matrix.responses, matrix.model_ids, matrix.item_ids, matrix.n_trials, matrix.costs)
+        return matrix
+
+    @property
+    def n_models(self) -> int:
+        """Number of models."""
+        return int(self.responses.shape[0])
+
+    @property
+    def n_items(self) -> int:
+        """Number of items."""
+        return int(self.responses.shape[1])
+
+    @property
+    def model_ids(self) -> list[str]:
+        """Ids of the models, in row order."""
+        return self.models["model_id"].to_list()
+
+    @property
+    def item_ids(self) -> list[str]:
+        """Ids of the items, in column order."""
+        return self.items["item_id"].to_list()
+
+    @property
+    def observed(self) -> BoolArray:
+        """Where a response is present, (n_models, n_items)."""
+        return ~np.isnan(self.responses)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every model answered every item."""
+        return not bool(np.isnan(self.responses).any())
+
+    @property
+    def is_binary(self) -> bool:
+        """Whether every response present is 0 or 1."""
+        values = self.responses
+        return bool(np.all((values == 0.0) | (values == 1.0) | np.isnan(values)))
+
+    def take(self, *, models: IntArray | None = None, items: IntArray | None = None) -> "ResponseMatrix":
+        """Return the rows and columns at these indices, in that order."""
+        rows = np.arange(self.n_models) if models is None else np.asarray(models)
+        columns = np.arange(self.n_items) if items is None else np.asarray(items)
+        cut = np.ix_(rows, columns)
+        return ResponseMatrix(
+            self.responses[cut],
+            self.models[rows],
+            self.items[columns],
+            None if self.n_trials is None else self.n_trials[cut],
+            {name: cost[cut] for name, cost in self.costs.items()},
+        )
+
+    def model_indices(self, model_ids: Sequence[str]) -> IntArray:
+        """Row of each of these models; `DataError` names those that are absent."""
+        return _positions(self.model_ids, model_ids, "model")
+
+    def item_indices(self, item_ids: Sequence[str]) -> IntArray:
+        """Column of each of these items; `DataError` names those that are absent."""
+        return _positions(self.item_ids, item_ids, "item")
+
+
+def with_scenario_columns(items: pl.DataFrame) -> pl.DataFrame:
+    """Return the item table with text columns `item_id`, `scenario`, `subscenario` first."""
+    if "scenario" not in items.columns:
+        items = items.with_columns(pl.lit(DEFAULT_SCENARIO).alias("scenario"))
+    if "subscenario" not in items.columns:
+        items = items.with_columns(pl.lit(None, dtype=pl.String).alias("subscenario"))
+    first = ["item_id", "scenario", "subscenario"]
+    return items.select(
+        *(pl.col(name).cast(pl.String) for name in first),
+        *(name for name in items.columns if name not in first),
+    )
+
+
+def _ids(given: Sequence[str] | None, count: int, word: str) -> list[str]:
+    """Given ids as text, or numbered ones."""
+    if given is None:
+        return [f"{word}-{number}" for number in range(1, count + 1)]
+    return [str(name) for name in given]
+
+
+def _positions(known: list[str], wanted: Sequence[str], word: str) -> IntArray:
+    """Index of each wanted id among the known."""
+    index = {name: position for position, name in enumerate(known)}
+    absent = [name for name in wanted if name not in index]
+    if absent:
+        raise DataError(
+            f"every {word}_id must be among the {len(known)} known: {len(absent)} of {len(wanted)} are not: "
+            f"{shown(absent)}. Check the spelling, or that both come from the same benchmark."
+        )
+    return np.array([index[name] for name in wanted], dtype=np.int64)

@@ -1,0 +1,95 @@
+"""`Selection`: chosen items with their weights, and the JSON file it lives in."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from itembank.data.atomic import write_text
+from itembank.errors import DataError, shown
+from itembank.numerics.arrays import FloatArray
+
+SCHEMA_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Chosen items.
+
+    Attributes
+    ----------
+    item_ids : tuple of n_selected ids
+    scenarios : tuple of n_selected scenario names
+    weights : (n_selected,)
+        Weight of each item in the estimate of its scenario's score; they sum to one in each scenario.
+    method : str
+        How the items were chosen.
+    bank : str
+        Id of the bank they were chosen from.
+    seed : int or None
+    """
+
+    item_ids: tuple[str, ...]
+    scenarios: tuple[str, ...]
+    weights: FloatArray
+    method: str
+    bank: str
+    seed: int | None = None
+
+    @property
+    def n_items(self) -> int:
+        """Number of chosen items."""
+        return len(self.item_ids)
+
+    @property
+    def is_random(self) -> bool:
+        """Whether chance alone chose the items (gp-IRT's variance constant depends on it, P1 4.2)."""
+        return self.method in {"random", "stratified"}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the content of the JSON file."""
+        rows = zip(self.item_ids, self.scenarios, self.weights.tolist(), strict=True)
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "method": self.method,
+            "bank": self.bank,
+            "seed": self.seed,
+            "items": [{"item_id": item, "scenario": scenario, "weight": weight} for item, scenario, weight in rows],
+        }
+
+    @classmethod
+    def from_dict(cls, content: Any, *, source: str = "selection") -> Self:
+        """Read the content of the JSON file; `DataError` says what is wrong with it."""
+        if not isinstance(content, dict) or not isinstance(content.get("items"), list):
+            raise DataError(f"{source}: a selection must be a JSON object with a list 'items'.")
+        if content.get("schema_version", SCHEMA_VERSION) != SCHEMA_VERSION:
+            raise DataError(f"{source}: schema_version must be {SCHEMA_VERSION}, got {content['schema_version']!r}.")
+        try:
+            ids = tuple(str(row["item_id"]) for row in content["items"])
+            scenarios = tuple(str(row["scenario"]) for row in content["items"])
+            weights = np.array([float(row["weight"]) for row in content["items"]])
+        except (KeyError, TypeError, ValueError) as error:
+            raise DataError(f"{source}: every item must have item_id, scenario and weight (a number).") from error
+        if not ids:
+            raise DataError(f"{source}: a selection must hold at least one item.")
+        if len(set(ids)) < len(ids):
+            raise DataError(f"{source}: item_id must be unique: {shown([i for i in set(ids) if ids.count(i) > 1])}.")
+        if not np.all(np.isfinite(weights) & (weights >= 0.0)):
+            raise DataError(f"{source}: weight must be a finite number >= 0.")
+        seed = content.get("seed")
+        return cls(ids, scenarios, weights, str(content.get("method", "")), str(content.get("bank", "")), seed)
+
+    def save(self, path: str | Path) -> None:
+        """Write the JSON file, whole or not at all."""
+        write_text(Path(path), json.dumps(self.to_dict(), indent=1, ensure_ascii=False) + "\n")
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read the JSON file."""
+        try:
+            content = json.loads(Path(path).read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+            raise DataError(f"{path}: cannot be read as a selection file: {error}. Make one with itembank select.") from error
+        return cls.from_dict(content, source=str(path))

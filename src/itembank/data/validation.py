@@ -1,0 +1,105 @@
+"""Checks of a response matrix: every problem is collected, then raised once."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from itembank.errors import N_SHOWN, DataError, shown
+from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+
+
+def check_response_matrix(
+    responses: FloatArray,
+    model_ids: Sequence[str],
+    item_ids: Sequence[str],
+    n_trials: IntArray | None,
+    costs: Mapping[str, FloatArray],
+) -> None:
+    """Raise one `DataError` with all that is wrong with a response matrix (n_models, n_items)."""
+    shape = (len(model_ids), len(item_ids))
+    problems = _shape_problems(responses, shape, n_trials, costs)
+    if not problems:
+        problems = [
+            *_id_problems(model_ids, "model_id"),
+            *_id_problems(item_ids, "item_id"),
+            *_range_problems(responses, model_ids, item_ids),
+        ]
+    if problems:
+        raise DataError(" ".join(problems))
+
+
+def check_models_and_items_have_responses(
+    responses: FloatArray, model_ids: Sequence[str], item_ids: Sequence[str]
+) -> None:
+    """Raise `DataError` when a model or an item has no response at all."""
+    present = ~np.isnan(responses)
+    problems = []
+    for word, has_any, names in (("model", present.any(axis=1), model_ids), ("item", present.any(axis=0), item_ids)):
+        empty = [names[index] for index in np.flatnonzero(~has_any)]
+        if empty:
+            problems.append(
+                f"every {word} must have at least one response, got none for {len(empty)} of {len(names)} {word}s: "
+                f"{shown(empty)}. Leave them out."
+            )
+    if problems:
+        raise DataError(" ".join(problems))
+
+
+def check_enough_models(n_models: int, needed: int, purpose: str) -> None:
+    """Raise `DataError` when there are fewer models than `purpose` needs."""
+    if n_models < needed:
+        raise DataError(
+            f"{purpose} needs at least {needed} models, got {n_models}. "
+            "Add per-item results of more models, or use an estimate that needs no item model (method 'mean')."
+        )
+
+
+def describe_cells(mask: BoolArray, values: FloatArray, model_ids: Sequence[str], item_ids: Sequence[str]) -> str:
+    """Name the first few marked cells with their values."""
+    rows, columns = np.nonzero(mask)
+    cells = [
+        f"{model_ids[row]!r} item {item_ids[column]!r} = {values[row, column]:g}"
+        for row, column in zip(rows[:N_SHOWN], columns[:N_SHOWN], strict=True)
+    ]
+    more = ", ..." if len(rows) > N_SHOWN else ""
+    return ", ".join(cells) + more
+
+
+def _shape_problems(
+    responses: FloatArray, shape: tuple[int, int], n_trials: IntArray | None, costs: Mapping[str, FloatArray]
+) -> list[str]:
+    problems = []
+    if 0 in shape:
+        problems.append(f"responses must hold at least one model and one item, got {shape[0]} and {shape[1]}.")
+    arrays: dict[str, FloatArray | IntArray] = {"responses": responses, **dict(costs)}
+    if n_trials is not None:
+        arrays["n_trials"] = n_trials
+    problems.extend(
+        f"{name} must have shape (n_models, n_items) = {shape}, got {array.shape}."
+        for name, array in arrays.items()
+        if array.shape != shape
+    )
+    return problems
+
+
+def _id_problems(names: Sequence[str], column: str) -> list[str]:
+    problems = []
+    if any(name is None or name == "" for name in names):
+        problems.append(f"{column} must not be empty.")
+    repeated = [name for name, count in Counter(names).items() if count > 1]
+    if repeated:
+        problems.append(f"{column} must be unique, got {len(repeated)} ids more than once: {shown(repeated)}.")
+    return problems
+
+
+def _range_problems(responses: FloatArray, model_ids: Sequence[str], item_ids: Sequence[str]) -> list[str]:
+    with np.errstate(invalid="ignore"):
+        outside = (responses < 0.0) | (responses > 1.0)  # (n_models, n_items); False for NaN
+    if not outside.any():
+        return []
+    n_rows = int(outside.any(axis=1).sum())
+    return [
+        f"response must lie in [0, 1], got {int(outside.sum())} values outside for {n_rows} of {len(model_ids)} "
+        f"models: {describe_cells(outside, responses, model_ids, item_ids)}. Rescale or drop them."
+    ]

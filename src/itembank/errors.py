@@ -1,0 +1,44 @@
+"""Every exception and warning of the package, under one root."""
+
+from collections.abc import Sequence
+
+N_SHOWN = 5
+
+
+class ItembankError(Exception):
+    """Root of every error that itembank raises on purpose."""
+
+
+class DataError(ItembankError, ValueError):
+    """Responses, tables or files that do not say what they must."""
+
+
+class ParameterError(ItembankError, ValueError):
+    """An option or argument outside what it may be."""
+
+
+class BankError(ItembankError):
+    """A bank folder that is absent, damaged, of another schema, or that does not match the data."""
+
+
+class MissingDependencyError(ItembankError, ImportError):
+    """An optional dependency is not installed; the message names the extra that brings it."""
+
+
+class ItembankWarning(UserWarning):
+    """Root of every warning that itembank gives."""
+
+
+class ConvergenceWarning(ItembankWarning):
+    """An iterative fit stopped before it met its tolerance."""
+
+
+class DataWarning(ItembankWarning):
+    """Data that can be used but is probably not what was meant."""
+
+
+def shown(names: Sequence[object], limit: int = N_SHOWN) -> str:
+    """List the first few names for a message, quoted, with how many more there are."""
+    text = ", ".join(repr(str(name)) for name in names[:limit])
+    more = len(names) - limit
+    return f"{text} and {more} more" if more > 0 else text

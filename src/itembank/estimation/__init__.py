@@ -1,0 +1,1 @@
+"""Full-benchmark scores from some responses."""

@@ -1,0 +1,1 @@
+"""Item models: response probability, log-likelihood and information, on arrays."""

@@ -1,0 +1,108 @@
+"""Item parameters and the prior of ability, in the one parameterisation used everywhere.
+
+``logit = loadings . theta + intercept`` and
+``probability = lower + (upper - lower) * sigmoid(logit)``.
+"""
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from itembank.numerics.arrays import FloatArray, IntArray
+
+
+@dataclass(frozen=True, slots=True)
+class ItemParameters:
+    """Parameters of n_items items in n_dims dimensions.
+
+    Attributes
+    ----------
+    loadings : (n_items, n_dims)
+        Slopes of the logit on ability (P1 eq. 4.1 writes alpha).
+    intercept : (n_items,)
+        Logit at ability zero (P1 writes -beta).
+    lower_asymptote, upper_asymptote : (n_items,)
+        Probability of a correct response at ability minus and plus infinity.
+    """
+
+    loadings: FloatArray
+    intercept: FloatArray
+    lower_asymptote: FloatArray
+    upper_asymptote: FloatArray
+
+    @classmethod
+    def create(
+        cls,
+        loadings: FloatArray,
+        intercept: FloatArray,
+        lower_asymptote: FloatArray | float = 0.0,
+        upper_asymptote: FloatArray | float = 1.0,
+    ) -> Self:
+        """Build from arrays; asymptotes may be one number for all items."""
+        loadings = np.asarray(loadings, dtype=np.float64)
+        intercept = np.asarray(intercept, dtype=np.float64)
+        shape = intercept.shape
+        lower = np.broadcast_to(np.asarray(lower_asymptote, dtype=np.float64), shape).copy()
+        upper = np.broadcast_to(np.asarray(upper_asymptote, dtype=np.float64), shape).copy()
+        return cls(loadings.reshape(shape[0], -1), intercept, lower, upper)
+
+    @property
+    def n_items(self) -> int:
+        """Number of items."""
+        return int(self.intercept.shape[0])
+
+    @property
+    def n_dims(self) -> int:
+        """Number of ability dimensions."""
+        return int(self.loadings.shape[1])
+
+    @property
+    def discrimination(self) -> FloatArray:
+        """Multidimensional discrimination, the length of the loadings, (n_items,) (Reckase 1985)."""
+        result: FloatArray = np.sqrt(np.sum(self.loadings**2, axis=1))
+        return result
+
+    @property
+    def difficulty(self) -> FloatArray:
+        """Signed distance from the origin at which the logit is zero, (n_items,); NaN without loadings.
+
+        With one dimension and positive loading this is the usual ``b = -intercept / loading``.
+        A negative loading in one dimension keeps that formula, so that the difficulty stays on the ability scale.
+        """
+        slope = self.loadings[:, 0] if self.n_dims == 1 else self.discrimination
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(slope == 0.0, np.nan, -self.intercept / slope)
+
+    def take(self, indices: IntArray) -> "ItemParameters":
+        """Return the parameters of the items at `indices`, in that order."""
+        return ItemParameters(
+            self.loadings[indices],
+            self.intercept[indices],
+            self.lower_asymptote[indices],
+            self.upper_asymptote[indices],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class AbilityPrior:
+    """Normal prior of ability.
+
+    Attributes
+    ----------
+    mean : (n_dims,)
+    covariance : (n_dims, n_dims)
+    """
+
+    mean: FloatArray
+    covariance: FloatArray
+
+    @classmethod
+    def standard(cls, n_dims: int) -> Self:
+        """Zero mean and unit covariance."""
+        return cls(np.zeros(n_dims), np.eye(n_dims))
+
+    @property
+    def n_dims(self) -> int:
+        """Number of ability dimensions."""
+        return int(self.mean.shape[0])

@@ -1,0 +1,1 @@
+"""Numerical tools on plain arrays; nothing here knows of models, items or files."""

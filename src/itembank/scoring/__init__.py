@@ -1,0 +1,1 @@
+"""Ability of models, given responses and item parameters."""
