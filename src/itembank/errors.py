@@ -21,6 +21,10 @@ class BankError(ItembankError):
     """A bank folder that is absent, damaged, of another schema, or that does not match the data."""
 
 
+class IntegrityError(BankError):
+    """Files of a bank that are missing or are not the ones that were written."""
+
+
 class MissingDependencyError(ItembankError, ImportError):
     """An optional dependency is not installed; the message names the extra that brings it."""
 

@@ -18,6 +18,10 @@ COMMANDS = {
 }
 
 
+EXIT_FAILED = 1
+EXIT_INTEGRITY = 4
+
+
 class LazyGroup(click.Group):
     """A group that knows its commands' names and one-line helps without importing them."""
 
@@ -113,9 +117,9 @@ def main() -> None:
 
 def _fail(error: Exception) -> None:
     """Print one error, without a traceback, and exit 1."""
-    from itembank.errors import ItembankError  # noqa: PLC0415
+    from itembank.errors import IntegrityError, ItembankError  # noqa: PLC0415
 
     known = isinstance(error, ItembankError | OSError)
     text = str(error) if known else f"{type(error).__name__}: {error} (run with --debug for the traceback)"
     click.echo(f"Error: {text}", err=True)
-    sys.exit(1)
+    sys.exit(EXIT_INTEGRITY if isinstance(error, IntegrityError) else EXIT_FAILED)

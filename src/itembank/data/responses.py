@@ -112,6 +112,16 @@ class ResponseMatrix:
         values = self.responses
         return bool(np.all((values == 0.0) | (values == 1.0) | np.isnan(values)))
 
+    def expected_costs(self) -> dict[str, FloatArray]:
+        """Mean cost of each item over the models it is known for, by unit, each (n_items,); NaN where unknown."""
+        result = {}
+        for name, cost in self.costs.items():
+            known = ~np.isnan(cost)
+            count = known.sum(axis=0)
+            total = np.where(known, cost, 0.0).sum(axis=0)
+            result[name] = np.divide(total, count, out=np.full(self.n_items, np.nan), where=count > 0)
+        return result
+
     def take(self, *, models: IntArray | None = None, items: IntArray | None = None) -> "ResponseMatrix":
         """Return the rows and columns at these indices, in that order."""
         rows = np.arange(self.n_models) if models is None else np.asarray(models)

@@ -1,0 +1,279 @@
+"""The bank folder: open formats, checked on load, written whole or not at all.
+
+``bank.json`` (what it is, prior, calibration record, targets, checksums), ``items.parquet``, ``models.parquet``,
+``responses.parquet`` (packed, model after model), ``arrays.safetensors`` (covariances, history).
+"""
+
+import hashlib
+import importlib.metadata
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from safetensors import SafetensorError
+from safetensors.numpy import load as load_tensors
+from safetensors.numpy import save as tensors_to_bytes
+
+from itembank.data.atomic import replacing_folder
+from itembank.data.banks import Bank
+from itembank.data.calibrations import Calibration
+from itembank.data.fingerprint import data_fingerprint
+from itembank.data.packing import pack_responses, unpack_responses
+from itembank.data.responses import ResponseMatrix
+from itembank.data.targets import ScoreTargets
+from itembank.errors import BankError, IntegrityError
+from itembank.irt.parameters import AbilityPrior, ItemParameters
+from itembank.numerics.arrays import FloatArray
+
+SCHEMA_VERSION = 1
+RECORD = "bank.json"
+FILES = ("items.parquet", "models.parquet", "responses.parquet", "arrays.safetensors")
+PARAMETERISATION = (
+    "probability = lower_asymptote + (upper_asymptote - lower_asymptote) * sigmoid(loadings . ability + intercept)"
+)
+# Columns the bank adds to the caller's tables; a caller's column of the same name gives way.
+OWN = "bank."
+
+
+def save_bank(bank: Bank, path: str | Path, *, overwrite: bool = False) -> None:
+    """Write a bank folder.
+
+    Raises
+    ------
+    BankError
+        When something stands at `path` that is not a bank, or is one and `overwrite` is not set.
+    """
+    path = Path(path)
+    check_bank_destination(path, overwrite=overwrite)
+    with replacing_folder(path) as folder:
+        _item_table(bank).write_parquet(folder / "items.parquet")
+        _model_table(bank).write_parquet(folder / "models.parquet")
+        pack_responses(bank.responses).write_parquet(folder / "responses.parquet")
+        (folder / "arrays.safetensors").write_bytes(tensors_to_bytes(_arrays(bank.calibration)))
+        record = {**_record(bank), "files": {name: _checksum(folder / name) for name in FILES}}
+        text = json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False)
+        (folder / RECORD).write_text(text + "\n", encoding="utf-8")
+
+
+def check_bank_destination(path: Path, *, overwrite: bool = False) -> None:
+    """Raise `BankError` when a bank cannot be written at `path`; worth asking before a long calibration."""
+    if not path.exists():
+        return
+    if path.is_dir() and not any(path.iterdir()):
+        return
+    if not (path / RECORD).is_file():
+        raise BankError(f"{path} exists and is not a bank; choose another place or move it away.")
+    if not overwrite:
+        raise BankError(f"{path} is a bank already; choose another place or ask for it to be overwritten.")
+
+
+def load_bank(path: str | Path) -> Bank:
+    """Read a bank folder.
+
+    Raises
+    ------
+    BankError
+        When there is no bank at `path`, or it has a schema version this release cannot read.
+    IntegrityError
+        When a file is missing or is not the one that was written.
+    """
+    path = Path(path)
+    record = read_record(path)
+    content = {name: _checked_bytes(path / name, record["files"].get(name)) for name in FILES}
+    try:
+        return _assemble(record, content)
+    except (KeyError, TypeError, ValueError, SafetensorError, pl.exceptions.PolarsError) as error:
+        raise IntegrityError(f"{path}: the bank's files do not fit together ({error}). Calibrate it again.") from error
+
+
+def read_record(path: Path) -> dict[str, Any]:
+    """Read and check `bank.json` alone."""
+    try:
+        record = json.loads((path / RECORD).read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise BankError(f"{path} is not a bank: it holds no {RECORD}. Make one with itembank calibrate.") from error
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise IntegrityError(f"{path / RECORD} cannot be read: {error}. Calibrate the bank again.") from error
+    version = record.get("schema_version") if isinstance(record, dict) else None
+    if version != SCHEMA_VERSION:
+        raise BankError(
+            f"{path}: schema_version must be {SCHEMA_VERSION}, got {version!r}. "
+            "Read it with the release of itembank that wrote it, or calibrate it again with this one."
+        )
+    if not isinstance(record.get("files"), dict):
+        raise IntegrityError(f"{path / RECORD} lists no files. Calibrate the bank again.")
+    return dict(record)
+
+
+def _record(bank: Bank) -> dict[str, Any]:
+    """Everything of a bank that is not an array over items or models."""
+    calibration, targets = bank.calibration, bank.targets
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "bank_id": bank.bank_id,
+        "itembank_version": importlib.metadata.version("itembank"),
+        "data_fingerprint": data_fingerprint(bank.responses),
+        "n_models": bank.n_models,
+        "n_items": bank.n_items,
+        "n_dims": calibration.n_dims,
+        "parameterisation": PARAMETERISATION,
+        "ability_prior": {
+            "mean": calibration.prior.mean.tolist(),
+            "covariance": calibration.prior.covariance.tolist(),
+        },
+        "calibration": {
+            "method": calibration.method,
+            "item_model": calibration.item_model,
+            "converged": calibration.converged,
+            "n_iterations": calibration.n_iterations,
+            "message": calibration.message,
+            "thresholds": dict(calibration.thresholds),
+        },
+        "targets": {
+            "within": targets.within,
+            "across": targets.across,
+            "scenarios": list(targets.scenarios),
+            "scenario_weights": targets.scenario_weights.tolist(),
+        },
+        "item_model_bias": _with_null(bank.item_model_bias),
+        "response_variance": _with_null(bank.response_variance),
+    }
+
+
+def _arrays(calibration: Calibration) -> dict[str, FloatArray]:
+    """Arrays of more than two axes, and those over neither items nor models."""
+    return {
+        "item_covariance": np.ascontiguousarray(calibration.item_covariance, dtype=np.float64),
+        "ability_covariance": np.ascontiguousarray(calibration.ability_covariance, dtype=np.float64),
+        "history": np.ascontiguousarray(calibration.history, dtype=np.float64),
+    }
+
+
+def _item_table(bank: Bank) -> pl.DataFrame:
+    """Item table with parameters, score weights and expected cost."""
+    parameters = bank.parameters
+    own = {
+        "score_weight": bank.targets.weights,
+        "intercept": parameters.intercept,
+        **{f"loading_{k + 1}": parameters.loadings[:, k] for k in range(parameters.n_dims)},
+        "lower_asymptote": parameters.lower_asymptote,
+        "upper_asymptote": parameters.upper_asymptote,
+        "is_degenerate": bank.calibration.is_degenerate,
+        **{f"expected_{name}": cost for name, cost in bank.responses.expected_costs().items()},
+    }
+    return _with_own(bank.responses.items, own)
+
+
+def _model_table(bank: Bank) -> pl.DataFrame:
+    """Model table with abilities and scores."""
+    abilities = bank.calibration.abilities
+    scores = bank.targets.with_overall(bank.scenario_scores)
+    own = {
+        **{f"ability_{k + 1}": abilities[:, k] for k in range(abilities.shape[1])},
+        **{f"score:{name}": scores[:, j] for j, name in enumerate(bank.targets.names)},
+    }
+    return _with_own(bank.responses.models, own)
+
+
+def _with_own(table: pl.DataFrame, own: Mapping[str, Any]) -> pl.DataFrame:
+    """Add the bank's columns, marked so that they never meet the caller's."""
+    return table.with_columns(**{f"{OWN}{name}": pl.Series(np.ascontiguousarray(value)) for name, value in own.items()})
+
+
+def _assemble(record: dict[str, Any], content: Mapping[str, bytes]) -> Bank:
+    """Build the bank from its record and the bytes of its files."""
+    items = pl.read_parquet(content["items.parquet"])
+    models = pl.read_parquet(content["models.parquet"])
+    responses = unpack_responses(pl.read_parquet(content["responses.parquet"]), _theirs(models), _theirs(items))
+    arrays = load_tensors(content["arrays.safetensors"])
+    calibration = _calibration(record, _ours(items), _ours(models), arrays)
+    return Bank(
+        str(record["bank_id"]),
+        responses,
+        calibration,
+        _targets(record["targets"], items, _ours(items)),
+        _without_null(record["item_model_bias"]),
+        _without_null(record["response_variance"]),
+    )
+
+
+def _calibration(
+    record: dict[str, Any], items: dict[str, Any], models: dict[str, Any], arrays: dict[str, FloatArray]
+) -> Calibration:
+    """Build the calibration."""
+    dims = range(1, int(record["n_dims"]) + 1)
+    parameters = ItemParameters(
+        np.column_stack([items[f"loading_{k}"] for k in dims]),
+        items["intercept"],
+        items["lower_asymptote"],
+        items["upper_asymptote"],
+    )
+    prior = record["ability_prior"]
+    about = record["calibration"]
+    return Calibration(
+        parameters,
+        arrays["item_covariance"],
+        np.column_stack([models[f"ability_{k}"] for k in dims]),
+        arrays["ability_covariance"],
+        AbilityPrior(np.array(prior["mean"], dtype=np.float64), np.array(prior["covariance"], dtype=np.float64)),
+        items["is_degenerate"],
+        {str(name): float(value) for name, value in about["thresholds"].items()},
+        str(about["method"]),
+        str(about["item_model"]),
+        bool(about["converged"]),
+        int(about["n_iterations"]),
+        str(about["message"]),
+        arrays["history"],
+    )
+
+
+def _targets(about: dict[str, Any], items: pl.DataFrame, own: dict[str, Any]) -> ScoreTargets:
+    """Build the score targets."""
+    names = tuple(str(name) for name in about["scenarios"])
+    index = items["scenario"].cast(pl.Enum(names)).to_physical().cast(pl.Int64).to_numpy()
+    weights = np.array(about["scenario_weights"], dtype=np.float64)
+    return ScoreTargets(names, index, own["score_weight"], weights, about["within"], about["across"])
+
+
+def _theirs(table: pl.DataFrame) -> pl.DataFrame:
+    """The caller's columns."""
+    return table.select(name for name in table.columns if not name.startswith(OWN))
+
+
+def _ours(table: pl.DataFrame) -> dict[str, Any]:
+    """The bank's columns as arrays."""
+    return {name.removeprefix(OWN): table[name].to_numpy() for name in table.columns if name.startswith(OWN)}
+
+
+def _with_null(values: FloatArray) -> list[float | None]:
+    """JSON has no NaN."""
+    return [None if np.isnan(value) else float(value) for value in values]
+
+
+def _without_null(values: list[float | None]) -> FloatArray:
+    return np.array([np.nan if value is None else value for value in values], dtype=np.float64)
+
+
+def _checksum(path: Path) -> dict[str, Any]:
+    content = path.read_bytes()
+    return {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+
+
+def _checked_bytes(path: Path, expected: Any) -> bytes:
+    """Read one file of a bank and compare it with the record."""
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise IntegrityError(f"{path} cannot be read: {error}. Copy the whole bank folder again.") from error
+    digest = hashlib.sha256(content).hexdigest()
+    if not isinstance(expected, dict) or expected.get("sha256") != digest:
+        raise IntegrityError(
+            f"{path} is not the file that was written with this bank ({len(content)} bytes, SHA-256 {digest[:12]}...). "
+            "Copy the whole bank folder again, or calibrate it again."
+        )
+    return content
+
+

@@ -1,0 +1,54 @@
+"""Fingerprints: short names that change when the numbers behind them change."""
+
+import hashlib
+from collections.abc import Sequence
+
+import numpy as np
+
+from itembank.data.responses import ResponseMatrix
+from itembank.data.targets import ScoreTargets
+from itembank.irt.parameters import ItemParameters
+from itembank.numerics.arrays import FloatArray
+
+BANK_ID_LENGTH = 12
+
+
+def data_fingerprint(responses: ResponseMatrix) -> str:
+    """SHA-256 of the ids, scenarios and responses, as hexadecimal text."""
+    digest = hashlib.sha256()
+    for names in (responses.model_ids, responses.item_ids, responses.items["scenario"].to_list()):
+        _add_names(digest, names)
+    _add_array(digest, responses.responses)
+    if responses.n_trials is not None:
+        _add_array(digest, responses.n_trials.astype(np.float64))
+    return digest.hexdigest()
+
+
+def bank_fingerprint(responses: ResponseMatrix, parameters: ItemParameters, targets: ScoreTargets) -> str:
+    """Id of a bank: the first digits of a SHA-256 over its data, item parameters and score weights."""
+    digest = hashlib.sha256(data_fingerprint(responses).encode())
+    for array in (
+        parameters.loadings,
+        parameters.intercept,
+        parameters.lower_asymptote,
+        parameters.upper_asymptote,
+        targets.weights,
+        targets.scenario_weights,
+    ):
+        _add_array(digest, array)
+    return digest.hexdigest()[:BANK_ID_LENGTH]
+
+
+def _add_names(digest: "hashlib._Hash", names: Sequence[str]) -> None:
+    """Add names with their lengths, so that ['ab', 'c'] and ['a', 'bc'] differ."""
+    encoded = [str(name).encode() for name in names]
+    digest.update(np.array([len(encoded), *map(len, encoded)], dtype="<i8").tobytes())
+    digest.update(b"".join(encoded))
+
+
+def _add_array(digest: "hashlib._Hash", array: FloatArray) -> None:
+    """Add shape and numbers, every NaN and zero in its one canonical form."""
+    values = np.ascontiguousarray(array, dtype="<f8") + 0.0  # turns -0.0 into 0.0
+    values[np.isnan(values)] = np.nan
+    digest.update(np.array(values.shape, dtype="<i8").tobytes())
+    digest.update(values.tobytes())

@@ -1,0 +1,48 @@
+"""Responses as one packed Parquet column, model after model: small on disk and quick to read."""
+
+import numpy as np
+import polars as pl
+
+from itembank.data.responses import ResponseMatrix
+from itembank.errors import DataError
+from itembank.numerics.arrays import FloatArray
+
+COST = "cost:"
+
+
+def pack_responses(responses: ResponseMatrix) -> pl.DataFrame:
+    """Return a table of n_models * n_items rows: `response`, and `n_trials` and `cost:...` where known; null is missing.
+
+    Binary responses are stored as Boolean, others as Float64, so that unpacking gives the same numbers back.
+    """
+    columns = {"response": _packed(responses.responses, is_binary=responses.is_binary)}
+    if responses.n_trials is not None:
+        columns["n_trials"] = pl.Series(np.ascontiguousarray(responses.n_trials).ravel())
+    for name, cost in responses.costs.items():
+        columns[f"{COST}{name}"] = _packed(cost, is_binary=False)
+    return pl.DataFrame(columns)
+
+
+def unpack_responses(packed: pl.DataFrame, models: pl.DataFrame, items: pl.DataFrame) -> ResponseMatrix:
+    """Return the response matrix of a packed table."""
+    shape = (models.height, items.height)
+    if packed.height != shape[0] * shape[1]:
+        raise DataError(f"packed responses must have {shape[0]} x {shape[1]} rows, got {packed.height}.")
+    costs = {
+        name.removeprefix(COST): _unpacked(packed[name], shape) for name in packed.columns if name.startswith(COST)
+    }
+    n_trials = packed["n_trials"].to_numpy().reshape(shape) if "n_trials" in packed.columns else None
+    return ResponseMatrix(_unpacked(packed["response"], shape), models, items, n_trials, costs)
+
+
+def _packed(values: FloatArray, *, is_binary: bool) -> pl.Series:
+    """One column; NaN becomes null."""
+    flat = np.ascontiguousarray(values).ravel()
+    series = pl.Series(flat, nan_to_null=True)
+    return series.cast(pl.Boolean) if is_binary else series
+
+
+def _unpacked(series: pl.Series, shape: tuple[int, int]) -> FloatArray:
+    """Return the column as an array; null becomes NaN."""
+    values: FloatArray = series.cast(pl.Float64).fill_null(np.nan).to_numpy(writable=True)
+    return values.reshape(shape)
