@@ -1,0 +1,88 @@
+"""One scale and one set of axes for every calibration: abilities with mean 0 and covariance I, principal axes."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from itembank.numerics.arrays import FloatArray
+
+
+class Oriented(NamedTuple):
+    """The arguments of `standardise`, moved to the standard scale."""
+
+    loadings: FloatArray
+    intercept: FloatArray
+    item_covariance: FloatArray
+    abilities: FloatArray
+    ability_covariance: FloatArray
+
+
+def standardise(
+    loadings: FloatArray,
+    intercept: FloatArray,
+    item_covariance: FloatArray,
+    abilities: FloatArray,
+    ability_covariance: FloatArray,
+) -> Oriented:
+    """Move abilities to mean 0 and covariance I, and items with them, so that no predicted logit changes.
+
+    The covariance is that of the calibration models' abilities by the law of total variance: the covariance of the
+    estimates plus the mean of their posterior covariances. New models can then be scored with the prior N(0, I);
+    the covariance of the shrunken estimates alone is too small for that, and singular where a dimension is not used.
+    What rotation is left is fixed by the loadings: their Gram matrix becomes diagonal with falling entries, and the
+    loadings of each dimension sum to a positive number.
+
+    With ``theta = m + W theta'`` the logit ``a . theta + c`` is ``(W^T a) . theta' + (c + a . m)``.
+
+    Parameters
+    ----------
+    loadings : (n_items, n_dims)
+    intercept : (n_items,)
+    item_covariance : (n_items, n_dims + 1, n_dims + 1)
+        Covariance of each item's (loadings, intercept).
+    abilities : (n_models, n_dims)
+    ability_covariance : (n_models, n_dims, n_dims)
+
+    Returns
+    -------
+    Oriented
+        The five arrays in the same order and shapes.
+    """
+    mean = abilities.mean(axis=0)
+    centred = abilities - mean
+    total = centred.T @ centred / len(abilities) + ability_covariance.mean(axis=0)
+    forward = _principal_axes(loadings, _square_root(total))  # W, (n_dims, n_dims)
+    back = np.linalg.inv(forward)
+    item_map = _item_map(forward, mean)
+    return Oriented(
+        loadings @ forward,
+        intercept + loadings @ mean,
+        item_map @ item_covariance @ item_map.T,
+        centred @ back.T,
+        back @ ability_covariance @ back.T,
+    )
+
+
+def _square_root(covariance: FloatArray) -> FloatArray:
+    """Symmetric square root; a direction without any variance keeps its scale."""
+    values, vectors = np.linalg.eigh(covariance)
+    usable = np.where(values > 1e-12 * max(float(values[-1]), 1e-300), values, 1.0)
+    root: FloatArray = (vectors * np.sqrt(usable)) @ vectors.T
+    return root
+
+
+def _principal_axes(loadings: FloatArray, root: FloatArray) -> FloatArray:
+    """Rotate `root` so that the Gram matrix of the moved loadings is diagonal and falling, sums positive."""
+    moved = loadings @ root
+    _, vectors = np.linalg.eigh(moved.T @ moved)
+    turned: FloatArray = root @ vectors[:, ::-1]
+    return turned * np.where((loadings @ turned).sum(axis=0) < 0.0, -1.0, 1.0)
+
+
+def _item_map(forward: FloatArray, mean: FloatArray) -> FloatArray:
+    """Matrix that takes (loadings, intercept) of an item to the new scale, (n_dims + 1, n_dims + 1)."""
+    n_dims = len(mean)
+    item_map = np.eye(n_dims + 1)
+    item_map[:n_dims, :n_dims] = forward.T
+    item_map[n_dims, :n_dims] = mean
+    return item_map
