@@ -1,4 +1,4 @@
-"""One scale and one set of axes for every calibration: abilities with mean 0 and covariance I, principal axes."""
+"""One scale and one set of axes for every calibration: abilities N(0, I), principal axes."""
 
 from typing import NamedTuple
 
@@ -26,11 +26,11 @@ def standardise(
 ) -> Oriented:
     """Move abilities to mean 0 and covariance I, and items with them, so that no predicted logit changes.
 
-    The covariance is that of the calibration models' abilities by the law of total variance: the covariance of the
-    estimates plus the mean of their posterior covariances. New models can then be scored with the prior N(0, I);
-    the covariance of the shrunken estimates alone is too small for that, and singular where a dimension is not used.
-    What rotation is left is fixed by the loadings: their Gram matrix becomes diagonal with falling entries, and the
-    loadings of each dimension sum to a positive number.
+    The covariance is that of the calibration models' abilities by the law of total variance: the
+    covariance of the estimates plus the mean of their posterior covariances. New models can then be
+    scored with the prior N(0, I); the covariance of the shrunken estimates alone is too small for that,
+    and singular where a dimension is not used. What rotation is left is fixed by the loadings: their Gram
+    matrix becomes diagonal with falling entries, and those of each dimension sum to a positive number.
 
     With ``theta = m + W theta'`` the logit ``a . theta + c`` is ``(W^T a) . theta' + (c + a . m)``.
 

@@ -14,8 +14,9 @@ def normal_grid(
 ) -> tuple[FloatArray, FloatArray]:
     """Equally spaced nodes with standard normal weights that sum to one on the nodes.
 
-    For a smooth integrand this trapezoid rule errs by about ``2 exp(-2 pi^2 (s / h)^2)``, with h the spacing and s
-    the width of the narrowest normal factor (Trefethen and Weideman 2014): a sharp posterior needs a fine grid.
+    For a smooth integrand this trapezoid rule errs by about ``2 exp(-2 pi^2 (s / h)^2)``, with h the
+    spacing and s the width of the narrowest normal factor (Trefethen and Weideman 2014): a sharp
+    posterior needs a fine grid.
 
     Parameters
     ----------
@@ -36,7 +37,7 @@ def normal_grid(
     Raises
     ------
     ParameterError
-        When the bounds are not increasing, there are fewer than two nodes, or the product grid has over a million.
+        When the bounds do not increase, or there are fewer than two nodes or over a million in all.
     """
     _check(n_nodes, bounds, n_dims)
     line = np.linspace(bounds[0], bounds[1], n_nodes)
@@ -49,7 +50,7 @@ def normal_grid(
 
 
 def log_sum_exp(values: FloatArray) -> FloatArray:
-    """Log of the sum of exponentials along the last axis, shifted by the row maximum so that none overflows."""
+    """Log of the sum of exponentials along the last axis, shifted so that none overflows."""
     highest = values.max(axis=-1, keepdims=True)
     result: FloatArray = np.log(np.exp(values - highest).sum(axis=-1)) + highest[..., 0]
     return result
