@@ -1,0 +1,21 @@
+"""Make responses in [0, 1] binary (P1 4.3)."""
+
+import numpy as np
+
+from itembank.numerics.arrays import FloatArray
+
+
+def apply_thresholds(responses: FloatArray, thresholds: FloatArray) -> FloatArray:
+    """Return 1 where a response reaches its item's threshold and 0 below; missing stays missing.
+
+    Parameters
+    ----------
+    responses : (n_models, n_items)
+        In [0, 1], NaN where missing.
+    thresholds : (n_items,)
+        NaN leaves the item's responses as they are.
+    """
+    with np.errstate(invalid="ignore"):
+        binary = (responses >= thresholds).astype(np.float64)
+    keep = np.isnan(thresholds) | np.isnan(responses)  # (n_models, n_items)
+    return np.where(keep, responses, binary)

@@ -1,0 +1,47 @@
+"""What every scoring kernel gives: abilities of models without their ids."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from itembank.numerics.arrays import BoolArray, FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class Abilities:
+    """Abilities of n_models models with their uncertainty.
+
+    Attributes
+    ----------
+    theta : (n_models, n_dims)
+        Infinite where the likelihood has no finite maximum, NaN where nothing informs it.
+    covariance : (n_models, n_dims, n_dims)
+        Inverse observed information of the maximised objective, or posterior covariance (EAP); NaN at a bound.
+    at_bound : (n_models,)
+        Models whose responses put no finite maximum on ability.
+    converged : (n_models,)
+    method : str
+        'ml', 'map', 'eap' or 'wle'.
+    """
+
+    theta: FloatArray
+    covariance: FloatArray
+    at_bound: BoolArray
+    converged: BoolArray
+    method: str
+
+    @property
+    def standard_errors(self) -> FloatArray:
+        """Standard error of every ability, (n_models, n_dims)."""
+        result: FloatArray = np.sqrt(np.einsum("mdd->md", self.covariance))
+        return result
+
+    @property
+    def n_models(self) -> int:
+        """Number of models."""
+        return int(self.theta.shape[0])
+
+    @property
+    def n_dims(self) -> int:
+        """Number of ability dimensions."""
+        return int(self.theta.shape[1])

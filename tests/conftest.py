@@ -1,0 +1,24 @@
+"""Fixtures that every test may use."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="session")
+def shared_dir() -> Path:
+    """Folder of reference data: ITEMBANK_SHARED, or `shared` beside the checkout; skips when absent."""
+    folder = Path(os.environ.get("ITEMBANK_SHARED", REPOSITORY.parent / "shared"))
+    if not folder.is_dir():
+        pytest.skip(f"reference data not found at {folder}; set ITEMBANK_SHARED to its folder")
+    return folder
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    """Generate the same numbers in every run."""
+    return np.random.default_rng(20240614)
