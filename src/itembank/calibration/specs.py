@@ -100,7 +100,7 @@ class MarginalML:
     known_guessing: bool = False
     max_iterations: int = 2000
     tolerance: float = 1e-4
-    prior: ItemPrior | None | Literal["auto"] = "auto"
+    prior: ItemPrior | Literal["auto"] | None = "auto"
     n_quadrature: int | Literal["auto"] = "auto"
     bounds: tuple[float, float] = (-6.0, 6.0)
 
@@ -151,6 +151,4 @@ def check_item_model(item_model: str, n_dims: int) -> None:
 def check_iterations(max_iterations: int, tolerance: float) -> None:
     """Check the stopping rule."""
     if max_iterations < 1 or tolerance <= 0.0:
-        raise ParameterError(
-            f"max_iterations must be >= 1 and tolerance > 0, got {max_iterations} and {tolerance}."
-        )
+        raise ParameterError(f"max_iterations must be >= 1 and tolerance > 0, got {max_iterations} and {tolerance}.")

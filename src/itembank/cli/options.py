@@ -1,5 +1,6 @@
 """Options that several commands share."""
 
+import functools
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -25,9 +26,9 @@ def format_option(function: Function) -> Function:
 
 def seed_option(function: Function) -> Function:
     """Add `--seed`."""
-    return click.option(
-        "--seed", type=int, default=0, show_default=True, help="Seed of everything left to chance."
-    )(function)
+    return click.option("--seed", type=int, default=0, show_default=True, help="Seed of everything left to chance.")(
+        function
+    )
 
 
 def bank_argument(function: Function) -> Function:
@@ -40,3 +41,28 @@ def output_option(what: str) -> Callable[[Function], Function]:
     return click.option(
         "-o", "--output", required=True, type=click.Path(path_type=Path), metavar="PATH", help=f"Where to write {what}."
     )
+
+
+def reading_options(function: Function) -> Function:
+    """Add the options of reading responses; the command gets them as one mapping, `reading`."""
+    path = click.Path(exists=True, dir_okay=False, path_type=Path)
+    options = (
+        click.option("--models", type=path, help="Table of what is known of each model (column model_id)."),
+        click.option("--items", type=path, help="Table of what is known of each item (column item_id)."),
+        click.option("--metric", help="Harness logs: the metric to take as response."),
+        click.option("--filter", "filter_name", help="Harness logs: the filter to take."),
+        click.option(
+            "--response-column", default="response", show_default=True, help="Tables: column of the response."
+        ),
+    )
+
+    @functools.wraps(function)
+    def gathered(**arguments: Any) -> Any:
+        names = ("models", "items", "metric", "filter_name", "response_column")
+        reading = {name: arguments.pop(name) for name in names}
+        return function(reading=reading, **arguments)
+
+    result: Any = gathered
+    for option in reversed(options):
+        result = option(result)
+    return result  # type: ignore[no-any-return]

@@ -28,6 +28,17 @@ def print_rows(rows: Sequence[Row], output_format: str, *, title: str = "", colu
         _print_table(rows, title, list(columns) or (list(rows[0]) if rows else []))
 
 
+def print_record(record: Row, name: str, rows: Sequence[Row], output_format: str, *, title: str = "") -> None:
+    """Print facts and the rows that belong to them: one JSON object, two tables, or the rows alone as CSV."""
+    if output_format == "json":
+        click.echo(json.dumps(_plain({**record, name: list(rows)}), ensure_ascii=False, indent=1))
+    elif output_format == "csv":
+        print_rows(rows, output_format)
+    else:
+        print_rows([{"": key, title: _cell_text(value)} for key, value in record.items()], output_format)
+        print_rows(rows, output_format, title=name)
+
+
 def note(message: str) -> None:
     """Print a note on standard error, unless the user asked for quiet."""
     if not _quiet():
@@ -77,7 +88,7 @@ class _PlainProgress:
 
     def __call__(self, message: str, share: float) -> None:
         """Print a line when the message or the quarter changed."""
-        now = (message.split(" (")[0], int(4 * share))
+        now = (message.partition(" (")[0], int(4 * share))
         if now != self._said:
             self._said = now
             click.echo(f"{self._label}: {message}", err=True)

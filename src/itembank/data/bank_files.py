@@ -22,7 +22,6 @@ from itembank.data.banks import Bank
 from itembank.data.calibrations import Calibration
 from itembank.data.fingerprint import data_fingerprint
 from itembank.data.packing import pack_responses, unpack_responses
-from itembank.data.responses import ResponseMatrix
 from itembank.data.targets import ScoreTargets
 from itembank.errors import BankError, IntegrityError
 from itembank.irt.parameters import AbilityPrior, ItemParameters
@@ -239,12 +238,12 @@ def _targets(about: dict[str, Any], items: pl.DataFrame, own: dict[str, Any]) ->
 
 
 def _theirs(table: pl.DataFrame) -> pl.DataFrame:
-    """The caller's columns."""
+    """Leave out the bank's columns."""
     return table.select(name for name in table.columns if not name.startswith(OWN))
 
 
 def _ours(table: pl.DataFrame) -> dict[str, Any]:
-    """The bank's columns as arrays."""
+    """Return the bank's columns as arrays."""
     return {name.removeprefix(OWN): table[name].to_numpy() for name in table.columns if name.startswith(OWN)}
 
 
@@ -275,5 +274,3 @@ def _checked_bytes(path: Path, expected: Any) -> bytes:
             "Copy the whole bank folder again, or calibrate it again."
         )
     return content
-
-

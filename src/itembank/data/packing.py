@@ -11,7 +11,7 @@ COST = "cost:"
 
 
 def pack_responses(responses: ResponseMatrix) -> pl.DataFrame:
-    """Return a table of n_models * n_items rows: `response`, and `n_trials` and `cost:...` where known; null is missing.
+    """Return a table of n_models * n_items rows: `response`, `n_trials` and `cost:...` where known; null is missing.
 
     Binary responses are stored as Boolean, others as Float64, so that unpacking gives the same numbers back.
     """

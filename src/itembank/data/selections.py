@@ -91,5 +91,7 @@ class Selection:
         try:
             content = json.loads(Path(path).read_text(encoding="utf-8"))
         except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
-            raise DataError(f"{path}: cannot be read as a selection file: {error}. Make one with itembank select.") from error
+            raise DataError(
+                f"{path}: cannot be read as a selection file: {error}. Make one with itembank select."
+            ) from error
         return cls.from_dict(content, source=str(path))

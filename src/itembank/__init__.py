@@ -1,0 +1,72 @@
+"""Calibrated item banks for evaluating language models.
+
+Names load on first use, so that ``import itembank`` stays light.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from itembank.calibration.build import build_bank as build_bank
+    from itembank.calibration.calibrate import calibrate as calibrate
+    from itembank.calibration.dimensions import choose_n_dims as choose_n_dims
+    from itembank.calibration.specs import JointMAP as JointMAP
+    from itembank.calibration.specs import MarginalML as MarginalML
+    from itembank.calibration.specs import Variational as Variational
+    from itembank.data.bank_files import load_bank as load_bank
+    from itembank.data.bank_files import save_bank as save_bank
+    from itembank.data.banks import Bank as Bank
+    from itembank.data.builtin import load_builtin as load_builtin
+    from itembank.data.calibrations import Calibration as Calibration
+    from itembank.data.readers.read import read_responses as read_responses
+    from itembank.data.response_files import write_responses as write_responses
+    from itembank.data.responses import ResponseMatrix as ResponseMatrix
+    from itembank.data.selections import Selection as Selection
+    from itembank.data.targets import ScoreTarget as ScoreTarget
+    from itembank.data.targets import ScoreTargets as ScoreTargets
+    from itembank.estimation.estimate import estimate as estimate
+    from itembank.estimation.estimates import ScoreEstimates as ScoreEstimates
+    from itembank.irt.parameters import AbilityPrior as AbilityPrior
+    from itembank.irt.parameters import ItemParameters as ItemParameters
+    from itembank.scoring.score import score as score
+    from itembank.selection.select import select as select
+
+_HOME = {
+    "AbilityPrior": "itembank.irt.parameters",
+    "Bank": "itembank.data.banks",
+    "Calibration": "itembank.data.calibrations",
+    "ItemParameters": "itembank.irt.parameters",
+    "JointMAP": "itembank.calibration.specs",
+    "MarginalML": "itembank.calibration.specs",
+    "ResponseMatrix": "itembank.data.responses",
+    "ScoreEstimates": "itembank.estimation.estimates",
+    "ScoreTarget": "itembank.data.targets",
+    "ScoreTargets": "itembank.data.targets",
+    "Selection": "itembank.data.selections",
+    "Variational": "itembank.calibration.specs",
+    "build_bank": "itembank.calibration.build",
+    "calibrate": "itembank.calibration.calibrate",
+    "choose_n_dims": "itembank.calibration.dimensions",
+    "estimate": "itembank.estimation.estimate",
+    "load_bank": "itembank.data.bank_files",
+    "load_builtin": "itembank.data.builtin",
+    "read_responses": "itembank.data.readers.read",
+    "save_bank": "itembank.data.bank_files",
+    "score": "itembank.scoring.score",
+    "select": "itembank.selection.select",
+    "write_responses": "itembank.data.response_files",
+}
+
+__all__ = list(_HOME)  # noqa: PLE0605 (ruff wants a literal)
+
+
+def __getattr__(name: str) -> Any:
+    """Import the module that holds a public name."""
+    if name not in _HOME:
+        raise AttributeError(f"module 'itembank' has no attribute {name!r}")
+    return getattr(importlib.import_module(_HOME[name]), name)
+
+
+def __dir__() -> list[str]:
+    """Public names."""
+    return sorted(_HOME)

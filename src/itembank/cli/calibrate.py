@@ -1,0 +1,132 @@
+"""`itembank calibrate`: fit item parameters and write a bank."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from itembank.cli.options import format_option, output_option, reading_options, seed_option
+from itembank.cli.render import note, print_rows, progress, warnings_as_notes
+
+if TYPE_CHECKING:
+    from itembank.calibration.specs import CalibrationSpec
+    from itembank.data.banks import Bank
+    from itembank.data.responses import ResponseMatrix
+
+
+@click.command("calibrate")
+@click.argument("responses", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path))
+@output_option("the bank, a folder")
+@click.option(
+    "--item-model",
+    type=click.Choice(["1pl", "2pl", "mirt"]),
+    help="One common slope, a slope an item, or several abilities.  [default: 2pl; mirt when --dims asks for more]",
+)
+@click.option(
+    "--dims", default="1", show_default=True, help="Number of abilities, or 'auto' to choose it from the data."
+)
+@click.option(
+    "--method",
+    type=click.Choice(["variational", "map", "mml"]),
+    default="variational",
+    show_default=True,
+    help="Variational Bayes, joint maximum a posteriori, or marginal maximum likelihood (at most 2 dims).",
+)
+@reading_options
+@click.option(
+    "--within",
+    type=click.Choice(["micro", "macro", "custom"]),
+    default="micro",
+    show_default=True,
+    help="A scenario's score: mean over items, mean over subscenarios, or by the item column 'weight'.",
+)
+@click.option(
+    "--overall",
+    type=click.Choice(["scenarios", "items"]),
+    default="scenarios",
+    show_default=True,
+    help="The overall score: mean over scenarios or over all items.",
+)
+@click.option(
+    "--known-guessing", is_flag=True, help="Fix the chance of guessing from the item column chance or n_options."
+)
+@click.option("--force", is_flag=True, help="Replace the bank that stands at -o.")
+@seed_option
+@format_option
+def command(
+    *,
+    responses: tuple[Path, ...],
+    output: Path,
+    item_model: str | None,
+    dims: str,
+    method: str,
+    reading: dict[str, Any],
+    within: str,
+    overall: str,
+    known_guessing: bool,
+    force: bool,
+    seed: int,
+    output_format: str,
+) -> None:
+    """Fit item parameters to the responses of past models and write a bank.
+
+    RESPONSES are files made by itembank import, or any table of model_id, item_id, response.
+
+    \b
+      itembank calibrate responses.parquet -o bank
+      itembank calibrate responses.parquet -o bank --dims auto
+      itembank calibrate results.csv -o bank --items items.csv --known-guessing
+    """  # noqa: D301
+    from itembank.calibration.build import build_bank  # noqa: PLC0415
+    from itembank.data.bank_files import check_bank_destination, save_bank  # noqa: PLC0415
+    from itembank.data.readers.read import read_responses  # noqa: PLC0415
+
+    check_bank_destination(output, overwrite=force)
+    with warnings_as_notes():
+        matrix = read_responses(responses, **reading)
+        spec = _spec(matrix, item_model, dims, method, known_guessing=known_guessing)
+        with progress("calibrate") as report:
+            bank = build_bank(matrix, spec, within=within, across=overall, rng=seed, progress=report)
+        save_bank(bank, output, overwrite=force)
+    print_rows([_summary(bank)], output_format, title=f"Bank {output}")
+    note(f"Next: itembank select {output} -n 100 -o selection.json")
+
+
+def _spec(
+    responses: "ResponseMatrix", item_model: str | None, dims: str, method: str, *, known_guessing: bool
+) -> "CalibrationSpec":
+    """Make the spec of the options; chooses the number of dimensions when asked to."""
+    from itembank.calibration.dimensions import choose_n_dims  # noqa: PLC0415
+    from itembank.calibration.specs import METHODS  # noqa: PLC0415
+
+    kind = METHODS[method]
+    if dims == "auto":
+        if item_model not in {None, "mirt"}:
+            raise click.UsageError(f"--dims auto chooses among several abilities; --item-model {item_model} has one.")
+        with progress("choose dimensions") as report:
+            choice = choose_n_dims(responses, kind(item_model="mirt", known_guessing=known_guessing), progress=report)
+        note(f"{choice.n_dims} dimensions chosen: {choice.message}")
+        return kind(item_model="mirt", n_dims=choice.n_dims, known_guessing=known_guessing)
+    try:
+        n_dims = int(dims)
+    except ValueError:
+        raise click.BadParameter(f"must be a whole number or 'auto', got {dims!r}.", param_hint="--dims") from None
+    model = item_model or ("2pl" if n_dims == 1 else "mirt")
+    return kind(item_model=model, n_dims=n_dims, known_guessing=known_guessing)  # type: ignore[arg-type]
+
+
+def _summary(bank: "Bank") -> dict[str, Any]:
+    """One row on the bank."""
+    calibration = bank.calibration
+    return {
+        "bank": bank.bank_id,
+        "n_models": bank.n_models,
+        "n_items": bank.n_items,
+        "n_scenarios": bank.targets.n_scenarios,
+        "method": calibration.method,
+        "item_model": calibration.item_model,
+        "n_dims": calibration.n_dims,
+        "converged": calibration.converged,
+        "n_iterations": calibration.n_iterations,
+        "n_degenerate_items": int(calibration.is_degenerate.sum()),
+    }

@@ -1,0 +1,76 @@
+"""`itembank info`: what a bank holds."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from itembank.cli.options import bank_argument, format_option
+from itembank.cli.render import print_record
+
+if TYPE_CHECKING:
+    from itembank.data.banks import Bank
+
+
+@click.command("info")
+@bank_argument
+@format_option
+def command(*, bank: Path, output_format: str) -> None:
+    """Say what a bank holds: models, items, item model, scores by scenario.
+
+    JSON is one object with a list 'scenarios'; CSV holds the scenarios alone.
+
+    \b
+      itembank info bank
+      itembank info bank --format json
+    """  # noqa: D301
+    from itembank.data.bank_files import load_bank  # noqa: PLC0415
+
+    loaded = load_bank(bank)
+    print_record(_about(loaded), "scenarios", _scenario_rows(loaded), output_format, title=f"Bank {bank}")
+
+
+def _about(bank: "Bank") -> dict[str, Any]:
+    """Facts on the whole bank."""
+    import numpy as np  # noqa: PLC0415
+
+    calibration = bank.calibration
+    return {
+        "bank": bank.bank_id,
+        "n_models": bank.n_models,
+        "n_items": bank.n_items,
+        "density": float(bank.responses.observed.mean()),
+        "binary": bank.responses.is_binary,
+        "method": calibration.method,
+        "item_model": calibration.item_model,
+        "n_dims": calibration.n_dims,
+        "converged": calibration.converged,
+        "message": calibration.message,
+        "n_degenerate_items": int(calibration.is_degenerate.sum()),
+        "n_negative_items": int(np.sum(calibration.parameters.loadings.sum(axis=1) < 0.0)),
+        "score_within_scenarios": bank.targets.within,
+        "overall_score_over": bank.targets.across,
+        "costs": sorted(bank.responses.costs),
+    }
+
+
+def _scenario_rows(bank: "Bank") -> list[dict[str, Any]]:
+    """One row a scenario, and one for the overall score."""
+    import numpy as np  # noqa: PLC0415
+
+    scores = bank.targets.with_overall(bank.scenario_scores)
+    sizes = [*bank.targets.scenario_sizes.tolist(), bank.n_items]
+    weights = [*bank.targets.scenario_weights.tolist(), 1.0]
+    biases = [*bank.item_model_bias.tolist(), float("nan")]
+    return [
+        {
+            "target": name,
+            "n_items": sizes[j],
+            "weight": weights[j],
+            "mean_score": float(np.nanmean(scores[:, j])),
+            "lowest_score": float(np.nanmin(scores[:, j])),
+            "highest_score": float(np.nanmax(scores[:, j])),
+            "item_model_bias": biases[j],
+        }
+        for j, name in enumerate(bank.targets.names)
+    ]

@@ -1,0 +1,85 @@
+"""`itembank select`: choose the items to run on a new model."""
+
+import json
+from pathlib import Path
+
+import click
+
+from itembank.cli.options import bank_argument, format_option, seed_option
+from itembank.cli.render import note, print_rows, warnings_as_notes
+
+METHODS = ("random", "stratified", "anchor-correctness", "anchor-irt")
+
+
+@click.command("select")
+@bank_argument
+@click.option(
+    "-n", "n_items", type=click.IntRange(min=1), required=True, help="Number of items in all, spread over scenarios."
+)
+@click.option("--per-scenario", is_flag=True, help="Make -n the number for each scenario.")
+@click.option(
+    "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write the selection to this JSON file."
+)
+@click.option(
+    "--method", type=click.Choice(METHODS), default="anchor-irt", show_default=True, help="How the items are chosen."
+)
+@click.option(
+    "--exclude",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Text file of item ids never to choose, one a line.",
+)
+@click.option(
+    "--emit",
+    type=click.Choice(["lm-eval", "ids"]),
+    help="Print what lm_eval --samples takes, or plain ids, instead of a table.",
+)
+@seed_option
+@format_option
+def command(
+    *,
+    bank: Path,
+    n_items: int,
+    per_scenario: bool,
+    output: Path | None,
+    method: str,
+    exclude: Path | None,
+    emit: str | None,
+    seed: int,
+    output_format: str,
+) -> None:
+    """Choose the items to run on a new model.
+
+    Run them with your own harness, then give the results and the selection to itembank estimate.
+
+    \b
+      itembank select bank -n 100 -o selection.json
+      itembank select bank -n 100 -o selection.json --emit lm-eval > samples.json
+      lm_eval --model hf --model_args pretrained=... --samples samples.json --log_samples ...
+    """  # noqa: D301
+    from itembank.data.bank_files import load_bank  # noqa: PLC0415
+    from itembank.selection.emit import as_lm_eval_samples  # noqa: PLC0415
+    from itembank.selection.select import select  # noqa: PLC0415
+
+    loaded = load_bank(bank)
+    with warnings_as_notes():
+        excluded = () if exclude is None else tuple(exclude.read_text(encoding="utf-8").split("\n"))
+        selection = select(
+            loaded,
+            n_items,
+            method=method,
+            per_scenario=per_scenario,
+            excluded=[line.strip() for line in excluded if line.strip()],
+            rng=seed,
+        )
+    # The samples are made before the file is written: a bank they cannot be made from leaves nothing behind.
+    samples = as_lm_eval_samples(selection) if emit == "lm-eval" else None
+    if output is not None:
+        selection.save(output)
+        note(f"{selection.n_items} of {loaded.n_items} items by {method} written to {output}.")
+    if samples is not None:
+        click.echo(json.dumps(samples, ensure_ascii=False))
+    elif emit == "ids":
+        click.echo("\n".join(selection.item_ids))
+    elif output is None or output_format != "table":
+        title = f"{selection.n_items} of {loaded.n_items} items of bank {loaded.bank_id} by {method}"
+        print_rows(selection.to_dict()["items"], output_format, title=title)

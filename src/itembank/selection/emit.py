@@ -1,0 +1,30 @@
+"""A selection in the form evaluation harnesses take."""
+
+from itembank.data.selections import Selection
+from itembank.errors import DataError, shown
+
+
+def as_lm_eval_samples(selection: Selection) -> dict[str, list[int]]:
+    """Return ``{task: [doc ids]}``, sorted and unique, as the option `--samples` of lm-evaluation-harness takes it.
+
+    Item ids must be ``task/doc_id``, as the reader of its logs makes them.
+
+    Raises
+    ------
+    DataError
+        When an item id has another form.
+    """
+    samples: dict[str, set[int]] = {}
+    foreign = []
+    for item_id in selection.item_ids:
+        task, slash, document = item_id.rpartition("/")
+        if slash and task and document.isascii() and document.isdigit():
+            samples.setdefault(task, set()).add(int(document))
+        else:
+            foreign.append(item_id)
+    if foreign:
+        raise DataError(
+            f"item ids must be 'task/doc_id' to be run by lm-evaluation-harness, got {len(foreign)} others: "
+            f"{shown(foreign)}. Calibrate on logs read with itembank import lm-eval, or take plain ids (--emit ids)."
+        )
+    return {task: sorted(documents) for task, documents in sorted(samples.items())}
