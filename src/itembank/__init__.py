@@ -57,7 +57,7 @@ _HOME = {
     "write_responses": "itembank.data.response_files",
 }
 
-__all__ = list(_HOME)  # noqa: PLE0605 (ruff wants a literal)
+__all__ = list(_HOME)
 
 
 def __getattr__(name: str) -> Any:

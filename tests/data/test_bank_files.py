@@ -1,0 +1,134 @@
+import dataclasses
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+from itembank.data.bank_files import load_bank, save_bank
+from itembank.data.fingerprint import bank_fingerprint, data_fingerprint
+from itembank.errors import BankError, IntegrityError
+from tests.data.banks import make_bank
+
+
+def assert_same(first, second, path=""):
+    """Compare two results field by field, exactly."""
+    if dataclasses.is_dataclass(first):
+        for field in dataclasses.fields(first):
+            assert_same(getattr(first, field.name), getattr(second, field.name), f"{path}.{field.name}")
+    elif isinstance(first, np.ndarray):
+        np.testing.assert_array_equal(first, second, err_msg=path)
+        assert first.dtype == second.dtype, path
+    elif isinstance(first, pl.DataFrame):
+        assert first.equals(second), path
+    elif isinstance(first, dict):
+        assert first.keys() == second.keys(), path
+        for key in first:
+            assert_same(first[key], second[key], f"{path}[{key}]")
+    else:
+        assert first == second, path
+
+
+@pytest.mark.parametrize("with_extras", [False, True])
+@pytest.mark.parametrize("n_dims", [1, 3])
+def test_what_is_written_is_read_back(tmp_path, with_extras, n_dims):
+    bank = make_bank(n_dims=n_dims, with_extras=with_extras)
+    save_bank(bank, tmp_path / "bank")
+    assert_same(bank, load_bank(tmp_path / "bank"))
+
+
+def test_continuous_responses_keep_every_bit(tmp_path):
+    bank = make_bank()
+    values = np.random.default_rng(1).random(bank.responses.responses.shape)
+    bank = dataclasses.replace(bank, responses=dataclasses.replace(bank.responses, responses=values))
+    save_bank(bank, tmp_path / "bank")
+    np.testing.assert_array_equal(load_bank(tmp_path / "bank").responses.responses, values)
+
+
+def test_a_caller_s_column_may_be_called_like_one_of_ours(tmp_path):
+    bank = make_bank()
+    items = bank.responses.items.with_columns(intercept=pl.lit("theirs"), score_weight=pl.lit(3))
+    bank = dataclasses.replace(bank, responses=dataclasses.replace(bank.responses, items=items))
+    save_bank(bank, tmp_path / "bank")
+    assert_same(bank, load_bank(tmp_path / "bank"))
+
+
+def test_the_folder_holds_open_formats_and_says_what_it_is(tmp_path):
+    bank = make_bank(with_extras=True)
+    save_bank(bank, tmp_path / "bank")
+    names = sorted(path.name for path in (tmp_path / "bank").iterdir())
+    assert names == ["arrays.safetensors", "bank.json", "items.parquet", "models.parquet", "responses.parquet"]
+    record = json.loads((tmp_path / "bank" / "bank.json").read_text())
+    assert record["schema_version"] == 1
+    assert record["bank_id"] == bank.bank_id
+    assert record["data_fingerprint"] == data_fingerprint(bank.responses)
+    items = pl.read_parquet(tmp_path / "bank" / "items.parquet")
+    assert items["bank.expected_output_tokens"].is_between(1, 99).all()
+
+
+def test_a_bank_is_never_overwritten_unasked(tmp_path):
+    save_bank(make_bank(), tmp_path / "bank")
+    with pytest.raises(BankError, match="is a bank already"):
+        save_bank(make_bank(seed=1), tmp_path / "bank")
+    save_bank(make_bank(seed=1), tmp_path / "bank", overwrite=True)
+    assert load_bank(tmp_path / "bank").bank_id == make_bank(seed=1).bank_id
+
+
+def test_a_folder_that_is_no_bank_is_never_overwritten(tmp_path):
+    (tmp_path / "thesis").mkdir()
+    (tmp_path / "thesis" / "chapter.txt").write_text("years of work")
+    with pytest.raises(BankError, match="not a bank"):
+        save_bank(make_bank(), tmp_path / "thesis", overwrite=True)
+    assert (tmp_path / "thesis" / "chapter.txt").read_text() == "years of work"
+
+
+def test_a_place_without_a_bank_is_a_clear_error(tmp_path):
+    with pytest.raises(BankError, match=r"holds no bank\.json"):
+        load_bank(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["items.parquet", "models.parquet", "responses.parquet", "arrays.safetensors"])
+@pytest.mark.parametrize("damage", ["change", "cut", "remove"])
+def test_a_damaged_bank_is_refused(tmp_path, name, damage):
+    save_bank(make_bank(), tmp_path / "bank")
+    path = tmp_path / "bank" / name
+    content = path.read_bytes()
+    if damage == "remove":
+        path.unlink()
+    elif damage == "cut":
+        path.write_bytes(content[:-10])
+    else:
+        path.write_bytes(content[:50] + bytes([content[50] ^ 1]) + content[51:])
+    with pytest.raises(IntegrityError, match=name):
+        load_bank(tmp_path / "bank")
+
+
+def test_another_schema_version_says_what_to_do(tmp_path):
+    save_bank(make_bank(), tmp_path / "bank")
+    path = tmp_path / "bank" / "bank.json"
+    path.write_text(path.read_text().replace('"schema_version": 1', '"schema_version": 2'))
+    with pytest.raises(BankError, match=r"schema_version must be 1, got 2.*calibrate it again"):
+        load_bank(tmp_path / "bank")
+
+
+def test_a_record_cut_short_is_refused(tmp_path):
+    save_bank(make_bank(), tmp_path / "bank")
+    path = tmp_path / "bank" / "bank.json"
+    path.write_text(path.read_text()[:100])
+    with pytest.raises(IntegrityError, match="cannot be read"):
+        load_bank(tmp_path / "bank")
+
+
+def test_fingerprints_follow_the_data_and_nothing_else():
+    bank = make_bank()
+    assert data_fingerprint(make_bank().responses) == data_fingerprint(bank.responses)
+    flipped = bank.responses.responses.copy()
+    flipped[3, 4] = 1 - flipped[3, 4]
+    changed = dataclasses.replace(bank.responses, responses=flipped)
+    assert data_fingerprint(changed) != data_fingerprint(bank.responses)
+    renamed = dataclasses.replace(
+        bank.responses, models=bank.responses.models.with_columns(model_id=pl.col("model_id") + "x")
+    )
+    assert data_fingerprint(renamed) != data_fingerprint(bank.responses)
+    shifted = dataclasses.replace(bank.parameters, intercept=bank.parameters.intercept + 1e-9)
+    assert bank_fingerprint(bank.responses, shifted, bank.targets) != bank.bank_id
