@@ -1,0 +1,94 @@
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+from itembank.data.response_files import write_responses
+
+from itembank.data.bank_files import load_bank
+from tests.data.banks import make_bank
+
+
+@pytest.fixture
+def response_file(tmp_path):
+    write_responses(make_bank(n_models=25, n_items=40).responses, tmp_path / "responses.parquet")
+    return tmp_path / "responses.parquet"
+
+
+@pytest.mark.parametrize("method", ["variational", "map", "mml"])
+def test_writes_a_bank_of_the_file_s_responses(run, response_file, tmp_path, method):
+    outcome = run("calibrate", response_file, "-o", tmp_path / "new", "--method", method, "--format", "json")
+    assert outcome.code == 0, outcome.err
+    (row,) = json.loads(outcome.out)
+    bank = load_bank(tmp_path / "new")
+    assert row["bank"] == bank.bank_id
+    assert (row["n_models"], row["n_items"], row["n_scenarios"], row["method"]) == (25, 40, 3, method)
+    np.testing.assert_array_equal(bank.responses.responses, make_bank(n_models=25, n_items=40).responses.responses)
+
+
+def test_more_dims_make_a_multidimensional_bank(run, response_file, tmp_path):
+    outcome = run("calibrate", response_file, "-o", tmp_path / "new", "--dims", 2)
+    assert outcome.code == 0, outcome.err
+    calibration = load_bank(tmp_path / "new").calibration
+    assert (calibration.item_model, calibration.n_dims) == ("mirt", 2)
+
+
+def test_score_options_reach_the_bank(run, response_file, tmp_path):
+    run("calibrate", response_file, "-o", tmp_path / "new", "--within", "macro", "--overall", "items")
+    targets = load_bank(tmp_path / "new").targets
+    assert (targets.within, targets.across) == ("macro", "items")
+
+
+def test_known_guessing_is_taken_from_the_items_file(run, response_file, tmp_path):
+    ids = make_bank(n_models=25, n_items=40).item_ids
+    pl.DataFrame({"item_id": ids, "chance": [0.25] * 40}).write_csv(tmp_path / "items.csv")
+    outcome = run(
+        "calibrate", response_file, "-o", tmp_path / "new", "--items", tmp_path / "items.csv", "--known-guessing"
+    )
+    assert outcome.code == 0, outcome.err
+    calibration = load_bank(tmp_path / "new").calibration
+    assert set(calibration.parameters.lower_asymptote[~calibration.is_degenerate]) == {0.25}
+
+
+def test_a_bank_is_replaced_only_by_force(run, response_file, tmp_path):
+    assert run("calibrate", response_file, "-o", tmp_path / "new").code == 0
+    outcome = run("calibrate", response_file, "-o", tmp_path / "new")
+    assert outcome.code == 1
+    assert "is a bank already" in outcome.err
+    assert run("calibrate", response_file, "-o", tmp_path / "new", "--force").code == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--dims", "two"), "whole number or 'auto'"),
+        (("--dims", "auto", "--item-model", "2pl"), "--dims auto"),
+    ],
+)
+def test_dims_that_make_no_sense_are_usage_errors(run, response_file, tmp_path, options, message):
+    outcome = run("calibrate", response_file, "-o", tmp_path / "new", *options)
+    assert outcome.code == 2
+    assert message in outcome.err
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--dims", "2", "--item-model", "2pl"), "'mirt'"),
+        (("--dims", "3", "--method", "mml"), "at most 2"),
+        (("--within", "custom"), "'weight'"),
+    ],
+)
+def test_choices_that_do_not_fit_leave_no_bank(run, response_file, tmp_path, options, message):
+    outcome = run("calibrate", response_file, "-o", tmp_path / "new", *options)
+    assert outcome.code == 1
+    assert message in outcome.err
+    assert not (tmp_path / "new").exists()
+
+
+def test_too_few_models_are_refused(run, tmp_path):
+    write_responses(make_bank(n_models=2).responses, tmp_path / "responses.parquet")
+    outcome = run("calibrate", tmp_path / "responses.parquet", "-o", tmp_path / "new")
+    assert outcome.code == 1
+    assert "models" in outcome.err
+    assert not (tmp_path / "new").exists()

@@ -1,0 +1,30 @@
+import csv
+import io
+import json
+
+import pytest
+
+from itembank.data.bank_files import load_bank
+
+
+def test_json_is_one_object_with_the_scenarios(run, bank_folder):
+    outcome = run("info", bank_folder, "--format", "json")
+    assert (outcome.code, outcome.err) == (0, "")
+    content = json.loads(outcome.out)
+    bank = load_bank(bank_folder)
+    assert content["bank"] == bank.bank_id
+    assert (content["n_models"], content["n_items"], content["n_dims"]) == (12, 30, 2)
+    assert [row["target"] for row in content["scenarios"]] == ["math", "code", "law", "overall"]
+    assert content["scenarios"][0]["mean_score"] == pytest.approx(bank.responses.responses[:, ::3].mean())
+    assert content["scenarios"][2]["item_model_bias"] is None
+
+
+def test_csv_holds_the_scenarios(run, bank_folder):
+    rows = list(csv.DictReader(io.StringIO(run("info", bank_folder, "--format", "csv").out)))
+    assert [row["n_items"] for row in rows] == ["10", "10", "10", "30"]
+
+
+def test_the_table_names_the_bank(run, bank_folder):
+    outcome = run("info", bank_folder)
+    assert load_bank(bank_folder).bank_id in outcome.out
+    assert "overall" in outcome.out

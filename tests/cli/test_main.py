@@ -1,0 +1,68 @@
+import pytest
+
+from itembank.cli.main import COMMANDS
+
+
+@pytest.mark.parametrize("name", list(COMMANDS))
+def test_every_command_explains_itself_with_an_example(run, name):
+    outcome = run(name, "--help")
+    assert outcome.code == 0
+    assert f"itembank {name}" in outcome.out.split("Options:")[0].split("\n", 1)[1]
+
+
+def test_help_lists_every_command(run):
+    outcome = run("--help")
+    assert outcome.code == 0
+    for name, (_, text) in COMMANDS.items():
+        assert name in outcome.out
+        assert text in outcome.out
+
+
+def test_an_unknown_command_is_a_usage_error(run):
+    outcome = run("calibrat")
+    assert outcome.code == 2
+    assert "calibrat" in outcome.err
+    assert outcome.out == ""
+
+
+def test_a_missing_file_is_a_usage_error(run, tmp_path):
+    outcome = run("info", tmp_path / "none")
+    assert outcome.code == 2
+    assert "does not exist" in outcome.err
+
+
+def test_an_error_is_one_line_and_a_traceback_only_with_debug(run, tmp_path):
+    outcome = run("info", tmp_path)
+    assert (outcome.code, outcome.out) == (1, "")
+    assert outcome.err.startswith("Error: ")
+    assert "Traceback" not in outcome.err
+    with pytest.raises(Exception, match="is not a bank"):
+        run("--debug", "info", tmp_path)
+
+
+def test_a_damaged_bank_has_its_own_exit_code(run, bank_folder):
+    (bank_folder / "items.parquet").write_bytes(b"")
+    outcome = run("info", bank_folder)
+    assert outcome.code == 4
+    assert "items.parquet" in outcome.err
+
+
+def test_options_come_from_environment_and_file_and_the_command_line_wins(run, bank_folder, tmp_path, monkeypatch):
+    config = tmp_path / "itembank.toml"
+    config.write_text("[select]\nn-items = 3\n'emit' = 'ids'\n")
+
+    def n_lines(*arguments):
+        return len(run(*arguments).out.split())
+
+    assert n_lines("--config", config, "select", bank_folder) == 3
+    monkeypatch.setenv("ITEMBANK_SELECT_N_ITEMS", "6")
+    assert n_lines("--config", config, "select", bank_folder) == 6
+    assert n_lines("--config", config, "select", bank_folder, "-n", 9) == 9
+
+
+@pytest.mark.parametrize(("text", "message"), [("[selct]\nn = 3\n", "'selct'"), ("[select\n", "not a TOML file")])
+def test_a_bad_config_file_is_a_usage_error(run, bank_folder, tmp_path, text, message):
+    (tmp_path / "itembank.toml").write_text(text)
+    outcome = run("--config", tmp_path / "itembank.toml", "info", bank_folder)
+    assert outcome.code == 2
+    assert message in outcome.err
