@@ -35,8 +35,9 @@ def print_record(record: Row, name: str, rows: Sequence[Row], output_format: str
     elif output_format == "csv":
         print_rows(rows, output_format)
     else:
-        print_rows([{"": key, title: _cell_text(value)} for key, value in record.items()], output_format)
-        print_rows(rows, output_format, title=name)
+        facts = [{"fact": key, "value": _cell_text(value)} for key, value in record.items()]
+        _print_table(facts, title, ["fact", "value"], show_header=False)
+        _print_table(rows, name, list(rows[0]) if rows else [])
 
 
 def note(message: str) -> None:
@@ -123,22 +124,28 @@ def _cell_csv(value: Any) -> Any:
     return json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else value
 
 
-def _print_table(rows: Sequence[Row], title: str, columns: Sequence[str]) -> None:
+def _print_table(rows: Sequence[Row], title: str, columns: Sequence[str], *, show_header: bool = True) -> None:
+    from rich.box import SIMPLE_HEAD  # noqa: PLC0415
     from rich.console import Console  # noqa: PLC0415
     from rich.table import Table  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415
 
-    table = Table(title=Text(title) if title else None, title_justify="left", title_style="bold")
+    table = Table(box=SIMPLE_HEAD, show_header=show_header)
     for column in columns:
         is_number = bool(rows) and isinstance(_plain(rows[0].get(column)), int | float)
         table.add_column(Text(column), justify="right" if is_number else "left", overflow="fold")
     for row in rows:  # ids come from strangers: Text shows brackets as they are instead of reading them as markup
         table.add_row(*(Text(_cell_text(row.get(column))) for column in columns))
-    Console(width=None if sys.stdout.isatty() else 160).print(table)
+    console = Console(width=None if sys.stdout.isatty() else 160)
+    if title:
+        console.print(Text(title, style="bold"))
+    console.print(table)
 
 
 def _cell_text(value: Any) -> str:
     value = _plain(value)
-    if value is None:
+    if value is None or value == []:
         return "-"
+    if isinstance(value, list):
+        return ", ".join(map(_cell_text, value))
     return f"{value:.4f}" if isinstance(value, float) else str(value)
