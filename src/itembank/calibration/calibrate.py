@@ -1,0 +1,162 @@
+"""The verb `calibrate`: item parameters from the responses of past models."""
+
+import importlib
+import warnings
+from collections.abc import Callable
+from typing import TypeAlias
+
+import numpy as np
+import polars as pl
+
+from itembank.calibration.binarisation import apply_thresholds, item_thresholds, scenario_thresholds
+from itembank.calibration.degenerate import find_degenerate, put_back
+from itembank.calibration.fits import Fit, FitData
+from itembank.calibration.specs import (
+    CalibrationSpec,
+    JointMAP,
+    MarginalML,
+    Variational,
+    as_calibration_spec,
+    method_name,
+)
+from itembank.data.calibrations import Calibration
+from itembank.data.responses import ResponseMatrix
+from itembank.data.validation import check_enough_models, check_models_and_items_have_responses
+from itembank.errors import ConvergenceWarning, DataError, shown
+from itembank.numerics.arrays import BoolArray, FloatArray
+from itembank.progress import ProgressCallback, silent
+
+MINIMUM_MODELS = 3
+
+Kernel: TypeAlias = Callable[..., Fit]
+
+KERNELS: dict[type, tuple[str, str]] = {
+    Variational: ("itembank.calibration.variational", "fit_variational"),
+    JointMAP: ("itembank.calibration.joint_map", "fit_joint_map"),
+    MarginalML: ("itembank.calibration.marginal_ml", "fit_marginal_ml"),
+}
+
+
+def calibrate(
+    responses: ResponseMatrix, spec: CalibrationSpec | str = "variational", *, progress: ProgressCallback = silent
+) -> Calibration:
+    """Find the parameters of every item, and the ability of every model, from past results.
+
+    Responses other than 0 and 1 are first made binary by a threshold a scenario (P1 4.3).
+    Items that all models answered alike take no part in the fit and are flagged.
+
+    Parameters
+    ----------
+    responses : ResponseMatrix
+        NaN cells are left out of the likelihood. They should be missing for reasons that have nothing to do with
+        ability: responses picked by an adaptive test give biased parameters.
+    spec : CalibrationSpec or str
+        `Variational`, `JointMAP` or `MarginalML`, or the short name of one with its defaults.
+    progress : ProgressCallback
+
+    Returns
+    -------
+    Calibration
+        With `converged` False, and a `ConvergenceWarning`, when the fit stopped early.
+
+    Raises
+    ------
+    DataError
+        With fewer than three models, a model or an item without responses, no item that tells models apart,
+        or known guessing asked for without chance levels.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from itembank.calibration.calibrate import calibrate
+    >>> from itembank.data.responses import ResponseMatrix
+    >>> rng = np.random.default_rng(0)
+    >>> ability, difficulty = rng.normal(size=(50, 1)), rng.normal(size=200)
+    >>> answers = (ability - difficulty > rng.logistic(size=(50, 200))).astype(float)
+    >>> calibrate(ResponseMatrix.create(answers)).converged
+    True
+    """
+    spec = as_calibration_spec(spec)
+    _check(responses)
+    scenarios = responses.items["scenario"].to_list()
+    thresholds = {} if responses.is_binary else scenario_thresholds(responses.responses, scenarios)
+    binary = responses.responses
+    if thresholds:
+        binary = apply_thresholds(binary, item_thresholds(thresholds, scenarios))
+    is_degenerate = find_degenerate(binary)
+    if is_degenerate.all():
+        raise DataError(
+            f"at least one item must tell models apart, got {is_degenerate.size} items each answered alike by all "
+            f"models: {shown(responses.item_ids)}. Check the metric, or add models of other strength."
+        )
+    lower = known_lower_asymptote(responses.items) if spec.known_guessing else np.zeros(responses.n_items)
+    fit = _kernel(spec)(_fit_data(binary, is_degenerate, lower), spec, progress=progress)
+    if not fit.converged:
+        warnings.warn(f"calibration did not converge: {fit.message}", ConvergenceWarning, stacklevel=2)
+    parameters, item_covariance = put_back(fit, binary, is_degenerate, lower)
+    return Calibration(
+        parameters=parameters,
+        item_covariance=item_covariance,
+        abilities=fit.abilities,
+        ability_covariance=fit.ability_covariance,
+        prior=fit.prior,
+        is_degenerate=is_degenerate,
+        thresholds=thresholds,
+        method=method_name(spec),
+        item_model=spec.item_model,
+        converged=fit.converged,
+        n_iterations=fit.n_iterations,
+        message=fit.message,
+        history=fit.history,
+    )
+
+
+def known_lower_asymptote(items: pl.DataFrame) -> FloatArray:
+    """Chance of guessing each item right, (n_items,): column `chance`, else ``1 / n_options``.
+
+    Raises
+    ------
+    DataError
+        When an item has neither, or a chance outside [0, 1).
+    """
+    options = [
+        pl.col("chance").cast(pl.Float64) if "chance" in items.columns else None,
+        1.0 / pl.col("n_options").cast(pl.Float64) if "n_options" in items.columns else None,
+    ]
+    given = [column for column in options if column is not None]
+    if not given:
+        raise DataError(
+            "known guessing needs a column 'chance' or 'n_options' in the item table, got neither. "
+            "Give one with --items, or fit without known guessing."
+        )
+    chance = items.select(chance=pl.coalesce(given).fill_null(np.nan))["chance"].to_numpy()
+    bad = ~((chance >= 0.0) & (chance < 1.0))
+    if bad.any():
+        names = items["item_id"].filter(pl.Series(bad)).to_list()
+        raise DataError(
+            f"chance must lie in [0, 1) for every item, got none or another number for {len(names)} of "
+            f"{items.height} items: {shown(names)}. Set 0 where an answer cannot be guessed."
+        )
+    return np.asarray(chance, dtype=np.float64)
+
+
+def _check(responses: ResponseMatrix) -> None:
+    """Raise `DataError` when there is too little to calibrate on."""
+    check_enough_models(responses.n_models, MINIMUM_MODELS, "calibration")
+    check_models_and_items_have_responses(responses.responses, responses.model_ids, responses.item_ids)
+
+
+def _fit_data(binary: FloatArray, is_degenerate: BoolArray, lower: FloatArray) -> FitData:
+    """Cut the degenerate items out and put zeros where nothing was observed."""
+    values = binary[:, ~is_degenerate]
+    missing = np.isnan(values)
+    if not missing.any():
+        return FitData(values, None, lower[~is_degenerate])
+    return FitData(np.where(missing, 0.0, values), ~missing, lower[~is_degenerate])
+
+
+def _kernel(spec: CalibrationSpec) -> Kernel:
+    """Import the kernel of a method when it is asked for."""
+    module, name = KERNELS[type(spec)]
+    kernel: Kernel = getattr(importlib.import_module(module), name)
+    return kernel

@@ -1,0 +1,68 @@
+"""Start values of ability: the leading directions in which models differ."""
+
+import numpy as np
+from scipy.linalg import eigh
+from scipy.sparse.linalg import eigsh
+
+from itembank.numerics.arrays import BoolArray, FloatArray
+
+DENSE_SIZE = 600
+
+
+def standardised(responses: FloatArray, observed: BoolArray | None) -> FloatArray:
+    """Responses with mean 0 and variance 1 in each item, 0 where not observed, float32 (n_models, n_items)."""
+    values = responses.astype(np.float32)
+    if observed is None:
+        values -= values.mean(axis=0)
+    else:
+        values -= (values * observed).sum(axis=0) / np.maximum(observed.sum(axis=0), 1)
+        values *= observed
+    spread = np.sqrt(np.einsum("li,li->i", values, values) / values.shape[0])
+    values /= np.where(spread > 0.0, spread, 1.0)
+    return values
+
+
+def start_abilities(responses: FloatArray, observed: BoolArray | None, *, n_dims: int) -> FloatArray:
+    """Leading left singular vectors of the standardised responses, scaled to unit variance.
+
+    Parameters
+    ----------
+    responses, observed
+        As in `FitData`.
+    n_dims : int
+        At most one less than the smaller of n_models and n_items gives new directions; the rest are zero.
+
+    Returns
+    -------
+    (n_models, n_dims)
+        The first correlates positively with the number of correct responses.
+    """
+    values = standardised(responses, observed)
+    n_models, n_items = values.shape
+    rank = min(n_dims, n_models - 1, n_items)
+    by_models = n_models <= n_items
+    gram = values @ values.T if by_models else values.T @ values
+    vectors = _leading_eigenvectors(gram.astype(np.float64), rank)
+    if not by_models:
+        vectors = values @ vectors
+    vectors = vectors - vectors.mean(axis=0)
+    length = np.sqrt(np.mean(vectors**2, axis=0))
+    vectors = vectors / np.where(length > 0.0, length, 1.0)
+    total = values.sum(axis=1)
+    signs = np.where(total @ vectors < 0.0, -1.0, 1.0)
+    theta = np.zeros((n_models, n_dims))
+    theta[:, :rank] = vectors * signs
+    return theta
+
+
+def _leading_eigenvectors(gram: FloatArray, count: int) -> FloatArray:
+    """Eigenvectors of the `count` largest eigenvalues, largest first, (size, count)."""
+    size = gram.shape[0]
+    if size <= DENSE_SIZE or 3 * count >= size:
+        _, vectors = eigh(gram, subset_by_index=(size - count, size - 1))
+    else:
+        first = gram.sum(axis=1) + np.linspace(-1.0, 1.0, size) * np.abs(gram[0, 0])  # fixed, so that results repeat
+        values, vectors = eigsh(gram, k=count, which="LA", v0=first)
+        vectors = vectors[:, np.argsort(values)]
+    result: FloatArray = vectors[:, ::-1]
+    return result

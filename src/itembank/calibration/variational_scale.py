@@ -1,0 +1,65 @@
+"""Fixing the scale: moving mean, spread and axes of the abilities into the item parameters.
+
+``theta' = A (theta - m)`` and ``a' = A^-T a``, ``c' = c + a . m`` leave the distribution of every logit as it was,
+so only the divergence from the prior changes, and the step is taken only if that does not rise. Alternating
+updates of abilities and items would take hundreds of sweeps to cover the same ground.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from itembank.calibration.variational_bound import divergence
+from itembank.calibration.variational_state import Posterior, second_moment
+from itembank.calibration.variational_updates import update_item_prior
+from itembank.numerics.arrays import FloatArray
+
+
+def rescale(posterior: Posterior) -> Posterior:
+    """Whiten the abilities and turn them to the axes of the loadings, unless the bound would fall."""
+    before = update_item_prior(posterior)
+    whitened = _turned(_whitened(before), is_centred=True)
+    after = update_item_prior(whitened)
+    return after if divergence(after) <= divergence(before) else before
+
+
+def principal_axes(posterior: Posterior) -> Posterior:
+    """Abilities with mean 0 and unit second moment, on the principal axes of the loadings, which sum positive."""
+    turned = _turned(_whitened(posterior), is_centred=False)
+    signs = np.where(turned.item_mean[:, :-1].sum(axis=0) < 0.0, -1.0, 1.0)
+    return update_item_prior(transform(turned, np.diag(signs), np.zeros(signs.shape)))
+
+
+def transform(posterior: Posterior, matrix: FloatArray, centre: FloatArray) -> Posterior:
+    """Replace theta by ``matrix @ (theta - centre)``, and the items so that no logit changes."""
+    n_dims = posterior.n_dims
+    onto = np.zeros((n_dims + 1, n_dims + 1))
+    onto[:n_dims, :n_dims] = np.linalg.inv(matrix).T
+    onto[n_dims, :n_dims] = centre
+    onto[n_dims, n_dims] = 1.0
+    return replace(
+        posterior,
+        item_mean=posterior.item_mean @ onto.T,
+        item_covariance=onto @ posterior.item_covariance @ onto.T,
+        ability_mean=(posterior.ability_mean - centre) @ matrix.T,
+        ability_covariance=matrix @ posterior.ability_covariance @ matrix.T,
+    )
+
+
+def _whitened(posterior: Posterior) -> Posterior:
+    """Mean 0 and unit second moment of ability over the models, their uncertainty included."""
+    mean, covariance = posterior.ability_mean, posterior.ability_covariance
+    centre = mean.mean(axis=0)
+    spread = covariance.mean(axis=0) + (mean - centre).T @ (mean - centre) / mean.shape[0]
+    return transform(posterior, np.linalg.inv(np.linalg.cholesky(spread)), centre)
+
+
+def _turned(posterior: Posterior, *, is_centred: bool) -> Posterior:
+    """Rotate to the eigenvectors of the loadings' covariance (or of their second moment), largest first."""
+    n_dims = posterior.n_dims
+    loadings = posterior.item_mean[:, :n_dims]
+    moment = second_moment(loadings, posterior.item_covariance[:, :n_dims, :n_dims]).sum(axis=0)
+    if is_centred:
+        moment = moment - np.outer(loadings.sum(axis=0), loadings.mean(axis=0))
+    _, vectors = np.linalg.eigh(moment)
+    return transform(posterior, vectors[:, ::-1].T, np.zeros(n_dims))
