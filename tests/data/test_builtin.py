@@ -1,0 +1,121 @@
+"""The built-in data: what the issue promises of it, and that files and script belong together."""
+
+import importlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn import datasets
+
+from itembank.data.builtin import load_builtin
+from itembank.data.responses import ResponseMatrix
+from itembank.errors import ParameterError
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+FILES = REPOSITORY / "src" / "itembank" / "data" / "builtin_files"
+
+
+@pytest.fixture(scope="module")
+def correct() -> ResponseMatrix:
+    return load_builtin("classifiers")
+
+
+@pytest.fixture(scope="module")
+def probability() -> ResponseMatrix:
+    return load_builtin("classifiers", response="probability")
+
+
+def test_size_is_what_was_promised(correct):
+    assert correct.n_models >= 150
+    assert correct.n_items >= 3000
+    assert correct.items["scenario"].n_unique() >= 4
+    digits = correct.items.filter(scenario="digits")["subscenario"].unique().to_list()
+    assert sorted(digits) == ["clean", "noise", "occlusion", "rotation"]
+    assert sum(file.stat().st_size for file in FILES.iterdir()) < 1.5e6
+
+
+def test_responses_are_complete_and_binary(correct):
+    assert correct.is_complete
+    assert correct.is_binary
+
+
+def test_no_two_models_answer_alike(correct):
+    assert len(np.unique(correct.responses, axis=0)) == correct.n_models
+
+
+def test_both_responses_are_of_the_same_models_and_items(correct, probability):
+    assert correct.models.equals(probability.models)
+    assert correct.items.equals(probability.items)
+
+
+def test_probability_above_one_half_means_correct(correct, probability):
+    # Nearest centroid predicts by distance and has its own kind of probability.
+    rows = np.flatnonzero(correct.models["family"].to_numpy() != "centroid")
+    right, share = correct.responses[rows], probability.responses[rows]
+    chance = 1.0 / correct.items["n_options"].to_numpy()
+    assert not np.any((share > 0.5005) & (right == 0.0))  # thousandths, and exactly one half is a tie
+    assert not np.any((share < chance - 0.0005) & (right == 1.0))
+
+
+def test_dummy_that_names_the_commonest_class_is_right_on_that_class(correct):
+    row = correct.responses[correct.model_indices(["dummy/strategy=prior/share=1"])[0]]
+    items = correct.items
+    for scenario, commonest in (("breast_cancer", "benign"), ("wine", "class_1")):
+        inside = (items["scenario"] == scenario).to_numpy()
+        expected = (items["true_class"] == commonest).to_numpy()
+        np.testing.assert_array_equal(row[inside], expected[inside])
+
+
+@pytest.mark.parametrize(
+    ("scenario", "load"),
+    [
+        ("digits", datasets.load_digits),
+        ("breast_cancer", datasets.load_breast_cancer),
+        ("wine", datasets.load_wine),
+        ("iris", datasets.load_iris),
+    ],
+)
+def test_true_classes_are_those_of_scikit_learn(correct, scenario, load):
+    content = load()
+    items = correct.items.filter(scenario=scenario)
+    expected = content.target_names[content.target[items["example"].to_numpy()]]
+    assert items["true_class"].to_list() == [str(name) for name in expected]
+
+
+def test_every_prediction_has_a_cost(correct):
+    assert np.all(correct.costs["seconds"] > 0.0)
+    inside = (correct.items["scenario"] == "wine").to_numpy()
+    expected = correct.models["wine_prediction_seconds"].to_numpy()
+    np.testing.assert_array_equal(correct.costs["seconds"][:, inside][:, 0], expected)
+
+
+def test_data_can_be_calibrated(correct):
+    """Abilities are spread, items tell models apart, and more than one dimension is there."""
+    scores = correct.responses.mean(axis=1)
+    assert np.percentile(scores, 90) - np.percentile(scores, 10) > 0.2
+    rest = scores[:, None] - correct.responses / correct.n_items
+    varied = correct.responses.std(axis=0) > 0.0
+    assert varied.mean() > 0.99
+    left, right = correct.responses[:, varied], rest[:, varied]
+    left, right = left - left.mean(axis=0), right - right.mean(axis=0)
+    item_rest = (left * right).sum(axis=0) / np.sqrt((left**2).sum(axis=0) * (right**2).sum(axis=0))
+    assert np.mean(item_rest > 0.0) > 0.85
+
+
+def test_files_hold_what_the_script_makes(correct, probability, monkeypatch):
+    monkeypatch.syspath_prepend(REPOSITORY / "scripts")
+    script = importlib.import_module("make_classifiers")
+    data = script.tabular("wine", datasets.load_wine)
+    name = "knn/n_neighbors=5/share=0.3"
+    classifier = next(one for one in script.classifiers() if one.model_id == name)
+    answers = script.answer(classifier, data)
+    inside = (correct.items["scenario"] == "wine").to_numpy()
+    row = correct.model_indices([name])[0]
+    np.testing.assert_array_equal(correct.responses[row, inside], answers.correct)
+    np.testing.assert_allclose(probability.responses[row, inside], answers.probability, atol=0.0005 + 1e-9)
+
+
+@pytest.mark.parametrize(("name", "response"), [("classifier", "correct"), ("classifiers", "score")])
+def test_unknown_names_are_refused(name, response):
+    with pytest.raises(ParameterError, match="must be one of"):
+        load_builtin(name, response=response)
