@@ -1,0 +1,70 @@
+"""The verb `build_bank`: from past results to a calibrated item bank."""
+
+import numpy as np
+
+from itembank.calibration.calibrate import calibrate
+from itembank.calibration.item_model_bias import item_model_bias, response_variance
+from itembank.calibration.specs import CalibrationSpec, as_calibration_spec
+from itembank.data.banks import Bank
+from itembank.data.fingerprint import bank_fingerprint
+from itembank.data.responses import ResponseMatrix
+from itembank.data.targets import Across, ScoreTargets, Within
+from itembank.numerics.random import as_generator
+from itembank.progress import ProgressCallback, silent
+
+
+def build_bank(
+    responses: ResponseMatrix,
+    spec: CalibrationSpec | str = "variational",
+    *,
+    within: Within = "micro",
+    across: Across = "scenarios",
+    rng: np.random.Generator | int | None = 0,
+    progress: ProgressCallback = silent,
+) -> Bank:
+    """Calibrate the items and measure what estimation needs: the item model's bias and the responses' variance.
+
+    Parameters
+    ----------
+    responses : ResponseMatrix
+        Past results: the calibration models.
+    spec : CalibrationSpec or str
+        As for `calibrate`.
+    within, across : str
+        How items make scenario scores and scenarios the overall score, as for `ScoreTargets.create`.
+    rng : Generator, int or None
+        Splits the models for the item model's bias; nothing else is random.
+    progress : ProgressCallback
+
+    Returns
+    -------
+    Bank
+
+    Raises
+    ------
+    DataError, ParameterError
+        As `calibrate` and `ScoreTargets.create`.
+
+    Examples
+    --------
+    >>> bank = build_bank(responses, Variational("mirt", n_dims=5))  # doctest: +SKIP
+    >>> selection = select(bank, 100, rng=0)  # doctest: +SKIP
+    """
+    spec = as_calibration_spec(spec)
+    targets = ScoreTargets.create(responses.items, within=within, across=across)
+    calibration = calibrate(responses, spec, progress=lambda text, share: progress(text, 0.6 * share))
+    bias = item_model_bias(
+        responses,
+        spec,
+        targets,
+        rng=as_generator(rng),
+        progress=lambda text, share: progress(f"measuring the item model's bias: {text}", 0.6 + 0.4 * share),
+    )
+    return Bank(
+        bank_id=bank_fingerprint(responses, calibration.parameters, targets),
+        responses=responses,
+        calibration=calibration,
+        targets=targets,
+        item_model_bias=bias,
+        response_variance=response_variance(responses.responses, targets),
+    )

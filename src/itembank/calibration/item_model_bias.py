@@ -1,0 +1,150 @@
+"""How far the item model's scenario scores are off for models it has not seen, and how responses vary (P1 4.2)."""
+
+import numpy as np
+
+from itembank.calibration.calibrate import MINIMUM_MODELS, calibrate
+from itembank.calibration.specs import CalibrationSpec
+from itembank.data.calibrations import Calibration
+from itembank.data.responses import ResponseMatrix
+from itembank.data.targets import ScoreTargets
+from itembank.errors import DataError
+from itembank.irt.bernoulli import probability
+from itembank.irt.binarise import apply_thresholds
+from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.progress import ProgressCallback, silent
+from itembank.scoring.newton import map_abilities
+
+MINIMUM_FOR_BIAS = 8
+"""Below this many models half of them calibrate nothing that would say something of the whole."""
+
+
+def item_model_bias(
+    responses: ResponseMatrix,
+    spec: CalibrationSpec,
+    targets: ScoreTargets,
+    *,
+    rng: np.random.Generator,
+    progress: ProgressCallback = silent,
+) -> FloatArray:
+    """Mean absolute error of the predicted score of unseen items, by scenario: gp-IRT's b (P1 4.2, i-vii).
+
+    Split the models in two; fit the item model on one half; find the ability of the other half's models from half
+    of the items of every scenario; predict their other items; compare the mean prediction with the mean response of
+    each model, both with the target weights and over the same cells; average the absolute differences over models.
+
+    Parameters
+    ----------
+    responses : ResponseMatrix
+    spec : CalibrationSpec
+        How the item model is fitted.
+    targets : ScoreTargets
+    rng : Generator
+        Splits models and items.
+    progress : ProgressCallback
+
+    Returns
+    -------
+    (n_scenarios,)
+        NaN with fewer than eight models, where half of them have nothing to calibrate on, and in scenarios
+        without an item left to predict.
+    """
+    unmeasured = np.full(targets.n_scenarios, np.nan)
+    if responses.n_models < MINIMUM_FOR_BIAS:
+        return unmeasured
+    order = rng.permutation(responses.n_models)
+    first, second = np.sort(order[: responses.n_models // 2]), np.sort(order[responses.n_models // 2 :])
+    is_shown = _half_of_each(targets.scenario_index, rng)
+    usable = np.flatnonzero((~np.isnan(responses.responses[first])).any(axis=0))
+    answered = first[(~np.isnan(responses.responses[np.ix_(first, usable)])).any(axis=1)]
+    if answered.shape[0] < MINIMUM_MODELS:
+        return unmeasured
+    try:
+        fitted = calibrate(responses.take(models=answered, items=usable), spec, progress=progress)
+    except DataError:  # half of the models may leave no item that tells them apart
+        return unmeasured
+    rest = responses.responses[np.ix_(second, usable)]
+    predicted = _predict_hidden(fitted, rest, is_shown[usable], targets, usable)
+    return mean_absolute_error(rest, predicted, ~is_shown[usable], targets, usable)
+
+
+def response_variance(responses: FloatArray, targets: ScoreTargets) -> FloatArray:
+    """Mean over models of the variance of their responses within each scenario: sigma^2 (P1 4.2), (n_scenarios,).
+
+    With target weights ``omega`` rescaled over a model's observed items,
+    ``sum omega_i (Y_i - Ybar)^2 / (1 - sum omega_i^2)``: the sample variance when all weights are equal.
+
+    Parameters
+    ----------
+    responses : (n_models, n_items)
+        Raw; NaN where missing.
+    targets : ScoreTargets
+
+    Returns
+    -------
+    (n_scenarios,)
+        0 where no model has two responses.
+    """
+    variance = np.zeros(targets.n_scenarios)
+    for scenario in range(targets.n_scenarios):
+        items = np.flatnonzero(targets.scenario_index == scenario)
+        values = responses[:, items]
+        seen = ~np.isnan(values)
+        share = seen * targets.weights[items]
+        share = share / np.maximum(share.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)
+        filled = np.where(seen, values, 0.0)
+        mean = np.sum(share * filled, axis=1, keepdims=True)
+        spread = np.sum(share * (filled - mean) ** 2, axis=1)
+        freedom = 1.0 - np.sum(share**2, axis=1)
+        told = (freedom > 1e-9) & seen.any(axis=1)
+        if told.any():
+            variance[scenario] = np.mean(spread[told] / freedom[told])
+    return variance
+
+
+def mean_absolute_error(
+    responses: FloatArray, predicted: FloatArray, is_hidden: BoolArray, targets: ScoreTargets, items: IntArray
+) -> FloatArray:
+    """Mean over models of |weighted mean prediction - weighted mean response| over the hidden items, (n_scenarios,).
+
+    Parameters
+    ----------
+    responses, predicted : (n_models, n_columns)
+        Raw responses (NaN where missing) and probabilities.
+    is_hidden : (n_columns,)
+    targets : ScoreTargets
+    items : (n_columns,)
+        Which item of the targets each column is.
+    """
+    weights, scenario_index = targets.weights[items], targets.scenario_index[items]
+    weight = (~np.isnan(responses)) * is_hidden * weights  # (n_models, n_columns)
+    difference = np.where(np.isnan(responses), 0.0, predicted - responses) * weight
+    bias = np.full(targets.n_scenarios, np.nan)
+    for scenario in range(targets.n_scenarios):
+        own = scenario_index == scenario
+        mass = weight[:, own].sum(axis=1)
+        if (mass > 0.0).any():
+            error = difference[:, own].sum(axis=1)[mass > 0.0] / mass[mass > 0.0]
+            bias[scenario] = np.mean(np.abs(error))
+    return bias
+
+
+def _half_of_each(scenario_index: IntArray, rng: np.random.Generator) -> BoolArray:
+    """Mark a random half of the items of each scenario (the smaller one where their number is odd)."""
+    order = rng.permutation(scenario_index.shape[0])
+    order = order[np.argsort(scenario_index[order], kind="stable")]
+    sizes = np.bincount(scenario_index)
+    rank = np.arange(order.shape[0]) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    marked = np.zeros(order.shape[0], dtype=bool)
+    marked[order] = rank < np.repeat(sizes // 2, sizes)
+    return marked
+
+
+def _predict_hidden(
+    fitted: Calibration, responses: FloatArray, is_shown: BoolArray, targets: ScoreTargets, items: IntArray
+) -> FloatArray:
+    """Probability of every cell, given ability from the shown items, (n_models, n_columns)."""
+    by_scenario = np.array([fitted.thresholds.get(name, np.nan) for name in targets.scenarios])
+    binary = apply_thresholds(responses, by_scenario[targets.scenario_index[items]])
+    shown_items = np.flatnonzero(is_shown)
+    abilities = map_abilities(fitted.parameters.take(shown_items), binary[:, shown_items], fitted.prior)
+    return probability(fitted.parameters, abilities.theta)

@@ -1,0 +1,89 @@
+"""`ScoreEstimates`: estimated full-benchmark scores with all that is needed to read them rightly."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from itembank.numerics.arrays import FloatArray, IntArray
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreEstimates:
+    """Estimated scores of n_models models on n_targets targets.
+
+    Attributes
+    ----------
+    model_ids : tuple of n_models ids
+    targets : tuple of n_targets names
+        Every scenario, then 'overall', then 'mean_win_rate' if asked for.
+    value : (n_models, n_targets)
+        In [0, 1]; NaN where the method has nothing to go by.
+    standard_error : (n_models, n_targets)
+        Root of the expected squared error, as far as the item model holds (see `score_posterior`).
+    low, high : (n_models, n_targets)
+        Interval of the given level, cut to [0, 1].
+    n_items : (n_models, n_targets)
+        Observed responses behind each target.
+    n_total : (n_targets,)
+        Items of each target.
+    n_missing : (n_models,)
+        Items of the selection that a model has no response to; 0 without a selection.
+    level : float
+    method : str
+    bank_id : str
+    interval_kind : str
+        'model-based': from the item model alone, not calibrated on held-out models.
+    sample_share : (n_models, n_scenarios) or None
+        gp-IRT's lambda: the share of the weighted mean, the rest being p-IRT's.
+    abilities : (n_models, n_dims)
+        MAP ability of each model from all its responses.
+    ability_covariance : (n_models, n_dims, n_dims)
+    """
+
+    model_ids: tuple[str, ...]
+    targets: tuple[str, ...]
+    value: FloatArray
+    standard_error: FloatArray
+    low: FloatArray
+    high: FloatArray
+    n_items: IntArray
+    n_total: IntArray
+    n_missing: IntArray
+    level: float
+    method: str
+    bank_id: str
+    interval_kind: str
+    sample_share: FloatArray | None
+    abilities: FloatArray
+    ability_covariance: FloatArray
+
+    @property
+    def n_models(self) -> int:
+        """Number of models."""
+        return len(self.model_ids)
+
+    def column(self, target: str) -> FloatArray:
+        """Estimates of one target, (n_models,)."""
+        result: FloatArray = self.value[:, self.targets.index(target)]
+        return result
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One record for each model and target, as the command line prints them."""
+        return [
+            {
+                "model_id": model,
+                "target": target,
+                "estimate": float(self.value[l, t]),
+                "low": float(self.low[l, t]),
+                "high": float(self.high[l, t]),
+                "level": self.level,
+                "standard_error": float(self.standard_error[l, t]),
+                "interval": self.interval_kind,
+                "n_items": int(self.n_items[l, t]),
+                "n_total": int(self.n_total[t]),
+                "n_missing": int(self.n_missing[l]),
+                "method": self.method,
+                "bank": self.bank_id,
+            }
+            for l, model in enumerate(self.model_ids)  # noqa: E741 (l is the model index of the formulas)
+            for t, target in enumerate(self.targets)
+        ]

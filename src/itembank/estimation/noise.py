@@ -1,0 +1,26 @@
+"""How noisy raw responses are around the item model."""
+
+import numpy as np
+
+from itembank.data.banks import Bank
+from itembank.irt.bernoulli import probability
+from itembank.numerics.arrays import FloatArray
+
+
+def noise_ratio(bank: Bank) -> FloatArray:
+    """Squared distance of raw calibration responses from p over ``p (1 - p)``, (n_scenarios,).
+
+    Responses that were made binary vary less around the item model than zeros and ones would:
+    ``p (1 - p)`` is the largest variance a number in [0, 1] with mean p can have. One for binary scenarios.
+    """
+    ratio = np.ones(bank.targets.n_scenarios)
+    for scenario, name in enumerate(bank.targets.scenarios):
+        if name not in bank.calibration.thresholds:
+            continue
+        items = np.flatnonzero(bank.targets.scenario_index == scenario)
+        responses = bank.responses.responses[:, items]
+        p = probability(bank.parameters.take(items), bank.calibration.abilities)
+        expected = np.where(np.isnan(responses), 0.0, p * (1.0 - p)).sum()
+        if expected > 0.0:
+            ratio[scenario] = np.nansum((responses - p) ** 2) / expected
+    return ratio

@@ -1,0 +1,122 @@
+"""New responses laid against the items of a bank."""
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from itembank.data.banks import Bank
+from itembank.data.responses import ResponseMatrix
+from itembank.data.selections import Selection
+from itembank.errors import DataError, DataWarning, shown
+from itembank.numerics.arrays import FloatArray, IntArray
+
+
+@dataclass(frozen=True, slots=True)
+class Observations:
+    """Responses of new models to n_columns items of a bank.
+
+    Attributes
+    ----------
+    responses : (n_models, n_columns)
+        Raw; NaN where missing.
+    positions : (n_columns,)
+        Position of each item in the bank.
+    weights : (n_columns,)
+        Weights of the weighted mean: the selection's, or the target's within its scenario without one.
+    n_missing : (n_models,)
+        Items of the selection without a response.
+    is_random : bool
+        Whether the items count as a random sample; without a selection they do.
+    """
+
+    responses: FloatArray
+    positions: IntArray
+    weights: FloatArray
+    n_missing: IntArray
+    is_random: bool
+
+
+def observe(bank: Bank, responses: ResponseMatrix, selection: Selection | None) -> Observations:
+    """Find the bank's items among the responses; with a selection keep only its items.
+
+    Raises
+    ------
+    DataError
+        When an item is not in the bank, or nothing of the selection was answered.
+    """
+    positions = bank_positions(bank, responses.items["item_id"], "responses")
+    if selection is None:
+        weights = bank.targets.weights[positions]
+        return _checked(responses, Observations(responses.responses, positions, weights, _none(responses), True))
+    chosen = bank_positions(bank, pl.Series(selection.item_ids, dtype=pl.String), "the selection")
+    if selection.bank and selection.bank != bank.bank_id:
+        warnings.warn(
+            DataWarning(
+                f"this selection was made for bank {selection.bank}, not {bank.bank_id}: its weights may not fit. "
+                "Choose again from this bank, or estimate with the bank it was made for."
+            ),
+            stacklevel=3,
+        )
+    weight_of = np.full(bank.n_items, np.nan)
+    weight_of[chosen] = selection.weights
+    columns = np.flatnonzero(~np.isnan(weight_of[positions]))
+    positions = positions[columns]
+    values = responses.responses[:, columns]
+    n_missing = selection.n_items - np.sum(~np.isnan(values), axis=1)
+    _warn_of_missing(responses, selection, n_missing)
+    return _checked(responses, Observations(values, positions, weight_of[positions], n_missing, selection.is_random))
+
+
+def bank_positions(bank: Bank, item_ids: pl.Series, source: str) -> IntArray:
+    """Position of each item in the bank; `DataError` names those it does not hold."""
+    known = bank.responses.items["item_id"]
+    if item_ids.len() == known.len() and bool((item_ids == known).all()):
+        return np.arange(known.len())
+    index = pl.DataFrame({"item_id": known, "position": np.arange(known.len())})
+    wanted = pl.DataFrame({"item_id": item_ids, "row": np.arange(item_ids.len())})
+    found = wanted.join(index, on="item_id", how="left").sort("row")
+    absent = found.filter(pl.col("position").is_null())["item_id"]
+    if absent.len():
+        raise DataError(
+            f"every item of {source} must be in bank {bank.bank_id}, which holds {known.len()}: {absent.len()} of "
+            f"{item_ids.len()} are not: {shown(absent.head(20).to_list())}. Leave them out, or check that both "
+            "come from the same benchmark and reader."
+        )
+    return found["position"].to_numpy()
+
+
+def _none(responses: ResponseMatrix) -> IntArray:
+    return np.zeros(responses.n_models, dtype=np.int64)
+
+
+def _checked(responses: ResponseMatrix, observations: Observations) -> Observations:
+    """Refuse when no model answered anything; warn when some did not."""
+    silent = np.flatnonzero(np.isnan(observations.responses).all(axis=1))
+    if silent.shape[0] == responses.n_models:
+        raise DataError(
+            f"at least one response to the items to be used is needed, got none from {responses.n_models} models. "
+            "Check that the selection and the responses belong together."
+        )
+    if silent.shape[0]:
+        names = [responses.model_ids[index] for index in silent]
+        warnings.warn(
+            DataWarning(f"no response to the items to be used from {shown(names)}: no estimate for them."), stacklevel=4
+        )
+    return observations
+
+
+def _warn_of_missing(responses: ResponseMatrix, selection: Selection, n_missing: IntArray) -> None:
+    """Say how many items of the selection are missing; estimation goes on without them."""
+    lacking = np.flatnonzero(n_missing)
+    if lacking.shape[0] == 0 or np.all(n_missing == selection.n_items):
+        return
+    names = [f"{responses.model_ids[index]} ({n_missing[index]})" for index in lacking[:20]]
+    warnings.warn(
+        DataWarning(
+            f"of the {selection.n_items} items of the selection some have no response by {lacking.shape[0]} of "
+            f"{responses.n_models} models: {shown(names)}. The estimate goes on without them."
+        ),
+        stacklevel=4,
+    )

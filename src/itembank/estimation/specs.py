@@ -1,0 +1,73 @@
+"""Choices of an estimation: one frozen spec a method, and the table of their names."""
+
+import math
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from itembank.errors import ParameterError, shown
+
+
+@dataclass(frozen=True, slots=True)
+class SampleMean:
+    """Plain mean of the observed responses of a scenario, without weights and without an item model."""
+
+
+@dataclass(frozen=True, slots=True)
+class Weighted:
+    """Weighted mean of the observed responses (P1 eq. 3.1): selection weights, or the target's without a selection."""
+
+
+@dataclass(frozen=True, slots=True)
+class PIRT:
+    """Observed responses as they are, the item model's probability for the rest (P1 eq. 4.3)."""
+
+
+@dataclass(frozen=True, slots=True)
+class GPIRT:
+    """Mixture of the weighted mean and p-IRT, by how far each can be trusted (P1 eq. 4.4). The default.
+
+    Attributes
+    ----------
+    anchor_variance_factor : float or 'estimated'
+        Variance of the plain mean of a random sample over that of the weighted mean of anchor points. P1 takes
+        4. 'estimated' measures the anchors' error on the calibration models instead, of whom it is somewhat
+        optimistic since they helped to choose the anchors.
+    unmeasured_bias : float
+        The item model's bias where the bank could not measure it (too few models): 0.05, on the large side of
+        what is measured, so that the observed responses get the greater say.
+    """
+
+    anchor_variance_factor: float | Literal["estimated"] = 4.0
+    unmeasured_bias: float = 0.05
+
+    def __post_init__(self) -> None:
+        """Check the choices."""
+        factor = self.anchor_variance_factor
+        if factor != "estimated" and not (isinstance(factor, int | float) and 0.0 < factor < math.inf):
+            raise ParameterError(f"anchor_variance_factor must be a number > 0 or 'estimated', got {factor!r}.")
+        if not 0.0 < self.unmeasured_bias <= 1.0:
+            raise ParameterError(f"unmeasured_bias must be in (0, 1], got {self.unmeasured_bias}.")
+
+
+EstimationSpec: TypeAlias = SampleMean | Weighted | PIRT | GPIRT
+
+METHODS: dict[str, type[SampleMean] | type[Weighted] | type[PIRT] | type[GPIRT]] = {
+    "mean": SampleMean,
+    "weighted": Weighted,
+    "p-irt": PIRT,
+    "gp-irt": GPIRT,
+}
+
+
+def as_estimation_spec(method: EstimationSpec | str) -> EstimationSpec:
+    """Return the spec itself, or the default one of a method's short name."""
+    if not isinstance(method, str):
+        return method
+    if method not in METHODS:
+        raise ParameterError(f"estimation method must be one of {shown(list(METHODS))}, got {method!r}.")
+    return METHODS[method]()
+
+
+def method_name(spec: EstimationSpec) -> str:
+    """Return the short name of a spec's method."""
+    return next(name for name, kind in METHODS.items() if isinstance(spec, kind))

@@ -1,0 +1,65 @@
+"""How many items each part of a benchmark gets."""
+
+import numpy as np
+
+from itembank.numerics.arrays import FloatArray, IntArray
+
+
+def expected_counts(n_items: int, shares: FloatArray, capacities: IntArray) -> FloatArray:
+    """Divide `n_items` in proportion to `shares`, no part above its capacity, as real numbers.
+
+    ``c_k = min(capacity_k, t share_k)`` with the one ``t`` that makes the sum `n_items`: parts that are too
+    small give what they cannot take to the others.
+
+    Parameters
+    ----------
+    n_items : int
+        At most the sum of the capacities.
+    shares : (n_parts,)
+        Positive.
+    capacities : (n_parts,)
+
+    Returns
+    -------
+    (n_parts,)
+        Expected counts, summing to `n_items`; a part that is full has exactly its capacity.
+    """
+    counts = np.zeros(shares.shape[0])
+    is_full = capacities == 0
+    while not is_full.all():  # each round fills at least one more part, or ends
+        left = n_items - capacities[is_full].sum()
+        counts = np.where(is_full, capacities, left * shares / shares[~is_full].sum())
+        newly_full = ~is_full & (counts >= capacities)
+        if not newly_full.any():
+            break
+        is_full |= newly_full
+        counts = np.where(is_full, capacities, counts)
+    return counts.astype(np.float64)
+
+
+def rounded_counts(expected: FloatArray, capacities: IntArray) -> IntArray:
+    """Round expected counts to integers of the same sum: the remainder goes to the largest parts first."""
+    counts: IntArray = np.floor(expected + 1e-9).astype(np.int64)
+    remainder = round(float(expected.sum())) - int(counts.sum())
+    # by fraction, then by size: with equal shares all fractions agree and the larger part gets one more
+    fraction = np.round(expected - counts, 6)
+    order = np.lexsort((-capacities, -fraction))
+    counts[order[:remainder]] += 1
+    return counts
+
+
+def random_counts(expected: FloatArray, rng: np.random.Generator) -> IntArray:
+    """Round expected counts to integers of the same sum by chance, with exactly these expectations.
+
+    Systematic sampling over the parts in random order: every count is the expected one rounded up or down.
+    """
+    total = round(float(expected.sum()))
+    floors = np.floor(expected + 1e-9)
+    fractions = np.clip(expected - floors, 0.0, 1.0)
+    order = rng.permutation(expected.shape[0])
+    cumulative = np.cumsum(fractions[order])
+    cumulative[-1] = total - floors.sum()  # exactly an integer, whatever the rounding of the sum
+    marks = np.floor(np.minimum(cumulative, cumulative[-1]) + rng.random())
+    counts: IntArray = floors.astype(np.int64)
+    counts[order] += np.diff(marks, prepend=0.0).astype(np.int64)
+    return counts

@@ -1,0 +1,73 @@
+"""Anchor points: one item for each cluster of similar items, weighted by what it stands for (P1 3.2)."""
+
+import numpy as np
+
+from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.numerics.kmeans import nearest_centroid, squared_distances_to_own, weighted_kmeans
+from itembank.selection.pools import Choice, ScenarioPool
+
+
+def choose_anchors(
+    pool: ScenarioPool,
+    features: FloatArray,
+    n_items: int,
+    rng: np.random.Generator,
+    *,
+    n_restarts: int = 10,
+    standardise: bool = True,
+) -> Choice:
+    """Cluster the candidates of a scenario and take from each cluster the item nearest its centroid.
+
+    The weight of an anchor is the target weight of all items of its cluster (P1 3.2, App. A). Items that
+    may not be chosen (excluded, or answered the same way by every model) take no part in the clustering but
+    their weight counts: each joins the cluster with the nearest centroid, so that an item everybody gets
+    right is represented by an easy anchor. Where fewer clusters than asked for exist (items with equal
+    features), clusters get several anchors that share their weight.
+
+    Parameters
+    ----------
+    pool : ScenarioPool
+    features : (n_pool, n_features)
+        What makes items similar.
+    n_items : int
+        Anchors wanted; at most the number of candidates.
+    rng : Generator
+    n_restarts : int
+        Starts of k-means; the smallest inertia wins.
+    standardise : bool
+        Scale every feature to unit variance over the candidates first.
+    """
+    candidates = np.flatnonzero(pool.is_candidate)
+    if standardise:
+        features = _standardised_by(features, candidates, pool.weights)
+    own = features[candidates]
+    clusters = weighted_kmeans(own, pool.weights[candidates], n_items, rng, n_restarts=n_restarts)
+    labels = nearest_centroid(features, clusters.centroids)
+    labels[candidates] = clusters.labels
+    mass = np.bincount(labels, weights=pool.weights).astype(np.float64)
+    distances = squared_distances_to_own(own, clusters.centroids, clusters.labels)
+    anchors, n_sharing = _representatives(distances, clusters.labels, mass, n_items)
+    return Choice(candidates[anchors], (mass / n_sharing)[clusters.labels[anchors]])
+
+
+def _standardised_by(features: FloatArray, candidates: IntArray, weights: FloatArray) -> FloatArray:
+    """Standardise all items by the mean and spread of the candidates."""
+    share = weights[candidates] / weights[candidates].sum()
+    centre = share @ features[candidates]
+    spread = np.sqrt(share @ (features[candidates] - centre) ** 2)
+    result: FloatArray = (features - centre) / np.where(spread > 1e-12, spread, 1.0)
+    return result
+
+
+def _representatives(
+    distances: FloatArray, labels: IntArray, mass: FloatArray, n_items: int
+) -> tuple[IntArray, IntArray]:
+    """Return the points nearest their centroid, `n_items` in all, and how many share each cluster."""
+    sizes = np.bincount(labels)
+    counts = np.ones(sizes.shape[0], dtype=np.int64)
+    for _ in range(n_items - sizes.shape[0]):  # only where there are fewer clusters than items wanted
+        room = np.where(counts < sizes, mass / counts, -1.0)
+        counts[np.argmax(room)] += 1
+    order = np.lexsort((distances, labels))
+    rank = np.arange(order.shape[0]) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    return order[rank < counts[labels[order]]], counts

@@ -1,0 +1,179 @@
+"""The verb `select`: choose the items a new model should answer."""
+
+from collections.abc import Collection
+
+import numpy as np
+import polars as pl
+
+from itembank.data.banks import Bank
+from itembank.data.selections import Selection
+from itembank.errors import DataError, ParameterError, shown
+from itembank.numerics.arrays import BoolArray, IntArray
+from itembank.numerics.random import as_generator
+from itembank.selection.allocation import expected_counts, rounded_counts
+from itembank.selection.anchor_correctness import correctness_features
+from itembank.selection.anchor_irt import irt_features
+from itembank.selection.anchors import choose_anchors
+from itembank.selection.pools import Choice, ScenarioPool
+from itembank.selection.simple_random import choose_random
+from itembank.selection.specs import (
+    AnchorCorrectness,
+    AnchorIRT,
+    Random,
+    SelectionSpec,
+    Stratified,
+    as_selection_spec,
+    method_name,
+)
+from itembank.selection.stratified import choose_stratified
+
+
+def select(
+    bank: Bank,
+    n_items: int,
+    *,
+    method: SelectionSpec | str = "anchor-irt",
+    per_scenario: bool = False,
+    rng: np.random.Generator | int | None = None,
+    excluded: Collection[str] = (),
+) -> Selection:
+    """Choose the items whose responses stand for the full benchmark.
+
+    Parameters
+    ----------
+    bank : Bank
+    n_items : int
+        Items in all, spread equally over the scenarios (counts differ by at most one; a scenario with too
+        few items gives what it cannot take to the others).
+    method : spec or str
+        'random', 'stratified', 'anchor-correctness' or 'anchor-irt', or a spec with its choices.
+    per_scenario : bool
+        Make `n_items` the number for each scenario instead.
+    rng : Generator, int or None
+        An int is kept in the selection as its seed.
+    excluded : collection of item ids
+        Items that must not be chosen. Their weight in the score is still represented by the others.
+
+    Returns
+    -------
+    Selection
+        Items in the order of the bank, with weights that sum to one in each scenario. Items with no weight
+        in their score are never chosen. The anchor methods choose no item that every calibration model
+        answered the same way (unless a scenario has no other); the random methods may, since a random
+        sample is only fair if all items can come.
+
+    Raises
+    ------
+    ParameterError
+        When there are fewer items to choose from than wanted, or less than one for each scenario.
+    DataError
+        When an excluded item is not in the bank.
+
+    Examples
+    --------
+    >>> selection = select(bank, 100, method="anchor-irt", rng=0)  # doctest: +SKIP
+    >>> selection.save("selection.json")  # doctest: +SKIP
+    """
+    spec = as_selection_spec(method)
+    generator = as_generator(rng)
+    is_candidate = _candidates(bank, spec, excluded)
+    counts = _scenario_counts(bank, is_candidate, n_items, per_scenario)
+    strata = _strata(bank.responses.items) if isinstance(spec, Stratified) else None
+    positions, weights = [], []
+    for scenario, count in enumerate(counts):
+        pool = _pool(bank, scenario, is_candidate)
+        choice = _choose(bank, spec, pool, int(count), generator, strata=strata)
+        order = np.argsort(choice.chosen)
+        positions.append(pool.items[choice.chosen[order]])
+        weights.append(choice.weights[order])
+    chosen = bank.responses.items[np.concatenate(positions)]
+    seed = int(rng) if isinstance(rng, int | np.integer) else None
+    return Selection(
+        tuple(chosen["item_id"].to_list()),
+        tuple(chosen["scenario"].to_list()),
+        np.concatenate(weights),
+        method_name(spec),
+        bank.bank_id,
+        seed,
+    )
+
+
+def _choose(
+    bank: Bank,
+    spec: SelectionSpec,
+    pool: ScenarioPool,
+    n_items: int,
+    rng: np.random.Generator,
+    *,
+    strata: IntArray | None,
+) -> Choice:
+    """Run the method on one scenario."""
+    match spec:
+        case Random():
+            return choose_random(pool, n_items, rng)
+        case Stratified():
+            groups = np.zeros(pool.items.shape[0], np.int64) if strata is None else strata[pool.items]
+            return choose_stratified(pool, groups, n_items, rng, allocation=spec.allocation)
+        case AnchorCorrectness():
+            features = correctness_features(bank, pool.items)
+        case AnchorIRT():
+            features = irt_features(bank, pool.items)
+    return choose_anchors(pool, features, n_items, rng, n_restarts=spec.n_restarts, standardise=spec.standardise)
+
+
+def _pool(bank: Bank, scenario: int, is_candidate: BoolArray) -> ScenarioPool:
+    items = np.flatnonzero(bank.targets.scenario_index == scenario)
+    return ScenarioPool(items, bank.targets.weights[items], is_candidate[items])
+
+
+def _candidates(bank: Bank, spec: SelectionSpec, excluded: Collection[str]) -> BoolArray:
+    """Items the method may choose, (n_items,)."""
+    is_open: BoolArray = bank.targets.weights > 0.0
+    if excluded:
+        wanted = pl.Series(list(excluded), dtype=pl.String)
+        known = bank.responses.items["item_id"]
+        absent = wanted.filter(~wanted.is_in(known.implode()))
+        if absent.len():
+            raise DataError(
+                f"every excluded item must be in bank {bank.bank_id}: {shown(absent.to_list())} "
+                "are not. Check the spelling."
+            )
+        is_open = is_open & ~known.is_in(wanted.implode()).to_numpy()
+    if not isinstance(spec, AnchorCorrectness | AnchorIRT):
+        return is_open
+    informative = is_open & ~bank.calibration.is_degenerate
+    scenario = bank.targets.scenario_index
+    n_informative = np.bincount(scenario[informative], minlength=bank.targets.n_scenarios)
+    result: BoolArray = np.where((n_informative > 0)[scenario], informative, is_open)
+    return result
+
+
+def _scenario_counts(bank: Bank, is_candidate: BoolArray, n_items: int, per_scenario: bool) -> IntArray:
+    """Items to choose from each scenario, (n_scenarios,)."""
+    names, n_scenarios = bank.targets.scenarios, bank.targets.n_scenarios
+    capacities = np.bincount(bank.targets.scenario_index[is_candidate], minlength=n_scenarios)
+    empty = [names[j] for j in np.flatnonzero(capacities == 0)]
+    if empty:
+        raise ParameterError(f"every scenario needs an item to choose, got none in {shown(empty)}. Exclude fewer.")
+    if per_scenario:
+        short = [f"{names[j]} ({capacities[j]})" for j in np.flatnonzero(capacities < n_items)]
+        if n_items < 1 or short:
+            raise ParameterError(
+                f"n_items for each scenario must be from 1 to {capacities.min()}, got {n_items}"
+                + (f"; fewer to choose from in {shown(short)}." if short else ".")
+            )
+        return np.full(n_scenarios, n_items)
+    total = int(capacities.sum())
+    if not n_scenarios <= n_items <= total:
+        raise ParameterError(
+            f"n_items must be from {n_scenarios} (one for each scenario) to {total} (all that can be chosen), "
+            f"got {n_items}."
+        )
+    expected = expected_counts(n_items, np.ones(n_scenarios), capacities)
+    return rounded_counts(expected, capacities)
+
+
+def _strata(items: pl.DataFrame) -> IntArray:
+    """Return the number of each item's (scenario, subscenario), (n_items,); items without a subscenario form one."""
+    groups = items.select(group=pl.struct("scenario", pl.col("subscenario").fill_null("")).rank("dense"))
+    return groups["group"].cast(pl.Int64).to_numpy() - 1

@@ -1,0 +1,103 @@
+"""Choices of a selection: one frozen spec a method, and the table of their names."""
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, get_args
+
+from itembank.errors import ParameterError, shown
+
+Allocation = Literal["equal", "proportional"]
+
+
+@dataclass(frozen=True, slots=True)
+class Random:
+    """Items drawn uniformly within each scenario."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stratified:
+    """Items drawn within each scenario so that every subscenario is represented (P1 3.1).
+
+    Attributes
+    ----------
+    allocation : {'equal', 'proportional'}
+        'equal': counts of two subscenarios differ by at most one (P1; right for macro targets).
+        'proportional': counts follow the subscenarios' share of the score, which has the smaller
+        error when a micro target has subscenarios of very different size.
+    """
+
+    allocation: Allocation = "equal"
+
+    def __post_init__(self) -> None:
+        """Check the choices."""
+        if self.allocation not in get_args(Allocation):
+            raise ParameterError(f"allocation must be one of {shown(get_args(Allocation))}, got {self.allocation!r}.")
+
+
+@dataclass(frozen=True, slots=True)
+class AnchorCorrectness:
+    """Anchor points: clusters of items that the calibration models answered alike (P1 3.2).
+
+    Attributes
+    ----------
+    n_restarts : int
+        Starts of k-means; the smallest inertia wins.
+    standardise : bool
+        Give every calibration model the same variance over the items of a scenario.
+    """
+
+    n_restarts: int = 10
+    standardise: bool = True
+
+    def __post_init__(self) -> None:
+        """Check the choices."""
+        _check_restarts(self.n_restarts)
+
+
+@dataclass(frozen=True, slots=True)
+class AnchorIRT:
+    """Anchor points: clusters of items with similar parameters (P1 3.2). The default.
+
+    Attributes
+    ----------
+    n_restarts : int
+        Starts of k-means; the smallest inertia wins.
+    standardise : bool
+        Give every loading and the intercept the same variance over the items of a scenario; without
+        it most clusters go to a few extreme items.
+    """
+
+    n_restarts: int = 10
+    standardise: bool = True
+
+    def __post_init__(self) -> None:
+        """Check the choices."""
+        _check_restarts(self.n_restarts)
+
+
+SelectionSpec: TypeAlias = Random | Stratified | AnchorCorrectness | AnchorIRT
+
+METHODS: dict[str, type[Random] | type[Stratified] | type[AnchorCorrectness] | type[AnchorIRT]] = {
+    "random": Random,
+    "stratified": Stratified,
+    "anchor-correctness": AnchorCorrectness,
+    "anchor-irt": AnchorIRT,
+}
+
+
+def as_selection_spec(method: SelectionSpec | str) -> SelectionSpec:
+    """Return the spec itself, or the default one of a method's short name."""
+    if not isinstance(method, str):
+        return method
+    if method not in METHODS:
+        raise ParameterError(f"selection method must be one of {shown(list(METHODS))}, got {method!r}.")
+    return METHODS[method]()
+
+
+def method_name(spec: SelectionSpec) -> str:
+    """Return the short name of a spec's method."""
+    return next(name for name, kind in METHODS.items() if isinstance(spec, kind))
+
+
+def _check_restarts(n_restarts: int) -> None:
+    if n_restarts < 1:
+        raise ParameterError(f"n_restarts must be at least 1, got {n_restarts}.")

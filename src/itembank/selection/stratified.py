@@ -1,0 +1,51 @@
+"""Stratified random sampling of the items of a scenario (P1 3.1)."""
+
+import numpy as np
+
+from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.selection.allocation import expected_counts, random_counts
+from itembank.selection.pools import Choice, ScenarioPool
+from itembank.selection.specs import Allocation
+
+
+def choose_stratified(
+    pool: ScenarioPool, strata: IntArray, n_items: int, rng: np.random.Generator, *, allocation: Allocation = "equal"
+) -> Choice:
+    """Draw a fixed number of candidates from each stratum, uniformly within it.
+
+    With the expected count ``c_k`` of stratum k and its ``N_k`` candidates, an item is drawn with
+    probability ``c_k / N_k``, so its weight is ``omega_i N_k / c_k``, rescaled to sum to one (Hajek 1971).
+    For a macro target and equal counts this is P1's ``1 / n``, also where a random remainder makes the
+    counts differ by one; where a stratum is too small, or the target is micro, the weights make up for it.
+
+    Parameters
+    ----------
+    pool : ScenarioPool
+    strata : (n_pool,)
+        Stratum of each item, numbered from 0.
+    n_items : int
+    rng : Generator
+    allocation : {'equal', 'proportional'}
+        As in `Stratified`.
+    """
+    candidates = np.flatnonzero(pool.is_candidate)
+    _, stratum = np.unique(strata[candidates], return_inverse=True)  # strata without a candidate drop out
+    sizes = np.bincount(stratum)
+    shares: FloatArray = np.ones(sizes.shape[0])
+    if allocation == "proportional":
+        shares = np.bincount(stratum, weights=pool.weights[candidates]).astype(np.float64)
+    expected = expected_counts(n_items, shares, sizes)
+    counts = random_counts(expected, rng)
+    taken = _first_of_each(stratum, counts, rng)
+    weights = pool.weights[candidates[taken]] * (sizes / expected)[stratum[taken]]
+    return Choice(candidates[taken], weights / weights.sum())
+
+
+def _first_of_each(stratum: IntArray, counts: IntArray, rng: np.random.Generator) -> IntArray:
+    """Positions of the first `counts[k]` members of each stratum k in random order."""
+    order = rng.permutation(stratum.shape[0])
+    order = order[np.argsort(stratum[order], kind="stable")]
+    sizes = np.bincount(stratum)
+    rank = np.arange(order.shape[0]) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    result: IntArray = order[rank < counts[stratum[order]]]
+    return result
