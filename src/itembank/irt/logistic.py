@@ -2,31 +2,28 @@
 
 With ``p = g + (u - g) sigmoid(x)`` the asymptotes only shift the logit inside logarithms,
 
-    log p     = log(g + u e^x) - log(1 + e^x),           L = log(u / g),
-    log (1-p) = log(1 - g + (1 - u) e^x) - log(1 + e^x),  K = log((1 - g) / (1 - u)),
+    log p       = log(g + u e^x) - log(1 + e^x),            L = log(u / g),
+    log (1 - p) = log(1 - g + (1 - u) e^x) - log(1 + e^x),  K = log((1 - g) / (1 - u)),
 
 so that every derivative is made of sigmoids at ``x``, ``x + L`` and ``x - K``, with no difference of
 nearly equal numbers and no division by a probability that underflows. ``L = K = infinity`` without asymptotes.
+
+All arrays of one call broadcast to (n_models, n_items).
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import expit
 
-from itembank.numerics.arrays import FloatArray
-from itembank.numerics.stable import sigmoid_slope, softplus
+from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.numerics.stable import sigmoid_slope, sigmoid_terms, softplus
 
 
 @dataclass(frozen=True, slots=True)
 class Asymptotes:
-    """Asymptotes g and u as the shifts L and K they put on the logit, each (n_items,) or (n_models, n_items).
-
-    Attributes
-    ----------
-    log_lower, log_upper : log g and log u
-    log_one_minus_lower, log_one_minus_upper : log(1 - g) and log(1 - u)
-    """
+    """Logs of the asymptotes g and u and of their complements, each (n_items,) or (n_models, n_items)."""
 
     log_lower: FloatArray
     log_upper: FloatArray
@@ -43,6 +40,23 @@ class Asymptotes:
         """``K = log((1 - g) / (1 - u))``."""
         return self.log_one_minus_lower - self.log_one_minus_upper
 
+    def take(self, indices: IntArray) -> "Asymptotes":
+        """Return the rows, or items, at `indices` of every array."""
+        return Asymptotes(
+            self.log_lower[indices],
+            self.log_upper[indices],
+            self.log_one_minus_lower[indices],
+            self.log_one_minus_upper[indices],
+        )
+
+
+class LikelihoodTerms(NamedTuple):
+    """Log-likelihood of each response, its slope in the logit, and minus its second derivative."""
+
+    log_likelihood: FloatArray
+    slope: FloatArray
+    curvature: FloatArray
+
 
 def asymptotes_of(lower: FloatArray, upper: FloatArray) -> Asymptotes | None:
     """Return the asymptotes, or None when every lower one is 0 and every upper one is 1."""
@@ -52,18 +66,28 @@ def asymptotes_of(lower: FloatArray, upper: FloatArray) -> Asymptotes | None:
         return Asymptotes(np.log(lower), np.log(upper), np.log1p(-lower), np.log1p(-upper))
 
 
+def log_probabilities(x: FloatArray, asymptotes: Asymptotes | None) -> tuple[FloatArray, FloatArray]:
+    """``log p`` and ``log(1 - p)``."""
+    if asymptotes is None:
+        below = softplus(x)
+        return x - below, -below
+    log_p = np.logaddexp(asymptotes.log_lower, asymptotes.log_upper + x)
+    log_q = np.logaddexp(asymptotes.log_one_minus_lower, asymptotes.log_one_minus_upper + x)
+    below = softplus(x)
+    return log_p - below, log_q - below
+
+
 def log_likelihood_terms(x: FloatArray, responses: FloatArray, asymptotes: Asymptotes | None) -> FloatArray:
-    """``y log p + (1 - y) log(1 - p)``; a zero weight on an impossible outcome counts zero."""
+    """Log-likelihood of each response y, ``y log p + (1 - y) log(1 - p)``."""
     if asymptotes is None:
         result: FloatArray = responses * x - softplus(x)
         return result
-    log_p = np.logaddexp(asymptotes.log_lower, asymptotes.log_upper + x)
-    log_q = np.logaddexp(asymptotes.log_one_minus_lower, asymptotes.log_one_minus_upper + x)
-    return responses * log_p + (1.0 - responses) * log_q - softplus(x)
+    log_p, log_q = log_probabilities(x, asymptotes)
+    return responses * log_p + (1.0 - responses) * log_q
 
 
 def score_terms(x: FloatArray, responses: FloatArray, asymptotes: Asymptotes | None) -> FloatArray:
-    """Derivative of the log-likelihood terms in the logit."""
+    """First derivative of the log-likelihood terms in the logit."""
     if asymptotes is None:
         result: FloatArray = responses - expit(x)
         return result
@@ -72,12 +96,33 @@ def score_terms(x: FloatArray, responses: FloatArray, asymptotes: Asymptotes | N
 
 
 def curvature_terms(x: FloatArray, responses: FloatArray, asymptotes: Asymptotes | None) -> FloatArray:
-    """Minus the second derivative of the log-likelihood terms in the logit; may be negative with asymptotes."""
+    """Minus the second derivative of the log-likelihood terms; may be negative with asymptotes."""
     if asymptotes is None:
         return sigmoid_slope(x)
     from_lower = responses * sigmoid_slope(x + asymptotes.lower_shift)
     from_upper = (1.0 - responses) * sigmoid_slope(x - asymptotes.upper_shift)
     return sigmoid_slope(x) - from_lower - from_upper
+
+
+def likelihood_terms(x: FloatArray, responses: FloatArray, asymptotes: Asymptotes | None) -> LikelihoodTerms:
+    """Log-likelihood, slope and curvature together, sharing their exponentials."""
+    if asymptotes is None:
+        below, share, slope = sigmoid_terms(x)
+        return LikelihoodTerms(responses * x - below, responses - share, slope)
+    return LikelihoodTerms(
+        log_likelihood_terms(x, responses, asymptotes),
+        score_terms(x, responses, asymptotes),
+        curvature_terms(x, responses, asymptotes),
+    )
+
+
+def curvature_slopes(x: FloatArray, responses: FloatArray, asymptotes: Asymptotes | None) -> FloatArray:
+    """Differentiate `curvature_terms` in the logit."""
+    if asymptotes is None:
+        return _slope_change(x)
+    from_lower = responses * _slope_change(x + asymptotes.lower_shift)
+    from_upper = (1.0 - responses) * _slope_change(x - asymptotes.upper_shift)
+    return _slope_change(x) - from_lower - from_upper
 
 
 def information_weights(x: FloatArray, asymptotes: Asymptotes | None) -> FloatArray:
@@ -86,6 +131,22 @@ def information_weights(x: FloatArray, asymptotes: Asymptotes | None) -> FloatAr
         return sigmoid_slope(x)
     rising, falling = _log_slopes(x, asymptotes)
     return rising * falling
+
+
+def information_slopes(x: FloatArray, asymptotes: Asymptotes | None) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """`information_weights` w with their first and second derivatives in the logit.
+
+    ``log w`` is a sum of log-sigmoids, so ``w' = w l`` and ``w'' = w (l^2 + l')`` with ``l = (log w)'``.
+    """
+    weights = information_weights(x, asymptotes)
+    bend = 2.0 * sigmoid_slope(x)
+    if asymptotes is None:
+        first = expit(-x) - expit(x)
+    else:
+        low, high = x + asymptotes.lower_shift, x - asymptotes.upper_shift
+        first = expit(-low) - expit(x) + expit(-x) - expit(high)
+        bend = bend + sigmoid_slope(low) + sigmoid_slope(high)
+    return weights, weights * first, weights * (first**2 - bend)
 
 
 def _log_slopes(x: FloatArray, asymptotes: Asymptotes) -> tuple[FloatArray, FloatArray]:
@@ -97,3 +158,9 @@ def _log_slopes(x: FloatArray, asymptotes: Asymptotes) -> tuple[FloatArray, Floa
     rising = expit(-x) * expit(x + lower_shift) * -np.expm1(-lower_shift)
     falling = expit(x) * expit(upper_shift - x) * -np.expm1(-upper_shift)
     return rising, falling
+
+
+def _slope_change(x: FloatArray) -> FloatArray:
+    """Second derivative of the sigmoid."""
+    result: FloatArray = sigmoid_slope(x) * (expit(-x) - expit(x))
+    return result

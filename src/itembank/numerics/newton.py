@@ -1,14 +1,16 @@
 """Newton's method for many small maximisations at once, one row each."""
 
-from collections.abc import Callable
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, Protocol, Self
 
 import numpy as np
 
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 
-TOLERANCE = 1e-7
-"""Newton decrement at which a row stops: distance to the maximum in standard errors, before the last step."""
+TOLERANCE = 1e-8
+"""Newton decrement at which a row stops: its distance to the maximum in standard errors, before the last step."""
+
+FLATTEST = 1e-15
+"""Smallest curvature a step divides by, relative to 1 or to the row's largest, whichever is larger."""
 
 
 class Evaluation(NamedTuple):
@@ -27,10 +29,6 @@ class Evaluation(NamedTuple):
     precision: FloatArray
 
 
-Evaluate: TypeAlias = Callable[[FloatArray, IntArray], Evaluation]
-"""Evaluates points (n, n_dims) for the rows at the given indices (n,)."""
-
-
 class Maximum(NamedTuple):
     """Where each row ended.
 
@@ -46,45 +44,56 @@ class Maximum(NamedTuple):
     converged: BoolArray
 
 
-def maximise(evaluate: Evaluate, start: FloatArray, *, is_concave: bool, max_iterations: int = 100) -> Maximum:
+class Problem(Protocol):
+    """n objectives to maximise, one a row."""
+
+    def evaluate(self, theta: FloatArray) -> Evaluation:
+        """Evaluate every row at its own point of theta (n, n_dims)."""
+        ...
+
+    def take(self, rows: IntArray) -> Self:
+        """Return the problem of these rows only."""
+        ...
+
+
+def maximise(
+    problem: Problem,
+    start: FloatArray,
+    *,
+    is_concave: bool,
+    tolerance: float = TOLERANCE,
+    max_iterations: int = 200,
+) -> Maximum:
     """Maximise every row from its start (n, n_dims); the objective of a row never falls.
 
-    A step that lowers its row's objective is refused and quartered. Where the objective may curve
-    upwards, eigenvalues of the precision count by their absolute value, so every step points uphill.
+    A step that lowers its row's objective is refused, and the row's next step is shorter. Where the
+    objective may curve upwards (`is_concave` false), curvatures count by their absolute value, so that
+    every step points uphill. Rows that have arrived are left out of further work.
     """
-    theta = start.copy()
-    rows = np.arange(len(theta))
-    precision = np.empty((*theta.shape, theta.shape[1]))
+    theta, precision = start.copy(), np.empty((*start.shape, start.shape[1]))
     converged = np.zeros(len(theta), dtype=bool)
-    point, scale = theta.copy(), np.ones(len(theta))
-    current = evaluate(point, rows)
+    rows, point, scale = np.arange(len(theta)), start, np.ones(len(theta))
+    current = problem.evaluate(point)
     for _ in range(max_iterations):
         step = _uphill(current, is_concave=is_concave)
-        done = np.einsum("nd,nd->n", current.gradient, step) <= TOLERANCE**2
-        if done.any():
-            ended = rows[done]
-            theta[ended] = point[done] + step[done]
-            precision[ended] = current.precision[done]
-            converged[ended] = True
-            rows, point, scale, step = rows[~done], point[~done], scale[~done], step[~done]
-            current = Evaluation(*(part[~done] for part in current))
-            if not len(rows):
+        arrived = np.einsum("nd,nd->n", current.gradient, step) <= tolerance**2
+        if arrived.any():
+            ended, going = rows[arrived], np.flatnonzero(~arrived)
+            theta[ended] = point[arrived] + step[arrived]
+            precision[ended], converged[ended] = current.precision[arrived], True
+            if not len(going):
                 return Maximum(theta, precision, converged)
+            problem, current = problem.take(going), Evaluation(*(part[going] for part in current))
+            rows, point, scale, step = rows[going], point[going], scale[going], step[going]
         candidate = point + scale[:, None] * step
-        proposed = evaluate(candidate, rows)
+        proposed = problem.evaluate(candidate)
         # Rounding may lower the objective of a row that has all but arrived.
-        slack = 1e-13 * np.abs(current.objective)
-        better = proposed.objective >= current.objective - slack
+        better = proposed.objective >= current.objective - 1e-13 * np.abs(current.objective)
+        scale = np.where(better, np.minimum(1.0, 2.0 * scale), 0.25 * scale)
         if better.all():
-            point, current, scale = candidate, proposed, np.minimum(1.0, 2.0 * scale)
-            continue
-        point = np.where(better[:, None], candidate, point)
-        scale = np.where(better, np.minimum(1.0, 2.0 * scale), scale / 4.0)
-        current = Evaluation(
-            np.where(better, proposed.objective, current.objective),
-            np.where(better[:, None], proposed.gradient, current.gradient),
-            np.where(better[:, None, None], proposed.precision, current.precision),
-        )
+            point, current = candidate, proposed
+        else:
+            point, current = np.where(better[:, None], candidate, point), _merge(better, proposed, current)
     theta[rows], precision[rows] = point, current.precision
     return Maximum(theta, precision, converged)
 
@@ -95,8 +104,17 @@ def _uphill(current: Evaluation, *, is_concave: bool) -> FloatArray:
         step: FloatArray = np.linalg.solve(current.precision, current.gradient[..., None])[..., 0]
         return step
     values, vectors = np.linalg.eigh(current.precision)
-    sizes = np.abs(values)
-    sizes = np.maximum(sizes, 1e-10 * np.max(sizes, axis=1, keepdims=True, initial=1e-300))
+    sizes = np.abs(values)  # (n, n_dims)
+    sizes = np.maximum(sizes, FLATTEST * np.maximum(1.0, sizes.max(axis=1, keepdims=True)))
     along = np.einsum("nde,nd->ne", vectors, current.gradient) / sizes
     result: FloatArray = np.einsum("nde,ne->nd", vectors, along)
     return result
+
+
+def _merge(better: BoolArray, proposed: Evaluation, current: Evaluation) -> Evaluation:
+    """Take the proposed evaluation where it is better."""
+    return Evaluation(
+        np.where(better, proposed.objective, current.objective),
+        np.where(better[:, None], proposed.gradient, current.gradient),
+        np.where(better[:, None, None], proposed.precision, current.precision),
+    )

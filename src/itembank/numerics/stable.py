@@ -1,9 +1,19 @@
 """Logistic terms that neither overflow nor lose their digits in the tails."""
 
+from typing import NamedTuple
+
 import numpy as np
 from scipy.special import expit
 
 from itembank.numerics.arrays import FloatArray
+
+
+class SigmoidTerms(NamedTuple):
+    """``log(1 + e^x)``, ``sigmoid(x)`` and its slope, each of the shape of x."""
+
+    softplus: FloatArray
+    sigmoid: FloatArray
+    slope: FloatArray
 
 
 def softplus(x: FloatArray) -> FloatArray:
@@ -21,3 +31,12 @@ def sigmoid_slope(x: FloatArray) -> FloatArray:
     """``sigmoid(x) sigmoid(-x)``, elementwise; keeps its digits in both tails, zero at infinity."""
     result: FloatArray = expit(x) * expit(-x)
     return result
+
+
+def sigmoid_terms(x: FloatArray) -> SigmoidTerms:
+    """Softplus, sigmoid and slope together, from one exponential: solvers need all three."""
+    small = np.exp(-np.abs(x))
+    larger = 1.0 / (1.0 + small)  # sigmoid(|x|)
+    smaller = small * larger  # sigmoid(-|x|)
+    is_positive = x >= 0.0
+    return SigmoidTerms(np.maximum(x, 0.0) + np.log1p(small), np.where(is_positive, larger, smaller), smaller * larger)

@@ -1,5 +1,6 @@
 """What every scoring kernel gives: abilities of models without their ids."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -45,3 +46,16 @@ class Abilities:
     def n_dims(self) -> int:
         """Number of ability dimensions."""
         return int(self.theta.shape[1])
+
+
+def join(runs: Sequence[Abilities]) -> Abilities:
+    """Put runs of models together again."""
+    if len(runs) == 1:
+        return runs[0]
+    return Abilities(
+        np.concatenate([run.theta for run in runs]),
+        np.concatenate([run.covariance for run in runs]),
+        np.concatenate([run.at_bound for run in runs]),
+        np.concatenate([run.converged for run in runs]),
+        runs[0].method,
+    )

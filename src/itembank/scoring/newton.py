@@ -1,12 +1,14 @@
-"""Maximum a posteriori ability by batched Newton steps."""
+"""Maximum a posteriori ability, by batched Newton steps."""
 
 import numpy as np
 
-from itembank.irt.logistic import Asymptotes, asymptotes_of, curvature_terms, log_likelihood_terms, score_terms
 from itembank.irt.parameters import AbilityPrior, ItemParameters
-from itembank.numerics.arrays import FloatArray, IntArray
-from itembank.numerics.newton import Evaluate, Evaluation, maximise
-from itembank.scoring.abilities import Abilities
+from itembank.numerics.arrays import FloatArray
+from itembank.numerics.newton import maximise
+from itembank.scoring.abilities import Abilities, join
+from itembank.scoring.answers import Answers, blocks, gather
+from itembank.scoring.objectives import Posterior
+from itembank.scoring.starts import best_points, prior_points
 
 
 def map_abilities(
@@ -23,40 +25,40 @@ def map_abilities(
         In [0, 1], a fraction is a weighted likelihood; NaN where missing.
     prior : AbilityPrior
     start : (n_models, n_dims), optional
-        Where to start; the prior mean by default.
+        Where to start. By default the prior mean, or with asymptotes, where there can be more than one
+        mode, the best of some points spread over the prior.
 
     Returns
     -------
     Abilities
-        A model without responses has the prior's mean and covariance.
+        Covariance is the inverse observed information, prior included. A model without responses has
+        the prior's mean and covariance.
     """
-    n_models = len(responses)
-    begin = np.tile(prior.mean, (n_models, 1)) if start is None else np.asarray(start, dtype=np.float64)
-    asymptotes = asymptotes_of(parameters.lower_asymptote, parameters.upper_asymptote)
-    evaluate = _posterior(parameters, responses, prior, asymptotes)
-    found = maximise(evaluate, begin, is_concave=asymptotes is None)
-    covariance = np.linalg.inv(found.precision)
-    return Abilities(found.theta, covariance, np.zeros(n_models, dtype=bool), found.converged, "map")
+    runs = [
+        _map_block(gather(parameters, responses[run]), prior, None if start is None else start[run])
+        for run in blocks(responses)
+    ]
+    return join(runs)
 
 
-def _posterior(
-    parameters: ItemParameters, responses: FloatArray, prior: AbilityPrior, asymptotes: Asymptotes | None
-) -> Evaluate:
-    observed = ~np.isnan(responses)
-    filled = np.where(observed, responses, 0.0)
-    prior_precision = np.linalg.inv(prior.covariance)
-    n_dims = parameters.n_dims
-    products = np.einsum("id,ie->ide", parameters.loadings, parameters.loadings).reshape(-1, n_dims**2)
+def map_of_answers(answers: Answers, prior: AbilityPrior) -> Abilities:
+    """Find the posterior mode of one run of models."""
+    return _map_block(answers, prior, None)
 
-    def evaluate(theta: FloatArray, rows: IntArray) -> Evaluation:
-        x = theta @ parameters.loadings.T + parameters.intercept  # (n, n_items)
-        y, seen = filled[rows], observed[rows]
-        distance = theta - prior.mean
-        pull = distance @ prior_precision
-        objective = np.sum(log_likelihood_terms(x, y, asymptotes), axis=1, where=seen)
-        gradient = (score_terms(x, y, asymptotes) * seen) @ parameters.loadings - pull
-        information = (curvature_terms(x, y, asymptotes) * seen) @ products
-        precision = information.reshape(-1, n_dims, n_dims) + prior_precision
-        return Evaluation(objective - 0.5 * np.einsum("nd,nd->n", distance, pull), gradient, precision)
 
-    return evaluate
+def _map_block(answers: Answers, prior: AbilityPrior, start: FloatArray | None) -> Abilities:
+    posterior = Posterior(answers, prior.mean, np.linalg.inv(prior.covariance))
+    if start is None:
+        start = _start(posterior, prior)
+    found = maximise(posterior, start, is_concave=answers.asymptotes is None)
+    never = np.zeros(answers.n_models, dtype=bool)
+    return Abilities(found.theta, np.linalg.inv(found.precision), never, found.converged, "map")
+
+
+def _start(posterior: Posterior, prior: AbilityPrior) -> FloatArray:
+    if posterior.answers.asymptotes is None:
+        return np.tile(prior.mean, (posterior.answers.n_models, 1))
+    points = prior_points(prior)
+    distance = points - prior.mean
+    log_prior = -0.5 * np.einsum("pd,pd->p", distance @ posterior.precision, distance)
+    return best_points(posterior.answers, points, log_prior)

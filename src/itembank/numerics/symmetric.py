@@ -1,0 +1,31 @@
+"""Symmetric matrices kept as their upper triangle, so that weighted sums of outer products are one GEMM."""
+
+from functools import lru_cache
+
+import numpy as np
+
+from itembank.numerics.arrays import FloatArray, IntArray
+
+
+def packed_products(vectors: FloatArray) -> FloatArray:
+    """Pack the unique entries of ``v v'`` for vectors (n, n_dims): (n, n_dims (n_dims + 1) / 2)."""
+    first, second = np.triu_indices(vectors.shape[1])
+    result: FloatArray = vectors[:, first] * vectors[:, second]
+    return result
+
+
+def unpack(packed: FloatArray, n_dims: int) -> FloatArray:
+    """Full symmetric matrices (..., n_dims, n_dims) from their packed upper triangles."""
+    result: FloatArray = packed[..., _positions(n_dims)]
+    return result
+
+
+@lru_cache(maxsize=64)
+def _positions(n_dims: int) -> IntArray:
+    """Where each entry of the full matrix lies in the packed one, (n_dims, n_dims)."""
+    positions = np.empty((n_dims, n_dims), dtype=np.int64)
+    upper = np.triu_indices(n_dims)
+    positions[upper] = np.arange(len(upper[0]))
+    positions.T[upper] = positions[upper]
+    positions.setflags(write=False)
+    return positions

@@ -1,0 +1,140 @@
+"""Ability of new models on a bank's scale."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from itembank.data.banks import Bank
+from itembank.data.responses import ResponseMatrix
+from itembank.irt.binarise import apply_thresholds
+from itembank.irt.parameters import AbilityPrior, ItemParameters
+from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.scoring.abilities import Abilities
+from itembank.scoring.expected_abilities import eap_abilities
+from itembank.scoring.likelihood_abilities import ml_abilities, wle_abilities
+from itembank.scoring.newton import map_abilities
+from itembank.scoring.specs import (
+    ExpectedAPosteriori,
+    MaximumAPosteriori,
+    MaximumLikelihood,
+    ScoringSpec,
+    as_scoring_spec,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelAbilities:
+    """Abilities of n_models models on the scale of one bank.
+
+    Attributes
+    ----------
+    model_ids : tuple of n_models ids
+    abilities : Abilities
+    n_answered : (n_models,)
+        Informative items each model answered.
+    bank_id : str
+    """
+
+    model_ids: tuple[str, ...]
+    abilities: Abilities
+    n_answered: IntArray
+    bank_id: str
+
+    @property
+    def theta(self) -> FloatArray:
+        """Abilities, (n_models, n_dims)."""
+        return self.abilities.theta
+
+    @property
+    def covariance(self) -> FloatArray:
+        """Covariance of each ability, (n_models, n_dims, n_dims)."""
+        return self.abilities.covariance
+
+    @property
+    def standard_errors(self) -> FloatArray:
+        """Standard errors, (n_models, n_dims)."""
+        return self.abilities.standard_errors
+
+    @property
+    def at_bound(self) -> BoolArray:
+        """Models whose responses put no finite maximum on ability, (n_models,)."""
+        return self.abilities.at_bound
+
+    @property
+    def converged(self) -> BoolArray:
+        """Models whose ability was found to full precision, (n_models,)."""
+        return self.abilities.converged
+
+    @property
+    def method(self) -> str:
+        """Short name of the method."""
+        return self.abilities.method
+
+
+def score(bank: Bank, responses: ResponseMatrix, method: ScoringSpec | str = "map") -> ModelAbilities:
+    """Find the ability of every model from its responses to some of a bank's items.
+
+    Parameters
+    ----------
+    bank : Bank
+    responses : ResponseMatrix
+        Any of the bank's items in any order; NaN where a model was not asked. Responses between 0 and 1
+        are made binary where the calibration's were.
+    method : ScoringSpec or {'map', 'eap', 'wle', 'ml'}
+
+    Returns
+    -------
+    ModelAbilities
+
+    Raises
+    ------
+    DataError
+        When an item is not in the bank.
+    ParameterError
+        When there is no such method.
+
+    Examples
+    --------
+    >>> abilities = score(bank, new_responses)  # doctest: +SKIP
+    >>> abilities.theta, abilities.standard_errors  # doctest: +SKIP
+    """
+    spec = as_scoring_spec(method)
+    columns, values = informative_responses(bank, responses)
+    parameters, prior = bank.calibration.parameters.take(columns), bank.calibration.prior
+    n_answered = np.sum(~np.isnan(values), axis=1)
+    abilities = score_responses(parameters, values, prior, spec)
+    return ModelAbilities(tuple(responses.model_ids), abilities, n_answered, bank.bank_id)
+
+
+def score_responses(
+    parameters: ItemParameters, responses: FloatArray, prior: AbilityPrior, spec: ScoringSpec
+) -> Abilities:
+    """Find abilities from responses (n_models, n_items), NaN missing, by the method of the spec."""
+    if isinstance(spec, MaximumAPosteriori):
+        return map_abilities(parameters, responses, prior)
+    if isinstance(spec, ExpectedAPosteriori):
+        return eap_abilities(parameters, responses, prior, n_quadrature=spec.n_quadrature, bounds=spec.bounds)
+    if isinstance(spec, MaximumLikelihood):
+        return ml_abilities(parameters, responses)
+    return wle_abilities(parameters, responses)
+
+
+def informative_responses(bank: Bank, responses: ResponseMatrix) -> tuple[IntArray, FloatArray]:
+    """Align responses to the bank's items and make them what its item model was fitted to.
+
+    Returns
+    -------
+    columns : (n_used,)
+        Index in the bank of each item that someone answered and that is not degenerate.
+    values : (n_models, n_used)
+        Responses to them, binary where the calibration's were; NaN where missing.
+    """
+    columns = bank.responses.item_indices(responses.item_ids)
+    is_answered = ~np.isnan(responses.responses).all(axis=0)
+    used = np.flatnonzero(is_answered & ~bank.calibration.is_degenerate[columns])
+    columns, values = columns[used], responses.responses[:, used]
+    thresholds = bank.calibration.thresholds
+    if thresholds:
+        scenarios = bank.responses.items["scenario"].gather(columns).to_list()
+        values = apply_thresholds(values, np.array([thresholds.get(name, np.nan) for name in scenarios]))
+    return columns, values

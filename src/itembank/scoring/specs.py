@@ -1,0 +1,67 @@
+"""Choices of a scoring: one frozen spec a method."""
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from itembank.errors import ParameterError, shown
+
+
+@dataclass(frozen=True, slots=True)
+class MaximumLikelihood:
+    """Ability under which the responses are most likely; infinite for all-right and all-wrong patterns."""
+
+
+@dataclass(frozen=True, slots=True)
+class MaximumAPosteriori:
+    """Mode of the posterior under the bank's prior of ability (P2 eq. 9). The default; always finite."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectedAPosteriori:
+    """Mean of the posterior under the bank's prior of ability.
+
+    Attributes
+    ----------
+    n_quadrature : int or 'auto'
+        Nodes per dimension, in one or two dimensions; 'auto' takes as many as each posterior needs.
+        With three dimensions or more there is no grid, and Laplace's approximation is used.
+    bounds : (float, float)
+        Range of the grid in standard deviations of the prior around its mean.
+    """
+
+    n_quadrature: int | Literal["auto"] = "auto"
+    bounds: tuple[float, float] = (-6.0, 6.0)
+
+    def __post_init__(self) -> None:
+        """Check the choices."""
+        if self.n_quadrature != "auto" and self.n_quadrature < 2:
+            raise ParameterError(f"n_quadrature must be at least 2 or 'auto', got {self.n_quadrature}.")
+        if not self.bounds[0] < self.bounds[1]:
+            raise ParameterError(f"bounds must increase, got {self.bounds}.")
+
+
+@dataclass(frozen=True, slots=True)
+class WeightedLikelihood:
+    """Weighted likelihood (Warm 1989): no prior, finite for every pattern, less biased than ML."""
+
+
+ScoringSpec: TypeAlias = MaximumLikelihood | MaximumAPosteriori | ExpectedAPosteriori | WeightedLikelihood
+
+METHODS: dict[
+    str,
+    type[MaximumLikelihood] | type[MaximumAPosteriori] | type[ExpectedAPosteriori] | type[WeightedLikelihood],
+] = {
+    "ml": MaximumLikelihood,
+    "map": MaximumAPosteriori,
+    "eap": ExpectedAPosteriori,
+    "wle": WeightedLikelihood,
+}
+
+
+def as_scoring_spec(spec: ScoringSpec | str) -> ScoringSpec:
+    """Return the spec itself, or the default one of a method's short name."""
+    if not isinstance(spec, str):
+        return spec
+    if spec not in METHODS:
+        raise ParameterError(f"scoring method must be one of {shown(list(METHODS))}, got {spec!r}.")
+    return METHODS[spec]()

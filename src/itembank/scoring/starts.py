@@ -1,0 +1,82 @@
+"""Where a maximisation over ability begins."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from itembank.irt.parameters import AbilityPrior
+from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.scoring.answers import Answers, log_likelihood_at, only_answered, sum_loadings, sum_products
+
+RANK_TOLERANCE = 1e-10
+"""Share of a model's largest information below which a direction counts as not measured at all."""
+
+LINE_POINTS = 81
+FAR_LOGIT = 40.0
+"""A logit at which the sigmoid is one to within rounding."""
+
+
+class Frame(NamedTuple):
+    """Coordinates phi in which ability is measured in units of its smallest standard error.
+
+    Attributes
+    ----------
+    centre : (n_models, n_dims)
+        Where the logits of the answered items are smallest, in the sense of least squares.
+    scale : (n_models, n_dims, n_dims)
+        ``theta = centre + scale phi``.
+    is_identified : (n_models,)
+        Whether the answered items measure every dimension.
+    """
+
+    centre: FloatArray
+    scale: FloatArray
+    is_identified: BoolArray
+
+    def take(self, rows: IntArray) -> "Frame":
+        """Return the frames of the models at `rows`."""
+        return Frame(self.centre[rows], self.scale[rows], self.is_identified[rows])
+
+
+def natural_frame(answers: Answers) -> Frame:
+    """Centre and scale each model's ability by the items it answered alone.
+
+    With ``G = sum_i a_i a_i' / 4``, the largest information the items can give, ``scale scale' = G^-1``.
+    What is computed in this frame does not depend on the origin and unit of the ability scale.
+    """
+    ones = only_answered(answers, np.ones_like(answers.responses))
+    values, vectors = np.linalg.eigh(0.25 * sum_products(answers, ones))
+    largest = values[:, -1]
+    is_identified = (values[:, 0] > RANK_TOLERANCE * largest) & (largest > 0.0)
+    scale = vectors / np.sqrt(np.where(is_identified[:, None], values, 1.0))[:, None, :]
+    pull = 0.25 * sum_loadings(answers, ones * answers.intercept)
+    centre = -np.matmul(scale, np.matmul(scale.transpose(0, 2, 1), pull[..., None]))[..., 0]
+    return Frame(centre, scale, is_identified)
+
+
+def prior_points(prior: AbilityPrior) -> FloatArray:
+    """Points over the prior, (n_points, n_dims): a line in one dimension, a star of axes in more."""
+    values, vectors = np.linalg.eigh(prior.covariance)
+    axes = (vectors * np.sqrt(values)).T  # (n_dims, n_dims), one axis a row
+    steps = np.linspace(-5.0, 5.0, LINE_POINTS) if prior.n_dims == 1 else np.arange(-3.0, 4.0)
+    offsets = steps[:, None, None] * axes
+    result: FloatArray = prior.mean + offsets.reshape(-1, prior.n_dims)
+    return result
+
+
+def item_points(answers: Answers) -> FloatArray:
+    """Points over the items' difficulties in one dimension, (n_points, 1), and two far outside them."""
+    slope, intercept = answers.loadings[..., 0].ravel(), answers.intercept.ravel()
+    matters = np.abs(slope) >= 0.05 * np.abs(slope).max()
+    slope, difficulty = np.abs(slope[matters]), -intercept[matters] / slope[matters]
+    margin = 5.0 / np.median(slope)
+    inside = np.linspace(difficulty.min() - margin, difficulty.max() + margin, LINE_POINTS)
+    ends = [np.min(difficulty - FAR_LOGIT / slope), np.max(difficulty + FAR_LOGIT / slope)]
+    return np.concatenate([inside, ends])[:, None]
+
+
+def best_points(answers: Answers, points: FloatArray, log_prior: FloatArray | float = 0.0) -> FloatArray:
+    """Point (n_models, n_dims) of largest likelihood, times prior (n_points,), for each model."""
+    best = np.argmax(log_likelihood_at(answers, points) + log_prior, axis=1)
+    result: FloatArray = points[best]
+    return result
