@@ -10,7 +10,11 @@ TOLERANCE = 1e-8
 """Newton decrement at which a row stops: its distance to the maximum in standard errors, before the last step."""
 
 FLATTEST = 1e-15
-"""Smallest curvature a step divides by, relative to 1 or to the row's largest, whichever is larger."""
+"""Smallest curvature a step divides by, as a share of the row's largest: below it there is only rounding."""
+
+
+SLACK = 1e-13
+"""Fall of an objective, relative to 1 or its size, that counts as rounding."""
 
 
 class Evaluation(NamedTuple):
@@ -88,7 +92,7 @@ def maximise(
         candidate = point + scale[:, None] * step
         proposed = problem.evaluate(candidate)
         # Rounding may lower the objective of a row that has all but arrived.
-        better = proposed.objective >= current.objective - 1e-13 * np.abs(current.objective)
+        better = proposed.objective >= current.objective - SLACK * (1.0 + np.abs(current.objective))
         scale = np.where(better, np.minimum(1.0, 2.0 * scale), 0.25 * scale)
         if better.all():
             point, current = candidate, proposed
@@ -105,7 +109,8 @@ def _uphill(current: Evaluation, *, is_concave: bool) -> FloatArray:
         return step
     values, vectors = np.linalg.eigh(current.precision)
     sizes = np.abs(values)  # (n, n_dims)
-    sizes = np.maximum(sizes, FLATTEST * np.maximum(1.0, sizes.max(axis=1, keepdims=True)))
+    largest = np.maximum(sizes.max(axis=1, keepdims=True), np.finfo(np.float64).tiny)
+    sizes = np.maximum(sizes, FLATTEST * largest)
     along = np.einsum("nde,nd->ne", vectors, current.gradient) / sizes
     result: FloatArray = np.einsum("nde,ne->nd", vectors, along)
     return result

@@ -16,6 +16,10 @@ FLAT = 1e-9
 """Information, as a share of the most the items can give, below which the likelihood has no maximum to speak of."""
 
 
+ML_TOLERANCE = 1e-7
+"""Where the likelihood flattens out, rounding keeps the decrement from falling much below this."""
+
+
 def ml_abilities(parameters: ItemParameters, responses: FloatArray) -> Abilities:
     """Find the ability under which the responses are most likely.
 
@@ -33,7 +37,9 @@ def ml_abilities(parameters: ItemParameters, responses: FloatArray) -> Abilities
         infinite, the others are at their limit, and the covariance is NaN. A model whose responses do
         not measure every dimension is NaN and at the bound too.
     """
-    return join([_where_identified(gather(parameters, responses[run]), _ml_identified) for run in blocks(responses)])
+    return join(
+        [_where_identified(gather(parameters, responses[run]), "ml", _ml_identified) for run in blocks(responses)]
+    )
 
 
 def wle_abilities(parameters: ItemParameters, responses: FloatArray) -> Abilities:
@@ -54,12 +60,14 @@ def wle_abilities(parameters: ItemParameters, responses: FloatArray) -> Abilitie
         Covariance is the inverse of minus the Hessian of the penalised objective. A model whose
         responses do not measure every dimension is NaN and at the bound.
     """
-    return join([_where_identified(gather(parameters, responses[run]), _wle_identified) for run in blocks(responses)])
+    return join(
+        [_where_identified(gather(parameters, responses[run]), "wle", _wle_identified) for run in blocks(responses)]
+    )
 
 
 def _ml_identified(answers: Answers, frame: Frame) -> Abilities:
     problem = Rescaled(Likelihood(answers), frame.centre, frame.scale)
-    found = maximise(problem, _start(answers, frame, with_ends=True), is_concave=False)
+    found = maximise(problem, _start(answers, frame, with_ends=True), is_concave=False, tolerance=ML_TOLERANCE)
     values, vectors = np.linalg.eigh(found.precision)
     is_flat = np.abs(values) < FLAT  # (n_models, n_dims)
     at_bound = is_flat.any(axis=1)
@@ -99,16 +107,17 @@ def _covariance(found: Maximum, frame: Frame, at_bound: BoolArray) -> FloatArray
     return np.where(at, np.nan, frame.scale @ inverse @ frame.scale.transpose(0, 2, 1))
 
 
-def _where_identified(answers: Answers, solve: Callable[[Answers, Frame], Abilities]) -> Abilities:
+def _where_identified(answers: Answers, method: str, solve: Callable[[Answers, Frame], Abilities]) -> Abilities:
     """Score the models whose answers measure every dimension; the others are NaN and at the bound."""
     frame = natural_frame(answers)
     rows = np.flatnonzero(frame.is_identified)
     if len(rows) == answers.n_models:
         return solve(answers, frame)
-    some = solve(answers.take(rows), frame.take(rows))
     n_models, n_dims = answers.n_models, answers.n_dims
     theta, covariance = np.full((n_models, n_dims), np.nan), np.full((n_models, n_dims, n_dims), np.nan)
     at_bound, converged = np.ones(n_models, dtype=bool), np.zeros(n_models, dtype=bool)
-    theta[rows], covariance[rows] = some.theta, some.covariance
-    at_bound[rows], converged[rows] = some.at_bound, some.converged
-    return Abilities(theta, covariance, at_bound, converged, some.method)
+    if len(rows):
+        some = solve(answers.take(rows), frame.take(rows))
+        theta[rows], covariance[rows] = some.theta, some.covariance
+        at_bound[rows], converged[rows] = some.at_bound, some.converged
+    return Abilities(theta, covariance, at_bound, converged, method)
