@@ -71,10 +71,12 @@ def log_probabilities(x: FloatArray, asymptotes: Asymptotes | None) -> tuple[Flo
     if asymptotes is None:
         below = softplus(x)
         return x - below, -below
-    log_p = np.logaddexp(asymptotes.log_lower, asymptotes.log_upper + x)
-    log_q = np.logaddexp(asymptotes.log_one_minus_lower, asymptotes.log_one_minus_upper + x)
-    below = softplus(x)
-    return log_p - below, log_q - below
+    # Numerator and denominator are both divided by e^x where x is positive.
+    low, high = np.minimum(-x, 0.0), np.minimum(x, 0.0)
+    below = np.log1p(np.exp(-np.abs(x)))
+    log_p = np.logaddexp(asymptotes.log_lower + low, asymptotes.log_upper + high) - below
+    log_q = np.logaddexp(asymptotes.log_one_minus_lower + low, asymptotes.log_one_minus_upper + high) - below
+    return log_p, log_q
 
 
 def log_likelihood_terms(x: FloatArray, responses: FloatArray, asymptotes: Asymptotes | None) -> FloatArray:

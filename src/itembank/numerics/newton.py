@@ -109,7 +109,7 @@ def _uphill(current: Evaluation, *, is_concave: bool) -> FloatArray:
         return step
     values, vectors = np.linalg.eigh(current.precision)
     sizes = np.abs(values)  # (n, n_dims)
-    largest = np.maximum(sizes.max(axis=1, keepdims=True), np.finfo(np.float64).tiny)
+    largest = np.maximum(sizes.max(axis=1, keepdims=True), 1e-150)  # no overflow below
     sizes = np.maximum(sizes, FLATTEST * largest)
     along = np.einsum("nde,nd->ne", vectors, current.gradient) / sizes
     result: FloatArray = np.einsum("nde,ne->nd", vectors, along)

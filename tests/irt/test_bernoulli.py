@@ -1,0 +1,158 @@
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from itembank.irt import bernoulli
+from itembank.irt.parameters import ItemParameters
+
+SLOPES = arrays(np.float64, (4, 2), elements=st.floats(-3.0, 3.0))
+INTERCEPTS = arrays(np.float64, 4, elements=st.floats(-5.0, 5.0))
+LOWER = arrays(np.float64, 4, elements=st.floats(0.0, 0.4))
+UPPER = arrays(np.float64, 4, elements=st.floats(0.6, 1.0))
+THETAS = arrays(np.float64, (3, 2), elements=st.floats(-4.0, 4.0))
+
+
+def make_parameters(rng, n_items=15, n_dims=3, *, lower=0.2, upper=0.95):
+    return ItemParameters.create(rng.normal(size=(n_items, n_dims)), rng.normal(size=n_items), lower, upper)
+
+
+def make_responses(rng, n_models, n_items):
+    responses = rng.random((n_models, n_items))
+    responses[rng.random(responses.shape) < 0.3] = np.nan
+    return responses
+
+
+@pytest.mark.parametrize(("case", "part"), [("scoring_known_bank", "twopl"), ("scoring_known_bank", "threepl")])
+def test_information_and_probability_are_mirts(shared_dir, case, part):
+    golden = json.loads((shared_dir / "golden" / case / "results.json").read_text())
+    bank, info = golden["bank"], golden[part]["info"]
+    lower = np.array(bank["g"]) if part == "threepl" else 0.0
+    parameters = ItemParameters.create(np.array(bank["a"])[:, None], np.array(bank["d"]), lower)
+    theta = np.array(info["theta"])[:, None]
+    # mirt forms 1 - P, so its information is exact to rounding of 1 only, not in the tails.
+    np.testing.assert_allclose(
+        bernoulli.item_information(parameters, theta).T, info["item_info"], rtol=1e-12, atol=1e-14
+    )
+    np.testing.assert_allclose(bernoulli.test_information(parameters, theta)[:, 0, 0], info["test_info"], rtol=1e-12)
+    probability = bernoulli.probability(parameters, theta)
+    np.testing.assert_allclose(probability.sum(axis=1), info["expected_test"], rtol=1e-12)
+    np.testing.assert_allclose(probability.T, np.array(info["category_prob"])[:, :, 1], rtol=1e-12)
+
+
+def test_information_matrices_in_two_dimensions_are_mirts(shared_dir):
+    golden = json.loads((shared_dir / "golden/sim_mirt2_confirmatory/results.json").read_text())
+    items, info = np.array(golden["par"]["items"], dtype=float), golden["info"]
+    parameters = ItemParameters.create(items[:, :2], items[:, 2])
+    matrices = bernoulli.test_information(parameters, np.array(info["theta"], dtype=float))
+    np.testing.assert_allclose(matrices, info["info_matrix_test"], rtol=1e-12)
+    np.testing.assert_allclose(matrices[:, 0, 0], info["testinfo_0_90"], rtol=1e-12)
+    # Information along the diagonal direction: u' I u with u = (1, 1) / sqrt(2).
+    np.testing.assert_allclose(matrices.sum(axis=(1, 2)) / 2.0, info["testinfo_45deg"], rtol=1e-12)
+    np.testing.assert_allclose(parameters.discrimination, golden["mdisc"], rtol=1e-12)
+    np.testing.assert_allclose(parameters.difficulty, golden["mdiff"], rtol=1e-12)
+
+
+@pytest.mark.parametrize(("lower", "upper"), [(0.0, 1.0), (0.25, 1.0), (0.2, 0.95)])
+def test_gradient_and_observed_information_agree_with_finite_differences(rng, lower, upper):
+    parameters, step = make_parameters(rng, lower=lower, upper=upper), 1e-5
+    theta, responses = rng.normal(size=(6, 3)), make_responses(rng, 6, 15)
+    gradient = bernoulli.log_likelihood_gradient(parameters, theta, responses)
+    weights = bernoulli.curvature_weights(parameters, theta, responses)
+    information = bernoulli.weighted_information(parameters.loadings, weights)
+    for dim in range(3):
+        shift = step * np.eye(3)[dim]
+        value = [bernoulli.log_likelihood(parameters, theta + sign * shift, responses) for sign in (1, -1)]
+        slope = [bernoulli.log_likelihood_gradient(parameters, theta + sign * shift, responses) for sign in (1, -1)]
+        np.testing.assert_allclose(gradient[:, dim], (value[0] - value[1]) / (2 * step), atol=1e-8)
+        np.testing.assert_allclose(-information[:, dim], (slope[0] - slope[1]) / (2 * step), atol=1e-8)
+
+
+@pytest.mark.parametrize(("lower", "upper"), [(0.0, 1.0), (0.25, 1.0), (0.2, 0.95)])
+def test_information_is_the_expectation_over_every_response_pattern(rng, lower, upper):
+    parameters, theta = make_parameters(rng, 4, 2, lower=lower, upper=upper), rng.normal(size=(1, 2))
+    patterns = ((np.arange(16)[:, None] >> np.arange(4)) & 1).astype(float)
+    everywhere = np.repeat(theta, 16, axis=0)
+    chances = np.exp(bernoulli.log_likelihood(parameters, everywhere, patterns))
+    assert chances.sum() == pytest.approx(1.0, abs=1e-14)
+    scores = bernoulli.log_likelihood_gradient(parameters, everywhere, patterns)
+    observed = bernoulli.weighted_information(
+        parameters.loadings, bernoulli.curvature_weights(parameters, everywhere, patterns)
+    )
+    information = bernoulli.test_information(parameters, theta)[0]
+    np.testing.assert_allclose(chances @ scores, 0.0, atol=1e-14)
+    np.testing.assert_allclose(np.einsum("p,pd,pe->de", chances, scores, scores), information, atol=1e-13)
+    np.testing.assert_allclose(np.einsum("p,pde->de", chances, observed), information, atol=1e-13)
+
+
+def test_missing_responses_count_for_nothing(rng):
+    parameters, theta, responses = make_parameters(rng), rng.normal(size=(1, 3)), make_responses(rng, 1, 15)
+    kept = np.flatnonzero(~np.isnan(responses[0]))
+    for function in (bernoulli.log_likelihood, bernoulli.log_likelihood_gradient):
+        np.testing.assert_allclose(
+            function(parameters, theta, responses), function(parameters.take(kept), theta, responses[:, kept])
+        )
+    assert not bernoulli.curvature_weights(parameters, theta, responses)[np.isnan(responses)].any()
+
+
+@given(SLOPES, INTERCEPTS, LOWER, UPPER, THETAS)
+def test_probability_is_monotone_along_the_loadings_and_within_the_asymptotes(slopes, intercepts, lower, upper, theta):
+    parameters = ItemParameters.create(slopes, intercepts, lower, upper)
+    here = bernoulli.probability(parameters, theta)
+    assert np.all((here >= lower - 1e-15) & (here <= upper + 1e-15))
+    for item in range(4):
+        further = bernoulli.probability(parameters, theta + 0.5 * slopes[item])
+        assert np.all(further[:, item] >= here[:, item])
+
+
+@given(
+    SLOPES,
+    INTERCEPTS,
+    LOWER,
+    THETAS,
+    arrays(np.float64, (2, 2), elements=st.floats(-1.0, 1.0)),
+    arrays(np.float64, 2, elements=st.floats(-3.0, 3.0)),
+)
+def test_a_change_of_the_ability_scale_changes_no_probability(  # noqa: PLR0917 (drawn arrays)
+    slopes, intercepts, lower, theta, mixing, shift
+):
+    # theta -> K theta + m with loadings -> K^-T a and intercept -> c - a' K^-1 m.
+    change = mixing + 3.0 * np.eye(2)
+    moved_slopes = slopes @ np.linalg.inv(change)
+    moved = ItemParameters.create(moved_slopes, intercepts - moved_slopes @ shift, lower)
+    original = ItemParameters.create(slopes, intercepts, lower)
+    moved_theta = theta @ change.T + shift
+    np.testing.assert_allclose(
+        bernoulli.probability(moved, moved_theta), bernoulli.probability(original, theta), atol=1e-13
+    )
+    np.testing.assert_allclose(
+        change.T @ bernoulli.test_information(moved, moved_theta) @ change,
+        bernoulli.test_information(original, theta),
+        atol=1e-11,
+    )
+
+
+@given(SLOPES, INTERCEPTS, LOWER, UPPER, THETAS)
+def test_adding_an_item_never_lowers_information(slopes, intercepts, lower, upper, theta):
+    parameters = ItemParameters.create(slopes, intercepts, lower, upper)
+    gain = bernoulli.test_information(parameters, theta) - bernoulli.test_information(
+        parameters.take(np.arange(3)), theta
+    )
+    assert np.all(bernoulli.information_weights(parameters, theta) >= 0.0)
+    assert np.all(np.linalg.eigvalsh(gain) >= -1e-14)
+
+
+def test_permuting_models_and_items_permutes_results(rng):
+    parameters, theta, responses = make_parameters(rng), rng.normal(size=(6, 3)), make_responses(rng, 6, 15)
+    models, items = rng.permutation(6), rng.permutation(15)
+    turned = parameters.take(items)
+    np.testing.assert_allclose(
+        bernoulli.probability(turned, theta[models]), bernoulli.probability(parameters, theta)[np.ix_(models, items)]
+    )
+    np.testing.assert_allclose(
+        bernoulli.log_likelihood(turned, theta[models], responses[np.ix_(models, items)]),
+        bernoulli.log_likelihood(parameters, theta, responses)[models],
+    )

@@ -1,0 +1,122 @@
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from scipy.special import expit, log_expit
+
+from itembank.numerics.newton import Evaluation, maximise
+
+
+@dataclass
+class Quadratic:
+    """-(t - c)' A (t - c) / 2, a row each."""
+
+    matrices: np.ndarray
+    centres: np.ndarray
+
+    def evaluate(self, theta):
+        distance = theta - self.centres
+        pull = np.einsum("nde,ne->nd", self.matrices, distance)
+        return Evaluation(-0.5 * np.sum(pull * distance, axis=1), -pull, self.matrices)
+
+    def take(self, rows):
+        return Quadratic(self.matrices[rows], self.centres[rows])
+
+
+@dataclass
+class Wells:
+    """t^2 - t^4 / 4 - tilt t: two maxima, curved upwards in between."""
+
+    tilt: np.ndarray
+
+    def evaluate(self, theta):
+        t = theta[:, 0]
+        gradient = 2.0 * t - t**3 - self.tilt
+        return Evaluation(t**2 - t**4 / 4.0 - self.tilt * t, gradient[:, None], (3.0 * t**2 - 2.0)[:, None, None])
+
+    def take(self, rows):
+        return Wells(self.tilt[rows])
+
+
+@dataclass
+class Logistic:
+    """Penalised logistic regression of one response vector a row."""
+
+    design: np.ndarray
+    responses: np.ndarray
+
+    def evaluate(self, theta):
+        x = theta @ self.design.T
+        value = np.sum(self.responses * log_expit(x) + (1.0 - self.responses) * log_expit(-x), axis=1)
+        gradient = (self.responses - expit(x)) @ self.design - theta
+        weights = expit(x) * expit(-x)
+        precision = np.einsum("ni,id,ie->nde", weights, self.design, self.design) + np.eye(theta.shape[1])
+        return Evaluation(value - 0.5 * np.sum(theta**2, axis=1), gradient, precision)
+
+    def take(self, rows):
+        return Logistic(self.design, self.responses[rows])
+
+
+def test_quadratics_are_solved_row_by_row(rng):
+    roots = rng.normal(size=(6, 3, 3))
+    matrices, centres = roots @ roots.transpose(0, 2, 1) + 0.1 * np.eye(3), rng.normal(size=(6, 3))
+    found = maximise(Quadratic(matrices, centres), np.zeros((6, 3)), is_concave=True)
+    np.testing.assert_allclose(found.theta, centres, atol=1e-12)
+    np.testing.assert_array_equal(found.precision, matrices)
+    assert found.converged.all()
+
+
+def test_start_is_not_changed(rng):
+    start = np.zeros((2, 2))
+    maximise(Quadratic(np.stack([np.eye(2)] * 2), rng.normal(size=(2, 2))), start, is_concave=True)
+    assert not start.any()
+
+
+def test_upward_curvature_is_climbed_to_the_maximum_on_its_side():
+    tilt = np.full(5, 0.1)
+    start = np.array([[-3.0], [-0.2], [0.0], [0.3], [0.7]])
+    found = maximise(Wells(tilt), start, is_concave=False)
+    roots = np.sort(np.roots([-1.0, 0.0, 2.0, -0.1]).real)  # low maximum, minimum, high maximum
+    assert found.converged.all()
+    np.testing.assert_allclose(found.theta[:, 0], roots[[0, 0, 0, 2, 2]], atol=1e-10)
+
+
+def test_overshooting_steps_are_shortened(rng):
+    # From far out, where the likelihood is straight, a full Newton step leaps past everything.
+    design = rng.normal(size=(40, 2))
+    responses = (rng.random((8, 40)) < 0.5).astype(float)
+    far = maximise(Logistic(design, responses), np.full((8, 2), 60.0), is_concave=True)
+    near = maximise(Logistic(design, responses), np.zeros((8, 2)), is_concave=True)
+    assert far.converged.all()
+    np.testing.assert_allclose(far.theta, near.theta, atol=1e-10)
+
+
+def test_agrees_with_scipy(rng):
+    design, responses = rng.normal(size=(30, 3)), rng.random((3, 30))
+    found = maximise(Logistic(design, responses), np.zeros((3, 3)), is_concave=True)
+    for row in range(3):
+        one = Logistic(design, responses[row : row + 1])
+        best = minimize(
+            lambda t, one=one: -one.evaluate(t[None]).objective[0],
+            np.zeros(3),
+            jac=lambda t, one=one: -one.evaluate(t[None]).gradient[0],
+            tol=1e-12,
+        )
+        np.testing.assert_allclose(found.theta[row], best.x, atol=1e-6)  # BFGS stops near 1e-7
+
+
+@pytest.mark.parametrize("is_concave", [True, False])
+def test_rows_do_not_depend_on_each_other(rng, is_concave):
+    design, responses = rng.normal(size=(30, 3)), rng.random((5, 30))
+    problem = Logistic(design, responses)
+    together = maximise(problem, np.zeros((5, 3)), is_concave=is_concave)
+    apart = maximise(problem.take(np.array([3])), np.zeros((1, 3)), is_concave=is_concave)
+    np.testing.assert_allclose(together.theta[3], apart.theta[0], atol=1e-12)
+
+
+def test_too_few_iterations_say_so(rng):
+    found = maximise(
+        Logistic(rng.normal(size=(30, 3)), rng.random((5, 30))), np.ones((5, 3)), is_concave=True, max_iterations=1
+    )
+    assert not found.converged.any()

@@ -1,0 +1,70 @@
+import numpy as np
+import pytest
+from scipy.special import expit
+
+from itembank.irt.bernoulli import log_likelihood, log_likelihood_gradient, probability
+from itembank.irt.parameters import AbilityPrior, ItemParameters
+from itembank.scoring.likelihood_abilities import ml_abilities
+from itembank.scoring.newton import map_abilities
+
+
+def simulate(rng, n_models, n_items, n_dims, lower=0.0):
+    parameters = ItemParameters.create(rng.normal(size=(n_items, n_dims)), rng.normal(size=n_items), lower)
+    responses = rng.random((n_models, n_items)) < probability(parameters, rng.normal(size=(n_models, n_dims)))
+    return parameters, responses.astype(float)
+
+
+@pytest.mark.parametrize("lower", [0.0, 0.25])
+def test_gradient_of_the_log_posterior_is_zero(rng, lower):
+    parameters, responses = simulate(rng, 30, 60, 4, lower)
+    prior = AbilityPrior(np.full(4, 0.5), 0.5 * np.eye(4) + 0.3)
+    found = map_abilities(parameters, responses, prior)
+    pull = (found.theta - prior.mean) @ np.linalg.inv(prior.covariance)
+    np.testing.assert_allclose(log_likelihood_gradient(parameters, found.theta, responses), pull, atol=1e-10)
+
+
+def test_a_flat_prior_gives_maximum_likelihood(rng):
+    parameters, responses = simulate(rng, 30, 60, 2)
+    flat = AbilityPrior(np.zeros(2), 1e12 * np.eye(2))
+    np.testing.assert_allclose(
+        map_abilities(parameters, responses, flat).theta, ml_abilities(parameters, responses).theta, atol=1e-9
+    )
+
+
+def test_start_does_not_matter(rng):
+    parameters, responses = simulate(rng, 10, 40, 3)
+    prior = AbilityPrior.standard(3)
+    start = 5.0 * rng.normal(size=(10, 3))
+    np.testing.assert_allclose(
+        map_abilities(parameters, responses, prior, start=start).theta,
+        map_abilities(parameters, responses, prior).theta,
+        atol=1e-10,
+    )
+
+
+def test_of_two_modes_the_higher_is_found():
+    # Easy steep items failed, hard ones with guessing passed: a mode on each side.
+    parameters = ItemParameters.create(
+        np.full((12, 1), 3.0), np.concatenate([np.full(6, 6.0), np.full(6, -6.0)]), np.repeat([0.0, 0.3], 6)
+    )
+    grid = np.linspace(-6.0, 6.0, 24001)[:, None]
+    prior = AbilityPrior(np.zeros(1), 4.0 * np.eye(1))
+    modes = set()
+    for n_failed in range(7):
+        responses = np.concatenate([np.arange(6) >= n_failed, np.ones(6, dtype=bool)]).astype(float)[None]
+        log_posterior = (
+            log_likelihood(parameters, grid, np.repeat(responses, len(grid), axis=0)) - grid[:, 0] ** 2 / 8.0
+        )
+        found = map_abilities(parameters, responses, prior)
+        assert found.converged.all()
+        assert found.theta[0, 0] == pytest.approx(grid[np.argmax(log_posterior), 0], abs=3e-4)
+        modes.add(bool(found.theta[0, 0] > 0.0))
+    assert modes == {True, False}
+
+
+def test_one_item_with_a_closed_form():
+    # Ten copies of an item answered right k times: sigmoid(theta) = k / 10 but for the prior's pull.
+    parameters = ItemParameters.create(np.ones((10, 1)), np.zeros(10))
+    responses = (np.arange(10) < 7).astype(float)[None]
+    theta = map_abilities(parameters, responses, AbilityPrior.standard(1)).theta[0, 0]
+    assert 7.0 - 10.0 * expit(theta) == pytest.approx(theta, abs=1e-12)
