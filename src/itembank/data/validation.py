@@ -36,7 +36,7 @@ def check_models_and_items_have_responses(
     present = ~np.isnan(responses)
     problems = []
     for word, has_any, names in (("model", present.any(axis=1), model_ids), ("item", present.any(axis=0), item_ids)):
-        empty = [names[index] for index in np.flatnonzero(~has_any)]
+        empty = [names[index] for index in np.flatnonzero(~has_any).tolist()]
         if empty:
             problems.append(
                 f"every {word} must have at least one response, got none for {len(empty)} of {len(names)} {word}s: "
@@ -44,6 +44,20 @@ def check_models_and_items_have_responses(
             )
     if problems:
         raise DataError(" ".join(problems))
+
+
+def check_complete(responses: FloatArray, model_ids: Sequence[str], item_ids: Sequence[str]) -> None:
+    """Raise `DataError` when a response is missing."""
+    missing = np.isnan(responses)
+    if not missing.any():
+        return
+    rows, columns = np.nonzero(missing)
+    first = zip(rows[:N_SHOWN].tolist(), columns[:N_SHOWN].tolist(), strict=True)
+    cells = ", ".join(f"{model_ids[row]!r} item {item_ids[column]!r}" for row, column in first)
+    raise DataError(
+        f"every model must have a response to every item, got {len(rows)} missing of {missing.size}: {cells}"
+        f"{', ...' if len(rows) > N_SHOWN else ''}. Run them, leave the models or items out, or allow missing ones."
+    )
 
 
 def check_enough_models(n_models: int, needed: int, purpose: str) -> None:

@@ -1,0 +1,222 @@
+"""`itembank import`: turn per-item results into a response file."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from itembank.cli.options import format_option, output_option
+from itembank.cli.render import note, print_rows, progress, warnings_as_notes
+
+if TYPE_CHECKING:
+    from itembank.data.readers.specs import ReadingSpec
+    from itembank.data.responses import ResponseMatrix
+
+Command = Callable[..., None]
+
+_PATHS = click.argument(
+    "paths", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path), metavar="PATH..."
+)
+_TABLE = click.Path(exists=True, dir_okay=False, path_type=Path)
+_SHARED = (
+    output_option("the response file (its name must end in .parquet)"),
+    click.option("--models", type=_TABLE, help="Table of what is known of each model (column model_id)."),
+    click.option("--items", type=_TABLE, help="Table of what is known of each item (column item_id)."),
+    click.option("--scenario", help="Scenario of the items that have none.  [default: all]"),
+    click.option(
+        "--max-response",
+        type=float,
+        default=1.0,
+        show_default=True,
+        help="Divide responses by this: 100 for percentages.",
+    ),
+    click.option("--model-id", help="Id of the model, for results of one model that do not name it."),
+    click.option(
+        "--repeats",
+        type=click.Choice(["error", "mean", "last"]),
+        default="error",
+        show_default=True,
+        help="Several responses of a model to an item: refuse, average, or take the last.",
+    ),
+    click.option("--complete", is_flag=True, help="Refuse missing responses."),
+    click.option("--drop-empty", is_flag=True, help="Leave out models and items without any response."),
+    format_option,
+)
+
+
+def _shared(function: Command) -> Command:
+    """Add what all kinds of results have in common."""
+    for option in reversed((_PATHS, *_SHARED)):
+        function = option(function)
+    return function
+
+
+@click.group("import")
+def command() -> None:
+    """Turn per-item results into a response file.
+
+    The file is one Parquet table (model_id, item_id, response, ...) that carries what is known of models and items.
+    Everything is checked: a file with a mistake in it is refused, and the message says what and where.
+    """
+
+
+@command.command("table")
+@_shared
+@click.option(
+    "--layout",
+    type=click.Choice(["auto", "long", "wide-models", "wide-items"]),
+    default="auto",
+    show_default=True,
+    help="One row a response; one row a model and a column an item; one row an item and a column a model.",
+)
+@click.option("--response-column", default="response", show_default=True, help="Long tables: column of the response.")
+@click.option(
+    "--column",
+    "columns",
+    multiple=True,
+    metavar="OURS=THEIRS",
+    help="What the table calls a column: --column model_id=llm --column seconds=latency. Repeatable.",
+)
+@click.option("--prefix-scenario", is_flag=True, help="Make item ids 'scenario/item_id'.")
+def table(*, layout: str, response_column: str, columns: tuple[str, ...], prefix_scenario: bool, **shared: Any) -> None:
+    """Read tables: CSV, Parquet or JSON Lines, long or wide; also response files, to join them.
+
+    \b
+      itembank import table results.csv -o responses.parquet
+      itembank import table scores.csv --layout wide-items --max-response 100 -o responses.parquet
+      itembank import table a.parquet b.parquet --items items.csv -o responses.parquet
+
+    A long table has the columns model_id, item_id, response, and may have scenario, subscenario, n_trials,
+    n_correct, seed, input_tokens, output_tokens, cost_usd, seconds.
+    """  # noqa: D301 (click's \b keeps the block's lines)
+    choices = {
+        "response_column": response_column,
+        "columns": _mapping(columns),
+        "prefix_scenario": prefix_scenario,
+        "format": layout,
+    }
+    _import(shared, choices)
+
+
+@command.command("py-irt")
+@_shared
+def py_irt(**shared: Any) -> None:
+    """Read py-irt's JSON Lines: one line a model.
+
+    \b
+      {"subject_id": "model-a", "responses": {"item-1": 1, "item-2": 0}}
+    \b
+      itembank import py-irt responses.jsonl --items items.csv -o responses.parquet
+    """  # noqa: D301
+    _import(shared, {"format": "py-irt"})
+
+
+@command.command("lm-eval")
+@_shared
+@click.option(
+    "--metric",
+    multiple=True,
+    metavar="[TASK=]NAME",
+    help="Metric to take as response; repeat it for an order of preference, or with TASK= for some tasks.",
+)
+@click.option("--filter", "filter_name", multiple=True, metavar="[TASK=]NAME", help="Filter to take; as --metric.")
+@click.option("--task", "tasks", multiple=True, metavar="PATTERN", help="Read only these tasks: 'mmlu_*'. Repeatable.")
+@click.option("--groups", is_flag=True, help="Make a task's outermost group the scenario and the task the subscenario.")
+@click.option(
+    "--model-id-from",
+    type=click.Choice(["name", "args", "folder"]),
+    default="name",
+    show_default=True,
+    help="What tells models apart: the name, the arguments (with the revision), or the log's folder.",
+)
+@click.option("--ignore-content", is_flag=True, help="Take items whose content differs between runs as the same.")
+def lm_eval(
+    *,
+    metric: tuple[str, ...],
+    filter_name: tuple[str, ...],
+    tasks: tuple[str, ...],
+    groups: bool,
+    model_id_from: str,
+    ignore_content: bool,
+    **shared: Any,
+) -> None:
+    """Read logs of lm-evaluation-harness, written with --log_samples: folders or samples_*.jsonl.
+
+    \b
+      itembank import lm-eval output/ -o responses.parquet
+      itembank import lm-eval output/ --metric acc_norm --metric acc -o responses.parquet
+      itembank import lm-eval output/ --filter gsm8k=flexible-extract --task gsm8k -o responses.parquet
+
+    The scenario is the task, the item id task/doc_id. One metric and one filter are taken of each task: the only one
+    that can be a response, else acc or exact_match and none or strict-match, with a warning. Averages are never used.
+    """  # noqa: D301
+    choices = {
+        "format": "lm-eval",
+        "metric": metric,
+        "filter_name": filter_name,
+        "tasks": tasks,
+        "use_groups": groups,
+        "model_id_from": model_id_from,
+        "ignore_content": ignore_content,
+    }
+    _import(shared, choices)
+
+
+def _mapping(pairs: tuple[str, ...]) -> dict[str, str]:
+    """Turn OURS=THEIRS into a mapping."""
+    split = [pair.partition("=") for pair in pairs]
+    bad = [pair for pair, (ours, equals, theirs) in zip(pairs, split, strict=True) if not (ours and equals and theirs)]
+    if bad:
+        raise click.BadParameter(f"must be OURS=THEIRS, got {bad[0]!r}.", param_hint="--column")
+    return {ours: theirs for ours, _, theirs in split}
+
+
+def _import(shared: dict[str, Any], choices: dict[str, Any]) -> None:
+    """Read, write, and say what was read."""
+    from itembank.data.readers.read import read_responses  # noqa: PLC0415
+    from itembank.data.response_files import check_response_destination, write_responses  # noqa: PLC0415
+
+    output: Path = shared["output"]
+    check_response_destination(output)
+    spec = _spec(shared, choices)
+    with warnings_as_notes():
+        with progress("import") as report:
+            responses = read_responses(
+                shared["paths"], models=shared["models"], items=shared["items"], spec=spec, progress=report
+            )
+        write_responses(responses, output)
+    print_rows([_summary(responses, output)], shared["output_format"], title="Responses")
+    note(f"Next: itembank calibrate {output} -o bank")
+
+
+def _spec(shared: dict[str, Any], choices: dict[str, Any]) -> "ReadingSpec":
+    """Make the spec of the options."""
+    from itembank.data.readers.specs import ReadingSpec  # noqa: PLC0415
+
+    return ReadingSpec(
+        scenario=shared["scenario"],
+        max_response=shared["max_response"],
+        model_id=shared["model_id"],
+        repeats=shared["repeats"],
+        missing="forbid" if shared["complete"] else "allow",
+        empty="drop" if shared["drop_empty"] else "error",
+        **choices,
+    )
+
+
+def _summary(responses: "ResponseMatrix", output: Path) -> dict[str, Any]:
+    """One row on the responses."""
+    observed = responses.observed
+    return {
+        "file": str(output),
+        "n_models": responses.n_models,
+        "n_items": responses.n_items,
+        "n_scenarios": responses.items["scenario"].n_unique(),
+        "n_responses": int(observed.sum()),
+        "n_missing": int((~observed).sum()),
+        "density": float(observed.mean()),
+        "mean_response": float(responses.responses[observed].mean()),
+        "is_binary": responses.is_binary,
+        "costs": ", ".join(responses.costs) or None,
+    }

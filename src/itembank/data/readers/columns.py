@@ -1,0 +1,123 @@
+"""Columns of a table as ids and as numbers, with every problem named."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import polars as pl
+
+from itembank.data.readers.labels import IdKind, Labels
+from itembank.data.readers.opening import Table
+from itembank.errors import N_SHOWN, shown
+from itembank.numerics.arrays import FloatArray, IntArray
+
+MISSING_WORDS = ("", "na", "n/a", "nan", "null", "none", "<na>", "-")
+TRUTH_WORDS = {"true": 1.0, "false": 0.0}
+
+
+def id_labels(table: Table, column: str, problems: list[str], *, name: str | None = None) -> Labels | None:
+    """Return the ids of a column; None, with the reason added to `problems`, when they are none."""
+    name = name or column
+    series = table.frame[column]
+    kind, problem = _id_kind(table, column, name)
+    if problem:
+        problems.append(problem)
+        return None
+    empty = series.is_null()
+    if kind != "whole numbers":
+        empty |= series.cast(pl.String) == ""
+    if empty.any():
+        rows = [index + 1 for index in empty.arg_true().to_list()]
+        problems.append(f"{name} must not be empty, got {len(rows)} rows without: {_row_numbers(rows)}.")
+        return None
+    return Labels.of(series.cast(pl.String) if series.dtype.is_integer() else series, kind)
+
+
+def optional_labels(table: Table, column: str) -> Labels | None:
+    """Return the labels of a column that rows may leave empty; None when the column is absent or empty."""
+    if column not in table.frame.columns:
+        return None
+    series = table.frame[column]
+    if series.dtype not in (pl.String, pl.Categorical, pl.Enum):
+        series = series.cast(pl.String)
+    labels = Labels.of(series)
+    blank = labels.names == ""
+    if not blank.any():
+        return labels if labels.n_names else None
+    return Labels.of(series.cast(pl.String).replace("", None)) if labels.n_names > 1 else None
+
+
+def _id_kind(table: Table, column: str, name: str) -> tuple[IdKind | None, str | None]:
+    """Type of the ids, or what is wrong with it."""
+    dtype = table.frame.schema[column]
+    found = table.found.get(column)
+    if found is None:
+        if dtype.is_integer():
+            return "whole numbers", None
+        if dtype in (pl.String, pl.Categorical, pl.Enum, pl.Null):
+            return ("text" if table.is_typed else None), None
+        return None, f"{name} must be text or whole numbers, got {dtype}. Write the ids as text."
+    foreign = sorted(kind.__name__ for kind in found - {int, str})
+    if foreign:
+        return None, f"{name} must be text or whole numbers, got {', '.join(foreign)}. Write the ids as text."
+    if found == {int, str}:
+        text = table.frame[column].unique(maintain_order=True)
+        numbers = text.filter(text.str.contains(r"^-?\d+$")).to_list()
+        others = text.filter(~text.str.contains(r"^-?\d+$")).to_list()
+        return None, (
+            f"{name} must have one type, got whole numbers and text: {shown(numbers, 3)} and "
+            f"{shown(others or numbers, 3)}. Write the ids as text."
+        )
+    return ("whole numbers" if found == {int} else "text"), None
+
+
+def numbers(frame: pl.DataFrame) -> tuple[FloatArray, dict[str, pl.Series]]:
+    """Return all columns as numbers, and for each column that holds something else its rows as a mask.
+
+    Text is read as a number, as true or false, or as missing (empty, NA, NaN, null, None, -).
+
+    Returns
+    -------
+    values : (n_rows, n_columns)
+        NaN where missing or not a number.
+    not_numbers : mapping of column name to mask
+    """
+    bad: dict[str, pl.Series] = {}
+    values = np.empty((frame.height, frame.width), order="F")
+    is_number = [dtype.is_numeric() or dtype in (pl.Boolean, pl.Null) for dtype in frame.dtypes]
+    plain = [name for name, plain in zip(frame.columns, is_number, strict=True) if plain]
+    if plain:
+        positions = [position for position, plain in enumerate(is_number) if plain]
+        values[:, positions] = frame.select(pl.col(plain).cast(pl.Float64).fill_null(np.nan)).to_numpy()
+    for position, name in enumerate(frame.columns):
+        if not is_number[position]:
+            values[:, position], mask = _numbers_of_text(frame[name])
+            if mask.any():
+                bad[name] = mask
+    return values, bad
+
+
+def _numbers_of_text(series: pl.Series) -> tuple[FloatArray, pl.Series]:
+    """Numbers of one column, and where it holds something else."""
+    if series.dtype not in (pl.String, pl.Categorical, pl.Enum):
+        return np.full(series.len(), np.nan), series.is_not_null()
+    text = series.cast(pl.String)
+    parsed = text.cast(pl.Float64, strict=False)
+    unread = parsed.is_null() & text.is_not_null()
+    if unread.any():
+        word = text.str.strip_chars().str.to_lowercase()
+        truth = word.replace_strict(TRUTH_WORDS, default=None, return_dtype=pl.Float64)
+        again = word.cast(pl.Float64, strict=False)
+        # Series.zip_with keeps what was read at once and looks at the rest a second time.
+        parsed = parsed.zip_with(~unread, again.zip_with(again.is_not_null(), truth))
+        unread = parsed.is_null() & text.is_not_null() & ~word.is_in(MISSING_WORDS)
+    return parsed.fill_null(np.nan).to_numpy(), unread
+
+
+def examples(series: pl.Series, rows: IntArray) -> list[str]:
+    """Show the first few values of these rows, shortened."""
+    return [str(value)[:40] for value in series.gather(rows[:N_SHOWN]).to_list()]
+
+
+def _row_numbers(rows: Sequence[int]) -> str:
+    text = ", ".join(map(str, rows[:N_SHOWN]))
+    return f"row {text}" + (", ..." if len(rows) > N_SHOWN else "")

@@ -1,0 +1,91 @@
+"""CSV tables: every column is text until it is asked to be a number."""
+
+import csv
+import io
+import mmap
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import polars as pl
+
+from itembank.data.readers.opening import Keep, Table, not_utf8, open_binary, translated
+from itembank.errors import DataError, shown
+
+SEPARATORS = (",", "\t", ";")
+
+
+def read_csv_file(path: Path, *, keep: Keep, text: Sequence[str] = (), infer: bool = False) -> Table:
+    """Read the columns that `keep` chooses, as text, or with types found for those not in `text`.
+
+    The separator is the one of comma, tab and semicolon that cuts the first line into most columns.
+
+    Raises
+    ------
+    DataError
+        When the file is not UTF-8, a column name is repeated, rows are longer than the first, or the end is cut.
+    """
+    header, separator = _header(path)
+    repeated = [name for name, count in Counter(header).items() if count > 1]
+    if repeated:
+        raise DataError(f"{path}: column names must be unique, got {len(repeated)} more than once: {shown(repeated)}.")
+    _check_last_line(path, len(header), separator)
+    columns = list(keep(header))
+    with translated(path, "CSV file"):
+        frame = pl.read_csv(
+            path,
+            separator=separator,
+            columns=columns,
+            infer_schema=infer,
+            infer_schema_length=None,
+            schema_overrides={name: pl.String for name in text if name in header} if infer else None,
+            glob=False,
+        )
+    is_blank_line = pl.all_horizontal(pl.all().is_null())
+    return Table(str(path), frame.filter(~is_blank_line), is_typed=False)
+
+
+def _header(path: Path) -> tuple[list[str], str]:
+    """Column names and separator."""
+    names: dict[str, list[str]] = {}
+    with translated(path, "CSV file"):
+        for separator in SEPARATORS:
+            with open_binary(path) as file, io.TextIOWrapper(file, encoding="utf-8-sig", newline="") as lines:
+                try:
+                    names[separator] = next(csv.reader(lines, delimiter=separator))
+                except UnicodeDecodeError as error:
+                    raise DataError(f"{path}: the CSV file cannot be read: {_where(path, error)}") from error
+                except (csv.Error, StopIteration) as error:
+                    raise DataError(f"{path}: the first line cannot be read as column names: {error}") from error
+    best = max(SEPARATORS, key=lambda separator: len(names[separator]))
+    return names[best], best
+
+
+def _where(path: Path, error: UnicodeDecodeError) -> str:
+    """Say where the text is not UTF-8 (the error counts within its own buffer)."""
+    with open_binary(path) as file:
+        content = file.read()
+    try:
+        content.decode("utf-8")
+    except UnicodeDecodeError as whole:
+        return not_utf8(content, whole.start)
+    return str(error)
+
+
+def _check_last_line(path: Path, n_columns: int, separator: str) -> None:
+    """Refuse a file whose last line has no end and too few fields: it was cut (gzip notices that itself)."""
+    if path.suffix.lower() == ".gz":
+        return
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        if content[-1:] in {b"\n", b"\r"}:
+            return
+        last = content[content.rfind(b"\n") + 1 :].decode("utf-8", errors="replace")
+        if last.count('"') % 2:  # within a quoted field that spans lines
+            return
+        n_fields = len(next(csv.reader([last], delimiter=separator)))
+        if n_fields < n_columns:
+            line = content[:].count(b"\n") + 1
+            raise DataError(
+                f"{path}: the file is cut: its last line, {line}, has {n_fields} of {n_columns} fields and no end. "
+                "Copy it again."
+            )

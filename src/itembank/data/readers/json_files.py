@@ -1,0 +1,172 @@
+"""JSON Lines and JSON arrays of objects, read in blocks, with the line of every error."""
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import polars as pl
+
+from itembank.data.readers.opening import Keep, Table, not_utf8, open_binary, translated
+from itembank.errors import DataError
+
+Record: TypeAlias = dict[str, Any]
+PairsHook: TypeAlias = Callable[[list[tuple[str, Any]]], Any]
+
+BYTES_A_BLOCK = 8_000_000
+_LARGEST = 2**63
+
+
+def read_records(path: Path, *, pairs_hook: PairsHook | None = None) -> Iterator[list[Record]]:
+    """Give the objects of a JSON Lines file (or of one JSON array of objects) in blocks.
+
+    Parameters
+    ----------
+    path : Path
+    pairs_hook : function, or None
+        Makes an object of its (key, value) pairs; may raise `DataError`.
+
+    Raises
+    ------
+    DataError
+        When a line is not UTF-8, cut, or not a JSON object; the message says which line.
+    """
+    n_lines = n_bytes = 0
+    with translated(path, "JSON file"), open_binary(path) as file:
+        while block := file.readlines(BYTES_A_BLOCK):
+            if n_lines == 0:
+                block[0] = block[0].removeprefix(b"\xef\xbb\xbf")
+                if block[0].lstrip().startswith(b"["):
+                    yield _array(path, b"".join(block) + file.read(), pairs_hook)
+                    return
+                if path.suffix == ".json" and not _is_object(block[0]):  # one object over many lines
+                    yield [_document(path, b"".join(block) + file.read())]
+                    return
+            yield _block(path, block, n_lines, n_bytes, pairs_hook)
+            n_lines += len(block)
+            n_bytes += sum(map(len, block))
+
+
+def first_record(path: Path) -> Record:
+    """Return the first object of a file; reads no further than it must."""
+    return next((block[0] for block in read_records(path) if block), {})
+
+
+def _array(path: Path, content: bytes, hook: PairsHook | None) -> list[Record]:
+    """Read one JSON array of objects."""
+    try:
+        values = json.loads(content.decode("utf-8"), object_pairs_hook=hook)
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path}: {not_utf8(content, error.start)}") from error
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{path}: the JSON array cannot be read (was the file cut?): {error}") from error
+    if not isinstance(values, list) or not all(isinstance(value, dict) for value in values):
+        raise DataError(f"{path}: a JSON array must hold objects only.")
+    return values
+
+
+def _is_object(line: bytes) -> bool:
+    """Whether a line is one JSON object by itself."""
+    try:
+        return isinstance(json.loads(line), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+def _document(path: Path, content: bytes) -> Record:
+    """Read a file that is one JSON object."""
+    try:
+        value = json.loads(content.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path}: {not_utf8(content, error.start)}") from error
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{path}: the JSON cannot be read (was the file cut?): {_reason(error)}") from error
+    if not isinstance(value, dict):
+        raise DataError(f"{path}: the file must hold JSON objects, got {type(value).__name__}.")
+    return value
+
+
+def _block(
+    path: Path, lines: list[bytes], lines_before: int, bytes_before: int, hook: PairsHook | None
+) -> list[Record]:
+    """Read some lines at once; one by one when something is wrong, to say where."""
+    content = b"".join(lines)
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        where = not_utf8(content, error.start, before=bytes_before, lines_before=lines_before)
+        raise DataError(f"{path}: {where}") from error
+    filled = [line for line in text.split("\n") if line and not line.isspace()]
+    try:
+        values = json.loads("[" + ",".join(filled) + "]", object_pairs_hook=hook)
+    except (ValueError, RecursionError):
+        values = []
+    if len(values) == len(filled) and all(isinstance(value, dict) for value in values):
+        return list(values)
+    return _one_by_one(path, text, lines_before, hook)
+
+
+def _one_by_one(path: Path, text: str, lines_before: int, hook: PairsHook | None) -> list[Record]:
+    """Read each line alone, and say which one cannot be read."""
+    lines = text.split("\n")
+    records = []
+    for number, line in enumerate(lines, start=lines_before + 1):
+        if not line or line.isspace():
+            continue
+        try:
+            record = json.loads(line, object_pairs_hook=hook)
+        except DataError as error:
+            raise DataError(f"{path}: line {number}: {error}") from error
+        except (ValueError, RecursionError) as error:
+            is_last = number - lines_before == len(lines)
+            advice = " It is the last line and has no end: the file was cut. Copy it again." if is_last else ""
+            shortened = f"{line[:60]}..." if len(line) > 60 else line
+            raise DataError(
+                f"{path}: line {number} must be one JSON object, got {shortened!r} ({_reason(error)}).{advice}"
+            ) from error
+        if not isinstance(record, dict):
+            raise DataError(f"{path}: line {number} must be one JSON object, got {type(record).__name__}.")
+        records.append(record)
+    return records
+
+
+def _reason(error: Exception) -> str:
+    return "nested too deeply" if isinstance(error, RecursionError) else str(error)
+
+
+def read_json_table(path: Path, *, keep: Keep, text: Sequence[str] = ()) -> Table:
+    """Read objects as rows: those keys that `keep` chooses of the first block's, the columns `text` as text."""
+    frames: list[pl.DataFrame] = []
+    kinds: dict[str, set[type]] = {name: set() for name in text}
+    for records in read_records(path):
+        if not records:
+            continue
+        keys = list(dict.fromkeys(key for record in records for key in record))
+        frames.append(pl.DataFrame([_column(records, key, kinds.get(key)) for key in keep(keys)]))
+    if not frames:
+        raise DataError(f"{path}: the file is empty.")
+    found = {name: frozenset(types) for name, types in kinds.items()}
+    return Table(str(path), pl.concat(frames, how="diagonal_relaxed"), found=found)
+
+
+def _column(records: list[Record], key: str, kinds: set[type] | None) -> pl.Series:
+    """Values of one key, typed where all are of one type; a text column (`kinds` given) is text always."""
+    values = [record.get(key) for record in records]
+    found = set(map(type, values)) - {type(None)}
+    if kinds is not None:
+        kinds |= found
+        return pl.Series(key, [None if value is None else str(value) for value in values], dtype=pl.String)
+    if found in ({bool}, {int}) and all(value is None or abs(value) < _LARGEST for value in values):
+        return pl.Series(key, values, dtype=pl.Boolean if found == {bool} else pl.Int64)
+    if found <= {bool, int, float}:
+        return pl.Series(key, [None if value is None else _float(value) for value in values], dtype=pl.Float64)
+    as_text = [value if value is None or isinstance(value, str) else json.dumps(value) for value in values]
+    return pl.Series(key, as_text, dtype=pl.String)
+
+
+def _float(value: float) -> float:
+    """Make a float of any number; one too large is infinite, and refused where numbers must be finite."""
+    try:
+        return float(value)
+    except OverflowError:
+        return float("inf")

@@ -1,0 +1,189 @@
+"""Logs of lm-evaluation-harness: the samples it writes with ``--log_samples``."""
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+import polars as pl
+
+from itembank.data.readers.json_files import Record
+from itembank.data.readers.labels import Labels, first_in_group, join_labels
+from itembank.data.readers.lm_eval_choice import choose_filter, choose_metric
+from itembank.data.readers.lm_eval_coverage import model_table
+from itembank.data.readers.lm_eval_files import SampleFile, find_sample_files
+from itembank.data.readers.lm_eval_samples import Samples, read_samples
+from itembank.data.readers.rows import ResponseRows
+from itembank.data.readers.specs import ReadingSpec
+from itembank.data.readers.wording import first_few
+from itembank.errors import N_SHOWN, DataError, DataWarning, shown
+from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.progress import ProgressCallback, silent
+
+MOST_PROBLEMS = 10
+
+
+def is_lm_eval(record: Record) -> bool:
+    """Whether an object is a sample of lm_eval, or the whole of its results."""
+    is_sample = "doc_id" in record and not {"doc_hash", "filtered_resps", "resps", "arguments"}.isdisjoint(record)
+    return is_sample or ("results" in record and not {"versions", "configs"}.isdisjoint(record))
+
+
+def lm_eval_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: ProgressCallback = silent) -> ResponseRows:
+    """Read samples files and folders of them.
+
+    The scenario is the task (or its group), the item ``task/doc_id``. Of each task one metric and one filter are
+    taken, the same for all models: those of `spec`, else the only one that can be a response, else ``acc`` or
+    ``exact_match`` and ``none`` or ``strict-match``, with a `DataWarning`.
+
+    Raises
+    ------
+    DataError
+        When there are no samples; a metric or filter is unknown, or cannot be a response; items changed between runs.
+    """
+    files, lonely = find_sample_files(paths, spec)
+    samples, problems = _read_all(files, progress)
+    by_task: dict[str, list[Samples]] = {}
+    for one in samples:
+        by_task.setdefault(one.file.task, []).append(one)
+    notes: list[str] = []
+    choices: dict[str, tuple[str, str]] = {}
+    for task, group in by_task.items():
+        metric, metric_problem = choose_metric(task, group, spec, notes)
+        filter_name, filter_problem = choose_filter(task, group, spec, notes)
+        problems.extend(problem for problem in (metric_problem, filter_problem) if problem)
+        choices[task] = (metric, filter_name)
+    if problems:
+        more = len(problems) - MOST_PROBLEMS
+        raise DataError("\n".join(problems[:MOST_PROBLEMS] + ([f"and {more} more problems."] if more > 0 else [])))
+    _say(notes, lonely)
+    return _rows(samples, choices, spec)
+
+
+def _read_all(files: Sequence[SampleFile], progress: ProgressCallback) -> tuple[list[Samples], list[str]]:
+    """Read every file, and collect what is wrong."""
+    samples, problems = [], []
+    for done, file in enumerate(files):
+        progress(f"reading samples ({file.model_id} on {file.task})", done / len(files))
+        try:
+            samples.append(read_samples(file))
+        except DataError as error:
+            problems.append(str(error))
+    return samples, problems
+
+
+def _rows(samples: Sequence[Samples], choices: dict[str, tuple[str, str]], spec: ReadingSpec) -> ResponseRows:
+    """Rows of the chosen metric and filter."""
+    picked = [_Picked.of(one, *choices[one.file.task]) for one in samples]
+    models, items = join_labels([part.models for part in picked]), join_labels([part.items for part in picked])
+    content = _contents(items, models, join_labels([part.hashes for part in picked]), spec)
+    groups = {task: group for one in samples for task, group in one.file.run.groups.items()} if spec.use_groups else {}
+    has_lists = any(part.lengths is not None for part in picked)
+    lengths = [np.ones(part.values.size, np.int64) if part.lengths is None else part.lengths for part in picked]
+    return ResponseRows(
+        _source(samples),
+        models,
+        items,
+        np.concatenate([part.values for part in picked]) / spec.max_response,
+        np.concatenate(lengths) if has_lists else None,
+        model_table=model_table(samples, models, items),
+        item_table=_item_table(items, content, choices, groups),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Picked:
+    """Rows of one file that are taken, with names as the matrix has them."""
+
+    models: Labels
+    items: Labels
+    hashes: Labels
+    values: FloatArray
+    lengths: IntArray | None
+
+    @classmethod
+    def of(cls, samples: Samples, metric: str, filter_name: str) -> Self:
+        """Take one metric of the rows of one filter."""
+        rows = np.flatnonzero(samples.filters.index == samples.filters.names.to_list().index(filter_name))
+        names = pl.Series("name", samples.file.task + "/" + samples.documents.names)
+        lengths = samples.metrics[metric].lengths
+        return cls(
+            Labels(pl.Series("name", [samples.file.model_id]), np.zeros(rows.size, dtype=np.int64), "text"),
+            Labels(names, samples.documents.index[rows], "text"),
+            Labels(samples.hashes.names, samples.hashes.index[rows]),
+            samples.metrics[metric].values[rows],
+            None if lengths is None else lengths[rows],
+        )
+
+
+def _source(samples: Sequence[Samples]) -> str:
+    """Say where the rows come from."""
+    first = samples[0].file.path
+    return str(first) if len(samples) == 1 else f"{len(samples)} lm_eval samples files ({first.name}, ...)"
+
+
+def _contents(items: Labels, models: Labels, hashes: Labels, spec: ReadingSpec) -> list[str | None]:
+    """Content hash of each item; refuse items that differ between models."""
+    first, differing = first_in_group(items.index, items.n_names, hashes.index)
+    names: list[str | None] = [*hashes.names.to_list(), None]
+    contents = [names[code] for code in first.tolist()]
+    if not differing.size:
+        return contents
+    changed, rows = np.unique(items.index[differing], return_index=True)
+    if not spec.ignore_content:
+        raise DataError(_changed(items, models, changed, differing[rows]))
+    message = (
+        f"{changed.size} of {items.n_names} items have another content in some runs; taken as the same all the same."
+    )
+    warnings.warn(message, DataWarning, stacklevel=4)
+    for index in changed.tolist():
+        contents[index] = None
+    return contents
+
+
+def _changed(items: Labels, models: Labels, changed: IntArray, rows: IntArray) -> str:
+    """Say which items changed, and between which models."""
+    positions = np.flatnonzero(np.isin(items.index, changed[:N_SHOWN]))
+    first_row = {int(items.index[row]): row for row in positions[::-1].tolist()}
+    first = models.at(np.array([first_row[index] for index in changed[:N_SHOWN].tolist()]))
+    names = zip(items.names.gather(changed[:N_SHOWN]), first, models.at(rows[:N_SHOWN]), strict=True)
+    where = [f"{item!r} for {one!r} and {other!r}" for item, one, other in names]
+    return (
+        f"an item must have the same content (doc_hash) in all runs, got {changed.size} of {items.n_names} items "
+        f"that differ: {first_few(where, changed.size)}. The task changed between the runs, or shuffles its options "
+        "anew, or unsorted ids were given to lm_eval --samples. Run the older models again, or if the items are the "
+        "same for all that, say so (ignore_content=True, --ignore-content)."
+    )
+
+
+def _item_table(
+    items: Labels, content: list[str | None], choices: dict[str, tuple[str, str]], groups: dict[str, str]
+) -> pl.DataFrame:
+    """Return what is known of each item."""
+    tasks = items.names.str.replace(r"/[^/]*$", "")
+    documents = items.names.str.extract(r"/([^/]*)$").cast(pl.Int64, strict=False)
+    table = pl.DataFrame({"item_id": items.names, "task": tasks, "doc_id": documents, "content_hash": content})
+    metric = {task: choice[0] for task, choice in choices.items()}
+    filters = {task: choice[1] for task, choice in choices.items()}
+    return table.select(
+        "item_id",
+        pl.col("task").replace(groups).alias("scenario"),
+        pl.when(pl.col("task").is_in(list(groups))).then("task").alias("subscenario"),
+        "task",
+        "doc_id",
+        pl.col("content_hash").cast(pl.String),
+        pl.col("task").replace(metric).alias("metric"),
+        pl.col("task").replace(filters).alias("filter"),
+    )
+
+
+def _say(notes: Sequence[str], lonely: Sequence[Path]) -> None:
+    """Warn of choices made by default, and of runs without samples."""
+    if notes:
+        message = f"taken by default: {first_few(notes)}. Choose with metric=..., filter_name=... (--metric, --filter)."
+        warnings.warn(message, DataWarning, stacklevel=3)
+    if lonely:
+        names = [path.name for path in lonely]
+        warnings.warn(f"{len(names)} runs have no samples and are left out: {shown(names)}.", DataWarning, stacklevel=3)

@@ -1,0 +1,81 @@
+"""What the runs of lm-evaluation-harness tell of each model, and whether it was run on all items."""
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from itembank.data.readers.labels import Labels
+from itembank.data.readers.lm_eval_samples import Samples
+from itembank.data.readers.wording import first_few
+from itembank.errors import DataWarning
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """How much of a task a model was run on; `n_full` and `is_partial` are None where nobody tells."""
+
+    model_id: str
+    task: str
+    n_run: int
+    n_full: int | None
+    is_partial: bool | None
+
+
+def model_table(samples: Sequence[Samples], models: Labels, items: Labels) -> pl.DataFrame:
+    """Return one row a model: what its latest run tells, `n_items_run`, `n_items_full`, `is_partial`.
+
+    Warns of runs on a part of a task: the harness's ``--limit`` takes its first items, not random ones.
+    """
+    covered = _coverages(samples, models, items)
+    about: dict[str, dict[str, Any]] = {}
+    for one in samples:  # in order of date: later runs overwrite
+        about.setdefault(one.file.model_id, {}).update(one.file.run.about)
+    rows = [{"model_id": name, **about[name], **_summary(name, covered)} for name in about]
+    partial = [
+        f"{one.model_id!r} on {one.task} ({one.n_run} of {one.n_full or 'unknown'} items)"
+        for one in covered
+        if one.is_partial
+    ]
+    if partial:
+        message = (
+            f"{len(partial)} runs cover only a part of their task: {first_few(partial)}. "
+            "Calibrated on them, a full score is the score over the items that were run."
+        )
+        warnings.warn(message, DataWarning, stacklevel=2)
+    return pl.DataFrame(rows, infer_schema_length=None)
+
+
+def _coverages(samples: Sequence[Samples], models: Labels, items: Labels) -> list[Coverage]:
+    """Coverage of each model and task, over all its runs."""
+    task_of = pl.DataFrame({"item": np.arange(items.n_names), "task": items.names.str.replace(r"/[^/]*$", "")})
+    pairs = pl.DataFrame({"model": models.index, "item": items.index}).unique().join(task_of, on="item")
+    counts = {(models.names[model], task): n for model, task, n in pairs.group_by("model", "task").len().iter_rows()}
+    sizes: dict[tuple[str, str], int] = {}
+    limited: dict[tuple[str, str], bool | None] = {}
+    for one in samples:
+        key = (one.file.model_id, one.file.task)
+        size = one.file.run.n_items.get(one.file.task)
+        if size is not None:
+            sizes[key] = max(size, sizes.get(key, 0))
+        limited[key] = one.file.run.is_limited
+    covered = []
+    for (model, task), is_limited in limited.items():
+        n_run, n_full = counts.get((model, task), 0), sizes.get((model, task))
+        covered.append(Coverage(model, task, n_run, n_full, is_limited if n_full is None else n_run < n_full))
+    return covered
+
+
+def _summary(model_id: str, covered: Sequence[Coverage]) -> dict[str, Any]:
+    """Coverage of one model over its tasks."""
+    own = [one for one in covered if one.model_id == model_id]
+    sizes = [one.n_full for one in own]
+    known = [one.is_partial for one in own if one.is_partial is not None]
+    return {
+        "n_items_run": sum(one.n_run for one in own),
+        "n_items_full": None if None in sizes else sum(size for size in sizes if size is not None),
+        "is_partial": any(known) if len(known) == len(own) or any(known) else None,
+    }

@@ -1,0 +1,229 @@
+"""The files of lm-evaluation-harness: which samples belong to which run, and what a run tells of itself."""
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+from itembank.data.readers.specs import ReadingSpec
+from itembank.errors import DataError, shown
+
+# samples_<task>_<date>.jsonl, .json in 2024; the date is the run's, and stands in the name of its results file too.
+_DATE = r"\d{4}-\d{2}-\d{2}T\d{2}-?:?\d{2}-?:?\d{2}(?:\.\d+)?"
+SAMPLES = re.compile(rf"samples_(?P<task>.+?)(?:_(?P<date>{_DATE}))?\.jsonl?(?:\.gz)?")
+RESULTS = re.compile(rf"(?!samples_).*?_?(?P<date>{_DATE})\.json")
+# The arguments that name a model, in the harness's own order of precedence.
+_NAMING_ARGUMENTS = ("peft", "delta", "pretrained", "model", "path", "engine")
+NO_SAMPLES = "Run lm_eval with --log_samples (and --output_path) to keep the result of every item."
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What the results file of a run tells.
+
+    Attributes
+    ----------
+    model_name, model_arguments : str
+        Empty where not told.
+    n_items : mapping of task to the number of items of the full task
+    is_limited : bool or None
+        Whether a limit was set, None where not told.
+    higher_is_better : mapping of task to mapping of metric to bool
+    filters : mapping of task to names of its filters, in order
+    groups : mapping of task to its outermost group
+    about : mapping of column to value
+        What the model table keeps.
+    """
+
+    model_name: str = ""
+    model_arguments: str = ""
+    n_items: Mapping[str, int] = field(default_factory=dict)
+    is_limited: bool | None = None
+    higher_is_better: Mapping[str, Mapping[str, bool]] = field(default_factory=dict)
+    filters: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    groups: Mapping[str, str] = field(default_factory=dict)
+    about: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class SampleFile:
+    """One samples file: the results of one model on one task."""
+
+    path: Path
+    task: str
+    date: str
+    run: Run
+    model_id: str
+
+
+def find_sample_files(paths: Sequence[Path], spec: ReadingSpec) -> tuple[list[SampleFile], list[Path]]:
+    """Find the samples files of these files and folders, oldest run first, and results files without samples.
+
+    Raises
+    ------
+    DataError
+        When there are none, or the model of one is not told.
+    """
+    found: dict[Path, None] = {}
+    lonely: list[Path] = []
+    for path in paths:
+        samples, results = _files_of(path)
+        found.update(dict.fromkeys(samples))
+        dates = {match["date"] for sample in samples if (match := SAMPLES.fullmatch(sample.name))}
+        lonely.extend(file for file in results if RESULTS.fullmatch(file.name)["date"] not in dates)  # type: ignore[index]
+    runs: dict[tuple[Path, str], Run] = {}
+    files = [_sample_file(path, spec, runs) for path in found]
+    chosen = [file for file in files if not spec.tasks or any(fnmatchcase(file.task, task) for task in spec.tasks)]
+    if not chosen:
+        tasks = sorted({file.task for file in files})
+        raise DataError(f"no task matches {shown(spec.tasks)}; there are {shown(tasks, 20)}.")
+    _check_one_model(chosen, spec)
+    return sorted(chosen, key=lambda file: (file.date, str(file.path))), lonely
+
+
+def _files_of(path: Path) -> tuple[list[Path], list[Path]]:
+    """Find samples files and dated results files at a path."""
+    if not path.is_dir():
+        _refuse_results(path)
+        return [path], []
+    samples = sorted(file for file in path.rglob("samples_*.json*") if SAMPLES.fullmatch(file.name))
+    results = sorted(file for file in path.rglob("*.json") if RESULTS.fullmatch(file.name))
+    if samples:
+        return samples, results
+    others = results or [file for file in sorted(path.rglob("*.json"))[:5] if _is_results(_json_or_none(file))]
+    if others:
+        raise DataError(
+            f"{path}: holds results of lm_eval without samples: {shown([file.name for file in others])}. "
+            f"Averages over a task cannot be taken apart. {NO_SAMPLES}"
+        )
+    raise DataError(f"{path}: holds no samples of lm_eval (samples_<task>_<date>.jsonl). {NO_SAMPLES}")
+
+
+def _refuse_results(path: Path) -> None:
+    """Refuse a results file that was given as samples."""
+    if path.suffix == ".json" and not path.name.startswith("samples_") and _is_results(_json_or_none(path)):
+        raise DataError(
+            f"{path}: is a results file of lm_eval, without samples; averages over a task cannot be taken apart. "
+            f"Give the folder or the samples_*.jsonl beside it. {NO_SAMPLES}"
+        )
+
+
+def _is_results(content: Any) -> bool:
+    return isinstance(content, dict) and "results" in content and ("versions" in content or "configs" in content)
+
+
+def _json_or_none(path: Path) -> Any:
+    """Content of a JSON file, None when it is none."""
+    try:
+        return json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return None
+
+
+def _sample_file(path: Path, spec: ReadingSpec, runs: dict[tuple[Path, str], Run]) -> SampleFile:
+    """Tell task, date, run and model of one samples file."""
+    match = SAMPLES.fullmatch(path.name)
+    if match is None and spec.scenario is None:
+        raise DataError(
+            f"{path}: the name of a samples file must tell the task, as samples_<task>_<date>.jsonl does. "
+            "Keep the name lm_eval gave it, or say the task with scenario='...' (--scenario)."
+        )
+    task = match["task"] if match else str(spec.scenario)
+    date = (match["date"] or "") if match else ""
+    key = (path.parent, date)
+    if key not in runs:
+        runs[key] = _read_run(path.parent, date)
+    run = runs[key]
+    return SampleFile(path, task, date, run, spec.model_id or _model_id(path, run, spec))
+
+
+def _read_run(folder: Path, date: str) -> Run:
+    """Read the results file of a run: the one of its date, or the only one of the folder."""
+    dated = {match["date"]: file for file in sorted(folder.glob("*.json")) if (match := RESULTS.fullmatch(file.name))}
+    path = dated.get(date) or (next(iter(dated.values())) if len(dated) == 1 else folder / "results.json")
+    if not path.is_file():
+        return Run()
+    content = _json_or_none(path)
+    if not _is_results(content):
+        raise DataError(f"{path}: the results file cannot be read (was it cut?). Copy it again, or remove it.")
+    return _run(content, date)
+
+
+def _run(content: dict[str, Any], date: str) -> Run:
+    """Take what is needed from a results file; releases differ in what they tell."""
+    config = _mapping(content.get("config"))
+    arguments = config.get("model_args") or ""
+    if isinstance(arguments, dict):
+        arguments = ",".join(f"{key}={value}" for key, value in arguments.items())
+    sizes = {task: _mapping(size).get("original") for task, size in _mapping(content.get("n-samples")).items()}
+    configs = _mapping(content.get("configs"))
+    return Run(
+        model_name=str(content.get("model_name") or _name_in(str(arguments))),
+        model_arguments=str(arguments),
+        n_items={task: size for task, size in sizes.items() if isinstance(size, int)},
+        is_limited=config["limit"] is not None if "limit" in config else None,
+        higher_is_better={task: _mapping(value) for task, value in _mapping(content.get("higher_is_better")).items()},
+        filters={task: _filter_names(_mapping(value)) for task, value in configs.items()},
+        groups=_outermost(_mapping(content.get("group_subtasks"))),
+        about={
+            "run_date": date or None,
+            "model_args": str(arguments) or None,
+            "n_parameters": config.get("model_num_parameters"),
+            "lm_eval_version": content.get("lm_eval_version") or content.get("git_hash"),
+        },
+    )
+
+
+def _mapping(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _name_in(arguments: str) -> str:
+    """Name of the model among the arguments it was loaded with."""
+    given = dict(part.split("=", 1) for part in arguments.split(",") if "=" in part)
+    return next((given[name] for name in _NAMING_ARGUMENTS if name in given), "")
+
+
+def _filter_names(config: dict[str, Any]) -> tuple[str, ...]:
+    filters = config.get("filter_list")
+    return tuple(str(_mapping(one).get("name")) for one in filters) if isinstance(filters, list) else ()
+
+
+def _outermost(subtasks: dict[str, Any]) -> dict[str, str]:
+    """Outermost group of each task."""
+    parent = {str(task): group for group, tasks in subtasks.items() for task in (tasks or ()) if task != group}
+    outermost = {}
+    for task, first in parent.items():
+        group, seen = first, {task}
+        while group in parent and group not in seen:
+            seen.add(group)
+            group = parent[group]
+        outermost[task] = group
+    return outermost
+
+
+def _model_id(path: Path, run: Run, spec: ReadingSpec) -> str:
+    """Id of the model of a samples file."""
+    folder = path.parent.name.replace("__", "/")
+    name = {"name": run.model_name, "args": run.model_arguments, "folder": folder}[spec.model_id_from]
+    if not name and spec.model_id_from == "name" and "__" in path.parent.name:
+        name = folder  # the harness names the folder after the model, with __ for /
+    if not name:
+        raise DataError(
+            f"{path}: the model is not told: there is no results_*.json of the same run beside it. Put it there, take "
+            "the folder's name (model_id_from='folder', --model-id-from folder), or say the name (model_id='...', "
+            "--model-id)."
+        )
+    return name
+
+
+def _check_one_model(files: Iterable[SampleFile], spec: ReadingSpec) -> None:
+    """Refuse one name for several models."""
+    if spec.model_id is None:
+        return
+    names = sorted({file.run.model_name for file in files if file.run.model_name})
+    if len(names) > 1:
+        raise DataError(f"model_id={spec.model_id!r} was given for logs of {len(names)} models: {shown(names)}.")

@@ -1,0 +1,143 @@
+"""The content of one samples file of lm-evaluation-harness."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from itembank.data.readers.json_files import Record, read_records
+from itembank.data.readers.labels import Labels
+from itembank.data.readers.lm_eval_files import SampleFile
+from itembank.errors import DataError
+from itembank.numerics.arrays import FloatArray, IntArray
+
+# What a sample tells besides its metrics; releases that do not list the metrics leave the rest to be them.
+NOT_METRICS = frozenset(
+    [
+        *("doc_id", "doc", "target", "arguments", "resps", "filtered_resps", "filter", "metrics"),
+        *("doc_hash", "prompt_hash", "target_hash", "task", "task_name", "request_type", "sample_len"),
+    ]
+)
+NO_FILTER = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """Values of one metric, one a row.
+
+    Attributes
+    ----------
+    values : (n_rows,)
+        NaN where missing; for lists of numbers their mean.
+    lengths : (n_rows,) or None
+        How many numbers each list held.
+    problem : str
+        Why the values are no numbers; empty when they are.
+    """
+
+    values: FloatArray
+    lengths: IntArray | None = None
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Samples:
+    """Rows of one file: one an item and filter."""
+
+    file: SampleFile
+    documents: Labels
+    filters: Labels
+    hashes: Labels
+    metrics: Mapping[str, Metric]
+
+    def lower_is_better(self, metric: str) -> bool:
+        """Whether the run says that a small value of this metric is good."""
+        return self.file.run.higher_is_better.get(self.file.task, {}).get(metric) is False
+
+
+def read_samples(file: SampleFile) -> Samples:
+    """Read one samples file.
+
+    Raises
+    ------
+    DataError
+        When it is cut, or holds something else than samples.
+    """
+    documents: list[Any] = []
+    filters: list[Any] = []
+    hashes: list[Any] = []
+    values: dict[str, list[Any]] = {}
+    for records in read_records(file.path):
+        if any("doc_id" not in record for record in records):
+            raise DataError(f"{file.path}: every line must be a sample of lm_eval with a doc_id, got one without.")
+        start = len(documents)
+        documents.extend(record["doc_id"] for record in records)
+        filters.extend(record.get("filter") for record in records)
+        hashes.extend(record.get("doc_hash") for record in records)
+        for name in dict.fromkeys(name for record in records for name in _metric_names(record)):
+            column = values.setdefault(name, [])
+            column.extend([None] * (start - len(column)))
+            column.extend(record.get(name) for record in records)
+    if not documents:
+        raise DataError(f"{file.path}: the file is empty.")
+    for column in values.values():
+        column.extend([None] * (len(documents) - len(column)))
+    labels = _document_labels(file, documents)
+    return Samples(
+        file,
+        labels,
+        _filter_labels(file, labels, filters),
+        Labels.of(pl.Series("hash", hashes, dtype=pl.String, strict=False)),
+        {name: _metric(column) for name, column in values.items()},
+    )
+
+
+def _metric_names(record: Record) -> list[str]:
+    """Names of the metrics of a sample."""
+    listed = record.get("metrics")
+    if isinstance(listed, list):
+        return [name for name in listed if isinstance(name, str) and name in record]
+    return [name for name in record if name not in NOT_METRICS]
+
+
+def _document_labels(file: SampleFile, documents: list[Any]) -> Labels:
+    """Documents by number (or name)."""
+    kinds = set(map(type, documents))
+    if kinds not in ({int}, {str}):
+        names = ", ".join(sorted(kind.__name__ for kind in kinds))
+        raise DataError(f"{file.path}: doc_id must have one type, whole numbers or text, got {names}.")
+    return Labels.of(pl.Series("document", documents).cast(pl.String))
+
+
+def _filter_labels(file: SampleFile, documents: Labels, filters: list[Any]) -> Labels:
+    """Filter of each row. Releases before 0.4.6 write no names, but one row a document for each, in order."""
+    if any(name is not None for name in filters):
+        return Labels.of(pl.Series("filter", [NO_FILTER if name is None else str(name) for name in filters]))
+    occurrence = pl.Series(documents.index).to_frame("document").select(pl.int_range(pl.len()).over("document"))
+    number = occurrence.to_series().to_numpy().astype(np.int64)
+    n_filters = int(number.max()) + 1
+    names = file.run.filters.get(file.task, ())
+    if len(names) != n_filters:
+        names = (NO_FILTER,) if n_filters == 1 else tuple(f"unnamed-{k + 1}" for k in range(n_filters))
+    return Labels(pl.Series("name", names, dtype=pl.String), number)
+
+
+def _metric(column: list[Any]) -> Metric:
+    """Values of a metric as numbers, or why they are none."""
+    kinds = set(map(type, column)) - {type(None)}
+    if kinds and kinds <= {bool, int, float}:
+        return Metric(np.array([math.nan if value is None else value for value in column], dtype=np.float64))
+    absent = np.full(len(column), np.nan)
+    if kinds == {list} and all(_is_numbers(value) for value in column if value):
+        lengths = np.array([len(value or ()) for value in column], dtype=np.int64)
+        means = [sum(value) / len(value) if value else math.nan for value in column]
+        return Metric(np.array(means, dtype=np.float64), lengths, "holds lists of numbers")
+    names = ", ".join(sorted(kind.__name__ for kind in kinds)) or "nothing"
+    return Metric(absent, None, f"holds {names}, not numbers")
+
+
+def _is_numbers(values: list[Any]) -> bool:
+    return all(isinstance(value, bool | int | float) for value in values)

@@ -1,0 +1,134 @@
+"""Opening files of results: what kind they are, and errors that say what is wrong with them."""
+
+import gzip
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Literal, cast
+
+import polars as pl
+
+from itembank.errors import DataError
+
+Kind = Literal["parquet", "csv", "json"]
+Keep = Callable[[Sequence[str]], Sequence[str]]
+"""Which of a file's columns to load."""
+
+SUFFIXES: dict[str, Kind] = {
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".jsonl": "json",
+    ".ndjson": "json",
+    ".json": "json",
+}
+PARQUET_MARK = b"PAR1"
+FOREIGN_MARKS = {
+    PARQUET_MARK: "a Parquet file",
+    b"PK\x03\x04": "a zip archive (an Excel or NumPy file?)",
+    b"\x1f\x8b": "gzipped (then its name must end in .gz)",
+    b"\x80\x04\x95": "a Python pickle, and those are never read",
+    b"\xff\xfe": "UTF-16 text (save it as UTF-8)",
+    b"\xfe\xff": "UTF-16 text (save it as UTF-8)",
+}
+UNREADABLE = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, EOFError, zlib.error)
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table as it stands in a file.
+
+    Attributes
+    ----------
+    source : str
+        For messages.
+    frame : table
+    is_typed : bool
+        Whether the source tells numbers from text (CSV does not).
+    found : mapping of column to the Python types it held
+        For text columns of sources that may mix types (JSON).
+    """
+
+    source: str
+    frame: pl.DataFrame
+    is_typed: bool = True
+    found: Mapping[str, frozenset[type]] = field(default_factory=dict)
+
+
+def file_kind(path: Path) -> Kind:
+    """Tell the kind of a file from its suffix, and refuse one that is empty or is not what its suffix says."""
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    is_gzipped = bool(suffixes) and suffixes[-1] == ".gz"
+    suffix = suffixes[-2] if is_gzipped and len(suffixes) > 1 else suffixes[-1] if suffixes else ""
+    kind = SUFFIXES.get(suffix)
+    if kind is None:
+        raise DataError(
+            f"{path}: the name of a file must end in one of {', '.join(SUFFIXES)}, or one of these and .gz."
+        )
+    if is_gzipped and kind == "parquet":
+        raise DataError(f"{path}: a Parquet file must not be gzipped; it is compressed already. Unpack it.")
+    with translated(path), open_binary(path) as file:
+        start = file.read(4096)
+    _check_start(path, start, kind)
+    return kind
+
+
+def _check_start(path: Path, start: bytes, kind: Kind) -> None:
+    """Refuse a file whose first bytes say that it is something else."""
+    if not start.removeprefix(b"\xef\xbb\xbf").strip():
+        raise DataError(f"{path}: the file is empty.")
+    if kind == "parquet":
+        if not start.startswith(PARQUET_MARK):
+            raise DataError(
+                f"{path}: the name says Parquet, but the file does not begin with PAR1. Name it as what it is."
+            )
+        return
+    for mark, what in FOREIGN_MARKS.items():
+        if start.startswith(mark):
+            raise DataError(f"{path}: the name says {kind.upper()}, but the file is {what}.")
+    is_json = start.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in {b"{", b"["}
+    if is_json != (kind == "json"):
+        what = "looks like JSON" if is_json else "begins with neither { nor ["
+        raise DataError(f"{path}: the name says {kind.upper()}, but the file {what}. Name it as what it is.")
+
+
+def open_binary(path: Path) -> IO[bytes]:
+    """Open a file for reading bytes, unpacking gzip."""
+    return cast(IO[bytes], gzip.open(path)) if path.suffix.lower() == ".gz" else path.open("rb")
+
+
+@contextmanager
+def translated(path: Path, what: str = "file") -> Iterator[None]:
+    """Turn the errors of reading into a `DataError` that names the file and what is wrong with its text."""
+    try:
+        yield
+    except UNREADABLE as error:
+        # A missing or forbidden file is said best by the operating system.
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
+        bad_text = None if path.suffix.lower() in {".parquet", ".pq"} else _encoding_problem(path)
+        reason = bad_text or (str(error).strip().splitlines() or [type(error).__name__])[0][:300]
+        raise DataError(f"{path}: the {what} cannot be read: {reason}") from error
+
+
+def _encoding_problem(path: Path) -> str | None:
+    """Say where the file is not UTF-8, or None."""
+    try:
+        with open_binary(path) as file:
+            content = file.read()
+        content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        return not_utf8(content, error.start)
+    except (OSError, EOFError, zlib.error):
+        return "the gzip stream is cut or damaged. Copy it again."
+    return None
+
+
+def not_utf8(content: bytes, position: int, *, before: int = 0, lines_before: int = 0) -> str:
+    """Say at which byte and line text is not UTF-8; `before` counts what preceded `content`."""
+    line = lines_before + content.count(b"\n", 0, position) + 1
+    where = f"byte 0x{content[position]:02x} at position {before + position}, line {line}"
+    return f"it is not UTF-8: {where}. Save it as UTF-8."

@@ -1,0 +1,160 @@
+"""`read_responses`: the one way into the package for per-item results."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from itembank.data.readers.json_files import first_record
+from itembank.data.readers.known import check_kinds, read_known
+from itembank.data.readers.lm_eval import is_lm_eval, lm_eval_rows
+from itembank.data.readers.matrix import to_matrix
+from itembank.data.readers.opening import file_kind
+from itembank.data.readers.py_irt import is_py_irt, py_irt_rows
+from itembank.data.readers.rows import ResponseRows, join_rows
+from itembank.data.readers.specs import Format, ReadingSpec
+from itembank.data.readers.table import table_rows
+from itembank.data.response_files import is_response_file, response_file_rows
+from itembank.data.responses import ResponseMatrix
+from itembank.errors import DataError
+from itembank.progress import ProgressCallback, silent
+
+Paths = str | Path | Sequence[str | Path]
+MOST_PROBLEMS = 5
+
+
+def read_responses(
+    paths: Paths,
+    *,
+    models: str | Path | None = None,
+    items: str | Path | None = None,
+    response_column: str | None = None,
+    metric: str | Sequence[str] | None = None,
+    filter_name: str | Sequence[str] | None = None,
+    scenario: str | None = None,
+    spec: ReadingSpec | None = None,
+    progress: ProgressCallback = silent,
+) -> ResponseMatrix:
+    """Read per-item results from files or folders, whatever wrote them, into one response matrix.
+
+    Response files, long and wide tables (Parquet, CSV, JSON Lines), py-irt's JSON Lines and the logs of
+    lm-evaluation-harness are told apart by their content. Several sources are joined.
+
+    Parameters
+    ----------
+    paths : path or paths
+        Files, or folders of harness logs.
+    models, items : path or None
+        Tables of what else is known of each model (column `model_id`) and item (`item_id`).
+    response_column, metric, filter_name, scenario
+        Shorthand for the fields of `spec` of the same name.
+    spec : ReadingSpec, or None
+        Every other choice.
+    progress : function
+        Told what is being read.
+
+    Raises
+    ------
+    DataError
+        With every problem of every source.
+
+    Examples
+    --------
+    >>> responses = read_responses("results.csv", items="items.csv")  # doctest: +SKIP
+    >>> responses = read_responses(["runs/model-a", "runs/model-b"], metric="acc_norm")  # doctest: +SKIP
+    """
+    spec = _with_shorthand(spec or ReadingSpec(), response_column, metric, filter_name, scenario)
+    sources = [Path(path) for path in ([paths] if isinstance(paths, str | Path) else paths)]
+    if not sources:
+        raise DataError("there must be at least one file to read, got none.")
+    known = {key: read_known(Path(path), key) for key, path in (("model_id", models), ("item_id", items)) if path}
+    rows = join_rows(read_rows(sources, spec, progress=progress))
+    for key, labels in (("model_id", rows.models), ("item_id", rows.items)):
+        if key in known:
+            check_kinds(key, labels, known[key][1], rows.source)
+    frames = {key: frame for key, (frame, _) in known.items()}
+    return to_matrix(rows, spec, models=frames.get("model_id"), items=frames.get("item_id"))
+
+
+def read_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: ProgressCallback = silent) -> list[ResponseRows]:
+    """Read each source; every source that cannot be read is named in one error.
+
+    Raises
+    ------
+    DataError
+        With the problems of the first few sources.
+    """
+    parts: list[ResponseRows] = []
+    problems: list[str] = []
+    logs: list[Path] = []
+    for done, path in enumerate(paths):
+        progress(f"reading files ({path.name})", done / len(paths))
+        try:
+            source_format = _format(path, spec)
+            if source_format == "lm-eval":
+                logs.append(path)  # read together: one metric a task, whoever was run
+            elif source_format == "responses":
+                parts.append(response_file_rows(path))
+            elif source_format == "py-irt":
+                parts.append(py_irt_rows(path, spec))
+            else:
+                parts.append(table_rows(path, spec))
+        except DataError as error:
+            problems.append(str(error))
+    try:
+        if logs:
+            parts.append(lm_eval_rows(logs, spec, progress=progress))
+    except DataError as error:
+        problems.append(str(error))
+    if problems:
+        more = len(problems) - MOST_PROBLEMS
+        raise DataError(
+            "\n".join(problems[:MOST_PROBLEMS] + ([f"and {more} more files with problems."] if more > 0 else []))
+        )
+    return parts
+
+
+def _format(path: Path, spec: ReadingSpec) -> Format:
+    """Format of a source, by its content unless the spec says."""
+    if path.is_dir():
+        if spec.format in {"auto", "lm-eval"}:
+            return "lm-eval"
+        raise DataError(f"{path}: is a folder; name its files, or read it as harness logs (format='lm-eval').")
+    kind = file_kind(path)
+    if spec.format == "lm-eval":
+        return "lm-eval"
+    if kind == "parquet" and spec.format in {"auto", "responses"}:
+        if is_response_file(path):
+            return "responses"
+    elif kind == "json" and spec.format == "auto":
+        record = first_record(path)
+        if is_py_irt(record):
+            return "py-irt"
+        if is_lm_eval(record):
+            return "lm-eval"
+    if spec.format == "responses":
+        raise DataError(f"{path}: is not a response file of itembank; make one with itembank import.")
+    return spec.format
+
+
+def _with_shorthand(
+    spec: ReadingSpec,
+    response_column: str | None,
+    metric: str | Sequence[str] | None,
+    filter_name: str | Sequence[str] | None,
+    scenario: str | None,
+) -> ReadingSpec:
+    """Put the arguments that were given in place of the spec's fields."""
+    given: dict[str, Any] = {
+        "response_column": response_column,
+        "metric": _several(metric),
+        "filter_name": _several(filter_name),
+        "scenario": scenario,
+    }
+    return replace(spec, **{name: value for name, value in given.items() if value is not None})
+
+
+def _several(names: str | Sequence[str] | None) -> tuple[str, ...] | None:
+    if names is None:
+        return None
+    return (names,) if isinstance(names, str) else tuple(names)

@@ -1,0 +1,213 @@
+"""Several responses of one model to one item: copies, repeated attempts, or a contradiction."""
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from itembank.data.readers.rows import ResponseRows
+from itembank.data.readers.specs import Repeats
+from itembank.data.readers.wording import first_few
+from itembank.errors import N_SHOWN, DataError, DataWarning
+from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+
+SAME = 1e-6
+"""Responses that differ by less are equal: files of the same results in float32 and as text differ by 6e-8."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """At most one response a cell.
+
+    Attributes
+    ----------
+    index : (n_cells,)
+        model index * n_items + item index, each once.
+    rows : (n_cells,)
+        The row of the response that stands for the cell.
+    response : (n_cells,)
+    n_trials : (n_cells,) or None
+    costs : mapping of unit to (n_cells,)
+    """
+
+    index: IntArray
+    rows: IntArray
+    response: FloatArray
+    n_trials: IntArray | None
+    costs: dict[str, FloatArray]
+
+
+def settle_repeats(rows: ResponseRows, cell: IntArray, n_cells: int, repeats: Repeats) -> Cells:
+    """Leave one response a cell.
+
+    Copies (equal responses, of the same seed where seeds are known) count once, with a `DataWarning`. Repeated
+    attempts (other seeds; or, with `repeats='mean'`, any rows without seeds) are averaged or the last is taken
+    when `repeats` says so.
+
+    Parameters
+    ----------
+    rows : ResponseRows
+    cell : (n_rows,)
+        Cell of each row.
+    n_cells : int
+        Number of cells of the matrix.
+
+    Raises
+    ------
+    DataError
+        For unequal responses of one model to one item, and for repeated attempts with `repeats='error'`.
+    """
+    present = np.flatnonzero(~np.isnan(rows.response))
+    counts = np.bincount(cell[present], minlength=n_cells)
+    is_repeated = counts[cell] > 1
+    if not is_repeated.any():
+        return _of_rows(rows, cell, np.flatnonzero(_stands_alone(rows, counts[cell] > 0)))
+    alone = np.flatnonzero(~is_repeated & _stands_alone(rows, counts[cell] > 0))
+    repeated = np.flatnonzero(is_repeated & ~np.isnan(rows.response))
+    if repeats == "last":
+        return _of_rows(rows, cell, np.concatenate([alone, _last(cell, repeated)]))
+    single = _without_copies(rows, cell, repeated, keep_seedless=repeats == "mean")
+    again = single[np.bincount(cell[single], minlength=n_cells)[cell[single]] > 1]
+    if again.size == 0:
+        return _of_rows(rows, cell, np.concatenate([alone, single]))
+    _refuse(rows, cell, again, repeats)
+    done = np.setdiff1d(single, again, assume_unique=True)
+    return _with_means(rows, cell, np.concatenate([alone, done]), again)
+
+
+def _stands_alone(rows: ResponseRows, is_answered: BoolArray) -> BoolArray:
+    """Rows with a response, and rows that tell a cost of a cell without one."""
+    is_present = ~np.isnan(rows.response)
+    tells_more = np.zeros(rows.n_rows, dtype=bool)
+    for cost in rows.costs.values():
+        tells_more |= ~np.isnan(cost)
+    if rows.n_trials is not None:
+        tells_more |= rows.n_trials != 0
+    result: BoolArray = is_present | (tells_more & ~is_answered)
+    return result
+
+
+def _of_rows(rows: ResponseRows, cell: IntArray, chosen: IntArray) -> Cells:
+    """Take these rows as they are; of several for one cell the last stays."""
+    n_trials = None if rows.n_trials is None else rows.n_trials[chosen]
+    costs = {unit: cost[chosen] for unit, cost in rows.costs.items()}
+    return Cells(cell[chosen], chosen, rows.response[chosen], n_trials, costs)
+
+
+def _last(cell: IntArray, repeated: IntArray) -> IntArray:
+    """Last row of each cell."""
+    _, position = np.unique(cell[repeated][::-1], return_index=True)
+    return np.sort(repeated[::-1][position])
+
+
+def _seed(rows: ResponseRows, of: IntArray) -> IntArray:
+    """Seed of each of these rows, -1 where unknown."""
+    return np.full(of.shape, -1, dtype=np.int64) if rows.seeds is None else rows.seeds.index[of]
+
+
+def _without_copies(rows: ResponseRows, cell: IntArray, repeated: IntArray, *, keep_seedless: bool) -> IntArray:
+    """Leave the first of equal rows of one cell and seed; a row unlike the first stays, to be refused later."""
+    table = pl.DataFrame(
+        {
+            "row": repeated,
+            "cell": cell[repeated],
+            "seed": _seed(rows, repeated),
+            "response": rows.response[repeated],
+            "n_trials": np.zeros_like(repeated) if rows.n_trials is None else rows.n_trials[repeated],
+        }
+    )
+    group = ("cell", "seed")
+    is_copy = (
+        ((pl.col("response") - pl.col("response").first().over(*group)).abs() <= SAME)
+        & (pl.col("n_trials") == pl.col("n_trials").first().over(*group))
+        & (pl.col("row") != pl.col("row").first().over(*group))
+    )
+    if keep_seedless:
+        is_copy &= pl.col("seed") >= 0
+    kept = table.filter(~is_copy)["row"].to_numpy()
+    n_copies = repeated.size - kept.size
+    if n_copies:
+        message = (
+            f"{rows.source}: {n_copies} rows repeat an earlier row of the same model and item with the same response; "
+            "they count once. If they are repeated attempts, ask for their mean (repeats='mean', --repeats mean)."
+        )
+        warnings.warn(message, DataWarning, stacklevel=2)
+    return kept
+
+
+def _refuse(rows: ResponseRows, cell: IntArray, again: IntArray, repeats: Repeats) -> None:
+    """Raise `DataError` for contradictions, and for repeated attempts that nobody asked to average."""
+    table = pl.DataFrame({"row": again, "cell": cell[again], "seed": _seed(rows, again)})
+    is_attempt = (pl.col("seed").min().over("cell") >= 0) & (
+        pl.col("seed").n_unique().over("cell") == pl.len().over("cell")
+    )
+    # Averaging may be asked for where seeds are unknown, but never of two answers with one seed.
+    attempts = table.filter(is_attempt)
+    others = table.filter(~is_attempt)
+    if repeats == "mean":
+        attempts, others = attempts.clear(), others.filter((pl.col("seed") >= 0).any().over("cell"))
+    problems = []
+    if others.height:
+        problems.append(
+            f"one model must have one response to an item, got different ones for {_cells(rows, others)}. "
+            + (
+                "They even have the same seed, or only some have a seed; correct the table."
+                if repeats == "mean"
+                else "Correct the table, or if they are repeated attempts, ask for their mean (repeats='mean', "
+                "--repeats mean) or for the last one (repeats='last', --repeats last)."
+            )
+        )
+    if attempts.height:
+        problems.append(
+            f"one model must have one response to an item, got repeated attempts (several seeds) for "
+            f"{_cells(rows, attempts)}. Ask for their mean (repeats='mean', --repeats mean) or for the last one "
+            "(repeats='last', --repeats last)."
+        )
+    if problems:
+        raise DataError(f"{rows.source}: " + " ".join(problems))
+
+
+def _cells(rows: ResponseRows, table: pl.DataFrame) -> str:
+    """Name the first few cells with all their responses."""
+    n_cells = table["cell"].n_unique()
+    groups = table.group_by("cell", maintain_order=True).agg("row").head(N_SHOWN)["row"].to_list()
+    parts = []
+    for group in groups:
+        members = np.array(group, dtype=np.int64)
+        values = " and ".join(f"{value:g}" for value in rows.response[members[:3]])
+        more = f" and {members.size - 3} more" if members.size > 3 else ""
+        (model,), (item,) = rows.models.at(members[:1]), rows.items.at(members[:1])
+        parts.append(f"{model!r} item {item!r} = {values}{more}")
+    return f"{n_cells} pairs: {first_few(parts, n_cells)}"
+
+
+def _with_means(rows: ResponseRows, cell: IntArray, single: IntArray, again: IntArray) -> Cells:
+    """Average the repeated rows: responses over all trials, costs over rows (the cost of one attempt)."""
+    base = _of_rows(rows, cell, single)
+    trials = np.ones(again.size) if rows.n_trials is None else np.maximum(rows.n_trials[again], 1).astype(np.float64)
+    unique, first, group = np.unique(cell[again], return_index=True, return_inverse=True)
+    n_groups = unique.size
+    total = np.bincount(group, weights=trials, minlength=n_groups)
+    mean = np.bincount(group, weights=trials * rows.response[again], minlength=n_groups) / total
+    single_trials = np.where(np.isnan(base.response), 0, 1) if base.n_trials is None else base.n_trials
+    costs = {
+        unit: np.concatenate([base.costs[unit], _mean_known(cost[again], group, n_groups)])
+        for unit, cost in rows.costs.items()
+    }
+    return Cells(
+        np.concatenate([base.index, unique]),
+        np.concatenate([base.rows, again[first]]),
+        np.concatenate([base.response, mean]),
+        np.concatenate([single_trials, total.astype(np.int64)]),
+        costs,
+    )
+
+
+def _mean_known(values: FloatArray, group: IntArray, n_groups: int) -> FloatArray:
+    """Mean of the known values of each group, NaN where none is known."""
+    known = ~np.isnan(values)
+    count = np.bincount(group[known], minlength=n_groups)
+    total = np.bincount(group[known], weights=values[known], minlength=n_groups)
+    result: FloatArray = np.divide(total, count, out=np.full(n_groups, np.nan), where=count > 0)
+    return result

@@ -1,0 +1,112 @@
+"""`ReadingSpec`: how per-item results are to be understood."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, get_args
+
+from itembank.errors import ParameterError, shown
+
+Format = Literal["auto", "responses", "long", "wide-models", "wide-items", "py-irt", "lm-eval"]
+Repeats = Literal["error", "mean", "last"]
+Missing = Literal["allow", "forbid"]
+Empty = Literal["error", "drop", "keep"]
+ModelIdFrom = Literal["name", "args", "folder"]
+
+COST_COLUMNS = ("input_tokens", "output_tokens", "cost_usd", "seconds")
+LONG_COLUMNS = (
+    "model_id",
+    "item_id",
+    "response",
+    "scenario",
+    "subscenario",
+    "n_trials",
+    "n_correct",
+    "seed",
+    *COST_COLUMNS,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingSpec:
+    """How to read per-item results; the defaults suit files that use the project's own column names.
+
+    Attributes
+    ----------
+    format : str
+        'auto' looks at the file. 'responses' is the file `write_responses` makes; 'long' one row a response;
+        'wide-models' one row a model and one column an item; 'wide-items' one row an item and one column a
+        model; 'py-irt'; 'lm-eval'.
+    response_column : str
+        Column of the response in a long table.
+    columns : mapping of our name to the file's
+        For tables that call things otherwise: ``{"model_id": "model", "seconds": "latency_s"}``.
+    max_response : float
+        Every response is divided by this: 100 for percentages.
+    scenario : str or None
+        Scenario of the items that have none.
+    prefix_scenario : bool
+        Put the scenario before each item id ('scenario/item_id'), for tables that number items anew in each.
+    metric, filter_name : tuples of str
+        Harness logs: the metrics (filters) to take as response, in order of preference. ``task=name`` holds for
+        the tasks that match the pattern `task` alone. Empty: see `read_lm_eval`.
+    tasks : tuple of str
+        Harness logs: read only tasks that match one of these patterns (``mmlu_*``).
+    model_id : str or None
+        Id of the model, for logs and tables of one model that do not name it well.
+    model_id_from : {'name', 'args', 'folder'}
+        Harness logs: what tells models apart: the model's name, the arguments it was loaded with (they hold
+        the revision), or the folder of the log.
+    use_groups : bool
+        Harness logs: the outermost group of a task is the scenario and the task the subscenario.
+    ignore_content : bool
+        Harness logs: take items whose content differs between models as the same item all the same.
+    repeats : {'error', 'mean', 'last'}
+        Several responses of one model to one item: refuse, average (and count them in `n_trials`), or take
+        the last.
+    missing : {'allow', 'forbid'}
+    empty : {'error', 'drop', 'keep'}
+        Models and items without any response.
+    """
+
+    format: Format = "auto"
+    response_column: str = "response"
+    columns: Mapping[str, str] = field(default_factory=dict)
+    max_response: float = 1.0
+    scenario: str | None = None
+    prefix_scenario: bool = False
+    metric: tuple[str, ...] = ()
+    filter_name: tuple[str, ...] = ()
+    tasks: tuple[str, ...] = ()
+    model_id: str | None = None
+    model_id_from: ModelIdFrom = "name"
+    use_groups: bool = False
+    ignore_content: bool = False
+    repeats: Repeats = "error"
+    missing: Missing = "allow"
+    empty: Empty = "error"
+
+    def __post_init__(self) -> None:
+        """Check every choice."""
+        choices = {
+            "format": Format,
+            "repeats": Repeats,
+            "missing": Missing,
+            "empty": Empty,
+            "model_id_from": ModelIdFrom,
+        }
+        for name, allowed in choices.items():
+            if getattr(self, name) not in get_args(allowed):
+                raise ParameterError(
+                    f"{name} must be one of {', '.join(get_args(allowed))}, got {getattr(self, name)!r}."
+                )
+        if not 0.0 < self.max_response < float("inf"):
+            raise ParameterError(f"max_response must be a finite number above 0, got {self.max_response!r}.")
+        unknown = [name for name in self.columns if name not in LONG_COLUMNS]
+        if unknown:
+            raise ParameterError(f"columns must name some of {', '.join(LONG_COLUMNS)}, got {shown(unknown)}.")
+
+    def column(self, name: str) -> str:
+        """Return the name that the file gives one of our columns."""
+        if name == "response" and self.response_column != "response":
+            return self.response_column
+        return self.columns.get(name, name)

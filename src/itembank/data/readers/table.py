@@ -1,0 +1,53 @@
+"""Tables of results: long or wide, told from their columns."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from itembank.data.readers.long_table import rows_of_long, text_columns, wanted_columns
+from itembank.data.readers.opening import Table
+from itembank.data.readers.rows import ResponseRows
+from itembank.data.readers.specs import Format, ReadingSpec
+from itembank.data.readers.table_files import read_table_file
+from itembank.data.readers.wide_table import rows_of_wide_items, rows_of_wide_models
+from itembank.errors import DataError, shown
+
+LAYOUTS: dict[Format, Callable[[Table, ReadingSpec], ResponseRows]] = {
+    "long": rows_of_long,
+    "wide-models": rows_of_wide_models,
+    "wide-items": rows_of_wide_items,
+}
+
+
+def table_rows(path: Path, spec: ReadingSpec) -> ResponseRows:
+    """Read one table file, long or wide."""
+
+    def keep(columns: Sequence[str]) -> Sequence[str]:
+        return wanted_columns(columns, spec) if _layout(columns, spec) == "long" else columns
+
+    table = read_table_file(path, keep=keep, text=text_columns(spec))
+    return rows_of_table(table, spec)
+
+
+def rows_of_table(table: Table, spec: ReadingSpec) -> ResponseRows:
+    """Make rows of a table, long or wide."""
+    layout = _layout(table.frame.columns, spec)
+    if layout is None:
+        raise DataError(
+            f"{table.source}: there must be a column model_id or item_id (both in a long table), got columns "
+            f"{shown(table.frame.columns, 12)}. Say what the file calls them: columns={{'model_id': '...'}} "
+            "(--column model_id=...)."
+        )
+    return LAYOUTS[layout](table, spec)
+
+
+def _layout(columns: Sequence[str], spec: ReadingSpec) -> Format | None:
+    """Which of the layouts a table with these columns has; None when none."""
+    if spec.format in LAYOUTS:
+        return spec.format
+    has_model, has_item = spec.column("model_id") in columns, spec.column("item_id") in columns
+    has_counts = {spec.column("n_correct"), spec.column("n_trials")} <= set(columns)
+    if (has_model and has_item) or ((has_model or has_item) and (spec.column("response") in columns or has_counts)):
+        return "long"
+    if has_item:
+        return "wide-items"
+    return "wide-models" if has_model else None

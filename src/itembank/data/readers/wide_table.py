@@ -1,0 +1,106 @@
+"""Wide tables: one row a model and one column an item, or the other way round."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import polars as pl
+
+from itembank.data.readers.checks import row_problems
+from itembank.data.readers.columns import examples, id_labels, numbers, optional_labels
+from itembank.data.readers.labels import Labels
+from itembank.data.readers.opening import Table
+from itembank.data.readers.rows import ResponseRows
+from itembank.data.readers.specs import ReadingSpec
+from itembank.data.readers.wording import first_few
+from itembank.errors import DataError, shown
+from itembank.numerics.arrays import FloatArray
+
+
+def rows_of_wide_models(table: Table, spec: ReadingSpec) -> ResponseRows:
+    """Make rows of a table with one row a model and one column an item."""
+    models, item_names, values = _ids_and_values(table, spec, "model_id", [])
+    items = _labels(item_names)
+    rows = ResponseRows(
+        table.source,
+        Labels(models.names, np.repeat(models.index, len(item_names)), models.kind),
+        Labels(items, np.tile(np.arange(len(item_names), dtype=np.int64), models.index.size)),
+        np.ascontiguousarray(values).ravel() / spec.max_response,
+        item_table=pl.DataFrame({"item_id": items}),
+    )
+    return _checked(rows, spec)
+
+
+def rows_of_wide_items(table: Table, spec: ReadingSpec) -> ResponseRows:
+    """Make rows of a table with one row an item and one column a model."""
+    about = [spec.column("scenario"), spec.column("subscenario")]
+    items, model_names, values = _ids_and_values(table, spec, "item_id", about)
+    if items.n_names < items.index.size:
+        repeated = table.frame[spec.column("item_id")]
+        names = repeated.filter(repeated.is_duplicated()).unique(maintain_order=True).to_list()
+        raise DataError(
+            f"{table.source}: item_id must be unique in a table of one row an item, got {len(names)} ids more than "
+            f"once: {shown(names)}."
+        )
+    columns = {"item_id": items.names}
+    for name, column in zip(("scenario", "subscenario"), about, strict=True):
+        labels = optional_labels(table, column)
+        if labels is not None:
+            known = pl.concat([labels.names, pl.Series("name", [None], dtype=pl.String)])
+            columns[name] = known.gather(np.where(labels.index < 0, labels.n_names, labels.index))
+    rows = ResponseRows(
+        table.source,
+        Labels(_labels(model_names), np.repeat(np.arange(len(model_names), dtype=np.int64), items.index.size)),
+        Labels(items.names, np.tile(items.index, len(model_names)), items.kind),
+        np.ascontiguousarray(values.T).ravel() / spec.max_response,
+        item_table=pl.DataFrame(columns),
+    )
+    return _checked(rows, spec)
+
+
+def _ids_and_values(
+    table: Table, spec: ReadingSpec, key: str, about: Sequence[str]
+) -> tuple[Labels, list[str], FloatArray]:
+    """Ids of the rows, names of the response columns, and the responses (n_rows, n_columns)."""
+    column = spec.column(key)
+    if column not in table.frame.columns:
+        raise DataError(
+            f"{table.source}: there must be a column {column!r}; there are {shown(table.frame.columns, 12)}. "
+            f"Say what the file calls it: columns={{'{key}': '...'}} (--column {key}=...)."
+        )
+    problems: list[str] = []
+    ids = id_labels(table, column, problems, name=key)
+    others = [name for name in table.frame.columns if name not in {column, *about}]
+    if not others:
+        problems.append(f"there must be one column of responses at least, got only {shown(table.frame.columns)}.")
+        raise DataError(f"{table.source}: " + " ".join(problems))
+    values, bad = numbers(table.frame.select(others))
+    if bad:
+        found = [
+            f"{name!r} ({', '.join(map(repr, examples(table.frame[name], _rows(mask))))})" for name, mask in bad.items()
+        ]
+        word = "an item" if key == "model_id" else "a model"
+        problems.append(
+            f"every column but {', '.join([column, *about])} must hold the responses of {word}, got {len(bad)} that "
+            f"hold something else: {first_few(found)}. What is known of models and items belongs into tables of their "
+            "own (--models, --items)."
+        )
+    if problems or ids is None:
+        raise DataError(f"{table.source}: " + " ".join(problems))
+    return ids, others, values
+
+
+def _rows(mask: pl.Series) -> "np.typing.NDArray[np.int64]":
+    return mask.arg_true().to_numpy().astype(np.int64)
+
+
+def _labels(names: Sequence[str]) -> pl.Series:
+    """Names of columns (a table's are unique)."""
+    return pl.Series("name", names, dtype=pl.String)
+
+
+def _checked(rows: ResponseRows, spec: ReadingSpec) -> ResponseRows:
+    """Return the rows when their numbers are sound."""
+    problems = row_problems(rows, max_response=spec.max_response)
+    if problems:
+        raise DataError(f"{rows.source}: " + " ".join(problems))
+    return rows
