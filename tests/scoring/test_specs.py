@@ -1,0 +1,22 @@
+import pytest
+
+from itembank.errors import ParameterError
+from itembank.scoring.specs import METHODS, ExpectedAPosteriori, as_scoring_spec
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_short_names_and_specs_are_equal(name):
+    spec = as_scoring_spec(name)
+    assert isinstance(spec, METHODS[name])
+    assert as_scoring_spec(spec) is spec
+
+
+def test_an_unknown_method_is_refused_with_the_known_ones():
+    with pytest.raises(ParameterError, match=r"one of 'ml', 'map', 'eap', 'wle', got 'mle'"):
+        as_scoring_spec("mle")
+
+
+@pytest.mark.parametrize("options", [{"n_quadrature": 1}, {"bounds": (3.0, 3.0)}, {"bounds": (4.0, -4.0)}])
+def test_impossible_grids_are_refused(options):
+    with pytest.raises(ParameterError, match=next(iter(options))):
+        ExpectedAPosteriori(**options)
