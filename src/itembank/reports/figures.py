@@ -119,11 +119,11 @@ def figure_error_by_n(
     for k, (axes, title) in enumerate(zip(panels(figure, len(titles), n_columns, share_y=False), titles, strict=True)):
         for curve in (one for one in curves if one.panel == title):
             color, line, marker = styles[curve.method]
-            spread = None if curve.spread is None else 100.0 * curve.spread
+            order = np.argsort(curve.n_items)
             legend[curve.method] = axes.errorbar(
-                curve.n_items,
-                100.0 * curve.error,
-                yerr=spread,
+                np.asarray(curve.n_items)[order],
+                100.0 * np.asarray(curve.error)[order],
+                yerr=None if curve.spread is None else 100.0 * np.asarray(curve.spread)[order],
                 color=color,
                 linestyle=line,
                 marker=marker,

@@ -1,0 +1,82 @@
+"""`itembank quickstart`: the whole job on built-in data."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from itembank.cli.options import format_option, seed_option
+from itembank.cli.render import note, print_rows, progress, warnings_as_notes
+
+if TYPE_CHECKING:
+    from itembank.reports.quickstart import QuickstartResult
+
+
+@click.command("quickstart")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("quickstart"),
+    show_default=True,
+    metavar="DIR",
+    help="Where to write bank, selection, estimates and figure.",
+)
+@click.option("-n", "--n-items", type=click.IntRange(min=1), default=100, show_default=True, help="Items in all.")
+@click.option(
+    "--repeats",
+    type=click.IntRange(min=1),
+    default=10,
+    show_default=True,
+    help="Times to split, calibrate and choose anew; errors are over all of them.",
+)
+@seed_option
+@format_option
+def command(*, output: Path, n_items: int, repeats: int, seed: int, output_format: str) -> None:
+    """See the whole job on built-in data, in seconds.
+
+    Takes the answers of 242 classifiers to 3,497 test items, holds out a quarter of the classifiers,
+    calibrates a bank on the others, chooses 100 items, estimates the held-out classifiers' scores from these
+    items alone, and prints how far each way of doing so is from the truth.
+
+    \b
+      itembank quickstart
+      itembank quickstart -n 40 -o somewhere --format json
+    """  # noqa: D301
+    from itembank.reports.quickstart import run_quickstart  # noqa: PLC0415
+
+    with warnings_as_notes(), progress("quickstart") as advance:
+        result = run_quickstart(output, n_items=n_items, n_repeats=repeats, rng=seed, progress=advance)
+    _print(result, n_items, output_format)
+
+
+def _print(result: "QuickstartResult", n_items: int, output_format: str) -> None:
+    """Print the errors of each strategy, then where the files are and what to try next."""
+    rows = [one.row() for one in result.errors]
+    if output_format == "table":
+        rows = [_table_row(row) for row in rows]
+    first = result.first
+    title = (
+        f"Overall score of {first.held_out.n_models} unseen models estimated from {n_items} of "
+        f"{first.bank.n_items:,} items; errors in points, over {result.n_repeats} repeats"
+    )
+    print_rows(rows, output_format, title=title)
+    for text in result.notes:
+        note(text)
+    note("Written: " + ", ".join(str(path) for path in result.files.values()))
+    bank, selection, responses = (result.files[name] for name in ("bank", "selection", "responses"))
+    note(f"Next: itembank info {bank}")
+    note(f"      itembank estimate {bank} {responses} --selection {selection}")
+
+
+def _table_row(row: dict[str, Any]) -> dict[str, Any]:
+    """Round for reading."""
+    return {
+        "strategy": row["strategy"],
+        "items by": row["selection"],
+        "score by": row["method"],
+        "mean error": f"{row['mean_absolute_error']:.2f}",
+        "worst error": f"{row['worst_error']:.1f}",
+        "rank correlation": f"{row['spearman']:.3f}",
+        f"inside {100 * row['level']:g} % interval": f"{100 * row['coverage']:.0f} %",
+    }

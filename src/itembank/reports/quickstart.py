@@ -1,0 +1,265 @@
+"""The whole job on built-in data: hold models out, calibrate, select, estimate, compare with the truth."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from scipy.stats import spearmanr
+from threadpoolctl import threadpool_limits
+
+from itembank.calibration.build import build_bank
+from itembank.calibration.specs import Variational
+from itembank.data.atomic import replacing_file
+from itembank.data.bank_files import check_bank_destination, save_bank
+from itembank.data.banks import Bank
+from itembank.data.builtin import load_builtin
+from itembank.data.response_files import write_responses
+from itembank.data.responses import ResponseMatrix
+from itembank.data.selections import Selection
+from itembank.data.targets import OVERALL
+from itembank.errors import MissingDependencyError, ParameterError
+from itembank.estimation.estimate import estimate
+from itembank.estimation.estimates import ScoreEstimates
+from itembank.numerics.arrays import FloatArray
+from itembank.numerics.random import as_generator
+from itembank.progress import ProgressCallback, silent
+from itembank.reports.canvas import save_figure
+from itembank.reports.figures import PredictionPanel, figure_predicted_against_true
+from itembank.selection.select import select
+
+HELD_OUT_SHARE = 0.25
+# Three dimensions and a loose stop: a second a calibration, and no less accurate here than more of either.
+SPEC = Variational("mirt", n_dims=3, tolerance=1e-4)
+
+
+@dataclass(frozen=True, slots=True)
+class Strategy:
+    """A way to choose items together with a way to estimate from them."""
+
+    name: str
+    selection: str
+    method: str
+
+
+STRATEGIES = (
+    Strategy("random sampling", "stratified", "mean"),
+    Strategy("anchor points", "anchor-irt", "weighted"),
+    Strategy("gp-IRT", "anchor-irt", "gp-irt"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class StrategyErrors:
+    """How far a strategy's estimates of the overall score were from the truth, over all repeats.
+
+    Attributes
+    ----------
+    strategy : Strategy
+    mean_absolute_error, worst_error : float
+        In points of the score (0 to 100).
+    spearman : float
+        Rank correlation of estimated and true scores of the held-out models, mean over the repeats.
+    coverage : float
+        Share of intervals that hold the true score; the level says how many should.
+    level : float
+    """
+
+    strategy: Strategy
+    mean_absolute_error: float
+    worst_error: float
+    spearman: float
+    coverage: float
+    level: float
+
+    def row(self) -> dict[str, Any]:
+        """One record, as the command line prints it."""
+        return {
+            "strategy": self.strategy.name,
+            "selection": self.strategy.selection,
+            "method": self.strategy.method,
+            "mean_absolute_error": self.mean_absolute_error,
+            "worst_error": self.worst_error,
+            "spearman": self.spearman,
+            "coverage": self.coverage,
+            "level": self.level,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """One split of the models and all that was made of it.
+
+    Attributes
+    ----------
+    bank : Bank
+    held_out : ResponseMatrix
+        All responses of the models the bank does not know.
+    true : (n_held_out, n_targets)
+        Their true scores: every scenario, then overall.
+    selections : mapping of selection method to Selection
+    estimates : tuple of ScoreEstimates, one a strategy
+    """
+
+    bank: Bank
+    held_out: ResponseMatrix
+    true: FloatArray
+    selections: Mapping[str, Selection]
+    estimates: tuple[ScoreEstimates, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class QuickstartResult:
+    """What the quickstart found and where it lies.
+
+    Attributes
+    ----------
+    errors : tuple of StrategyErrors
+    first : Round
+        The repeat that was written to the folder.
+    n_repeats : int
+    files : mapping of what to where
+    notes : tuple of str
+        What was left out, and why.
+    """
+
+    errors: tuple[StrategyErrors, ...]
+    first: Round
+    n_repeats: int
+    files: Mapping[str, Path]
+    notes: tuple[str, ...]
+
+
+def run_quickstart(
+    folder: str | Path,
+    *,
+    n_items: int = 100,
+    n_repeats: int = 10,
+    rng: np.random.Generator | int | None = None,
+    progress: ProgressCallback = silent,
+) -> QuickstartResult:
+    """Do the whole job on the data set `classifiers` and write it to a folder.
+
+    Hold out a quarter of the models, calibrate on the rest, choose items, estimate the held-out models'
+    scores from these items alone, and compare with their true scores. Every repeat splits, calibrates and
+    chooses anew; the files are of the first.
+
+    Parameters
+    ----------
+    folder : path
+        Gets `bank/`, `selection.json`, `new-models.parquet` (the held-out models' responses to the
+        chosen items), `estimates.csv` and, where matplotlib is installed, `predicted-against-true.png`.
+    n_items : int
+        Items to choose, in all.
+    n_repeats : int
+    rng : Generator, int or None
+    progress : ProgressCallback
+
+    Raises
+    ------
+    ParameterError
+        For fewer than one repeat, or more items than there are.
+    BankError
+        When `bank` in the folder is something other than a bank.
+
+    Examples
+    --------
+    >>> result = run_quickstart("quickstart", rng=0)  # doctest: +SKIP
+    >>> [round(one.mean_absolute_error, 1) for one in result.errors]  # doctest: +SKIP
+    """
+    if n_repeats < 1:
+        raise ParameterError(f"n_repeats must be at least 1, got {n_repeats}.")
+    folder = Path(folder)
+    check_bank_destination(folder / "bank", overwrite=True)
+    responses = load_builtin("classifiers")
+    rounds = []
+    # Products this narrow gain nothing from threads, which on a busy machine cost ten times the work by waiting.
+    with threadpool_limits(limits=1):
+        for number, generator in enumerate(as_generator(rng).spawn(n_repeats)):
+            progress(f"repeat ({number + 1} of {n_repeats})", number / n_repeats)
+            rounds.append(_run_round(responses, n_items, generator))
+    progress("writing", 1.0)
+    files, notes = _write(folder, rounds[0])
+    errors = tuple(_errors(strategy, k, rounds) for k, strategy in enumerate(STRATEGIES))
+    return QuickstartResult(errors, rounds[0], n_repeats, files, notes)
+
+
+def _run_round(responses: ResponseMatrix, n_items: int, rng: np.random.Generator) -> Round:
+    """Split, calibrate, select, estimate."""
+    order = rng.permutation(responses.n_models)
+    n_held_out = round(HELD_OUT_SHARE * responses.n_models)
+    held_out = responses.take(models=np.sort(order[:n_held_out]))
+    bank = build_bank(responses.take(models=np.sort(order[n_held_out:])), SPEC, rng=rng)
+    seed = int(rng.integers(2**31))
+    methods = dict.fromkeys(strategy.selection for strategy in STRATEGIES)
+    selections = {method: select(bank, n_items, method=method, rng=seed) for method in methods}
+    estimates = tuple(
+        estimate(bank, held_out, selection=selections[strategy.selection], method=strategy.method)
+        for strategy in STRATEGIES
+    )
+    true = bank.targets.with_overall(bank.targets.scenario_means(held_out.responses))
+    return Round(bank, held_out, true, selections, estimates)
+
+
+def _errors(strategy: Strategy, k: int, rounds: list[Round]) -> StrategyErrors:
+    """Errors of the k-th strategy over all repeats."""
+    found = [one.estimates[k] for one in rounds]
+    column = found[0].targets.index(OVERALL)
+    true = np.array([one.true[:, column] for one in rounds])  # (n_repeats, n_held_out)
+    value, low, high = (np.array([getattr(one, name)[:, column] for one in found]) for name in ("value", "low", "high"))
+    points = 100.0 * np.abs(value - true)
+    return StrategyErrors(
+        strategy,
+        float(points.mean()),
+        float(points.max()),
+        float(np.mean([spearmanr(a, b).statistic for a, b in zip(value, true, strict=True)])),
+        float(np.mean((low <= true) & (true <= high))),
+        found[0].level,
+    )
+
+
+def _write(folder: Path, first: Round) -> tuple[dict[str, Path], tuple[str, ...]]:
+    """Write one repeat's files; return where they are and what was left out."""
+    selection = first.selections[STRATEGIES[-1].selection]
+    files = {
+        "bank": folder / "bank",
+        "selection": folder / "selection.json",
+        "responses": folder / "new-models.parquet",
+        "estimates": folder / "estimates.csv",
+    }
+    save_bank(first.bank, files["bank"], overwrite=True)
+    selection.save(files["selection"])
+    chosen = first.held_out.item_indices(selection.item_ids)
+    write_responses(first.held_out.take(items=chosen), files["responses"])
+    with replacing_file(files["estimates"]) as temporary:
+        _estimate_table(first).write_csv(temporary)
+    try:
+        figure = figure_predicted_against_true(_panels(first))
+    except MissingDependencyError as error:
+        return files, (f"The figure was left out: {error}",)
+    files["figure"] = save_figure(figure, folder / "predicted-against-true.png")
+    return files, ()
+
+
+def _estimate_table(one: Round) -> pl.DataFrame:
+    """All estimates of all strategies beside the true scores."""
+    tables = []
+    for strategy, estimates in zip(STRATEGIES, one.estimates, strict=True):
+        table = pl.DataFrame(estimates.rows())  # every target of the first model, then of the next, like `true`
+        tables.append(table.with_columns(true=pl.Series(one.true.ravel()), strategy=pl.lit(strategy.name)))
+    first = ["strategy", "model_id", "target", "true"]
+    combined = pl.concat(tables)
+    return combined.select(*first, *(name for name in combined.columns if name not in first))
+
+
+def _panels(one: Round) -> list[PredictionPanel]:
+    """Estimated and true overall scores of each strategy."""
+    result = []
+    for strategy, estimates in zip(STRATEGIES, one.estimates, strict=True):
+        column = estimates.targets.index(OVERALL)
+        value, low, high = (array[:, column] for array in (estimates.value, estimates.low, estimates.high))
+        title = f"{strategy.name}, {int(estimates.n_items[0, column])} of {int(estimates.n_total[column]):,} items"
+        result.append(PredictionPanel(title, one.true[:, column], value, low, high))
+    return result

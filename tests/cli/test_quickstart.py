@@ -1,0 +1,58 @@
+import csv
+import io
+import json
+
+import pytest
+
+ARGUMENTS = ("quickstart", "-n", "40", "--repeats", "1", "--seed", "5")
+
+
+def test_json_is_one_row_a_strategy(run, tmp_path):
+    outcome = run(*ARGUMENTS, "-o", tmp_path / "out", "--format", "json")
+    assert outcome.code == 0
+    rows = json.loads(outcome.out)
+    assert [row["strategy"] for row in rows] == ["random sampling", "anchor points", "gp-IRT"]
+    assert all(0.0 < row["mean_absolute_error"] <= row["worst_error"] <= 100.0 for row in rows)
+
+
+def test_table_says_what_was_done_and_the_rest_goes_to_standard_error(run, tmp_path):
+    outcome = run(*ARGUMENTS, "-o", tmp_path / "out")
+    assert outcome.code == 0
+    assert "60 unseen models estimated from 40 of 3,497 items" in outcome.out.replace("\n", " ")
+    assert "gp-IRT" in outcome.out
+    assert "Written" not in outcome.out
+    for name in ("bank", "selection.json", "new-models.parquet", "estimates.csv", "predicted-against-true.png"):
+        assert str(tmp_path / "out" / name) in outcome.err
+        assert (tmp_path / "out" / name).exists()
+
+
+def test_next_commands_that_are_named_work(run, tmp_path):
+    folder = tmp_path / "out"
+    err = run(*ARGUMENTS, "-o", folder).err
+    lines = [line.split("itembank ")[1] for line in err.splitlines() if "itembank " in line]
+    assert [line.split()[0] for line in lines] == ["info", "estimate"]
+    for line in lines:
+        outcome = run(*line.split(), "--format", "csv")
+        assert outcome.code == 0
+        assert len(list(csv.DictReader(io.StringIO(outcome.out)))) >= 5
+
+
+def test_running_again_replaces_what_it_wrote(run, tmp_path):
+    first = run(*ARGUMENTS, "-o", tmp_path / "out", "--format", "csv")
+    again = run(*ARGUMENTS, "-o", tmp_path / "out", "--format", "csv")
+    assert again.code == 0
+    assert again.out == first.out
+
+
+@pytest.mark.parametrize(("option", "value"), [("-n", "0"), ("--repeats", "0"), ("--seed", "x")])
+def test_a_wrong_option_is_a_usage_error(run, tmp_path, option, value):
+    outcome = run("quickstart", "-o", tmp_path / "out", option, value)
+    assert outcome.code == 2
+    assert not (tmp_path / "out").exists()
+
+
+def test_more_items_than_there_are_fails_with_the_reason(run, tmp_path):
+    outcome = run(*ARGUMENTS[:1], "-n", "9999", "--repeats", "1", "-o", tmp_path / "out")
+    assert outcome.code == 1
+    assert "n_items must be from 4" in outcome.err
+    assert outcome.out == ""
