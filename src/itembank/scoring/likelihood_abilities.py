@@ -35,7 +35,8 @@ def ml_abilities(parameters: ItemParameters, responses: FloatArray) -> Abilities
         Where the likelihood rises for ever along some direction (all right, all wrong, or in more
         dimensions responses that a plane separates), `at_bound` is set, the dimensions that grow are
         infinite, the others are at their limit, and the covariance is NaN. A model whose responses do
-        not measure every dimension is NaN and at the bound too.
+        not measure every dimension is NaN and at the bound too. With asymptotes the likelihood can have
+        several maxima: in one dimension the highest is found, in more the one uphill of the items' centre.
     """
     return join(
         [_where_identified(gather(parameters, responses[run]), "ml", _ml_identified) for run in blocks(responses)]

@@ -26,7 +26,8 @@ def map_abilities(
     prior : AbilityPrior
     start : (n_models, n_dims), optional
         Where to start. By default the prior mean, or with asymptotes, where there can be more than one
-        mode, the best of some points spread over the prior.
+        mode, the best of some points spread over the prior (beyond two dimensions a star of few
+        points, so that the mode found may be a lower one).
 
     Returns
     -------

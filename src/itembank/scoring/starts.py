@@ -12,6 +12,7 @@ RANK_TOLERANCE = 1e-10
 """Share of a model's largest information below which a direction counts as not measured at all."""
 
 LINE_POINTS = 81
+PLANE_POINTS = 21
 FAR_LOGIT = 40.0
 """A logit at which the sigmoid is one to within rounding."""
 
@@ -55,12 +56,15 @@ def natural_frame(answers: Answers) -> Frame:
 
 
 def prior_points(prior: AbilityPrior) -> FloatArray:
-    """Points over the prior, (n_points, n_dims): a line in one dimension, a star of axes in more."""
+    """Points over the prior, (n_points, n_dims): a grid in one or two dimensions, a star of axes in more."""
     values, vectors = np.linalg.eigh(prior.covariance)
     axes = (vectors * np.sqrt(values)).T  # (n_dims, n_dims), one axis a row
-    steps = np.linspace(-5.0, 5.0, LINE_POINTS) if prior.n_dims == 1 else np.arange(-3.0, 4.0)
-    offsets = steps[:, None, None] * axes
-    result: FloatArray = prior.mean + offsets.reshape(-1, prior.n_dims)
+    if prior.n_dims > 2:
+        steps = np.arange(-3.0, 4.0)[:, None, None] * np.eye(prior.n_dims)
+        return np.asarray(prior.mean + steps.reshape(-1, prior.n_dims) @ axes)
+    line = np.linspace(-5.0, 5.0, LINE_POINTS if prior.n_dims == 1 else PLANE_POINTS)
+    steps = np.stack(np.meshgrid(*[line] * prior.n_dims, indexing="ij"), axis=-1)
+    result: FloatArray = prior.mean + steps.reshape(-1, prior.n_dims) @ axes
     return result
 
 
