@@ -165,7 +165,7 @@ def _rows(source: str, table: pl.DataFrame, models: pl.DataFrame, items: pl.Data
 
 def _labels(column: pl.Series, names: pl.Series) -> Labels:
     index = column.cast(pl.Enum(names)).to_physical().cast(pl.Int64).to_numpy()
-    return Labels(names.rename("name"), index, "text")
+    return Labels(names.rename("name"), index)  # ids that were whole numbers once are text here: of no kind
 
 
 def _floats(column: pl.Series) -> FloatArray:

@@ -6,6 +6,7 @@ import mmap
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from typing import IO
 
 import polars as pl
 
@@ -48,17 +49,25 @@ def read_csv_file(path: Path, *, keep: Keep, text: Sequence[str] = (), infer: bo
 def _header(path: Path) -> tuple[list[str], str]:
     """Column names and separator."""
     names: dict[str, list[str]] = {}
-    with translated(path, "CSV file"):
-        for separator in SEPARATORS:
-            with open_binary(path) as file, io.TextIOWrapper(file, encoding="utf-8-sig", newline="") as lines:
-                try:
-                    names[separator] = next(csv.reader(lines, delimiter=separator))
-                except UnicodeDecodeError as error:
-                    raise DataError(f"{path}: the CSV file cannot be read: {_where(path, error)}") from error
-                except (csv.Error, StopIteration) as error:
-                    raise DataError(f"{path}: the first line cannot be read as column names: {error}") from error
-    best = max(SEPARATORS, key=lambda separator: len(names[separator]))
+    reason = ""
+    for separator in SEPARATORS:
+        try:
+            with translated(path, "CSV file"), open_binary(path) as file:
+                names[separator] = _first_line(file, separator)
+        except UnicodeDecodeError as error:
+            raise DataError(f"{path}: the CSV file cannot be read: {_where(path, error)}") from error
+        except csv.Error as error:  # without the right separator the line is one huge field
+            reason = str(error)
+    if not names:
+        raise DataError(f"{path}: the first line cannot be read as column names: {reason}.")
+    best = max(names, key=lambda separator: len(names[separator]))
     return names[best], best
+
+
+def _first_line(file: IO[bytes], separator: str) -> list[str]:
+    """Fields of the first line."""
+    with io.TextIOWrapper(file, encoding="utf-8-sig", newline="") as lines:
+        return next(csv.reader(lines, delimiter=separator), [])
 
 
 def _where(path: Path, error: UnicodeDecodeError) -> str:

@@ -7,29 +7,34 @@ import polars as pl
 
 from itembank.data.readers.columns import id_labels
 from itembank.data.readers.labels import Labels
+from itembank.data.readers.opening import Table
 from itembank.data.readers.table_files import read_table_file
 from itembank.errors import DataError, DataWarning, shown
 
 
 def read_known(path: Path, key: str) -> tuple[pl.DataFrame, Labels]:
-    """Read a table of one row a model (key `model_id`) or item (key `item_id`), with its ids as text.
+    """Read a file of one row a model (key `model_id`) or item (key `item_id`), with its ids as text.
 
     Raises
     ------
     DataError
         When the file cannot be read, has no such column, or an id is missing or repeated.
     """
-    table = read_table_file(path, text=(key, "scenario", "subscenario"), infer=True)
+    return known_table(read_table_file(path, text=(key, "scenario", "subscenario"), infer=True), key)
+
+
+def known_table(table: Table, key: str) -> tuple[pl.DataFrame, Labels]:
+    """Check a table of one row a model or item, and make its ids text."""
     columns = table.frame.columns
     if key not in columns:
-        raise DataError(f"{path}: there must be a column {key!r}; there are {shown(columns, 10)}.")
+        raise DataError(f"{table.source}: there must be a column {key!r}; there are {shown(columns, 10)}.")
     problems: list[str] = []
     labels = id_labels(table, key, problems)
-    if labels is not None and labels.n_names < table.frame.height and not problems:
+    if labels is not None and labels.n_names < table.frame.height:
         repeated = table.frame[key].filter(table.frame[key].is_duplicated()).unique(maintain_order=True).to_list()
         problems.append(f"{key} must be unique, got {len(repeated)} ids more than once: {shown(repeated)}.")
     if problems or labels is None:
-        raise DataError(f"{path}: " + " ".join(problems))
+        raise DataError(f"{table.source}: " + " ".join(problems))
     frame = table.frame.with_columns(labels.names.rename(key))
     empty_is_unknown = [
         pl.col(name).cast(pl.String).replace("", None) for name in ("scenario", "subscenario") if name in columns

@@ -104,19 +104,12 @@ def _absent_columns(columns: Sequence[str], spec: ReadingSpec) -> list[str]:
 
 
 def _model_labels(table: Table, spec: ReadingSpec, problems: list[str]) -> Labels | None:
-    """Return the models of the rows; one and the same when the spec names it."""
+    """Return the models of the rows; the one the spec names where no column does."""
     column = spec.column("model_id")
     if column in table.frame.columns:
-        labels = id_labels(table, column, problems, name="model_id")
-        if spec.model_id is None or labels is None:
-            return labels
-        if labels.n_names > 1:
-            problems.append(
-                f"model_id={spec.model_id!r} was given for a table of {labels.n_names} models: "
-                f"{shown(labels.names.to_list())}."
-            )
+        return id_labels(table, column, problems, name="model_id")
     name = pl.Series("name", [spec.model_id], dtype=pl.String)
-    return Labels(name, np.zeros(table.frame.height, dtype=np.int64), "text")
+    return Labels(name, np.zeros(table.frame.height, dtype=np.int64))
 
 
 def _numbers(table: Table, spec: ReadingSpec, name: str, ids: "_Ids", problems: list[str]) -> FloatArray | None:

@@ -1,6 +1,6 @@
 """`read_responses`: the one way into the package for per-item results."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from itembank.data.readers.lm_eval import is_lm_eval, lm_eval_rows
 from itembank.data.readers.matrix import to_matrix
 from itembank.data.readers.opening import file_kind
 from itembank.data.readers.py_irt import is_py_irt, py_irt_rows
-from itembank.data.readers.rows import ResponseRows, join_rows
+from itembank.data.readers.rows import ResponseRows, join_rows, rename_model
 from itembank.data.readers.specs import Format, ReadingSpec
 from itembank.data.readers.table import table_rows
 from itembank.data.response_files import is_response_file, response_file_rows
@@ -76,6 +76,35 @@ def read_responses(
     return to_matrix(rows, spec, models=frames.get("model_id"), items=frames.get("item_id"))
 
 
+def read_table(paths: Paths, *, columns: Mapping[str, str] | None = None, **arguments: Any) -> ResponseMatrix:
+    """Read long or wide tables; `columns` says what they call ours, the rest goes to `read_responses`."""
+    spec = arguments.pop("spec", None) or ReadingSpec()
+    return read_responses(paths, spec=replace(spec, columns={**spec.columns, **(columns or {})}), **arguments)
+
+
+def read_py_irt(paths: Paths, **arguments: Any) -> ResponseMatrix:
+    """Read py-irt's JSON Lines; the arguments are those of `read_responses`."""
+    return _read_as("py-irt", paths, arguments)
+
+
+def read_lm_eval(paths: Paths, **arguments: Any) -> ResponseMatrix:
+    """Read samples of lm-evaluation-harness, files or folders; the arguments are those of `read_responses`.
+
+    The scenario is the task, the item ``task/doc_id``. Of each task one metric and one filter are taken, the same
+    for all models: those that were asked for, else the only one that can be a response (numbers in [0, 1], better
+    when higher), else ``acc`` or ``exact_match`` and ``none`` or ``strict-match``, with a `DataWarning`. The item table
+    keeps `task`, `doc_id`, `content_hash`, `metric` and `filter`; the model table `is_partial`, `n_items_run` and
+    `n_items_full`.
+    """
+    return _read_as("lm-eval", paths, arguments)
+
+
+def _read_as(source_format: Format, paths: Paths, arguments: dict[str, Any]) -> ResponseMatrix:
+    """Read sources of one format."""
+    spec = arguments.pop("spec", None) or ReadingSpec()
+    return read_responses(paths, spec=replace(spec, format=source_format), **arguments)
+
+
 def read_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: ProgressCallback = silent) -> list[ResponseRows]:
     """Read each source; every source that cannot be read is named in one error.
 
@@ -93,12 +122,8 @@ def read_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: ProgressCal
             source_format = _format(path, spec)
             if source_format == "lm-eval":
                 logs.append(path)  # read together: one metric a task, whoever was run
-            elif source_format == "responses":
-                parts.append(response_file_rows(path))
-            elif source_format == "py-irt":
-                parts.append(py_irt_rows(path, spec))
             else:
-                parts.append(table_rows(path, spec))
+                parts.append(_read_file(path, source_format, spec))
         except DataError as error:
             problems.append(str(error))
     try:
@@ -108,10 +133,20 @@ def read_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: ProgressCal
         problems.append(str(error))
     if problems:
         more = len(problems) - MOST_PROBLEMS
-        raise DataError(
-            "\n".join(problems[:MOST_PROBLEMS] + ([f"and {more} more files with problems."] if more > 0 else []))
-        )
+        shortened = [f"and {more} more files with problems."] if more > 0 else []
+        raise DataError("\n".join(problems[:MOST_PROBLEMS] + shortened))
     return parts
+
+
+def _read_file(path: Path, source_format: Format, spec: ReadingSpec) -> ResponseRows:
+    """Read one file of a known format."""
+    if source_format == "responses":
+        rows = response_file_rows(path)
+    elif source_format == "py-irt":
+        rows = py_irt_rows(path, spec)
+    else:
+        rows = table_rows(path, spec)
+    return rows if spec.model_id is None else rename_model(rows, spec.model_id)
 
 
 def _format(path: Path, spec: ReadingSpec) -> Format:

@@ -1,7 +1,7 @@
 """`ResponseRows`: per-item results as rows, what every reader makes before they become a matrix."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import polars as pl
@@ -55,6 +55,17 @@ class ResponseRows:
         first = rows[:N_SHOWN]
         names = zip(self.models.at(first), self.items.at(first), self.response[first], strict=True)
         return first_few([f"{model!r} item {item!r} = {value:g}" for model, item, value in names], rows.size)
+
+
+def rename_model(rows: ResponseRows, model_id: str) -> ResponseRows:
+    """Give the one model of these rows another id; `DataError` when there are several."""
+    if rows.models.n_names > 1:
+        raise DataError(
+            f"{rows.source}: model_id={model_id!r} was given for the results of {rows.models.n_names} models: "
+            f"{shown(rows.models.names.to_list())}."
+        )
+    models = Labels(pl.Series("name", [model_id], dtype=pl.String), rows.models.index)
+    return replace(rows, models=models, model_table=rows.model_table.with_columns(model_id=pl.lit(model_id)))
 
 
 def join_rows(parts: Sequence[ResponseRows]) -> ResponseRows:

@@ -44,6 +44,8 @@ def _layout(columns: Sequence[str], spec: ReadingSpec) -> Format | None:
     """Which of the layouts a table with these columns has; None when none."""
     if spec.format in LAYOUTS:
         return spec.format
+    if spec.response_column != "response":
+        return "long"
     has_model, has_item = spec.column("model_id") in columns, spec.column("item_id") in columns
     has_counts = {spec.column("n_correct"), spec.column("n_trials")} <= set(columns)
     if (has_model and has_item) or ((has_model or has_item) and (spec.column("response") in columns or has_counts)):
