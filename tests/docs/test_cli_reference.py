@@ -1,0 +1,42 @@
+import importlib
+from pathlib import Path
+
+import click
+import pytest
+
+from itembank.cli.main import COMMANDS, cli
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def page(monkeypatch):
+    monkeypatch.syspath_prepend(REPOSITORY / "scripts")
+    return importlib.import_module("make_cli_reference").reference()
+
+
+def test_reference_is_what_the_commands_say(page):
+    written = (REPOSITORY / "docs" / "cli.md").read_text(encoding="utf-8")
+    assert written == page, "docs/cli.md is out of date: run scripts/make_cli_reference.py"
+
+
+def test_every_command_and_option_is_there(page):
+    for name in COMMANDS:
+        assert f"`itembank {name}`" in page
+        command = cli.get_command(click.Context(cli), name)
+        section = page.split(f"### `itembank {name}`")[1].split("\n### ")[0]
+        for option in (one for one in command.params if isinstance(one, click.Option)):
+            assert all(f"`{spelling}`" in section for spelling in option.opts)
+
+
+def test_every_option_has_a_help_text():
+    def options(command, path):
+        for one in command.params:
+            if isinstance(one, click.Option):
+                yield f"{path} {one.opts[0]}", one.help
+        for name, child in getattr(command, "commands", {}).items():
+            yield from options(child, f"{path} {name}")
+
+    for name in COMMANDS:
+        for spelling, text in options(cli.get_command(click.Context(cli), name), name):
+            assert text, f"{spelling} has no help"

@@ -1,0 +1,69 @@
+"""What README and docs show works: Python blocks run, commands and their options exist, links lead somewhere."""
+
+import re
+import shlex
+from pathlib import Path
+
+import click
+import pytest
+
+from itembank.cli.main import cli
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+PAGES = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").glob("*.md"))]
+FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", flags=re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)(?:#[^)]*)?\)")
+RUNNABLE = [page for page in PAGES if "```python" in page.read_text(encoding="utf-8")]
+
+
+def names(page):
+    return page.name
+
+
+def blocks(page):
+    return FENCE.findall(page.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("page", RUNNABLE, ids=names)
+def test_python_examples_run(page, tmp_path, monkeypatch):
+    """All blocks of a page share one namespace, as a reader would type them."""
+    monkeypatch.chdir(tmp_path)
+    namespace = {"__name__": "example"}
+    for number, (language, code) in enumerate(blocks(page), start=1):
+        if language == "python":
+            exec(compile(code, f"{page.name}, block {number}", "exec"), namespace)  # noqa: S102
+
+
+@pytest.mark.parametrize("page", PAGES, ids=names)
+def test_commands_and_options_exist(page):
+    for _, code in blocks(page):
+        for line in code.replace("\\\n", " ").splitlines():
+            if line.strip().startswith("itembank ") and "[OPTIONS]" not in line:
+                check_command(line)
+
+
+def check_command(line):
+    """Follow a command line through groups and compare its options."""
+    words = shlex.split(line.split(" > ")[0], comments=True)[1:]
+    command, context = cli, click.Context(cli)
+    known = {"-h", "--help"}
+    for word in words:
+        if isinstance(command, click.Group) and not word.startswith("-"):
+            for spelling in word.split("|"):  # 'import table|py-irt' stands for both
+                child = command.get_command(context, spelling)
+                assert child is not None, f"no command {spelling!r} in: {line}"
+            command, known = child, {"-h", "--help"}
+        elif word.startswith("-"):
+            known |= {spelling for one in command.params for spelling in one.opts}
+            assert word.split("=")[0] in known, f"no option {word} in: {line}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=names)
+def test_links_within_the_project_lead_somewhere(page):
+    targets = LINK.findall(page.read_text(encoding="utf-8"))
+    for target in (one for one in targets if "://" not in one and not one.startswith("mailto:")):
+        assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_there_are_examples_to_run():
+    assert {"README.md", "quickstart.md", "classifiers.md"} <= {page.name for page in RUNNABLE}
