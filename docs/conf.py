@@ -1,17 +1,27 @@
 """Sphinx configuration: Markdown pages, no network, warnings are errors (`make docs`)."""
 
+import re
 from importlib.metadata import version as installed_version
+from typing import Any
 
 project = "itembank"
 author = "the itembank authors"
 copyright = "the itembank authors"  # noqa: A001 (Sphinx's name)
 release = version = installed_version("itembank")
 
-extensions = ["myst_parser"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 source_suffix = {".md": "markdown"}
 exclude_patterns = ["_build"]
 myst_heading_anchors = 3  # lets pages link to each other's headings
-suppress_warnings = ["toc.empty_glob"]
+suppress_warnings = ["ref.python"]  # axis names in shapes are no references
+
+autodoc_member_order = "bysource"
+autodoc_class_signature = "separated"
+autodoc_typehints = "none"
+napoleon_google_docstring = False
+napoleon_preprocess_types = False
+napoleon_use_ivar = True
+napoleon_use_rtype = False
 
 html_theme = "alabaster"
 html_title = f"itembank {version}"
@@ -24,3 +34,30 @@ html_theme_options = {
 }
 html_show_sourcelink = False
 html_copy_source = False
+
+SEVERAL = re.compile(r"^(\w+(?:, \w+)+) : (.*)$")
+
+
+def one_entry_each(_app: Any, _what: str, _name: str, _object: Any, _options: Any, lines: list[str]) -> None:
+    """Split entries such as ``low, high : (n_models,)``: napoleon takes only one name for an attribute."""
+    split = []
+    for number, line in enumerate(lines):
+        found = SEVERAL.match(line)
+        if found is None:
+            split.append(line)
+            continue
+        text = []
+        for below in lines[number + 1 :]:
+            if not below.startswith("    "):
+                break
+            text.append(below)
+        *first, last = found[1].split(", ")
+        for name in first:
+            split += [f"{name} : {found[2]}", *text]
+        split.append(f"{last} : {found[2]}")
+    lines[:] = split
+
+
+def setup(app: Any) -> None:
+    """Read docstrings before napoleon does."""
+    app.connect("autodoc-process-docstring", one_entry_each, priority=1)
