@@ -29,9 +29,17 @@ if TYPE_CHECKING:
     from itembank.irt.parameters import AbilityPrior as AbilityPrior
     from itembank.irt.parameters import ItemParameters as ItemParameters
     from itembank.scoring.score import score as score
+    from itembank.scoring.specs import ExpectedAPosteriori as ExpectedAPosteriori
+    from itembank.scoring.specs import MaximumAPosteriori as MaximumAPosteriori
+    from itembank.scoring.specs import MaximumLikelihood as MaximumLikelihood
+    from itembank.scoring.specs import WeightedLikelihood as WeightedLikelihood
     from itembank.selection.select import select as select
 
 _HOME = {
+    "WeightedLikelihood": "itembank.scoring.specs",
+    "MaximumLikelihood": "itembank.scoring.specs",
+    "MaximumAPosteriori": "itembank.scoring.specs",
+    "ExpectedAPosteriori": "itembank.scoring.specs",
     "AbilityPrior": "itembank.irt.parameters",
     "Bank": "itembank.data.banks",
     "Calibration": "itembank.data.calibrations",

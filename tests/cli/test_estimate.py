@@ -75,7 +75,8 @@ def test_missing_items_of_the_selection_are_said_and_the_rest_used(run, bank_fol
         "estimate", bank_folder, tmp_path / "partial.parquet", "--selection", tmp_path / "s.json", "--format", "json"
     )
     assert outcome.code == 0, outcome.err
-    assert "2 of 12" in outcome.err
+    assert "of the 12 items of the selection" in outcome.err
+    assert "new/a (2)" in outcome.err
     assert json.loads(outcome.out)[3]["n_items"] == 10
 
 

@@ -96,13 +96,14 @@ def _spec(
     responses: "ResponseMatrix", item_model: str | None, dims: str, method: str, *, known_guessing: bool
 ) -> "CalibrationSpec":
     """Make the spec of the options; chooses the number of dimensions when asked to."""
-    from itembank.calibration.dimensions import choose_n_dims  # noqa: PLC0415
     from itembank.calibration.specs import METHODS  # noqa: PLC0415
 
     kind = METHODS[method]
     if dims == "auto":
         if item_model not in {None, "mirt"}:
             raise click.UsageError(f"--dims auto chooses among several abilities; --item-model {item_model} has one.")
+        from itembank.calibration.dimensions import choose_n_dims  # noqa: PLC0415
+
         with progress("choose dimensions") as report:
             choice = choose_n_dims(responses, kind(item_model="mirt", known_guessing=known_guessing), progress=report)
         note(f"{choice.n_dims} dimensions chosen: {choice.message}")

@@ -35,6 +35,7 @@ def _about(bank: "Bank") -> dict[str, Any]:
     import numpy as np  # noqa: PLC0415
 
     calibration = bank.calibration
+    loadings = calibration.parameters.loadings
     return {
         "bank": bank.bank_id,
         "n_models": bank.n_models,
@@ -47,7 +48,8 @@ def _about(bank: "Bank") -> dict[str, Any]:
         "converged": calibration.converged,
         "message": calibration.message,
         "n_degenerate_items": int(calibration.is_degenerate.sum()),
-        "n_negative_items": int(np.sum(calibration.parameters.loadings.sum(axis=1) < 0.0)),
+        # Items that models stronger on the whole tend to fail: their loadings point against the mean direction.
+        "n_negative_items": int(np.sum(loadings @ loadings.mean(axis=0) < 0.0)),
         "score_within_scenarios": bank.targets.within,
         "overall_score_over": bank.targets.across,
         "costs": sorted(bank.responses.costs),

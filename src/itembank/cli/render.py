@@ -81,17 +81,17 @@ def progress(label: str) -> Iterator[ProgressCallback]:
 
 
 class _PlainProgress:
-    """One line of text for every quarter of the work, and for every new piece of it."""
+    """One line of text for every new piece of work, and for every quarter of the whole."""
 
     def __init__(self, label: str) -> None:
         self._label = label
         self._said: tuple[str, int] = ("", -1)
 
     def __call__(self, message: str, share: float) -> None:
-        """Print a line when the message or the quarter changed."""
-        now = (message.partition(" (")[0], int(4 * share))
-        if now != self._said:
-            self._said = now
+        """Print a line when another piece begins (numbers count within a piece) or another quarter is done."""
+        piece = "".join(letter for letter in message if not letter.isdigit())
+        if (piece, int(4 * share)) != self._said:
+            self._said = (piece, int(4 * share))
             click.echo(f"{self._label}: {message}", err=True)
 
 
