@@ -1,0 +1,73 @@
+from itertools import product
+
+import numpy as np
+import pytest
+
+from itembank.numerics.kmeans import nearest_centroid, weighted_kmeans
+
+
+def best_inertia(points, weights, n_clusters):
+    """Smallest inertia over every partition, by enumeration."""
+    best = np.inf
+    for labels in product(range(n_clusters), repeat=len(points)):
+        inertia = 0.0
+        for k in set(labels):
+            own = np.array(labels) == k
+            centre = np.average(points[own], axis=0, weights=weights[own])
+            inertia += weights[own] @ np.sum((points[own] - centre) ** 2, axis=1)
+        best = min(best, inertia)
+    return best
+
+
+@pytest.mark.parametrize("n_clusters", [1, 2, 3])
+def test_inertia_is_the_smallest_of_all_partitions(rng, n_clusters):
+    points, weights = rng.normal(size=(7, 2)), rng.uniform(0.2, 3.0, 7)
+    found = weighted_kmeans(points, weights, n_clusters, rng, n_restarts=50)
+    assert found.inertia == pytest.approx(best_inertia(points, weights, n_clusters), rel=1e-10)
+
+
+def test_a_weight_counts_like_that_many_copies_of_a_point(rng):
+    points = np.vstack([rng.normal(size=(20, 2)), rng.normal(size=(20, 2)) + 8.0])
+    copies = rng.integers(1, 4, 40)
+    weighted = weighted_kmeans(points, copies.astype(float), 2, rng)
+    repeated = weighted_kmeans(np.repeat(points, copies, axis=0), np.ones(copies.sum()), 2, rng)
+    one, other = (clusters.centroids[np.argsort(clusters.centroids[:, 0])] for clusters in (weighted, repeated))
+    np.testing.assert_allclose(one, other)
+    assert weighted.inertia == pytest.approx(repeated.inertia)
+
+
+def test_centroids_are_weighted_means_of_their_points(rng):
+    points, weights = rng.normal(size=(60, 3)), rng.uniform(0.1, 2.0, 60)
+    found = weighted_kmeans(points, weights, 5, rng)
+    for k in range(5):
+        own = found.labels == k
+        np.testing.assert_allclose(found.centroids[k], np.average(points[own], axis=0, weights=weights[own]))
+    np.testing.assert_array_equal(nearest_centroid(points, found.centroids), found.labels)
+
+
+def test_fewer_distinct_points_than_clusters_give_one_cluster_each(rng):
+    points = np.repeat([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]], 4, axis=0)
+    found = weighted_kmeans(points, np.ones(12), 5, rng)
+    assert found.centroids.shape == (3, 2)
+    assert found.inertia == 0.0
+    np.testing.assert_array_equal(found.centroids[found.labels], points)
+
+
+def test_points_that_differ_by_rounding_only_leave_no_cluster_empty(rng):
+    points = np.repeat([[0.0], [1.0]], 10, axis=0) + 1e-17 * rng.normal(size=(20, 1))
+    found = weighted_kmeans(points, np.ones(20), 4, rng)
+    assert np.bincount(found.labels, minlength=len(found.centroids)).min() > 0
+
+
+def test_the_generator_decides_the_clusters(rng):
+    points = rng.normal(size=(200, 2))
+    one, same = (weighted_kmeans(points, np.ones(200), 20, np.random.default_rng(5)) for _ in range(2))
+    np.testing.assert_array_equal(one.labels, same.labels)
+    assert not np.array_equal(one.labels, weighted_kmeans(points, np.ones(200), 20, np.random.default_rng(6)).labels)
+
+
+def test_more_restarts_never_worsen_the_inertia(rng):
+    points = rng.normal(size=(300, 3))
+    one = weighted_kmeans(points, np.ones(300), 25, np.random.default_rng(0), n_restarts=1)
+    many = weighted_kmeans(points, np.ones(300), 25, np.random.default_rng(0), n_restarts=10)
+    assert many.inertia <= one.inertia

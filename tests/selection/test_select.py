@@ -1,0 +1,237 @@
+import dataclasses
+
+import numpy as np
+import polars as pl
+import pytest
+
+from itembank.data.responses import ResponseMatrix
+from itembank.data.targets import ScoreTargets
+from itembank.errors import DataError, ParameterError
+from itembank.irt.bernoulli import probability
+from itembank.selection.anchor_correctness import correctness_features
+from itembank.selection.select import select
+from itembank.selection.specs import METHODS, AnchorCorrectness, AnchorIRT, Stratified, as_selection_spec
+from tests.data.banks import make_bank
+
+ALL_METHODS = pytest.mark.parametrize("method", list(METHODS))
+ANCHORS = pytest.mark.parametrize("method", ["anchor-correctness", "anchor-irt"])
+
+
+@pytest.fixture(scope="module")
+def bank():
+    return make_bank(n_models=20, n_items=60)
+
+
+def with_degenerate(bank, items):
+    """The bank with these items answered right by every model."""
+    flags = np.zeros(bank.n_items, dtype=bool)
+    flags[items] = True
+    responses = bank.responses.responses.copy()
+    responses[:, items] = 1.0
+    loadings, intercept = bank.parameters.loadings.copy(), bank.parameters.intercept.copy()
+    loadings[items], intercept[items] = 0.0, 4.0
+    parameters = dataclasses.replace(bank.parameters, loadings=loadings, intercept=intercept)
+    calibration = dataclasses.replace(bank.calibration, parameters=parameters, is_degenerate=flags)
+    return dataclasses.replace(
+        bank, responses=dataclasses.replace(bank.responses, responses=responses), calibration=calibration
+    )
+
+
+def with_weights(bank, weights):
+    items = bank.responses.items.with_columns(weight=pl.Series(weights))
+    responses = dataclasses.replace(bank.responses, items=items)
+    return dataclasses.replace(bank, responses=responses, targets=ScoreTargets.create(items, within="custom"))
+
+
+def scenario_sums(selection):
+    names = np.array(selection.scenarios)
+    return {name: selection.weights[names == name].sum() for name in dict.fromkeys(selection.scenarios)}
+
+
+@ALL_METHODS
+@pytest.mark.parametrize("n_items", [3, 10, 31, 45])
+def test_every_method_keeps_the_contract(bank, method, n_items):
+    selection = select(bank, n_items, method=method, rng=3)
+    assert selection.n_items == n_items == len(set(selection.item_ids))
+    assert scenario_sums(selection) == pytest.approx(dict.fromkeys(bank.targets.scenarios, 1.0))
+    assert np.all(selection.weights > 0.0)
+    counts = np.unique(selection.scenarios, return_counts=True)[1]
+    assert counts.max() - counts.min() <= 1
+    positions = bank.responses.item_indices(selection.item_ids)
+    by_scenario = bank.targets.scenario_index[positions]
+    assert [bank.targets.scenarios[j] for j in by_scenario] == list(selection.scenarios)
+    assert (selection.method, selection.bank, selection.seed) == (method, bank.bank_id, 3)
+
+
+@ALL_METHODS
+def test_the_seed_gives_the_same_items_again(bank, method):
+    one, again = (select(bank, 12, method=method, rng=5) for _ in range(2))
+    assert one.item_ids == again.item_ids
+    np.testing.assert_array_equal(one.weights, again.weights)
+    generator = select(bank, 12, method=method, rng=np.random.default_rng(5))
+    assert generator.item_ids == one.item_ids
+    assert generator.seed is None
+
+
+@ALL_METHODS
+def test_excluded_items_are_not_chosen(bank, method):
+    excluded = bank.item_ids[:30]
+    selection = select(bank, 15, method=method, rng=0, excluded=excluded)
+    assert not set(selection.item_ids) & set(excluded)
+    assert scenario_sums(selection) == pytest.approx(dict.fromkeys(bank.targets.scenarios, 1.0))
+
+
+@ALL_METHODS
+def test_all_items_weigh_as_in_the_score(bank, method):
+    weighted = with_weights(bank, np.linspace(1.0, 4.0, bank.n_items))
+    selection = select(weighted, bank.n_items, method=method, rng=0)
+    positions = bank.responses.item_indices(selection.item_ids)
+    np.testing.assert_allclose(selection.weights, weighted.targets.weights[positions])
+
+
+@ALL_METHODS
+def test_items_without_weight_in_the_score_are_not_chosen(bank, method):
+    weights = np.where(np.arange(bank.n_items) < 30, 0.0, 1.0)
+    selection = select(with_weights(bank, weights), 30, method=method, rng=0)
+    assert set(selection.item_ids) == set(bank.item_ids[30:])
+
+
+@ALL_METHODS
+def test_a_small_scenario_gives_its_share_to_the_others(bank, method):
+    scenarios = ["tiny"] * 2 + ["big"] * 30 + ["other"] * 28
+    items = pl.DataFrame({"item_id": bank.item_ids, "scenario": scenarios, "subscenario": [None] * 60})
+    responses = ResponseMatrix.create(bank.responses.responses, items=items, models=bank.responses.models)
+    uneven = dataclasses.replace(bank, responses=responses, targets=ScoreTargets.create(responses.items))
+    selection = select(uneven, 17, method=method, rng=0)
+    assert dict(zip(*np.unique(selection.scenarios, return_counts=True), strict=True)) == {
+        "big": 8,
+        "other": 7,
+        "tiny": 2,
+    }
+
+
+@ALL_METHODS
+def test_per_scenario_counts(bank, method):
+    selection = select(bank, 5, method=method, per_scenario=True, rng=0)
+    assert np.unique(selection.scenarios, return_counts=True)[1].tolist() == [5, 5, 5]
+
+
+@ANCHORS
+def test_degenerate_items_are_not_chosen_but_their_weight_is_represented(bank, method):
+    degenerate = np.arange(0, 24)
+    changed = with_degenerate(bank, degenerate)
+    selection = select(changed, 18, method=method, rng=0)
+    assert not set(selection.item_ids) & {bank.item_ids[i] for i in degenerate}
+    assert scenario_sums(selection) == pytest.approx(dict.fromkeys(bank.targets.scenarios, 1.0))
+
+
+def test_items_everybody_gets_right_are_represented_by_easy_anchors(bank):
+    degenerate = np.arange(0, 24)
+    changed = with_degenerate(bank, degenerate)
+    plain = select(bank, 18, method="anchor-irt", rng=0, excluded=[bank.item_ids[i] for i in degenerate])
+    selection = select(changed, 18, method="anchor-irt", rng=0)
+    assert selection.item_ids == plain.item_ids  # the same clusters: only where the weight goes differs
+    easiness = bank.parameters.intercept[bank.responses.item_indices(selection.item_ids)]
+    assert selection.weights @ easiness > plain.weights @ easiness + 0.3
+
+
+@ANCHORS
+def test_a_scenario_of_degenerate_items_only_still_gets_its_items(bank, method):
+    changed = with_degenerate(bank, np.flatnonzero(bank.targets.scenario_index == 1))
+    selection = select(changed, 9, method=method, rng=0)
+    assert list(selection.scenarios).count(bank.targets.scenarios[1]) == 3
+
+
+def test_random_methods_may_choose_degenerate_items(bank):
+    changed = with_degenerate(bank, np.arange(57))
+    assert select(changed, 60, method="random", rng=0).n_items == 60
+
+
+def test_missing_responses_are_filled_in_by_the_item_model():
+    gappy = make_bank(n_models=20, n_items=60, with_extras=True)
+    items = np.arange(0, 60, 2)
+    features = correctness_features(gappy, items)
+    given = gappy.responses.responses[:, items].T
+    missing = np.isnan(given)
+    assert missing.any()
+    np.testing.assert_array_equal(features[~missing], given[~missing])
+    expected = probability(gappy.parameters, gappy.calibration.abilities)[:, items].T
+    np.testing.assert_allclose(features[missing], expected[missing])
+    assert select(gappy, 12, method="anchor-correctness", rng=0).n_items == 12
+
+
+@ANCHORS
+def test_the_order_of_items_does_not_matter_to_well_separated_anchors(bank, method):
+    """Groups of equal items give one cluster each, whatever the order they come in."""
+    group = np.arange(60) % 12 // 3 * 3 + np.arange(60) % 3  # four groups in each of the three scenarios
+    parameters = dataclasses.replace(
+        bank.parameters,
+        loadings=bank.parameters.loadings[group],
+        intercept=3.0 * bank.parameters.intercept[group],
+    )
+    responses = dataclasses.replace(bank.responses, responses=bank.responses.responses[:, group])
+    grouped = dataclasses.replace(
+        bank, responses=responses, calibration=dataclasses.replace(bank.calibration, parameters=parameters)
+    )
+    order = np.random.default_rng(1).permutation(60)
+    shuffled_responses = responses.take(items=order)
+    shuffled = dataclasses.replace(
+        grouped,
+        responses=shuffled_responses,
+        calibration=dataclasses.replace(
+            grouped.calibration, parameters=parameters.take(order), is_degenerate=np.zeros(60, dtype=bool)
+        ),
+        targets=ScoreTargets.create(shuffled_responses.items),
+    )
+
+    def weight_by_group(choice):
+        position = {item: index for index, item in enumerate(bank.item_ids)}
+        pairs = zip(choice.item_ids, choice.weights, strict=True)
+        return sorted((int(group[position[item]]), round(weight, 9)) for item, weight in pairs)
+
+    one = select(grouped, 12, method=method, rng=0)
+    other = select(shuffled, 12, method=method, rng=0)
+    assert weight_by_group(one) == weight_by_group(other)
+
+
+@pytest.mark.parametrize(("n_items", "needed"), [(2, "from 3"), (61, "to 60"), (0, "from 3")])
+def test_too_few_or_too_many_items_say_what_is_possible(bank, n_items, needed):
+    with pytest.raises(ParameterError, match=needed):
+        select(bank, n_items, rng=0)
+
+
+def test_too_many_per_scenario_name_the_scenarios(bank):
+    with pytest.raises(ParameterError, match=r"from 1 to 20, got 21; fewer to choose from in 'math \(20\)'"):
+        select(bank, 21, per_scenario=True)
+
+
+def test_a_scenario_excluded_whole_is_an_error(bank):
+    law = [item for item in bank.item_ids if item.startswith("law")]
+    with pytest.raises(ParameterError, match="none in 'law'"):
+        select(bank, 5, excluded=law)
+
+
+def test_an_unknown_excluded_item_is_an_error(bank):
+    with pytest.raises(DataError, match="'math/nope' are not"):
+        select(bank, 5, excluded=["math/nope", bank.item_ids[0]])
+
+
+def test_an_unknown_method_names_the_known_ones(bank):
+    with pytest.raises(ParameterError, match="'random', 'stratified', 'anchor-correctness', 'anchor-irt'"):
+        select(bank, 5, method="best")
+
+
+@pytest.mark.parametrize("spec", [AnchorIRT, AnchorCorrectness])
+def test_specs_check_their_choices(spec):
+    with pytest.raises(ParameterError, match="n_restarts must be at least 1"):
+        spec(n_restarts=0)
+
+
+def test_stratified_checks_its_allocation():
+    with pytest.raises(ParameterError, match="allocation must be one of 'equal', 'proportional'"):
+        Stratified(allocation="best")
+
+
+def test_names_stand_for_default_specs():
+    assert as_selection_spec("anchor-irt") == AnchorIRT()
+    assert as_selection_spec(Stratified("proportional")) == Stratified("proportional")
