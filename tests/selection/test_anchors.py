@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from itembank.selection.anchors import choose_anchors
+from itembank.selection.anchors import choose_anchors, spread
 from itembank.selection.pools import ScenarioPool
 
 POINTS = np.array([[0.0, 0.0], [0.2, 0.0], [0.1, 0.1], [5.0, 5.0], [5.1, 5.0], [9.0, 0.0]])
@@ -19,13 +19,13 @@ def weight_of(choice):
 
 def test_each_group_is_represented_by_its_middle_with_its_weight(rng):
     weights = np.array([0.1, 0.1, 0.2, 0.25, 0.05, 0.3])
-    found = weight_of(choose_anchors(pool(weights), POINTS, 3, rng, standardise=False))
+    found = weight_of(choose_anchors(pool(weights), POINTS, 3, rng))
     assert found == pytest.approx({2: 0.4, 3: 0.3, 5: 0.3})
 
 
 def test_an_item_that_may_not_be_chosen_gives_its_weight_to_the_nearest_cluster(rng):
     allowed = [True, True, True, False, True, True]
-    found = weight_of(choose_anchors(pool(is_candidate=allowed), POINTS, 3, rng, standardise=False))
+    found = weight_of(choose_anchors(pool(is_candidate=allowed), POINTS, 3, rng))
     assert found == pytest.approx({2: 3 / 6, 4: 2 / 6, 5: 1 / 6})
 
 
@@ -45,21 +45,12 @@ def test_as_many_anchors_as_items_have_the_items_own_weights(rng):
     assert found == pytest.approx(dict(enumerate(weights)))
 
 
-def test_standardising_makes_the_unit_of_a_feature_irrelevant(rng):
-    points = rng.normal(size=(80, 2))
-    shared = pool(n_items=80)
-    one = choose_anchors(shared, points, 8, np.random.default_rng(1))
-    scaled = choose_anchors(shared, points * [1000.0, 0.01] + 3.0, 8, np.random.default_rng(1))
-    np.testing.assert_array_equal(one.chosen, scaled.chosen)
-    np.testing.assert_allclose(one.weights, scaled.weights)
-
-
-def test_a_constant_feature_changes_nothing(rng):
-    points = rng.normal(size=(50, 2))
-    shared = pool(n_items=50)
-    plain = choose_anchors(shared, points, 6, np.random.default_rng(1))
-    more = choose_anchors(shared, np.column_stack([points, np.full(50, 7.0)]), 6, np.random.default_rng(1))
-    np.testing.assert_array_equal(plain.chosen, more.chosen)
+def test_spread_is_the_weighted_standard_deviation_of_the_candidates(rng):
+    points, weights = rng.normal(size=(6, 2)), np.array([0.1, 0.1, 0.2, 0.25, 0.05, 0.3])
+    allowed = np.array([True, True, False, True, True, False])
+    centre = np.average(points[allowed], axis=0, weights=weights[allowed])
+    expected = np.sqrt(np.average((points[allowed] - centre) ** 2, axis=0, weights=weights[allowed]))
+    np.testing.assert_allclose(spread(points, pool(weights, allowed)), expected)
 
 
 def test_weighted_sums_over_well_separated_groups_are_exact(rng):
@@ -67,5 +58,5 @@ def test_weighted_sums_over_well_separated_groups_are_exact(rng):
     group = np.repeat(np.arange(5), [3, 9, 4, 20, 14])
     responses = (rng.random((30, 5)) < 0.5).astype(float)[:, group]
     weights = rng.dirichlet(np.ones(50))
-    choice = choose_anchors(pool(weights, n_items=50), responses.T, 5, rng, standardise=False)
+    choice = choose_anchors(pool(weights, n_items=50), responses.T, 5, rng)
     np.testing.assert_allclose(responses[:, choice.chosen] @ choice.weights, responses @ weights)

@@ -3,12 +3,16 @@ import dataclasses
 import numpy as np
 import polars as pl
 import pytest
+from scipy.spatial.distance import pdist
 
 from itembank.data.responses import ResponseMatrix
 from itembank.data.targets import ScoreTargets
 from itembank.errors import DataError, ParameterError
 from itembank.irt.bernoulli import probability
 from itembank.selection.anchor_correctness import correctness_features
+from itembank.selection.anchor_irt import irt_features
+from itembank.selection.anchors import spread
+from itembank.selection.pools import ScenarioPool
 from itembank.selection.select import select
 from itembank.selection.specs import METHODS, AnchorCorrectness, AnchorIRT, Stratified, as_selection_spec
 from tests.data.banks import make_bank
@@ -147,17 +151,41 @@ def test_random_methods_may_choose_degenerate_items(bank):
     assert select(changed, 60, method="random", rng=0).n_items == 60
 
 
+def pool_of(bank, scenario=0):
+    items = np.flatnonzero(bank.targets.scenario_index == scenario)
+    return ScenarioPool(items, bank.targets.weights[items], np.arange(len(items)) != 3)
+
+
 def test_missing_responses_are_filled_in_by_the_item_model():
     gappy = make_bank(n_models=20, n_items=60, with_extras=True)
-    items = np.arange(0, 60, 2)
-    features = correctness_features(gappy, items)
-    given = gappy.responses.responses[:, items].T
+    pool = pool_of(gappy)
+    features = correctness_features(gappy, pool, standardise=False)
+    given = gappy.responses.responses[:, pool.items].T
     missing = np.isnan(given)
     assert missing.any()
     np.testing.assert_array_equal(features[~missing], given[~missing])
-    expected = probability(gappy.parameters, gappy.calibration.abilities)[:, items].T
+    expected = probability(gappy.parameters, gappy.calibration.abilities)[:, pool.items].T
     np.testing.assert_allclose(features[missing], expected[missing])
     assert select(gappy, 12, method="anchor-correctness", rng=0).n_items == 12
+
+
+def test_standardised_correctness_has_unit_spread_for_every_model(bank):
+    pool = pool_of(bank)
+    features = correctness_features(bank, pool, standardise=True)
+    constant = np.ptp(bank.responses.responses[:, pool.items[pool.is_candidate]], axis=1) == 0.0
+    assert 0 < constant.sum() < 20
+    np.testing.assert_allclose(spread(features, pool), np.where(constant, 0.0, 1.0), atol=1e-12)
+
+
+def test_standardised_parameters_do_not_depend_on_the_rotation_or_scale_of_ability(bank):
+    pool = pool_of(bank)
+    turn = np.array([[0.6, 0.8], [-0.8, 0.6]]) * 5.0
+    parameters = dataclasses.replace(bank.parameters, loadings=bank.parameters.loadings @ turn)
+    turned = dataclasses.replace(bank, calibration=dataclasses.replace(bank.calibration, parameters=parameters))
+    one, other = (irt_features(each, pool, standardise=True) for each in (bank, turned))
+    np.testing.assert_allclose(pdist(one), pdist(other))
+    np.testing.assert_allclose(np.sum(spread(one, pool) ** 2), 2.0)
+    assert not np.allclose(*(pdist(irt_features(each, pool, standardise=False)) for each in (bank, turned)))
 
 
 @ANCHORS

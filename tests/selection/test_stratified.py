@@ -12,9 +12,7 @@ MACRO = 1.0 / (4.0 * SIZES[STRATA])
 
 
 def pool(weights, is_candidate=None):
-    return ScenarioPool(
-        np.arange(78), weights, np.ones(78, dtype=bool) if is_candidate is None else is_candidate
-    )
+    return ScenarioPool(np.arange(78), weights, np.ones(78, dtype=bool) if is_candidate is None else is_candidate)
 
 
 @pytest.mark.parametrize("n_items", [2, 4, 6, 11])

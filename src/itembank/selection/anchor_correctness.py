@@ -4,19 +4,31 @@ import numpy as np
 
 from itembank.data.banks import Bank
 from itembank.irt.bernoulli import probability
-from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.numerics.arrays import FloatArray
+from itembank.selection.anchors import NO_SPREAD, spread
+from itembank.selection.pools import ScenarioPool
 
 
-def correctness_features(bank: Bank, items: IntArray) -> FloatArray:
-    """Responses of the calibration models to these items, (n_items, n_models), gaps filled in.
+def correctness_features(bank: Bank, pool: ScenarioPool, *, standardise: bool) -> FloatArray:
+    """Responses of the calibration models to the items of a scenario, (n_pool, n_models), gaps filled in.
 
     A missing response becomes the item model's probability for that model and item: a mean over the
     models that did answer would say more of who answered than of the item.
+
+    Parameters
+    ----------
+    bank : Bank
+    pool : ScenarioPool
+    standardise : bool
+        Give every model's responses the same variance over the candidates.
     """
-    responses = bank.responses.responses[:, items]
+    responses = bank.responses.responses[:, pool.items]
     missing = np.isnan(responses)
     if missing.any():
-        fitted = probability(bank.parameters.take(items), bank.calibration.abilities)
+        fitted = probability(bank.parameters.take(pool.items), bank.calibration.abilities)
         responses = np.where(missing, fitted, responses)
     features: FloatArray = np.ascontiguousarray(responses.T)
-    return features
+    if not standardise:
+        return features
+    scale = spread(features, pool)
+    return features / np.where(scale > NO_SPREAD, scale, 1.0)

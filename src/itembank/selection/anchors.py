@@ -7,6 +7,18 @@ from itembank.numerics.kmeans import nearest_centroid, squared_distances_to_own,
 from itembank.selection.pools import Choice, ScenarioPool
 
 
+NO_SPREAD = 1e-9
+"""Spread below which a feature counts as constant: what rounding leaves must not be scaled up."""
+
+
+def spread(features: FloatArray, pool: ScenarioPool) -> FloatArray:
+    """Weighted standard deviation of each feature (n_pool, n_features) over the candidates, (n_features,)."""
+    share = pool.weights * pool.is_candidate
+    share = share / share.sum()
+    result: FloatArray = np.sqrt(share @ (features - share @ features) ** 2)
+    return result
+
+
 def choose_anchors(
     pool: ScenarioPool,
     features: FloatArray,
@@ -14,7 +26,6 @@ def choose_anchors(
     rng: np.random.Generator,
     *,
     n_restarts: int = 10,
-    standardise: bool = True,
 ) -> Choice:
     """Cluster the candidates of a scenario and take from each cluster the item nearest its centroid.
 
@@ -28,18 +39,14 @@ def choose_anchors(
     ----------
     pool : ScenarioPool
     features : (n_pool, n_features)
-        What makes items similar.
+        What makes items similar, already on the scale on which distances are to be measured.
     n_items : int
         Anchors wanted; at most the number of candidates.
     rng : Generator
     n_restarts : int
         Starts of k-means; the smallest inertia wins.
-    standardise : bool
-        Scale every feature to unit variance over the candidates first.
     """
     candidates = np.flatnonzero(pool.is_candidate)
-    if standardise:
-        features = _standardised_by(features, candidates, pool.weights)
     own = features[candidates]
     clusters = weighted_kmeans(own, pool.weights[candidates], n_items, rng, n_restarts=n_restarts)
     labels = nearest_centroid(features, clusters.centroids)
@@ -48,15 +55,6 @@ def choose_anchors(
     distances = squared_distances_to_own(own, clusters.centroids, clusters.labels)
     anchors, n_sharing = _representatives(distances, clusters.labels, mass, n_items)
     return Choice(candidates[anchors], (mass / n_sharing)[clusters.labels[anchors]])
-
-
-def _standardised_by(features: FloatArray, candidates: IntArray, weights: FloatArray) -> FloatArray:
-    """Standardise all items by the mean and spread of the candidates."""
-    share = weights[candidates] / weights[candidates].sum()
-    centre = share @ features[candidates]
-    spread = np.sqrt(share @ (features[candidates] - centre) ** 2)
-    result: FloatArray = (features - centre) / np.where(spread > 1e-12, spread, 1.0)
-    return result
 
 
 def _representatives(

@@ -115,10 +115,10 @@ def _choose(
             groups = np.zeros(pool.items.shape[0], np.int64) if strata is None else strata[pool.items]
             return choose_stratified(pool, groups, n_items, rng, allocation=spec.allocation)
         case AnchorCorrectness():
-            features = correctness_features(bank, pool.items)
+            features = correctness_features(bank, pool, standardise=spec.standardise)
         case AnchorIRT():
-            features = irt_features(bank, pool.items)
-    return choose_anchors(pool, features, n_items, rng, n_restarts=spec.n_restarts, standardise=spec.standardise)
+            features = irt_features(bank, pool, standardise=spec.standardise)
+    return choose_anchors(pool, features, n_items, rng, n_restarts=spec.n_restarts)
 
 
 def _pool(bank: Bank, scenario: int, is_candidate: BoolArray) -> ScenarioPool:

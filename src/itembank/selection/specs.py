@@ -62,8 +62,7 @@ class AnchorIRT:
     n_restarts : int
         Starts of k-means; the smallest inertia wins.
     standardise : bool
-        Give every loading and the intercept the same variance over the items of a scenario; without
-        it most clusters go to a few extreme items.
+        Let the loadings together and the intercept count the same, instead of as they come.
     """
 
     n_restarts: int = 10
