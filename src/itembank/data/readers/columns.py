@@ -12,6 +12,8 @@ from itembank.numerics.arrays import FloatArray, IntArray
 
 MISSING_WORDS = ("", "na", "n/a", "nan", "null", "none", "<na>", "-")
 TRUTH_WORDS = {"true": 1.0, "false": 0.0}
+_TEXT = (pl.String, pl.Categorical, pl.Enum)
+_PLAIN = (pl.Boolean, pl.Null)
 
 
 def id_labels(table: Table, column: str, problems: list[str], *, name: str | None = None) -> Labels | None:
@@ -37,7 +39,7 @@ def optional_labels(table: Table, column: str) -> Labels | None:
     if column not in table.frame.columns:
         return None
     series = table.frame[column]
-    if series.dtype not in (pl.String, pl.Categorical, pl.Enum):
+    if series.dtype not in _TEXT:
         series = series.cast(pl.String)
     labels = Labels.of(series)
     blank = labels.names == ""
@@ -53,7 +55,7 @@ def _id_kind(table: Table, column: str, name: str) -> tuple[IdKind | None, str |
     if found is None:
         if dtype.is_integer():
             return "whole numbers", None
-        if dtype in (pl.String, pl.Categorical, pl.Enum, pl.Null):
+        if dtype in _TEXT or dtype == pl.Null:
             return ("text" if table.is_typed else None), None
         return None, f"{name} must be text or whole numbers, got {dtype}. Write the ids as text."
     foreign = sorted(kind.__name__ for kind in found - {int, str})
@@ -83,34 +85,37 @@ def numbers(frame: pl.DataFrame) -> tuple[FloatArray, dict[str, pl.Series]]:
     """
     bad: dict[str, pl.Series] = {}
     values = np.empty((frame.height, frame.width), order="F")
-    is_number = [dtype.is_numeric() or dtype in (pl.Boolean, pl.Null) for dtype in frame.dtypes]
-    plain = [name for name, plain in zip(frame.columns, is_number, strict=True) if plain]
-    if plain:
-        positions = [position for position, plain in enumerate(is_number) if plain]
-        values[:, positions] = frame.select(pl.col(plain).cast(pl.Float64).fill_null(np.nan)).to_numpy()
-    for position, name in enumerate(frame.columns):
-        if not is_number[position]:
-            values[:, position], mask = _numbers_of_text(frame[name])
-            if mask.any():
-                bad[name] = mask
+    is_text = [dtype in _TEXT for dtype in frame.dtypes]
+    readable = [
+        index for index, dtype in enumerate(frame.dtypes) if is_text[index] or dtype.is_numeric() or dtype in _PLAIN
+    ]
+    columns = frame.columns  # a new list at every access
+    names = [columns[index] for index in readable]
+    text = frame.select(names).with_columns(pl.col(*_TEXT).cast(pl.String))
+    parsed = text.cast(pl.Float64, strict=False)
+    if names:
+        values[:, readable] = parsed.fill_null(np.nan).to_numpy()
+    unread = (parsed.null_count().to_numpy() > text.null_count().to_numpy()).ravel()
+    for index, name in [(index, name) for index, name, again in zip(readable, names, unread, strict=True) if again]:
+        values[:, index], mask = _numbers_of_words(text[name], parsed[name])
+        if mask.any():
+            bad[name] = mask
+    for index in set(range(frame.width)) - set(readable):  # lists, dates and the like
+        series = frame.to_series(index)
+        values[:, index] = np.nan
+        if series.is_not_null().any():
+            bad[series.name] = series.is_not_null()
     return values, bad
 
 
-def _numbers_of_text(series: pl.Series) -> tuple[FloatArray, pl.Series]:
-    """Numbers of one column, and where it holds something else."""
-    if series.dtype not in (pl.String, pl.Categorical, pl.Enum):
-        return np.full(series.len(), np.nan), series.is_not_null()
-    text = series.cast(pl.String)
-    parsed = text.cast(pl.Float64, strict=False)
-    unread = parsed.is_null() & text.is_not_null()
-    if unread.any():
-        word = text.str.strip_chars().str.to_lowercase()
-        truth = word.replace_strict(TRUTH_WORDS, default=None, return_dtype=pl.Float64)
-        again = word.cast(pl.Float64, strict=False)
-        # Series.zip_with keeps what was read at once and looks at the rest a second time.
-        parsed = parsed.zip_with(~unread, again.zip_with(again.is_not_null(), truth))
-        unread = parsed.is_null() & text.is_not_null() & ~word.is_in(MISSING_WORDS)
-    return parsed.fill_null(np.nan).to_numpy(), unread
+def _numbers_of_words(text: pl.Series, parsed: pl.Series) -> tuple[FloatArray, pl.Series]:
+    """Look a second time at text that was not a number at once, and say where it is none."""
+    word = text.str.strip_chars().str.to_lowercase()
+    truth = word.replace_strict(TRUTH_WORDS, default=None, return_dtype=pl.Float64)
+    again = word.cast(pl.Float64, strict=False)
+    values = parsed.zip_with(parsed.is_not_null(), again.zip_with(again.is_not_null(), truth))
+    unread = values.is_null() & text.is_not_null() & ~word.is_in(MISSING_WORDS)
+    return values.fill_null(np.nan).to_numpy(), unread
 
 
 def examples(series: pl.Series, rows: IntArray) -> list[str]:

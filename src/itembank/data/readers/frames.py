@@ -1,6 +1,5 @@
 """`responses_from_frame`: tables that are in memory already, of whatever library."""
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,7 @@ from itembank.data.readers.known import check_kinds, known_table, read_known
 from itembank.data.readers.labels import Labels
 from itembank.data.readers.matrix import to_matrix
 from itembank.data.readers.opening import Table
-from itembank.data.readers.rows import join_rows
+from itembank.data.readers.rows import rename_model
 from itembank.data.readers.specs import LONG_COLUMNS, ReadingSpec
 from itembank.data.readers.table import rows_of_table
 from itembank.data.responses import ResponseMatrix
@@ -55,7 +54,9 @@ def responses_from_frame(
     frame = to_polars(table)
     if frame.height == 0:
         raise DataError(f"{NAME} is empty: it has no rows.")
-    rows = join_rows([rows_of_table(Table(NAME, frame), spec)])
+    rows = rows_of_table(Table(NAME, frame), spec)
+    if spec.model_id is not None:
+        rows = rename_model(rows, spec.model_id)
     known = {key: _known(given, key) for key, given in (("model_id", models), ("item_id", items)) if given is not None}
     for key, labels in (("model_id", rows.models), ("item_id", rows.items)):
         if key in known:
@@ -74,8 +75,6 @@ def to_polars(table: Any) -> pl.DataFrame:
     try:
         if library == "pandas":
             return pl.DataFrame(pl.from_pandas(_with_named_index(table)))
-        if isinstance(table, Mapping):
-            return pl.DataFrame(table)
         if hasattr(table, "__arrow_c_stream__"):
             return pl.DataFrame(table)
     except ImportError as error:

@@ -27,6 +27,23 @@ def wanted_columns(columns: Sequence[str], spec: ReadingSpec) -> list[str]:
     return [name for name in columns if name in wanted]
 
 
+def check_columns(source: str, columns: Sequence[str], spec: ReadingSpec) -> None:
+    """Raise `DataError` when a long table has not the columns it needs."""
+    needed = [name for name in ("model_id", "item_id") if not (name == "model_id" and spec.model_id)]
+    absent = [spec.column(name) for name in needed if spec.column(name) not in columns]
+    has_counts = {spec.column("n_correct"), spec.column("n_trials")} <= set(columns)
+    response = spec.column("response")
+    if response not in columns and (not has_counts or spec.response_column != "response"):
+        absent.append(response)
+    if absent:
+        raise DataError(
+            f"{source}: a long table must have the columns model_id, item_id and response (or n_correct and n_trials), "
+            f"got none called {shown(absent)}; there are {shown(columns, 12)}. Say what the file calls them: "
+            "response_column='...' (--response-column), columns={'model_id': '...'} (--column model_id=...); a table of "
+            "one model may get its id from model_id='...' (--model-id)."
+        )
+
+
 def text_columns(spec: ReadingSpec) -> list[str]:
     """Columns that hold names, as the file calls them."""
     return [spec.column(name) for name in ("model_id", "item_id", "scenario", "subscenario", "seed")]
@@ -40,9 +57,8 @@ def rows_of_long(table: Table, spec: ReadingSpec) -> ResponseRows:
     DataError
         With every problem of the table: ids, numbers, ranges, items in two scenarios.
     """
-    problems = _absent_columns(table.frame.columns, spec)
-    if problems:
-        raise DataError(f"{table.source}: " + " ".join(problems))
+    check_columns(table.source, table.frame.columns, spec)
+    problems: list[str] = []
     models = _model_labels(table, spec, problems)
     items = id_labels(table, spec.column("item_id"), problems, name="item_id")
     if models is None or items is None:
@@ -83,24 +99,6 @@ class _Ids:
         first = rows[:N_SHOWN]
         names = zip(self.models.at(first), self.items.at(first), strict=True)
         return [f"{model!r} item {item!r}" for model, item in names]
-
-
-def _absent_columns(columns: Sequence[str], spec: ReadingSpec) -> list[str]:
-    """Say which needed columns are absent."""
-    needed = [name for name in ("model_id", "item_id") if not (name == "model_id" and spec.model_id)]
-    absent = [spec.column(name) for name in needed if spec.column(name) not in columns]
-    has_counts = {spec.column("n_correct"), spec.column("n_trials")} <= set(columns)
-    response = spec.column("response")
-    if response not in columns and (not has_counts or spec.response_column != "response"):
-        absent.append(response)
-    if not absent:
-        return []
-    return [
-        f"a long table must have the columns model_id, item_id and response (or n_correct and n_trials), got none "
-        f"called {shown(absent)}; there are {shown(columns, 12)}. Say what the file calls them: response_column='...' "
-        "(--response-column), columns={'model_id': '...'} (--column model_id=...); a table of one model may get its id "
-        "from model_id='...' (--model-id)."
-    ]
 
 
 def _model_labels(table: Table, spec: ReadingSpec, problems: list[str]) -> Labels | None:

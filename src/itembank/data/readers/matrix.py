@@ -92,7 +92,7 @@ def _item_table(rows: ResponseRows, known: pl.DataFrame | None, spec: ReadingSpe
         return table.with_columns(pl.lit(spec.scenario or DEFAULT_SCENARIO).alias("scenario"))
     unnamed = table.filter(pl.col("scenario").is_null())["item_id"].to_list()
     name = spec.scenario or DEFAULT_SCENARIO
-    if unnamed and len(unnamed) < table.height and spec.scenario is None:
+    if unnamed and (table["scenario"] != name).any() and spec.scenario is None:
         warnings.warn(
             f"{len(unnamed)} of {table.height} items have no scenario and are put into {name!r}: {shown(unnamed)}.",
             DataWarning,

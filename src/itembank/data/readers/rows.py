@@ -80,15 +80,16 @@ def join_rows(parts: Sequence[ResponseRows]) -> ResponseRows:
     problems = [*_kind_problems(parts, "model_id"), *_kind_problems(parts, "item_id")]
     item_table, unchanging = _join_item_tables(parts)
     problems.extend(unchanging)
+    source = ", ".join(part.source for part in parts[:3]) + (", ..." if len(parts) > 3 else "")
     if problems:
-        raise DataError(" ".join(problems))
+        raise DataError(f"{source}: " + " ".join(problems))
     if len(parts) == 1:
         return parts[0]
     has_trials = any(part.n_trials is not None for part in parts)
     has_seeds = any(part.seeds is not None for part in parts)
     units = dict.fromkeys(unit for part in parts for unit in part.costs)
     return ResponseRows(
-        ", ".join(part.source for part in parts[:3]) + (", ..." if len(parts) > 3 else ""),
+        source,
         join_labels([part.models for part in parts]),
         join_labels([part.items for part in parts]),
         np.concatenate([part.response for part in parts]),

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from itembank.data.readers.long_table import rows_of_long, text_columns, wanted_columns
+from itembank.data.readers.long_table import check_columns, rows_of_long, text_columns, wanted_columns
 from itembank.data.readers.opening import Table
 from itembank.data.readers.rows import ResponseRows
 from itembank.data.readers.specs import Format, ReadingSpec
@@ -22,7 +22,10 @@ def table_rows(path: Path, spec: ReadingSpec) -> ResponseRows:
     """Read one table file, long or wide."""
 
     def keep(columns: Sequence[str]) -> Sequence[str]:
-        return wanted_columns(columns, spec) if _layout(columns, spec) == "long" else columns
+        if _layout(columns, spec) != "long":
+            return columns
+        check_columns(str(path), columns, spec)
+        return wanted_columns(columns, spec)
 
     table = read_table_file(path, keep=keep, text=text_columns(spec))
     return rows_of_table(table, spec)

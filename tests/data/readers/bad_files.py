@@ -1,0 +1,302 @@
+"""A catalogue of wrong files, each with what the error must say: one list for Python and for the command line."""
+
+import io
+import json
+from dataclasses import dataclass, field
+
+import polars as pl
+
+LONG = "model_id,item_id,response\n"
+
+
+@dataclass(frozen=True)
+class Wrong:
+    """A wrong file (or several), the subcommand that reads it, and what its error must hold (regular expressions)."""
+
+    name: str
+    files: dict
+    says: tuple
+    command: str = "table"
+    options: tuple = ()
+    spec: dict = field(default_factory=dict)
+
+    def write(self, folder):
+        """Write the files; return their paths."""
+        paths = []
+        for name, content in self.files.items():
+            path = folder / name
+            path.write_bytes(content if isinstance(content, bytes) else content.encode())
+            paths.append(path)
+        return paths
+
+
+def lines(*records):
+    return "".join(json.dumps(record) + "\n" for record in records)
+
+
+def parquet(**columns):
+    content = io.BytesIO()
+    pl.DataFrame(columns).write_parquet(content)
+    return content.getvalue()
+
+
+def one(model="a", item="x", response=1, **more):
+    return {"model_id": model, "item_id": item, "response": response, **more}
+
+
+GOOD_PARQUET = parquet(model_id=["a", "b"] * 50, item_id=[f"i{k // 2}" for k in range(100)], response=[1.0, 0.0] * 50)
+PY_IRT = {"subject_id": "a", "responses": {"x": 1, "y": 0}}
+
+WRONG = [
+    # out of [0, 1], not numbers, not finite
+    Wrong(
+        "above one",
+        {"r.csv": LONG + "a,x,1\na,y,1.5\nb,x,-2\n"},
+        (
+            r"r\.csv",
+            r"\[0, 1\], got 2 values outside for 2 of 2 models",
+            "'a' item 'y' = 1.5, 'b' item 'x' = -2",
+            "Rescale",
+        ),
+    ),
+    Wrong(
+        "percentages", {"r.csv": LONG + "a,x,100\na,y,55.5\n"}, (r"--max-response 100", r"got 2 values", "'x' = 100")
+    ),
+    Wrong(
+        "above one after division",
+        {"r.csv": LONG + "a,x,100\na,y,101\n"},
+        (r"after division by 100", "'a' item 'y' = 1.01"),
+        options=("--max-response", "100"),
+        spec={"max_response": 100.0},
+    ),
+    Wrong("wide above one", {"r.csv": "model_id,x,y\na,1,3\n"}, ("got 1 values outside", "'a' item 'y' = 3")),
+    Wrong("infinite", {"r.jsonl": '{"model_id": "a", "item_id": "x", "response": Infinity}\n'}, ("= inf",)),
+    Wrong(
+        "not a number",
+        {"r.csv": LONG + "a,x,1\na,y,yes\nb,y,0.5 points\n"},
+        ("response must be a number, got 2 values", "'a' item 'y' = 'yes', 'b' item 'y' = '0.5 points'"),
+    ),
+    Wrong("a list as response", {"r.jsonl": lines(one(response=[1]))}, ("must be a number", r"'\[1\]'")),
+    Wrong(
+        "text in a wide table",
+        {"r.csv": "model_id,family,x\na,llama,1\nb,qwen,0\n"},
+        ("every column but model_id must hold the responses of an item", r"'family' \('llama', 'qwen'\)", "--models"),
+    ),
+    Wrong(
+        "a pair of problems, both named",
+        {"r.csv": LONG.strip() + ",n_trials,cost_usd\na,x,2,1,1\na,y,no,0,1\na,z,1,2.5,-1\n"},
+        ("'y' = 'no'", r"\[0, 1\]", "n_trials must be a whole number.*1 rows: 'a' item 'z'", "cost_usd"),
+    ),
+    # missing where forbidden, all missing
+    Wrong(
+        "missing where forbidden",
+        {"r.csv": LONG + "a,x,1\na,y,0\nb,x,1\n"},
+        ("every model must have a response to every item, got 1 missing of 4: 'b' item 'y'",),
+        options=("--complete",),
+        spec={"missing": "forbid"},
+    ),
+    Wrong(
+        "nan where forbidden",
+        {"r.csv": "model_id,x,y\na,NaN,1\nb,0,\n"},
+        ("got 2 missing of 4: 'a' item 'x', 'b' item 'y'",),
+        options=("--complete",),
+        spec={"missing": "forbid"},
+    ),
+    Wrong(
+        "a model without any response",
+        {"r.csv": "model_id,x,y\na,,\nb,0,1\n"},
+        ("every model must have at least one response, got none for 1 of 2 models: 'a'", "--drop-empty"),
+    ),
+    Wrong(
+        "an item without any response",
+        {"r.csv": "model_id,x,y\na,,1\nb,,1\n"},
+        ("every item must have at least one response, got none for 1 of 2 items: 'x'", "--drop-empty"),
+    ),
+    Wrong("nothing but missing", {"r.csv": "model_id,x\na,\n"}, ("every model must", "every item must")),
+    # repeated pairs
+    Wrong(
+        "repeated with other values",
+        {"r.csv": LONG + "a,x,1\na,x,0\nb,x,0.5\nb,x,0.25\nb,x,0.75\nb,x,0.125\na,y,1\n"},
+        ("different ones for 2 pairs: 'a' item 'x' = 1 and 0, 'b' item 'x' = 0.5 and 0.25 and 0.75 and 1 more", "--repeats"),
+    ),
+    Wrong(
+        "repeated with other values in two files",
+        {"one.csv": LONG + "a,x,1\n", "two.csv": LONG + "a,x,0\n"},
+        ("one.csv", "two.csv", "1 pairs: 'a' item 'x' = 1 and 0"),
+    ),
+    Wrong(
+        "repeated attempts nobody asked to average",
+        {"r.csv": "model_id,item_id,response,seed\na,x,1,0\na,x,1,1\n"},
+        (r"repeated attempts \(several seeds\) for 1 pairs: 'a' item 'x' = 1 and 1", "--repeats mean"),
+    ),
+    Wrong(
+        "two answers with one seed, also when averaging",
+        {"r.csv": "model_id,item_id,response,seed\na,x,1,0\na,x,0,0\n"},
+        ("'a' item 'x' = 1 and 0", "same seed"),
+        options=("--repeats", "mean"),
+        spec={"repeats": "mean"},
+    ),
+    Wrong(
+        "an item twice in a table of items",
+        {"r.csv": "item_id,m\nx,1\nx,1\n"},
+        ("item_id must be unique", "1 ids more than once: 'x'"),
+    ),
+    # ids
+    Wrong(
+        "an item in two scenarios",
+        {"r.csv": "model_id,item_id,response,scenario\na,x,1,math\nb,x,1,law\nb,y,1,law\n"},
+        ("belong to one scenario, got more for 1 items: 'x' in 'math' and 'law'", "--prefix-scenario"),
+    ),
+    Wrong(
+        "an item in two scenarios of two files",
+        {
+            "one.csv": "model_id,item_id,response,scenario\na,x,1,math\n",
+            "two.csv": "model_id,item_id,response,scenario\nb,x,1,law\n",
+        },
+        ("belong to one scenario", "'x'", "'math', 'law'"),
+    ),
+    Wrong(
+        "mixed id types in JSON",
+        {"r.jsonl": lines(one(item=1), one(item="one"))},
+        ("item_id must have one type, got whole numbers and text: '1' and 'one'", "as text"),
+    ),
+    Wrong("a number in quotes among numbers", {"r.jsonl": lines(one(item=1), one(item="2"))}, ("must have one type",)),
+    Wrong("ids with decimals", {"r.jsonl": lines(one(item=1.5))}, ("item_id must be text or whole numbers, got float",)),
+    Wrong("ids true and false", {"r.jsonl": lines(one(model=True))}, ("model_id must be .* got bool",)),
+    Wrong(
+        "mixed id types between files",
+        {
+            "one.parquet": parquet(model_id=["a"], item_id=[1], response=[1.0]),
+            "two.parquet": parquet(model_id=["b"], item_id=["1"], response=[1.0]),
+        },
+        (r"item_id must have one type in all sources, got whole numbers in '.*one\.parquet' but text in '.*two",),
+    ),
+    Wrong(
+        "decimal ids in Parquet",
+        {"r.parquet": parquet(model_id=[1.0], item_id=["x"], response=[1.0])},
+        ("model_id must be text or whole numbers, got Float64",),
+    ),
+    Wrong("an empty id", {"r.csv": LONG + "a,x,1\n,y,1\na,,1\n"}, ("model_id must not be empty, got 1 rows", "row 2")),
+    # columns
+    Wrong(
+        "no response column",
+        {"r.csv": "model_id,item_id,score\na,x,1\n"},
+        ("none called 'response'; there are 'model_id', 'item_id', 'score'", "--response-column"),
+    ),
+    Wrong(
+        "an unknown response column",
+        {"r.csv": LONG + "a,x,1\n"},
+        ("none called 'acc'",),
+        options=("--response-column", "acc"),
+        spec={"response_column": "acc"},
+    ),
+    Wrong("no id column", {"r.csv": "llm,x,y\na,1,0\n"}, ("model_id or item_id", "'llm', 'x', 'y'", "--column")),
+    Wrong("a long table without model", {"r.csv": "item_id,response\nx,1\n"}, ("none called 'model_id'", "--model-id")),
+    Wrong("a column twice", {"r.csv": "model_id,x,x\na,1,0\n"}, ("column names must be unique", "'x'")),
+    Wrong("nothing but ids", {"r.csv": "model_id\na\n"}, ("one column of responses at least",)),
+    Wrong(
+        "one id for several models",
+        {"r.csv": LONG + "a,x,1\nb,x,0\n"},
+        ("model_id='new' was given for the results of 2 models: 'a', 'b'",),
+        options=("--model-id", "new"),
+        spec={"model_id": "new"},
+    ),
+    # counts
+    Wrong(
+        "more right than tried",
+        {"r.csv": "model_id,item_id,n_correct,n_trials\na,x,3,2\n"},
+        (r"n_correct must be a whole number from 0 to n_trials", r"\(3 of 2"),
+    ),
+    Wrong(
+        "response and counts that disagree",
+        {"r.csv": "model_id,item_id,response,n_correct,n_trials\na,x,0.9,1,2\n"},
+        (r"response must be n_correct / n_trials", r"\(1 of 2, response 0.9\)"),
+    ),
+    # files
+    Wrong("an empty CSV", {"r.csv": b""}, (r"r\.csv: the file is empty",)),
+    Wrong("an empty Parquet", {"r.parquet": b""}, (r"r\.parquet: the file is empty",)),
+    Wrong("an empty JSON Lines", {"r.jsonl": b"\n \n"}, (r"r\.jsonl: the file is empty",)),
+    Wrong("a CSV of a header", {"r.csv": LONG}, ("it has column names but no rows",)),
+    Wrong(
+        "a Parquet of no rows",
+        {"r.parquet": parquet(model_id=[], item_id=[], response=[])},
+        ("it has column names but no rows",),
+    ),
+    Wrong(
+        "CSV not UTF-8",
+        {"r.csv": LONG.encode() + b"a,caf\xe9,1\n"},
+        ("not UTF-8: byte 0xe9 at position 31, line 2", "Save it as UTF-8"),
+    ),
+    Wrong("header not UTF-8", {"r.csv": b"mod\xe9l,item_id\na,1\n"}, ("not UTF-8: byte 0xe9 at position 3, line 1",)),
+    Wrong("CSV in UTF-16", {"r.csv": (LONG + "a,x,1\n").encode("utf-16")}, ("UTF-16",)),
+    Wrong(
+        "JSON Lines not UTF-8",
+        {"r.jsonl": lines(one()).encode() + b'{"model_id": "\xff"}\n'},
+        (r"not UTF-8: byte 0xff at position 63, line 2",),
+    ),
+    Wrong("a cut CSV", {"r.csv": LONG + "a,x,1\na,y"}, ("the file is cut: its last line, 3, has 2 of 3 fields",)),
+    Wrong("a CSV row too long", {"r.csv": LONG + "a,x,1,7\n"}, (r"r\.csv: the CSV file cannot be read",)),
+    Wrong("a CSV quote without end", {"r.csv": LONG + 'a,"x,1\nb,y,1\n'}, (r"r\.csv",)),
+    Wrong("a cut Parquet", {"r.parquet": GOOD_PARQUET[:-7]}, ("is cut: it must end in PAR1", "Copy it again")),
+    Wrong("a stub of Parquet", {"r.parquet": b"PAR1"}, ("is cut",)),
+    Wrong("cut JSON Lines", {"r.jsonl": lines(one(), one(item="y"))[:-20]}, ("line 2", "last line.*the file was cut")),
+    Wrong(
+        "garbage in JSON Lines",
+        {"r.jsonl": lines(one()) + "hello\n" + lines(one(item="y"))},
+        (r"r\.jsonl: line 2 must be one JSON object, got 'hello'",),
+    ),
+    Wrong("two objects in one line", {"r.jsonl": lines(one()).strip() * 2}, ("line 1 must be one JSON object",)),
+    Wrong("JSON Lines of lists", {"r.jsonl": "{}\n[1]\n"}, ("line 2 must be one JSON object, got list",)),
+    Wrong("a cut JSON array", {"r.json": json.dumps([one(), one(item="y")])[:-5]}, ("array cannot be read.*cut",)),
+    Wrong("endless nesting", {"r.jsonl": '{"a": ' + "[" * 100_000 + "\n"}, ("line 1", "nested too deeply|must be one")),
+    Wrong("an endless number", {"r.jsonl": '{"response": ' + "9" * 10_000 + "}\n"}, ("line 1 must be one JSON object",)),
+    Wrong("Parquet called CSV", {"r.csv": GOOD_PARQUET}, ("says CSV, but the file is a Parquet file",)),
+    Wrong("CSV called Parquet", {"r.parquet": LONG + "a,x,1\n"}, ("says Parquet, but the file does not begin with PAR1",)),
+    Wrong("JSON called CSV", {"r.csv": lines(one())}, ("says CSV, but the file looks like JSON",)),
+    Wrong("CSV called JSON", {"r.jsonl": LONG + "a,x,1\n"}, ("says JSON, but the file begins with neither",)),
+    Wrong("a pickle", {"r.csv": b"\x80\x04\x95\x10"}, ("pickle.*never read",)),
+    Wrong("gzipped, but not called so", {"r.csv": b"\x1f\x8b\x08\x00"}, (r"\.gz",)),
+    Wrong("called gzipped, but not", {"r.csv.gz": LONG + "a,x,1\n"}, ("gzip stream is cut or damaged",)),
+    Wrong("an unknown suffix", {"r.xlsx": b"PK\x03\x04"}, (r"must end in one of \.parquet", r"r\.xlsx")),
+    Wrong(
+        "every wrong file is named",
+        {"one.csv": b"", "two.csv": LONG + "a,x,7\n", "three.csv": LONG + "b,x,1\n"},
+        (r"one\.csv: the file is empty", r"two\.csv: response must lie"),
+    ),
+    # py-irt
+    Wrong("py-irt without subject", {"r.jsonl": lines({"responses": {"x": 1}})}, ("subject_id",), "py-irt"),
+    Wrong("py-irt without responses", {"r.jsonl": lines(PY_IRT, {"subject_id": "b"})}, ("1 without: objects '2'",), "py-irt"),
+    Wrong("py-irt with empty responses", {"r.jsonl": lines({"subject_id": "b", "responses": {}})}, ("got none",), "py-irt"),
+    Wrong(
+        "py-irt above one",
+        {"r.jsonl": lines(PY_IRT, {"subject_id": "b", "responses": {"x": 2}})},
+        ("got 1 values outside", "'b' item 'x' = 2"),
+        "py-irt",
+    ),
+    Wrong(
+        "py-irt not a number",
+        {"r.jsonl": lines(PY_IRT, {"subject_id": "b", "responses": {"x": "right", "y": {}}})},
+        ("responses must be numbers, got 2 values that are none: 'b' item 'x', 'b' item 'y'",),
+        "py-irt",
+    ),
+    Wrong(
+        "py-irt with an item twice",
+        {"r.jsonl": lines(PY_IRT) + '{"subject_id": "b", "responses": {"x": 1, "x": 0}}\n'},
+        ("line 2: an object must have each key once, got 1 more than once: 'x'",),
+        "py-irt",
+    ),
+    Wrong(
+        "py-irt with subjects of two types",
+        {"r.jsonl": lines(PY_IRT, {"subject_id": 1, "responses": {"x": 1}})},
+        ("subject_id must have one type, text or whole numbers, got int, str",),
+        "py-irt",
+    ),
+    Wrong(
+        "py-irt with a subject twice, unequal",
+        {"r.jsonl": lines(PY_IRT, {"subject_id": "a", "responses": {"x": 0}})},
+        ("'a' item 'x' = 1 and 0",),
+        "py-irt",
+    ),
+    Wrong("py-irt in a CSV", {"r.csv": LONG + "a,x,1\n"}, ("py-irt's format is JSON Lines",), "py-irt"),
+    Wrong("cut py-irt", {"r.jsonl": lines(PY_IRT)[:-9]}, ("line 1", "was cut"), "py-irt"),
+]
