@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from itembank.calibration.specs import CalibrationSpec
     from itembank.data.banks import Bank
     from itembank.data.responses import ResponseMatrix
+    from itembank.data.targets import Across, Within
 
 
 @click.command("calibrate")
@@ -61,8 +62,8 @@ def command(
     dims: str,
     method: str,
     reading: dict[str, Any],
-    within: str,
-    overall: str,
+    within: "Within",
+    overall: "Across",
     known_guessing: bool,
     force: bool,
     seed: int,
