@@ -12,6 +12,9 @@ from itembank.data.targets import Across, ScoreTargets, Within
 from itembank.numerics.random import as_generator
 from itembank.progress import ProgressCallback, silent
 
+CALIBRATION_SHARE = 0.6
+"""Share of the work that is the calibration; the rest fits half of the models for the bias."""
+
 
 def build_bank(
     responses: ResponseMatrix,
@@ -52,14 +55,17 @@ def build_bank(
     """
     spec = as_calibration_spec(spec)
     targets = ScoreTargets.create(responses.items, within=within, across=across)
-    calibration = calibrate(responses, spec, progress=lambda text, share: progress(text, 0.6 * share))
+    calibration = calibrate(responses, spec, progress=lambda text, share: progress(text, CALIBRATION_SHARE * share))
     bias = item_model_bias(
         responses,
         spec,
         targets,
         rng=as_generator(rng),
-        progress=lambda text, share: progress(f"measuring the item model's bias: {text}", 0.6 + 0.4 * share),
+        progress=lambda text, share: progress(
+            f"measuring the item model's bias: {text}", CALIBRATION_SHARE + (1.0 - CALIBRATION_SHARE) * share
+        ),
     )
+    progress("measuring the item model's bias", 1.0)
     return Bank(
         bank_id=bank_fingerprint(responses, calibration.parameters, targets),
         responses=responses,

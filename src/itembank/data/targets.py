@@ -156,6 +156,8 @@ def mean_win_rate(scenario_scores: FloatArray, reference_scores: FloatArray) -> 
     reference_scores : (n_reference, n_scenarios)
         Scores of the models to be beaten; a model compared with itself counts as a tie, so leave it out.
     """
+    # two sums of the same responses may differ by rounding, which must not break a tie
+    scenario_scores, reference_scores = np.round(scenario_scores, 12), np.round(reference_scores, 12)
     wins = np.zeros(scenario_scores.shape)
     for j in range(scenario_scores.shape[1]):  # a loop over scenarios keeps memory at (n_models, n_reference)
         reference = np.sort(reference_scores[:, j])

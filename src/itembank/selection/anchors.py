@@ -6,7 +6,6 @@ from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.kmeans import nearest_centroid, squared_distances_to_own, weighted_kmeans
 from itembank.selection.pools import Choice, ScenarioPool
 
-
 NO_SPREAD = 1e-9
 """Spread below which a feature counts as constant: what rounding leaves must not be scaled up."""
 

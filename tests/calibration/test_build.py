@@ -1,0 +1,69 @@
+import numpy as np
+import pytest
+
+from itembank.calibration.build import CALIBRATION_SHARE, build_bank
+from itembank.calibration.calibrate import calibrate
+from itembank.calibration.item_model_bias import item_model_bias, response_variance
+from itembank.calibration.specs import Variational
+from itembank.data.fingerprint import bank_fingerprint
+from itembank.data.responses import ResponseMatrix
+from itembank.errors import ParameterError
+from tests.calibration.test_item_model_bias import simulated
+
+
+@pytest.fixture(scope="module")
+def responses():
+    return simulated(24, 90, 1, seed=0)
+
+
+@pytest.fixture(scope="module")
+def bank(responses):
+    return build_bank(responses, rng=3)
+
+
+def test_a_bank_holds_what_its_parts_say(responses, bank):
+    calibration = calibrate(responses)
+    np.testing.assert_array_equal(bank.parameters.loadings, calibration.parameters.loadings)
+    expected = item_model_bias(responses, Variational(), bank.targets, rng=np.random.default_rng(3))
+    np.testing.assert_array_equal(bank.item_model_bias, expected)
+    np.testing.assert_array_equal(bank.response_variance, response_variance(responses.responses, bank.targets))
+    assert bank.bank_id == bank_fingerprint(responses, bank.parameters, bank.targets)
+    assert bank.responses is responses
+
+
+def test_the_same_input_gives_the_same_bank(responses, bank):
+    again = build_bank(responses, rng=3)
+    assert again.bank_id == bank.bank_id
+    np.testing.assert_array_equal(again.item_model_bias, bank.item_model_bias)
+
+
+def test_the_weights_are_the_asked_for(responses):
+    bank = build_bank(responses, within="macro", across="items")
+    assert (bank.targets.within, bank.targets.across) == ("macro", "items")
+    with pytest.raises(ParameterError, match="within must be one of"):
+        build_bank(responses, within="mean")
+
+
+def test_few_models_give_a_bank_without_a_measured_bias():
+    bank = build_bank(simulated(5, 60, 1, seed=1))
+    assert np.isnan(bank.item_model_bias).all()
+    assert np.all(bank.response_variance > 0.0)
+
+
+def test_progress_rises_to_the_end(responses):
+    told = []
+    build_bank(responses, progress=lambda text, share: told.append((text, share)))
+    is_bias = ["bias" in text for text, _ in told]
+    first, second = (
+        [share for (_, share), flag in zip(told, is_bias, strict=True) if flag == kind] for kind in (False, True)
+    )
+    assert is_bias == sorted(is_bias)
+    assert 0.0 <= min(first) <= max(first) <= CALIBRATION_SHARE <= min(second)
+    assert told[-1] == ("measuring the item model's bias", 1.0)
+
+
+def test_continuous_responses_keep_their_raw_scores(rng):
+    values = np.clip(rng.beta(2.0, 2.0, (12, 40)) + 0.3 * rng.normal(size=(12, 1)), 0.0, 1.0)
+    bank = build_bank(ResponseMatrix.create(values))
+    assert set(bank.calibration.thresholds) == {"all"}
+    np.testing.assert_allclose(bank.scenario_scores[:, 0], values.mean(axis=1))

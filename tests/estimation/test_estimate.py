@@ -1,0 +1,452 @@
+import dataclasses
+import warnings
+from itertools import product
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy.optimize import minimize
+from scipy.stats import norm
+
+from itembank.data.responses import ResponseMatrix
+from itembank.data.selections import Selection
+from itembank.data.targets import ScoreTargets, mean_win_rate
+from itembank.errors import DataError, DataWarning, ParameterError
+from itembank.estimation import estimate as estimate_module
+from itembank.estimation.estimate import estimate
+from itembank.estimation.noise import noise_ratio
+from itembank.estimation.specs import GPIRT, METHODS
+from itembank.irt.bernoulli import probability
+from itembank.irt.parameters import AbilityPrior, ItemParameters
+from itembank.selection.select import select
+from tests.data.banks import make_bank
+
+ALL_METHODS = pytest.mark.parametrize("method", list(METHODS))
+
+
+@pytest.fixture(scope="module")
+def bank():
+    made = make_bank(n_models=20, n_items=60)
+    calibration = dataclasses.replace(made.calibration, thresholds={})
+    return dataclasses.replace(made, calibration=calibration, item_model_bias=np.array([0.02, 0.03, 0.05]))
+
+
+def new_models(bank, n_models=6, seed=1):
+    """Responses of new models to every item, drawn from the bank's item model."""
+    rng = np.random.default_rng(seed)
+    p = probability(bank.parameters, rng.normal(size=(n_models, bank.parameters.n_dims)))
+    responses = (rng.random(p.shape) < p).astype(float)
+    models = pl.DataFrame({"model_id": [f"new-{index}" for index in range(n_models)]})
+    return ResponseMatrix.create(responses, models=models, items=bank.responses.items)
+
+
+def with_gaps(responses, pattern, seed=2):
+    """Responses with cells left out in one of several ways."""
+    values, rng = responses.responses.copy(), np.random.default_rng(seed)
+    scenario = responses.items["scenario"].to_numpy()
+    if pattern == "scattered":
+        values[rng.random(values.shape) < 0.5] = np.nan
+    elif pattern == "no law":
+        values[:, scenario == "law"] = np.nan
+    elif pattern == "uneven":
+        values[0, 3:] = np.nan
+        values[1, scenario != "law"] = np.nan
+    return dataclasses.replace(responses, responses=values)
+
+
+def full_scores(bank, responses):
+    return bank.targets.with_overall(bank.targets.scenario_means(responses.responses))
+
+
+def select_cells(responses, selection):
+    return responses.take(items=responses.item_indices(selection.item_ids))
+
+
+@ALL_METHODS
+@pytest.mark.parametrize("pattern", ["complete", "scattered", "no law", "uneven"])
+@pytest.mark.parametrize("chosen", [None, "random", "anchor-irt"])
+def test_every_method_keeps_the_contract(bank, method, pattern, chosen):
+    responses = with_gaps(new_models(bank), pattern)
+    selection = None if chosen is None else select(bank, 30, method=chosen, rng=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)
+        found = estimate(bank, responses, selection=selection, method=method)
+    assert found.targets == ("math", "code", "law", "overall")
+    used = responses if selection is None else select_cells(responses, selection)
+    observed = used.observed.astype(int) @ (
+        used.items["scenario"].to_numpy()[:, None] == np.array(bank.targets.scenarios)
+    )
+    np.testing.assert_array_equal(found.n_items, np.column_stack([observed, used.observed.sum(axis=1)]))
+    np.testing.assert_array_equal(found.n_total, [20, 20, 20, 60])
+    told = np.column_stack([observed > 0, (observed > 0).all(axis=1)])
+    if method in {"mean", "weighted"}:
+        np.testing.assert_array_equal(np.isnan(found.value), ~told)
+    else:
+        assert not np.isnan(found.value).any()
+    for array in (found.standard_error, found.low, found.high):
+        np.testing.assert_array_equal(np.isnan(array), np.isnan(found.value))
+    there = ~np.isnan(found.value)
+    assert np.all((found.low <= found.value)[there] & (found.value <= found.high)[there])
+    assert np.all((found.low >= 0.0)[there] & (found.high <= 1.0)[there])
+    np.testing.assert_allclose(found.value[:, -1], found.value[:, :-1].mean(axis=1))
+    expected_missing = 0 if selection is None else 30 - used.observed.sum(axis=1)
+    np.testing.assert_array_equal(found.n_missing, expected_missing)
+
+
+@ALL_METHODS
+def test_a_full_run_gives_the_exact_score_without_error(bank, method):
+    responses = new_models(bank)
+    found = estimate(bank, responses, method=method)
+    np.testing.assert_allclose(found.value, full_scores(bank, responses), atol=1e-14)
+    np.testing.assert_array_equal(found.standard_error, 0.0)
+    np.testing.assert_array_equal(found.low, found.high)
+
+
+@ALL_METHODS
+def test_a_scenario_answered_in_full_is_exact(bank, method):
+    responses = new_models(bank)
+    values = responses.responses.copy()
+    is_math = responses.items["scenario"].to_numpy() == "math"
+    values[:, ~is_math & (np.arange(60) > 20)] = np.nan
+    found = estimate(bank, dataclasses.replace(responses, responses=values), method=method)
+    np.testing.assert_allclose(found.value[:, 0], full_scores(bank, responses)[:, 0], atol=1e-14)
+    np.testing.assert_array_equal(found.standard_error[:, 0], 0.0)
+    assert np.all(found.standard_error[:, 1:] > 0.0)
+
+
+def test_items_without_weight_are_not_needed_for_an_exact_score(bank):
+    weights = np.where(np.arange(60) < 9, 0.0, 1.0)
+    items = bank.responses.items.with_columns(weight=pl.Series(weights))
+    custom = dataclasses.replace(bank, targets=ScoreTargets.create(items, within="custom"))
+    responses = new_models(bank)
+    found = estimate(custom, responses.take(items=np.arange(9, 60)), method="gp-irt")
+    np.testing.assert_allclose(found.value, full_scores(custom, responses), atol=1e-14)
+    np.testing.assert_array_equal(found.standard_error, 0.0)
+
+
+@ALL_METHODS
+def test_the_order_of_models_and_items_does_not_matter(bank, method):
+    responses = with_gaps(new_models(bank), "scattered")
+    rng = np.random.default_rng(0)
+    models, items = rng.permutation(6), rng.permutation(60)
+    one = estimate(bank, responses, method=method, include_win_rate=True)
+    other = estimate(bank, responses.take(models=models, items=items), method=method, include_win_rate=True)
+    np.testing.assert_allclose(other.value, one.value[models], atol=1e-9)
+    np.testing.assert_allclose(other.standard_error, one.standard_error[models], atol=1e-9)
+    assert other.model_ids == tuple(one.model_ids[index] for index in models)
+
+
+def test_other_models_in_the_file_change_nothing(bank):
+    responses = with_gaps(new_models(bank), "uneven")
+    whole = estimate(bank, responses)
+    alone = estimate(bank, responses.take(models=np.array([2])))
+    np.testing.assert_allclose(alone.value[0], whole.value[2], atol=1e-9)
+
+
+def test_blocks_of_models_change_nothing(bank, monkeypatch):
+    responses = with_gaps(new_models(bank), "scattered")
+    whole = estimate(bank, responses)
+    monkeypatch.setattr(estimate_module, "CELLS_AT_ONCE", 120)
+    np.testing.assert_allclose(estimate(bank, responses).value, whole.value, atol=1e-9)
+    np.testing.assert_allclose(estimate(bank, responses).standard_error, whole.standard_error, atol=1e-9)
+
+
+def test_p_irt_is_the_brute_force_sum_at_the_posterior_mode(bank):
+    responses = with_gaps(new_models(bank), "scattered")
+    found = estimate(bank, responses, method="p-irt")
+    prior, parameters = bank.calibration.prior, bank.parameters
+    for model in range(responses.n_models):
+        values = responses.responses[model]
+        seen = np.flatnonzero(~np.isnan(values))
+
+        def loss(theta, values=values, seen=seen):
+            x = parameters.loadings[seen] @ theta + parameters.intercept[seen]
+            distance = theta - prior.mean
+            return np.sum(np.logaddexp(0.0, x) - values[seen] * x) + 0.5 * distance @ np.linalg.solve(
+                prior.covariance, distance
+            )
+
+        theta = minimize(loss, np.zeros(2), tol=1e-12).x
+        np.testing.assert_allclose(found.abilities[model], theta, atol=1e-4)
+        filled = np.where(np.isnan(values), probability(parameters, theta[None])[0], values)
+        expected = [filled[bank.targets.scenario_index == j].mean() for j in range(3)]
+        np.testing.assert_allclose(found.value[model, :3], expected, atol=1e-5)
+
+
+def test_gp_irt_is_the_mixture_with_lambda_from_the_bank(bank):
+    responses = new_models(bank)
+    for method, factor in (("random", 1.0), ("stratified", 1.0), ("anchor-irt", 4.0), ("anchor-correctness", 4.0)):
+        selection = select(bank, 30, method=method, rng=0)
+        weighted = estimate(bank, responses, selection=selection, method="weighted").value[:, :3]
+        predicted = estimate(bank, responses, selection=selection, method="p-irt").value[:, :3]
+        found = estimate(bank, responses, selection=selection, method="gp-irt")
+        variance = bank.response_variance / (factor * 10)
+        share = bank.item_model_bias**2 / (bank.item_model_bias**2 + variance)
+        np.testing.assert_allclose(found.sample_share, np.tile(share, (6, 1)))
+        np.testing.assert_allclose(found.value[:, :3], share * weighted + (1.0 - share) * predicted)
+
+
+def test_responses_without_a_selection_count_as_random(bank):
+    found = estimate(bank, with_gaps(new_models(bank), "scattered"))
+    n_observed = found.n_items[:, :3]
+    bias2 = bank.item_model_bias**2
+    np.testing.assert_allclose(found.sample_share, bias2 / (bias2 + bank.response_variance / n_observed))
+
+
+def test_an_unmeasured_bias_is_taken_as_large(bank):
+    unmeasured = dataclasses.replace(bank, item_model_bias=np.full(3, np.nan))
+    selection = select(bank, 30, method="random", rng=0)
+    responses = new_models(bank)
+    for bias in (0.05, 0.2):
+        found = estimate(unmeasured, responses, selection=selection, method=GPIRT(unmeasured_bias=bias))
+        np.testing.assert_allclose(found.sample_share[0], bias**2 / (bias**2 + bank.response_variance / 10))
+    default = estimate(unmeasured, responses, selection=selection).sample_share
+    np.testing.assert_allclose(default[0], 0.05**2 / (0.05**2 + bank.response_variance / 10))
+
+
+def test_the_estimated_factor_measures_the_anchors_on_the_calibration_models(bank):
+    selection = select(bank, 30, method="anchor-correctness", rng=0)
+    found = estimate(bank, new_models(bank), selection=selection, method=GPIRT("estimated"))
+    positions = bank.responses.item_indices(selection.item_ids)
+    errors = np.zeros((bank.n_models, 3))
+    for j, name in enumerate(bank.targets.scenarios):
+        own = np.array(selection.scenarios) == name
+        estimates = bank.responses.responses[:, positions[own]] @ selection.weights[own]
+        errors[:, j] = estimates - bank.scenario_scores[:, j]
+    variance = np.mean(errors**2, axis=0)  # sigma^2 / (k n) with the measured k
+    share = bank.item_model_bias**2 / (bank.item_model_bias**2 + variance)
+    np.testing.assert_allclose(found.sample_share[0], share)
+
+
+def test_only_the_items_of_the_selection_count(bank):
+    responses = new_models(bank)
+    selection = select(bank, 12, rng=0)
+    whole = estimate(bank, responses, selection=selection)
+    cut = estimate(bank, select_cells(responses, selection), selection=selection)
+    np.testing.assert_allclose(whole.value, cut.value)
+    assert whole.n_items[0, -1] == 12
+
+
+def test_selection_weights_are_used(bank):
+    responses = new_models(bank)
+    ids = [bank.item_ids[index] for index in (0, 3, 1, 4, 2, 5)]
+    scenarios = tuple(item.split("/")[0] for item in ids)
+    selection = Selection(tuple(ids), scenarios, np.array([0.9, 0.1, 0.2, 0.8, 0.5, 0.5]), "anchor-irt", bank.bank_id)
+    found = estimate(bank, responses, selection=selection, method="weighted").value
+    values = responses.responses
+    np.testing.assert_allclose(found[:, 0], 0.9 * values[:, 0] + 0.1 * values[:, 3])
+    np.testing.assert_allclose(found[:, 1], 0.2 * values[:, 1] + 0.8 * values[:, 4])
+
+
+def test_missing_items_of_the_selection_are_counted_and_said(bank):
+    selection = select(bank, 12, rng=0)
+    responses = new_models(bank, n_models=2)
+    lost = responses.item_indices(selection.item_ids[:4])
+    values = responses.responses.copy()
+    values[1, lost] = np.nan
+    with pytest.warns(DataWarning, match=r"of the 12 items .* by 1 of 2 models: 'new-1 \(4\)'"):
+        found = estimate(bank, dataclasses.replace(responses, responses=values), selection=selection)
+    np.testing.assert_array_equal(found.n_missing, [0, 4])
+    np.testing.assert_array_equal(found.n_items[:, -1], [12, 8])
+
+
+def test_a_model_without_any_response_has_no_estimate(bank):
+    responses = new_models(bank, n_models=3)
+    values = responses.responses.copy()
+    values[1] = np.nan
+    with pytest.warns(DataWarning, match="no response to the items to be used from 'new-1'"):
+        found = estimate(bank, dataclasses.replace(responses, responses=values), method="p-irt")
+    assert np.isnan(found.value[1]).all()
+    assert not np.isnan(found.value[[0, 2]]).any()
+
+
+def test_no_response_at_all_is_an_error(bank):
+    responses = new_models(bank)
+    selection = select(bank, 3, rng=0)
+    rest = [index for index, item in enumerate(bank.item_ids) if item not in selection.item_ids]
+    with pytest.raises(DataError, match=r"at least one response .* got none from 6 models"):
+        estimate(bank, responses.take(items=np.array(rest)), selection=selection)
+
+
+def test_items_of_another_benchmark_are_refused(bank):
+    responses = ResponseMatrix.create(np.ones((1, 2)), item_ids=["math/0", "math/unknown"])
+    with pytest.raises(DataError, match="1 of 2 are not: 'math/unknown'"):
+        estimate(bank, responses)
+    foreign = Selection(("else/1",), ("else",), np.ones(1), "random", bank.bank_id)
+    with pytest.raises(DataError, match="every item of the selection must be in bank"):
+        estimate(bank, new_models(bank), selection=foreign)
+
+
+def test_a_selection_of_another_bank_is_used_with_a_warning(bank):
+    selection = dataclasses.replace(select(bank, 12, rng=0), bank="another")
+    with pytest.warns(DataWarning, match="made for bank another"):
+        estimate(bank, new_models(bank), selection=selection)
+
+
+@pytest.mark.parametrize("level", [0.0, 1.0, 95.0])
+def test_a_level_outside_its_range_is_an_error(bank, level):
+    with pytest.raises(ParameterError, match="level must be between 0 and 1"):
+        estimate(bank, new_models(bank), level=level)
+
+
+def test_intervals_are_normal_quantiles_cut_to_the_unit_interval(bank):
+    responses = with_gaps(new_models(bank), "scattered")
+    for level in (0.5, 0.999999):
+        found = estimate(bank, responses, level=level)
+        half = norm.ppf((1 + level) / 2) * found.standard_error
+        np.testing.assert_allclose(found.low, np.maximum(found.value - half, 0.0))
+        np.testing.assert_allclose(found.high, np.minimum(found.value + half, 1.0))
+    assert found.interval_kind == "model-based"
+
+
+def test_the_overall_error_counts_that_scenarios_share_ability(bank):
+    """Summing independent scenario variances would give less: all three move together with ability."""
+    selection = select(bank, 6, method="random", rng=0)
+    found = estimate(bank, new_models(bank), selection=selection, method="p-irt")
+    independent = np.sqrt(np.sum(found.standard_error[:, :3] ** 2, axis=1)) / 3.0
+    assert np.all(found.standard_error[:, 3] > 1.2 * independent)
+
+
+def test_binary_ability_and_raw_scores_for_continuous_responses(bank):
+    """Ability sees ``Y >= threshold``; the observed part of the score is the raw mean."""
+    continuous = dataclasses.replace(
+        bank, calibration=dataclasses.replace(bank.calibration, thresholds={"math": 0.3, "code": 0.5, "law": 0.8})
+    )
+    rng = np.random.default_rng(3)
+    responses = new_models(bank)
+    raw = dataclasses.replace(responses, responses=rng.random(responses.responses.shape))
+    limits = np.array([0.3, 0.5, 0.8])[bank.targets.scenario_index]
+    binary = dataclasses.replace(responses, responses=(raw.responses >= limits).astype(float))
+    items = np.arange(0, 30)
+    found = estimate(continuous, raw.take(items=items), method="p-irt")
+    expected = estimate(bank, binary.take(items=items), method="p-irt")
+    np.testing.assert_allclose(found.abilities, expected.abilities)
+    change = (raw.responses - binary.responses)[:, :30]
+    own = bank.targets.scenario_index[:30]
+    shift = np.column_stack([change[:, own == j].sum(axis=1) / 20 for j in range(3)])
+    np.testing.assert_allclose(found.value[:, :3], expected.value[:, :3] + shift)
+
+
+def test_noise_ratio_compares_raw_responses_with_the_item_model(bank):
+    assert noise_ratio(bank).tolist() == [1.0, 1.0, 1.0]
+    p = probability(bank.parameters, bank.calibration.abilities)
+    offset = 0.4 * np.sqrt(p * (1.0 - p)) * np.where(np.arange(60) % 2, 1.0, -1.0)
+    responses = dataclasses.replace(bank.responses, responses=np.clip(p + offset, 0.0, 1.0))
+    continuous = dataclasses.replace(
+        bank, responses=responses, calibration=dataclasses.replace(bank.calibration, thresholds={"code": 0.5})
+    )
+    ratio = noise_ratio(continuous)
+    assert ratio[[0, 2]].tolist() == [1.0, 1.0]
+    own = bank.targets.scenario_index == 1
+    expected = np.sum((responses.responses - p)[:, own] ** 2) / np.sum((p * (1 - p))[:, own])
+    assert ratio[1] == pytest.approx(expected)
+    assert 0.1 < ratio[1] <= 0.16 + 1e-9  # 0.4 ** 2, less where clipping bites
+
+
+def test_mean_win_rate_is_a_function_of_the_scenario_estimates(bank):
+    found = estimate(bank, with_gaps(new_models(bank), "scattered"), include_win_rate=True)
+    assert found.targets[-1] == "mean_win_rate"
+    np.testing.assert_allclose(found.column("mean_win_rate"), mean_win_rate(found.value[:, :3], bank.scenario_scores))
+    assert np.all((found.standard_error[:, -1] > 0.0) & (found.standard_error[:, -1] < 0.5))
+    np.testing.assert_array_equal(found.n_items[:, -1], found.n_items[:, -2])
+
+
+def test_mean_win_rate_leaves_out_the_model_itself(bank):
+    responses = bank.responses.take(models=np.array([4]))
+    found = estimate(bank, responses, include_win_rate=True)
+    others = np.delete(bank.scenario_scores, 4, axis=0)
+    assert found.value[0, -1] == pytest.approx(mean_win_rate(bank.scenario_scores[[4]], others)[0])
+    with pytest.raises(DataError, match="mean win rate needs a calibration model other than"):
+        estimate(bank, bank.responses, include_win_rate=True)
+
+
+def test_mean_win_rate_of_an_incomplete_estimate_is_not_a_number(bank):
+    found = estimate(bank, with_gaps(new_models(bank), "no law"), method="mean", include_win_rate=True)
+    assert np.isnan(found.value[:, -1]).all()
+
+
+def test_rows_say_all_that_a_reader_needs(bank):
+    found = estimate(bank, with_gaps(new_models(bank, n_models=2), "scattered"))
+    rows = found.rows()
+    assert [(row["model_id"], row["target"]) for row in rows] == list(
+        product(("new-0", "new-1"), ("math", "code", "law", "overall"))
+    )
+    needed = {"estimate", "low", "high", "level", "n_items", "n_total", "method", "bank", "standard_error", "interval"}
+    assert needed <= set(rows[0])
+    assert rows[3]["estimate"] == found.value[0, 3]
+    assert (rows[0]["method"], rows[0]["bank"], rows[0]["n_total"]) == ("gp-irt", bank.bank_id, 20)
+    assert all(type(row["n_items"]) is int and type(row["low"]) is float for row in rows)
+
+
+def simulated_bank(n_items, bias):
+    """A bank whose item model is the truth, in two dimensions, with three scenarios."""
+    bank = make_bank(n_models=30, n_items=n_items, seed=7)
+    calibration = dataclasses.replace(bank.calibration, thresholds={}, prior=AbilityPrior.standard(2))
+    return dataclasses.replace(bank, calibration=calibration, item_model_bias=np.full(3, bias))
+
+
+@pytest.mark.slow
+@ALL_METHODS
+@pytest.mark.parametrize("chosen", ["random", "stratified", "anchor-correctness", "anchor-irt"])
+def test_intervals_cover_when_the_item_model_is_true(method, chosen):
+    bank = simulated_bank(600, bias=0.02)
+    responses = new_models(bank, n_models=3000, seed=11)
+    selection = select(bank, 60, method=chosen, rng=0)
+    truth = full_scores(bank, responses)
+    for level in (0.8, 0.95):
+        found = estimate(bank, responses, selection=selection, method=method, level=level)
+        covered = np.mean((found.low <= truth) & (truth <= found.high), axis=0)
+        # the plain mean is charged for its distance from the posterior mean, so it may cover more
+        assert np.all(covered > level - 0.03), covered
+        if method in {"p-irt", "gp-irt"}:
+            assert np.all(covered < level + 0.03), covered
+
+
+@pytest.mark.slow
+def test_p_irt_beats_the_sample_mean_when_the_item_model_is_true():
+    bank = simulated_bank(600, bias=0.02)
+    responses = new_models(bank, n_models=1000, seed=12)
+    truth = full_scores(bank, responses)
+    errors = {}
+    for method in ("mean", "p-irt", "gp-irt"):
+        found = [
+            np.abs(
+                estimate(bank, responses, selection=select(bank, 60, method="random", rng=seed), method=method).value
+                - truth
+            )
+            for seed in range(5)
+        ]
+        errors[method] = np.mean(found, axis=(0, 1))
+    assert np.all(errors["p-irt"][:3] < 0.7 * errors["mean"][:3])
+    assert errors["p-irt"][3] < errors["mean"][3]
+    assert errors["gp-irt"][3] < errors["mean"][3]
+
+
+def test_one_item_and_one_model_by_enumeration():
+    """Three items, one answered: every number follows from the definitions."""
+    parameters = ItemParameters.create(np.array([[1.0], [0.5], [2.0]]), np.array([0.0, 1.0, -1.0]))
+    base = make_bank(n_models=4, n_items=3, n_dims=1)
+    items = pl.DataFrame({"item_id": ["a", "b", "c"], "scenario": ["s"] * 3, "subscenario": [None] * 3})
+    bank = dataclasses.replace(
+        base,
+        responses=dataclasses.replace(base.responses, items=items),
+        calibration=dataclasses.replace(base.calibration, parameters=parameters, thresholds={}),
+        targets=ScoreTargets.create(items),
+        item_model_bias=np.array([0.1]),
+        response_variance=np.array([0.2]),
+    )
+    responses = ResponseMatrix.create(np.array([[1.0]]), item_ids=["b"])
+    grid = np.linspace(-8.0, 8.0, 160_001)
+    theta = grid[np.argmax(-np.logaddexp(0.0, -(0.5 * grid + 1.0)) - 0.5 * grid**2)]
+    p = 1.0 / (1.0 + np.exp(-np.array([theta, 2.0 * theta - 1.0])))  # items a and c
+    b = 1.0 / (1.0 + np.exp(-(0.5 * theta + 1.0)))
+    ability_variance = 1.0 / (1.0 + 0.25 * b * (1.0 - b))
+    mean = (1.0 + p.sum()) / 3.0
+    slope = (p * (1.0 - p)) @ np.array([1.0, 2.0]) / 3.0
+    variance = slope**2 * ability_variance + np.sum(p * (1.0 - p)) / 9.0
+    share = 0.01 / (0.01 + 0.2)
+    expected = {"mean": 1.0, "weighted": 1.0, "p-irt": mean, "gp-irt": share + (1.0 - share) * mean}
+    for method, value in expected.items():
+        found = estimate(bank, responses, method=method)
+        np.testing.assert_allclose(found.value, [[value, value]], atol=1e-4)
+        np.testing.assert_allclose(found.standard_error, np.sqrt(variance + (value - mean) ** 2), rtol=1e-3)

@@ -1,0 +1,73 @@
+import numpy as np
+import pytest
+
+from itembank.data.targets import mean_win_rate
+from itembank.estimation.posterior import score_posterior, standard_error
+from itembank.estimation.predictions import predicted_sums
+from itembank.estimation.win_rates import win_rate_standard_error
+from itembank.irt.bernoulli import probability
+from itembank.irt.parameters import ItemParameters
+
+
+def test_moments_equal_those_of_drawn_scores(rng):
+    """Draw ability from its posterior and unseen responses given it: mean and covariance are the closed ones."""
+    n_items, n_draws = 60, 200_000
+    parameters = ItemParameters.create(rng.normal(size=(n_items, 2)), rng.normal(size=n_items))
+    scenario = np.arange(n_items) % 3
+    weights = rng.random(n_items)
+    weights /= np.bincount(scenario, weights=weights)[scenario]
+    mask = np.arange(n_items)[None] >= 12
+    theta = np.array([[0.4, -0.7]])
+    root = np.array([[0.12, 0.0], [-0.05, 0.1]])  # narrow, as in the setting the first-order formula is for
+    covariance = (root @ root.T)[None]
+    known = np.array([[0.11, 0.05, 0.17]])
+    posterior = score_posterior(
+        known, predicted_sums(parameters, weights, scenario, 3, theta, mask=mask), covariance, np.ones(3)
+    )
+    drawn = theta + rng.standard_normal((n_draws, 2)) @ root.T
+    responses = rng.random((n_draws, n_items)) < probability(parameters, drawn)
+    onto = np.zeros((n_items, 3))
+    onto[np.arange(n_items), scenario] = weights
+    scores = known + (responses * mask) @ onto
+    np.testing.assert_allclose(posterior.mean[0], scores.mean(axis=0), atol=2e-3)
+    # entries of a covariance from 200,000 draws have a relative error of about 0.5 %; the rest is second order
+    scale = np.sqrt(np.diag(posterior.covariance[0]))
+    np.testing.assert_allclose(
+        posterior.covariance[0] / np.outer(scale, scale), np.cov(scores.T) / np.outer(scale, scale), atol=0.02
+    )
+
+
+def test_noise_ratio_scales_the_noise_only():
+    parameters = ItemParameters.create(np.zeros((4, 1)), np.zeros(4))  # p = 1/2, no slope
+    sums = predicted_sums(parameters, np.full(4, 0.25), np.zeros(4, int), 1, np.zeros((1, 1)))
+    posterior = score_posterior(np.zeros((1, 1)), sums, np.ones((1, 1, 1)), np.array([0.3]))
+    assert posterior.covariance[0, 0, 0] == pytest.approx(0.3 * 4 * 0.25**2 * 0.25)
+
+
+def test_an_estimate_is_charged_for_its_distance_from_the_posterior_mean(rng):
+    scores = 0.6 + 0.05 * rng.standard_normal(400_000)
+    expected = np.sqrt(np.mean((scores - 0.67) ** 2))
+    assert standard_error(np.array(0.67), np.array(0.6), np.array(0.0025)) == pytest.approx(expected, rel=0.01)
+
+
+def test_win_rate_error_is_the_spread_of_win_rates(rng):
+    """One scenario and evenly spread reference scores: the win rate moves as the score does."""
+    reference = (np.arange(2000)[:, None] + 0.5) / 2000
+    found = win_rate_standard_error(np.array([[0.5]]), np.array([[[0.04**2]]]), reference, rng)
+    assert found[0] == pytest.approx(0.04, rel=0.12)  # 400 draws: 3.5 % relative error
+
+
+def test_win_rate_error_knows_correlated_scenarios(rng):
+    reference = np.repeat((np.arange(2000)[:, None] + 0.5) / 2000, 2, axis=1)
+    together = 0.04**2 * np.array([[[1.0, 1.0], [1.0, 1.0]]])
+    apart = 0.04**2 * np.array([[[1.0, -1.0], [-1.0, 1.0]]])
+    scores = np.array([[0.5, 0.5]])
+    assert win_rate_standard_error(scores, together, reference, rng)[0] == pytest.approx(0.04, rel=0.12)
+    assert win_rate_standard_error(scores, apart, reference, rng)[0] < 0.001
+
+
+def test_win_rate_error_is_zero_for_a_certain_score(rng):
+    reference = rng.random((30, 3))
+    scores = rng.random((2, 3))
+    np.testing.assert_array_equal(win_rate_standard_error(scores, np.zeros((2, 3, 3)), reference, rng), [0.0, 0.0])
+    assert np.all(mean_win_rate(scores, reference) > 0.0)
