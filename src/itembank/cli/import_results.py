@@ -56,9 +56,14 @@ def _shared(function: Command) -> Command:
 def command() -> None:
     """Turn per-item results into a response file.
 
+    \b
+      itembank import table results.csv -o responses.parquet
+      itembank import py-irt responses.jsonl -o responses.parquet
+      itembank import lm-eval output/ -o responses.parquet
+
     The file is one Parquet table (model_id, item_id, response, ...) that carries what is known of models and items.
     Everything is checked: a file with a mistake in it is refused, and the message says what and where.
-    """
+    """  # noqa: D301 (click's \b keeps the block's lines)
 
 
 @command.command("table")
@@ -89,7 +94,7 @@ def table(*, layout: str, response_column: str, columns: tuple[str, ...], prefix
 
     A long table has the columns model_id, item_id, response, and may have scenario, subscenario, n_trials,
     n_correct, seed, input_tokens, output_tokens, cost_usd, seconds.
-    """  # noqa: D301 (click's \b keeps the block's lines)
+    """  # noqa: D301
     choices = {
         "response_column": response_column,
         "columns": _mapping(columns),
@@ -176,10 +181,14 @@ def _import(shared: dict[str, Any], choices: dict[str, Any]) -> None:
     """Read, write, and say what was read."""
     from itembank.data.readers.read import read_responses  # noqa: PLC0415
     from itembank.data.response_files import check_response_destination, write_responses  # noqa: PLC0415
+    from itembank.errors import ParameterError  # noqa: PLC0415
 
     output: Path = shared["output"]
-    check_response_destination(output)
-    spec = _spec(shared, choices)
+    try:
+        check_response_destination(output)
+        spec = _spec(shared, choices)
+    except ParameterError as error:
+        raise click.UsageError(str(error)) from error
     with warnings_as_notes():
         with progress("import") as report:
             responses = read_responses(

@@ -18,7 +18,7 @@ from itembank.data.readers.labels import Labels
 from itembank.data.readers.opening import PARQUET_MARK, translated
 from itembank.data.readers.parquet_files import read_parquet_file
 from itembank.data.readers.rows import ResponseRows
-from itembank.data.responses import ResponseMatrix
+from itembank.data.responses import DEFAULT_SCENARIO, ResponseMatrix
 from itembank.errors import DataError, ParameterError
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 
@@ -151,6 +151,8 @@ def _unpacked_table(text: str) -> pl.DataFrame:
 
 def _rows(source: str, table: pl.DataFrame, models: pl.DataFrame, items: pl.DataFrame) -> ResponseRows:
     """Make rows; models and items keep their order, also those without rows."""
+    if (items["scenario"] == DEFAULT_SCENARIO).all():
+        items = items.drop("scenario")  # nobody named one, so other sources may
     return ResponseRows(
         source,
         _labels(table["model_id"], models["model_id"]),

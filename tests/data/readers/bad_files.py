@@ -117,7 +117,10 @@ WRONG = [
     Wrong(
         "repeated with other values",
         {"r.csv": LONG + "a,x,1\na,x,0\nb,x,0.5\nb,x,0.25\nb,x,0.75\nb,x,0.125\na,y,1\n"},
-        ("different ones for 2 pairs: 'a' item 'x' = 1 and 0, 'b' item 'x' = 0.5 and 0.25 and 0.75 and 1 more", "--repeats"),
+        (
+            "different ones for 2 pairs: 'a' item 'x' = 1 and 0, 'b' item 'x' = 0.5 and 0.25 and 0.75 and 1 more",
+            "--repeats",
+        ),
     ),
     Wrong(
         "repeated with other values in two files",
@@ -161,7 +164,9 @@ WRONG = [
         ("item_id must have one type, got whole numbers and text: '1' and 'one'", "as text"),
     ),
     Wrong("a number in quotes among numbers", {"r.jsonl": lines(one(item=1), one(item="2"))}, ("must have one type",)),
-    Wrong("ids with decimals", {"r.jsonl": lines(one(item=1.5))}, ("item_id must be text or whole numbers, got float",)),
+    Wrong(
+        "ids with decimals", {"r.jsonl": lines(one(item=1.5))}, ("item_id must be text or whole numbers, got float",)
+    ),
     Wrong("ids true and false", {"r.jsonl": lines(one(model=True))}, ("model_id must be .* got bool",)),
     Wrong(
         "mixed id types between files",
@@ -249,9 +254,13 @@ WRONG = [
     Wrong("JSON Lines of lists", {"r.jsonl": "{}\n[1]\n"}, ("line 2 must be one JSON object, got list",)),
     Wrong("a cut JSON array", {"r.json": json.dumps([one(), one(item="y")])[:-5]}, ("array cannot be read.*cut",)),
     Wrong("endless nesting", {"r.jsonl": '{"a": ' + "[" * 100_000 + "\n"}, ("line 1", "nested too deeply|must be one")),
-    Wrong("an endless number", {"r.jsonl": '{"response": ' + "9" * 10_000 + "}\n"}, ("line 1 must be one JSON object",)),
+    Wrong(
+        "an endless number", {"r.jsonl": '{"response": ' + "9" * 10_000 + "}\n"}, ("line 1 must be one JSON object",)
+    ),
     Wrong("Parquet called CSV", {"r.csv": GOOD_PARQUET}, ("says CSV, but the file is a Parquet file",)),
-    Wrong("CSV called Parquet", {"r.parquet": LONG + "a,x,1\n"}, ("says Parquet, but the file does not begin with PAR1",)),
+    Wrong(
+        "CSV called Parquet", {"r.parquet": LONG + "a,x,1\n"}, ("says Parquet, but the file does not begin with PAR1",)
+    ),
     Wrong("JSON called CSV", {"r.csv": lines(one())}, ("says CSV, but the file looks like JSON",)),
     Wrong("CSV called JSON", {"r.jsonl": LONG + "a,x,1\n"}, ("says JSON, but the file begins with neither",)),
     Wrong("a pickle", {"r.csv": b"\x80\x04\x95\x10"}, ("pickle.*never read",)),
@@ -265,8 +274,15 @@ WRONG = [
     ),
     # py-irt
     Wrong("py-irt without subject", {"r.jsonl": lines({"responses": {"x": 1}})}, ("subject_id",), "py-irt"),
-    Wrong("py-irt without responses", {"r.jsonl": lines(PY_IRT, {"subject_id": "b"})}, ("1 without: objects '2'",), "py-irt"),
-    Wrong("py-irt with empty responses", {"r.jsonl": lines({"subject_id": "b", "responses": {}})}, ("got none",), "py-irt"),
+    Wrong(
+        "py-irt without responses",
+        {"r.jsonl": lines(PY_IRT, {"subject_id": "b"})},
+        ("1 without: objects '2'",),
+        "py-irt",
+    ),
+    Wrong(
+        "py-irt with empty responses", {"r.jsonl": lines({"subject_id": "b", "responses": {}})}, ("got none",), "py-irt"
+    ),
     Wrong(
         "py-irt above one",
         {"r.jsonl": lines(PY_IRT, {"subject_id": "b", "responses": {"x": 2}})},

@@ -1,3 +1,4 @@
+import subprocess
 import sys
 
 import numpy as np
@@ -56,7 +57,10 @@ def test_mixed_ids_are_refused():
 @pytest.mark.parametrize(
     ("table", "message"),
     [
-        (pl.DataFrame({"model_id": ["a", None], "item_id": ["x", "y"], "response": [1, 1]}), "model_id must not be empty"),
+        (
+            pl.DataFrame({"model_id": ["a", None], "item_id": ["x", "y"], "response": [1, 1]}),
+            "model_id must not be empty",
+        ),
         (pl.DataFrame({"model_id": ["a"], "item_id": ["x"], "response": [[1]]}), "response must be a number"),
         (pl.DataFrame({"model_id": ["a"], "item_id": ["x"], "response": [2]}), r"must lie in \[0, 1\]"),
         (pl.DataFrame(LONG).clear(), "is empty"),
@@ -86,8 +90,6 @@ def test_without_pyarrow_the_error_names_the_extra(monkeypatch):
 
 
 def test_no_table_library_but_polars_is_imported():
-    import subprocess
-
     code = (
         "import sys, polars as pl; from itembank.data.readers.frames import responses_from_frame as r;"
         "r(pl.DataFrame({'model_id': ['a'], 'item_id': ['x'], 'response': [1]}));"

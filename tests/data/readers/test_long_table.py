@@ -30,7 +30,9 @@ def test_counts_say_nothing_of_another_response_column():
 
 def test_unknown_trials_count_as_one_and_a_missing_response_has_none():
     with pytest.warns(DataWarning, match="1 of 3 rows"):
-        matrix = responses_from_frame(frame(response=[0.5, 1.0, None], n_trials=[None, 5, 7]), spec=ReadingSpec(empty="keep"))
+        matrix = responses_from_frame(
+            frame(response=[0.5, 1.0, None], n_trials=[None, 5, 7]), spec=ReadingSpec(empty="keep")
+        )
     np.testing.assert_array_equal(matrix.n_trials, [[1, 5], [0, 0]])
 
 
@@ -92,8 +94,14 @@ def test_numbers_are_divided_by_their_maximum():
     np.testing.assert_array_equal(matrix.responses, [[1, 0], [0.125, np.nan]])
 
 
-@pytest.mark.parametrize("dtype", [pl.Float32, pl.Int8, pl.UInt64, pl.Boolean, pl.String, pl.Decimal(10, 2), pl.Categorical])
+@pytest.mark.parametrize(
+    "dtype", [pl.Float32, pl.Int8, pl.UInt64, pl.Boolean, pl.String, pl.Decimal(10, 2), pl.Categorical]
+)
 def test_responses_of_any_type_of_number(dtype):
-    column = pl.Series("response", ["1", "0", "1"]) if dtype in (pl.String, pl.Categorical) else pl.Series("response", [1, 0, 1])
+    column = (
+        pl.Series("response", ["1", "0", "1"])
+        if dtype in (pl.String, pl.Categorical)
+        else pl.Series("response", [1, 0, 1])
+    )
     matrix = responses_from_frame(frame(response=column.cast(dtype)))
     np.testing.assert_array_equal(matrix.responses, [[1, 0], [1, np.nan]])

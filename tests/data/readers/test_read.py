@@ -25,7 +25,12 @@ def check_expected(matrix):
 
 def long_frame():
     return pl.DataFrame(
-        {"model_id": list("aaabb"), "item_id": list("xyzxz"), "response": [1.0, 0.0, 0.5, 0.25, 1.0], "extra": ["?"] * 5}
+        {
+            "model_id": list("aaabb"),
+            "item_id": list("xyzxz"),
+            "response": [1.0, 0.0, 0.5, 0.25, 1.0],
+            "extra": ["?"] * 5,
+        }
     )
 
 
@@ -90,11 +95,26 @@ def test_byte_order_marks_windows_lines_blank_lines_and_other_separators(separat
     text = "model_id,item_id,response\r\na,x,1\r\n\r\nb,x,0\r\n".replace(",", separator)
     (tmp_path / "r.csv").write_bytes(b"\xef\xbb\xbf" + text.encode())
     np.testing.assert_array_equal(read_responses(tmp_path / "r.csv").responses, [[1], [0]])
-    (tmp_path / "r.jsonl").write_bytes(b"\xef\xbb\xbf" + lines(one(), one("b", response=0)).replace("\n", "\r\n").encode())
+    (tmp_path / "r.jsonl").write_bytes(
+        b"\xef\xbb\xbf" + lines(one(), one("b", response=0)).replace("\n", "\r\n").encode()
+    )
     np.testing.assert_array_equal(read_responses(tmp_path / "r.jsonl").responses, [[1], [0]])
 
 
-STRANGE = ["a|b", "naïve ☃ 模型", "x" * 5000, "a,b", 'say "hi"', "line\nbreak", " space ", "007", "NA", "null", "-", "../up"]
+STRANGE = [
+    "a|b",
+    "naïve ☃ 模型",
+    "x" * 5000,
+    "a,b",
+    'say "hi"',
+    "line\nbreak",
+    " space ",
+    "007",
+    "NA",
+    "null",
+    "-",
+    "../up",
+]
 
 
 @pytest.mark.parametrize("suffix", ["parquet", "csv", "jsonl"])
@@ -124,7 +144,9 @@ def test_ids_of_a_csv_have_no_type_and_join_either_kind(tmp_path):
 
 
 def test_categories_are_read_as_text(tmp_path):
-    frame = long_frame().with_columns(pl.col("model_id", "item_id").cast(pl.Categorical), pl.col("response").cast(pl.Float32))
+    frame = long_frame().with_columns(
+        pl.col("model_id", "item_id").cast(pl.Categorical), pl.col("response").cast(pl.Float32)
+    )
     frame.write_parquet(tmp_path / "r.parquet")
     check_expected(read_responses(tmp_path / "r.parquet"))
 
@@ -161,7 +183,9 @@ def test_a_file_given_twice_counts_once(tmp_path):
 
 
 def test_the_format_may_be_said(tmp_path):
-    (tmp_path / "r.csv").write_text("model_id,item_id,response\na,0.5,1\n")  # an item called item_id, one called response
+    (tmp_path / "r.csv").write_text(
+        "model_id,item_id,response\na,0.5,1\n"
+    )  # an item called item_id, one called response
     wide = read_responses(tmp_path / "r.csv", spec=ReadingSpec(format="wide-models"))
     assert wide.item_ids == ["item_id", "response"]
     np.testing.assert_array_equal(wide.responses, [[0.5, 1.0]])
@@ -202,7 +226,9 @@ def test_progress_is_told(tmp_path):
     (tmp_path / "a.csv").write_text(LONG + "a,x,1\n")
     (tmp_path / "b.csv").write_text(LONG + "b,x,1\n")
     told = []
-    read_responses([tmp_path / "a.csv", tmp_path / "b.csv"], progress=lambda message, share: told.append((message, share)))
+    read_responses(
+        [tmp_path / "a.csv", tmp_path / "b.csv"], progress=lambda message, share: told.append((message, share))
+    )
     assert told == [("reading files (a.csv)", 0.0), ("reading files (b.csv)", 0.5)]
 
 
@@ -240,10 +266,11 @@ def test_a_damaged_parquet_file_is_a_data_error_or_read(seed, tmp_path, capfd):
     for place in rng.integers(4, len(content) - 4, 6):
         content[place] = rng.integers(256)
     (tmp_path / "r.parquet").write_bytes(bytes(content))
+    message = ""
     try:
-        matrix = read_responses(tmp_path / "r.parquet")
+        read_responses(tmp_path / "r.parquet")
     except DataError as error:
-        assert str(tmp_path / "r.parquet") in str(error)
-    else:
-        assert matrix.responses.size > 0
+        message = str(error)
+    # Whatever the damage, no other exception, and the file is named.
+    assert not message or str(tmp_path / "r.parquet") in message
     capfd.readouterr()  # polars prints the panics it turns into errors

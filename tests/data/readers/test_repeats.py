@@ -57,7 +57,7 @@ def test_seeds_of_single_attempts_are_no_repeats():
 
 def test_equal_responses_of_unequal_trials_are_no_copies():
     columns = ("model_id", "item_id", "response", "n_trials")
-    with pytest.raises(DataError, match="'a' item 'x' = 0.5 and 0.5"):
+    with pytest.raises(DataError, match=r"'a' item 'x' = 0.5 and 0.5"):
         responses_from_frame(table(("a", "x", 0.5, 2), ("a", "x", 0.5, 10), columns=columns))
 
 
@@ -70,7 +70,9 @@ def test_some_rows_with_a_seed_and_some_without_are_refused_even_for_a_mean():
 
 def test_a_cost_without_response_is_kept_and_gives_way_to_a_row_with_one():
     columns = ("model_id", "item_id", "response", "seconds")
-    frame = table(("a", "x", None, 9.0), ("a", "x", 1, None), ("a", "y", None, 3.0), ("b", "y", 1, 1.0), columns=columns)
+    frame = table(
+        ("a", "x", None, 9.0), ("a", "x", 1, None), ("a", "y", None, 3.0), ("b", "y", 1, 1.0), columns=columns
+    )
     with pytest.warns(DataWarning, match="2 of 4 rows"):
         matrix = responses_from_frame(frame)
     np.testing.assert_array_equal(matrix.responses, [[1, np.nan], [np.nan, 1]])
@@ -79,7 +81,9 @@ def test_a_cost_without_response_is_kept_and_gives_way_to_a_row_with_one():
 
 @settings(deadline=None)
 @given(
-    st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from("xyz"), st.integers(0, 4), st.integers(1, 5)), min_size=1)
+    st.lists(
+        st.tuples(st.sampled_from("abc"), st.sampled_from("xyz"), st.integers(0, 4), st.integers(1, 5)), min_size=1
+    )
 )
 def test_the_mean_is_that_of_a_plain_loop(rows):
     attempts = [(model, item, min(right, tried), tried) for model, item, right, tried in rows]

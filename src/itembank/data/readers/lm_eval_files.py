@@ -72,8 +72,8 @@ def find_sample_files(paths: Sequence[Path], spec: ReadingSpec) -> tuple[list[Sa
     for path in paths:
         samples, results = _files_of(path)
         found.update(dict.fromkeys(samples))
-        dates = {match["date"] for sample in samples if (match := SAMPLES.fullmatch(sample.name))}
-        lonely.extend(file for file in results if RESULTS.fullmatch(file.name)["date"] not in dates)  # type: ignore[index]
+        sampled = {_run_key(SAMPLES, sample) for sample in samples}
+        lonely.extend(file for file in results if _run_key(RESULTS, file) not in sampled)
     runs: dict[tuple[Path, str], Run] = {}
     files = [_sample_file(path, spec, runs) for path in found]
     chosen = [file for file in files if not spec.tasks or any(fnmatchcase(file.task, task) for task in spec.tasks)]
@@ -100,6 +100,12 @@ def _files_of(path: Path) -> tuple[list[Path], list[Path]]:
             f"Averages over a task cannot be taken apart. {NO_SAMPLES}"
         )
     raise DataError(f"{path}: holds no samples of lm_eval (samples_<task>_<date>.jsonl). {NO_SAMPLES}")
+
+
+def _run_key(pattern: re.Pattern[str], file: Path) -> tuple[Path, str]:
+    """Folder and date, which the files of one run share."""
+    match = pattern.fullmatch(file.name)
+    return file.parent, (match["date"] or "") if match else ""
 
 
 def _refuse_results(path: Path) -> None:
@@ -132,12 +138,11 @@ def _sample_file(path: Path, spec: ReadingSpec, runs: dict[tuple[Path, str], Run
             "Keep the name lm_eval gave it, or say the task with scenario='...' (--scenario)."
         )
     task = match["task"] if match else str(spec.scenario)
-    date = (match["date"] or "") if match else ""
-    key = (path.parent, date)
+    key = _run_key(SAMPLES, path)
     if key not in runs:
-        runs[key] = _read_run(path.parent, date)
+        runs[key] = _read_run(*key)
     run = runs[key]
-    return SampleFile(path, task, date, run, spec.model_id or _model_id(path, run, spec))
+    return SampleFile(path, task, key[1], run, spec.model_id or _model_id(path, run, spec))
 
 
 def _read_run(folder: Path, date: str) -> Run:

@@ -1,0 +1,282 @@
+import json
+import os
+import re
+import subprocess
+import sys
+
+import numpy as np
+import polars as pl
+import pytest
+
+from itembank.data.readers.read import read_responses
+from tests.data.readers.bad_files import LONG, WRONG, lines
+from tests.data.readers.logs import sample, write_run
+
+
+@pytest.fixture
+def table(tmp_path):
+    path = tmp_path / "results.csv"
+    path.write_text(LONG + "a,x,1\na,y,0\nb,x,0.5\n")
+    return path
+
+
+@pytest.fixture
+def output(tmp_path):
+    return tmp_path / "out" / "responses.parquet"
+
+
+def test_a_table_is_imported_and_summed_up(run, table, output):
+    outcome = run("import", "table", table, "-o", output, "--format", "json")
+    assert outcome.code == 0
+    assert json.loads(outcome.out) == [
+        {
+            "file": str(output),
+            "n_models": 2,
+            "n_items": 2,
+            "n_scenarios": 1,
+            "n_responses": 3,
+            "n_missing": 1,
+            "density": 0.75,
+            "mean_response": 0.5,
+            "is_binary": False,
+            "costs": None,
+        }
+    ]
+    assert f"Next: itembank calibrate {output}" in outcome.err
+    matrix = read_responses(output)
+    np.testing.assert_array_equal(matrix.responses, [[1, 0], [0.5, np.nan]])
+
+
+@pytest.mark.parametrize("output_format", ["table", "json", "csv"])
+def test_standard_output_is_the_result_and_nothing_else(run, table, output, output_format):
+    outcome = run("import", "table", table, "-o", output, "--format", output_format)
+    assert outcome.code == 0
+    assert "Next" not in outcome.out
+    assert "0.75" in outcome.out
+    if output_format == "csv":
+        header, row = outcome.out.splitlines()
+        assert dict(zip(header.split(","), row.split(","), strict=True))["n_models"] == "2"
+
+
+def test_quiet_says_nothing_on_standard_error(run, table, output):
+    assert run("--quiet", "import", "table", table, "-o", output).err == ""
+
+
+def test_models_items_and_columns_of_other_names(run, tmp_path, output):
+    (tmp_path / "r.csv").write_text("llm,question,score,latency\na,x,50,2\na,y,100,3\n")
+    (tmp_path / "models.csv").write_text("model_id,date\na,2024-05-01\n")
+    (tmp_path / "items.csv").write_text("item_id,scenario\nx,math\ny,law\n")
+    outcome = run(
+        *("import", "table", tmp_path / "r.csv", "-o", output, "--response-column", "score", "--max-response", "100"),
+        *("--column", "model_id=llm", "--column", "item_id=question", "--column", "seconds=latency"),
+        *(
+            "--models",
+            tmp_path / "models.csv",
+            "--items",
+            tmp_path / "items.csv",
+            "--prefix-scenario",
+            "--scenario",
+            "all",
+        ),
+    )
+    assert outcome.code == 1  # the table of items has other ids than those with the scenario before them
+    assert "none of the 2 items" in outcome.err
+    outcome = run(
+        *("import", "table", tmp_path / "r.csv", "-o", output, "--response-column", "score", "--max-response", "100"),
+        *("--column", "model_id=llm", "--column", "item_id=question", "--column", "seconds=latency"),
+        *("--models", tmp_path / "models.csv", "--items", tmp_path / "items.csv"),
+    )
+    assert outcome.code == 0
+    matrix = read_responses(output)
+    np.testing.assert_array_equal(matrix.responses, [[0.5, 1]])
+    np.testing.assert_array_equal(matrix.costs["seconds"], [[2, 3]])
+    assert matrix.items["scenario"].to_list() == ["math", "law"]
+    assert matrix.models["date"].to_list() == ["2024-05-01"]
+
+
+def test_repeats_missing_and_empty_choices(run, tmp_path, output):
+    (tmp_path / "r.csv").write_text("model_id,item_id,response,seed\na,x,1,0\na,x,0,1\nb,x,,0\n")
+    assert run("import", "table", tmp_path / "r.csv", "-o", output, "--repeats", "mean").code == 1
+    outcome = run("import", "table", tmp_path / "r.csv", "-o", output, "--repeats", "mean", "--drop-empty")
+    assert outcome.code == 0
+    assert "Warning: " in outcome.err
+    assert "1 models and 0 items without any response are left out" in outcome.err
+    assert read_responses(output).n_trials.tolist() == [[2]]
+    outcome = run(
+        "import", "table", tmp_path / "r.csv", "-o", output, "--repeats", "last", "--drop-empty", "--complete"
+    )
+    assert outcome.code == 1
+    assert "got 1 missing of 2: 'b' item 'x'" in outcome.err
+
+
+def test_py_irt(run, tmp_path, output):
+    (tmp_path / "r.jsonl").write_text(lines({"subject_id": "a", "responses": {"x": 1, "y": 0}}))
+    outcome = run("import", "py-irt", tmp_path / "r.jsonl", "-o", output, "--model-id", "renamed")
+    assert outcome.code == 0
+    matrix = read_responses(output)
+    assert (matrix.model_ids, matrix.item_ids) == (["renamed"], ["x", "y"])
+
+
+def test_lm_eval_options(run, tmp_path, output):
+    rows = [sample(0, acc=1.0, acc_norm=0.0), sample(1, acc=1.0, acc_norm=0.5)]
+    gsm8k = [
+        sample(0, filter_name=name, exact_match=value) for name, value in (("strict-match", 0.0), ("flexible", 1.0))
+    ]
+    groups = {"bench": ["arc", "gsm8k"]}
+    write_run(tmp_path / "logs", "org/a", {"arc": rows, "gsm8k": gsm8k, "left_out": rows}, groups=groups)
+    outcome = run(
+        *("import", "lm-eval", tmp_path / "logs", "-o", output, "--metric", "acc_norm", "--metric", "exact_match"),
+        *("--filter", "gsm8k=flexible", "--filter", "none", "--task", "arc", "--task", "gsm*", "--groups"),
+        *("--model-id-from", "args"),
+    )
+    assert outcome.code == 0
+    assert "Warning" not in outcome.err
+    matrix = read_responses(output)
+    assert matrix.model_ids == ["pretrained=org/a"]
+    assert matrix.items.select("item_id", "scenario", "subscenario", "filter").rows() == [
+        ("arc/0", "bench", "arc", "none"),
+        ("arc/1", "bench", "arc", "none"),
+        ("gsm8k/0", "bench", "gsm8k", "flexible"),
+    ]
+    np.testing.assert_array_equal(matrix.responses, [[0, 0.5, 1]])
+    assert matrix.models["is_partial"].to_list() == [False]
+
+
+def test_choices_by_default_are_told_as_warnings(run, tmp_path, output):
+    write_run(tmp_path / "logs", "org/a", {"arc": [sample(0, acc=1.0, acc_norm=0.0)]}, sizes={"arc": 5})
+    outcome = run("import", "lm-eval", tmp_path / "logs", "-o", output)
+    assert outcome.code == 0
+    assert "Warning: taken by default: metric 'acc' of task 'arc' (it also has 'acc_norm')" in outcome.err
+    assert "'org/a' on arc (1 of 5 items)" in outcome.err
+
+
+def test_progress_over_many_files_is_a_few_lines(run, tmp_path, output):
+    for k in range(30):
+        write_run(tmp_path / "logs", f"org/m{k}", {"arc": [sample(0, acc=1.0)]})
+    outcome = run("import", "lm-eval", tmp_path / "logs", "-o", output)
+    assert outcome.code == 0
+    assert 1 < outcome.err.count("reading samples") <= 5
+
+
+@pytest.mark.parametrize("wrong", WRONG, ids=lambda wrong: wrong.name)
+def test_a_wrong_file_ends_with_exit_code_1_a_message_and_no_output(run, wrong, tmp_path, output):
+    paths = wrong.write(tmp_path)
+    outcome = run("import", wrong.command, *paths, "-o", output, *wrong.options)
+    assert (outcome.code, outcome.out) == (1, "")
+    assert "Error: " in outcome.err
+    assert "Traceback" not in outcome.err
+    assert "--debug" not in outcome.err
+    for text in wrong.says:
+        assert re.search(text, outcome.err), f"{text!r} not in {outcome.err}"
+    assert not output.parent.exists()
+
+
+BAD_LOGS = {
+    "unknown metric": (("--metric", "bleu"), "unknown metric 'bleu' for task 'arc': it has 'acc'"),
+    "unknown filter": (("--filter", "strict"), "unknown filter 'strict' for task 'arc': it has 'none'"),
+    "unknown task": (("--task", "mmlu"), "no task matches 'mmlu'; there are 'arc'"),
+    "changed content": ((), "'arc/0' for 'org/a' and 'org/b'"),
+}
+
+
+@pytest.mark.parametrize("name", list(BAD_LOGS))
+def test_wrong_logs_end_likewise(run, tmp_path, output, name):
+    options, message = BAD_LOGS[name]
+    write_run(tmp_path / "logs", "org/a", {"arc": [sample(0, acc=1.0)]})
+    write_run(tmp_path / "logs", "org/b", {"arc": [sample(0, acc=1.0, doc="other")]})
+    outcome = run("import", "lm-eval", tmp_path / "logs", "-o", output, *options)
+    assert (outcome.code, outcome.out) == (1, "")
+    assert message in outcome.err
+    assert not output.parent.exists()
+
+
+def test_logs_without_samples_name_the_option_that_keeps_them(run, shared_dir, output):
+    outcome = run("import", "lm-eval", shared_dir / "logs" / "lm_eval" / "old_format_2023", "-o", output)
+    assert outcome.code == 1
+    assert "--log_samples" in outcome.err
+
+
+def test_a_failed_import_leaves_the_response_file_that_was_there(run, table, tmp_path, output):
+    assert run("import", "table", table, "-o", output).code == 0
+    before = output.read_bytes()
+    (tmp_path / "bad.csv").write_text(LONG + "a,x,7\n")
+    assert run("import", "table", tmp_path / "bad.csv", "-o", output).code == 1
+    assert output.read_bytes() == before
+    assert list(output.parent.iterdir()) == [output]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("import", "table", "-o", "r.parquet"), "Missing argument 'PATH...'"),
+        (("import", "table", "TABLE"), "Missing option '-o'"),
+        (("import", "table", "nowhere.csv", "-o", "r.parquet"), "does not exist"),
+        (("import", "table", "TABLE", "-o", "r.parquet", "--column", "model_id"), "must be OURS=THEIRS"),
+        (("import", "table", "TABLE", "-o", "r.parquet", "--repeats", "median"), "median"),
+        (("import", "sheet", "TABLE"), "sheet"),
+    ],
+)
+def test_wrong_usage_has_exit_code_2(run, table, arguments, message, monkeypatch):
+    monkeypatch.chdir(table.parent)
+    outcome = run(*(table if argument == "TABLE" else argument for argument in arguments))
+    assert (outcome.code, outcome.out) == (2, "")
+    assert message in outcome.err
+    assert list(table.parent.iterdir()) == [table]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("-o", "r.csv"), r"must end in \.parquet"),
+        (("-o", "r.parquet", "--max-response", "0"), "max_response must be a finite number above 0"),
+        (("-o", "r.parquet", "--column", "llm=model_id"), "columns must name some of"),
+    ],
+)
+def test_options_that_cannot_be(run, table, options, message, monkeypatch):
+    monkeypatch.chdir(table.parent)
+    outcome = run("import", "table", table, *options)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert re.search(message, outcome.err)
+    assert list(table.parent.iterdir()) == [table]
+
+
+@pytest.mark.parametrize("name", ["table", "py-irt", "lm-eval"])
+def test_every_kind_explains_itself_with_an_example(run, name):
+    outcome = run("import", name, "--help")
+    assert outcome.code == 0
+    assert f"itembank import {name}" in outcome.out.split("Options:")[0].split("\n", 1)[1]
+
+
+# true processes, as a shell starts them
+
+
+def process(*arguments, folder):
+    environment = {**os.environ, "PYTHONWARNINGS": "error"}
+    command = [sys.executable, "-m", "itembank", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, cwd=folder, env=environment, check=False)
+
+
+def test_a_process_imports_a_table(tmp_path, table):
+    done = process("import", "table", table.name, "-o", "r.parquet", "--format", "csv", folder=tmp_path)
+    assert (done.returncode, done.stdout.count("\n")) == (0, 2)
+    assert pl.read_parquet(tmp_path / "r.parquet")["response"].to_list() == [1.0, 0.0, 0.5]
+
+
+@pytest.mark.parametrize("name", ["above one", "cut JSON Lines", "CSV not UTF-8", "a cut Parquet"])
+def test_a_process_given_a_wrong_file_fails_cleanly(tmp_path, name):
+    wrong = next(wrong for wrong in WRONG if wrong.name == name)
+    (path,) = wrong.write(tmp_path)
+    done = process("import", "table", path.name, "-o", "r.parquet", folder=tmp_path)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "Traceback" not in done.stderr
+    assert re.search(wrong.says[-1], done.stderr)
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_help_loads_no_numeric_library():
+    code = (
+        "import sys; from click.testing import CliRunner; from itembank.cli.main import cli;"
+        "ok = CliRunner().invoke(cli, ['import', 'lm-eval', '--help']).exit_code == 0;"
+        "sys.exit(not ok or any(name in sys.modules for name in ('numpy', 'polars', 'scipy', 'sklearn')))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
