@@ -1,6 +1,6 @@
 """Making responses in [0, 1] binary, scenario by scenario, so that totals stay about the same (P1 4.3)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -41,24 +41,3 @@ def best_threshold(values: FloatArray) -> float:
     at_or_above = np.append(np.cumsum(counts[::-1])[::-1], 0)
     misfit = np.abs(at_or_above - values.sum())
     return float(candidates[np.flatnonzero(misfit == misfit.min())[-1]])
-
-
-def item_thresholds(thresholds: Mapping[str, float], scenarios: Sequence[str]) -> FloatArray:
-    """Threshold of each item from those of the scenarios, (n_items,); NaN where a scenario has none."""
-    return np.array([thresholds.get(name, np.nan) for name in scenarios], dtype=np.float64)
-
-
-def apply_thresholds(responses: FloatArray, thresholds: FloatArray) -> FloatArray:
-    """Return 1 where a response reaches its item's threshold and 0 where it does not, (n_models, n_items).
-
-    Parameters
-    ----------
-    responses : (n_models, n_items)
-        Missing responses (NaN) stay missing.
-    thresholds : (n_items,)
-        Items with a NaN threshold keep their responses as they are.
-    """
-    keep = np.isnan(responses) | np.isnan(thresholds)
-    with np.errstate(invalid="ignore"):
-        binary: FloatArray = np.where(keep, responses, responses >= thresholds)
-    return binary

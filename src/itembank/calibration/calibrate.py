@@ -8,7 +8,7 @@ from typing import TypeAlias
 import numpy as np
 import polars as pl
 
-from itembank.calibration.binarisation import apply_thresholds, item_thresholds, scenario_thresholds
+from itembank.calibration.binarisation import scenario_thresholds
 from itembank.calibration.degenerate import find_degenerate, put_back
 from itembank.calibration.fits import Fit, FitData
 from itembank.calibration.specs import (
@@ -23,6 +23,7 @@ from itembank.data.calibrations import Calibration
 from itembank.data.responses import ResponseMatrix
 from itembank.data.validation import check_enough_models, check_models_and_items_have_responses
 from itembank.errors import ConvergenceWarning, DataError, shown
+from itembank.irt.binarise import apply_thresholds, item_thresholds
 from itembank.numerics.arrays import BoolArray, FloatArray
 from itembank.progress import ProgressCallback, silent
 

@@ -9,7 +9,7 @@ from itembank.data.responses import ResponseMatrix
 from itembank.data.targets import ScoreTargets
 from itembank.errors import DataError
 from itembank.irt.bernoulli import probability
-from itembank.irt.binarise import apply_thresholds
+from itembank.irt.binarise import apply_thresholds, item_thresholds
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.progress import ProgressCallback, silent
 from itembank.scoring.newton import map_abilities
@@ -63,7 +63,7 @@ def item_model_bias(
     except DataError:  # half of the models may leave no item that tells them apart
         return unmeasured
     rest = responses.responses[np.ix_(second, usable)]
-    predicted = _predict_hidden(fitted, rest, is_shown[usable], targets, usable)
+    predicted = predict_hidden(fitted, rest, is_shown[usable], targets, usable)
     return mean_absolute_error(rest, predicted, ~is_shown[usable], targets, usable)
 
 
@@ -139,11 +139,24 @@ def _half_of_each(scenario_index: IntArray, rng: np.random.Generator) -> BoolArr
     return marked
 
 
-def _predict_hidden(
+def predict_hidden(
     fitted: Calibration, responses: FloatArray, is_shown: BoolArray, targets: ScoreTargets, items: IntArray
 ) -> FloatArray:
-    """Probability of every cell, given ability from the shown items, (n_models, n_columns)."""
-    by_scenario = np.array([fitted.thresholds.get(name, np.nan) for name in targets.scenarios])
+    """Probability of every cell, given ability from the shown items, (n_models, n_columns).
+
+    Parameters
+    ----------
+    fitted : Calibration
+        Of the items of the columns.
+    responses : (n_models, n_columns)
+        Raw; NaN where missing.
+    is_shown : (n_columns,)
+    targets : ScoreTargets
+        Of all items: they say which threshold makes an item's responses binary.
+    items : (n_columns,)
+        Which item of the targets each column is.
+    """
+    by_scenario = item_thresholds(fitted.thresholds, targets.scenarios)
     binary = apply_thresholds(responses, by_scenario[targets.scenario_index[items]])
     shown_items = np.flatnonzero(is_shown)
     abilities = map_abilities(fitted.parameters.take(shown_items), binary[:, shown_items], fitted.prior)

@@ -18,6 +18,7 @@ from itembank.estimation.posterior import standard_error
 from itembank.estimation.specs import GPIRT, EstimationSpec, as_estimation_spec, method_name
 from itembank.estimation.weighted import weighted_mean
 from itembank.estimation.win_rates import win_rate_standard_error
+from itembank.irt.binarise import item_thresholds
 from itembank.numerics.arrays import FloatArray
 from itembank.numerics.random import as_generator
 
@@ -111,7 +112,7 @@ def estimate(
 def _benchmark(bank: Bank, observations: Observations, spec: EstimationSpec, selection: Selection | None) -> Benchmark:
     """Collect the arrays that every block of models needs."""
     targets = bank.targets
-    thresholds = np.array([bank.calibration.thresholds.get(name, np.nan) for name in targets.scenarios])
+    thresholds = item_thresholds(bank.calibration.thresholds, targets.scenarios)
     choices = spec if isinstance(spec, GPIRT) else GPIRT()
     return Benchmark(
         parameters=bank.parameters,

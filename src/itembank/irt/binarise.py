@@ -1,5 +1,7 @@
 """Make responses in [0, 1] binary (P1 4.3)."""
 
+from collections.abc import Mapping, Sequence
+
 import numpy as np
 
 from itembank.numerics.arrays import FloatArray
@@ -19,3 +21,8 @@ def apply_thresholds(responses: FloatArray, thresholds: FloatArray) -> FloatArra
         binary = (responses >= thresholds).astype(np.float64)
     keep = np.isnan(thresholds) | np.isnan(responses)  # (n_models, n_items)
     return np.where(keep, responses, binary)
+
+
+def item_thresholds(thresholds: Mapping[str, float], scenarios: Sequence[str]) -> FloatArray:
+    """Threshold of each item, (n_items,), from those of the scenarios it names; NaN where a scenario has none."""
+    return np.array([thresholds.get(name, np.nan) for name in scenarios], dtype=np.float64)

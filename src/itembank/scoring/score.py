@@ -6,7 +6,7 @@ import numpy as np
 
 from itembank.data.banks import Bank
 from itembank.data.responses import ResponseMatrix
-from itembank.irt.binarise import apply_thresholds
+from itembank.irt.binarise import apply_thresholds, item_thresholds
 from itembank.irt.parameters import AbilityPrior, ItemParameters
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.scoring.abilities import Abilities
@@ -136,5 +136,5 @@ def informative_responses(bank: Bank, responses: ResponseMatrix) -> tuple[IntArr
     thresholds = bank.calibration.thresholds
     if thresholds:
         scenarios = bank.responses.items["scenario"].gather(columns).to_list()
-        values = apply_thresholds(values, np.array([thresholds.get(name, np.nan) for name in scenarios]))
+        values = apply_thresholds(values, item_thresholds(thresholds, scenarios))
     return columns, values

@@ -1,0 +1,74 @@
+import numpy as np
+import pytest
+
+from itembank.calibration.dimensions import choose_n_dims, parallel_analysis
+from itembank.calibration.specs import MarginalML, Variational
+from itembank.data.responses import ResponseMatrix
+from itembank.errors import DataError, ParameterError
+from itembank.irt.bernoulli import probability
+from itembank.irt.parameters import ItemParameters
+
+
+def simulated(n_models, n_items, n_dims, seed=0):
+    """Responses to items that each ask for one of n_dims independent abilities."""
+    rng = np.random.default_rng(seed)
+    loadings = np.zeros((n_items, n_dims))
+    loadings[np.arange(n_items), np.arange(n_items) % n_dims] = 2.0
+    parameters = ItemParameters.create(loadings, rng.normal(size=n_items))
+    chances = probability(parameters, rng.normal(size=(n_models, n_dims)))
+    scenarios = [f"s{i % n_dims}" for i in range(n_items)]
+    return ResponseMatrix.create((rng.random(chances.shape) < chances).astype(float), scenarios=scenarios)
+
+
+def test_one_ability_is_found_where_there_is_one():
+    choice = choose_n_dims(simulated(80, 200, 1), candidates=(1, 2, 5))
+    assert choice.n_dims == 1
+    assert choice.candidates == (1, 2, 5)
+    assert "1" in choice.message
+
+
+def test_three_abilities_are_found_where_there_are_three():
+    choice = choose_n_dims(simulated(120, 240, 3), candidates=(1, 2, 3, 5))
+    assert choice.n_dims == 3
+    assert np.argmax(choice.log_likelihoods) == 2
+
+
+def test_few_models_are_not_asked_for_many_dimensions():
+    assert choose_n_dims(simulated(20, 60, 1)).candidates == (1, 2)
+
+
+def test_marginal_ml_is_not_asked_for_more_than_two():
+    choice = choose_n_dims(simulated(60, 40, 2), MarginalML(n_quadrature=15, max_iterations=500))
+    assert choice.candidates == (1, 2)
+
+
+def test_too_few_models_are_refused():
+    with pytest.raises(DataError, match="at least 10 models, got 9"):
+        choose_n_dims(simulated(9, 30, 1))
+
+
+def test_no_possible_candidate_is_refused():
+    with pytest.raises(ParameterError, match="at least 1"):
+        choose_n_dims(simulated(20, 60, 1), Variational(), candidates=(10,))
+
+
+@pytest.mark.parametrize("n_dims", [1, 2, 4])
+def test_parallel_analysis_counts_the_abilities(n_dims):
+    responses = simulated(300, 120, n_dims, seed=n_dims).responses
+    assert parallel_analysis(responses, np.random.default_rng(0)).n_dims == n_dims
+
+
+def test_parallel_analysis_finds_nothing_in_noise():
+    rng = np.random.default_rng(0)
+    noise = (rng.random((100, 300)) < rng.random(300)).astype(float)
+    assert parallel_analysis(noise, rng).n_dims <= 1
+
+
+@pytest.mark.parametrize("shape", [(40, 15), (15, 40)])
+def test_eigenvalues_are_those_of_the_correlation_matrix(shape):
+    rng = np.random.default_rng(1)
+    responses = (rng.random(shape) < 0.5).astype(float)
+    varying = responses[:, responses.std(axis=0) > 0]
+    expected = np.linalg.eigvalsh(np.corrcoef(varying.T))[::-1]
+    found = parallel_analysis(responses, rng, n_shuffles=1).eigenvalues
+    np.testing.assert_allclose(found, expected[: found.shape[0]], atol=1e-10)
