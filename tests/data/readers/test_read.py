@@ -5,6 +5,8 @@ import warnings
 import numpy as np
 import polars as pl
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from itembank.data.readers.read import read_lm_eval, read_py_irt, read_responses, read_table
 from itembank.data.readers.specs import ReadingSpec
@@ -274,3 +276,44 @@ def test_a_damaged_parquet_file_is_a_data_error_or_read(seed, tmp_path, capfd):
     # Whatever the damage, no other exception, and the file is named.
     assert not message or str(tmp_path / "r.parquet") in message
     capfd.readouterr()  # polars prints the panics it turns into errors
+
+
+TEXTS = {
+    "long.csv": LONG + 'a,x,1\nb,"y ""q""",0.5\n',
+    "wide.csv": "item_id,scenario,a,b\nx,math,1,0\ny,law,,1\n",
+    "long.jsonl": lines(one(), one("b", "y", 0.5, cost_usd=1e-3)),
+    "pyirt.jsonl": lines({"subject_id": "a", "responses": {"x": 1, "y": 0}}),
+    "array.json": "[" + lines(one()).strip() + "]",
+    "org__m/samples_arc_2025-03-01T10-00-00.0.jsonl": lines(sample(0, acc=1.0), sample(1, acc=0.0)),
+}
+PIECES = [*'",;{}[]:-\n\t\0 1', "\r\n", "null", "NaN", "1e999", "9" * 25, '""', "true", "\ufeff", "model_id", "item_id"]
+
+
+@settings(deadline=None, max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    name=st.sampled_from(sorted(TEXTS)),
+    edits=st.lists(
+        st.tuples(st.floats(0, 1), st.integers(0, 4), st.sampled_from([*PIECES, b"\xff", b"\xc3"])), max_size=3
+    ),
+    kept=st.sampled_from([1.0, 1.0, 1.0, 0.97, 0.6]),
+)
+def test_a_file_with_anything_wrong_in_it_is_read_or_a_data_error(name, edits, kept, tmp_path):
+    content = TEXTS[name].encode()
+    for place, n_removed, piece in edits:
+        start = int(place * len(content))
+        content = (
+            content[:start] + (piece if isinstance(piece, bytes) else piece.encode()) + content[start + n_removed :]
+        )
+    path = tmp_path / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(content[: int(kept * len(content))])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)
+        try:
+            matrix = read_responses(path)
+        except DataError as error:
+            assert str(error)  # noqa: PT017 (no other exception is the point)
+            return
+    values = matrix.responses[matrix.observed]
+    assert values.size > 0
+    assert ((values >= 0) & (values <= 1)).all()

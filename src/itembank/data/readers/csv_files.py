@@ -91,7 +91,7 @@ def _check_last_line(path: Path, n_columns: int, separator: str) -> None:
         last = content[content.rfind(b"\n") + 1 :].decode("utf-8", errors="replace")
         if last.count('"') % 2:  # within a quoted field that spans lines
             return
-        n_fields = len(next(csv.reader([last], delimiter=separator)))
+        n_fields = len(next(csv.reader(io.StringIO(last, newline=""), delimiter=separator, strict=False), ()))
         if n_fields < n_columns:
             line = content[:].count(b"\n") + 1
             raise DataError(

@@ -109,7 +109,7 @@ def _document_labels(file: SampleFile, documents: list[Any]) -> Labels:
     if kinds not in ({int}, {str}):
         names = ", ".join(sorted(kind.__name__ for kind in kinds))
         raise DataError(f"{file.path}: doc_id must have one type, whole numbers or text, got {names}.")
-    return Labels.of(pl.Series("document", documents).cast(pl.String))
+    return Labels.of(pl.Series("document", [str(document) for document in documents], dtype=pl.String))
 
 
 def _filter_labels(file: SampleFile, documents: Labels, filters: list[Any]) -> Labels:

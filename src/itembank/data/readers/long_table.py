@@ -38,9 +38,9 @@ def check_columns(source: str, columns: Sequence[str], spec: ReadingSpec) -> Non
     if absent:
         raise DataError(
             f"{source}: a long table must have the columns model_id, item_id and response (or n_correct and "
-            f"n_trials), got none called {shown(absent)}; there are {shown(columns, 12)}. Say what the file calls them: "
-            "response_column='...' (--response-column), columns={'model_id': '...'} (--column model_id=...); a table of "
-            "one model may get its id from model_id='...' (--model-id)."
+            f"n_trials), got none called {shown(absent)}; there are {shown(columns, 12)}. Say what the file calls "
+            "them: response_column='...' (--response-column), columns={'model_id': '...'} (--column model_id=...); "
+            "a table of one model may get its id from model_id='...' (--model-id)."
         )
 
 
