@@ -92,3 +92,26 @@ def test_too_few_models_are_refused(run, tmp_path):
     assert outcome.code == 1
     assert "models" in outcome.err
     assert not (tmp_path / "new").exists()
+
+
+def test_the_number_of_dimensions_is_chosen_unless_given(run, response_file, tmp_path):
+    outcome = run("calibrate", response_file, "-o", tmp_path / "new")
+    assert outcome.code == 0, outcome.err
+    chosen = load_bank(tmp_path / "new").calibration.n_dims
+    assert f"{chosen} dimension" in outcome.err
+    assert "mean error of held-out scores" in outcome.err
+
+
+def test_a_one_dimensional_item_model_chooses_nothing(run, response_file, tmp_path):
+    outcome = run("calibrate", response_file, "-o", tmp_path / "new", "--item-model", "2pl")
+    assert outcome.code == 0, outcome.err
+    assert load_bank(tmp_path / "new").calibration.n_dims == 1
+    assert "held-out" not in outcome.err
+
+
+def test_too_few_models_to_choose_take_one_dimension(run, tmp_path):
+    write_responses(make_bank(n_models=9, n_items=40).responses, tmp_path / "few.parquet")
+    outcome = run("calibrate", tmp_path / "few.parquet", "-o", tmp_path / "new")
+    assert outcome.code == 0, outcome.err
+    assert load_bank(tmp_path / "new").calibration.n_dims == 1
+    assert run("calibrate", tmp_path / "few.parquet", "-o", tmp_path / "other", "--dims", "auto").code == 1

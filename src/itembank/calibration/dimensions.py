@@ -1,5 +1,6 @@
 """How many abilities: by held-out prediction (P1 4.4), and by parallel analysis (P2 B.1)."""
 
+import warnings
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,7 +11,7 @@ from itembank.calibration.specs import CalibrationSpec, MarginalML, as_calibrati
 from itembank.data.responses import ResponseMatrix
 from itembank.data.targets import ScoreTargets
 from itembank.data.validation import check_enough_models
-from itembank.errors import ParameterError
+from itembank.errors import ConvergenceWarning, ParameterError
 from itembank.irt.binarise import apply_thresholds, item_thresholds
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.progress import ProgressCallback, silent
@@ -22,6 +23,8 @@ TOLERANCE = 0.0025
 MODELS_PER_DIMENSION = 4
 """A dimension that fewer models than this have to tell of is not tried."""
 MINIMUM_TO_CHOOSE = 2 * HELD_OUT_EVERY
+MOST_ITEMS = 6000
+"""Of a longer benchmark every k-th item is used: its dimensions show in a part of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +79,9 @@ def choose_n_dims(
     """Choose the number of dimensions by predicting held-out models on hidden items (P1 4.4).
 
     Every fifth model is held out; the others calibrate each candidate; the held-out models' abilities come from the
-    even items, and predict the odd ones. The smallest candidate within 0.0025 of the best mean absolute score error
-    is chosen. A candidate that fewer than four calibration models a dimension would speak for is not tried, nor are
-    more than two dimensions by marginal ML.
+    even items, and predict the odd ones. Of more than 6,000 items every k-th is used. The smallest candidate within
+    0.0025 of the best mean absolute score error is chosen. A candidate that fewer than four calibration models a
+    dimension would speak for is not tried, nor are more than two dimensions by marginal ML.
 
     Parameters
     ----------
@@ -98,6 +101,7 @@ def choose_n_dims(
     spec = as_calibration_spec(spec)
     check_enough_models(responses.n_models, MINIMUM_TO_CHOOSE, "choosing the number of dimensions")
     is_held_out = np.arange(responses.n_models) % HELD_OUT_EVERY == 0
+    responses = _thinned(responses)
     tried = _feasible(candidates, int(np.sum(~is_held_out)), spec)
     train, usable = _training_part(responses, ~is_held_out)
     held_out = responses.responses[np.ix_(np.flatnonzero(is_held_out), usable)]
@@ -105,15 +109,16 @@ def choose_n_dims(
     is_shown = np.arange(responses.n_items)[usable] % 2 == 0
     measured = []
     for position, n_dims in enumerate(tried):
-        progress(f"{n_dims} dimensions", position / len(tried))
+        progress(f"trying {n_dims}", position / len(tried))
         chosen = replace(spec, item_model="2pl" if n_dims == 1 else "mirt", n_dims=n_dims)
-        fitted = calibrate(train, chosen)
+        with warnings.catch_warnings():  # a candidate that has not quite settled still predicts
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            fitted = calibrate(train, chosen)
         predicted = predict_hidden(fitted, held_out, is_shown, targets, usable)
         error = mean_absolute_error(held_out, predicted, ~is_shown, targets, usable)
         by_scenario = item_thresholds(fitted.thresholds, targets.scenarios)
         binary = apply_thresholds(held_out, by_scenario[targets.scenario_index[usable]])
         measured.append((float(np.nanmean(error)), _mean_log_likelihood(binary, predicted, ~is_shown)))
-    progress("done", 1.0)
     errors, log_likelihoods = np.array(measured).T
     best = tried[int(np.flatnonzero(errors <= errors.min() + TOLERANCE)[0])]
     listed = ", ".join(f"{100 * error:.2f} with {n}" for error, n in zip(errors, tried, strict=True))
@@ -145,6 +150,12 @@ def parallel_analysis(
     below = np.flatnonzero(eigenvalues <= thresholds)
     n_dims = int(below[0]) if below.size else eigenvalues.shape[0]
     return ParallelAnalysis(n_dims, eigenvalues, thresholds)
+
+
+def _thinned(responses: ResponseMatrix) -> ResponseMatrix:
+    """Take every k-th item of a long benchmark."""
+    stride = -(-responses.n_items // MOST_ITEMS)
+    return responses if stride == 1 else responses.take(items=np.arange(0, responses.n_items, stride))
 
 
 def _feasible(candidates: tuple[int, ...], n_models: int, spec: CalibrationSpec) -> tuple[int, ...]:

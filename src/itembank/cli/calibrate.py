@@ -21,10 +21,12 @@ if TYPE_CHECKING:
 @click.option(
     "--item-model",
     type=click.Choice(["1pl", "2pl", "mirt"]),
-    help="One common slope, a slope an item, or several abilities.  [default: 2pl; mirt when --dims asks for more]",
+    help="One common slope (1pl), a slope an item (2pl), or several abilities (mirt).  [default: by --dims]",
 )
 @click.option(
-    "--dims", default="1", show_default=True, help="Number of abilities, or 'auto' to choose it from the data."
+    "--dims",
+    metavar="N|auto",
+    help="Number of abilities, or 'auto' to choose it by held-out prediction.  [default: auto; 1 with 1pl and 2pl]",
 )
 @click.option(
     "--method",
@@ -59,7 +61,7 @@ def command(
     responses: tuple[Path, ...],
     output: Path,
     item_model: str | None,
-    dims: str,
+    dims: str | None,
     method: str,
     reading: dict[str, Any],
     within: "Within",
@@ -75,7 +77,7 @@ def command(
 
     \b
       itembank calibrate responses.parquet -o bank
-      itembank calibrate responses.parquet -o bank --dims auto
+      itembank calibrate responses.parquet -o bank --item-model 2pl
       itembank calibrate results.csv -o bank --items items.csv --known-guessing
     """  # noqa: D301
     from itembank.calibration.build import build_bank  # noqa: PLC0415
@@ -94,27 +96,43 @@ def command(
 
 
 def _spec(
-    responses: "ResponseMatrix", item_model: str | None, dims: str, method: str, *, known_guessing: bool
+    responses: "ResponseMatrix", item_model: str | None, dims: str | None, method: str, *, known_guessing: bool
 ) -> "CalibrationSpec":
     """Make the spec of the options; chooses the number of dimensions when asked to."""
     from itembank.calibration.specs import METHODS  # noqa: PLC0415
 
     kind = METHODS[method]
-    if dims == "auto":
-        if item_model not in {None, "mirt"}:
-            raise click.UsageError(f"--dims auto chooses among several abilities; --item-model {item_model} has one.")
-        from itembank.calibration.dimensions import choose_n_dims  # noqa: PLC0415
-
-        with progress("choose dimensions") as report:
-            choice = choose_n_dims(responses, kind(item_model="mirt", known_guessing=known_guessing), progress=report)
-        note(f"{choice.n_dims} dimensions chosen: {choice.message}")
-        return kind(item_model="mirt", n_dims=choice.n_dims, known_guessing=known_guessing)
-    try:
-        n_dims = int(dims)
-    except ValueError:
-        raise click.BadParameter(f"must be a whole number or 'auto', got {dims!r}.", param_hint="--dims") from None
+    one_dimensional = item_model in {"1pl", "2pl"}
+    if dims == "auto" and one_dimensional:
+        raise click.UsageError(f"--dims auto chooses among several abilities; --item-model {item_model} has one.")
+    if dims is None and one_dimensional:
+        n_dims = 1
+    elif dims is None or dims == "auto":
+        n_dims = _chosen_n_dims(responses, kind(known_guessing=known_guessing), is_asked_for=dims == "auto")
+    else:
+        n_dims = _whole_number(dims)
     model = item_model or ("2pl" if n_dims == 1 else "mirt")
     return kind(item_model=model, n_dims=n_dims, known_guessing=known_guessing)  # type: ignore[arg-type]
+
+
+def _chosen_n_dims(responses: "ResponseMatrix", spec: "CalibrationSpec", *, is_asked_for: bool) -> int:
+    """Choose the number of dimensions, or take one where too few models could tell and nobody asked."""
+    from itembank.calibration.dimensions import MINIMUM_TO_CHOOSE, choose_n_dims  # noqa: PLC0415
+
+    if responses.n_models < MINIMUM_TO_CHOOSE and not is_asked_for:
+        note(f"1 dimension: {responses.n_models} models are too few to choose more.")
+        return 1
+    with progress("choose dimensions") as report:
+        choice = choose_n_dims(responses, spec, progress=report)
+    note(f"{choice.n_dims} {'dimension' if choice.n_dims == 1 else 'dimensions'}: {choice.message}.")
+    return choice.n_dims
+
+
+def _whole_number(dims: str) -> int:
+    try:
+        return int(dims)
+    except ValueError:
+        raise click.BadParameter(f"must be a whole number or 'auto', got {dims!r}.", param_hint="--dims") from None
 
 
 def _summary(bank: "Bank") -> dict[str, Any]:
