@@ -100,7 +100,7 @@ def test_repeats_missing_and_empty_choices(run, tmp_path, output):
     outcome = run("import", "table", tmp_path / "r.csv", "-o", output, "--repeats", "mean", "--drop-empty")
     assert outcome.code == 0
     assert "Warning: " in outcome.err
-    assert "1 models and 0 items without any response are left out" in outcome.err
+    assert "1 models without any response are left out: 'b'" in outcome.err
     assert read_responses(output).n_trials.tolist() == [[2]]
     outcome = run(
         "import", "table", tmp_path / "r.csv", "-o", output, "--repeats", "last", "--drop-empty", "--complete"

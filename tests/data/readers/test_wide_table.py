@@ -4,7 +4,7 @@ import pytest
 
 from itembank.data.readers.read import read_responses
 from itembank.data.readers.specs import ReadingSpec
-from itembank.errors import DataWarning
+from itembank.errors import DataError, DataWarning
 
 
 def test_one_row_an_item_may_tell_scenario_and_subscenario(tmp_path):
@@ -35,10 +35,17 @@ def test_a_model_in_two_rows_is_joined_where_they_agree(tmp_path):
 
 def test_empty_items_of_new_models_may_be_dropped_or_kept(tmp_path):
     (tmp_path / "r.csv").write_text("model_id,x,y,z\nnew,1,,0\n")
-    with pytest.warns(DataWarning, match="0 models and 1 items without any response are left out"):
-        matrix = read_responses(tmp_path / "r.csv", spec=ReadingSpec(empty="drop"))
-    assert matrix.item_ids == ["x", "z"]
+    assert read_responses(tmp_path / "r.csv", spec=ReadingSpec(empty="drop")).item_ids == ["x", "z"]
     assert read_responses(tmp_path / "r.csv", spec=ReadingSpec(empty="keep")).item_ids == ["x", "y", "z"]
+
+
+def test_empty_models_are_dropped_with_a_warning(tmp_path):
+    (tmp_path / "r.csv").write_text("model_id,x,y\na,1,0\nb,,\n")
+    with pytest.warns(DataWarning, match="1 models without any response are left out: 'b'"):
+        assert read_responses(tmp_path / "r.csv", spec=ReadingSpec(empty="drop")).model_ids == ["a"]
+    (tmp_path / "r.csv").write_text("model_id,x,y\na,,\n")
+    with pytest.raises(DataError, match="at least one response, got none"):
+        read_responses(tmp_path / "r.csv", spec=ReadingSpec(empty="drop"))
 
 
 def test_a_header_longer_than_the_limit_of_the_csv_module(tmp_path):

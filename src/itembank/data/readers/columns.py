@@ -90,16 +90,15 @@ def numbers(frame: pl.DataFrame) -> tuple[FloatArray, dict[str, pl.Series]]:
         index for index, dtype in enumerate(frame.dtypes) if is_text[index] or dtype.is_numeric() or dtype in _PLAIN
     ]
     columns = frame.columns  # a new list at every access
-    names = [columns[index] for index in readable]
-    text = frame.select(names).with_columns(pl.col(*_TEXT).cast(pl.String))
-    parsed = text.cast(pl.Float64, strict=False)
-    if names:
+    if readable:
+        text = frame.select([columns[index] for index in readable]).with_columns(pl.col(*_TEXT).cast(pl.String))
+        parsed = text.cast(pl.Float64, strict=False)
         values[:, readable] = parsed.fill_null(np.nan).to_numpy()
-    unread = (parsed.null_count().to_numpy() > text.null_count().to_numpy()).ravel()
-    for index, name in [(index, name) for index, name, again in zip(readable, names, unread, strict=True) if again]:
-        values[:, index], mask = _numbers_of_words(text[name], parsed[name])
-        if mask.any():
-            bad[name] = mask
+        unread = (parsed.null_count().to_numpy() > text.null_count().to_numpy()).ravel()
+        for index, name in [(index, columns[index]) for index, again in zip(readable, unread, strict=True) if again]:
+            values[:, index], mask = _numbers_of_words(text[name], parsed[name])
+            if mask.any():
+                bad[name] = mask
     for index in set(range(frame.width)) - set(readable):  # lists, dates and the like
         series = frame.to_series(index)
         values[:, index] = np.nan

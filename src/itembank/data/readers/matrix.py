@@ -115,16 +115,14 @@ def _judge_emptiness(matrix: ResponseMatrix, spec: ReadingSpec, source: str) -> 
 
 
 def _without_empty(matrix: ResponseMatrix, source: str) -> ResponseMatrix:
-    """Leave out models and items without any response."""
+    """Leave out models and items without any response; only models are worth a warning."""
     has_model, has_item = matrix.observed.any(axis=1), matrix.observed.any(axis=0)
     if has_model.all() and has_item.all():
         return matrix
     if not has_model.any():
         raise DataError(f"{source}: there must be at least one response, got none.")
-    warnings.warn(
-        f"{source}: {int((~has_model).sum())} models and {int((~has_item).sum())} items without any response are "
-        "left out.",
-        DataWarning,
-        stacklevel=2,
-    )
+    names = [name for name, has_any in zip(matrix.model_ids, has_model, strict=True) if not has_any]
+    if names:
+        message = f"{source}: {len(names)} models without any response are left out: {shown(names)}."
+        warnings.warn(message, DataWarning, stacklevel=2)
     return matrix.take(models=np.flatnonzero(has_model), items=np.flatnonzero(has_item))

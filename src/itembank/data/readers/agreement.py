@@ -1,0 +1,49 @@
+"""Reading new results as the items of a bank were read: the same metric and filter, the same content."""
+
+from dataclasses import replace
+from glob import escape
+
+import polars as pl
+
+from itembank.data.readers.specs import ReadingSpec
+from itembank.errors import DataError, shown
+
+
+def spec_like(items: pl.DataFrame, spec: ReadingSpec) -> ReadingSpec:
+    """Fill in the metric and filter that these items were read with, where `spec` chooses none.
+
+    Items that came from harness logs tell them, with their task; without, another default might be taken from
+    the new logs, which then would not be comparable.
+    """
+    return replace(
+        spec, metric=spec.metric or _choices(items, "metric"), filter_name=spec.filter_name or _choices(items, "filter")
+    )
+
+
+def check_same_content(items: pl.DataFrame, known: pl.DataFrame) -> None:
+    """Raise `DataError` when an item has another content hash than the known item of the same id.
+
+    Parameters
+    ----------
+    items, known : tables with `item_id` and maybe `content_hash`
+        Items without a hash in either are not compared.
+    """
+    column = "content_hash"
+    if column not in items.columns or column not in known.columns:
+        return
+    both = items.select("item_id", column).join(known.select("item_id", column), on="item_id", suffix="_known")
+    changed = both.filter(pl.col(column) != pl.col(column + "_known"))["item_id"].to_list()
+    if changed:
+        raise DataError(
+            f"items must have the content the bank was calibrated on, got {len(changed)} of {both.height} with another: "
+            f"{shown(changed)}. The benchmark changed, or unsorted ids were given to lm_eval --samples; run the version "
+            "of the bank, or calibrate a new one."
+        )
+
+
+def _choices(items: pl.DataFrame, column: str) -> tuple[str, ...]:
+    """Choice of each task, as `ReadingSpec` takes it."""
+    if "task" not in items.columns or column not in items.columns:
+        return ()
+    pairs = items.select("task", column).drop_nulls().unique(maintain_order=True)
+    return tuple(f"{escape(task)}={name}" for task, name in pairs.iter_rows())
