@@ -51,14 +51,19 @@ def command(
       itembank estimate bank output/new-model/ --selection selection.json --format json
     """  # noqa: D301
     from itembank.data.bank_files import load_bank  # noqa: PLC0415
+    from itembank.data.readers.agreement import check_same_content, spec_like  # noqa: PLC0415
     from itembank.data.readers.read import read_responses  # noqa: PLC0415
+    from itembank.data.readers.specs import ReadingSpec  # noqa: PLC0415
     from itembank.data.selections import Selection  # noqa: PLC0415
     from itembank.estimation.estimate import estimate  # noqa: PLC0415
 
     loaded = load_bank(bank)
     chosen = None if selection is None else Selection.load(selection)
     with warnings_as_notes():
-        matrix = read_responses(responses, **reading)
+        # The new results hold no more than the items that were run, and are read as the bank's were.
+        spec = spec_like(loaded.responses.items, ReadingSpec(empty="drop"))
+        matrix = read_responses(responses, spec=spec, **reading)
+        check_same_content(matrix.items, loaded.responses.items)
         estimates = estimate(
             loaded, matrix, selection=chosen, method=method, level=level, include_win_rate=win_rate, rng=seed
         )

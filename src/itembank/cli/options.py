@@ -49,8 +49,15 @@ def reading_options(function: Function) -> Function:
     options = (
         click.option("--models", type=path, help="Table of what is known of each model (column model_id)."),
         click.option("--items", type=path, help="Table of what is known of each item (column item_id)."),
-        click.option("--metric", help="Harness logs: the metric to take as response."),
-        click.option("--filter", "filter_name", help="Harness logs: the filter to take."),
+        click.option(
+            "--metric",
+            multiple=True,
+            metavar="[TASK=]NAME",
+            help="Harness logs: the metric to take as response; repeat it for an order of preference.",
+        ),
+        click.option(
+            "--filter", "filter_name", multiple=True, metavar="[TASK=]NAME", help="Harness logs: the filter to take."
+        ),
         click.option(
             "--response-column", default="response", show_default=True, help="Tables: column of the response."
         ),

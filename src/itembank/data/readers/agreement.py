@@ -35,9 +35,9 @@ def check_same_content(items: pl.DataFrame, known: pl.DataFrame) -> None:
     changed = both.filter(pl.col(column) != pl.col(column + "_known"))["item_id"].to_list()
     if changed:
         raise DataError(
-            f"items must have the content the bank was calibrated on, got {len(changed)} of {both.height} with another: "
-            f"{shown(changed)}. The benchmark changed, or unsorted ids were given to lm_eval --samples; run the version "
-            "of the bank, or calibrate a new one."
+            f"items must have the content the bank was calibrated on, got {len(changed)} of {both.height} with "
+            f"another: {shown(changed)}. The benchmark changed, or unsorted ids were given to lm_eval --samples; run "
+            "the version of the bank, or calibrate a new one."
         )
 
 

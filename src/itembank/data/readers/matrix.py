@@ -121,7 +121,7 @@ def _without_empty(matrix: ResponseMatrix, source: str) -> ResponseMatrix:
         return matrix
     if not has_model.any():
         raise DataError(f"{source}: there must be at least one response, got none.")
-    names = [name for name, has_any in zip(matrix.model_ids, has_model, strict=True) if not has_any]
+    names = [matrix.model_ids[row] for row in np.flatnonzero(~has_model).tolist()]
     if names:
         message = f"{source}: {len(names)} models without any response are left out: {shown(names)}."
         warnings.warn(message, DataWarning, stacklevel=2)

@@ -190,6 +190,6 @@ def _with_shorthand(
 
 
 def _several(names: str | Sequence[str] | None) -> tuple[str, ...] | None:
-    if names is None:
+    if not names:
         return None
     return (names,) if isinstance(names, str) else tuple(names)

@@ -1,0 +1,63 @@
+"""From logs of the harness to an estimate from a run of the selected items alone."""
+
+import json
+
+import numpy as np
+import pytest
+
+from tests.data.readers.logs import sample, write_run
+
+N_ITEMS = {"arc": 20, "gsm8k": 15}
+
+
+def answers(rng, ability, task, doc_ids, *, content=""):
+    """Samples of a model with a better and a worse metric; hard items have high numbers."""
+    rows = []
+    for number in doc_ids:
+        right = float(rng.random() < 1 / (1 + np.exp(0.3 * (number - 10) - ability)))
+        rows.append(sample(number, acc=0.0, acc_norm=right, doc=f"{content}{task} question {number}"))
+    return rows
+
+
+@pytest.fixture
+def bank(run, tmp_path):
+    rng = np.random.default_rng(5)
+    for k in range(24):
+        tasks = {task: answers(rng, rng.normal(), task, range(n)) for task, n in N_ITEMS.items()}
+        write_run(tmp_path / "logs", f"org/m{k}", tasks)
+    imported = run("import", "lm-eval", tmp_path / "logs", "-o", tmp_path / "r.parquet", "--metric", "acc_norm")
+    assert imported.code == 0
+    assert run("calibrate", tmp_path / "r.parquet", "-o", tmp_path / "bank").code == 0
+    return tmp_path / "bank"
+
+
+def test_a_run_of_the_selected_items_is_estimated_with_the_metric_of_the_bank(run, bank, tmp_path):
+    emitted = run("select", bank, "-n", 12, "-o", tmp_path / "selection.json", "--emit", "lm-eval")
+    chosen = json.loads(emitted.out)
+    assert sum(map(len, chosen.values())) == 12
+    tasks = {task: answers(np.random.default_rng(1), 0.5, task, ids) for task, ids in chosen.items()}
+    log = write_run(tmp_path / "new", "org/new", tasks, sizes=N_ITEMS)
+    outcome = run(
+        "estimate", bank, log, "--selection", tmp_path / "selection.json", "--method", "mean", "--format", "json"
+    )
+    assert outcome.code == 0
+    rows = {row["target"]: row for row in json.loads(outcome.out)}
+    for task, samples in tasks.items():
+        assert rows[task]["n_items"] == len(samples)
+        assert rows[task]["estimate"] == pytest.approx(np.mean([row["acc_norm"] for row in samples]))
+
+
+def test_a_run_of_changed_items_is_refused(run, bank, tmp_path):
+    samples = answers(np.random.default_rng(1), 0.5, "arc", range(20), content="rewritten ")
+    log = write_run(tmp_path / "new", "org/new", {"arc": samples})
+    outcome = run("estimate", bank, log)
+    assert (outcome.code, outcome.out) == (1, "")
+    assert "got 20 of 20 with another: 'arc/0'" in outcome.err
+
+
+def test_a_wide_table_of_the_items_that_were_run_is_estimated(run, bank, tmp_path):
+    (tmp_path / "new.csv").write_text("model_id,arc/0,arc/1,arc/2,gsm8k/0\nnew,1,,0,1\n")
+    outcome = run("estimate", bank, tmp_path / "new.csv", "--method", "mean", "--format", "json")
+    assert outcome.code == 0
+    rows = {row["target"]: row for row in json.loads(outcome.out)}
+    assert (rows["arc"]["estimate"], rows["arc"]["n_items"]) == (0.5, 2)
