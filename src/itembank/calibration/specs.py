@@ -72,11 +72,51 @@ class JointMAP:
 
 @dataclass(frozen=True, slots=True)
 class ItemPrior:
-    """Priors of marginal ML: discrimination lognormal(mean, sd), intercept normal(0, sd)."""
+    """Fixed priors of the item parameters of marginal ML.
+
+    With far more items than models the centres of these priors, not the abilities, set the scale of a fit.
+    It is put right afterwards, but `LearnedItemPrior` has no such pull in one dimension.
+
+    Attributes
+    ----------
+    log_discrimination_mean, log_discrimination_sd : float
+        One dimension: the slope is lognormal, as a density of the slope itself (R's `dlnorm`). No slope is
+        then negative: an item that stronger models fail ends near zero.
+    intercept_sd : float
+        The intercept is normal with mean 0.
+    loading_sd : float
+        Two dimensions: each loading is normal with mean 0, which no rotation changes.
+    """
 
     log_discrimination_mean: float = 0.0
     log_discrimination_sd: float = 0.5
     intercept_sd: float = 2.0
+    loading_sd: float = 1.0
+
+    def __post_init__(self) -> None:
+        """Check the spreads."""
+        check_spreads(self.log_discrimination_sd, self.intercept_sd, self.loading_sd)
+
+
+@dataclass(frozen=True, slots=True)
+class LearnedItemPrior:
+    """Priors of marginal ML in one dimension that draw items to each other, not to given numbers.
+
+    The log slope is normal around the mean of all items, and the intercept around its regression on the slope.
+    Both centres move along with any change of the ability scale, which these priors therefore leave alone.
+
+    Attributes
+    ----------
+    log_discrimination_sd, intercept_sd : float
+        Standard deviations around the centres.
+    """
+
+    log_discrimination_sd: float = 0.5
+    intercept_sd: float = 3.0
+
+    def __post_init__(self) -> None:
+        """Check the spreads."""
+        check_spreads(self.log_discrimination_sd, self.intercept_sd)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +126,11 @@ class MarginalML:
     Attributes
     ----------
     item_model, n_dims, known_guessing, max_iterations, tolerance
-        As for `Variational`; the tolerance is on the largest change of an item parameter.
-    prior : ItemPrior, None or 'auto'
-        'auto' takes the default `ItemPrior` below 300 models and none from there on.
+        As for `Variational`; the tolerance is on the largest change of an item,
+        in its standard errors.
+    prior : ItemPrior, LearnedItemPrior, None or 'auto'
+        'auto' takes none from 1,000 models on; below, the default `LearnedItemPrior`, or `ItemPrior` in two
+        dimensions. Without a prior, items that few models solve (or fail) have steep or endless slopes.
     n_quadrature : int or 'auto'
         Nodes per dimension; 'auto' takes as many as the data's sharpest posterior of ability needs.
     bounds : (float, float)
@@ -100,7 +142,7 @@ class MarginalML:
     known_guessing: bool = False
     max_iterations: int = 2000
     tolerance: float = 1e-4
-    prior: ItemPrior | Literal["auto"] | None = "auto"
+    prior: ItemPrior | LearnedItemPrior | Literal["auto"] | None = "auto"
     n_quadrature: int | Literal["auto"] = "auto"
     bounds: tuple[float, float] = (-6.0, 6.0)
 
@@ -113,6 +155,12 @@ class MarginalML:
                 f"marginal ML takes at most 2 dimensions, got n_dims={self.n_dims}: quadrature grows as "
                 "nodes ** n_dims. Use the variational or the map method."
             )
+        if self.n_dims > 1 and isinstance(self.prior, LearnedItemPrior):
+            raise ParameterError("LearnedItemPrior is for one dimension; take ItemPrior for more.")
+        if not self.bounds[0] < 0.0 < self.bounds[1]:
+            raise ParameterError(f"bounds of the nodes must enclose 0, got {self.bounds}.")
+        if self.n_quadrature != "auto" and self.n_quadrature < 2:
+            raise ParameterError(f"n_quadrature must be 'auto' or at least 2, got {self.n_quadrature}.")
 
 
 CalibrationSpec: TypeAlias = Variational | JointMAP | MarginalML
@@ -146,6 +194,12 @@ def check_item_model(item_model: str, n_dims: int) -> None:
         raise ParameterError(f"n_dims must be at least 1, got {n_dims}.")
     if item_model != "mirt" and n_dims != 1:
         raise ParameterError(f"item_model {item_model!r} has one dimension, got n_dims={n_dims}. Use 'mirt'.")
+
+
+def check_spreads(*spreads: float) -> None:
+    """Check standard deviations of priors."""
+    if min(spreads) <= 0.0:
+        raise ParameterError(f"standard deviations of an item prior must be > 0, got {spreads}.")
 
 
 def check_iterations(max_iterations: int, tolerance: float) -> None:
