@@ -1,17 +1,19 @@
-"""Variational calibration by coordinate ascent: the loop (P1 4.4; methods.md section 2)."""
+"""Variational calibration (P1 4.4; methods.md section 2): start, ascent, result."""
 
 import numpy as np
 
 from itembank.calibration.fits import Fit, FitData
+from itembank.calibration.orientation import standardise
 from itembank.calibration.specs import Variational
 from itembank.calibration.start import start_abilities
-from itembank.calibration.variational_bound import divergence
-from itembank.calibration.variational_passes import Blocks, ability_statistics, item_statistics, make_blocks
-from itembank.calibration.variational_scale import principal_axes, rescale
-from itembank.calibration.variational_state import Posterior, start_posterior
-from itembank.calibration.variational_updates import update_abilities, update_items
+from itembank.calibration.variational_ascent import Ascent, ascend
+from itembank.calibration.variational_cells import jaakkola_jordan, normal_expectation
+from itembank.calibration.variational_passes import make_blocks
+from itembank.calibration.variational_state import start_posterior
 from itembank.irt.parameters import AbilityPrior
 from itembank.progress import ProgressCallback
+
+ROUGH_TOLERANCE = 1e-3
 
 
 def fit_variational(data: FitData, spec: Variational, *, progress: ProgressCallback) -> Fit:
@@ -24,46 +26,50 @@ def fit_variational(data: FitData, spec: Variational, *, progress: ProgressCallb
         `history` is the bound on the log evidence; in float64 it never falls.
     """
     blocks = make_blocks(data, single_precision=spec.single_precision)
+    n_models, n_items = data.responses.shape
     abilities = start_abilities(data.responses, data.observed, n_dims=spec.n_dims)
-    posterior = start_posterior(abilities, blocks.centred.shape[0], has_common_slope=spec.item_model == "1pl")
-    posterior, history, converged = ascend(blocks, posterior, spec, progress=progress)
-    return _fit(principal_axes(posterior), spec, history, converged=converged)
+    covariance = np.broadcast_to(0.1 * np.eye(spec.n_dims), (n_models, spec.n_dims, spec.n_dims)).copy()
+    posterior = start_posterior(abilities, covariance, n_items, has_common_slope=spec.item_model == "1pl")
+    rough = ascend(
+        blocks,
+        posterior,
+        jaakkola_jordan,
+        tolerance=ROUGH_TOLERANCE,
+        max_sweeps=spec.max_iterations,
+        progress=progress,
+    )
+    ascent = ascend(
+        blocks,
+        rough.posterior,
+        normal_expectation,
+        tolerance=spec.tolerance,
+        max_sweeps=spec.max_iterations,
+        progress=progress,
+    )
+    return _fit(ascent, [*rough.history, *ascent.history], spec)
 
 
-def ascend(
-    blocks: Blocks, posterior: Posterior, spec: Variational, *, progress: ProgressCallback
-) -> tuple[Posterior, list[float], bool]:
-    """Repeat sweeps until the bound rises by less than the tolerance; also give the bound before each sweep."""
-    history: list[float] = []
-    for iteration in range(spec.max_iterations + 1):
-        statistics = item_statistics(blocks, posterior)
-        history.append(statistics.likelihood - divergence(posterior))
-        progress(f"sweep {iteration}", iteration / spec.max_iterations)
-        if iteration > 1 and history[-1] - history[-2] < spec.tolerance * abs(history[-1]):
-            return posterior, history, True
-        posterior = update_items(posterior, statistics)
-        posterior = update_abilities(posterior, *ability_statistics(blocks, posterior))
-        posterior = rescale(posterior)
-    return posterior, history, False
-
-
-def _fit(posterior: Posterior, spec: Variational, history: list[float], *, converged: bool) -> Fit:
+def _fit(ascent: Ascent, history: list[float], spec: Variational) -> Fit:
     """Pack the result."""
-    n_iterations = len(history) - 1
+    posterior = ascent.posterior
+    n_iterations = len(history)
     message = f"the bound rose by less than {spec.tolerance:g} of its size after {n_iterations} sweeps"
-    if not converged:
+    if not ascent.converged:
         message = (
             f"the bound still rose by more than {spec.tolerance:g} of its size after {n_iterations} sweeps. "
             "Raise max_iterations, or accept a larger tolerance."
         )
+    oriented = standardise(
+        posterior.item_mean[:, :-1],
+        posterior.item_mean[:, -1],
+        posterior.item_covariance,
+        posterior.ability_mean,
+        posterior.ability_covariance,
+    )
     return Fit(
-        loadings=posterior.item_mean[:, :-1],
-        intercept=posterior.item_mean[:, -1],
-        item_covariance=posterior.item_covariance,
-        abilities=posterior.ability_mean,
-        ability_covariance=posterior.ability_covariance,
+        *oriented,
         prior=AbilityPrior.standard(spec.n_dims),
-        converged=converged,
+        converged=ascent.converged,
         n_iterations=n_iterations,
         message=message,
         history=np.asarray(history),

@@ -1,4 +1,4 @@
-"""The bound on the log evidence: what the responses give, minus how far each factor is from its prior."""
+"""The bound on the log evidence: the expected log-likelihood, minus how far each factor is from its prior."""
 
 import numpy as np
 from scipy.special import digamma, gammaln
@@ -7,7 +7,7 @@ from itembank.calibration.variational_state import (
     HYPER_MEAN_VARIANCE,
     HYPER_RATE,
     HYPER_SHAPE,
-    ItemPriorPosterior,
+    ItemPrior,
     Posterior,
 )
 from itembank.numerics.arrays import FloatArray
@@ -15,7 +15,8 @@ from itembank.numerics.arrays import FloatArray
 
 def divergence(posterior: Posterior) -> float:
     """Kullback-Leibler divergence of the whole posterior from the prior; the bound is likelihood minus this."""
-    return ability_divergence(posterior) + item_divergence(posterior) + item_prior_divergence(posterior)
+    items = float(np.sum(item_divergence(posterior)))
+    return ability_divergence(posterior) + items + item_prior_divergence(posterior)
 
 
 def ability_divergence(posterior: Posterior) -> float:
@@ -25,21 +26,24 @@ def ability_divergence(posterior: Posterior) -> float:
     return float(0.5 * (squares - mean.size - np.sum(np.linalg.slogdet(covariance)[1])))
 
 
-def item_divergence(posterior: Posterior) -> float:
-    """``sum_i E KL(q(beta_i) || N(mu, 1 / u))``, with the expectation over mu and u."""
+def item_divergence(posterior: Posterior) -> FloatArray:
+    """``E KL(q(beta_i) || N(mu, 1 / u))`` of each item, expected over mu and u, (n_items,).
+
+    With a common slope, the slope's share is divided equally among the items.
+    """
     prior = posterior.item_prior
     mean, covariance = posterior.item_mean, posterior.item_covariance
-    n_items = mean.shape[0]
+    n_items = posterior.n_items
     spread = (mean - prior.mean) ** 2 + np.einsum("ijj->ij", covariance) + prior.mean_variance
-    penalty = np.sum(prior.precision * spread, axis=0)  # (n_dims + 1,)
-    log_precision = digamma(prior.shape) - np.log(prior.rate)
-    terms = penalty - n_items * log_precision - n_items
-    log_determinant = np.sum(np.linalg.slogdet(covariance)[1])
+    terms = prior.precision * spread - (digamma(prior.shape) - np.log(prior.rate)) - 1.0
+    log_determinant: FloatArray = np.linalg.slogdet(covariance)[1]
     if posterior.has_common_slope:
         slope, variance = mean[0, 0], covariance[0, 0, 0]
-        log_determinant -= (n_items - 1) * np.log(variance)  # the slope's entropy counts once
-        terms[0] = (slope**2 + variance) / HYPER_MEAN_VARIANCE + np.log(HYPER_MEAN_VARIANCE) - 1.0
-    return float(0.5 * (np.sum(terms) - log_determinant))
+        log_determinant = log_determinant - (1.0 - 1.0 / n_items) * np.log(variance)  # its entropy counts once
+        penalty = (slope**2 + variance) / HYPER_MEAN_VARIANCE + np.log(HYPER_MEAN_VARIANCE) - 1.0
+        terms[:, 0] = penalty / n_items
+    result: FloatArray = 0.5 * (terms.sum(axis=1) - log_determinant)
+    return result
 
 
 def item_prior_divergence(posterior: Posterior) -> float:
@@ -48,13 +52,13 @@ def item_prior_divergence(posterior: Posterior) -> float:
     return float(np.sum(terms[1:] if posterior.has_common_slope else terms))
 
 
-def _normal_divergence(prior: ItemPriorPosterior) -> FloatArray:
+def _normal_divergence(prior: ItemPrior) -> FloatArray:
     ratio = prior.mean_variance / HYPER_MEAN_VARIANCE
     result: FloatArray = 0.5 * (ratio + prior.mean**2 / HYPER_MEAN_VARIANCE - 1.0 - np.log(ratio))
     return result
 
 
-def _gamma_divergence(prior: ItemPriorPosterior) -> FloatArray:
+def _gamma_divergence(prior: ItemPrior) -> FloatArray:
     shape, rate = prior.shape, prior.rate
     result: FloatArray = (
         (shape - HYPER_SHAPE) * digamma(shape)

@@ -1,30 +1,22 @@
-"""The passes over all responses: what the updates need of them, block of items by block of items.
+"""The passes over all responses: what the updates need of them, one block of items at a time.
 
-The Jaakkola-Jordan (Polya-Gamma) bound replaces ``log sigmoid`` by a quadratic with curvature
-``w = tanh(xi / 2) / (2 xi)``, exact at ``xi^2 = E[eta^2]``:
-``log p(y | eta) >= (y - 1/2) eta - log(2 cosh(xi / 2)) - w (eta^2 - xi^2) / 2``.
-With a known chance of guessing g, a correct answer was known with probability
-``r = sigmoid(E[eta] - log g)``; r takes the place of y, and ``log(exp(E[eta]) + g)`` that of ``E[eta]``.
+Everything is a matrix product: with ``x = (theta, 1)`` the logit has mean ``E[beta] . E[x]`` and variance
+``E[x]' S_i E[x] + tr(E[a a'] C_l)`` (S_i, C_l the posterior covariances of item and ability); the sums of weighted
+outer products that the updates need are products with the unique entries of the outer products.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import expit
 
 from itembank.calibration.fits import FitData
-from itembank.calibration.variational_state import (
-    Posterior,
-    extended_ability_moment,
-    pack,
-    pack_doubled,
-    second_moment,
-)
-from itembank.numerics.arrays import BoolArray, FloatArray
+from itembank.calibration.variational_cells import CellRule, guessing_terms
+from itembank.calibration.variational_state import Posterior
+from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.numerics.symmetric import packed_products
 
 CELLS_PER_BLOCK = 100_000
-SMALLEST_SQUARE = 1e-8
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,36 +36,59 @@ class Blocks:
     observed: FloatArray | None
     lower_asymptote: FloatArray
 
+    @property
+    def n_items(self) -> int:
+        """Number of items."""
+        return int(self.centred.shape[0])
+
     def slices(self) -> Iterator[slice]:
         """Cut the items into blocks that stay in the cache."""
-        n_items, n_models = self.centred.shape
-        step = max(1, CELLS_PER_BLOCK // n_models)
-        for first in range(0, n_items, step):
-            yield slice(first, min(first + step, n_items))
+        step = max(1, CELLS_PER_BLOCK // self.centred.shape[1])
+        for first in range(0, self.n_items, step):
+            yield slice(first, min(first + step, self.n_items))
 
-    def take(self, items: slice | FloatArray) -> "Blocks":
-        """Return the blocks of some items only."""
+    def take_items(self, items: IntArray | BoolArray) -> "Blocks":
+        """Return the responses to some of the items."""
         observed = None if self.observed is None else self.observed[items]
         return Blocks(self.centred[items], observed, self.lower_asymptote[items])
 
 
 @dataclass(frozen=True, slots=True)
 class ItemStatistics:
-    """What the update of the items needs, and the part of the bound that the responses make.
+    """What the update of the items needs.
 
     Attributes
     ----------
     precision : (n_items, (n_dims + 1)(n_dims + 2) / 2)
-        ``sum_l w_il E[x_l x_l']``, packed.
+        ``sum_l w_il E[x_l x_l']``, upper triangle.
     linear : (n_items, n_dims + 1)
-        ``sum_l (y_il - 1/2) E[x_l]``.
-    likelihood : float
-        Bound on the expected log-likelihood, at its best xi.
+        ``sum_l (y_il - 1/2 + t_il) E[x_l]``.
+    likelihood : (n_items,)
+        Expected log-likelihood of each item's responses.
     """
 
     precision: FloatArray
     linear: FloatArray
-    likelihood: float
+    likelihood: FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class AbilityStatistics:
+    """What the update of the abilities needs.
+
+    Attributes
+    ----------
+    precision : (n_models, n_dims (n_dims + 1) / 2)
+        ``sum_i w_il E[a_i a_i']``, upper triangle.
+    linear : (n_models, n_dims)
+        ``sum_i (y_il - 1/2 + t_il) E[a_i] - w_il E[a_i c_i]``.
+    likelihood : (n_items,)
+        Expected log-likelihood of each item's responses.
+    """
+
+    precision: FloatArray
+    linear: FloatArray
+    likelihood: FloatArray
 
 
 def make_blocks(data: FitData, *, single_precision: bool) -> Blocks:
@@ -88,93 +103,89 @@ def make_blocks(data: FitData, *, single_precision: bool) -> Blocks:
     return Blocks(centred, observed, data.lower_asymptote)
 
 
-def item_statistics(blocks: Blocks, posterior: Posterior) -> ItemStatistics:
-    """Go over all responses once for the update of the items and for the bound."""
-    dtype = blocks.centred.dtype
-    moment = pack(extended_ability_moment(posterior)).astype(dtype)  # (n_models, n_packed)
-    weights = pack_doubled(second_moment(posterior.item_mean, posterior.item_covariance)).astype(dtype)
-    extended = np.column_stack([posterior.ability_mean, np.ones(moment.shape[0])]).astype(dtype)
-    n_items = blocks.centred.shape[0]
-    precision = np.empty((n_items, moment.shape[1]))
-    linear = np.empty((n_items, extended.shape[1]))
-    likelihood = 0.0
-    for part in blocks.slices():
-        size = _size(weights[part], moment)
-        centred, gain = _centred(blocks, part, posterior.item_mean[part].astype(dtype), extended)
-        likelihood += gain + _log_cosh_sum(size, blocks.observed, part)
-        precision[part] = _curvature(size, blocks.observed, part) @ moment
-        linear[part] = centred @ extended
-    if not blocks.lower_asymptote.any():
-        likelihood += float(np.sum(linear * posterior.item_mean))
+def item_statistics(blocks: Blocks, posterior: Posterior, rule: CellRule) -> ItemStatistics:
+    """Go over all responses for the update of the items."""
+    extended = _extended(posterior.ability_mean)
+    moment = packed_products(extended)  # E[x x'], upper triangle
+    n_dims = posterior.n_dims
+    moment[:, _is_slope_pair(n_dims)] += _upper(posterior.ability_covariance)
+    moment, extended = moment.astype(blocks.centred.dtype), extended.astype(blocks.centred.dtype)
+    precision = np.empty((blocks.n_items, moment.shape[1]))
+    linear = np.empty((blocks.n_items, n_dims + 1))
+    likelihood = np.empty(blocks.n_items)
+    for part, pull, curvature, value in _cells(blocks, posterior, rule):
+        precision[part] = curvature @ moment
+        linear[part] = pull @ extended
+        likelihood[part] = value
     return ItemStatistics(precision, linear, likelihood)
 
 
-def ability_statistics(blocks: Blocks, posterior: Posterior) -> tuple[FloatArray, FloatArray]:
-    """Go over all responses once for the update of the abilities.
-
-    Returns
-    -------
-    precision : (n_models, n_dims (n_dims + 1) / 2)
-        ``sum_i w_il E[a_i a_i']``, packed.
-    linear : (n_models, n_dims)
-        ``sum_i (y_il - 1/2) E[a_i] - w_il E[a_i c_i]``.
-    """
-    dtype = blocks.centred.dtype
+def ability_statistics(blocks: Blocks, posterior: Posterior, rule: CellRule) -> AbilityStatistics:
+    """Go over all responses for the update of the abilities."""
     n_models, n_dims = posterior.ability_mean.shape
-    moment = pack(extended_ability_moment(posterior)).astype(dtype)
-    item_moment = second_moment(posterior.item_mean, posterior.item_covariance)
-    weights = pack_doubled(item_moment).astype(dtype)
-    item_mean = posterior.item_mean.astype(dtype)
-    extended = np.column_stack([posterior.ability_mean, np.ones(n_models)]).astype(dtype)
-    features = np.column_stack([pack(item_moment[:, :n_dims, :n_dims]), item_moment[:, :n_dims, n_dims]]).astype(dtype)
+    loadings, covariance = posterior.item_mean[:, :n_dims], posterior.item_covariance
+    squares = packed_products(loadings) + _upper(covariance[:, :n_dims, :n_dims])
+    cross = loadings * posterior.item_mean[:, n_dims:] + covariance[:, :n_dims, n_dims]  # E[a c]
+    features = np.column_stack([squares, cross]).astype(blocks.centred.dtype)
+    loadings = loadings.astype(blocks.centred.dtype)
     curved = np.zeros((n_models, features.shape[1]))
     linear = np.zeros((n_models, n_dims))
+    likelihood = np.empty(blocks.n_items)
+    for part, pull, curvature, value in _cells(blocks, posterior, rule):
+        curved += curvature.T @ features[part]
+        linear += pull.T @ loadings[part]
+        likelihood[part] = value
+    return AbilityStatistics(curved[:, :-n_dims], linear - curved[:, -n_dims:], likelihood)
+
+
+def _cells(
+    blocks: Blocks, posterior: Posterior, rule: CellRule
+) -> Iterator[tuple[slice, FloatArray, FloatArray, FloatArray]]:
+    """Give each block's ``y - 1/2 + t`` and w (n_block, n_models), and its expected log-likelihood by item."""
+    dtype = blocks.centred.dtype
+    n_dims = posterior.n_dims
+    extended = _extended(posterior.ability_mean)
+    item_mean, covariance = posterior.item_mean, posterior.item_covariance
+    squares = packed_products(item_mean[:, :n_dims]) + _upper(covariance[:, :n_dims, :n_dims])
+    of_items = np.column_stack([_doubled(_upper(covariance), n_dims + 1), _doubled(squares, n_dims)]).astype(dtype)
+    of_models = np.column_stack([packed_products(extended), _upper(posterior.ability_covariance)]).astype(dtype).T
+    item_mean, extended = item_mean.astype(dtype), extended.astype(dtype).T
+    can_guess = bool(blocks.lower_asymptote.any())
     for part in blocks.slices():
-        size = _size(weights[part], moment)
-        centred, _ = _centred(blocks, part, item_mean[part], extended)
-        curved += _curvature(size, blocks.observed, part).T @ features[part]
-        linear += centred.T @ item_mean[part, :n_dims]
-    return curved[:, :-n_dims], linear - curved[:, -n_dims:]
+        centred, mean = blocks.centred[part], item_mean[part] @ extended
+        tilt, curvature, log_cosh = rule(mean, of_items[part] @ of_models)
+        if can_guess:
+            centred, value = guessing_terms(mean, centred, blocks.lower_asymptote[part, None].astype(dtype))
+        else:
+            value = centred * mean
+        value -= log_cosh
+        pull = centred if tilt is None else centred + tilt
+        if blocks.observed is not None:
+            observed = blocks.observed[part]
+            pull, curvature, value = pull * observed, curvature * observed, value * observed
+        yield part, pull, curvature, value.sum(axis=1)
 
 
-def _size(weights: FloatArray, moment: FloatArray) -> FloatArray:
-    """Xi, the root mean square of the logit, (n_block, n_models)."""
-    square = weights @ moment.T
-    np.maximum(square, SMALLEST_SQUARE, out=square)
-    return np.sqrt(square, out=square)
+def _extended(ability_mean: FloatArray) -> FloatArray:
+    """Abilities with a one for the intercept, (n_models, n_dims + 1)."""
+    return np.column_stack([ability_mean, np.ones(ability_mean.shape[0])])
 
 
-def _curvature(size: FloatArray, observed: FloatArray | None, part: slice) -> FloatArray:
-    """Weight ``tanh(xi / 2) / (2 xi)``, zero where not observed, (n_block, n_models)."""
-    weight: FloatArray = np.tanh(0.5 * size)
-    weight /= size
-    weight *= 0.5
-    return weight if observed is None else weight * observed[part]
+def _upper(matrices: FloatArray) -> FloatArray:
+    """Upper triangles of symmetric matrices, (n, size, size) to (n, size (size + 1) / 2)."""
+    rows, columns = np.triu_indices(matrices.shape[1])
+    return matrices[:, rows, columns]
 
 
-def _log_cosh_sum(size: FloatArray, observed: FloatArray | None, part: slice) -> float:
-    """Minus the sum of ``log(2 cosh(xi / 2))`` over what was observed."""
-    value = np.log1p(np.exp(-size))
-    value += 0.5 * size
-    if observed is not None:
-        value *= observed[part]
-    return -float(value.sum(axis=1).sum(dtype=np.float64))
+def _doubled(packed: FloatArray, size: int) -> FloatArray:
+    """Upper triangles with the off-diagonals doubled: its product with another one sums over the whole matrix."""
+    rows, columns = np.triu_indices(size)
+    result: FloatArray = packed * np.where(rows == columns, 1.0, 2.0)
+    return result
 
 
-def _centred(blocks: Blocks, part: slice, item_mean: FloatArray, extended: FloatArray) -> tuple[FloatArray, float]:
-    """Give expected "knew it" minus one half, and the linear part of the bound (0 without guessing: see the caller)."""
-    centred = blocks.centred[part]
-    if not blocks.lower_asymptote.any():
-        return centred, 0.0
-    lower = blocks.lower_asymptote[part].astype(centred.dtype)[:, None]
-    with np.errstate(divide="ignore"):
-        log_lower, log_rest = np.log(lower), np.log1p(-lower)
-    logit = item_mean @ extended.T  # (n_block, n_models)
-    is_right: BoolArray = centred > 0.0
-    known = np.where(is_right, expit(logit - log_lower), 0.0)
-    gain = np.where(is_right, np.logaddexp(logit, log_lower), log_rest) - 0.5 * logit
-    centred = known - centred.dtype.type(0.5)
-    if blocks.observed is not None:
-        centred *= blocks.observed[part]
-        gain *= blocks.observed[part]
-    return centred, float(gain.sum(dtype=np.float64))
+def _is_slope_pair(n_dims: int) -> BoolArray:
+    """Which upper-triangle entries of E[x x'] do not involve the one, in the order of a triangle of n_dims."""
+    rows, columns = np.triu_indices(n_dims + 1)
+    result: BoolArray = (rows < n_dims) & (columns < n_dims)
+    return result

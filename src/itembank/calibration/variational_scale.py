@@ -8,9 +8,10 @@ updates of abilities and items would take hundreds of sweeps to cover the same g
 from dataclasses import replace
 
 import numpy as np
+from scipy.optimize import linear_sum_assignment
 
 from itembank.calibration.variational_bound import divergence
-from itembank.calibration.variational_state import Posterior, second_moment
+from itembank.calibration.variational_state import Posterior
 from itembank.calibration.variational_updates import update_item_prior
 from itembank.numerics.arrays import FloatArray
 
@@ -18,16 +19,9 @@ from itembank.numerics.arrays import FloatArray
 def rescale(posterior: Posterior) -> Posterior:
     """Whiten the abilities and turn them to the axes of the loadings, unless the bound would fall."""
     before = update_item_prior(posterior)
-    whitened = _turned(_whitened(before), is_centred=True)
+    whitened = _turned(_whitened(before))
     after = update_item_prior(whitened)
     return after if divergence(after) <= divergence(before) else before
-
-
-def principal_axes(posterior: Posterior) -> Posterior:
-    """Abilities with mean 0 and unit second moment, on the principal axes of the loadings, which sum positive."""
-    turned = _turned(_whitened(posterior), is_centred=False)
-    signs = np.where(turned.item_mean[:, :-1].sum(axis=0) < 0.0, -1.0, 1.0)
-    return update_item_prior(transform(turned, np.diag(signs), np.zeros(signs.shape)))
 
 
 def transform(posterior: Posterior, matrix: FloatArray, centre: FloatArray) -> Posterior:
@@ -51,15 +45,22 @@ def _whitened(posterior: Posterior) -> Posterior:
     mean, covariance = posterior.ability_mean, posterior.ability_covariance
     centre = mean.mean(axis=0)
     spread = covariance.mean(axis=0) + (mean - centre).T @ (mean - centre) / mean.shape[0]
-    return transform(posterior, np.linalg.inv(np.linalg.cholesky(spread)), centre)
+    values, vectors = np.linalg.eigh(spread)
+    return transform(posterior, (vectors / np.sqrt(values)) @ vectors.T, centre)
 
 
-def _turned(posterior: Posterior, *, is_centred: bool) -> Posterior:
-    """Rotate to the eigenvectors of the loadings' covariance (or of their second moment), largest first."""
+def _turned(posterior: Posterior) -> Posterior:
+    """Rotate to the eigenvectors of the loadings' covariance."""
     n_dims = posterior.n_dims
     loadings = posterior.item_mean[:, :n_dims]
-    moment = second_moment(loadings, posterior.item_covariance[:, :n_dims, :n_dims]).sum(axis=0)
-    if is_centred:
-        moment = moment - np.outer(loadings.sum(axis=0), loadings.mean(axis=0))
+    moment = loadings.T @ loadings + posterior.item_covariance[:, :n_dims, :n_dims].sum(axis=0)
+    moment -= np.outer(loadings.sum(axis=0), loadings.mean(axis=0))
     _, vectors = np.linalg.eigh(moment)
-    return transform(posterior, vectors[:, ::-1].T, np.zeros(n_dims))
+    return transform(posterior, _nearest_order(vectors).T, np.zeros(n_dims))
+
+
+def _nearest_order(axes: FloatArray) -> FloatArray:
+    """Order and sign the new axes (columns) so that each stays close to the old axis of its place."""
+    _, order = linear_sum_assignment(-np.abs(axes))
+    ordered: FloatArray = axes[:, order]
+    return ordered * np.where(np.diag(ordered) < 0.0, -1.0, 1.0)

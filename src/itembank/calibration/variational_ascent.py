@@ -1,0 +1,125 @@
+"""The loop of the variational calibration: sweeps that never lower the bound.
+
+A sweep goes over the responses twice. First come the items, each on its own given the abilities: an item whose
+bound fell keeps its old posterior and takes half the step next time. Then come the abilities, then the scale is
+fixed, which changes no logit, and last the whole step is extrapolated. Should the bound fall, less is done: no
+extrapolation, then a shorter step of the abilities.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from itembank.calibration.variational_acceleration import StepMemory
+from itembank.calibration.variational_bound import divergence, item_divergence
+from itembank.calibration.variational_cells import CellRule
+from itembank.calibration.variational_passes import (
+    AbilityStatistics,
+    Blocks,
+    ItemStatistics,
+    ability_statistics,
+    item_statistics,
+)
+from itembank.calibration.variational_scale import rescale
+from itembank.calibration.variational_state import Posterior
+from itembank.calibration.variational_updates import update_abilities, update_items
+from itembank.numerics.arrays import BoolArray, FloatArray
+from itembank.progress import ProgressCallback
+
+MAX_HALVINGS = 6
+STEP_GROWTH = 1.25
+
+
+@dataclass(frozen=True, slots=True)
+class Ascent:
+    """Where an ascent ended.
+
+    Attributes
+    ----------
+    posterior : Posterior
+    history : list of float
+        The bound before every sweep and at the end.
+    converged : bool
+    """
+
+    posterior: Posterior
+    history: list[float]
+    converged: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Swept:
+    """A posterior with new items, what the update of its abilities needs, and each item's next step."""
+
+    posterior: Posterior
+    statistics: AbilityStatistics
+    item_steps: FloatArray
+
+
+def ascend(
+    blocks: Blocks,
+    posterior: Posterior,
+    rule: CellRule,
+    *,
+    tolerance: float,
+    max_sweeps: int,
+    progress: ProgressCallback,
+) -> Ascent:
+    """Sweep until the bound rises by less than `tolerance` of its size."""
+    history: list[float] = []
+    memory = StepMemory()
+    item_steps: FloatArray = np.ones(blocks.n_items)
+    candidates: Iterator[Posterior] = iter([posterior])
+    for sweep in range(max_sweeps + 1):
+        for candidate in candidates:
+            statistics = item_statistics(blocks, candidate, rule)
+            bound = float(statistics.likelihood.sum()) - divergence(candidate)
+            if not history or bound >= history[-1]:
+                posterior = candidate
+                break
+        else:  # nothing rises: the bound is at its maximum, to rounding
+            return Ascent(posterior, history, converged=True)
+        history.append(bound)
+        progress(f"sweep {sweep}", sweep / max_sweeps)
+        if sweep > 0 and bound - history[-2] < tolerance * abs(bound):
+            return Ascent(posterior, history, converged=True)
+        swept = _improve_items(blocks, posterior, statistics, item_steps, rule=rule)
+        item_steps = swept.item_steps
+        candidates = _candidates(posterior, swept, memory)
+    return Ascent(posterior, history, converged=False)
+
+
+def _candidates(before: Posterior, swept: _Swept, memory: StepMemory) -> Iterator[Posterior]:
+    """Give where to go next, from bold to timid: extrapolated, a full step of the abilities, shorter ones."""
+    plain = rescale(update_abilities(swept.posterior, swept.statistics, 1.0))
+    yield memory.extrapolate(before, plain)
+    memory.clear()
+    yield plain
+    for halvings in range(1, MAX_HALVINGS + 1):
+        yield rescale(update_abilities(swept.posterior, swept.statistics, 0.5**halvings))
+
+
+def _improve_items(
+    blocks: Blocks, posterior: Posterior, before: ItemStatistics, steps: FloatArray, *, rule: CellRule
+) -> _Swept:
+    """Update the items and put back those whose bound fell."""
+    noise = 10.0 * float(np.finfo(blocks.centred.dtype).eps)
+    proposed = update_items(posterior, before, steps)
+    after = ability_statistics(blocks, proposed, rule)
+    change = after.likelihood - item_divergence(proposed) - before.likelihood + item_divergence(posterior)
+    fell: BoolArray = change < -noise * np.abs(before.likelihood)
+    if posterior.has_common_slope:
+        fell = np.full(fell.shape, change.sum() < -noise * np.abs(before.likelihood.sum()))
+    new_steps = np.where(fell, np.maximum(0.5 * steps, 0.5**MAX_HALVINGS), np.minimum(STEP_GROWTH * steps, 1.0))
+    if not fell.any():
+        return _Swept(proposed, after, new_steps)
+    kept = proposed.with_items_of(posterior, fell)
+    wrong = ability_statistics(blocks.take_items(fell), proposed.take_items(fell), rule)
+    right = ability_statistics(blocks.take_items(fell), kept.take_items(fell), rule)
+    corrected = AbilityStatistics(
+        after.precision - wrong.precision + right.precision,
+        after.linear - wrong.linear + right.linear,
+        np.where(fell, before.likelihood, after.likelihood),
+    )
+    return _Swept(kept, corrected, new_steps)
