@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from itembank.data.banks import Bank as Bank
     from itembank.data.builtin import load_builtin as load_builtin
     from itembank.data.calibrations import Calibration as Calibration
+    from itembank.data.readers.frames import responses_from_frame as responses_from_frame
     from itembank.data.readers.read import read_responses as read_responses
+    from itembank.data.readers.specs import ReadingSpec as ReadingSpec
     from itembank.data.response_files import write_responses as write_responses
     from itembank.data.responses import ResponseMatrix as ResponseMatrix
     from itembank.data.selections import Selection as Selection
@@ -46,6 +48,7 @@ _HOME = {
     "ItemParameters": "itembank.irt.parameters",
     "JointMAP": "itembank.calibration.specs",
     "MarginalML": "itembank.calibration.specs",
+    "ReadingSpec": "itembank.data.readers.specs",
     "ResponseMatrix": "itembank.data.responses",
     "ScoreEstimates": "itembank.estimation.estimates",
     "ScoreTarget": "itembank.data.targets",
@@ -59,6 +62,7 @@ _HOME = {
     "load_bank": "itembank.data.bank_files",
     "load_builtin": "itembank.data.builtin",
     "read_responses": "itembank.data.readers.read",
+    "responses_from_frame": "itembank.data.readers.frames",
     "save_bank": "itembank.data.bank_files",
     "score": "itembank.scoring.score",
     "select": "itembank.selection.select",

@@ -107,10 +107,8 @@ def table(*, layout: str, response_column: str, columns: tuple[str, ...], prefix
 @command.command("py-irt")
 @_shared
 def py_irt(**shared: Any) -> None:
-    """Read py-irt's JSON Lines: one line a model.
+    """Read py-irt's JSON Lines: one line a model, {"subject_id": "a", "responses": {"x": 1, "y": 0}}.
 
-    \b
-      {"subject_id": "model-a", "responses": {"item-1": 1, "item-2": 0}}
     \b
       itembank import py-irt responses.jsonl --items items.csv -o responses.parquet
     """  # noqa: D301
