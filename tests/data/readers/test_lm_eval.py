@@ -342,7 +342,7 @@ def break_file(folder, how):
         ("not UTF-8", "not UTF-8: byte 0xff at position .*, line 1"),
         ("empty", "the file is empty"),
         ("other", "every line must be a sample of lm_eval with a doc_id"),
-        ("mixed ids", "doc_id must have one type, whole numbers or text, got int, str"),
+        ("mixed ids", "doc_id must be a whole number, as lm_eval counts them, got str"),
     ],
 )
 def test_broken_samples(tmp_path, how, message):

@@ -10,7 +10,7 @@ from typing import IO
 
 import polars as pl
 
-from itembank.data.readers.opening import Keep, Table, not_utf8, open_binary, translated
+from itembank.data.readers.opening import Keep, Table, encoding_problem, open_binary, translated
 from itembank.errors import DataError, shown
 
 SEPARATORS = (",", "\t", ";")
@@ -55,7 +55,7 @@ def _header(path: Path) -> tuple[list[str], str]:
             with translated(path, "CSV file"), open_binary(path) as file:
                 names[separator] = _first_line(file, separator)
         except UnicodeDecodeError as error:
-            raise DataError(f"{path}: the CSV file cannot be read: {_where(path, error)}") from error
+            raise DataError(f"{path}: the CSV file cannot be read: {encoding_problem(path)}") from error
         except csv.Error as error:  # without the right separator the line is one huge field
             reason = str(error)
     if not names:
@@ -68,17 +68,6 @@ def _first_line(file: IO[bytes], separator: str) -> list[str]:
     """Fields of the first line."""
     with io.TextIOWrapper(file, encoding="utf-8-sig", newline="") as lines:
         return next(csv.reader(lines, delimiter=separator), [])
-
-
-def _where(path: Path, error: UnicodeDecodeError) -> str:
-    """Say where the text is not UTF-8 (the error counts within its own buffer)."""
-    with open_binary(path) as file:
-        content = file.read()
-    try:
-        content.decode("utf-8")
-    except UnicodeDecodeError as whole:
-        return not_utf8(content, whole.start)
-    return str(error)
 
 
 def _check_last_line(path: Path, n_columns: int, separator: str) -> None:

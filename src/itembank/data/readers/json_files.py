@@ -39,7 +39,7 @@ def read_records(path: Path, *, pairs_hook: PairsHook | None = None) -> Iterator
                 if block[0].lstrip().startswith(b"["):
                     yield _array(path, b"".join(block) + file.read(), pairs_hook)
                     return
-                if path.suffix == ".json" and not _is_object(block[0]):  # one object over many lines
+                if path.suffix.lower() == ".json" and not _is_object(block[0]):  # one object over many lines
                     yield [_document(path, b"".join(block) + file.read())]
                     return
             yield _block(path, block, n_lines, n_bytes, pairs_hook)

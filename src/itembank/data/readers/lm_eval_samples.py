@@ -104,11 +104,12 @@ def _metric_names(record: Record) -> list[str]:
 
 
 def _document_labels(file: SampleFile, documents: list[Any]) -> Labels:
-    """Documents by number (or name)."""
-    kinds = set(map(type, documents))
-    if kinds not in ({int}, {str}):
-        names = ", ".join(sorted(kind.__name__ for kind in kinds))
-        raise DataError(f"{file.path}: doc_id must have one type, whole numbers or text, got {names}.")
+    """Documents by number."""
+    foreign = sorted({type(document).__name__ for document in documents if type(document) is not int})
+    if foreign:
+        raise DataError(
+            f"{file.path}: doc_id must be a whole number, as lm_eval counts them, got {', '.join(foreign)}."
+        )
     return Labels.of(pl.Series("document", [str(document) for document in documents], dtype=pl.String))
 
 

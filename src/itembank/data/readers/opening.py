@@ -109,12 +109,12 @@ def translated(path: Path, what: str = "file") -> Iterator[None]:
         # A missing or forbidden file is said best by the operating system.
         if isinstance(error, OSError) and error.errno is not None:
             raise
-        bad_text = None if path.suffix.lower() in {".parquet", ".pq"} else _encoding_problem(path)
+        bad_text = None if path.suffix.lower() in {".parquet", ".pq"} else encoding_problem(path)
         reason = bad_text or (str(error).strip().splitlines() or [type(error).__name__])[0][:300]
         raise DataError(f"{path}: the {what} cannot be read: {reason}") from error
 
 
-def _encoding_problem(path: Path) -> str | None:
+def encoding_problem(path: Path) -> str | None:
     """Say where the file is not UTF-8, or None."""
     try:
         with open_binary(path) as file:

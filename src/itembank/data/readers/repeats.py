@@ -24,15 +24,12 @@ class Cells:
     ----------
     index : (n_cells,)
         model index * n_items + item index, each once.
-    rows : (n_cells,)
-        The row of the response that stands for the cell.
     response : (n_cells,)
     n_trials : (n_cells,) or None
     costs : mapping of unit to (n_cells,)
     """
 
     index: IntArray
-    rows: IntArray
     response: FloatArray
     n_trials: IntArray | None
     costs: dict[str, FloatArray]
@@ -92,7 +89,7 @@ def _of_rows(rows: ResponseRows, cell: IntArray, chosen: IntArray) -> Cells:
     """Take these rows as they are; of several for one cell the last stays."""
     n_trials = None if rows.n_trials is None else rows.n_trials[chosen]
     costs = {unit: cost[chosen] for unit, cost in rows.costs.items()}
-    return Cells(cell[chosen], chosen, rows.response[chosen], n_trials, costs)
+    return Cells(cell[chosen], rows.response[chosen], n_trials, costs)
 
 
 def _last(cell: IntArray, repeated: IntArray) -> IntArray:
@@ -186,7 +183,7 @@ def _with_means(rows: ResponseRows, cell: IntArray, single: IntArray, again: Int
     """Average the repeated rows: responses over all trials, costs over rows (the cost of one attempt)."""
     base = _of_rows(rows, cell, single)
     trials = np.ones(again.size) if rows.n_trials is None else np.maximum(rows.n_trials[again], 1).astype(np.float64)
-    unique, first, group = np.unique(cell[again], return_index=True, return_inverse=True)
+    unique, group = np.unique(cell[again], return_inverse=True)
     n_groups = unique.size
     total = np.bincount(group, weights=trials, minlength=n_groups)
     mean = np.bincount(group, weights=trials * rows.response[again], minlength=n_groups) / total
@@ -197,7 +194,6 @@ def _with_means(rows: ResponseRows, cell: IntArray, single: IntArray, again: Int
     }
     return Cells(
         np.concatenate([base.index, unique]),
-        np.concatenate([base.rows, again[first]]),
         np.concatenate([base.response, mean]),
         np.concatenate([single_trials, total.astype(np.int64)]),
         costs,
