@@ -56,7 +56,7 @@ def check_complete(responses: FloatArray, model_ids: Sequence[str], item_ids: Se
     cells = ", ".join(f"{model_ids[row]!r} item {item_ids[column]!r}" for row, column in first)
     raise DataError(
         f"every model must have a response to every item, got {len(rows)} missing of {missing.size}: {cells}"
-        f"{', ...' if len(rows) > N_SHOWN else ''}. Run them, leave the models or items out, or allow missing ones."
+        f"{_more(len(rows))}. Run them, leave the models or items out, or allow missing ones."
     )
 
 
@@ -76,8 +76,12 @@ def describe_cells(mask: BoolArray, values: FloatArray, model_ids: Sequence[str]
         f"{model_ids[row]!r} item {item_ids[column]!r} = {values[row, column]:g}"
         for row, column in zip(rows[:N_SHOWN], columns[:N_SHOWN], strict=True)
     ]
-    more = ", ..." if len(rows) > N_SHOWN else ""
-    return ", ".join(cells) + more
+    return ", ".join(cells) + _more(len(rows))
+
+
+def _more(total: int) -> str:
+    """Say how many more there are than are shown."""
+    return f" and {total - N_SHOWN} more" if total > N_SHOWN else ""
 
 
 def _shape_problems(

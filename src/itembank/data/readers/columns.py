@@ -7,6 +7,7 @@ import polars as pl
 
 from itembank.data.readers.labels import IdKind, Labels
 from itembank.data.readers.opening import Table
+from itembank.data.readers.wording import first_few
 from itembank.errors import N_SHOWN, shown
 from itembank.numerics.arrays import FloatArray, IntArray
 
@@ -123,5 +124,4 @@ def examples(series: pl.Series, rows: IntArray) -> list[str]:
 
 
 def _row_numbers(rows: Sequence[int]) -> str:
-    text = ", ".join(map(str, rows[:N_SHOWN]))
-    return f"row {text}" + (", ..." if len(rows) > N_SHOWN else "")
+    return f"row {first_few(list(map(str, rows)))}"
