@@ -146,7 +146,7 @@ def _message(fitted: Fitted, spec: MarginalML, how: str) -> str:
     """Say how the fit ended, and what to do where it did not end well."""
     problem, path, sharpest = fitted
     n_nodes = round(len(problem.grid.nodes) ** (1.0 / problem.grid.n_dims))
-    parts = [f"largest change of an item parameter {path.last.change:.2g} after {len(path.history)} steps"]
+    parts = [f"largest change of an item {path.last.change:.2g} standard errors after {len(path.history)} steps"]
     if not path.converged:
         parts[0] += f", above the tolerance {spec.tolerance:g}. Raise max_iterations, or set an item prior"
     parts.append(f"{n_nodes} nodes per dimension")

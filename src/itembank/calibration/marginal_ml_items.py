@@ -10,6 +10,7 @@ from itembank.calibration.marginal_ml_posterior import AbilityPosterior, item_bl
 from itembank.calibration.marginal_ml_prior import AnyItemPrior, prior_terms
 from itembank.irt.logistic import asymptotes_of, curvature_terms, information_weights, score_terms
 from itembank.numerics.arrays import BoolArray, FloatArray
+from itembank.numerics.stable import sigmoid_terms
 from itembank.numerics.symmetric import packed_products, unpack
 
 LARGEST_SLOPE = 12.0
@@ -57,25 +58,17 @@ def item_derivatives(
         responses = data.responses[:, block].T
         if has_guessing:
             right = responses.astype(np.float64) @ posterior.curve_weights
-            slope, curvature = guessing_terms(x, right, counts, data.lower_asymptote[block], observed=observed)
+            slope, curvature = _guessing_terms(x, right, counts, data.lower_asymptote[block], observed=observed)
             gradient[block] = slope @ design
         else:
-            share, curvature = logistic_terms(x)
+            _, share, curvature = sigmoid_terms(x)
             gradient[block] = responses.astype(np.float64) @ moments - (share * counts) @ design
             curvature *= counts
         packed[block] = curvature @ squares
     return ItemDerivatives(gradient, unpack(packed, design.shape[1]))
 
 
-def logistic_terms(x: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Sigmoid and its slope from one exponential (scipy's expit is several times slower than numpy's exp)."""
-    small = np.exp(-np.abs(x))
-    larger = 1.0 / (1.0 + small)
-    smaller = small * larger
-    return np.where(x >= 0.0, larger, smaller), smaller * larger
-
-
-def guessing_terms(
+def _guessing_terms(
     x: FloatArray, right: FloatArray, counts: FloatArray, lower: FloatArray, *, observed: bool
 ) -> tuple[FloatArray, FloatArray]:
     """First and minus second derivatives in the logit, at each node, with lower asymptotes."""

@@ -13,10 +13,10 @@ import numpy as np
 
 from itembank.calibration.fits import FitData
 from itembank.calibration.marginal_ml_grid import AbilityGrid
-from itembank.calibration.marginal_ml_items import logistic_terms
 from itembank.calibration.marginal_ml_posterior import observed_cells, posterior_weights
 from itembank.irt.logistic import asymptotes_of, score_terms
 from itembank.numerics.arrays import FloatArray
+from itembank.numerics.stable import sigmoid_terms
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class LostInformation:
             result = chosen * if_right + (1.0 - chosen) * if_wrong
         else:
             result = right[..., None, None] * self.moments.transpose(0, 2, 1)[:, None]
-            result -= self._means(logistic_terms(x)[0])
+            result -= self._means(sigmoid_terms(x).sigmoid)
         if self.data.observed is not None:
             result *= observed_cells(self.data, block)[..., None, None]
         n_models, n_items, size, n_functions = result.shape

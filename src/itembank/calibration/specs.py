@@ -47,9 +47,10 @@ class JointMAP:
     Attributes
     ----------
     item_model, n_dims, known_guessing, max_iterations, tolerance
-        As for `Variational`; the tolerance is on the largest gradient entry, per response of that entry.
+        As for `Variational`; the tolerance is on the rise of the log posterior density, as a share of its size.
     l1 : float
-        Weight of the absolute loadings in the objective (P2's lambda).
+        Weight of the absolute loadings in the objective (P2's lambda). It must be positive: without it the
+        density rises for ever as abilities shrink and loadings grow.
     intercept_sd : float
         Standard deviation of the normal prior of the intercepts.
     """
@@ -58,7 +59,7 @@ class JointMAP:
     n_dims: int = 1
     known_guessing: bool = False
     max_iterations: int = 1000
-    tolerance: float = 1e-6
+    tolerance: float = 1e-8
     l1: float = 0.1
     intercept_sd: float = 3.0
 
@@ -66,8 +67,8 @@ class JointMAP:
         """Check the choices."""
         check_item_model(self.item_model, self.n_dims)
         check_iterations(self.max_iterations, self.tolerance)
-        if self.l1 < 0.0 or self.intercept_sd <= 0.0:
-            raise ParameterError(f"l1 must be >= 0 and intercept_sd > 0, got {self.l1} and {self.intercept_sd}.")
+        if self.l1 <= 0.0 or self.intercept_sd <= 0.0:
+            raise ParameterError(f"l1 and intercept_sd must be > 0, got {self.l1} and {self.intercept_sd}.")
 
 
 @dataclass(frozen=True, slots=True)

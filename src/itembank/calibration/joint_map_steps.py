@@ -1,0 +1,101 @@
+"""The steps of joint MAP: items given abilities, abilities given items, and the scale they share.
+
+Objective: ``sum log P - |theta|^2 / 2 - l1 sum |a| - sum c^2 / (2 intercept_sd^2)``.
+"""
+
+import numpy as np
+
+from itembank.calibration.joint_map_passes import Derivatives
+from itembank.calibration.specs import JointMAP
+from itembank.numerics.arrays import FloatArray
+
+LARGEST_STEP = 2.0
+"""Largest change of a logit at ability -2 or 2, or of an ability, in one step: Newton's quadratic is local."""
+
+N_THRESHOLD_SWEEPS = 100
+THRESHOLD_TOLERANCE = 1e-12
+
+
+def log_prior(items: FloatArray, abilities: FloatArray, spec: JointMAP) -> float:
+    """Log prior of all parameters up to its constant; the slope of the 1PL counts once."""
+    loadings = items[:1, :-1] if spec.item_model == "1pl" else items[:, :-1]
+    intercepts = float(np.sum(items[:, -1] ** 2)) / (2.0 * spec.intercept_sd**2)
+    return -0.5 * float(np.sum(abilities**2)) - spec.l1 * float(np.sum(np.abs(loadings))) - intercepts
+
+
+def ability_step(abilities: FloatArray, derivatives: Derivatives) -> FloatArray:
+    """Newton step of every ability, (n_models, n_dims)."""
+    gradient = derivatives.gradient - abilities
+    precision = derivatives.precision + np.eye(abilities.shape[1])
+    step: FloatArray = np.linalg.solve(precision, gradient[..., None])[..., 0]
+    length = np.linalg.norm(step, axis=1, keepdims=True)
+    shorter: FloatArray = np.minimum(1.0, LARGEST_STEP / np.maximum(length, 1e-300))
+    return step * shorter
+
+
+def item_step(items: FloatArray, derivatives: Derivatives, spec: JointMAP) -> FloatArray:
+    """Proximal Newton step of every item, (n_items, n_dims + 1): the quadratic's maximum with the L1 term exact."""
+    gradient, precision = derivatives.gradient.copy(), derivatives.precision.copy()
+    gradient[:, -1] -= items[:, -1] / spec.intercept_sd**2
+    precision[:, -1, -1] += 1.0 / spec.intercept_sd**2
+    mixed, own = precision[:, :-1, -1], precision[:, -1, -1]
+    # The intercepts have no L1 term: eliminate them first.
+    reduced = precision[:, :-1, :-1] - mixed[:, :, None] * mixed[:, None, :] / own[:, None, None]
+    pull = gradient[:, :-1] - mixed * (gradient[:, -1] / own)[:, None]
+    if spec.item_model == "1pl":
+        slope = np.maximum(
+            _thresholded(items[:1, :-1], pull.sum(axis=0)[None], reduced.sum(axis=0)[None], spec.l1), 0.0
+        )
+        step = np.broadcast_to(slope - items[:1, :-1], items[:, :-1].shape)
+    else:
+        step = _thresholded(items[:, :-1], pull, reduced, spec.l1) - items[:, :-1]
+    intercept = (gradient[:, -1] - np.sum(mixed * step, axis=1)) / own
+    whole: FloatArray = np.column_stack([step, intercept])
+    reach = 2.0 * np.linalg.norm(step, axis=1) + np.abs(intercept)
+    shorter = np.minimum(1.0, LARGEST_STEP / np.maximum(reach, 1e-300))
+    if spec.item_model == "1pl":
+        return whole * float(shorter.min())
+    shortened: FloatArray = whole * shorter[:, None]
+    return shortened
+
+
+def _thresholded(loadings: FloatArray, pull: FloatArray, precision: FloatArray, l1: float) -> FloatArray:
+    """Maximise ``pull . (b - a) - (b - a)' H (b - a) / 2 - l1 |b|`` over b for every item: coordinate descent.
+
+    Each coordinate's maximum is a soft threshold; one dimension is done after the first.
+    """
+    moved = loadings.copy()
+    residual = pull.copy()
+    for _ in range(N_THRESHOLD_SWEEPS):
+        largest = 0.0
+        for dim in range(loadings.shape[1]):
+            curvature = precision[:, dim, dim]
+            aim = moved[:, dim] + residual[:, dim] / curvature
+            target = np.sign(aim) * np.maximum(np.abs(aim) - l1 / curvature, 0.0)
+            change = target - moved[:, dim]
+            residual -= precision[:, :, dim] * change[:, None]
+            moved[:, dim] = target
+            largest = max(largest, float(np.abs(change).max()))
+        if loadings.shape[1] == 1 or largest < THRESHOLD_TOLERANCE:
+            break
+    return moved
+
+
+def best_affine(items: FloatArray, abilities: FloatArray, spec: JointMAP) -> tuple[FloatArray, FloatArray]:
+    """Shift and scale abilities, and items with them, to the highest log prior; no predicted logit changes.
+
+    The likelihood says nothing of shift and scale, so alternating steps would creep along them. The best
+    shift m solves ``(M I + A' A / v) m = sum theta - A' c / v``; the best scale s of a dimension, at which
+    ``l1 s sum |a| + sum theta^2 / (2 s^2)`` is smallest, is ``(sum theta^2 / (l1 sum |a|))^(1/3)``.
+    """
+    loadings, variance = items[:, :-1], spec.intercept_sd**2
+    matrix = len(abilities) * np.eye(loadings.shape[1]) + loadings.T @ loadings / variance
+    shift = np.linalg.solve(matrix, abilities.sum(axis=0) - loadings.T @ items[:, -1] / variance)
+    shifted = abilities - shift
+    counted = loadings[:1] if spec.item_model == "1pl" else loadings
+    size = spec.l1 * np.abs(counted).sum(axis=0)
+    square = np.sum(shifted**2, axis=0)
+    is_used = (size > 0.0) & (square > 0.0)
+    scale = np.where(is_used, np.cbrt(square / np.where(is_used, size, 1.0)), 1.0)
+    moved = np.column_stack([loadings * scale, items[:, -1] + loadings @ shift])
+    return moved, shifted / scale
