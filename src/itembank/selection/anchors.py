@@ -6,7 +6,7 @@ from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.kmeans import nearest_centroid, squared_distances_to_own, weighted_kmeans
 from itembank.selection.pools import Choice, ScenarioPool
 
-NO_SPREAD = 1e-9
+NO_SPREAD = 1e-6
 """Spread below which a feature counts as constant: what rounding leaves must not be scaled up."""
 
 
@@ -24,7 +24,7 @@ def choose_anchors(
     n_items: int,
     rng: np.random.Generator,
     *,
-    n_restarts: int = 10,
+    n_restarts: int = 5,
 ) -> Choice:
     """Cluster the candidates of a scenario and take from each cluster the item nearest its centroid.
 

@@ -45,7 +45,7 @@ class AnchorCorrectness:
         Give every calibration model the same variance over the items of a scenario.
     """
 
-    n_restarts: int = 10
+    n_restarts: int = 5
     standardise: bool = True
 
     def __post_init__(self) -> None:
@@ -65,7 +65,7 @@ class AnchorIRT:
         Let the loadings together and the intercept count the same, instead of as they come.
     """
 
-    n_restarts: int = 10
+    n_restarts: int = 5
     standardise: bool = True
 
     def __post_init__(self) -> None:

@@ -1,0 +1,96 @@
+"""Run every strategy on every split and keep every estimate."""
+
+import time
+import warnings
+from collections.abc import Iterator
+
+import numpy as np
+import polars as pl
+
+from benchmarks.accuracy.data_sets import DataSet
+from benchmarks.accuracy.splits import Split, splits
+from itembank.calibration.build import build_bank
+from itembank.data.banks import Bank
+from itembank.data.responses import ResponseMatrix
+from itembank.data.targets import OVERALL
+from itembank.errors import ItembankWarning
+from itembank.estimation.estimate import estimate
+from itembank.estimation.specs import GPIRT, PIRT, EstimationSpec, Weighted
+from itembank.selection.select import select
+from itembank.selection.specs import AnchorCorrectness, AnchorIRT, SelectionSpec, Stratified
+
+SIZES = (30, 60, 100, 180)
+# all scores here are plain means over items, so strata get items in proportion to their size
+SELECTIONS: dict[str, SelectionSpec] = {
+    "random": Stratified("proportional"),
+    "correctness": AnchorCorrectness(),
+    "IRT": AnchorIRT(),
+}
+ESTIMATORS: dict[str, EstimationSpec] = {
+    "plain": Weighted(),
+    "++": GPIRT(),
+    "p-IRT": PIRT(),
+    "++ measured factor": GPIRT("estimated"),
+}
+
+
+def run_data_set(data_set: DataSet, n_repeats: int, n_draws: int) -> Iterator[pl.DataFrame]:
+    """Give the estimates of each split as a table."""
+    for kind in data_set.splits:
+        started = time.process_time()
+        for split in splits(data_set, kind, n_repeats):
+            with warnings.catch_warnings():
+                # half-sample fits that stop early, and the few missing cells of alpacaeval2
+                warnings.simplefilter("ignore", ItembankWarning)
+                bank = _bank(data_set, split)
+                found = _estimates(bank, data_set.responses.take(models=split.test), split, n_draws)
+            yield found.with_columns(data_set=pl.lit(data_set.name), split=pl.lit(kind))
+        print(f"{data_set.name}, {kind}: {time.process_time() - started:.0f} CPU-s", flush=True)
+
+
+def _bank(data_set: DataSet, split: Split) -> Bank:
+    started = time.process_time()
+    bank = build_bank(data_set.responses.take(models=split.train), data_set.spec)
+    print(
+        f"  {split.train.size} models x {bank.n_items} items, {bank.calibration.n_dims} dims: "
+        f"{time.process_time() - started:.1f} CPU-s, bias {np.round(100 * bank.item_model_bias, 1)} points",
+        flush=True,
+    )
+    return bank
+
+
+def _estimates(bank: Bank, new: ResponseMatrix, split: Split, n_draws: int) -> pl.DataFrame:
+    """One row for each new model, strategy, number of items and draw."""
+    truth = bank.targets.with_overall(bank.targets.scenario_means(new.responses, missing=True))[:, -1]
+    parts = []
+    for repeat in split.repeats:
+        for draw in range(n_draws):
+            for n_items in SIZES:
+                for name, spec in SELECTIONS.items():
+                    selection = select(bank, n_items, method=spec, rng=1000 * repeat + draw)
+                    answers = new.take(items=new.item_indices(selection.item_ids))
+                    for estimator, method in ESTIMATORS.items():
+                        found = estimate(bank, answers, selection=selection, method=method)
+                        column = found.targets.index(OVERALL)
+                        parts.append(
+                            pl.DataFrame(
+                                {
+                                    "model_id": new.model_ids,
+                                    "truth": truth,
+                                    "estimate": found.value[:, column],
+                                    "low": found.low[:, column],
+                                    "high": found.high[:, column],
+                                }
+                            ).with_columns(
+                                selection=pl.lit(name),
+                                estimator=pl.lit(estimator),
+                                n_items=pl.lit(n_items),
+                                repeat=pl.lit(repeat),
+                                draw=pl.lit(draw),
+                                sample_share=pl.lit(
+                                    None if found.sample_share is None else float(np.mean(found.sample_share)),
+                                    dtype=pl.Float64,
+                                ),
+                            )
+                        )
+    return pl.concat(parts)
