@@ -32,5 +32,5 @@ def correctness_features(bank: Bank, pool: ScenarioPool, *, standardise: bool) -
     if not standardise:
         return features
     scale = spread(features, pool)
-    result: FloatArray = features / np.where(scale > NO_SPREAD, scale, 1.0).astype(np.float32)
+    result: FloatArray = np.divide(features, np.where(scale > NO_SPREAD, scale, 1.0), dtype=np.float32)
     return result
