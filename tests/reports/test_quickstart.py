@@ -77,10 +77,13 @@ def test_strategies_are_those_of_the_first_paper(result):
     assert result.notes == ()
 
 
-def test_the_same_seed_gives_the_same_numbers(result, tmp_path):
-    again = run_quickstart(tmp_path, n_items=60, n_repeats=1, rng=3)
+def test_the_same_seed_gives_the_same_numbers_and_progress_rises_to_the_end(result, tmp_path):
+    told = []
+    again = run_quickstart(tmp_path, n_items=60, n_repeats=1, rng=3, progress=lambda _, share: told.append(share))
     assert [one.row() for one in again.errors] == [one.row() for one in result.errors]
     assert again.first.bank.bank_id == result.first.bank.bank_id
+    assert told == sorted(told)
+    assert told[-1] == 1.0
 
 
 def test_without_matplotlib_all_but_the_figure_is_there(tmp_path, monkeypatch):
@@ -89,13 +92,6 @@ def test_without_matplotlib_all_but_the_figure_is_there(tmp_path, monkeypatch):
     assert set(result.files) == {"bank", "selection", "responses", "estimates"}
     assert all(path.exists() for path in result.files.values())
     assert "itembank[plot]" in result.notes[0]
-
-
-def test_progress_rises_to_the_end(tmp_path):
-    told = []
-    run_quickstart(tmp_path, n_items=40, n_repeats=2, rng=0, progress=lambda _, share: told.append(share))
-    assert told == sorted(told)
-    assert told[-1] == 1.0
 
 
 def test_a_foreign_folder_is_not_overwritten(tmp_path):
