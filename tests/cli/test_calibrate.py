@@ -17,7 +17,9 @@ def response_file(tmp_path):
 
 @pytest.mark.parametrize("method", ["variational", "map", "mml"])
 def test_writes_a_bank_of_the_file_s_responses(run, response_file, tmp_path, method):
-    outcome = run("calibrate", response_file, "-o", tmp_path / "new", "--method", method, "--format", "json")
+    outcome = run(
+        "calibrate", response_file, "-o", tmp_path / "new", "--method", method, "--dims", 1, "--format", "json"
+    )
     assert outcome.code == 0, outcome.err
     (row,) = json.loads(outcome.out)
     bank = load_bank(tmp_path / "new")
