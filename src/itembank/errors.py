@@ -1,5 +1,7 @@
 """Every exception and warning of the package, under one root."""
 
+import inspect
+import warnings
 from collections.abc import Sequence
 
 N_SHOWN = 5
@@ -46,3 +48,12 @@ def shown(names: Sequence[object], limit: int = N_SHOWN) -> str:
     text = ", ".join(repr(str(name)) for name in names[:limit])
     more = len(names) - limit
     return f"{text} and {more} more" if more > 0 else text
+
+
+def warn(message: str, category: type[ItembankWarning]) -> None:
+    """Give a warning that points at the line outside this package that led to it."""
+    frame, level = inspect.currentframe(), 1
+    # contextlib stands between a decorated function and its caller
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in {"itembank", "contextlib"}:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)

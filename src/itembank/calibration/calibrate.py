@@ -1,7 +1,6 @@
 """The verb `calibrate`: item parameters from the responses of past models."""
 
 import importlib
-import warnings
 from collections.abc import Callable
 from typing import TypeAlias
 
@@ -22,9 +21,10 @@ from itembank.calibration.specs import (
 from itembank.data.calibrations import Calibration
 from itembank.data.responses import ResponseMatrix
 from itembank.data.validation import check_enough_models, check_models_and_items_have_responses
-from itembank.errors import ConvergenceWarning, DataError, shown
+from itembank.errors import ConvergenceWarning, DataError, shown, warn
 from itembank.irt.binarise import apply_thresholds, item_thresholds
 from itembank.numerics.arrays import BoolArray, FloatArray
+from itembank.numerics.threads import one_blas_thread
 from itembank.progress import ProgressCallback, silent
 
 MINIMUM_MODELS = 3
@@ -38,6 +38,7 @@ KERNELS: dict[type, tuple[str, str]] = {
 }
 
 
+@one_blas_thread()
 def calibrate(
     responses: ResponseMatrix, spec: CalibrationSpec | str = "variational", *, progress: ProgressCallback = silent
 ) -> Calibration:
@@ -93,7 +94,7 @@ def calibrate(
     lower = known_lower_asymptote(responses.items) if spec.known_guessing else np.zeros(responses.n_items)
     fit = _kernel(spec)(_fit_data(binary, is_degenerate, lower), spec, progress=progress)
     if not fit.converged:
-        warnings.warn(f"calibration did not converge: {fit.message}", ConvergenceWarning, stacklevel=2)
+        warn(f"calibration did not converge: {fit.message}", ConvergenceWarning)
     parameters, item_covariance = put_back(fit, binary, is_degenerate, lower)
     return Calibration(
         parameters=parameters,

@@ -14,6 +14,7 @@ from itembank.data.validation import check_enough_models
 from itembank.errors import ConvergenceWarning, ParameterError
 from itembank.irt.binarise import apply_thresholds, item_thresholds
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.numerics.threads import one_blas_thread
 from itembank.progress import ProgressCallback, silent
 
 CANDIDATES = (1, 2, 5, 10, 15)
@@ -69,6 +70,7 @@ class ParallelAnalysis:
     thresholds: FloatArray
 
 
+@one_blas_thread()
 def choose_n_dims(
     responses: ResponseMatrix,
     spec: CalibrationSpec | str = "variational",

@@ -11,6 +11,7 @@ from itembank.errors import DataError
 from itembank.irt.bernoulli import probability
 from itembank.irt.binarise import apply_thresholds, item_thresholds
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.numerics.threads import one_blas_thread
 from itembank.progress import ProgressCallback, silent
 from itembank.scoring.newton import map_abilities
 
@@ -18,6 +19,7 @@ MINIMUM_FOR_BIAS = 8
 """Below this many models half of them calibrate nothing that would say something of the whole."""
 
 
+@one_blas_thread()
 def item_model_bias(
     responses: ResponseMatrix,
     spec: CalibrationSpec,

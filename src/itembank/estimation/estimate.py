@@ -21,11 +21,13 @@ from itembank.estimation.win_rates import win_rate_standard_error
 from itembank.irt.binarise import item_thresholds
 from itembank.numerics.arrays import FloatArray
 from itembank.numerics.random import as_generator
+from itembank.numerics.threads import one_blas_thread
 
 CELLS_AT_ONCE = 2**22
 """Models are worked on in blocks of about this many (model, item) cells, to bound memory."""
 
 
+@one_blas_thread()
 def estimate(
     bank: Bank,
     responses: ResponseMatrix,

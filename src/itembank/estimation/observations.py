@@ -1,6 +1,5 @@
 """New responses laid against the items of a bank."""
 
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,7 +8,7 @@ import polars as pl
 from itembank.data.banks import Bank
 from itembank.data.responses import ResponseMatrix
 from itembank.data.selections import Selection
-from itembank.errors import DataError, DataWarning, shown
+from itembank.errors import DataError, DataWarning, shown, warn
 from itembank.numerics.arrays import FloatArray, IntArray
 
 
@@ -52,12 +51,10 @@ def observe(bank: Bank, responses: ResponseMatrix, selection: Selection | None) 
         return _checked(responses, Observations(responses.responses, positions, weights, _none(responses), True))
     chosen = bank_positions(bank, pl.Series(selection.item_ids, dtype=pl.String), "the selection")
     if selection.bank and selection.bank != bank.bank_id:
-        warnings.warn(
-            DataWarning(
-                f"this selection was made for bank {selection.bank}, not {bank.bank_id}: its weights may not fit. "
-                "Choose again from this bank, or estimate with the bank it was made for."
-            ),
-            stacklevel=3,
+        warn(
+            f"this selection was made for bank {selection.bank}, not {bank.bank_id}: its weights may not fit. "
+            "Choose again from this bank, or estimate with the bank it was made for.",
+            DataWarning,
         )
     weight_of = np.full(bank.n_items, np.nan)
     weight_of[chosen] = selection.weights
@@ -101,9 +98,7 @@ def _checked(responses: ResponseMatrix, observations: Observations) -> Observati
         )
     if silent.shape[0]:
         names = [responses.model_ids[index] for index in silent]
-        warnings.warn(
-            DataWarning(f"no response to the items to be used from {shown(names)}: no estimate for them."), stacklevel=4
-        )
+        warn(f"no response to the items to be used from {shown(names)}: no estimate for them.", DataWarning)
     return observations
 
 
@@ -113,10 +108,8 @@ def _warn_of_missing(responses: ResponseMatrix, selection: Selection, n_missing:
     if lacking.shape[0] == 0 or np.all(n_missing == selection.n_items):
         return
     names = [f"{responses.model_ids[index]} ({n_missing[index]})" for index in lacking[:20]]
-    warnings.warn(
-        DataWarning(
-            f"of the {selection.n_items} items of the selection some have no response by {lacking.shape[0]} of "
-            f"{responses.n_models} models: {shown(names)}. The estimate goes on without them."
-        ),
-        stacklevel=4,
+    warn(
+        f"of the {selection.n_items} items of the selection some have no response by {lacking.shape[0]} of "
+        f"{responses.n_models} models: {shown(names)}. The estimate goes on without them.",
+        DataWarning,
     )

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 from scipy.stats import spearmanr
-from threadpoolctl import threadpool_limits
 
 from itembank.calibration.build import build_bank
 from itembank.calibration.specs import Variational
@@ -175,11 +174,9 @@ def run_quickstart(
     check_bank_destination(folder / "bank", overwrite=True)
     responses = load_builtin("classifiers")
     rounds = []
-    # Products this narrow gain nothing from threads, which on a busy machine cost ten times the work by waiting.
-    with threadpool_limits(limits=1):
-        for number, generator in enumerate(as_generator(rng).spawn(n_repeats)):
-            progress(f"repeat ({number + 1} of {n_repeats})", number / n_repeats)
-            rounds.append(_run_round(responses, n_items, generator))
+    for number, generator in enumerate(as_generator(rng).spawn(n_repeats)):
+        progress(f"repeat ({number + 1} of {n_repeats})", number / n_repeats)
+        rounds.append(_run_round(responses, n_items, generator))
     progress("writing", 1.0)
     files, notes = _write(folder, rounds[0])
     errors = tuple(_errors(strategy, k, rounds) for k, strategy in enumerate(STRATEGIES))

@@ -9,6 +9,7 @@ from itembank.data.responses import ResponseMatrix
 from itembank.irt.binarise import apply_thresholds, item_thresholds
 from itembank.irt.parameters import AbilityPrior, ItemParameters
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.numerics.threads import one_blas_thread
 from itembank.scoring.abilities import Abilities
 from itembank.scoring.expected_abilities import eap_abilities
 from itembank.scoring.likelihood_abilities import ml_abilities, wle_abilities
@@ -71,6 +72,7 @@ class ModelAbilities:
         return self.abilities.method
 
 
+@one_blas_thread()
 def score(bank: Bank, responses: ResponseMatrix, method: ScoringSpec | str = "map") -> ModelAbilities:
     """Find the ability of every model from its responses to some of a bank's items.
 

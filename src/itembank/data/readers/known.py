@@ -1,6 +1,5 @@
 """Tables of what is known of models and items, and joining them to responses."""
 
-import warnings
 from pathlib import Path
 
 import polars as pl
@@ -9,7 +8,7 @@ from itembank.data.readers.columns import id_labels
 from itembank.data.readers.labels import Labels
 from itembank.data.readers.opening import Table
 from itembank.data.readers.table_files import read_table_file
-from itembank.errors import DataError, DataWarning, shown
+from itembank.errors import DataError, DataWarning, shown, warn
 
 
 def read_known(path: Path, key: str) -> tuple[pl.DataFrame, Labels]:
@@ -90,4 +89,4 @@ def _warn_of_difference(joined: pl.DataFrame, name: str, key: str, word: str) ->
 
 
 def _warn(message: str) -> None:
-    warnings.warn(message, DataWarning, stacklevel=3)
+    warn(message, DataWarning)

@@ -1,6 +1,5 @@
 """Logs of lm-evaluation-harness: the samples it writes with ``--log_samples``."""
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +17,7 @@ from itembank.data.readers.lm_eval_samples import Samples, read_samples
 from itembank.data.readers.rows import ResponseRows
 from itembank.data.readers.specs import ReadingSpec
 from itembank.data.readers.wording import first_few
-from itembank.errors import N_SHOWN, DataError, DataWarning, shown
+from itembank.errors import N_SHOWN, DataError, DataWarning, shown, warn
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.progress import ProgressCallback, silent
 
@@ -137,7 +136,7 @@ def _contents(items: Labels, models: Labels, hashes: Labels, spec: ReadingSpec) 
     message = (
         f"{changed.size} of {items.n_names} items have another content in some runs; taken as the same all the same."
     )
-    warnings.warn(message, DataWarning, stacklevel=4)
+    warn(message, DataWarning)
     for index in changed.tolist():
         contents[index] = None
     return contents
@@ -183,7 +182,7 @@ def _say(notes: Sequence[str], lonely: Sequence[Path]) -> None:
     """Warn of choices made by default, and of runs without samples."""
     if notes:
         message = f"taken by default: {first_few(notes)}. Choose with metric=..., filter_name=... (--metric, --filter)."
-        warnings.warn(message, DataWarning, stacklevel=3)
+        warn(message, DataWarning)
     if lonely:
         names = [path.name for path in lonely]
-        warnings.warn(f"{len(names)} runs have no samples and are left out: {shown(names)}.", DataWarning, stacklevel=3)
+        warn(f"{len(names)} runs have no samples and are left out: {shown(names)}.", DataWarning)

@@ -1,6 +1,5 @@
 """What the runs of lm-evaluation-harness tell of each model, and whether it was run on all items."""
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +10,7 @@ import polars as pl
 from itembank.data.readers.labels import Labels
 from itembank.data.readers.lm_eval_samples import Samples
 from itembank.data.readers.wording import first_few
-from itembank.errors import DataWarning
+from itembank.errors import DataWarning, warn
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +44,7 @@ def model_table(samples: Sequence[Samples], models: Labels, items: Labels) -> pl
             f"{len(partial)} runs cover only a part of their task: {first_few(partial)}. "
             "Calibrated on them, a full score is the score over the items that were run."
         )
-        warnings.warn(message, DataWarning, stacklevel=2)
+        warn(message, DataWarning)
     return pl.DataFrame(rows, infer_schema_length=None)
 
 

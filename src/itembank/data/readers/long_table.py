@@ -1,6 +1,5 @@
 """Long tables: one row a response."""
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -14,7 +13,7 @@ from itembank.data.readers.opening import Table
 from itembank.data.readers.rows import ResponseRows
 from itembank.data.readers.specs import COST_COLUMNS, LONG_COLUMNS, ReadingSpec
 from itembank.data.readers.wording import first_few
-from itembank.errors import N_SHOWN, DataError, DataWarning, shown
+from itembank.errors import N_SHOWN, DataError, DataWarning, shown, warn
 from itembank.numerics.arrays import FloatArray, IntArray
 
 AGREEMENT = 0.005
@@ -80,7 +79,7 @@ def rows_of_long(table: Table, spec: ReadingSpec) -> ResponseRows:
     n_missing = int(np.isnan(response).sum())
     if n_missing:
         message = f"{table.source}: {n_missing} of {rows.n_rows} rows have no response and count as missing."
-        warnings.warn(message, DataWarning, stacklevel=2)
+        warn(message, DataWarning)
     return rows
 
 

@@ -1,7 +1,5 @@
 """From rows to a `ResponseMatrix`: one response a cell, tables joined, emptiness judged."""
 
-import warnings
-
 import numpy as np
 import polars as pl
 
@@ -11,7 +9,7 @@ from itembank.data.readers.rows import ResponseRows
 from itembank.data.readers.specs import ReadingSpec
 from itembank.data.responses import DEFAULT_SCENARIO, ResponseMatrix
 from itembank.data.validation import check_complete, check_models_and_items_have_responses
-from itembank.errors import DataError, DataWarning, shown
+from itembank.errors import DataError, DataWarning, shown, warn
 from itembank.numerics.arrays import FloatArray, IntArray
 
 MOST_CELLS = 4_000_000_000
@@ -93,10 +91,9 @@ def _item_table(rows: ResponseRows, known: pl.DataFrame | None, spec: ReadingSpe
     unnamed = table.filter(pl.col("scenario").is_null())["item_id"].to_list()
     name = spec.scenario or DEFAULT_SCENARIO
     if unnamed and (table["scenario"] != name).any() and spec.scenario is None:
-        warnings.warn(
+        warn(
             f"{len(unnamed)} of {table.height} items have no scenario and are put into {name!r}: {shown(unnamed)}.",
             DataWarning,
-            stacklevel=2,
         )
     return table.with_columns(pl.col("scenario").fill_null(name))
 
@@ -124,5 +121,5 @@ def _without_empty(matrix: ResponseMatrix, source: str) -> ResponseMatrix:
     names = [matrix.model_ids[row] for row in np.flatnonzero(~has_model).tolist()]
     if names:
         message = f"{source}: {len(names)} models without any response are left out: {shown(names)}."
-        warnings.warn(message, DataWarning, stacklevel=2)
+        warn(message, DataWarning)
     return matrix.take(models=np.flatnonzero(has_model), items=np.flatnonzero(has_item))

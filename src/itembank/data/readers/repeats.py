@@ -1,6 +1,5 @@
 """Several responses of one model to one item: copies, repeated attempts, or a contradiction."""
 
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,7 +8,7 @@ import polars as pl
 from itembank.data.readers.rows import ResponseRows
 from itembank.data.readers.specs import Repeats
 from itembank.data.readers.wording import first_few
-from itembank.errors import N_SHOWN, DataError, DataWarning
+from itembank.errors import N_SHOWN, DataError, DataWarning, warn
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 
 SAME = 1e-6
@@ -129,7 +128,7 @@ def _without_copies(rows: ResponseRows, cell: IntArray, repeated: IntArray, *, k
             f"{rows.source}: {n_copies} rows repeat an earlier row of the same model and item with the same response; "
             "they count once. If they are repeated attempts, ask for their mean (repeats='mean', --repeats mean)."
         )
-        warnings.warn(message, DataWarning, stacklevel=2)
+        warn(message, DataWarning)
     return kept
 
 

@@ -1,0 +1,21 @@
+import numpy as np
+from threadpoolctl import threadpool_info, threadpool_limits
+
+from itembank.numerics.threads import one_blas_thread
+
+
+def n_blas_threads():
+    return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
+
+
+def test_blas_has_one_thread_inside_and_what_it_had_outside():
+    assert np.ones((2, 2)).sum() == 4.0
+    with threadpool_limits(limits=2, user_api="blas"):
+        before = n_blas_threads()
+        with one_blas_thread():
+            assert n_blas_threads() == {1}
+        assert n_blas_threads() == before
+
+
+def test_it_can_be_a_decorator():
+    assert one_blas_thread()(n_blas_threads)() == {1}
