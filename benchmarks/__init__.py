@@ -1,0 +1,1 @@
+"""Timings and accuracy on real data; not part of the package."""

@@ -3,9 +3,9 @@ import json
 import numpy as np
 import polars as pl
 import pytest
-from itembank.data.response_files import write_responses
 
 from itembank.data.bank_files import load_bank
+from itembank.data.response_files import write_responses
 from tests.data.banks import make_bank
 
 

@@ -2,9 +2,9 @@ import json
 
 import numpy as np
 import pytest
-from itembank.data.response_files import write_responses
 
 from itembank.data.bank_files import load_bank
+from itembank.data.response_files import write_responses
 from itembank.data.responses import ResponseMatrix
 from itembank.data.selections import Selection
 from tests.data.banks import make_bank

@@ -21,7 +21,7 @@ from itembank.irt.parameters import AbilityPrior, ItemParameters
 from itembank.selection.select import select
 from tests.data.banks import make_bank
 
-ALL_METHODS = pytest.mark.parametrize("method", list(METHODS))
+ALL_METHODS = pytest.mark.parametrize("method", list(METHODS.kinds))
 
 
 @pytest.fixture(scope="module")

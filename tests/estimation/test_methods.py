@@ -9,7 +9,7 @@ from itembank.estimation.mean import sample_mean
 from itembank.estimation.p_irt import p_irt
 from itembank.estimation.predictions import predicted_sums
 from itembank.estimation.scenario_sums import scenario_items, scenario_sums
-from itembank.estimation.specs import GPIRT, METHODS, as_estimation_spec, method_name
+from itembank.estimation.specs import GPIRT, METHODS
 from itembank.estimation.weighted import weighted_mean
 from itembank.irt.parameters import ItemParameters
 
@@ -150,7 +150,7 @@ def test_a_wrong_unmeasured_bias_is_an_error(bias):
 
 
 def test_names_stand_for_default_specs():
-    assert [method_name(as_estimation_spec(name)) for name in METHODS] == ["mean", "weighted", "p-irt", "gp-irt"]
-    assert as_estimation_spec("gp-irt") == GPIRT(4.0)
+    assert list(METHODS.kinds) == ["mean", "weighted", "p-irt", "gp-irt"]
+    assert METHODS.resolve("gp-irt") == GPIRT(4.0)
     with pytest.raises(ParameterError, match="must be one of 'mean', 'weighted', 'p-irt', 'gp-irt', got 'best'"):
-        as_estimation_spec("best")
+        METHODS.resolve("best")

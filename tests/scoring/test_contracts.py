@@ -7,7 +7,7 @@ from itembank.irt.bernoulli import probability
 from itembank.irt.parameters import AbilityPrior, ItemParameters
 from itembank.scoring import answers as layout
 from itembank.scoring.score import score_responses
-from itembank.scoring.specs import METHODS, as_scoring_spec
+from itembank.scoring.specs import METHODS
 
 PRIOR = AbilityPrior(np.array([0.3, -0.2]), np.array([[1.5, 0.4], [0.4, 0.8]]))
 ASYMPTOTES = {"none": (0.0, 1.0), "both": (0.2, 0.97)}
@@ -38,7 +38,7 @@ def make(rng, prior, asymptotes, *, n_models=8, n_items=40, share_missing=0.2):
 
 
 def run(method, parameters, responses, prior):
-    return score_responses(parameters, responses, prior, as_scoring_spec(method))
+    return score_responses(parameters, responses, prior, METHODS.resolve(method))
 
 
 def same(first, second):
@@ -48,7 +48,7 @@ def same(first, second):
     np.testing.assert_array_equal(first.at_bound, second.at_bound)
 
 
-pytestmark = pytest.mark.parametrize("method", METHODS)
+pytestmark = pytest.mark.parametrize("method", METHODS.kinds)
 
 
 def test_inputs_are_left_alone(rng, method, prior, asymptotes):

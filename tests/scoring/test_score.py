@@ -30,7 +30,7 @@ def test_items_are_matched_by_id(rng):
     assert found.method == "map"
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", METHODS.kinds)
 def test_every_method_has_its_short_name(rng, method):
     bank = make_bank(n_dims=1)
     found = score(bank, new_models(bank, rng, np.arange(30)), method)

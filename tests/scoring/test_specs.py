@@ -1,19 +1,19 @@
 import pytest
 
 from itembank.errors import ParameterError
-from itembank.scoring.specs import METHODS, ExpectedAPosteriori, as_scoring_spec
+from itembank.scoring.specs import METHODS, ExpectedAPosteriori
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", METHODS.kinds)
 def test_short_names_and_specs_are_equal(name):
-    spec = as_scoring_spec(name)
-    assert isinstance(spec, METHODS[name])
-    assert as_scoring_spec(spec) is spec
+    spec = METHODS.resolve(name)
+    assert isinstance(spec, METHODS.kinds[name])
+    assert METHODS.resolve(spec) is spec
 
 
 def test_an_unknown_method_is_refused_with_the_known_ones():
     with pytest.raises(ParameterError, match=r"one of 'ml', 'map', 'eap', 'wle', got 'mle'"):
-        as_scoring_spec("mle")
+        METHODS.resolve("mle")
 
 
 @pytest.mark.parametrize("options", [{"n_quadrature": 1}, {"bounds": (3.0, 3.0)}, {"bounds": (4.0, -4.0)}])

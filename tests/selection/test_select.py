@@ -14,10 +14,10 @@ from itembank.selection.anchor_irt import irt_features
 from itembank.selection.anchors import spread
 from itembank.selection.pools import ScenarioPool
 from itembank.selection.select import select
-from itembank.selection.specs import METHODS, AnchorCorrectness, AnchorIRT, Stratified, as_selection_spec
+from itembank.selection.specs import METHODS, AnchorCorrectness, AnchorIRT, Stratified
 from tests.data.banks import make_bank
 
-ALL_METHODS = pytest.mark.parametrize("method", list(METHODS))
+ALL_METHODS = pytest.mark.parametrize("method", list(METHODS.kinds))
 ANCHORS = pytest.mark.parametrize("method", ["anchor-correctness", "anchor-irt"])
 
 
@@ -261,5 +261,5 @@ def test_stratified_checks_its_allocation():
 
 
 def test_names_stand_for_default_specs():
-    assert as_selection_spec("anchor-irt") == AnchorIRT()
-    assert as_selection_spec(Stratified("proportional")) == Stratified("proportional")
+    assert METHODS.resolve("anchor-irt") == AnchorIRT()
+    assert METHODS.resolve(Stratified("proportional")) == Stratified("proportional")

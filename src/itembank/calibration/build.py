@@ -4,7 +4,7 @@ import numpy as np
 
 from itembank.calibration.calibrate import calibrate
 from itembank.calibration.item_model_bias import item_model_bias, response_variance
-from itembank.calibration.specs import CalibrationSpec, as_calibration_spec
+from itembank.calibration.specs import METHODS, CalibrationSpec
 from itembank.data.banks import Bank
 from itembank.data.fingerprint import bank_fingerprint
 from itembank.data.responses import ResponseMatrix
@@ -53,7 +53,7 @@ def build_bank(
     >>> bank = build_bank(responses, Variational("mirt", n_dims=5))  # doctest: +SKIP
     >>> selection = select(bank, 100, rng=0)  # doctest: +SKIP
     """
-    spec = as_calibration_spec(spec)
+    spec = METHODS.resolve(spec)
     targets = ScoreTargets.create(responses.items, within=within, across=across)
     calibration = calibrate(responses, spec, progress=lambda text, share: progress(text, CALIBRATION_SHARE * share))
     bias = item_model_bias(

@@ -10,14 +10,7 @@ import polars as pl
 from itembank.calibration.binarisation import scenario_thresholds
 from itembank.calibration.degenerate import find_degenerate, put_back
 from itembank.calibration.fits import Fit, FitData
-from itembank.calibration.specs import (
-    CalibrationSpec,
-    JointMAP,
-    MarginalML,
-    Variational,
-    as_calibration_spec,
-    method_name,
-)
+from itembank.calibration.specs import METHODS, CalibrationSpec, JointMAP, MarginalML, Variational
 from itembank.data.calibrations import Calibration
 from itembank.data.responses import ResponseMatrix
 from itembank.data.validation import check_enough_models, check_models_and_items_have_responses
@@ -78,7 +71,7 @@ def calibrate(
     >>> calibrate(ResponseMatrix.create(answers)).converged
     True
     """
-    spec = as_calibration_spec(spec)
+    spec = METHODS.resolve(spec)
     _check(responses)
     scenarios = responses.items["scenario"].to_list()
     thresholds = {} if responses.is_binary else scenario_thresholds(responses.responses, scenarios)
@@ -104,7 +97,7 @@ def calibrate(
         prior=fit.prior,
         is_degenerate=is_degenerate,
         thresholds=thresholds,
-        method=method_name(spec),
+        method=METHODS.name_of(spec),
         item_model=spec.item_model,
         converged=fit.converged,
         n_iterations=fit.n_iterations,

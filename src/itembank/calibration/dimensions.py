@@ -7,7 +7,7 @@ import numpy as np
 
 from itembank.calibration.calibrate import MINIMUM_MODELS, calibrate
 from itembank.calibration.item_model_bias import mean_absolute_error, predict_hidden
-from itembank.calibration.specs import CalibrationSpec, MarginalML, as_calibration_spec
+from itembank.calibration.specs import METHODS, CalibrationSpec, MarginalML
 from itembank.data.responses import ResponseMatrix
 from itembank.data.targets import ScoreTargets
 from itembank.data.validation import check_enough_models
@@ -100,7 +100,7 @@ def choose_n_dims(
     ParameterError
         Without a candidate that could be tried.
     """
-    spec = as_calibration_spec(spec)
+    spec = METHODS.resolve(spec)
     check_enough_models(responses.n_models, MINIMUM_TO_CHOOSE, "choosing the number of dimensions")
     is_held_out = np.arange(responses.n_models) % HELD_OUT_EVERY == 0
     responses = _thinned(responses)

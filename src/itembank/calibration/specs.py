@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
 from itembank.errors import ParameterError, shown
+from itembank.methods import MethodTable
 
 ItemModel = Literal["1pl", "2pl", "mirt"]
 
@@ -59,7 +60,7 @@ class JointMAP:
     n_dims: int = 1
     known_guessing: bool = False
     max_iterations: int = 1000
-    tolerance: float = 1e-8
+    tolerance: float = 1e-7
     l1: float = 0.1
     intercept_sd: float = 3.0
 
@@ -166,25 +167,14 @@ class MarginalML:
 
 CalibrationSpec: TypeAlias = Variational | JointMAP | MarginalML
 
-METHODS: dict[str, type[Variational] | type[JointMAP] | type[MarginalML]] = {
-    "variational": Variational,
-    "map": JointMAP,
-    "mml": MarginalML,
-}
-
-
-def as_calibration_spec(spec: CalibrationSpec | str) -> CalibrationSpec:
-    """Return the spec itself, or the default one of a method's short name."""
-    if not isinstance(spec, str):
-        return spec
-    if spec not in METHODS:
-        raise ParameterError(f"calibration method must be one of {shown(list(METHODS))}, got {spec!r}.")
-    return METHODS[spec]()
-
-
-def method_name(spec: CalibrationSpec) -> str:
-    """Return the short name of a spec's method."""
-    return next(name for name, kind in METHODS.items() if isinstance(spec, kind))
+METHODS: MethodTable[CalibrationSpec] = MethodTable(
+    "calibration",
+    {
+        "variational": Variational,
+        "map": JointMAP,
+        "mml": MarginalML,
+    },
+)
 
 
 def check_item_model(item_model: str, n_dims: int) -> None:

@@ -101,7 +101,7 @@ def _spec(
     """Make the spec of the options; chooses the number of dimensions when asked to."""
     from itembank.calibration.specs import METHODS  # noqa: PLC0415
 
-    kind = METHODS[method]
+    kind = METHODS.kinds[method]
     one_dimensional = item_model in {"1pl", "2pl"}
     if dims == "auto" and one_dimensional:
         raise click.UsageError(f"--dims auto chooses among several abilities; --item-model {item_model} has one.")

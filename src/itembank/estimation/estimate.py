@@ -15,7 +15,7 @@ from itembank.estimation.gp_irt import estimated_factor
 from itembank.estimation.noise import noise_ratio
 from itembank.estimation.observations import Observations, bank_positions, observe
 from itembank.estimation.posterior import standard_error
-from itembank.estimation.specs import GPIRT, EstimationSpec, as_estimation_spec, method_name
+from itembank.estimation.specs import GPIRT, METHODS, EstimationSpec
 from itembank.estimation.weighted import weighted_mean
 from itembank.estimation.win_rates import win_rate_standard_error
 from itembank.irt.binarise import item_thresholds
@@ -78,7 +78,7 @@ def estimate(
     >>> estimates = estimate(bank, responses, selection=selection)  # doctest: +SKIP
     >>> estimates.rows()[-1]["estimate"]  # doctest: +SKIP
     """
-    spec = as_estimation_spec(method)
+    spec = METHODS.resolve(method)
     if not 0.0 < level < 1.0:
         raise ParameterError(f"level must be between 0 and 1, got {level}.")
     observations = observe(bank, responses, selection)
@@ -102,7 +102,7 @@ def estimate(
         n_total=np.array([*sizes, *[sizes.sum()] * n_over_all]),
         n_missing=observations.n_missing,
         level=level,
-        method=method_name(spec),
+        method=METHODS.name_of(spec),
         bank_id=bank.bank_id,
         interval_kind="model-based",
         sample_share=found.sample_share if isinstance(spec, GPIRT) else None,

@@ -4,7 +4,8 @@ import math
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from itembank.errors import ParameterError, shown
+from itembank.errors import ParameterError
+from itembank.methods import MethodTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,23 +52,12 @@ class GPIRT:
 
 EstimationSpec: TypeAlias = SampleMean | Weighted | PIRT | GPIRT
 
-METHODS: dict[str, type[SampleMean] | type[Weighted] | type[PIRT] | type[GPIRT]] = {
-    "mean": SampleMean,
-    "weighted": Weighted,
-    "p-irt": PIRT,
-    "gp-irt": GPIRT,
-}
-
-
-def as_estimation_spec(method: EstimationSpec | str) -> EstimationSpec:
-    """Return the spec itself, or the default one of a method's short name."""
-    if not isinstance(method, str):
-        return method
-    if method not in METHODS:
-        raise ParameterError(f"estimation method must be one of {shown(list(METHODS))}, got {method!r}.")
-    return METHODS[method]()
-
-
-def method_name(spec: EstimationSpec) -> str:
-    """Return the short name of a spec's method."""
-    return next(name for name, kind in METHODS.items() if isinstance(spec, kind))
+METHODS: MethodTable[EstimationSpec] = MethodTable(
+    "estimation",
+    {
+        "mean": SampleMean,
+        "weighted": Weighted,
+        "p-irt": PIRT,
+        "gp-irt": GPIRT,
+    },
+)

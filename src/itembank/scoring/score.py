@@ -14,13 +14,7 @@ from itembank.scoring.abilities import Abilities
 from itembank.scoring.expected_abilities import eap_abilities
 from itembank.scoring.likelihood_abilities import ml_abilities, wle_abilities
 from itembank.scoring.newton import map_abilities
-from itembank.scoring.specs import (
-    ExpectedAPosteriori,
-    MaximumAPosteriori,
-    MaximumLikelihood,
-    ScoringSpec,
-    as_scoring_spec,
-)
+from itembank.scoring.specs import METHODS, ExpectedAPosteriori, MaximumAPosteriori, MaximumLikelihood, ScoringSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +94,7 @@ def score(bank: Bank, responses: ResponseMatrix, method: ScoringSpec | str = "ma
     >>> abilities = score(bank, new_responses)  # doctest: +SKIP
     >>> abilities.theta, abilities.standard_errors  # doctest: +SKIP
     """
-    spec = as_scoring_spec(method)
+    spec = METHODS.resolve(method)
     columns, values = informative_responses(bank, responses)
     parameters, prior = bank.calibration.parameters.take(columns), bank.calibration.prior
     n_answered = np.sum(~np.isnan(values), axis=1)

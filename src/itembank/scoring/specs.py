@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from itembank.errors import ParameterError, shown
+from itembank.errors import ParameterError
+from itembank.methods import MethodTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,21 +48,12 @@ class WeightedLikelihood:
 
 ScoringSpec: TypeAlias = MaximumLikelihood | MaximumAPosteriori | ExpectedAPosteriori | WeightedLikelihood
 
-METHODS: dict[
-    str,
-    type[MaximumLikelihood] | type[MaximumAPosteriori] | type[ExpectedAPosteriori] | type[WeightedLikelihood],
-] = {
-    "ml": MaximumLikelihood,
-    "map": MaximumAPosteriori,
-    "eap": ExpectedAPosteriori,
-    "wle": WeightedLikelihood,
-}
-
-
-def as_scoring_spec(spec: ScoringSpec | str) -> ScoringSpec:
-    """Return the spec itself, or the default one of a method's short name."""
-    if not isinstance(spec, str):
-        return spec
-    if spec not in METHODS:
-        raise ParameterError(f"scoring method must be one of {shown(list(METHODS))}, got {spec!r}.")
-    return METHODS[spec]()
+METHODS: MethodTable[ScoringSpec] = MethodTable(
+    "scoring",
+    {
+        "ml": MaximumLikelihood,
+        "map": MaximumAPosteriori,
+        "eap": ExpectedAPosteriori,
+        "wle": WeightedLikelihood,
+    },
+)

@@ -16,15 +16,7 @@ from itembank.selection.anchor_irt import irt_features
 from itembank.selection.anchors import choose_anchors
 from itembank.selection.pools import Choice, ScenarioPool
 from itembank.selection.simple_random import choose_random
-from itembank.selection.specs import (
-    AnchorCorrectness,
-    AnchorIRT,
-    Random,
-    SelectionSpec,
-    Stratified,
-    as_selection_spec,
-    method_name,
-)
+from itembank.selection.specs import METHODS, AnchorCorrectness, AnchorIRT, Random, SelectionSpec, Stratified
 from itembank.selection.stratified import choose_stratified
 
 
@@ -74,7 +66,7 @@ def select(
     >>> selection = select(bank, 100, method="anchor-irt", rng=0)  # doctest: +SKIP
     >>> selection.save("selection.json")  # doctest: +SKIP
     """
-    spec = as_selection_spec(method)
+    spec = METHODS.resolve(method)
     generator = as_generator(rng)
     is_candidate = _candidates(bank, spec, excluded)
     counts = _scenario_counts(bank, is_candidate, n_items, per_scenario)
@@ -92,7 +84,7 @@ def select(
         tuple(chosen["item_id"].to_list()),
         tuple(chosen["scenario"].to_list()),
         np.concatenate(weights),
-        method_name(spec),
+        METHODS.name_of(spec),
         bank.bank_id,
         seed,
     )

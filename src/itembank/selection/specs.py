@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
 from itembank.errors import ParameterError, shown
+from itembank.methods import MethodTable
 
 Allocation = Literal["equal", "proportional"]
 
@@ -75,26 +76,15 @@ class AnchorIRT:
 
 SelectionSpec: TypeAlias = Random | Stratified | AnchorCorrectness | AnchorIRT
 
-METHODS: dict[str, type[Random] | type[Stratified] | type[AnchorCorrectness] | type[AnchorIRT]] = {
-    "random": Random,
-    "stratified": Stratified,
-    "anchor-correctness": AnchorCorrectness,
-    "anchor-irt": AnchorIRT,
-}
-
-
-def as_selection_spec(method: SelectionSpec | str) -> SelectionSpec:
-    """Return the spec itself, or the default one of a method's short name."""
-    if not isinstance(method, str):
-        return method
-    if method not in METHODS:
-        raise ParameterError(f"selection method must be one of {shown(list(METHODS))}, got {method!r}.")
-    return METHODS[method]()
-
-
-def method_name(spec: SelectionSpec) -> str:
-    """Return the short name of a spec's method."""
-    return next(name for name, kind in METHODS.items() if isinstance(spec, kind))
+METHODS: MethodTable[SelectionSpec] = MethodTable(
+    "selection",
+    {
+        "random": Random,
+        "stratified": Stratified,
+        "anchor-correctness": AnchorCorrectness,
+        "anchor-irt": AnchorIRT,
+    },
+)
 
 
 def _check_restarts(n_restarts: int) -> None:

@@ -1,0 +1,44 @@
+"""Tables of methods: a choice of method is a spec, or the short name of its defaults."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from itembank.errors import ParameterError, shown
+
+Spec = TypeVar("Spec")
+
+
+@dataclass(frozen=True, slots=True)
+class MethodTable(Generic[Spec]):
+    """The methods of one purpose, by short name.
+
+    Attributes
+    ----------
+    purpose : str
+        What the methods are for, as error messages say it.
+    kinds : mapping of short name to spec class
+        Every class can be made without arguments.
+    """
+
+    purpose: str
+    kinds: Mapping[str, type[Spec]]
+
+    def resolve(self, method: Spec | str) -> Spec:
+        """Return the spec itself, or the default one of a method's short name.
+
+        Raises
+        ------
+        ParameterError
+            For a name that is not in the table, or something that is not one of its specs.
+        """
+        if isinstance(method, str) and method in self.kinds:
+            return self.kinds[method]()
+        if isinstance(method, str) or not isinstance(method, tuple(self.kinds.values())):
+            names = shown(list(self.kinds), limit=len(self.kinds))
+            raise ParameterError(f"{self.purpose} method must be one of {names}, got {method!r}.")
+        return method
+
+    def name_of(self, spec: Spec) -> str:
+        """Return the short name of a spec's method."""
+        return next(name for name, kind in self.kinds.items() if isinstance(spec, kind))
