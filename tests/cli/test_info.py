@@ -28,3 +28,22 @@ def test_the_table_names_the_bank(run, bank_folder):
     outcome = run("info", bank_folder)
     assert load_bank(bank_folder).bank_id in outcome.out
     assert "overall" in outcome.out
+
+
+def test_the_information_is_drawn_on_request(run, bank_folder, tmp_path):
+    run("select", bank_folder, "-n", 6, "-o", tmp_path / "s.json")
+    outcome = run("info", bank_folder, "--plot", tmp_path / "i.png", "--selection", tmp_path / "s.json")
+    assert outcome.code == 0, outcome.err
+    assert (tmp_path / "i.png").read_bytes().startswith(b"\x89PNG")
+    assert "i.png" in outcome.err
+
+
+def test_a_selection_without_a_figure_is_a_usage_error(run, bank_folder, tmp_path):
+    run("select", bank_folder, "-n", 6, "-o", tmp_path / "s.json")
+    assert run("info", bank_folder, "--selection", tmp_path / "s.json").code == 2
+
+
+def test_an_unknown_figure_format_is_a_clear_error(run, bank_folder, tmp_path):
+    outcome = run("info", bank_folder, "--plot", tmp_path / "i.docx")
+    assert outcome.code == 1
+    assert "docx" in outcome.err

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from itembank.cli.options import bank_argument, format_option
-from itembank.cli.render import print_record
+from itembank.cli.render import note, print_record
 
 if TYPE_CHECKING:
     from itembank.data.banks import Bank
@@ -14,8 +14,19 @@ if TYPE_CHECKING:
 
 @click.command("info")
 @bank_argument
+@click.option(
+    "--plot",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Draw the test information, where on the ability scale the items tell models apart (png, svg or pdf).",
+)
+@click.option(
+    "--selection",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Draw the information of these chosen items too.",
+)
 @format_option
-def command(*, bank: Path, output_format: str) -> None:
+def command(*, bank: Path, plot: Path | None, selection: Path | None, output_format: str) -> None:
     """Say what a bank holds: models, items, item model, scores by scenario.
 
     JSON is one object with a list 'scenarios'; CSV holds the scenarios alone.
@@ -23,11 +34,27 @@ def command(*, bank: Path, output_format: str) -> None:
     \b
       itembank info bank
       itembank info bank --format json
+      itembank info bank --plot information.png --selection selection.json
     """  # noqa: D301
     from itembank.data.bank_files import load_bank  # noqa: PLC0415
 
+    if selection is not None and plot is None:
+        raise click.UsageError("--selection is drawn by --plot FILE, which is not given.")
     loaded = load_bank(bank)
+    if plot is not None:
+        _draw(loaded, selection, plot)
     print_record(_about(loaded), "scenarios", _scenario_rows(loaded), output_format, title=f"Bank {bank}")
+
+
+def _draw(bank: "Bank", selection: Path | None, path: Path) -> None:
+    """Write the test information figure."""
+    from itembank.data.selections import Selection  # noqa: PLC0415
+    from itembank.reports.canvas import save_figure  # noqa: PLC0415
+    from itembank.reports.information import figure_test_information  # noqa: PLC0415
+
+    chosen = None if selection is None else Selection.load(selection)
+    save_figure(figure_test_information(bank, selection=chosen), path)
+    note(f"Test information drawn in {path}.")
 
 
 def _about(bank: "Bank") -> dict[str, Any]:
