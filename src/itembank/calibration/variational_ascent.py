@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from itembank.calibration.variational_acceleration import StepMemory
+from itembank.calibration.variational_acceleration import Momentum
 from itembank.calibration.variational_bound import divergence, item_divergence
 from itembank.calibration.variational_cells import CellRule
 from itembank.calibration.variational_passes import (
@@ -68,39 +68,44 @@ def ascend(
 ) -> Ascent:
     """Sweep until the bound rises by less than `tolerance` of its size."""
     history: list[float] = []
-    memory = StepMemory()
     item_steps: FloatArray = np.ones(blocks.n_items)
-    candidates: Iterator[Posterior] = iter([posterior])
+    candidates: Iterator[tuple[Posterior, Momentum]] = iter([(posterior, Momentum())])
     for sweep in range(max_sweeps + 1):
-        for candidate in candidates:
+        for candidate, carried in candidates:
             statistics = item_statistics(blocks, candidate, rule)
             bound = float(statistics.likelihood.sum()) - divergence(candidate)
             if not history or bound >= history[-1]:
-                posterior = candidate
+                posterior, momentum = candidate, carried
                 break
         else:  # nothing rises: the bound is at its maximum, to rounding
             return Ascent(posterior, history, converged=True)
         history.append(bound)
-        progress(f"sweep {sweep}", sweep / max_sweeps)
-        if sweep > 0 and bound - history[-2] < tolerance * abs(bound):
-            return Ascent(posterior, history, converged=True)
-        swept = _improve_items(blocks, posterior, statistics, item_steps, rule=rule)
+        if sweep > 0:
+            rise = (bound - history[-2]) / abs(bound)
+            progress(f"sweep {sweep}", _share_done(rise, tolerance))
+            if rise < tolerance:
+                return Ascent(posterior, history, converged=True)
+        swept = improve_items(blocks, posterior, statistics, item_steps, rule=rule)
         item_steps = swept.item_steps
-        candidates = _candidates(posterior, swept, memory)
+        candidates = _candidates(swept, momentum)
     return Ascent(posterior, history, converged=False)
 
 
-def _candidates(before: Posterior, swept: _Swept, memory: StepMemory) -> Iterator[Posterior]:
+def _candidates(swept: _Swept, momentum: Momentum) -> Iterator[tuple[Posterior, Momentum]]:
     """Give where to go next, from bold to timid: extrapolated, a full step of the abilities, shorter ones."""
     plain = rescale(update_abilities(swept.posterior, swept.statistics, 1.0))
-    yield memory.extrapolate(before, plain)
-    memory.clear()
-    yield plain
-    for halvings in range(1, MAX_HALVINGS + 1):
-        yield rescale(update_abilities(swept.posterior, swept.statistics, 0.5**halvings))
+    yield momentum.extrapolate(plain), momentum.after(plain)
+    for halvings in range(MAX_HALVINGS + 1):
+        timid = rescale(update_abilities(swept.posterior, swept.statistics, 0.5**halvings)) if halvings else plain
+        yield timid, Momentum().after(timid)
 
 
-def _improve_items(
+def _share_done(rise: float, tolerance: float) -> float:
+    """Guess how far the ascent has come, from the order of magnitude of the last rise."""
+    return float(np.clip(np.log(max(rise, tolerance)) / np.log(tolerance), 0.0, 1.0)) if tolerance < 1.0 else 1.0
+
+
+def improve_items(
     blocks: Blocks, posterior: Posterior, before: ItemStatistics, steps: FloatArray, *, rule: CellRule
 ) -> _Swept:
     """Update the items and put back those whose bound fell."""

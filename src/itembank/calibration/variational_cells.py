@@ -37,7 +37,8 @@ CellRule: TypeAlias = Callable[[FloatArray, FloatArray], CellTerms]
 def jaakkola_jordan(mean: FloatArray, variance: FloatArray) -> CellTerms:
     """Bound: ``w = tanh(xi / 2) / (2 xi)`` and ``log(2 cosh(xi / 2))`` with ``xi^2 = m^2 + v``."""
     size = np.sqrt(np.maximum(mean**2 + variance, SMALLEST_SQUARE))
-    return CellTerms(None, 0.5 * np.tanh(0.5 * size) / size, _log_cosh(size))
+    log_cosh = 0.5 * size + np.log1p(np.exp(-size))
+    return CellTerms(None, 0.5 * np.tanh(0.5 * size) / size, log_cosh)
 
 
 def normal_expectation(mean: FloatArray, variance: FloatArray) -> CellTerms:
@@ -46,12 +47,25 @@ def normal_expectation(mean: FloatArray, variance: FloatArray) -> CellTerms:
     The curvature is minus twice the derivative by v of that very sum, so that a fixed point of the updates
     is a stationary point of the objective.
     """
-    step = np.sqrt(3.0 * np.maximum(variance, SMALLEST_VARIANCE))
-    above, below = mean + step, mean - step
-    tanh_above, tanh_below = np.tanh(0.5 * above), np.tanh(0.5 * below)
-    slope = (4.0 * np.tanh(0.5 * mean) + tanh_above + tanh_below) / 12.0
-    curvature = (tanh_above - tanh_below) / (4.0 * step)
-    log_cosh = (4.0 * _log_cosh(mean) + _log_cosh(above) + _log_cosh(below)) / 6.0
+    half_step = np.sqrt(0.75 * np.maximum(variance, SMALLEST_VARIANCE))
+    centre = 0.5 * mean
+    above, below = centre + half_step, centre - half_step
+    tanh_above, tanh_below = np.tanh(above), np.tanh(below)
+    slope = (4.0 * np.tanh(centre) + tanh_above + tanh_below) / 12.0
+    curvature = tanh_above - tanh_below
+    curvature /= 8.0 * half_step
+    # log(2 cosh x) = |x| + log(1 + exp(-2 |x|)), with one logarithm for the three nodes
+    np.abs(centre, out=centre)
+    np.abs(above, out=above)
+    np.abs(below, out=below)
+    log_cosh = 4.0 * centre + above + below
+    factor = 1.0 + np.exp(-2.0 * centre)
+    factor *= factor
+    factor *= factor
+    factor *= 1.0 + np.exp(-2.0 * above)
+    factor *= 1.0 + np.exp(-2.0 * below)
+    log_cosh += np.log(factor)
+    log_cosh /= 6.0
     return CellTerms(curvature * mean - slope, curvature, log_cosh)
 
 
@@ -81,10 +95,3 @@ def guessing_terms(mean: FloatArray, centred: FloatArray, lower_asymptote: Float
     value = np.where(is_right, np.logaddexp(mean, log_lower), np.log1p(-lower_asymptote)) - 0.5 * mean
     known = np.where(is_right, known_share(mean, lower_asymptote), 0.0) - centred.dtype.type(0.5)
     return known, value
-
-
-def _log_cosh(value: FloatArray) -> FloatArray:
-    """``log(2 cosh(x / 2))`` without overflow."""
-    size = np.abs(value)
-    result: FloatArray = 0.5 * size + np.log1p(np.exp(-size))
-    return result

@@ -16,7 +16,8 @@ from itembank.calibration.variational_state import Posterior
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.symmetric import packed_products
 
-CELLS_PER_BLOCK = 100_000
+CELLS_PER_BLOCK = 32_000
+"""Few enough that a block and its temporaries stay in the cache."""
 
 
 @dataclass(frozen=True, slots=True)
