@@ -146,6 +146,19 @@ def test_a_scenario_of_degenerate_items_only_still_gets_its_items(bank, method):
     assert list(selection.scenarios).count(bank.targets.scenarios[1]) == 3
 
 
+@pytest.mark.parametrize("spec", [AnchorCorrectness(allow_degenerate=True), AnchorIRT(allow_degenerate=True)])
+def test_degenerate_items_stand_for_their_like_when_allowed(bank, spec):
+    degenerate = np.arange(0, 24)
+    changed = with_degenerate(bank, degenerate)
+    selection = select(changed, 18, method=spec, rng=0)
+    positions = bank.responses.item_indices(selection.item_ids)
+    for scenario in range(3):
+        own = bank.targets.scenario_index[positions] == scenario
+        flags = np.isin(positions[own], degenerate)
+        assert flags.sum() == 1  # one point, one cluster
+        assert selection.weights[own][flags][0] >= 8 / 20 - 1e-12  # eight equal items of twenty, and any neighbours
+
+
 def test_random_methods_may_choose_degenerate_items(bank):
     changed = with_degenerate(bank, np.arange(57))
     assert select(changed, 60, method="random", rng=0).n_items == 60

@@ -51,8 +51,8 @@ def select(
     Selection
         Items in the order of the bank, with weights that sum to one in each scenario. Items with no weight
         in their score are never chosen. The anchor methods choose no item that every calibration model
-        answered the same way (unless a scenario has no other); the random methods may, since a random
-        sample is only fair if all items can come.
+        answered the same way (unless a scenario has no other, or their spec allows it); the random methods may,
+        since a random sample is only fair if all items can come.
 
     Raises
     ------
@@ -131,7 +131,7 @@ def _candidates(bank: Bank, spec: SelectionSpec, excluded: Collection[str]) -> B
                 "are not. Check the spelling."
             )
         is_open = is_open & ~known.is_in(wanted.implode()).to_numpy()
-    if not isinstance(spec, AnchorCorrectness | AnchorIRT):
+    if not isinstance(spec, AnchorCorrectness | AnchorIRT) or spec.allow_degenerate:
         return is_open
     informative = is_open & ~bank.calibration.is_degenerate
     scenario = bank.targets.scenario_index

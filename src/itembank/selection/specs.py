@@ -44,10 +44,13 @@ class AnchorCorrectness:
         Starts of k-means; the smallest inertia wins.
     standardise : bool
         Give every calibration model the same variance over the items of a scenario.
+    allow_degenerate : bool
+        As for `AnchorIRT`.
     """
 
     n_restarts: int = 5
     standardise: bool = True
+    allow_degenerate: bool = False
 
     def __post_init__(self) -> None:
         """Check the choices."""
@@ -64,10 +67,15 @@ class AnchorIRT:
         Starts of k-means; the smallest inertia wins.
     standardise : bool
         Let the loadings together and the intercept count the same, instead of as they come.
+    allow_degenerate : bool
+        Let items that every calibration model answered the same way be anchors too, as P1 does. They tell
+        nothing of ability, but stand for their like better than the nearest informative item does: worth it
+        for the weighted mean alone where there are many of them, as with few or weak calibration models.
     """
 
     n_restarts: int = 5
     standardise: bool = True
+    allow_degenerate: bool = False
 
     def __post_init__(self) -> None:
         """Check the choices."""
