@@ -1,4 +1,3 @@
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -6,7 +5,7 @@ import pytest
 from itembank.data.responses import ResponseMatrix
 from itembank.errors import DataError, ParameterError
 from itembank.scoring.newton import map_abilities
-from itembank.scoring.score import informative_responses, score
+from itembank.scoring.score import answered_responses, score
 from itembank.scoring.specs import METHODS, ExpectedAPosteriori
 from tests.data.banks import make_bank
 
@@ -63,23 +62,20 @@ def test_responses_are_made_binary_where_the_calibrations_were(rng):
     bank = make_bank()  # threshold 0.5 in 'math', none elsewhere
     ids = ["math/0", "code/1", "math/3", "law/2"]
     responses = ResponseMatrix.create(np.array([[0.7, 0.7, 0.2, 0.2]]), item_ids=ids)
-    columns, values = informative_responses(bank, responses)
+    columns, values = answered_responses(bank, responses)
     np.testing.assert_array_equal(columns, [0, 1, 3, 2])
     np.testing.assert_array_equal(values, [[1.0, 0.7, 0.0, 0.2]])
     binary = ResponseMatrix.create(np.array([[1.0, 0.7, 0.0, 0.2]]), item_ids=ids)
     np.testing.assert_array_equal(score(bank, responses).theta, score(bank, binary).theta)
 
 
-def test_degenerate_and_unanswered_items_are_left_out(rng):
+def test_unanswered_items_are_left_out(rng):
     bank = make_bank()
-    is_degenerate = np.zeros(30, dtype=bool)
-    is_degenerate[4] = True
-    bank = replace(bank, calibration=replace(bank.calibration, is_degenerate=is_degenerate))
     responses = new_models(bank, rng, np.array([2, 4, 6, 8]))
     responses.responses[:, 2] = np.nan
     responses.responses[0, 0] = np.nan
-    columns, _ = informative_responses(bank, responses)
-    np.testing.assert_array_equal(columns, [2, 8])
+    columns, _ = answered_responses(bank, responses)
+    np.testing.assert_array_equal(columns, [2, 4, 8])
     np.testing.assert_array_equal(score(bank, responses).n_answered, [1, 2, 2, 2])
 
 

@@ -16,9 +16,9 @@ class Calibration:
     Attributes
     ----------
     parameters : ItemParameters
-        Degenerate items have zero loadings and a constant, shrunk probability.
+        Those of degenerate items rest on the other items, and on all models' having answered alike.
     item_covariance : (n_items, n_dims + 1, n_dims + 1)
-        Covariance of each item's (loadings, intercept); zero for degenerate items.
+        Covariance of each item's (loadings, intercept).
     abilities : (n_models, n_dims)
     ability_covariance : (n_models, n_dims, n_dims)
     prior : AbilityPrior

@@ -95,7 +95,7 @@ def score(bank: Bank, responses: ResponseMatrix, method: ScoringSpec | str = "ma
     >>> abilities.theta, abilities.standard_errors  # doctest: +SKIP
     """
     spec = METHODS.resolve(method)
-    columns, values = informative_responses(bank, responses)
+    columns, values = answered_responses(bank, responses)
     parameters, prior = bank.calibration.parameters.take(columns), bank.calibration.prior
     n_answered = np.sum(~np.isnan(values), axis=1)
     abilities = score_responses(parameters, values, prior, spec)
@@ -115,19 +115,19 @@ def score_responses(
     return wle_abilities(parameters, responses)
 
 
-def informative_responses(bank: Bank, responses: ResponseMatrix) -> tuple[IntArray, FloatArray]:
+def answered_responses(bank: Bank, responses: ResponseMatrix) -> tuple[IntArray, FloatArray]:
     """Align responses to the bank's items and make them what its item model was fitted to.
 
     Returns
     -------
     columns : (n_used,)
-        Index in the bank of each item that someone answered and that is not degenerate.
+        Index in the bank of each item that someone answered.
     values : (n_models, n_used)
         Responses to them, binary where the calibration's were; NaN where missing.
     """
     columns = bank.responses.item_indices(responses.item_ids)
     is_answered = ~np.isnan(responses.responses).all(axis=0)
-    used = np.flatnonzero(is_answered & ~bank.calibration.is_degenerate[columns])
+    used = np.flatnonzero(is_answered)
     columns, values = columns[used], responses.responses[:, used]
     thresholds = bank.calibration.thresholds
     if thresholds:
