@@ -76,7 +76,7 @@ def test_unanswered_items_are_left_out(rng):
     responses.responses[0, 0] = np.nan
     columns, _ = answered_responses(bank, responses)
     np.testing.assert_array_equal(columns, [2, 4, 8])
-    np.testing.assert_array_equal(score(bank, responses).n_answered, [1, 2, 2, 2])
+    np.testing.assert_array_equal(score(bank, responses).n_answered, [2, 3, 3, 3])
 
 
 def test_a_model_without_answers_has_the_prior(rng):
