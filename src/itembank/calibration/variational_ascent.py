@@ -7,13 +7,14 @@ extrapolation, then a shorter step of the abilities.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from itembank.calibration.variational_acceleration import Momentum
 from itembank.calibration.variational_bound import divergence, item_divergence
 from itembank.calibration.variational_cells import CellRule
+from itembank.calibration.variational_coupling import coupled_step
 from itembank.calibration.variational_passes import (
     AbilityStatistics,
     Blocks,
@@ -29,6 +30,11 @@ from itembank.progress import ProgressCallback
 
 MAX_HALVINGS = 6
 STEP_GROWTH = 1.25
+PLAIN_SWEEPS = 5
+"""Before the first coupled step: far from the end, plain ones gain more for their cost."""
+MOST_COUPLED_CELLS = 30_000_000
+WINDOW = 5
+"""Sweeps whose mean rise decides: a single one can be small just because the momentum overshot."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +72,7 @@ def ascend(
     max_sweeps: int,
     progress: ProgressCallback,
 ) -> Ascent:
-    """Sweep until the bound rises by less than `tolerance` of its size."""
+    """Sweep until the bound rises, on the mean of a few sweeps, by less than `tolerance` of its size."""
     history: list[float] = []
     item_steps: FloatArray = np.ones(blocks.n_items)
     candidates: Iterator[tuple[Posterior, Momentum]] = iter([(posterior, Momentum())])
@@ -80,23 +86,35 @@ def ascend(
         else:  # nothing rises: the bound is at its maximum, to rounding
             return Ascent(posterior, history, converged=True)
         history.append(bound)
-        if sweep > 0:
-            rise = (bound - history[-2]) / abs(bound)
+        if sweep >= WINDOW:
+            rise = (bound - history[-1 - WINDOW]) / (WINDOW * abs(bound))
             progress(f"sweep {sweep}", _share_done(rise, tolerance))
             if rise < tolerance:
                 return Ascent(posterior, history, converged=True)
         swept = improve_items(blocks, posterior, statistics, item_steps, rule=rule)
         item_steps = swept.item_steps
-        candidates = _candidates(swept, momentum)
+        plain = update_abilities(swept.posterior, swept.statistics, 1.0)
+        if sweep >= PLAIN_SWEEPS and _can_couple(blocks, posterior):
+            bold = coupled_step(blocks, swept.posterior, swept.statistics, rule)
+            bold = replace(bold, ability_covariance=plain.ability_covariance)
+        else:
+            bold = plain
+        candidates = _candidates(swept, bold, momentum)
     return Ascent(posterior, history, converged=False)
 
 
-def _candidates(swept: _Swept, momentum: Momentum) -> Iterator[tuple[Posterior, Momentum]]:
-    """Give where to go next, from bold to timid: extrapolated, a full step of the abilities, shorter ones."""
-    plain = rescale(update_abilities(swept.posterior, swept.statistics, 1.0))
-    yield momentum.extrapolate(plain), momentum.after(plain)
+def _can_couple(blocks: Blocks, posterior: Posterior) -> bool:
+    """Whether coupled steps are worth it, and the matrices they need not too large."""
+    return not posterior.has_common_slope and blocks.centred.size <= MOST_COUPLED_CELLS
+
+
+def _candidates(swept: _Swept, bold: Posterior, momentum: Momentum) -> Iterator[tuple[Posterior, Momentum]]:
+    """Give where to go next, from bold to timid, each with the momentum it leaves."""
+    bold = rescale(bold)
+    yield momentum.extrapolate(bold), momentum.after(bold)
+    yield bold, Momentum().after(bold)
     for halvings in range(MAX_HALVINGS + 1):
-        timid = rescale(update_abilities(swept.posterior, swept.statistics, 0.5**halvings)) if halvings else plain
+        timid = rescale(update_abilities(swept.posterior, swept.statistics, 0.5**halvings))
         yield timid, Momentum().after(timid)
 
 

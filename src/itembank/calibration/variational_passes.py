@@ -7,6 +7,7 @@ outer products that the updates need are products with the unique entries of the
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -52,6 +53,26 @@ class Blocks:
         """Return the responses to some of the items."""
         observed = None if self.observed is None else self.observed[items]
         return Blocks(self.centred[items], observed, self.lower_asymptote[items])
+
+
+class Block(NamedTuple):
+    """What the rule makes of a block of items.
+
+    Attributes
+    ----------
+    part : slice
+        Which items.
+    mean, pull, curvature : (n_block, n_models)
+        Expected logit; ``y - 1/2 + t`` and w, zero where not observed.
+    likelihood : (n_block,)
+        Expected log-likelihood of each item's responses.
+    """
+
+    part: slice
+    mean: FloatArray
+    pull: FloatArray
+    curvature: FloatArray
+    likelihood: FloatArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,18 +127,18 @@ def make_blocks(data: FitData, *, single_precision: bool) -> Blocks:
 
 def item_statistics(blocks: Blocks, posterior: Posterior, rule: CellRule) -> ItemStatistics:
     """Go over all responses for the update of the items."""
-    extended = _extended(posterior.ability_mean)
-    moment = packed_products(extended)  # E[x x'], upper triangle
+    abilities = extended(posterior.ability_mean)
+    moment = packed_products(abilities)  # E[x x'], upper triangle
     n_dims = posterior.n_dims
     moment[:, _is_slope_pair(n_dims)] += _upper(posterior.ability_covariance)
-    moment, extended = moment.astype(blocks.centred.dtype), extended.astype(blocks.centred.dtype)
+    moment, abilities = moment.astype(blocks.centred.dtype), abilities.astype(blocks.centred.dtype)
     precision = np.empty((blocks.n_items, moment.shape[1]))
     linear = np.empty((blocks.n_items, n_dims + 1))
     likelihood = np.empty(blocks.n_items)
-    for part, pull, curvature, value in _cells(blocks, posterior, rule):
-        precision[part] = curvature @ moment
-        linear[part] = pull @ extended
-        likelihood[part] = value
+    for block in cells(blocks, posterior, rule):
+        precision[block.part] = block.curvature @ moment
+        linear[block.part] = block.pull @ abilities
+        likelihood[block.part] = block.likelihood
     return ItemStatistics(precision, linear, likelihood)
 
 
@@ -132,28 +153,26 @@ def ability_statistics(blocks: Blocks, posterior: Posterior, rule: CellRule) -> 
     curved = np.zeros((n_models, features.shape[1]))
     linear = np.zeros((n_models, n_dims))
     likelihood = np.empty(blocks.n_items)
-    for part, pull, curvature, value in _cells(blocks, posterior, rule):
-        curved += curvature.T @ features[part]
-        linear += pull.T @ loadings[part]
-        likelihood[part] = value
+    for block in cells(blocks, posterior, rule):
+        curved += block.curvature.T @ features[block.part]
+        linear += block.pull.T @ loadings[block.part]
+        likelihood[block.part] = block.likelihood
     return AbilityStatistics(curved[:, :-n_dims], linear - curved[:, -n_dims:], likelihood)
 
 
-def _cells(
-    blocks: Blocks, posterior: Posterior, rule: CellRule
-) -> Iterator[tuple[slice, FloatArray, FloatArray, FloatArray]]:
-    """Give each block's ``y - 1/2 + t`` and w (n_block, n_models), and its expected log-likelihood by item."""
+def cells(blocks: Blocks, posterior: Posterior, rule: CellRule) -> Iterator[Block]:
+    """Go over the responses block by block."""
     dtype = blocks.centred.dtype
     n_dims = posterior.n_dims
-    extended = _extended(posterior.ability_mean)
+    abilities = extended(posterior.ability_mean)
     item_mean, covariance = posterior.item_mean, posterior.item_covariance
     squares = packed_products(item_mean[:, :n_dims]) + _upper(covariance[:, :n_dims, :n_dims])
     of_items = np.column_stack([_doubled(_upper(covariance), n_dims + 1), _doubled(squares, n_dims)]).astype(dtype)
-    of_models = np.column_stack([packed_products(extended), _upper(posterior.ability_covariance)]).astype(dtype).T
-    item_mean, extended = item_mean.astype(dtype), extended.astype(dtype).T
+    of_models = np.column_stack([packed_products(abilities), _upper(posterior.ability_covariance)]).astype(dtype).T
+    item_mean, abilities = item_mean.astype(dtype), abilities.astype(dtype).T
     can_guess = bool(blocks.lower_asymptote.any())
     for part in blocks.slices():
-        centred, mean = blocks.centred[part], item_mean[part] @ extended
+        centred, mean = blocks.centred[part], item_mean[part] @ abilities
         tilt, curvature, log_cosh = rule(mean, of_items[part] @ of_models)
         if can_guess:
             centred, value = guessing_terms(mean, centred, blocks.lower_asymptote[part, None].astype(dtype))
@@ -164,10 +183,10 @@ def _cells(
         if blocks.observed is not None:
             observed = blocks.observed[part]
             pull, curvature, value = pull * observed, curvature * observed, value * observed
-        yield part, pull, curvature, value.sum(axis=1)
+        yield Block(part, mean, pull, curvature, value.sum(axis=1))
 
 
-def _extended(ability_mean: FloatArray) -> FloatArray:
+def extended(ability_mean: FloatArray) -> FloatArray:
     """Abilities with a one for the intercept, (n_models, n_dims + 1)."""
     return np.column_stack([ability_mean, np.ones(ability_mean.shape[0])])
 
