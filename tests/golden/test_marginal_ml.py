@@ -1,0 +1,102 @@
+"""Marginal ML against R's mirt, on mirt's own nodes (61 on [-6, 6], 31 a dimension in two).
+
+mirt stopped at a parameter change of 1e-7 to 1e-8 and gives standard errors by Oakes' identity, which equal those of
+the full observed information; so parameters must agree to 1e-4 and log-likelihoods to 1e-4 (the tight tolerance of
+the golden cases' notes), standard errors to 1e-3 of their size.
+"""
+
+import numpy as np
+import pytest
+
+from itembank.calibration.marginal_ml import fit_items
+from itembank.calibration.marginal_ml_errors import item_covariances
+from itembank.calibration.specs import ItemPrior, MarginalML
+from itembank.progress import silent
+from tests.golden.cases import item_parameters, read_data, read_results, standard_errors
+
+TIGHT = {"tolerance": 1e-7, "max_iterations": 5000}
+SPEC = MarginalML(n_quadrature=61, prior=None, **TIGHT)
+
+
+def assert_is_mirts(data, spec, par, fit, scores=None, *, atol=1e-4):
+    fitted = fit_items(data, spec, progress=silent)
+    step = fitted.path.last
+    assert fitted.path.converged
+    np.testing.assert_allclose(step.state.items, item_parameters(par), atol=atol)
+    assert step.objective == pytest.approx(fit["logLik"] + fit["logPrior"], abs=1e-4)
+    covariance = item_covariances(fitted.problem, step)[0]
+    ours = np.sqrt(np.einsum("ijj->ij", covariance))
+    theirs = standard_errors(par)
+    known = np.isfinite(theirs)
+    np.testing.assert_allclose(ours[known], theirs[known], rtol=1e-3)
+    if scores is not None:  # mirt scores on 121 nodes, the fit on 61
+        np.testing.assert_allclose(step.posterior.mean[:, 0], np.array(scores["EAP"]["theta"])[:, 0], atol=1e-3)
+
+
+@pytest.mark.parametrize("name", ["lsat7_2pl", "sat12_2pl", "sim_2pl_missing"])
+def test_2pl(shared_dir, name):
+    golden = read_results(shared_dir, name)
+    assert_is_mirts(read_data(shared_dir, name), SPEC, golden["par"], golden["fit"], golden["scores"])
+
+
+def test_2pl_of_lsat6(shared_dir):
+    golden = next(part for part in read_results(shared_dir, "lsat6_2pl_rasch").values() if is_2pl(part))
+    assert_is_mirts(read_data(shared_dir, "lsat6_2pl_rasch"), SPEC, golden["par"], golden["fit"])
+
+
+def is_2pl(part):
+    return "par" in part and len({row[0] for row in part["par"]["items"]}) > 1
+
+
+def test_2pl_with_omitted_answers_as_missing(shared_dir):
+    golden = read_results(shared_dir, "sat12_2pl")["missing"]
+    data = read_data(shared_dir, "sat12_2pl", file="responses_missing.csv")
+    assert data.observed is not None
+    assert_is_mirts(data, SPEC, golden["par"], golden["fit"], golden["scores"])
+
+
+def test_2pl_with_known_guessing(shared_dir):
+    golden = read_results(shared_dir, "sim_3pl_fixed_and_free_guess")
+    data = read_data(shared_dir, "sim_3pl_fixed_and_free_guess", lower=golden["truth"]["g"])
+    golden = golden["fixed_guess"]
+    assert_is_mirts(data, SPEC, golden["par"], golden["fit"], golden["scores"])
+
+
+def test_2pl_with_priors_for_few_models(shared_dir):
+    name = "sim_2pl_fewmodels_priors"
+    golden = read_results(shared_dir, name)
+    spec = MarginalML(n_quadrature=61, prior=ItemPrior(0.0, 0.5, 1.5), **TIGHT)
+    # so flat here that mirt's EM stopped 2e-4 short, its objective 2e-7 below ours
+    assert_is_mirts(read_data(shared_dir, name), spec, golden["par"], golden["fit"], golden["scores"], atol=1e-3)
+
+
+def test_1pl_is_the_common_slope_model_and_rasch_in_another_scale(shared_dir):
+    golden = read_results(shared_dir, "lsat7_rasch")
+    spec = MarginalML("1pl", n_quadrature=61, prior=None, **TIGHT)
+    data = read_data(shared_dir, "lsat7_rasch")
+    assert_is_mirts(data, spec, golden["equal_slope"]["par"], golden["equal_slope"]["fit"])
+    # Rasch: slope 1 and variance s^2 is common slope s and variance 1; its nodes are scaled by s, so the sums differ
+    rasch = golden["rasch"]["par"]
+    items = fit_items(data, spec).path.last.state.items
+    assert items[0, 0] == pytest.approx(np.sqrt(np.array(rasch["cov"], dtype=float).item()), abs=1e-3)
+    np.testing.assert_allclose(items[:, 1], item_parameters(rasch)[:, 1], atol=1e-3)
+
+
+def test_two_correlated_dimensions_with_given_loadings(shared_dir):
+    golden = read_results(shared_dir, "sim_mirt2_confirmatory")
+    is_free = item_parameters(golden["par"], 2)[:, :2] != 0.0
+    spec = MarginalML("mirt", n_dims=2, n_quadrature=31, prior=None, **TIGHT)
+    fitted = fit_items(read_data(shared_dir, "sim_mirt2_confirmatory"), spec, is_free=is_free)
+    step = fitted.path.last
+    assert fitted.path.converged
+    np.testing.assert_allclose(step.state.items, item_parameters(golden["par"], 2), atol=1e-3)
+    assert step.state.correlation == pytest.approx(golden["par"]["cov"][1][0], abs=1e-3)
+    assert step.objective == pytest.approx(golden["fit"]["logLik"], abs=1e-3)
+
+
+def test_two_exploratory_dimensions_reach_the_likelihood(shared_dir):
+    golden = read_results(shared_dir, "sat12_mirt2_exploratory")
+    part = golden if "fit" in golden else next(part for part in golden.values() if "fit" in part)
+    spec = MarginalML("mirt", n_dims=2, n_quadrature=31, prior=None, tolerance=1e-5, max_iterations=5000)
+    fitted = fit_items(read_data(shared_dir, "sat12_mirt2_exploratory"), spec)
+    assert fitted.path.last.objective == pytest.approx(part["fit"]["logLik"], abs=1e-2)
