@@ -18,7 +18,7 @@ TIGHT = {"tolerance": 1e-7, "max_iterations": 5000}
 SPEC = MarginalML(n_quadrature=61, prior=None, **TIGHT)
 
 
-def assert_is_mirts(data, spec, par, fit, scores=None, *, atol=1e-4):
+def assert_is_mirts(data, spec, par, fit, scores=None, *, atol=1e-4, with_errors=True):
     fitted = fit_items(data, spec, progress=silent)
     step = fitted.path.last
     assert fitted.path.converged
@@ -27,7 +27,7 @@ def assert_is_mirts(data, spec, par, fit, scores=None, *, atol=1e-4):
     covariance = item_covariances(fitted.problem, step)[0]
     ours = np.sqrt(np.einsum("ijj->ij", covariance))
     theirs = standard_errors(par)
-    known = np.isfinite(theirs)
+    known = np.isfinite(theirs) & with_errors
     np.testing.assert_allclose(ours[known], theirs[known], rtol=1e-3)
     if scores is not None:  # mirt scores on 121 nodes, the fit on 61
         np.testing.assert_allclose(step.posterior.mean[:, 0], np.array(scores["EAP"]["theta"])[:, 0], atol=1e-3)
@@ -66,8 +66,11 @@ def test_2pl_with_priors_for_few_models(shared_dir):
     name = "sim_2pl_fewmodels_priors"
     golden = read_results(shared_dir, name)
     spec = MarginalML(n_quadrature=61, prior=ItemPrior(0.0, 0.5, 1.5), **TIGHT)
-    # so flat here that mirt's EM stopped 2e-4 short, its objective 2e-7 below ours
-    assert_is_mirts(read_data(shared_dir, name), spec, golden["par"], golden["fit"], golden["scores"], atol=1e-3)
+    data = read_data(shared_dir, name)
+    # So flat here that mirt's EM stopped 2e-4 short, its objective 2e-7 below ours. Its standard errors differ by up
+    # to 85 %: in the second derivative of the lognormal log density, 1/a^2 - 1/(s a)^2 + (log a - m)/(s a)^2, the
+    # last term seems to have the other sign there (with it, ours come to within 0.7 % of mirt's at the median).
+    assert_is_mirts(data, spec, golden["par"], golden["fit"], golden["scores"], atol=1e-3, with_errors=False)
 
 
 def test_1pl_is_the_common_slope_model_and_rasch_in_another_scale(shared_dir):
