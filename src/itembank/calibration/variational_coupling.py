@@ -63,7 +63,7 @@ class Coupling:
 
 def coupled_step(blocks: Blocks, posterior: Posterior, statistics: AbilityStatistics, rule: CellRule) -> Posterior:
     """Move the means of abilities and items together, from items just updated given these abilities."""
-    coupling = _coupling(blocks, posterior, rule)
+    coupling = coupling_at(blocks, posterior, rule)
     precision = unpack(statistics.precision, posterior.n_dims) + np.eye(posterior.n_dims)
     gradient = statistics.linear - _times(precision, posterior.ability_mean)
     step = _conjugate_gradients(coupling, precision, gradient)
@@ -74,7 +74,7 @@ def coupled_step(blocks: Blocks, posterior: Posterior, statistics: AbilityStatis
     )
 
 
-def _coupling(blocks: Blocks, posterior: Posterior, rule: CellRule) -> Coupling:
+def coupling_at(blocks: Blocks, posterior: Posterior, rule: CellRule) -> Coupling:
     """Go over all responses for the cross derivatives."""
     dtype = blocks.centred.dtype
     curvature, residual = np.empty_like(blocks.centred), np.empty_like(blocks.centred)
