@@ -132,3 +132,21 @@ def test_fingerprints_follow_the_data_and_nothing_else():
     assert data_fingerprint(renamed) != data_fingerprint(bank.responses)
     shifted = dataclasses.replace(bank.parameters, intercept=bank.parameters.intercept + 1e-9)
     assert bank_fingerprint(bank.responses, shifted, bank.targets) != bank.bank_id
+
+
+def test_a_changed_record_is_refused(tmp_path):
+    save_bank(make_bank(), tmp_path / "bank")
+    path = tmp_path / "bank" / "bank.json"
+    record = json.loads(path.read_text())
+    record["item_model_bias"][0] = 0.0
+    path.write_text(json.dumps(record))
+    with pytest.raises(IntegrityError, match=r"bank\.json is not what was written"):
+        load_bank(tmp_path / "bank")
+
+
+def test_the_bank_id_follows_every_number_estimates_depend_on():
+    bank = make_bank()
+    names = bank.responses, bank.parameters, bank.targets
+    assert (
+        bank_fingerprint(*names, np.zeros(3)) != bank_fingerprint(*names, np.full(3, 0.1)) != bank_fingerprint(*names)
+    )

@@ -66,11 +66,14 @@ def build_bank(
         ),
     )
     progress("measuring the item model's bias", 1.0)
+    variance = response_variance(responses.responses, targets)
+    prior = calibration.prior
+    numbers = (prior.mean, prior.covariance, bias, variance)
     return Bank(
-        bank_id=bank_fingerprint(responses, calibration.parameters, targets),
+        bank_id=bank_fingerprint(responses, calibration.parameters, targets, *numbers),
         responses=responses,
         calibration=calibration,
         targets=targets,
         item_model_bias=bias,
-        response_variance=response_variance(responses.responses, targets),
+        response_variance=variance,
     )

@@ -115,8 +115,8 @@ def known_lower_asymptote(items: pl.DataFrame) -> FloatArray:
         When an item has neither, or a chance outside [0, 1).
     """
     options = [
-        pl.col("chance").cast(pl.Float64) if "chance" in items.columns else None,
-        1.0 / pl.col("n_options").cast(pl.Float64) if "n_options" in items.columns else None,
+        pl.col("chance").cast(pl.Float64, strict=False) if "chance" in items.columns else None,
+        1.0 / pl.col("n_options").cast(pl.Float64, strict=False) if "n_options" in items.columns else None,
     ]
     given = [column for column in options if column is not None]
     if not given:

@@ -1,4 +1,4 @@
-"""Items that every calibration model answered the same way: their responses say nothing of ability."""
+"""Items that every calibration model answered the same way: the others are what is known of them."""
 
 import numpy as np
 

@@ -82,8 +82,9 @@ def choose_n_dims(
 
     Every fifth model is held out; the others calibrate each candidate; the held-out models' abilities come from the
     even items, and predict the odd ones. Of more than 6,000 items every k-th is used. The smallest candidate within
-    0.0025 of the best mean absolute score error is chosen. A candidate that fewer than four calibration models a
-    dimension would speak for is not tried, nor are more than two dimensions by marginal ML.
+    0.0025 of the best mean absolute error of the scenarios' plain (micro) scores is chosen. A candidate that fewer
+    than four calibration models a dimension would speak for is not tried, nor are more than two dimensions by
+    marginal ML.
 
     Parameters
     ----------

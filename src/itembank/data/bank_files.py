@@ -53,6 +53,7 @@ def save_bank(bank: Bank, path: str | Path, *, overwrite: bool = False) -> None:
         pack_responses(bank.responses).write_parquet(folder / "responses.parquet")
         (folder / "arrays.safetensors").write_bytes(tensors_to_bytes(_arrays(bank.calibration)))
         record = {**_record(bank), "files": {name: _checksum(folder / name) for name in FILES}}
+        record["record_sha256"] = _record_digest(record)
         text = json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False)
         (folder / RECORD).write_text(text + "\n", encoding="utf-8")
 
@@ -66,7 +67,9 @@ def check_bank_destination(path: Path, *, overwrite: bool = False) -> None:
     if not (path / RECORD).is_file():
         raise BankError(f"{path} exists and is not a bank; choose another place or move it away.")
     if not overwrite:
-        raise BankError(f"{path} is a bank already; choose another place or ask for it to be overwritten.")
+        raise BankError(
+            f"{path} is a bank already; choose another place, or ask for it to be overwritten (overwrite=True, --force)."
+        )
 
 
 def load_bank(path: str | Path) -> Bank:
@@ -102,8 +105,8 @@ def read_record(path: Path) -> dict[str, Any]:
             f"{path}: schema_version must be {SCHEMA_VERSION}, got {version!r}. "
             "Read it with the release of itembank that wrote it, or calibrate it again with this one."
         )
-    if not isinstance(record.get("files"), dict):
-        raise IntegrityError(f"{path / RECORD} lists no files. Calibrate the bank again.")
+    if record.get("record_sha256") != _record_digest(record) or not isinstance(record.get("files"), dict):
+        raise IntegrityError(f"{path / RECORD} is not what was written with this bank. Calibrate the bank again.")
     return dict(record)
 
 
@@ -254,6 +257,12 @@ def _with_null(values: FloatArray) -> list[float | None]:
 
 def _without_null(values: list[float | None]) -> FloatArray:
     return np.array([np.nan if value is None else value for value in values], dtype=np.float64)
+
+
+def _record_digest(record: Mapping[str, Any]) -> str:
+    """SHA-256 of the record itself, less this very number."""
+    rest = {key: value for key, value in record.items() if key != "record_sha256"}
+    return hashlib.sha256(json.dumps(rest, sort_keys=True, ensure_ascii=True).encode()).hexdigest()
 
 
 def _checksum(path: Path) -> dict[str, Any]:

@@ -16,7 +16,7 @@ class Bank:
     Attributes
     ----------
     bank_id : str
-        Fingerprint of the calibration responses and of the item parameters.
+        Fingerprint of the calibration responses and of every number that estimates depend on.
     responses : ResponseMatrix
         The calibration responses, and what is known of the models and items.
     calibration : Calibration

@@ -24,7 +24,7 @@ class Calibration:
     prior : AbilityPrior
         The distribution of ability new models are scored with.
     is_degenerate : (n_items,)
-        Items every model answered the same way: kept, flagged, never informative.
+        Items that every model answered the same way: kept and flagged.
     thresholds : mapping of scenario to threshold, or empty
         Where responses were made binary by ``Y >= threshold`` (P1 4.3).
     method, item_model : str

@@ -24,8 +24,13 @@ def data_fingerprint(responses: ResponseMatrix) -> str:
     return digest.hexdigest()
 
 
-def bank_fingerprint(responses: ResponseMatrix, parameters: ItemParameters, targets: ScoreTargets) -> str:
-    """Id of a bank: the first digits of a SHA-256 over its data, item parameters and score weights."""
+def bank_fingerprint(
+    responses: ResponseMatrix, parameters: ItemParameters, targets: ScoreTargets, *others: FloatArray
+) -> str:
+    """Id of a bank: the first digits of a SHA-256 over its data and all numbers that estimates depend on.
+
+    `others` are what else an estimate is made of: the ability prior, the item model's bias, the responses' variance.
+    """
     digest = hashlib.sha256(data_fingerprint(responses).encode())
     for array in (
         parameters.loadings,
@@ -34,6 +39,7 @@ def bank_fingerprint(responses: ResponseMatrix, parameters: ItemParameters, targ
         parameters.upper_asymptote,
         targets.weights,
         targets.scenario_weights,
+        *others,
     ):
         _add_array(digest, array)
     return digest.hexdigest()[:BANK_ID_LENGTH]

@@ -183,7 +183,7 @@ def _raw_weights(items: pl.DataFrame, scenario_index: IntArray, within: Within) 
     if within == "custom":
         if "weight" not in items.columns:
             raise DataError("custom score weights need a column 'weight' in the item table; give one with --items.")
-        weights = items["weight"].cast(pl.Float64).to_numpy()
+        weights = items["weight"].cast(pl.Float64, strict=False).fill_null(np.nan).to_numpy()
         bad = ~(np.isfinite(weights) & (weights >= 0.0))
         if bad.any():
             names = items["item_id"].filter(pl.Series(bad)).to_list()

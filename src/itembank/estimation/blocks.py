@@ -39,6 +39,8 @@ class Benchmark:
         Where responses are made binary for ability; NaN leaves them.
     noise_ratio, bias, response_variance, factor : (n_scenarios,)
         See `noise_ratio`, `sample_share`.
+    is_random : bool
+        Whether the items count as a random sample.
     """
 
     parameters: ItemParameters
@@ -53,6 +55,7 @@ class Benchmark:
     bias: FloatArray
     response_variance: FloatArray
     factor: FloatArray
+    is_random: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +100,8 @@ def estimate_block(benchmark: Benchmark, responses: FloatArray, spec: Estimation
     is_complete = _is_complete(benchmark, observed, omega, own_scenario)
     unseen = _without(_unseen(benchmark, abilities.theta, observed), is_complete)
     posterior = score_posterior(known, unseen, abilities.covariance, benchmark.noise_ratio)
-    share = sample_share(benchmark.bias, benchmark.response_variance, n_observed, benchmark.factor)
+    n_effective = _n_effective(benchmark, observed) if benchmark.is_random else n_observed.astype(np.float64)
+    share = sample_share(benchmark.bias, benchmark.response_variance, n_effective, benchmark.factor)
     weighted = weighted_mean(responses, benchmark.sample_weights, own_scenario, n_scenarios)
     if isinstance(spec, SampleMean):
         value = sample_mean(responses, own_scenario, n_scenarios)
@@ -112,6 +116,15 @@ def estimate_block(benchmark: Benchmark, responses: FloatArray, spec: Estimation
     return BlockEstimates(
         value, posterior.mean, posterior.covariance, n_observed, share, abilities.theta, abilities.covariance
     )
+
+
+def _n_effective(benchmark: Benchmark, observed: BoolArray) -> FloatArray:
+    """Effective number of observed items of a weighted random sample, ``(sum w)^2 / sum w^2``."""
+    own_scenario = benchmark.scenario_index[benchmark.positions]
+    weights = observed * benchmark.sample_weights
+    total = scenario_sums(weights, own_scenario, benchmark.n_scenarios)
+    squares = scenario_sums(weights**2, own_scenario, benchmark.n_scenarios)
+    return np.divide(total**2, squares, out=np.zeros(total.shape), where=squares > 0.0)
 
 
 def joined(blocks: list[BlockEstimates]) -> BlockEstimates:

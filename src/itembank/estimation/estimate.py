@@ -129,6 +129,7 @@ def _benchmark(bank: Bank, observations: Observations, spec: EstimationSpec, sel
         bias=np.where(np.isnan(bank.item_model_bias), choices.unmeasured_bias, bank.item_model_bias),
         response_variance=bank.response_variance,
         factor=_variance_factor(bank, observations, choices, selection),
+        is_random=observations.is_random,
     )
 
 

@@ -15,7 +15,7 @@ def gp_irt(weighted: FloatArray, p_irt: FloatArray, sample_share: FloatArray) ->
 
 
 def sample_share(
-    bias: FloatArray, response_variance: FloatArray, n_observed: IntArray, factor: FloatArray
+    bias: FloatArray, response_variance: FloatArray, n_effective: FloatArray, factor: FloatArray
 ) -> FloatArray:
     """gp-IRT's lambda, ``b^2 / (b^2 + v)`` with ``v = sigma^2 / (k n)`` (P1 4.2).
 
@@ -27,8 +27,9 @@ def sample_share(
         b: mean absolute error of the item model's scenario score.
     response_variance : (n_scenarios,)
         sigma^2: mean variance of the responses within the scenario.
-    n_observed : (n_models, n_scenarios)
-        n; lambda is 0 where it is 0.
+    n_effective : (n_models, n_scenarios)
+        n: observed items of a scenario; of a random sample with unequal weights ``(sum w)^2 / sum w^2``, as
+        the variance of its weighted mean is ``sigma^2 sum w^2 / (sum w)^2``. Lambda is 0 where it is 0.
     factor : (n_scenarios,)
         k: 1 for a random sample, 4 for anchor points (P1), or estimated.
 
@@ -37,7 +38,8 @@ def sample_share(
     (n_models, n_scenarios)
         In [0, 1]; 0 where both b and v are 0, since then p-IRT is exact.
     """
-    variance = np.where(n_observed > 0, response_variance / (factor * np.maximum(n_observed, 1)), np.inf)
+    # fewer than one effective item there is not, unless there is none
+    variance = np.where(n_effective > 0.0, response_variance / (factor * np.maximum(n_effective, 1.0)), np.inf)
     total = bias**2 + variance  # (n_models, n_scenarios)
     return np.divide(bias**2, total, out=np.zeros(total.shape), where=total > 0.0)
 

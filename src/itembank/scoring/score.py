@@ -26,7 +26,7 @@ class ModelAbilities:
     model_ids : tuple of n_models ids
     abilities : Abilities
     n_answered : (n_models,)
-        Informative items each model answered.
+        Items of the bank each model answered.
     bank_id : str
     """
 

@@ -69,7 +69,7 @@ class AnchorIRT:
         Let the loadings together and the intercept count the same, instead of as they come.
     allow_degenerate : bool
         Let items that every calibration model answered the same way be anchors too, as P1 does. They tell
-        nothing of ability, but stand for their like better than the nearest informative item does: worth it
+        these models not apart, but stand for their like better than the nearest informative item does: worth it
         for the weighted mean alone where there are many of them, as with few or weak calibration models.
     """
 
