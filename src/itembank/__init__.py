@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from itembank.calibration.build import build_bank as build_bank
     from itembank.calibration.calibrate import calibrate as calibrate
     from itembank.calibration.dimensions import choose_n_dims as choose_n_dims
+    from itembank.calibration.dimensions import parallel_analysis as parallel_analysis
     from itembank.calibration.specs import JointMAP as JointMAP
     from itembank.calibration.specs import MarginalML as MarginalML
     from itembank.calibration.specs import Variational as Variational
@@ -26,8 +27,13 @@ if TYPE_CHECKING:
     from itembank.data.selections import Selection as Selection
     from itembank.data.targets import ScoreTarget as ScoreTarget
     from itembank.data.targets import ScoreTargets as ScoreTargets
+    from itembank.data.targets import mean_win_rate as mean_win_rate
     from itembank.estimation.estimate import estimate as estimate
     from itembank.estimation.estimates import ScoreEstimates as ScoreEstimates
+    from itembank.estimation.specs import GPIRT as GPIRT
+    from itembank.estimation.specs import PIRT as PIRT
+    from itembank.estimation.specs import SampleMean as SampleMean
+    from itembank.estimation.specs import Weighted as Weighted
     from itembank.irt.parameters import AbilityPrior as AbilityPrior
     from itembank.irt.parameters import ItemParameters as ItemParameters
     from itembank.scoring.score import score as score
@@ -36,31 +42,45 @@ if TYPE_CHECKING:
     from itembank.scoring.specs import MaximumLikelihood as MaximumLikelihood
     from itembank.scoring.specs import WeightedLikelihood as WeightedLikelihood
     from itembank.selection.select import select as select
+    from itembank.selection.specs import AnchorCorrectness as AnchorCorrectness
+    from itembank.selection.specs import AnchorIRT as AnchorIRT
+    from itembank.selection.specs import Random as Random
+    from itembank.selection.specs import Stratified as Stratified
 
 _HOME = {
-    "WeightedLikelihood": "itembank.scoring.specs",
-    "MaximumLikelihood": "itembank.scoring.specs",
-    "MaximumAPosteriori": "itembank.scoring.specs",
-    "ExpectedAPosteriori": "itembank.scoring.specs",
     "AbilityPrior": "itembank.irt.parameters",
+    "AnchorCorrectness": "itembank.selection.specs",
+    "AnchorIRT": "itembank.selection.specs",
     "Bank": "itembank.data.banks",
     "Calibration": "itembank.data.calibrations",
+    "ExpectedAPosteriori": "itembank.scoring.specs",
+    "GPIRT": "itembank.estimation.specs",
     "ItemParameters": "itembank.irt.parameters",
     "JointMAP": "itembank.calibration.specs",
     "MarginalML": "itembank.calibration.specs",
+    "MaximumAPosteriori": "itembank.scoring.specs",
+    "MaximumLikelihood": "itembank.scoring.specs",
+    "PIRT": "itembank.estimation.specs",
+    "Random": "itembank.selection.specs",
     "ReadingSpec": "itembank.data.readers.specs",
     "ResponseMatrix": "itembank.data.responses",
+    "SampleMean": "itembank.estimation.specs",
     "ScoreEstimates": "itembank.estimation.estimates",
     "ScoreTarget": "itembank.data.targets",
     "ScoreTargets": "itembank.data.targets",
     "Selection": "itembank.data.selections",
+    "Stratified": "itembank.selection.specs",
     "Variational": "itembank.calibration.specs",
+    "Weighted": "itembank.estimation.specs",
+    "WeightedLikelihood": "itembank.scoring.specs",
     "build_bank": "itembank.calibration.build",
     "calibrate": "itembank.calibration.calibrate",
     "choose_n_dims": "itembank.calibration.dimensions",
     "estimate": "itembank.estimation.estimate",
     "load_bank": "itembank.data.bank_files",
     "load_builtin": "itembank.data.builtin",
+    "mean_win_rate": "itembank.data.targets",
+    "parallel_analysis": "itembank.calibration.dimensions",
     "read_responses": "itembank.data.readers.read",
     "responses_from_frame": "itembank.data.readers.frames",
     "save_bank": "itembank.data.bank_files",

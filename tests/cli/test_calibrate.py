@@ -74,16 +74,17 @@ def test_dims_that_make_no_sense_are_usage_errors(run, response_file, tmp_path, 
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("options", "message", "code"),
     [
-        (("--dims", "2", "--item-model", "2pl"), "'mirt'"),
-        (("--dims", "3", "--method", "mml"), "at most 2"),
-        (("--within", "custom"), "'weight'"),
+        (("--dims", "2", "--item-model", "2pl"), "'mirt'", 2),
+        (("--dims", "3", "--method", "mml"), "at most 2", 2),
+        (("--within", "custom"), "'weight'", 1),
+        (("--seed", "-1"), "seed", 2),
     ],
 )
-def test_choices_that_do_not_fit_leave_no_bank(run, response_file, tmp_path, options, message):
+def test_choices_that_do_not_fit_leave_no_bank(run, response_file, tmp_path, options, message, code):
     outcome = run("calibrate", response_file, "-o", tmp_path / "new", *options)
-    assert outcome.code == 1
+    assert outcome.code == code
     assert message in outcome.err
     assert not (tmp_path / "new").exists()
 

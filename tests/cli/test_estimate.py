@@ -91,5 +91,5 @@ def test_items_that_are_not_in_the_bank_are_refused(run, bank_folder, tmp_path):
 @pytest.mark.parametrize("level", [0, 1, 1.5, -0.1])
 def test_a_level_outside_its_range_is_refused(run, bank_folder, new_models, level):
     outcome = run("estimate", bank_folder, new_models[1], "--level", level)
-    assert outcome.code == 1
+    assert outcome.code == 2
     assert "level" in outcome.err

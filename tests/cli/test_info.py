@@ -45,5 +45,5 @@ def test_a_selection_without_a_figure_is_a_usage_error(run, bank_folder, tmp_pat
 
 def test_an_unknown_figure_format_is_a_clear_error(run, bank_folder, tmp_path):
     outcome = run("info", bank_folder, "--plot", tmp_path / "i.docx")
-    assert outcome.code == 1
+    assert outcome.code == 2
     assert "docx" in outcome.err

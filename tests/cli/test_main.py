@@ -60,9 +60,41 @@ def test_options_come_from_environment_and_file_and_the_command_line_wins(run, b
     assert n_lines("--config", config, "select", bank_folder, "-n", 9) == 9
 
 
-@pytest.mark.parametrize(("text", "message"), [("[selct]\nn = 3\n", "'selct'"), ("[select\n", "not a TOML file")])
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[selct]\nn = 3\n", "'selct'"),
+        ("[select\n", "not a TOML file"),
+        ("[select]\nlevell = 3\n", "no option 'levell'"),
+        ("calibrate = 5\n", "must be a table"),
+        ("[import.tabel]\nscenario = 's'\n", "'tabel'"),
+    ],
+)
 def test_a_bad_config_file_is_a_usage_error(run, bank_folder, tmp_path, text, message):
     (tmp_path / "itembank.toml").write_text(text)
     outcome = run("--config", tmp_path / "itembank.toml", "info", bank_folder)
     assert outcome.code == 2
     assert message in outcome.err
+
+
+def test_options_are_named_alike_everywhere(run, bank_folder, tmp_path, monkeypatch):
+    config = tmp_path / "itembank.toml"
+    config.write_text("[info]\nformat = 'csv'\n")
+    assert run("--config", config, "info", bank_folder).out.startswith("target,")
+    monkeypatch.setenv("ITEMBANK_INFO_FORMAT", "json")
+    assert run("--config", config, "info", bank_folder).out.startswith("{")
+
+
+def test_a_config_file_reaches_the_commands_of_import(run, tmp_path):
+    (tmp_path / "r.jsonl").write_text('{"subject_id": "a", "responses": {"x": 1, "y": 0}}\n')
+    config = tmp_path / "itembank.toml"
+    config.write_text("[import.py-irt]\nscenario = 'quiz'\nformat = 'json'\n")
+    outcome = run("--config", config, "import", "py-irt", tmp_path / "r.jsonl", "-o", tmp_path / "o.parquet")
+    assert outcome.code == 0, outcome.err
+    assert outcome.out.lstrip().startswith("[")
+
+
+def test_the_environment_can_ask_for_a_traceback(run, tmp_path, monkeypatch):
+    monkeypatch.setenv("ITEMBANK_DEBUG", "1")
+    with pytest.raises(Exception, match="is not a bank"):
+        run("info", tmp_path)

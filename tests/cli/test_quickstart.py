@@ -45,6 +45,6 @@ def test_a_wrong_option_is_a_usage_error(run, tmp_path, option, value):
 
 def test_more_items_than_there_are_fails_with_the_reason(run, tmp_path):
     outcome = run(*ARGUMENTS[:1], "-n", "9999", "--repeats", "1", "-o", tmp_path / "out")
-    assert outcome.code == 1
+    assert outcome.code == 2
     assert "n_items must be from 4" in outcome.err
     assert outcome.out == ""

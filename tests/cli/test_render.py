@@ -36,3 +36,10 @@ def test_ids_are_shown_as_they_are(capsys):
 def test_csv_quotes_what_needs_it(capsys):
     print_rows([{"model_id": 'a,"b"\nc', "n": 1}], "csv")
     assert capsys.readouterr().out == 'model_id,n\n"a,""b""\nc",1\n'
+
+
+def test_control_characters_never_reach_the_terminal(capsys):
+    print_rows([{"model_id": "\x1b[31mred\nline"}], "table")
+    out = capsys.readouterr().out
+    assert "\x1b[31mred" not in out
+    assert "\\x1b[31mred\\nline" in out

@@ -41,9 +41,9 @@ def test_emits_plain_ids(run, bank_folder):
 
 
 def test_json_prints_the_items(run, bank_folder):
-    rows = json.loads(run("select", bank_folder, "-n", 6, "--format", "json").out)
-    assert len(rows) == 6
-    assert set(rows[0]) == {"item_id", "scenario", "weight"}
+    content = json.loads(run("select", bank_folder, "-n", 6, "--format", "json").out)
+    assert (len(content["items"]), content["method"], content["seed"]) == (6, "anchor-irt", 0)
+    assert set(content["items"][0]) == {"item_id", "scenario", "weight"}
 
 
 def test_excluded_items_are_never_chosen(run, bank_folder, tmp_path):
@@ -63,6 +63,6 @@ def test_the_same_seed_chooses_the_same_items(run, bank_folder):
 
 def test_more_items_than_there_are_is_a_clear_error(run, bank_folder, tmp_path):
     outcome = run("select", bank_folder, "-n", 31, "-o", tmp_path / "s.json")
-    assert outcome.code == 1
+    assert outcome.code == 2
     assert "30" in outcome.err
     assert not (tmp_path / "s.json").exists()

@@ -83,10 +83,12 @@ def command(
     from itembank.calibration.build import build_bank  # noqa: PLC0415
     from itembank.data.bank_files import check_bank_destination, save_bank  # noqa: PLC0415
     from itembank.data.readers.read import read_responses  # noqa: PLC0415
+    from itembank.data.targets import ScoreTargets  # noqa: PLC0415
 
     check_bank_destination(output, overwrite=force)
     with warnings_as_notes():
         matrix = read_responses(responses, **reading)
+        ScoreTargets.create(matrix.items, within=within, across=overall)  # complains before the long work, not after
         spec = _spec(matrix, item_model, dims, method, known_guessing=known_guessing)
         with progress("calibrate") as report:
             bank = build_bank(matrix, spec, within=within, across=overall, rng=seed, progress=report)

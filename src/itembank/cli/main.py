@@ -1,6 +1,7 @@
 """The `itembank` command: loads a subcommand's module only when it is called."""
 
 import importlib
+import os
 import sys
 import tomllib
 from pathlib import Path
@@ -19,6 +20,7 @@ COMMANDS = {
 
 
 EXIT_FAILED = 1
+EXIT_USAGE = 2
 EXIT_INTEGRITY = 4
 
 
@@ -34,12 +36,24 @@ class LazyGroup(click.Group):
         if cmd_name not in COMMANDS:
             return None
         command: click.Command = importlib.import_module(COMMANDS[cmd_name][0]).command
+        _name_environment(command, f"ITEMBANK_{cmd_name}")
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """List the commands from the table above, importing none."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+
+
+def _name_environment(command: click.Command, prefix: str) -> None:
+    """Name each option's environment variable after the option, which its parameter may not be."""
+    if isinstance(command, click.Group):
+        for name, part in command.commands.items():
+            _name_environment(part, f"{prefix}_{name}")
+    for parameter in command.params:
+        longest = max(parameter.opts, key=len)
+        if isinstance(parameter, click.Option) and longest.startswith("--"):
+            parameter.envvar = f"{prefix}{longest[1:]}".replace("-", "_").upper()
 
 
 def _load_config(ctx: click.Context, _parameter: click.Parameter, value: Path | None) -> None:
@@ -50,17 +64,37 @@ def _load_config(ctx: click.Context, _parameter: click.Parameter, value: Path | 
         content = tomllib.loads(value.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise click.BadParameter(f"{value} is not a TOML file: {error}") from error
-    unknown = [name for name in content if name not in COMMANDS]
-    if unknown:
-        raise click.BadParameter(f"{value}: tables must be named after commands, got {', '.join(map(repr, unknown))}.")
-    ctx.default_map = {name: _option_names(table) for name, table in content.items()}
+    ctx.default_map = _defaults(cli, content, str(value))
 
 
-def _option_names(table: Any) -> Any:
-    """Turn dashes of option names into the underscores click uses."""
-    if not isinstance(table, dict):
-        return table
-    return {key.replace("-", "_"): _option_names(value) for key, value in table.items()}
+def _defaults(group: click.Group, content: dict[str, Any], where: str) -> dict[str, Any]:
+    """Turn tables named after commands, with keys named after options, into click's defaults."""
+    defaults: dict[str, Any] = {}
+    for name, table in content.items():
+        command = group.get_command(click.Context(group), name)
+        if command is None:
+            known = ", ".join(group.list_commands(click.Context(group)))
+            raise click.BadParameter(f"{where}: tables must be named after commands ({known}), got {name!r}.")
+        if not isinstance(table, dict):
+            raise click.BadParameter(f"{where}: {name} must be a table of options: [{name}].")
+        if isinstance(command, click.Group):
+            defaults[name] = _defaults(command, table, f"{where}: [{name}]")
+        else:
+            defaults[name] = dict(_default(command, key, setting, where) for key, setting in table.items())
+    return defaults
+
+
+def _default(command: click.Command, key: str, setting: Any, where: str) -> tuple[str, Any]:
+    """Find the option a key of the config file stands for."""
+    for parameter in command.params:
+        names = {option.lstrip("-").replace("-", "_") for option in (*parameter.opts, parameter.name or "")}
+        if isinstance(parameter, click.Option) and key.replace("-", "_") in names:
+            is_one_of_many = parameter.multiple and not isinstance(setting, list)
+            return parameter.name or key, [setting] if is_one_of_many else setting
+    options = ", ".join(
+        parameter.opts[-1].lstrip("-") for parameter in command.params if isinstance(parameter, click.Option)
+    )
+    raise click.BadParameter(f"{where}: [{command.name}] has no option {key!r}; it has {options}.")
 
 
 @click.group(
@@ -97,8 +131,8 @@ def cli(ctx: click.Context, *, debug: bool, quiet: bool) -> None:
 
 
 def main() -> None:
-    """Run the command line; exit 0 done, 1 failed, 2 usage, 3 precision not reached, 4 integrity check failed."""
-    debug = "--debug" in sys.argv
+    """Run the command line; exit 0 done, 1 failed, 2 usage, 4 integrity check failed."""
+    debug = "--debug" in sys.argv or os.environ.get("ITEMBANK_DEBUG", "") not in {"", "0", "false"}
     try:
         cli.main(standalone_mode=False)
     except click.exceptions.Exit as stop:
@@ -117,9 +151,11 @@ def main() -> None:
 
 def _fail(error: Exception) -> None:
     """Print one error, without a traceback, and exit 1."""
-    from itembank.errors import IntegrityError, ItembankError  # noqa: PLC0415
+    from itembank.errors import IntegrityError, ItembankError, ParameterError  # noqa: PLC0415
 
     known = isinstance(error, ItembankError | OSError)
     text = str(error) if known else f"{type(error).__name__}: {error} (run with --debug for the traceback)"
     click.echo(f"Error: {text}", err=True)
-    sys.exit(EXIT_INTEGRITY if isinstance(error, IntegrityError) else EXIT_FAILED)
+    if isinstance(error, IntegrityError):
+        sys.exit(EXIT_INTEGRITY)
+    sys.exit(EXIT_USAGE if isinstance(error, ParameterError) else EXIT_FAILED)

@@ -26,9 +26,9 @@ def format_option(function: Function) -> Function:
 
 def seed_option(function: Function) -> Function:
     """Add `--seed`."""
-    return click.option("--seed", type=int, default=0, show_default=True, help="Seed of everything left to chance.")(
-        function
-    )
+    return click.option(
+        "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of everything left to chance."
+    )(function)
 
 
 def bank_argument(function: Function) -> Function:

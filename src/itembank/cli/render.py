@@ -28,10 +28,15 @@ def print_rows(rows: Sequence[Row], output_format: str, *, title: str = "", colu
         _print_table(rows, title, list(columns) or (list(rows[0]) if rows else []))
 
 
+def print_object(content: Row) -> None:
+    """Print one JSON object."""
+    click.echo(json.dumps(_plain(content), ensure_ascii=False, indent=1))
+
+
 def print_record(record: Row, name: str, rows: Sequence[Row], output_format: str, *, title: str = "") -> None:
     """Print facts and the rows that belong to them: one JSON object, two tables, or the rows alone as CSV."""
     if output_format == "json":
-        click.echo(json.dumps(_plain({**record, name: list(rows)}), ensure_ascii=False, indent=1))
+        print_object({**record, name: list(rows)})
     elif output_format == "csv":
         print_rows(rows, output_format)
     else:
@@ -51,9 +56,11 @@ def warnings_as_notes() -> Iterator[None]:
     """Print the package's warnings as one line on standard error instead of with a source line."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ItembankWarning)
-        yield
-    for warning in caught:
-        click.echo(f"Warning: {warning.message}", err=True)
+        try:
+            yield
+        finally:  # they may explain the error that ends the work
+            for warning in caught:
+                click.echo(f"Warning: {visible(str(warning.message))}", err=True)
 
 
 @contextmanager
@@ -75,7 +82,7 @@ def progress(label: str) -> Iterator[ProgressCallback]:
         task = bar.add_task(label, total=1.0)
 
         def advance(message: str, share: float) -> None:
-            bar.update(task, completed=share, description=f"{label}: {message}")
+            bar.update(task, completed=share, description=f"{label}: {visible(message)}")
 
         yield advance
 
@@ -92,12 +99,17 @@ class _PlainProgress:
         piece = "".join(letter for letter in message if not letter.isdigit())
         if (piece, int(4 * share)) != self._said:
             self._said = (piece, int(4 * share))
-            click.echo(f"{self._label}: {message}", err=True)
+            click.echo(f"{self._label}: {visible(message)}", err=True)
 
 
 def _quiet() -> bool:
     context = click.get_current_context(silent=True)
     return bool(context is not None and context.find_root().obj and context.find_root().obj.get("quiet"))
+
+
+def visible(text: str) -> str:
+    """Replace control characters, which could drive the terminal, by their escapes."""
+    return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)
 
 
 def _plain(value: Any) -> Any:
@@ -148,4 +160,4 @@ def _cell_text(value: Any) -> str:
         return "-"
     if isinstance(value, list):
         return ", ".join(map(_cell_text, value))
-    return f"{value:.4f}" if isinstance(value, float) else str(value)
+    return f"{value:.4f}" if isinstance(value, float) else visible(str(value))

@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from itembank.cli.options import bank_argument, format_option, seed_option
-from itembank.cli.render import note, print_rows, warnings_as_notes
+from itembank.cli.render import note, print_object, print_rows, warnings_as_notes
 
 METHODS = ("random", "stratified", "anchor-correctness", "anchor-irt")
 
@@ -62,13 +62,13 @@ def command(
 
     loaded = load_bank(bank)
     with warnings_as_notes():
-        excluded = () if exclude is None else tuple(exclude.read_text(encoding="utf-8").split("\n"))
+        excluded = () if exclude is None else _listed_ids(exclude)
         selection = select(
             loaded,
             n_items,
             method=method,
             per_scenario=per_scenario,
-            excluded=[line.strip() for line in excluded if line.strip()],
+            excluded=excluded,
             rng=seed,
         )
     # The samples are made before the file is written: a bank they cannot be made from leaves nothing behind.
@@ -80,6 +80,19 @@ def command(
         click.echo(json.dumps(samples, ensure_ascii=False))
     elif emit == "ids":
         click.echo("\n".join(selection.item_ids))
-    elif output is None or output_format != "table":
+    elif output_format == "json":
+        print_object(selection.to_dict())
+    elif output is None or output_format == "csv":
         title = f"{selection.n_items} of {loaded.n_items} items of bank {loaded.bank_id} by {method}"
         print_rows(selection.to_dict()["items"], output_format, title=title)
+
+
+def _listed_ids(path: Path) -> tuple[str, ...]:
+    """Read ids, one a line, kept to the letter."""
+    from itembank.errors import DataError  # noqa: PLC0415
+
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path}: must be UTF-8 text, one item id a line: {error}. Save it as UTF-8.") from error
+    return tuple(line for line in text.splitlines() if line)

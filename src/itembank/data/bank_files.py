@@ -68,7 +68,8 @@ def check_bank_destination(path: Path, *, overwrite: bool = False) -> None:
         raise BankError(f"{path} exists and is not a bank; choose another place or move it away.")
     if not overwrite:
         raise BankError(
-            f"{path} is a bank already; choose another place, or ask for it to be overwritten (overwrite=True, --force)."
+            f"{path} is a bank already; choose another place, or ask for it to be overwritten "
+            "(overwrite=True, --force)."
         )
 
 

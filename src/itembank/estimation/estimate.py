@@ -8,14 +8,14 @@ from itembank.data.banks import Bank
 from itembank.data.responses import ResponseMatrix
 from itembank.data.selections import Selection
 from itembank.data.targets import WIN_RATE, mean_win_rate
-from itembank.errors import DataError, ParameterError
+from itembank.errors import DataError, DataWarning, ParameterError, warn
 from itembank.estimation.blocks import Benchmark, BlockEstimates, estimate_block, joined
 from itembank.estimation.estimates import ScoreEstimates
 from itembank.estimation.gp_irt import estimated_factor
 from itembank.estimation.noise import noise_ratio
 from itembank.estimation.observations import Observations, bank_positions, observe
 from itembank.estimation.posterior import standard_error
-from itembank.estimation.specs import GPIRT, METHODS, EstimationSpec
+from itembank.estimation.specs import GPIRT, METHODS, EstimationSpec, SampleMean
 from itembank.estimation.weighted import weighted_mean
 from itembank.estimation.win_rates import win_rate_standard_error
 from itembank.irt.binarise import item_thresholds
@@ -82,6 +82,8 @@ def estimate(
     if not 0.0 < level < 1.0:
         raise ParameterError(f"level must be between 0 and 1, got {level}.")
     observations = observe(bank, responses, selection)
+    if isinstance(spec, SampleMean):
+        _warn_of_unequal_weights(bank)
     found = _in_blocks(_benchmark(bank, observations, spec, selection), observations.responses, spec)
     values, errors = _with_overall(found, bank.targets.scenario_weights)
     targets: tuple[str, ...] = bank.targets.names
@@ -109,6 +111,17 @@ def estimate(
         abilities=found.abilities,
         ability_covariance=found.ability_covariance,
     )
+
+
+def _warn_of_unequal_weights(bank: Bank) -> None:
+    """Warn where the plain mean of a sample, which estimates the micro score, is asked for another."""
+    sizes = bank.targets.scenario_sizes[bank.targets.scenario_index]
+    if not np.allclose(bank.targets.weights * sizes, 1.0):
+        warn(
+            "the plain mean estimates scores in which all items weigh the same, but those of this bank do not "
+            f"(within = {bank.targets.within!r}): take method 'weighted'.",
+            DataWarning,
+        )
 
 
 def _benchmark(bank: Bank, observations: Observations, spec: EstimationSpec, selection: Selection | None) -> Benchmark:

@@ -56,6 +56,7 @@ def observe(bank: Bank, responses: ResponseMatrix, selection: Selection | None) 
             "Choose again from this bank, or estimate with the bank it was made for.",
             DataWarning,
         )
+    _check_scenarios(bank, selection, chosen)
     weight_of = np.full(bank.n_items, np.nan)
     weight_of[chosen] = selection.weights
     columns = np.flatnonzero(~np.isnan(weight_of[positions]))
@@ -64,6 +65,24 @@ def observe(bank: Bank, responses: ResponseMatrix, selection: Selection | None) 
     n_missing = selection.n_items - np.sum(~np.isnan(values), axis=1)
     _warn_of_missing(responses, selection, n_missing)
     return _checked(responses, Observations(values, positions, weight_of[positions], n_missing, selection.is_random))
+
+
+def _check_scenarios(bank: Bank, selection: Selection, chosen: IntArray) -> None:
+    """Refuse a selection whose scenarios are not the bank's, or that gives one of them no weight."""
+    index = bank.targets.scenario_index[chosen]
+    own = [bank.targets.scenarios[j] for j in index]
+    moved = [
+        item for item, theirs, ours in zip(selection.item_ids, selection.scenarios, own, strict=True) if theirs != ours
+    ]
+    if moved:
+        raise DataError(
+            f"scenarios of the selection must be those of bank {bank.bank_id}, got others for {len(moved)} items: "
+            f"{shown(moved)}. Choose again from this bank."
+        )
+    mass = np.bincount(index, weights=selection.weights, minlength=bank.targets.n_scenarios)
+    empty = [bank.targets.scenarios[j] for j in np.unique(index) if mass[j] <= 0.0]
+    if empty:
+        raise DataError(f"weights of the selection must not all be zero in a scenario, but are in {shown(empty)}.")
 
 
 def bank_positions(bank: Bank, item_ids: pl.Series, source: str) -> IntArray:
