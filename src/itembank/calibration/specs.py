@@ -23,7 +23,7 @@ class Variational:
         Take each item's lower asymptote from its column `chance`, or `1 / n_options`.
     max_iterations : int
     tolerance : float
-        Stop when the bound rises by less than this share of its size a sweep, on the mean of five sweeps.
+        Stop when the bound rises by less than this share of its size (10,000 at least) a sweep, on the mean of five.
     single_precision : bool
         Do the large passes in float32: the bound can then waver by about 1e-7 of its size.
     """

@@ -33,6 +33,8 @@ STEP_GROWTH = 1.25
 PLAIN_SWEEPS = 5
 """Before the first coupled step: far from the end, plain ones gain more for their cost."""
 MOST_COUPLED_CELLS = 30_000_000
+SMALLEST_SIZE = 1e4
+"""Smaller bounds count as this: a thousandth of a nat more says nothing, however few the responses."""
 WINDOW = 5
 """Sweeps whose mean rise decides: a single one can be small just because the momentum overshot."""
 
@@ -87,7 +89,7 @@ def ascend(
             return Ascent(posterior, history, converged=True)
         history.append(bound)
         if sweep >= WINDOW:
-            rise = (bound - history[-1 - WINDOW]) / (WINDOW * abs(bound))
+            rise = (bound - history[-1 - WINDOW]) / (WINDOW * max(abs(bound), SMALLEST_SIZE))
             progress(f"sweep {sweep}", _share_done(rise, tolerance))
             if rise < tolerance:
                 return Ascent(posterior, history, converged=True)
