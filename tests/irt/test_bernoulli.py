@@ -116,9 +116,7 @@ def test_probability_is_monotone_along_the_loadings_and_within_the_asymptotes(sl
     arrays(np.float64, (2, 2), elements=st.floats(-1.0, 1.0)),
     arrays(np.float64, 2, elements=st.floats(-3.0, 3.0)),
 )
-def test_a_change_of_the_ability_scale_changes_no_probability(
-    slopes, intercepts, lower, theta, mixing, shift
-):
+def test_a_change_of_the_ability_scale_changes_no_probability(slopes, intercepts, lower, theta, mixing, shift):
     # theta -> K theta + m with loadings -> K^-T a and intercept -> c - a' K^-1 m.
     change = mixing + 3.0 * np.eye(2)
     moved_slopes = slopes @ np.linalg.inv(change)
