@@ -31,6 +31,30 @@ class Point(NamedTuple):
     abilities: FloatArray
 
 
+class Path(NamedTuple):
+    """Where the ascent ended, the log posterior density on the way, and whether it met the tolerance."""
+
+    point: Point
+    history: list[float]
+    converged: bool
+
+
+class _Line(NamedTuple):
+    """A point, a step from it, and the objective there."""
+
+    start: Point
+    step: Point
+    objective: float
+
+
+class _Reached(NamedTuple):
+    """A point with the derivatives that the next step needs, and the objective there."""
+
+    point: Point
+    derivatives: Derivatives
+    objective: float
+
+
 def fit_joint_map(data: FitData, spec: JointMAP, *, progress: ProgressCallback = silent) -> Fit:
     """Maximise the joint posterior density of item parameters and abilities.
 
@@ -53,14 +77,6 @@ def fit_joint_map(data: FitData, spec: JointMAP, *, progress: ProgressCallback =
     )
 
 
-class Path(NamedTuple):
-    """Where the ascent ended, the log posterior density on the way, and whether it met the tolerance."""
-
-    point: Point
-    history: list[float]
-    converged: bool
-
-
 def start_point(data: FitData, spec: JointMAP) -> Point:
     """Abilities along the leading directions of the responses, and items fitted to them."""
     abilities = start_abilities(data.responses, data.observed, n_dims=spec.n_dims)
@@ -71,38 +87,56 @@ def start_point(data: FitData, spec: JointMAP) -> Point:
 
 
 def ascend(data: FitData, point: Point, spec: JointMAP, *, progress: ProgressCallback = silent) -> Path:
-    """Repeat sweeps until one raises the log posterior density by less than the tolerance times its size."""
+    """Repeat sweeps until one raises the log posterior density by less than the tolerance times its size.
+
+    After every second sweep it tries a jump along the way of the last two (SQUAREM, Varadhan and Roland
+    2008, scheme S3), which is kept only when the density does not fall.
+    """
     of_items = item_derivatives(data, *point)
-    history = [of_items.log_likelihood + log_prior(*point, spec)]
+    reached = _Reached(point, of_items, of_items.log_likelihood + log_prior(*point, spec))
+    history, before = [reached.objective], [point]
     for sweep in range(spec.max_iterations):
-        step = Point(item_step(point.items, of_items, spec), np.zeros_like(point.abilities))
-        after_items = _raise(_Line(point, step, history[-1]), data, spec, ability_derivatives)
-        point, of_abilities = after_items.point, after_items.derivatives
-        step = Point(np.zeros_like(point.items), ability_step(point.abilities, of_abilities))
-        point, of_items, objective = _raise(_Line(point, step, after_items.objective), data, spec, item_derivatives)
-        history.append(objective)
+        reached = _sweep(data, reached, spec)
+        history.append(reached.objective)
         rise = (history[-1] - history[-2]) / abs(history[-1])
         if rise <= spec.tolerance:
-            return Path(point, history, converged=True)
+            return Path(reached.point, history, converged=True)
+        before.append(reached.point)
+        if len(before) == 3:
+            reached = _jump(data, before, reached, spec)
+            before = [reached.point]
         done = float(np.log(rise) / np.log(spec.tolerance)) if rise < 1.0 else 0.0
         progress("joint MAP", max(sweep / spec.max_iterations, done))
-    return Path(point, history, converged=False)
+    return Path(reached.point, history, converged=False)
 
 
-class _Line(NamedTuple):
-    """A point, a step from it, and the objective there."""
+def _sweep(data: FitData, reached: _Reached, spec: JointMAP) -> _Reached:
+    """Step of all items, then of all abilities."""
+    point, of_items, objective = reached
+    step = Point(item_step(point.items, of_items, spec), np.zeros_like(point.abilities))
+    point, of_abilities, objective = _raise(_Line(point, step, objective), data, spec, ability_derivatives)
+    step = Point(np.zeros_like(point.items), ability_step(point.abilities, of_abilities))
+    return _raise(_Line(point, step, objective), data, spec, item_derivatives)
 
-    start: Point
-    step: Point
-    objective: float
 
-
-class _Reached(NamedTuple):
-    """A point with the derivatives that the next step needs, and the objective there."""
-
-    point: Point
-    derivatives: Derivatives
-    objective: float
+def _jump(data: FitData, before: list[Point], reached: _Reached, spec: JointMAP) -> _Reached:
+    """Extrapolate three points on the way; loadings that would change sign stay where they are."""
+    once = [second - first for first, second in zip(before[0], before[1], strict=True)]
+    twice = [third - second - step for second, third, step in zip(before[1], before[2], once, strict=True)]
+    bend = sum(float(np.vdot(part, part)) for part in twice)
+    speed = sum(float(np.vdot(part, part)) for part in once)
+    if speed <= bend:
+        return reached
+    stretch = float(np.sqrt(speed / bend)) if bend > 0.0 else 1.0
+    items, abilities = (
+        first + 2.0 * stretch * step + stretch**2 * turn
+        for first, step, turn in zip(before[0], once, twice, strict=True)
+    )
+    items = np.where(items * before[2].items < 0.0, before[2].items, items)
+    point = Point(*best_affine(items, abilities, spec))
+    derivatives = item_derivatives(data, *point)
+    objective = derivatives.log_likelihood + log_prior(*point, spec)
+    return _Reached(point, derivatives, objective) if objective >= reached.objective else reached
 
 
 def _raise(line: _Line, data: FitData, spec: JointMAP, derivatives_of: Callable[..., Derivatives]) -> _Reached:

@@ -4,6 +4,7 @@ Objective: ``sum log P - |theta|^2 / 2 - l1 sum |a| - sum c^2 / (2 intercept_sd^
 """
 
 import numpy as np
+from scipy.optimize import minimize
 
 from itembank.calibration.joint_map_passes import Derivatives
 from itembank.calibration.specs import JointMAP
@@ -11,6 +12,9 @@ from itembank.numerics.arrays import FloatArray
 
 LARGEST_STEP = 2.0
 """Largest change of a logit at ability -2 or 2, or of an ability, in one step: Newton's quadratic is local."""
+
+CORNER = 1e-3
+"""Rounding of the absolute value's corner, relative to the size of a typical loading."""
 
 N_THRESHOLD_SWEEPS = 100
 THRESHOLD_TOLERANCE = 1e-12
@@ -82,20 +86,60 @@ def _thresholded(loadings: FloatArray, pull: FloatArray, precision: FloatArray, 
 
 
 def best_affine(items: FloatArray, abilities: FloatArray, spec: JointMAP) -> tuple[FloatArray, FloatArray]:
-    """Shift and scale abilities, and items with them, to the highest log prior; no predicted logit changes.
+    """Shift and transform abilities, and items with them, to the highest log prior; no logit changes.
 
-    The likelihood says nothing of shift and scale, so alternating steps would creep along them. The best
-    shift m solves ``(M I + A' A / v) m = sum theta - A' c / v``; the best scale s of a dimension, at which
-    ``l1 s sum |a| + sum theta^2 / (2 s^2)`` is smallest, is ``(sum theta^2 / (l1 sum |a|))^(1/3)``.
+    The likelihood says nothing of either, so alternating steps would creep along them. The best shift m
+    solves ``(M I + A' A / v) m = sum theta - A' c / v``.
     """
     loadings, variance = items[:, :-1], spec.intercept_sd**2
     matrix = len(abilities) * np.eye(loadings.shape[1]) + loadings.T @ loadings / variance
     shift = np.linalg.solve(matrix, abilities.sum(axis=0) - loadings.T @ items[:, -1] / variance)
-    shifted = abilities - shift
     counted = loadings[:1] if spec.item_model == "1pl" else loadings
-    size = spec.l1 * np.abs(counted).sum(axis=0)
-    square = np.sum(shifted**2, axis=0)
+    shifted = abilities - shift
+    scale = _best_scale(counted, shifted, spec.l1)  # (n_dims,)
+    scaled, shifted = loadings * scale, shifted / scale
+    if loadings.shape[1] > 1:
+        transform = _best_transform(scaled, shifted, spec.l1)
+        scaled, shifted = scaled @ transform, shifted @ np.linalg.inv(transform).T
+    return np.column_stack([scaled, items[:, -1] + loadings @ shift]), shifted
+
+
+def _best_scale(loadings: FloatArray, abilities: FloatArray, l1: float) -> FloatArray:
+    """Best scale of each dimension, (n_dims,).
+
+    ``l1 s sum |a| + sum theta^2 / (2 s^2)`` is smallest at ``s = (sum theta^2 / (l1 sum |a|))^(1/3)``.
+    """
+    size, square = l1 * np.abs(loadings).sum(axis=0), np.sum(abilities**2, axis=0)
     is_used = (size > 0.0) & (square > 0.0)
-    scale = np.where(is_used, np.cbrt(square / np.where(is_used, size, 1.0)), 1.0)
-    moved = np.column_stack([loadings * scale, items[:, -1] + loadings @ shift])
-    return moved, shifted / scale
+    return np.where(is_used, np.cbrt(square / np.where(is_used, size, 1.0)), 1.0)
+
+
+def _best_transform(loadings: FloatArray, abilities: FloatArray, l1: float) -> FloatArray:
+    """Best matrix W of ``a' = W' a``, ``theta' = W^-1 theta``, (n_dims, n_dims), near the identity.
+
+    Minimises ``l1 sum |a'| + sum |theta'|^2 / 2`` with corners of the absolute value rounded, so that it can be
+    differentiated; the identity is kept unless the true sum falls.
+    """
+    n_dims, moments = loadings.shape[1], abilities.T @ abilities
+    corner = CORNER * float(np.sqrt(np.mean(loadings**2)))
+
+    def penalty(packed: FloatArray) -> tuple[float, FloatArray]:
+        forward = packed.reshape(n_dims, n_dims)
+        back = np.linalg.inv(forward)
+        moved = loadings @ forward
+        rounded = np.sqrt(moved**2 + corner**2)
+        spread = back @ moments @ back.T
+        value = l1 * rounded.sum() + 0.5 * np.trace(spread)
+        return float(value), (l1 * loadings.T @ (moved / rounded) - back.T @ spread).ravel()
+
+    start = np.eye(n_dims)
+    found = minimize(penalty, start.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": 20})
+    transform: FloatArray = found.x.reshape(n_dims, n_dims)
+    is_better = _exact_penalty(transform, loadings, abilities, l1) < _exact_penalty(start, loadings, abilities, l1)
+    return transform if is_better else start
+
+
+def _exact_penalty(transform: FloatArray, loadings: FloatArray, abilities: FloatArray, l1: float) -> float:
+    """``l1 sum |a'| + sum |theta'|^2 / 2`` after a transform."""
+    moved = abilities @ np.linalg.inv(transform).T
+    return l1 * float(np.abs(loadings @ transform).sum()) + 0.5 * float(np.sum(moved**2))

@@ -10,6 +10,7 @@ from itembank.calibration.marginal_ml_grid import AbilityGrid
 from itembank.calibration.marginal_ml_items import improve_items, item_derivatives, within_bounds
 from itembank.calibration.marginal_ml_posterior import AbilityPosterior, ability_posterior
 from itembank.calibration.marginal_ml_prior import AnyItemPrior, Scale, best_scale, log_prior, rescale
+from itembank.calibration.specs import ItemPrior
 from itembank.numerics.arrays import BoolArray, FloatArray
 from itembank.numerics.quadrature import log_sum_exp
 from itembank.progress import ProgressCallback
@@ -17,6 +18,8 @@ from itembank.progress import ProgressCallback
 OBJECTIVE_NOISE = 1e-11
 """Share of the objective's size that rounding may take from it."""
 
+
+MOST_HALVINGS = 8
 
 LARGEST_JUMP = 1.0
 """An item that SQUAREM would move further than this beyond its second step is not moved beyond it."""
@@ -30,7 +33,7 @@ class Problem:
     ----------
     data : FitData
     grid : AbilityGrid
-    prior : ItemPrior, LearnedItemPrior or None
+    prior : ItemPrior, LinePrior or None
     has_common_slope : bool
         1PL.
     is_free : (n_items, n_dims) or None
@@ -112,26 +115,30 @@ def run_em(problem: Problem, start: State, *, max_steps: int, tolerance: float, 
     while first.change > tolerance and len(history) < max_steps:
         progress("marginal ML", _share_done(start_change, first.change, tolerance))
         second = _next_step(problem, first)
+        if second is None:
+            break
         history.append(second.objective)
         if second.change <= tolerance:
             return Path(second, history, converged=True)
-        third = em_step(problem, _jump(first, second, keeps_positive=problem.prior is not None))
-        if not third.objective >= second.objective - _slack(second.objective):
+        third: Step | None = em_step(problem, _jump(first, second, keeps_positive=isinstance(problem.prior, ItemPrior)))
+        if third is None or not third.objective >= second.objective - _slack(second.objective):
             third = _next_step(problem, second)
+        if third is None:
+            return Path(second, history, converged=False)
         history.append(third.objective)
         first = third
     return Path(first, history, first.change <= tolerance)
 
 
-def _next_step(problem: Problem, previous: Step) -> Step:
-    """Step from where the previous one led, or nearer to its start when its Newton step went too far."""
+def _next_step(problem: Problem, previous: Step) -> Step | None:
+    """Step from where the previous one led, or nearer to its start when Newton went too far; None at no rise."""
     state = previous.following
-    for _ in range(20):
+    for _ in range(MOST_HALVINGS):
         step = em_step(problem, state)
         if step.objective >= previous.objective - _slack(previous.objective):
-            break
+            return step
         state = _between(previous.state, state, 0.5)
-    return step
+    return None
 
 
 def _jump(first: Step, second: Step, *, keeps_positive: bool) -> State:

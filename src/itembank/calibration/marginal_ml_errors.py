@@ -20,7 +20,7 @@ from itembank.numerics.arrays import FloatArray
 DEGREES = {1: (12, 6, 3, 2), 2: (8, 5, 3, 2)}
 """Degrees of polynomials to choose from by cost, in one and two dimensions, before settling for 1."""
 
-AMPLE_WORK = 3e10
+AMPLE_WORK = 6e9
 LARGEST_WORK = 6e11
 """Multiplications to spend on those degrees, and on degree 1."""
 

@@ -8,6 +8,7 @@ from itembank.calibration.fits import FitData
 from itembank.calibration.marginal_ml_grid import AbilityGrid
 from itembank.calibration.marginal_ml_posterior import AbilityPosterior, item_blocks
 from itembank.calibration.marginal_ml_prior import AnyItemPrior, prior_terms
+from itembank.calibration.specs import ItemPrior
 from itembank.irt.logistic import asymptotes_of, curvature_terms, information_weights, score_terms
 from itembank.numerics.arrays import BoolArray, FloatArray
 from itembank.numerics.stable import sigmoid_terms
@@ -95,7 +96,7 @@ def improve_items(
     ----------
     items : (n_items, n_dims + 1)
     derivatives : ItemDerivatives
-    prior : ItemPrior, LearnedItemPrior or None
+    prior : ItemPrior, LinePrior or None
     has_common_slope : bool
         All items share one slope (1PL).
     is_free : (n_items, n_dims) or None
@@ -109,7 +110,7 @@ def improve_items(
         step = _separate_steps(items, gradient, precision, is_free)
         step *= np.minimum(1.0, LARGEST_STEP / _reach(step))[:, None]
     moved = items + _share_within_bounds(items, step)[:, None] * step
-    if prior is not None and items.shape[1] == 2:
+    if isinstance(prior, ItemPrior) and items.shape[1] == 2:
         moved[:, 0] = np.maximum(moved[:, 0], 0.3 * items[:, 0])  # a lognormal slope stays positive
     return within_bounds(moved)
 
@@ -131,8 +132,16 @@ def with_prior(
         return derivatives
     terms = prior_terms(items, prior, has_common_slope=has_common_slope)
     # A lognormal prior curves upwards far out; only its downward curvature may shorten the step.
-    precision = derivatives.precision + np.maximum(terms.precision, 0.0)
+    precision = derivatives.precision + _never_negative(terms.precision)
     return ItemDerivatives(derivatives.gradient + terms.gradient, precision)
+
+
+def _never_negative(precision: FloatArray) -> FloatArray:
+    """Raise negative diagonals to zero."""
+    raised = precision.copy()
+    diagonal = np.einsum("ijj->ij", raised)
+    diagonal[:] = np.maximum(diagonal, 0.0)
+    return raised
 
 
 def _separate_steps(

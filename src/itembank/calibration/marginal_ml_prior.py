@@ -5,10 +5,27 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from scipy.optimize import minimize
 
-from itembank.calibration.specs import ItemPrior, LearnedItemPrior
+from itembank.calibration.specs import ItemPrior, RelativeItemPrior
 from itembank.numerics.arrays import FloatArray
 
-AnyItemPrior: TypeAlias = ItemPrior | LearnedItemPrior
+
+class LinePrior(NamedTuple):
+    """A `RelativeItemPrior` with the slope of its line for the intercepts; the line's height follows the items."""
+
+    slope_sd: float
+    intercept_sd: float
+    tilt: float
+
+
+AnyItemPrior: TypeAlias = ItemPrior | LinePrior
+
+
+def with_line(prior: RelativeItemPrior, items: FloatArray) -> LinePrior:
+    """Fit the line of the intercepts (in the loading) to these items by least squares, (n_items, 2)."""
+    centred = items - items.mean(axis=0)
+    size = float(centred[:, 0] @ centred[:, 0])
+    tilt = float(centred[:, 0] @ centred[:, 1]) / size if size > 0.0 else 0.0
+    return LinePrior(prior.slope_sd, prior.intercept_sd, tilt)
 
 
 class PriorTerms(NamedTuple):
@@ -19,7 +36,7 @@ class PriorTerms(NamedTuple):
     value : float
     gradient : (n_items, n_dims + 1)
     precision : (n_items, n_dims + 1, n_dims + 1)
-        Minus the second derivatives.
+        Minus the second derivatives within each item.
     """
 
     value: float
@@ -31,29 +48,37 @@ def prior_terms(items: FloatArray, prior: AnyItemPrior, *, has_common_slope: boo
     """Log-density of all item parameters (loadings, intercept).
 
     A common slope counts once; its terms stand with the first item, since only sums over items are used.
-    Learned centres are at their best values for these items, so that by the envelope theorem the gradient
-    needs no derivative of them; the precision holds them fixed.
     """
-    n_items, n_columns = items.shape
-    gradient, precision = np.zeros_like(items), np.zeros((n_items, n_columns, n_columns))
-    rows = slice(0, 1) if has_common_slope else slice(None)
-    from_intercept, slope_pull = _intercept_residual(items, prior, has_common_slope=has_common_slope)
+    slopes: PriorTerms | None
+    if items.shape[1] > 2 and isinstance(prior, ItemPrior):
+        slopes = _normal_loadings(items[:, :-1], prior)
+    elif isinstance(prior, ItemPrior):
+        slopes = _lognormal_slopes(items[:1, 0] if has_common_slope else items[:, 0], prior)
+    else:
+        slopes = None if has_common_slope else _relative_slopes(items[:, 0], prior)
+    value, gradient, precision = _placed(slopes, items)
+    residual, tilt = items[:, -1], 0.0
+    if isinstance(prior, LinePrior):
+        # The best height for these items: the gradient needs no derivative of it (envelope theorem).
+        tilt = prior.tilt
+        residual = residual - tilt * items[:, 0]
+        residual = residual - residual.mean()
+    contrast = np.zeros(items.shape[1])
+    contrast[0], contrast[-1] = -tilt, 1.0
     weight = 1.0 / prior.intercept_sd**2
-    value = _normal_log_density(from_intercept, prior.intercept_sd)
-    gradient[:, -1] = -weight * from_intercept
-    precision[:, -1, -1] = weight
-    if n_columns == 2:
-        log_density, slope, curvature = _lognormal(items[rows, 0], prior)
-        gradient[rows, 0], precision[rows, 0, 0] = slope, curvature
-        gradient[:, 0] += weight * slope_pull * from_intercept
-        precision[:, 0, 0] += weight * slope_pull**2
-        precision[:, 0, 1] = precision[:, 1, 0] = -weight * slope_pull
-        return PriorTerms(value + float(log_density.sum()), gradient, precision)
-    if isinstance(prior, ItemPrior):
-        value += _normal_log_density(items[:, :-1], prior.loading_sd)
-        gradient[:, :-1] = -items[:, :-1] / prior.loading_sd**2
-        precision[:, :-1, :-1] = np.eye(n_columns - 1) / prior.loading_sd**2
-    return PriorTerms(value, gradient, precision)
+    value += _normal_log_density(residual, prior.intercept_sd)
+    gradient -= weight * residual[:, None] * contrast
+    return PriorTerms(value, gradient, precision + weight * np.outer(contrast, contrast))
+
+
+def _placed(slopes: PriorTerms | None, items: FloatArray) -> PriorTerms:
+    """Terms of all parameters, given those of the slopes (of the first items only when fewer)."""
+    gradient, precision = np.zeros_like(items), np.zeros((*items.shape, items.shape[1]))
+    if slopes is None:
+        return PriorTerms(0.0, gradient, precision)
+    n_slopes, n_dims = slopes.gradient.shape
+    gradient[:n_slopes, :-1], precision[:n_slopes, :n_dims, :n_dims] = slopes.gradient, slopes.precision
+    return PriorTerms(slopes.value, gradient, precision)
 
 
 def log_prior(items: FloatArray, prior: AnyItemPrior | None, *, has_common_slope: bool = False) -> float:
@@ -61,34 +86,29 @@ def log_prior(items: FloatArray, prior: AnyItemPrior | None, *, has_common_slope
     return 0.0 if prior is None else prior_terms(items, prior, has_common_slope=has_common_slope).value
 
 
-def _intercept_residual(items: FloatArray, prior: AnyItemPrior, *, has_common_slope: bool) -> tuple[FloatArray, float]:
-    """Take intercepts minus their centre, and the centre's slope on the loading."""
-    slopes, intercepts = items[:, 0], items[:, -1]
-    if isinstance(prior, ItemPrior):
-        return intercepts, 0.0
-    centred, spread = slopes - slopes.mean(), intercepts - intercepts.mean()
-    size = float(centred @ centred)
-    if has_common_slope or size < 1e-12 * len(items):
-        return spread, 0.0
-    pull = float(centred @ spread) / size
-    return spread - pull * centred, pull
+def _relative_slopes(slopes: FloatArray, prior: LinePrior) -> PriorTerms:
+    """Terms of ``sum_i -(a_i / m - 1)^2 / (2 s^2)`` at its best centre ``m = sum a^2 / sum a``, held fixed."""
+    weight, centre = 1.0 / prior.slope_sd**2, float(slopes @ slopes / slopes.sum())
+    relative = slopes / centre - 1.0
+    precision = np.full((len(slopes), 1, 1), weight / centre**2)
+    value = _normal_log_density(relative, prior.slope_sd)
+    return PriorTerms(value, -weight / centre * relative[:, None], precision)
 
 
-def _lognormal(slope: FloatArray, prior: AnyItemPrior) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Log-density of slopes, its derivative, and minus its second derivative.
+def _lognormal_slopes(slopes: FloatArray, prior: ItemPrior) -> PriorTerms:
+    """Terms of lognormal slopes, as a density of the slope."""
+    sd, log_slope = prior.log_discrimination_sd, np.log(slopes)
+    pull = (log_slope - prior.log_discrimination_mean) / sd**2
+    value = _normal_log_density(log_slope - prior.log_discrimination_mean, sd) - float(log_slope.sum())
+    gradient, precision = -(1.0 + pull) / slopes, (1.0 / sd**2 - 1.0 - pull) / slopes**2
+    return PriorTerms(value, gradient[:, None], precision[:, None, None])
 
-    A learned prior is a density of the log slope: that of the slope would reward ever smaller slopes of
-    all items together.
-    """
-    sd, log_slope = prior.log_discrimination_sd, np.log(slope)
-    is_fixed = isinstance(prior, ItemPrior)
-    centre = prior.log_discrimination_mean if isinstance(prior, ItemPrior) else float(log_slope.mean())
-    pull = (log_slope - centre) / sd**2
-    log_density = -0.5 * sd**2 * pull**2 - np.log(sd) - 0.5 * np.log(2.0 * np.pi)
-    first, second = -pull / slope, (1.0 / sd**2 - pull) / slope**2
-    if is_fixed:
-        return log_density - log_slope, first - 1.0 / slope, second - 1.0 / slope**2
-    return log_density, first, second
+
+def _normal_loadings(loadings: FloatArray, prior: ItemPrior) -> PriorTerms:
+    """Terms of independent normal loadings around zero."""
+    weight = 1.0 / prior.loading_sd**2
+    precision = np.tile(weight * np.eye(loadings.shape[1]), (len(loadings), 1, 1))
+    return PriorTerms(_normal_log_density(loadings, prior.loading_sd), -weight * loadings, precision)
 
 
 def _normal_log_density(values: FloatArray, sd: float) -> float:
@@ -117,7 +137,7 @@ def best_scale(
     The parameter expansion of EM (Liu, Rubin and Wu 1998, PX-EM): the population's mean m and
     covariance ``W W'`` are fitted as well, then reduced to N(0, I) by `rescale`. Plain EM all but
     stands still along these directions when abilities are known sharply, as its step is the share of
-    the prior in each posterior. With fixed item priors this maximises
+    the prior in each posterior. With item priors this maximises
     ``-M (log|W| + tr((W W')^-1 T(m)) / 2) + log prior(W' a, c + a . m)`` over m and W.
 
     Parameters
@@ -131,7 +151,7 @@ def best_scale(
     centred = mean - centre
     spread = centred.T @ centred / len(mean) + covariance.mean(axis=0)
     scale = Scale(centre, np.linalg.cholesky(spread))
-    if prior is None or isinstance(prior, LearnedItemPrior):
+    if prior is None:
         return scale
     moments = _Moments(len(mean), centre, spread)
     found = minimize(

@@ -77,7 +77,7 @@ class ItemPrior:
     """Fixed priors of the item parameters of marginal ML.
 
     With far more items than models the centres of these priors, not the abilities, set the scale of a fit.
-    It is put right afterwards, but `LearnedItemPrior` has no such pull in one dimension.
+    It is put right afterwards, but `RelativeItemPrior` has no such pull in one dimension.
 
     Attributes
     ----------
@@ -101,24 +101,27 @@ class ItemPrior:
 
 
 @dataclass(frozen=True, slots=True)
-class LearnedItemPrior:
+class RelativeItemPrior:
     """Priors of marginal ML in one dimension that draw items to each other, not to given numbers.
 
-    The log slope is normal around the mean of all items, and the intercept around its regression on the slope.
-    Both centres move along with any change of the ability scale, which these priors therefore leave alone.
+    Slopes divided by their centre are normal around one, and intercepts are normal around a line in the slope that
+    is fitted to the items at the start. Shift and scale of ability are therefore left to the abilities, however
+    many items there are. Slopes may be negative, as those of items with a wrong key are.
 
     Attributes
     ----------
-    log_discrimination_sd, intercept_sd : float
-        Standard deviations around the centres.
+    slope_sd : float
+        Standard deviation of a slope over the centre of all.
+    intercept_sd : float
+        Standard deviation of an intercept around its line.
     """
 
-    log_discrimination_sd: float = 0.5
-    intercept_sd: float = 3.0
+    slope_sd: float = 0.4
+    intercept_sd: float = 2.0
 
     def __post_init__(self) -> None:
         """Check the spreads."""
-        check_spreads(self.log_discrimination_sd, self.intercept_sd)
+        check_spreads(self.slope_sd, self.intercept_sd)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,9 +133,10 @@ class MarginalML:
     item_model, n_dims, known_guessing, max_iterations, tolerance
         As for `Variational`; the tolerance is on the largest change of an item,
         in its standard errors.
-    prior : ItemPrior, LearnedItemPrior, None or 'auto'
-        'auto' takes none from 1,000 models on; below, the default `LearnedItemPrior`, or `ItemPrior` in two
-        dimensions. Without a prior, items that few models solve (or fail) have steep or endless slopes.
+    prior : ItemPrior, RelativeItemPrior, None or 'auto'
+        'auto' takes none with 300 models or more and fewer items than models (an exam), else
+        `RelativeItemPrior()`, or `ItemPrior()` in two dimensions. Without a prior, items that few models solve
+        (or fail) get steep or endless slopes.
     n_quadrature : int or 'auto'
         Nodes per dimension; 'auto' takes as many as the data's sharpest posterior of ability needs.
     bounds : (float, float)
@@ -144,7 +148,7 @@ class MarginalML:
     known_guessing: bool = False
     max_iterations: int = 2000
     tolerance: float = 1e-4
-    prior: ItemPrior | LearnedItemPrior | Literal["auto"] | None = "auto"
+    prior: ItemPrior | RelativeItemPrior | Literal["auto"] | None = "auto"
     n_quadrature: int | Literal["auto"] = "auto"
     bounds: tuple[float, float] = (-6.0, 6.0)
 
@@ -157,8 +161,8 @@ class MarginalML:
                 f"marginal ML takes at most 2 dimensions, got n_dims={self.n_dims}: quadrature grows as "
                 "nodes ** n_dims. Use the variational or the map method."
             )
-        if self.n_dims > 1 and isinstance(self.prior, LearnedItemPrior):
-            raise ParameterError("LearnedItemPrior is for one dimension; take ItemPrior for more.")
+        if self.n_dims > 1 and isinstance(self.prior, RelativeItemPrior):
+            raise ParameterError("RelativeItemPrior is for one dimension; take ItemPrior for more.")
         if not self.bounds[0] < 0.0 < self.bounds[1]:
             raise ParameterError(f"bounds of the nodes must enclose 0, got {self.bounds}.")
         if self.n_quadrature != "auto" and self.n_quadrature < 2:
