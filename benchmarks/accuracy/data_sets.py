@@ -39,7 +39,7 @@ class DataSet:
 
 NAMES = ("openllm1_core", "mmlu-pro", "alpacaeval2", "swebench_verified", "leaderboard2_factors")
 DIMS = {  # what `choose_n_dims` gives on the calibration models of the first split, fixed to keep the run short
-    "openllm1_core": 5,
+    "openllm1_core": 10,
     "mmlu-pro": 1,
     "alpacaeval2": 1,
     "swebench_verified": 1,

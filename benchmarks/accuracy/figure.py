@@ -4,10 +4,10 @@ from pathlib import Path
 
 import polars as pl
 
-from benchmarks.accuracy.study import SELECTIONS, SIZES
+from benchmarks.accuracy.study import P1_SELECTIONS, SIZES
 from benchmarks.accuracy.summary import STRATEGIES
 
-COLOURS = dict(zip(SELECTIONS, ("#7f7f7f", "#d95f02", "#1b6ca8"), strict=True))
+COLOURS = dict(zip(P1_SELECTIONS, ("#7f7f7f", "#d95f02", "#1b6ca8"), strict=True))
 ROWS = {"random": 0, "folds": 0, "date": 1}
 TITLES = {
     "openllm1_core": "Open LLM Leaderboard v1\n600 × 1,537, six scenarios",

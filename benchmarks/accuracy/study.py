@@ -20,12 +20,13 @@ from itembank.selection.select import select
 from itembank.selection.specs import AnchorCorrectness, AnchorIRT, SelectionSpec, Stratified
 
 SIZES = (30, 60, 100, 180)
-# all scores here are plain means over items, so strata get items in proportion to their size
 SELECTIONS: dict[str, SelectionSpec] = {
-    "random": Stratified("proportional"),
+    "random": Stratified(),
     "correctness": AnchorCorrectness(),
     "IRT": AnchorIRT(),
+    "IRT, all items": AnchorIRT(allow_degenerate=True),
 }
+P1_SELECTIONS = ("random", "correctness", "IRT")
 ESTIMATORS: dict[str, EstimationSpec] = {
     "plain": Weighted(),
     "++": GPIRT(),

@@ -1,11 +1,28 @@
 """From single estimates to errors, and to the tables of the report."""
 
+from collections.abc import Callable
+from itertools import product
+from typing import Any
+
 import polars as pl
 
-from benchmarks.accuracy.study import SELECTIONS, SIZES
+from benchmarks.accuracy.study import P1_SELECTIONS, SIZES
 
+SHORT_NAMES = {
+    "openllm1_core": "Open LLM v1",
+    "mmlu-pro": "MMLU-Pro",
+    "alpacaeval2": "AlpacaEval 2.0",
+    "swebench_verified": "SWE-bench Verified",
+    "leaderboard2_factors": "Leaderboard v2, simulated",
+}
+SPLITS = {"random": "random", "folds": "random", "date": "newest", "organisation": "other organisations"}
 GROUP = ["data_set", "split", "selection", "estimator", "n_items"]
-STRATEGIES = [(selection, estimator) for selection in SELECTIONS for estimator in ("plain", "++")]
+STRATEGIES = [(selection, estimator) for selection in P1_SELECTIONS for estimator in ("plain", "++")]
+VARIANTS = [
+    *((selection, "p-IRT") for selection in P1_SELECTIONS),
+    *((selection, "++ measured factor") for selection in P1_SELECTIONS[1:]),
+    *(("IRT, all items", estimator) for estimator in ("plain", "++")),
+]
 
 
 def summarise(estimates: pl.DataFrame) -> pl.DataFrame:
@@ -34,40 +51,61 @@ def summarise(estimates: pl.DataFrame) -> pl.DataFrame:
 
 
 def markdown(summary: pl.DataFrame) -> str:
-    """Three tables: errors of the six strategies, of the other estimators, and rank correlation with coverage."""
-    columns = [(selection, estimator) for selection in SELECTIONS for estimator in ("p-IRT", "++ measured factor")]
+    """Tables of `docs/results.md`: the six strategies at every n; their variants, ranks and coverage at n = 100."""
     return "\n".join(
         [
             "Mean absolute error of the overall score in points, with its standard error over repeats:\n",
-            _table(summary, STRATEGIES, _error),
-            "\np-IRT alone, and ++ with the anchors' variance factor measured on the calibration models:\n",
-            _table(summary, columns, _error),
-            "\nSpearman correlation of estimated and true scores over the new models:\n",
-            _table(summary, STRATEGIES, lambda row: f"{row['rank_correlation']:.3f}"),
-            "\nShare of new models inside their model-based 95 % interval:\n",
-            _table(summary, STRATEGIES, lambda row: f"{row['coverage']:.2f}"),
+            _table(summary, STRATEGIES, _error, SIZES),
+            "\nThe same at n = 100 for p-IRT alone, for ++ with the anchors' variance factor measured on the calibration "
+            "models, and for IRT anchors that may be items every calibration model answered alike:\n",
+            _table(summary, VARIANTS, _error, (100,)),
+            "\nSpearman correlation of estimated and true scores over the new models, n = 100:\n",
+            _table(summary, STRATEGIES, lambda row: f"{row['rank_correlation']:.3f}", (100,)),
+            "\nShare of new models inside their model-based 95 % interval, n = 100:\n",
+            _table(summary, STRATEGIES, lambda row: f"{row['coverage']:.2f}", (100,)),
             "",
         ]
     )
 
 
-def _error(row: dict[str, float]) -> str:
+def _error(row: dict[str, Any]) -> str:
     spread = row["standard_error"]
     return f"{row['error']:.2f}" if spread is None else f"{row['error']:.2f} ± {spread:.2f}"
 
 
-def _table(summary: pl.DataFrame, columns: list[tuple[str, str]], cell) -> str:
-    heads = ["data", "new models", "n", *(f"{a} {b}".removesuffix(" plain") for a, b in columns)]
+def _table(
+    summary: pl.DataFrame,
+    columns: list[tuple[str, str]],
+    cell: Callable[[dict[str, Any]], str],
+    sizes: tuple[int, ...],
+) -> str:
+    several = len(sizes) > 1
+    heads = ["benchmark", "new models", *(["n"] if several else []), *(_head(*column) for column in columns)]
     lines = [f"| {' | '.join(heads)} |", f"|{'---|' * len(heads)}"]
-    for (data_set, split), part in summary.group_by(["data_set", "split"], maintain_order=True):
-        for n_items in SIZES:
-            cells = []
-            for selection, estimator in columns:
-                row = part.filter(
-                    (pl.col("n_items") == n_items)
-                    & (pl.col("selection") == selection)
-                    & (pl.col("estimator") == estimator)
-                ).row(0, named=True)
-                cells.append(cell(row))
-            lines.append(f"| {data_set} | {split} | {n_items} | {' | '.join(cells)} |")
+    for data_set, split in _rows(summary):
+        part = summary.filter((pl.col("data_set") == data_set) & (pl.col("split") == split))
+        for n_items in sizes:
+            cells = [cell(_row(part, selection, estimator, n_items)) for selection, estimator in columns]
+            first = [SHORT_NAMES[data_set], SPLITS[split], *([str(n_items)] if several else [])]
+            lines.append(f"| {' | '.join([*first, *cells])} |")
     return "\n".join(lines)
+
+
+def _rows(summary: pl.DataFrame) -> list[tuple[str, str]]:
+    """Give the data sets and splits that were run, in the order of the report."""
+    done = set(summary.select("data_set", "split").unique().iter_rows())
+    return [pair for pair in product(SHORT_NAMES, SPLITS) if pair in done]
+
+
+def _row(part: pl.DataFrame, selection: str, estimator: str, n_items: int) -> dict[str, Any]:
+    is_it = (pl.col("selection") == selection) & (pl.col("estimator") == estimator) & (pl.col("n_items") == n_items)
+    return part.filter(is_it).row(0, named=True)
+
+
+def _head(selection: str, estimator: str) -> str:
+    return {
+        "plain": selection,
+        "++": f"{selection}++",
+        "p-IRT": f"{selection}, p-IRT",
+        "++ measured factor": f"{selection}++, factor measured",
+    }[estimator]

@@ -16,8 +16,13 @@ def pool(weights, is_candidate=None):
 
 
 @pytest.mark.parametrize("n_items", [2, 4, 6, 11])
-def test_counts_of_two_subscenarios_differ_by_at_most_one(rng, n_items):
-    choice = choose_stratified(pool(MICRO), STRATA, n_items, rng)
+@pytest.mark.parametrize(
+    ("weights", "allocation"),
+    [(MACRO, "proportional"), (MACRO, "equal"), (MICRO, "equal")],
+    ids=["macro", "macro equal", "micro equal"],
+)
+def test_counts_of_two_subscenarios_differ_by_at_most_one(rng, n_items, weights, allocation):
+    choice = choose_stratified(pool(weights), STRATA, n_items, rng, allocation=allocation)
     counts = np.bincount(STRATA[choice.chosen], minlength=4)
     assert counts.max() - counts.min() <= 1
     assert len(set(choice.chosen.tolist())) == n_items
@@ -37,7 +42,7 @@ def test_a_subscenario_that_is_too_small_is_taken_whole(rng):
 
 
 def test_proportional_counts_follow_the_weight_in_the_score(rng):
-    choice = choose_stratified(pool(MICRO), STRATA, 39, rng, allocation="proportional")
+    choice = choose_stratified(pool(MICRO), STRATA, 39, rng)
     np.testing.assert_allclose(np.bincount(STRATA[choice.chosen]), SIZES / 2.0, atol=0.5)
     np.testing.assert_allclose(choice.weights, 1.0 / 39.0)
 

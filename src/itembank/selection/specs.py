@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias, get_args
 from itembank.errors import ParameterError, shown
 from itembank.methods import MethodTable
 
-Allocation = Literal["equal", "proportional"]
+Allocation = Literal["proportional", "equal"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,13 +20,14 @@ class Stratified:
 
     Attributes
     ----------
-    allocation : {'equal', 'proportional'}
-        'equal': counts of two subscenarios differ by at most one (P1; right for macro targets).
-        'proportional': counts follow the subscenarios' share of the score, which has the smaller
-        error when a micro target has subscenarios of very different size.
+    allocation : {'proportional', 'equal'}
+        'proportional': counts follow the subscenarios' share of the score. For a macro target the shares are
+        equal and this is P1's rule: counts of two subscenarios differ by at most one.
+        'equal': that rule whatever the target; for a micro target with subscenarios of very different size the
+        weights that make up for it can cost more than plain random sampling (`docs/results.md`).
     """
 
-    allocation: Allocation = "equal"
+    allocation: Allocation = "proportional"
 
     def __post_init__(self) -> None:
         """Check the choices."""

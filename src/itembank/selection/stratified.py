@@ -9,14 +9,19 @@ from itembank.selection.specs import Allocation
 
 
 def choose_stratified(
-    pool: ScenarioPool, strata: IntArray, n_items: int, rng: np.random.Generator, *, allocation: Allocation = "equal"
+    pool: ScenarioPool,
+    strata: IntArray,
+    n_items: int,
+    rng: np.random.Generator,
+    *,
+    allocation: Allocation = "proportional",
 ) -> Choice:
     """Draw a fixed number of candidates from each stratum, uniformly within it.
 
     With the expected count ``c_k`` of stratum k and its ``N_k`` candidates, an item is drawn with
     probability ``c_k / N_k``, so its weight is ``omega_i N_k / c_k``, rescaled to sum to one (Hajek 1971).
-    For a macro target and equal counts this is P1's ``1 / n``, also where a random remainder makes the
-    counts differ by one; where a stratum is too small, or the target is micro, the weights make up for it.
+    For a macro target that is P1's ``1 / n``, also where a random remainder makes the counts differ by one;
+    where a stratum is too small, or equal counts meet a micro target, the weights make up for it.
 
     Parameters
     ----------
@@ -25,7 +30,7 @@ def choose_stratified(
         Stratum of each item, numbered from 0.
     n_items : int
     rng : Generator
-    allocation : {'equal', 'proportional'}
+    allocation : {'proportional', 'equal'}
         As in `Stratified`.
     """
     candidates = np.flatnonzero(pool.is_candidate)
