@@ -21,7 +21,7 @@ from itembank.selection.specs import AnchorCorrectness, AnchorIRT, SelectionSpec
 
 SIZES = (30, 60, 100, 180)
 SELECTIONS: dict[str, SelectionSpec] = {
-    "random": Stratified(),
+    "random": Stratified("proportional"),  # the scores here are plain means over items
     "correctness": AnchorCorrectness(),
     "IRT": AnchorIRT(),
     "IRT, all items": AnchorIRT(allow_degenerate=True),

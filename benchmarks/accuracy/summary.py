@@ -56,8 +56,8 @@ def markdown(summary: pl.DataFrame) -> str:
         [
             "Mean absolute error of the overall score in points, with its standard error over repeats:\n",
             _table(summary, STRATEGIES, _error, SIZES),
-            "\nThe same at n = 100 for p-IRT alone, for ++ with the anchors' variance factor measured on the calibration "
-            "models, and for IRT anchors that may be items every calibration model answered alike:\n",
+            "\nThe same at n = 100 for p-IRT alone, for ++ with the anchors' variance factor measured on the "
+            "calibration models, and for IRT anchors that may be items every calibration model answered alike:\n",
             _table(summary, VARIANTS, _error, (100,)),
             "\nSpearman correlation of estimated and true scores over the new models, n = 100:\n",
             _table(summary, STRATEGIES, lambda row: f"{row['rank_correlation']:.3f}", (100,)),
