@@ -269,10 +269,10 @@ def test_specs_check_their_choices(spec):
 
 
 def test_stratified_checks_its_allocation():
-    with pytest.raises(ParameterError, match="allocation must be one of 'proportional', 'equal'"):
+    with pytest.raises(ParameterError, match="allocation must be one of 'equal', 'proportional'"):
         Stratified(allocation="best")
 
 
 def test_names_stand_for_default_specs():
     assert METHODS.resolve("anchor-irt") == AnchorIRT()
-    assert METHODS.resolve(Stratified("equal")) == Stratified("equal")
+    assert METHODS.resolve(Stratified("proportional")) == Stratified("proportional")

@@ -42,7 +42,7 @@ def test_a_subscenario_that_is_too_small_is_taken_whole(rng):
 
 
 def test_proportional_counts_follow_the_weight_in_the_score(rng):
-    choice = choose_stratified(pool(MICRO), STRATA, 39, rng)
+    choice = choose_stratified(pool(MICRO), STRATA, 39, rng, allocation="proportional")
     np.testing.assert_allclose(np.bincount(STRATA[choice.chosen]), SIZES / 2.0, atol=0.5)
     np.testing.assert_allclose(choice.weights, 1.0 / 39.0)
 

@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias, get_args
 from itembank.errors import ParameterError, shown
 from itembank.methods import MethodTable
 
-Allocation = Literal["proportional", "equal"]
+Allocation = Literal["equal", "proportional"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,14 +20,14 @@ class Stratified:
 
     Attributes
     ----------
-    allocation : {'proportional', 'equal'}
-        'proportional': counts follow the subscenarios' share of the score. For a macro target the shares are
-        equal and this is P1's rule: counts of two subscenarios differ by at most one.
-        'equal': that rule whatever the target; for a micro target with subscenarios of very different size the
-        weights that make up for it can cost more than plain random sampling (`docs/results.md`).
+    allocation : {'equal', 'proportional'}
+        'equal': P1's rule, counts of two subscenarios differ by at most one. For a micro target with subscenarios
+        of very different size the weights that make up for it can cost more than plain random sampling
+        (`docs/results.md`).
+        'proportional': counts follow the subscenarios' share of the score; the same as 'equal' for a macro target.
     """
 
-    allocation: Allocation = "proportional"
+    allocation: Allocation = "equal"
 
     def __post_init__(self) -> None:
         """Check the choices."""

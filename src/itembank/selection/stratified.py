@@ -14,7 +14,7 @@ def choose_stratified(
     n_items: int,
     rng: np.random.Generator,
     *,
-    allocation: Allocation = "proportional",
+    allocation: Allocation = "equal",
 ) -> Choice:
     """Draw a fixed number of candidates from each stratum, uniformly within it.
 
@@ -30,7 +30,7 @@ def choose_stratified(
         Stratum of each item, numbered from 0.
     n_items : int
     rng : Generator
-    allocation : {'proportional', 'equal'}
+    allocation : {'equal', 'proportional'}
         As in `Stratified`.
     """
     candidates = np.flatnonzero(pool.is_candidate)
