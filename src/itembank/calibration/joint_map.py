@@ -20,6 +20,9 @@ N_START_STEPS = 4
 OBJECTIVE_NOISE = 1e-12
 """Share of the objective's size that rounding may take from it."""
 
+LEAST_INFORMATION = 1e-8
+"""Added to an item's, for a dimension in which no model differs from another: its errors are huge, not infinite."""
+
 LEAST_SHARE = 1e-4
 """Smallest share of a step that is tried."""
 
@@ -156,6 +159,7 @@ def _covariances(data: FitData, point: Point, spec: JointMAP) -> tuple[FloatArra
     """Inverse blocks of the information of items and of abilities, the other being known."""
     of_items = item_derivatives(data, *point).precision
     of_items[:, -1, -1] += 1.0 / spec.intercept_sd**2
+    of_items += LEAST_INFORMATION * np.eye(of_items.shape[1])
     of_abilities = ability_derivatives(data, *point).precision
     return np.linalg.inv(of_items), np.linalg.inv(of_abilities + np.eye(spec.n_dims))
 

@@ -16,15 +16,17 @@ LARGEST_STEP = 2.0
 CORNER = 1e-3
 """Rounding of the absolute value's corner, relative to the size of a typical loading."""
 
+LEAST_CURVATURE = 1e-12
+"""Of a loading's quadratic, for a dimension in which no model differs from another."""
+
 N_THRESHOLD_SWEEPS = 100
 THRESHOLD_TOLERANCE = 1e-12
 
 
 def log_prior(items: FloatArray, abilities: FloatArray, spec: JointMAP) -> float:
-    """Log prior of all parameters up to its constant; the slope of the 1PL counts once."""
-    loadings = items[:1, :-1] if spec.item_model == "1pl" else items[:, :-1]
+    """Log prior of all parameters up to its constant; the slope of the 1PL counts for every item."""
     intercepts = float(np.sum(items[:, -1] ** 2)) / (2.0 * spec.intercept_sd**2)
-    return -0.5 * float(np.sum(abilities**2)) - spec.l1 * float(np.sum(np.abs(loadings))) - intercepts
+    return -0.5 * float(np.sum(abilities**2)) - spec.l1 * float(np.sum(np.abs(items[:, :-1]))) - intercepts
 
 
 def ability_step(abilities: FloatArray, derivatives: Derivatives) -> FloatArray:
@@ -47,10 +49,9 @@ def item_step(items: FloatArray, derivatives: Derivatives, spec: JointMAP) -> Fl
     reduced = precision[:, :-1, :-1] - mixed[:, :, None] * mixed[:, None, :] / own[:, None, None]
     pull = gradient[:, :-1] - mixed * (gradient[:, -1] / own)[:, None]
     if spec.item_model == "1pl":
-        slope = np.maximum(
-            _thresholded(items[:1, :-1], pull.sum(axis=0)[None], reduced.sum(axis=0)[None], spec.l1), 0.0
-        )
-        step = np.broadcast_to(slope - items[:1, :-1], items[:, :-1].shape)
+        common, l1 = items[:1, :-1], spec.l1 * len(items)
+        slope = np.maximum(_thresholded(common, pull.sum(axis=0)[None], reduced.sum(axis=0)[None], l1), 0.0)
+        step = np.broadcast_to(slope - common, items[:, :-1].shape)
     else:
         step = _thresholded(items[:, :-1], pull, reduced, spec.l1) - items[:, :-1]
     intercept = (gradient[:, -1] - np.sum(mixed * step, axis=1)) / own
@@ -73,7 +74,7 @@ def _thresholded(loadings: FloatArray, pull: FloatArray, precision: FloatArray, 
     for _ in range(N_THRESHOLD_SWEEPS):
         largest = 0.0
         for dim in range(loadings.shape[1]):
-            curvature = precision[:, dim, dim]
+            curvature = np.maximum(precision[:, dim, dim], LEAST_CURVATURE)
             aim = moved[:, dim] + residual[:, dim] / curvature
             target = np.sign(aim) * np.maximum(np.abs(aim) - l1 / curvature, 0.0)
             change = target - moved[:, dim]
@@ -94,9 +95,8 @@ def best_affine(items: FloatArray, abilities: FloatArray, spec: JointMAP) -> tup
     loadings, variance = items[:, :-1], spec.intercept_sd**2
     matrix = len(abilities) * np.eye(loadings.shape[1]) + loadings.T @ loadings / variance
     shift = np.linalg.solve(matrix, abilities.sum(axis=0) - loadings.T @ items[:, -1] / variance)
-    counted = loadings[:1] if spec.item_model == "1pl" else loadings
     shifted = abilities - shift
-    scale = _best_scale(counted, shifted, spec.l1)  # (n_dims,)
+    scale = _best_scale(loadings, shifted, spec.l1)  # (n_dims,)
     scaled, shifted = loadings * scale, shifted / scale
     if loadings.shape[1] > 1:
         transform = _best_transform(scaled, shifted, spec.l1)

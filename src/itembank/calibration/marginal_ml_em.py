@@ -98,7 +98,7 @@ def em_step(problem: Problem, state: State) -> Step:
     objective += log_prior(state.items, problem.prior, has_common_slope=common)
     derivatives = item_derivatives(problem.data, state.items, posterior, grid)
     moved = improve_items(state.items, derivatives, problem.prior, has_common_slope=common, is_free=problem.is_free)
-    following = _rescaled(problem, posterior, moved)
+    following = _rescaled(problem, posterior, moved, state.items)
     change = float(np.sqrt(_squared_lengths(following.items - state.items, derivatives.precision).max()))
     change = max(change, abs(following.correlation - state.correlation))
     return Step(state, objective, posterior, following, derivatives.precision, change)
@@ -192,12 +192,23 @@ def _correlated(grid: AbilityGrid, correlation: float) -> AbilityGrid:
     return replace(grid, log_weights=log_density - log_sum_exp(log_density))
 
 
-def _rescaled(problem: Problem, posterior: AbilityPosterior, items: FloatArray) -> State:
+def _unturned(items: FloatArray, before: FloatArray) -> FloatArray:
+    """Take back the rotation that loadings made since `before` (orthogonal Procrustes).
+
+    The likelihood does not change along a rotation, but for the corners of the grid, which would have EM
+    drift along it for ever.
+    """
+    left, _, right = np.linalg.svd(items[:, :-1].T @ before[:, :-1])
+    return np.column_stack([items[:, :-1] @ left @ right, items[:, -1]])
+
+
+def _rescaled(problem: Problem, posterior: AbilityPosterior, items: FloatArray, before: FloatArray) -> State:
     """Fit the population's mean and covariance, then move it back to mean 0 and unit variances."""
     mean, covariance = posterior.mean, posterior.covariance
     if problem.is_free is None:
         scale = best_scale(mean, covariance, items, problem.prior, has_common_slope=problem.has_common_slope)
-        return State(within_bounds(rescale(items, scale)))
+        moved = within_bounds(rescale(items, scale))
+        return State(moved if moved.shape[1] == 2 else _unturned(moved, before))
     shift, matrix = best_scale(mean, covariance, items, None)
     spread = matrix @ matrix.T
     size = np.sqrt(np.diag(spread))
