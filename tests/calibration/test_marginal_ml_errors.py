@@ -1,8 +1,9 @@
 import numpy as np
 import pytest
-from scipy.linalg import null_space
+from scipy.linalg import hadamard, null_space
 
 from itembank.calibration import marginal_ml_errors
+from itembank.calibration.fits import FitData
 from itembank.calibration.marginal_ml import fit_items, fit_marginal_ml
 from itembank.calibration.marginal_ml_em import Problem, State, em_step
 from itembank.calibration.marginal_ml_errors import affordable_degree, item_covariances
@@ -122,3 +123,11 @@ def test_a_fit_says_how_its_errors_were_found():
     fit = fit_marginal_ml(simulate(60, 40).data, MarginalML())
     assert "observed information, polynomials of degree 12" in fit.message
     assert np.all(np.linalg.eigvalsh(fit.item_covariance) > 0.0)
+
+
+def test_two_dimensions_without_anything_to_tell_have_their_priors_errors():
+    # answers that do not correlate at all: no loadings, so no axes to hold, and only the prior speaks of them
+    responses = (hadamard(8)[:, 1:5] > 0).astype(float)
+    problem = fit_items(FitData(responses, None, np.zeros(4)), MarginalML("mirt", 2)).problem
+    found = item_covariances(problem, em_step(problem, State(np.zeros((4, 3))))).covariance
+    np.testing.assert_allclose(np.einsum("ijj->ij", found)[:, :2], 1.0, rtol=1e-3)  # loading_sd = 1

@@ -24,6 +24,9 @@ AMPLE_WORK = 6e9
 LARGEST_WORK = 6e11
 """Multiplications to spend on those degrees, and on degree 1."""
 
+LEAST_CONTRAST = 1e-3
+"""Least difference of two dimensions, as a share of the first's sum of squares, and least mean square of that."""
+
 LEAST_CURVATURE = 1e-8
 """Floor of an item's information, so that an item without any has a huge standard error, not none."""
 
@@ -119,9 +122,15 @@ def _core(problem: Problem, items: FloatArray, information: FloatArray) -> tuple
         blocks[:, 1, 1] = 1.0 / own
         return Core(blocks, np.column_stack([np.ones(len(own)), -mixed / own]), 1.0 / schur), np.zeros(())
     blocks = np.linalg.inv(information)
-    if items.shape[1] == 2:
+    if items.shape[1] == 2 or problem.is_free is not None or not _has_axes(items):
         return Core(blocks, np.zeros_like(items), 0.0), np.zeros(())
     return _rotation_core(items, information, blocks)
+
+
+def _has_axes(items: FloatArray) -> bool:
+    """Whether the two dimensions differ enough in their loadings for principal axes to exist."""
+    first, second = np.sum(items[:, 0] ** 2), np.sum(items[:, 1] ** 2)
+    return bool(first - second > LEAST_CONTRAST * first and first > LEAST_CONTRAST * len(items))
 
 
 def _rotation_core(items: FloatArray, information: FloatArray, blocks: FloatArray) -> tuple[Core, FloatArray]:
