@@ -161,7 +161,10 @@ def _message(fitted: Fitted, spec: MarginalML, how: str) -> str:
     n_nodes = round(len(problem.grid.nodes) ** (1.0 / problem.grid.n_dims))
     parts = [f"largest change of an item {path.last.change:.2g} standard errors after {len(path.history)} steps"]
     if not path.converged:
-        parts[0] += f", above the tolerance {spec.tolerance:g}. Raise max_iterations, or set an item prior"
+        advice = "Raise max_iterations, or set an item prior"
+        if len(path.history) < spec.max_iterations:
+            advice = "No step raised the likelihood any more: set an item prior, or look for broken items"
+        parts[0] += f", above the tolerance {spec.tolerance:g}. {advice}"
     parts.append(f"{n_nodes} nodes per dimension")
     if problem.grid.spacing > WIDEST_SPACING_TO_SD * sharpest:
         parts.append(

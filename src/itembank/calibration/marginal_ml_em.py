@@ -65,6 +65,9 @@ class Step(NamedTuple):
         Log marginal likelihood plus log prior of the items.
     posterior : AbilityPosterior
     following : State
+        After the Newton step of the items and the rescaling of the population.
+    unscaled : State
+        After the Newton step alone.
     precision : (n_items, n_dims + 1, n_dims + 1)
         Of each item, given the posteriors of ability.
     change : float
@@ -77,6 +80,7 @@ class Step(NamedTuple):
     objective: float
     posterior: AbilityPosterior
     following: State
+    unscaled: State
     precision: FloatArray
     change: float
 
@@ -101,7 +105,8 @@ def em_step(problem: Problem, state: State) -> Step:
     following = _rescaled(problem, posterior, moved, state.items)
     change = float(np.sqrt(_squared_lengths(following.items - state.items, derivatives.precision).max()))
     change = max(change, abs(following.correlation - state.correlation))
-    return Step(state, objective, posterior, following, derivatives.precision, change)
+    unscaled = State(moved, state.correlation)
+    return Step(state, objective, posterior, following, unscaled, derivatives.precision, change)
 
 
 def run_em(problem: Problem, start: State, *, max_steps: int, tolerance: float, progress: ProgressCallback) -> Path:
@@ -131,13 +136,15 @@ def run_em(problem: Problem, start: State, *, max_steps: int, tolerance: float, 
 
 
 def _next_step(problem: Problem, previous: Step) -> Step | None:
-    """Step from where the previous one led, or nearer to its start when Newton went too far; None at no rise."""
-    state = previous.following
-    for _ in range(MOST_HALVINGS):
+    """Step from where the previous one led, or from less far where that lowers the objective; None at no rise.
+
+    Rescaling may lower it where items stand at their bounds, and so may a Newton step that is too long.
+    """
+    shorter = [_between(previous.state, previous.unscaled, 0.5**power) for power in range(MOST_HALVINGS)]
+    for state in (previous.following, *shorter):
         step = em_step(problem, state)
         if step.objective >= previous.objective - _slack(previous.objective):
             return step
-        state = _between(previous.state, state, 0.5)
     return None
 
 
