@@ -11,13 +11,9 @@ from itembank.errors import DataError, ParameterError, shown
 from itembank.numerics.arrays import BoolArray, IntArray
 from itembank.numerics.random import as_generator
 from itembank.selection.allocation import expected_counts, rounded_counts
-from itembank.selection.anchor_correctness import correctness_features
-from itembank.selection.anchor_irt import irt_features
-from itembank.selection.anchors import choose_anchors
-from itembank.selection.pools import Choice, ScenarioPool
-from itembank.selection.simple_random import choose_random
-from itembank.selection.specs import METHODS, AnchorCorrectness, AnchorIRT, Random, SelectionSpec, Stratified
-from itembank.selection.stratified import choose_stratified
+from itembank.selection.choose import choose
+from itembank.selection.pools import ScenarioPool
+from itembank.selection.specs import METHODS, AnchorCorrectness, AnchorIRT, SelectionSpec
 
 
 def select(
@@ -70,11 +66,9 @@ def select(
     generator = as_generator(rng)
     is_candidate = _candidates(bank, spec, excluded)
     counts = _scenario_counts(bank, is_candidate, n_items, per_scenario)
-    strata = _strata(bank.responses.items) if isinstance(spec, Stratified) else None
+    pools = [_pool(bank, scenario, is_candidate) for scenario in range(bank.targets.n_scenarios)]
     positions, weights = [], []
-    for scenario, count in enumerate(counts):
-        pool = _pool(bank, scenario, is_candidate)
-        choice = _choose(bank, spec, pool, int(count), generator, strata=strata)
+    for pool, choice in zip(pools, choose(bank, spec, pools, counts, generator), strict=True):
         order = np.argsort(choice.chosen)
         positions.append(pool.items[choice.chosen[order]])
         weights.append(choice.weights[order])
@@ -88,29 +82,6 @@ def select(
         bank.bank_id,
         seed,
     )
-
-
-def _choose(
-    bank: Bank,
-    spec: SelectionSpec,
-    pool: ScenarioPool,
-    n_items: int,
-    rng: np.random.Generator,
-    *,
-    strata: IntArray | None,
-) -> Choice:
-    """Run the method on one scenario."""
-    match spec:
-        case Random():
-            return choose_random(pool, n_items, rng)
-        case Stratified():
-            groups = np.zeros(pool.items.shape[0], np.int64) if strata is None else strata[pool.items]
-            return choose_stratified(pool, groups, n_items, rng, allocation=spec.allocation)
-        case AnchorCorrectness():
-            features = correctness_features(bank, pool, standardise=spec.standardise)
-        case AnchorIRT():
-            features = irt_features(bank, pool, standardise=spec.standardise)
-    return choose_anchors(pool, features, n_items, rng, n_restarts=spec.n_restarts)
 
 
 def _pool(bank: Bank, scenario: int, is_candidate: BoolArray) -> ScenarioPool:
@@ -163,9 +134,3 @@ def _scenario_counts(bank: Bank, is_candidate: BoolArray, n_items: int, per_scen
         )
     expected = expected_counts(n_items, np.ones(n_scenarios), capacities)
     return rounded_counts(expected, capacities)
-
-
-def _strata(items: pl.DataFrame) -> IntArray:
-    """Return the number of each item's (scenario, subscenario), (n_items,); items without a subscenario form one."""
-    groups = items.select(group=pl.struct("scenario", pl.col("subscenario").fill_null("")).rank("dense"))
-    return groups["group"].cast(pl.Int64).to_numpy() - 1
