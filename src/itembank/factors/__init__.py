@@ -1,0 +1,1 @@
+"""The linear-Gaussian factor model of raw responses."""

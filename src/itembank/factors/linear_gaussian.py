@@ -1,0 +1,181 @@
+"""Linear-Gaussian factor model of raw responses: what the answers to some items say of all others.
+
+``y_i = m_i + L_i . f + e_i`` with ``f ~ N(0, I)`` and ``e_i ~ N(0, s_i)``. Responses are numbers in [0, 1], often 0
+and 1, so this is the best *linear* description of how items vary together, not a story of how answers come about.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from itembank.numerics.arrays import FloatArray, IntArray
+
+MOST_FACTORS = 50
+NOISE_SHRINKAGE = 0.5
+"""Share of the items' mean noise in each item's own: with few models the latter is hardly known."""
+SMALLEST_NOISE = 0.02
+"""Least noise of an item, as a share of the mean."""
+FILLING_ROUNDS = 8
+"""Times that missing responses are replaced by what the factors say of them; more changes nothing that matters."""
+
+
+@dataclass(frozen=True, slots=True)
+class FactorModel:
+    """Means, loadings and noise of items.
+
+    Attributes
+    ----------
+    mean : (n_items,)
+        m.
+    loadings : (n_items, n_factors)
+        L.
+    noise : (n_items,)
+        s, a variance; positive wherever a response varied at all.
+    """
+
+    mean: FloatArray
+    loadings: FloatArray
+    noise: FloatArray
+
+    @property
+    def n_items(self) -> int:
+        """Number of items."""
+        return int(self.mean.shape[0])
+
+    @property
+    def n_factors(self) -> int:
+        """Number of factors."""
+        return int(self.loadings.shape[1])
+
+
+@dataclass(frozen=True, slots=True)
+class FactorPosterior:
+    """Factors of new models given some of their responses.
+
+    Attributes
+    ----------
+    mean : (n_models, n_factors)
+    covariance : (n_factors, n_factors)
+        The same for all models that answered the same items.
+    """
+
+    mean: FloatArray
+    covariance: FloatArray
+
+
+def fit_factor_model(responses: FloatArray, *, n_factors: int | Literal["auto"] = "auto") -> FactorModel:
+    """Fit by principal components with the sampling noise of eigenvalues and eigenvectors taken out.
+
+    With more items than models the leading sample eigenvalues are far too large and their vectors point partly
+    astray. Under the spiked covariance model with ``gamma = n_items / (n_models - 1)`` and noise ``s``, a sample
+    eigenvalue ``lambda`` above ``s (1 + sqrt(gamma))^2`` belongs to a true one ``l`` with
+    ``lambda = l (1 + gamma s / (l - s))``, and the squared cosine between the two vectors is
+    ``(1 - gamma s^2 / (l - s)^2) / (1 + gamma s / (l - s))`` (Paul 2007, theorems 2 and 4). Loadings are the sample
+    vectors times ``sqrt((l - s) cos^2)``: what can be known of the factor; factors below the bound are dropped.
+
+    Parameters
+    ----------
+    responses : (n_models, n_items)
+        Raw; NaN where missing: then filled in from the factors, again and again.
+    n_factors : int or 'auto'
+        At most this many; 'auto' takes up to 50, so the bound alone decides.
+
+    Returns
+    -------
+    FactorModel
+        With no factors where there are fewer than three models, or all noise.
+    """
+    most = min(MOST_FACTORS if n_factors == "auto" else n_factors, max(responses.shape[0] - 2, 0))
+    missing = np.isnan(responses)
+    if not missing.any():
+        return _fit_complete(responses, most)
+    filled = np.where(missing, _additive(responses), responses)
+    model = _fit_complete(filled, most)
+    for _ in range(FILLING_ROUNDS):
+        filled = np.where(missing, _reconstruction(model, filled), responses)
+        model = _fit_complete(filled, most)
+    # what was filled in lies on the factors and so seems to have no noise
+    share_observed = np.maximum(1.0 - missing.mean(axis=0), 1.0 / responses.shape[0])
+    return FactorModel(model.mean, model.loadings, model.noise / share_observed)
+
+
+def factor_posterior(model: FactorModel, items: IntArray, responses: FloatArray) -> FactorPosterior:
+    """Posterior of the factors from complete responses (n_models, n_observed) to the items at these positions.
+
+    ``C = (I + L_S' diag(1/s_S) L_S)^-1`` and ``E[f] = C L_S' diag(1/s_S) (y_S - m_S)``.
+    """
+    loadings = model.loadings[items]
+    scaled = loadings / model.noise[items, None]
+    covariance = np.linalg.inv(np.eye(model.n_factors) + loadings.T @ scaled)
+    return FactorPosterior((responses - model.mean[items]) @ scaled @ covariance, covariance)
+
+
+def _fit_complete(responses: FloatArray, most: int) -> FactorModel:
+    """Fit to complete responses with at most this many factors."""
+    n_models, n_items = responses.shape
+    mean = responses.mean(axis=0)
+    centred = responses - mean
+    freedom = max(n_models - 1, 1)
+    variance = np.einsum("li,li->i", centred, centred) / freedom
+    total = float(variance.sum())
+    if most < 1 or total <= 0.0:
+        return FactorModel(mean, np.zeros((n_items, 0)), np.maximum(variance, np.finfo(np.float64).tiny))
+    eigenvalues, vectors = np.linalg.eigh(centred @ centred.T / freedom)
+    eigenvalues, vectors = eigenvalues[::-1][:most], vectors[:, ::-1][:, :most]
+    eigenvalues, vectors = eigenvalues[eigenvalues > 1e-12 * total], vectors[:, eigenvalues > 1e-12 * total]
+    noise = _bulk_noise(eigenvalues, total, n_items, freedom)
+    strength = _shrunken(eigenvalues, noise, n_items / freedom)
+    kept = strength > 0.0
+    directions = centred.T @ vectors[:, kept] / np.sqrt(eigenvalues[kept] * freedom)
+    loadings = directions * np.sqrt(strength[kept])
+    own = np.maximum(variance - np.einsum("ik,ik->i", loadings, loadings), SMALLEST_NOISE * noise)
+    return FactorModel(mean, loadings, (1.0 - NOISE_SHRINKAGE) * own + NOISE_SHRINKAGE * noise)
+
+
+def _bulk_noise(eigenvalues: FloatArray, total: float, n_items: int, freedom: int) -> float:
+    """Mean noise of an item: the variance that the eigenvalues above its own bound leave."""
+    n_spikes = 0
+    while True:
+        # each factor takes one degree of freedom of every item's variance
+        left = max(total - float(eigenvalues[:n_spikes].sum()), 1e-6 * total)
+        noise = left / (n_items * (1.0 - n_spikes / (freedom + 1.0)))
+        n_above = int(np.sum(eigenvalues > _bound(noise, n_items / freedom)))
+        if n_above <= n_spikes:
+            return noise
+        n_spikes += 1
+
+
+def _bound(noise: float, gamma: float) -> float:
+    """Largest eigenvalue that noise alone makes: ``s (1 + sqrt(gamma))^2`` (Marchenko & Pastur 1967)."""
+    return float(noise * (1.0 + np.sqrt(gamma)) ** 2)
+
+
+def _shrunken(eigenvalues: FloatArray, noise: float, gamma: float) -> FloatArray:
+    """Variance along each sample vector that is the factor's own, 0 where the bulk of the noise may be all there is."""
+    is_spike = eigenvalues > _bound(noise, gamma)
+    half = eigenvalues + noise - gamma * noise
+    true = (half + np.sqrt(np.maximum(half**2 - 4.0 * eigenvalues * noise, 0.0))) / 2.0
+    excess = np.maximum(true - noise, 1e-12 * noise)
+    ratio = gamma * noise / excess
+    squared_cosine = np.clip((1.0 - ratio * noise / excess) / (1.0 + ratio), 0.0, 1.0)
+    return np.where(is_spike, excess * squared_cosine, 0.0)
+
+
+def _reconstruction(model: FactorModel, responses: FloatArray) -> FloatArray:
+    """Predict every cell from the factors, given complete responses (n_models, n_items)."""
+    factors = factor_posterior(model, np.arange(model.n_items), responses).mean
+    result: FloatArray = model.mean + factors @ model.loadings.T
+    return result
+
+
+def _additive(responses: FloatArray) -> FloatArray:
+    """Item mean plus model effect, cut to [0, 1], (n_models, n_items); 0.5 where an item was never answered."""
+    seen = ~np.isnan(responses)
+    zeros = np.where(seen, responses, 0.0)
+    count = seen.sum(axis=0)
+    item = np.divide(zeros.sum(axis=0), count, out=np.full(count.shape, 0.5), where=count > 0)
+    residual = np.where(seen, responses - item, 0.0)
+    effect = residual.sum(axis=1) / np.maximum(seen.sum(axis=1), 1)
+    result: FloatArray = np.clip(item + effect[:, None], 0.0, 1.0)
+    return result

@@ -1,0 +1,75 @@
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from itembank.factors.linear_gaussian import FactorModel, factor_posterior, fit_factor_model
+
+
+def simulated(rng, n_models, n_items, n_factors, noise=0.05):
+    loadings = rng.normal(scale=0.15, size=(n_items, n_factors))
+    factors = rng.normal(size=(n_models, n_factors))
+    mean = rng.uniform(0.3, 0.7, size=n_items)
+    return mean + factors @ loadings.T + rng.normal(scale=np.sqrt(noise), size=(n_models, n_items)), loadings
+
+
+def test_the_posterior_is_that_of_dense_gaussian_conditioning():
+    rng = np.random.default_rng(0)
+    model = FactorModel(rng.random(12), rng.normal(size=(12, 3)), rng.uniform(0.1, 1.0, 12))
+    items, answers = np.array([1, 4, 7, 11]), rng.random((5, 4))
+    found = factor_posterior(model, items, answers)
+    own = model.loadings[items]
+    inverse = np.linalg.inv(own @ own.T + np.diag(model.noise[items]))
+    assert_allclose(found.mean, (answers - model.mean[items]) @ inverse @ own, atol=1e-12)
+    assert_allclose(found.covariance, np.eye(3) - own.T @ inverse @ own, atol=1e-12)
+
+
+def test_finds_the_factors_it_was_given():
+    rng = np.random.default_rng(1)
+    responses, loadings = simulated(rng, 300, 400, 3)
+    model = fit_factor_model(responses)
+    assert model.n_factors == 3
+    true = loadings @ loadings.T
+    assert np.linalg.norm(model.loadings @ model.loadings.T - true) < 0.25 * np.linalg.norm(true)
+    assert_allclose(model.noise.mean(), 0.05, rtol=0.05)
+
+
+def test_the_strength_of_the_factors_is_not_inflated_where_models_are_few():
+    rng = np.random.default_rng(2)
+    responses, _ = simulated(rng, 40, 2000, 1)
+    model = fit_factor_model(responses)
+    true = 2000 * 0.15**2
+    assert model.n_factors == 1
+    # what is left of a factor is its variance times the squared cosine, below the truth and near it
+    assert 0.5 * true < np.sum(model.loadings**2) < 1.6 * true
+
+
+def test_pure_noise_has_no_factors():
+    rng = np.random.default_rng(3)
+    assert fit_factor_model(rng.normal(size=(80, 300))).n_factors <= 2
+
+
+@pytest.mark.parametrize("n_models", [1, 2, 3])
+def test_a_handful_of_models_is_survived(n_models):
+    rng = np.random.default_rng(4)
+    model = fit_factor_model((rng.random((n_models, 20)) < 0.5).astype(float))
+    assert np.isfinite(model.loadings).all()
+    assert np.all(model.noise > 0.0)
+
+
+def test_missing_responses_hardly_change_the_fit():
+    rng = np.random.default_rng(5)
+    responses, _ = simulated(rng, 200, 150, 2)
+    holes = np.where(rng.random(responses.shape) < 0.2, np.nan, responses)
+    whole, holed = fit_factor_model(responses), fit_factor_model(holes)
+    assert_allclose(holed.noise.mean(), whole.noise.mean(), rtol=0.1)
+    true, found = whole.loadings @ whole.loadings.T, holed.loadings @ holed.loadings.T
+    assert np.linalg.norm(found - true) < 0.3 * np.linalg.norm(true)
+
+
+def test_an_item_nobody_answered_is_survived():
+    rng = np.random.default_rng(6)
+    responses, _ = simulated(rng, 50, 40, 1)
+    responses[:, 7] = np.nan
+    model = fit_factor_model(responses)
+    assert np.isfinite(model.mean).all()
+    assert np.abs(model.loadings[7]).max() < 0.1
