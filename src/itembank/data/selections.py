@@ -29,6 +29,10 @@ class Selection:
     bank : str
         Id of the bank they were chosen from.
     seed : int or None
+    inclusion_probabilities : (n_selected,) or None
+        Probability with which each item came into the sample, in (0, 1]; None where it is not known, because
+        chance did not choose the items or some that count in the score could not come. What estimates and
+        intervals that do not trust the item model stand on (`design_based_estimates`).
     """
 
     item_ids: tuple[str, ...]
@@ -37,6 +41,7 @@ class Selection:
     method: str
     bank: str
     seed: int | None = None
+    inclusion_probabilities: FloatArray | None = None
 
     @property
     def n_items(self) -> int:
@@ -46,17 +51,23 @@ class Selection:
     @property
     def is_random(self) -> bool:
         """Whether chance alone chose the items (gp-IRT's variance constant depends on it, P1 4.2)."""
-        return self.method in {"random", "stratified"}
+        return self.method in {"random", "stratified", "uncertainty"}
 
     def to_dict(self) -> dict[str, Any]:
         """Return the content of the JSON file."""
-        rows = zip(self.item_ids, self.scenarios, self.weights.tolist(), strict=True)
+        rows: list[dict[str, Any]] = [
+            {"item_id": item, "scenario": scenario, "weight": weight}
+            for item, scenario, weight in zip(self.item_ids, self.scenarios, self.weights.tolist(), strict=True)
+        ]
+        if self.inclusion_probabilities is not None:
+            for row, probability in zip(rows, self.inclusion_probabilities.tolist(), strict=True):
+                row["inclusion_probability"] = probability
         return {
             "schema_version": SCHEMA_VERSION,
             "method": self.method,
             "bank": self.bank,
             "seed": self.seed,
-            "items": [{"item_id": item, "scenario": scenario, "weight": weight} for item, scenario, weight in rows],
+            "items": rows,
         }
 
     @classmethod
@@ -78,8 +89,9 @@ class Selection:
             raise DataError(f"{source}: item_id must be unique: {shown([i for i in set(ids) if ids.count(i) > 1])}.")
         if not np.all(np.isfinite(weights) & (weights >= 0.0)):
             raise DataError(f"{source}: weight must be a finite number >= 0.")
-        seed = content.get("seed")
-        return cls(ids, scenarios, weights, str(content.get("method", "")), str(content.get("bank", "")), seed)
+        probabilities = _inclusion_probabilities(content["items"], source)
+        method, bank = str(content.get("method", "")), str(content.get("bank", ""))
+        return cls(ids, scenarios, weights, method, bank, content.get("seed"), probabilities)
 
     def save(self, path: str | Path) -> None:
         """Write the JSON file, whole or not at all."""
@@ -95,3 +107,18 @@ class Selection:
                 f"{path}: cannot be read as a selection file: {error}. Make one with itembank select."
             ) from error
         return cls.from_dict(content, source=str(path))
+
+
+def _inclusion_probabilities(rows: list[dict[str, Any]], source: str) -> FloatArray | None:
+    """Inclusion probability of each item, (n_selected,); None where no item has one, as in older files."""
+    given = [row.get("inclusion_probability") for row in rows]
+    if all(value is None for value in given):
+        return None
+    is_valid = [isinstance(value, int | float) and 0.0 < value <= 1.0 for value in given]
+    if not all(is_valid):
+        wrong = [row["item_id"] for row, fine in zip(rows, is_valid, strict=True) if not fine]
+        raise DataError(
+            f"{source}: inclusion_probability must be in (0, 1] for every item or absent for all, and is not for "
+            f"{len(wrong)} of {len(rows)}: {shown(wrong)}."
+        )
+    return np.array(given, dtype=np.float64)

@@ -10,8 +10,9 @@ from itembank.selection.anchor_irt import irt_features
 from itembank.selection.anchors import choose_anchors
 from itembank.selection.pools import Choice, ScenarioPool
 from itembank.selection.simple_random import choose_random
-from itembank.selection.specs import AnchorCorrectness, AnchorIRT, Random, SelectionSpec, Stratified
+from itembank.selection.specs import AnchorCorrectness, AnchorIRT, Random, SelectionSpec, Stratified, Uncertainty
 from itembank.selection.stratified import choose_stratified
+from itembank.selection.uncertainty import choose_by_uncertainty, response_spread
 
 
 def choose(
@@ -51,6 +52,8 @@ def _choose_from(
         case Stratified():
             groups = np.zeros(pool.items.shape[0], np.int64) if strata is None else strata[pool.items]
             return choose_stratified(pool, groups, n_items, rng, allocation=spec.allocation)
+        case Uncertainty():
+            return choose_by_uncertainty(pool, response_spread(bank, pool), n_items, rng, mixture=spec.mixture)
         case AnchorCorrectness():
             features = correctness_features(bank, pool, standardise=spec.standardise)
         case AnchorIRT():

@@ -34,7 +34,10 @@ class Choice:
         Positions within the pool, each once.
     weights : (n_chosen,)
         Summing to one.
+    inclusion_probabilities : (n_chosen,) or None
+        Probability with which each item came into the sample, among the candidates; None where it is not known.
     """
 
     chosen: IntArray
     weights: FloatArray
+    inclusion_probabilities: FloatArray | None = None

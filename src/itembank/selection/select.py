@@ -34,7 +34,7 @@ def select(
         Items in all, spread equally over the scenarios (counts differ by at most one; a scenario with too
         few items gives what it cannot take to the others).
     method : spec or str
-        'random', 'stratified', 'anchor-correctness' or 'anchor-irt', or a spec with its choices.
+        'random', 'stratified', 'anchor-correctness', 'anchor-irt' or 'uncertainty', or a spec with its choices.
     per_scenario : bool
         Make `n_items` the number for each scenario instead.
     rng : Generator, int or None
@@ -67,11 +67,13 @@ def select(
     is_candidate = _candidates(bank, spec, excluded)
     counts = _scenario_counts(bank, is_candidate, n_items, per_scenario)
     pools = [_pool(bank, scenario, is_candidate) for scenario in range(bank.targets.n_scenarios)]
-    positions, weights = [], []
+    positions, weights, probabilities = [], [], []
     for pool, choice in zip(pools, choose(bank, spec, pools, counts, generator), strict=True):
         order = np.argsort(choice.chosen)
         positions.append(pool.items[choice.chosen[order]])
         weights.append(choice.weights[order])
+        if choice.inclusion_probabilities is not None:
+            probabilities.append(choice.inclusion_probabilities[order])
     chosen = bank.responses.items[np.concatenate(positions)]
     seed = int(rng) if isinstance(rng, int | np.integer) else None
     return Selection(
@@ -81,6 +83,8 @@ def select(
         METHODS.name_of(spec),
         bank.bank_id,
         seed,
+        # an item that counts but cannot come leaves part of the score out of what the design says
+        np.concatenate(probabilities) if probabilities and is_candidate[bank.targets.weights > 0.0].all() else None,
     )
 
 

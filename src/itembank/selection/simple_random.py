@@ -13,6 +13,7 @@ def choose_random(pool: ScenarioPool, n_items: int, rng: np.random.Generator) ->
     sum to one. With equal target weights they are ``1 / n``. A plain mean would estimate the micro score
     where the target is macro.
     """
-    chosen = rng.choice(np.flatnonzero(pool.is_candidate), size=n_items, replace=False)
+    candidates = np.flatnonzero(pool.is_candidate)
+    chosen = rng.choice(candidates, size=n_items, replace=False)
     weights = pool.weights[chosen]
-    return Choice(chosen, weights / weights.sum())
+    return Choice(chosen, weights / weights.sum(), np.full(n_items, n_items / candidates.shape[0]))

@@ -83,7 +83,28 @@ class AnchorIRT:
         _check_restarts(self.n_restarts)
 
 
-SelectionSpec: TypeAlias = Random | Stratified | AnchorCorrectness | AnchorIRT
+@dataclass(frozen=True, slots=True)
+class Uncertainty:
+    """Items drawn at random with known unequal probabilities: more often where the item model is less sure.
+
+    For estimates and intervals that stay valid when the item model is wrong (`docs/design-based.md`).
+
+    Attributes
+    ----------
+    mixture : float
+        Share of the draws that follow the weights in the score alone, in (0, 1]. It bounds how much any one
+        response can count; 1 ignores the item model.
+    """
+
+    mixture: float = 0.5
+
+    def __post_init__(self) -> None:
+        """Check the choices."""
+        if not 0.0 < self.mixture <= 1.0:
+            raise ParameterError(f"mixture must be above 0 and at most 1, got {self.mixture!r}.")
+
+
+SelectionSpec: TypeAlias = Random | Stratified | AnchorCorrectness | AnchorIRT | Uncertainty
 
 METHODS: MethodTable[SelectionSpec] = MethodTable(
     "selection",
@@ -92,6 +113,7 @@ METHODS: MethodTable[SelectionSpec] = MethodTable(
         "stratified": Stratified,
         "anchor-correctness": AnchorCorrectness,
         "anchor-irt": AnchorIRT,
+        "uncertainty": Uncertainty,
     },
 )
 

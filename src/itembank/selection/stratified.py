@@ -42,8 +42,9 @@ def choose_stratified(
     expected = expected_counts(n_items, shares, sizes)
     counts = random_counts(expected, rng)
     taken = _first_of_each(stratum, counts, rng)
-    weights = pool.weights[candidates[taken]] * (sizes / expected)[stratum[taken]]
-    return Choice(candidates[taken], weights / weights.sum())
+    probabilities = (expected / sizes)[stratum[taken]]
+    weights = pool.weights[candidates[taken]] / probabilities
+    return Choice(candidates[taken], weights / weights.sum(), np.minimum(probabilities, 1.0))
 
 
 def _first_of_each(stratum: IntArray, counts: IntArray, rng: np.random.Generator) -> IntArray:
