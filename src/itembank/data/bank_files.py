@@ -1,13 +1,15 @@
 """The bank folder: open formats, checked on load, written whole or not at all.
 
 ``bank.json`` (what it is, prior, calibration record, targets, checksums), ``items.parquet``, ``models.parquet``,
-``responses.parquet`` (packed, model after model), ``arrays.safetensors`` (covariances, history).
+``responses.parquet`` (packed, model after model), ``arrays.safetensors`` (covariances, history). What later work
+derives from the bank it keeps in ``cache/``, see `BankCache`.
 """
 
 import hashlib
 import importlib.metadata
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as tensors_to_bytes
 
 from itembank.data.atomic import replacing_folder
+from itembank.data.bank_cache import BankCache
 from itembank.data.banks import Bank
 from itembank.data.calibrations import Calibration
 from itembank.data.fingerprint import data_fingerprint
@@ -87,7 +90,7 @@ def load_bank(path: str | Path) -> Bank:
     record = read_record(path)
     content = {name: _checked_bytes(path / name, record["files"].get(name)) for name in FILES}
     try:
-        return _assemble(record, content)
+        return replace(_assemble(record, content), cache=BankCache(path))
     except (KeyError, TypeError, ValueError, SafetensorError, pl.exceptions.PolarsError) as error:
         raise IntegrityError(f"{path}: the bank's files do not fit together ({error}). Calibrate it again.") from error
 

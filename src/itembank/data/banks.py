@@ -1,7 +1,8 @@
 """`Bank`: a calibrated item bank, with all that later work needs of the calibration models."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from itembank.data.bank_cache import BankCache
 from itembank.data.calibrations import Calibration
 from itembank.data.responses import ResponseMatrix
 from itembank.data.targets import ScoreTargets
@@ -28,6 +29,8 @@ class Bank:
         was not fitted on (P1 4.2, b): gp-IRT's lambda needs it. NaN where it could not be measured.
     response_variance : (n_scenarios,)
         Mean over calibration models of the variance of responses within the scenario (P1 4.2, sigma^2).
+    cache : BankCache
+        What was derived from the bank before: fits that leave models out, errors measured on them.
     """
 
     bank_id: str
@@ -36,6 +39,7 @@ class Bank:
     targets: ScoreTargets
     item_model_bias: FloatArray
     response_variance: FloatArray
+    cache: BankCache = field(default_factory=BankCache, compare=False, repr=False)
 
     @property
     def parameters(self) -> ItemParameters:

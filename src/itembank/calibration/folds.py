@@ -1,0 +1,193 @@
+"""Fits that leave some of the calibration models out, so that methods can be tried on models they have not seen."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from itembank.calibration.calibrate import MINIMUM_MODELS, calibrate, known_lower_asymptote
+from itembank.calibration.item_model_bias import response_variance
+from itembank.calibration.specs import CalibrationSpec, JointMAP, MarginalML, Variational
+from itembank.data.bank_cache import BankCache
+from itembank.data.banks import Bank
+from itembank.data.calibrations import Calibration
+from itembank.errors import DataError
+from itembank.irt.parameters import AbilityPrior, ItemParameters
+from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.progress import ProgressCallback, silent
+
+MINIMUM_FOR_FOLDS = 10
+"""Below this many calibration models what is left out and what is left say too little."""
+MANY_MODELS = 100
+N_FOLDS_MANY, N_FOLDS_FEW = 5, 10
+"""With few models a fit is cheap, and every model left out of it counts: more folds."""
+TOLERANCE = 1e-5
+"""Of the fits: ten times the default's, which moves predictions by far less than leaving models out does."""
+SEED = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """Some calibration models, and a bank that has not seen them.
+
+    Attributes
+    ----------
+    held_out : (n_held_out,)
+        Rows of the whole bank's responses.
+    bank : Bank
+        Of the other models; same items in the same order, same targets.
+    """
+
+    held_out: IntArray
+    bank: Bank
+
+
+def folds(bank: Bank, *, progress: ProgressCallback = silent) -> tuple[Fold, ...]:
+    """Calibrate the bank's items anew without each tenth (with 100 models or more: fifth) of its models.
+
+    The item model, its number of dimensions and gp-IRT's b stay those of the whole bank. The parameters are
+    kept in the bank's cache, so that this takes time once.
+
+    Returns
+    -------
+    tuple of Fold
+        Empty with fewer than ten calibration models, or where a fit without some of them is impossible.
+    """
+    if bank.n_models < MINIMUM_FOR_FOLDS:
+        return ()
+    return bank.cache.remember("folds", lambda: _make_folds(bank, progress))
+
+
+def has_folds(bank: Bank) -> bool:
+    """Whether `folds` has its answer ready."""
+    return "folds" in bank.cache.memory
+
+
+def spec_of(calibration: Calibration) -> CalibrationSpec:
+    """Return the spec that a calibration was made with, as far as the fit depends on it."""
+    kinds = {"variational": Variational, "map": JointMAP, "mml": MarginalML}
+    guessing = bool(np.any(calibration.parameters.lower_asymptote > 0.0))
+    kind = kinds[calibration.method]
+    return kind(calibration.item_model, n_dims=calibration.n_dims, known_guessing=guessing)  # type: ignore[arg-type]
+
+
+def _make_folds(bank: Bank, progress: ProgressCallback) -> tuple[Fold, ...]:
+    held_out = _assignment(bank)
+    try:
+        arrays = bank.cache.arrays(
+            "folds", lambda: _fit_all(bank, held_out, progress), fits=lambda found: _is_whole(found, bank, held_out)
+        )
+    except DataError:  # without some models the rest may leave no item that tells them apart
+        return ()
+    return tuple(Fold(rows, _fold_bank(bank, rows, arrays, number)) for number, rows in enumerate(held_out))
+
+
+def _assignment(bank: Bank) -> list[IntArray]:
+    """Rows of each fold: models in order of their score are dealt out, so that every fold spans the range."""
+    n_folds = N_FOLDS_MANY if bank.n_models >= MANY_MODELS else N_FOLDS_FEW
+    score = np.nanmean(bank.responses.responses, axis=1)
+    order = np.lexsort((np.arange(bank.n_models), score))
+    rng = np.random.default_rng(SEED)
+    n_rounds = -(-bank.n_models // n_folds)
+    label = np.concatenate([rng.permutation(n_folds) for _ in range(n_rounds)])[: bank.n_models]
+    return [np.sort(order[label == number]) for number in range(n_folds)]
+
+
+def _fit_all(bank: Bank, held_out: Sequence[IntArray], progress: ProgressCallback) -> dict[str, FloatArray]:
+    """Fit without each fold; arrays by name and number of the fold."""
+    arrays = {}
+    n_folds = len(held_out)
+    for number, rows in enumerate(held_out):
+        start = number / n_folds
+        text = f"fitting without models {number + 1} of {n_folds}"
+        rest = np.setdiff1d(np.arange(bank.n_models), rows)
+        fitted = _fit_without(
+            bank, rest, progress=lambda _, share, text=text, start=start: progress(text, start + share / n_folds)
+        )
+        arrays.update({f"{name}_{number}": array for name, array in fitted.items()})
+    progress("fitting without some models", 1.0)
+    return arrays
+
+
+def _fit_without(bank: Bank, rest: IntArray, *, progress: ProgressCallback) -> dict[str, FloatArray]:
+    """Fit the items to the models at these rows; items that none of them answered get the mean of the others."""
+    seen = ~np.isnan(bank.responses.responses[rest])
+    usable = np.flatnonzero(seen.any(axis=0))
+    if np.sum(seen.any(axis=1)) < MINIMUM_MODELS:
+        raise DataError("too few models with responses are left.")
+    # looser than the default: see TOLERANCE
+    spec = replace(spec_of(bank.calibration), tolerance=max(TOLERANCE, spec_of(bank.calibration).tolerance))
+    answered = rest[seen.any(axis=1)]
+    fitted = calibrate(bank.responses.take(models=answered, items=usable), spec, progress=progress)
+    coefficients = np.column_stack([fitted.parameters.loadings, fitted.parameters.intercept])
+    whole = np.tile(coefficients.mean(axis=0), (bank.n_items, 1))
+    whole[usable] = coefficients
+    is_degenerate = np.ones(bank.n_items)
+    is_degenerate[usable] = fitted.is_degenerate
+    abilities = np.tile(fitted.prior.mean, (rest.size, 1))
+    abilities[seen.any(axis=1)] = fitted.abilities
+    return {
+        "coefficients": whole,
+        "is_degenerate": is_degenerate,
+        "abilities": abilities,
+        "prior_mean": fitted.prior.mean,
+        "prior_covariance": fitted.prior.covariance,
+        "thresholds": np.array([fitted.thresholds.get(name, np.nan) for name in bank.targets.scenarios]),
+    }
+
+
+def _is_whole(arrays: dict[str, FloatArray], bank: Bank, held_out: Sequence[IntArray]) -> bool:
+    """Whether arrays from a file are those of these folds."""
+    n_dims = bank.calibration.n_dims
+    return all(
+        arrays.get(f"coefficients_{number}", np.empty(0)).shape == (bank.n_items, n_dims + 1)
+        and arrays.get(f"abilities_{number}", np.empty(0)).shape == (bank.n_models - rows.size, n_dims)
+        and {f"{name}_{number}" for name in ("is_degenerate", "prior_mean", "prior_covariance", "thresholds")}
+        <= set(arrays)
+        for number, rows in enumerate(held_out)
+    )
+
+
+def _fold_bank(bank: Bank, held_out: IntArray, arrays: dict[str, FloatArray], number: int) -> Bank:
+    """Put a fold's bank together."""
+    found = {name.rpartition("_")[0]: array for name, array in arrays.items() if name.endswith(f"_{number}")}
+    rest = bank.responses.take(models=np.setdiff1d(np.arange(bank.n_models), held_out))
+    calibration = _fold_calibration(bank, found)
+    return Bank(
+        bank_id=f"{bank.bank_id}/{number}",
+        responses=rest,
+        calibration=calibration,
+        targets=bank.targets,
+        item_model_bias=bank.item_model_bias,
+        response_variance=response_variance(rest.responses, bank.targets),
+        cache=BankCache(),
+    )
+
+
+def _fold_calibration(bank: Bank, found: dict[str, FloatArray]) -> Calibration:
+    whole = bank.calibration
+    coefficients, n_dims = found["coefficients"], whole.n_dims
+    lower = known_lower_asymptote(bank.responses.items) if _guesses(bank) else np.zeros(bank.n_items)
+    is_degenerate: BoolArray = found["is_degenerate"] > 0.0
+    thresholds = {
+        name: float(value)
+        for name, value in zip(bank.targets.scenarios, found["thresholds"], strict=True)
+        if not np.isnan(value)
+    }
+    return replace(
+        whole,
+        parameters=ItemParameters.create(coefficients[:, :-1], coefficients[:, -1], lower),
+        # not kept: nothing that is done with a fold needs them
+        item_covariance=np.broadcast_to(np.nan, (bank.n_items, n_dims + 1, n_dims + 1)),
+        ability_covariance=np.broadcast_to(np.nan, (found["abilities"].shape[0], n_dims, n_dims)),
+        abilities=found["abilities"],
+        prior=AbilityPrior(found["prior_mean"], found["prior_covariance"]),
+        is_degenerate=is_degenerate,
+        thresholds=thresholds,
+        message="",
+        history=np.empty(0),
+    )
+
+
+def _guesses(bank: Bank) -> bool:
+    return bool(np.any(bank.parameters.lower_asymptote > 0.0))

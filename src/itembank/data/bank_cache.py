@@ -1,0 +1,92 @@
+"""What is derived from a bank and worth keeping: in memory, and beside the bank's files when it has a folder."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+from safetensors import SafetensorError
+from safetensors.numpy import load_file, save_file
+
+from itembank.data.atomic import replacing_file
+from itembank.numerics.arrays import FloatArray
+
+FOLDER = "cache"
+
+Value = TypeVar("Value")
+
+
+@dataclass(frozen=True, slots=True)
+class BankCache:
+    """Results that follow from a bank alone, by key.
+
+    Everything kept can be computed again, so nothing here is part of the bank: its id and checksums do not cover it,
+    and a file that is absent, broken or of the wrong shape is simply made anew. A folder that cannot be written
+    costs time only.
+
+    Attributes
+    ----------
+    folder : Path or None
+        Of the bank; None for one that only lives in memory.
+    memory : dict
+    """
+
+    folder: Path | None = None
+    memory: dict[Any, Any] = field(default_factory=dict)
+
+    def remember(self, key: object, make: Callable[[], Value]) -> Value:
+        """Return what was made under this key before in this process, or make it."""
+        if key not in self.memory:
+            self.memory[key] = make()
+        result: Value = self.memory[key]
+        return result
+
+    def arrays(
+        self,
+        name: str,
+        make: Callable[[], dict[str, FloatArray]],
+        *,
+        fits: Callable[[dict[str, FloatArray]], bool] = lambda _: True,
+    ) -> dict[str, FloatArray]:
+        """Return arrays kept under a name (letters, digits, dashes), or make and keep them.
+
+        Parameters
+        ----------
+        name : str
+            States everything the arrays depend on besides the bank.
+        make : function
+        fits : function
+            Whether arrays from a file have the right names and shapes.
+        """
+        return self.remember(("arrays", name), lambda: self._from_file_or(name, make, fits))
+
+    def _from_file_or(
+        self, name: str, make: Callable[[], dict[str, FloatArray]], fits: Callable[[dict[str, FloatArray]], bool]
+    ) -> dict[str, FloatArray]:
+        if self.folder is None:
+            return make()
+        path = self.folder / FOLDER / f"{name}.safetensors"
+        kept = _read(path)
+        if kept is not None and fits(kept):
+            return kept
+        made = make()
+        _write(path, made)
+        return made
+
+
+def _read(path: Path) -> dict[str, FloatArray] | None:
+    """Return the arrays of a file, or None where it cannot be read."""
+    try:
+        return dict(load_file(path))
+    except (OSError, SafetensorError):
+        return None
+
+
+def _write(path: Path, arrays: dict[str, FloatArray]) -> None:
+    """Write the arrays; a bank in a folder that cannot be written stays without."""
+    try:
+        with replacing_file(path) as temporary:
+            save_file({name: np.ascontiguousarray(array) for name, array in arrays.items()}, temporary)
+    except OSError:
+        return
