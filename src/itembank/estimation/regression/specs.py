@@ -1,0 +1,141 @@
+"""Choices of the estimators that learn from the calibration models, one frozen spec a method."""
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+from itembank.errors import ParameterError
+
+
+def _check_count(name: str, value: object, *, least: int, word: str | None = None) -> None:
+    """Refuse what is neither a whole number of at least `least` nor the word."""
+    if word is not None and value == word:
+        return
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        other = f" or {word!r}" if word is not None else ""
+        raise ParameterError(f"{name} must be a whole number >= {least}{other}, got {value!r}.")
+
+
+def _check_positive(name: str, value: object, *, word: str | None = None) -> None:
+    """Refuse what is neither a finite number above zero nor the word."""
+    if word is not None and value == word:
+        return
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 < value < math.inf:
+        other = f" or {word!r}" if word is not None else ""
+        raise ParameterError(f"{name} must be a finite number > 0{other}, got {value!r}.")
+
+
+@dataclass(frozen=True, slots=True)
+class TaskMean:
+    """The calibration models' mean score, whatever the new model did: the floor every method must beat."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskMeanEB:
+    """Observed responses of a scenario drawn towards the calibration models' mean score of it (P2 eq. 15).
+
+    Attributes
+    ----------
+    strength : float
+        How many responses the calibration models' mean counts for; P2 takes 5.
+    """
+
+    strength: float = 5.0
+
+    def __post_init__(self) -> None:
+        """Check the choices."""
+        _check_positive("strength", self.strength)
+
+
+@dataclass(frozen=True, slots=True)
+class Ridge:
+    """Penalised linear regression of each score on the observed responses (P2 6.4).
+
+    Attributes
+    ----------
+    penalty : float or 'leave-one-out'
+        Of the squared coefficients of the raw responses; 'leave-one-out' takes what predicts left-out calibration
+        models best, each score its own.
+    """
+
+    penalty: float | Literal["leave-one-out"] = "leave-one-out"
+
+    def __post_init__(self) -> None:
+        """Check the choices."""
+        _check_positive("penalty", self.penalty, word="leave-one-out")
+
+
+@dataclass(frozen=True, slots=True)
+class KNearest:
+    """Mean score of the calibration models that responded most alike (DISCO, arXiv 2510.07959).
+
+    Attributes
+    ----------
+    n_neighbours : int or 'leave-one-out'
+        'leave-one-out' takes what predicts left-out calibration models best, each score its own.
+    """
+
+    n_neighbours: int | Literal["leave-one-out"] = "leave-one-out"
+
+    def __post_init__(self) -> None:
+        """Check the choices."""
+        _check_count("n_neighbours", self.n_neighbours, least=1, word="leave-one-out")
+
+
+@dataclass(frozen=True, slots=True)
+class RandomForest:
+    """Random forest on the responses, or on their principal components (DISCO, arXiv 2510.07959).
+
+    Attributes
+    ----------
+    n_trees : int
+    n_components : int or None
+        Principal components of the responses that the trees see; None gives them the responses themselves, which on
+        the leaderboards at hand is more accurate and faster (DISCO takes 256 of class probabilities).
+    seed : int
+        Of the forest: the same seed gives the same estimates.
+    """
+
+    n_trees: int = 100
+    n_components: int | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Check the choices."""
+        _check_count("n_trees", self.n_trees, least=1)
+        if self.n_components is not None:
+            _check_count("n_components", self.n_components, least=1)
+        _check_count("seed", self.seed, least=0)
+
+
+@dataclass(frozen=True, slots=True)
+class Metabench:
+    """Additive smooth regression of the score on sub-score and ability (metabench, arXiv 2407.12844).
+
+    Attributes
+    ----------
+    n_knots : int
+        Of each smooth, at quantiles of the calibration models. The penalty decides how much of them is used.
+    """
+
+    n_knots: int = 10
+
+    def __post_init__(self) -> None:
+        """Check the choices."""
+        _check_count("n_knots", self.n_knots, least=2)
+
+
+@dataclass(frozen=True, slots=True)
+class Factor:
+    """Mean of the score under a linear-Gaussian factor model of all items, given the observed responses.
+
+    Attributes
+    ----------
+    n_factors : int or 'auto'
+    """
+
+    n_factors: int | Literal["auto"] = "auto"
+
+    def __post_init__(self) -> None:
+        """Check the choices."""
+        _check_count("n_factors", self.n_factors, least=1, word="auto")
