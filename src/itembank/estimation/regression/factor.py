@@ -1,0 +1,72 @@
+"""Mean and variance of the score under the linear-Gaussian factor model, given the observed responses."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from itembank.estimation.regression.missing import Block, blocks
+from itembank.factors.linear_gaussian import FactorModel, factor_posterior
+from itembank.numerics.arrays import FloatArray, IntArray
+
+
+@dataclass(frozen=True, slots=True)
+class FactorPrediction:
+    """Scores of new models under the factor model.
+
+    Attributes
+    ----------
+    value : (n_new, n_targets)
+        Posterior mean, cut to [0, 1].
+    variance : (n_new, n_targets)
+        Posterior variance of the score, model-based: the factors' and the unobserved items' own.
+    """
+
+    value: FloatArray
+    variance: FloatArray
+
+
+def predict_factor(
+    model: FactorModel, positions: IntArray, target_weights: FloatArray, new_responses: FloatArray
+) -> FactorPrediction:
+    """Posterior mean and variance of ``Z = sum_i omega_i y_i`` given what was observed.
+
+    ``E[Z | y_S] = sum_S omega_i y_i + sum_U omega_i (m_i + L_i . E[f | y_S])``, where U is every item that was not
+    observed, and ``Var[Z | y_S] = c' C c + sum_U omega_i^2 s_i`` with ``c = sum_U omega_i L_i`` and C the posterior
+    covariance of the factors. Observed responses count as they are. Missing responses belong to U: nothing is filled
+    in, and each pattern of missing items has its own C.
+
+    Parameters
+    ----------
+    model : FactorModel
+        Of all items.
+    positions : (n_columns,)
+        Position of each column of `new_responses` among the items, no two alike.
+    target_weights : (n_items, n_targets)
+        omega of each score, over all items.
+    new_responses : (n_new, n_columns)
+        Raw; NaN where missing.
+
+    Returns
+    -------
+    FactorPrediction
+    """
+    shape = (new_responses.shape[0], target_weights.shape[1])
+    value, variance = np.empty(shape), np.empty(shape)
+    for block in blocks(np.zeros((1, 1)), new_responses):
+        value[block.new], variance[block.new] = _one_pattern(model, positions, target_weights, new_responses, block)
+    return FactorPrediction(np.clip(value, 0.0, 1.0), variance)
+
+
+def _one_pattern(
+    model: FactorModel, positions: IntArray, weights: FloatArray, new_responses: FloatArray, block: Block
+) -> tuple[FloatArray, FloatArray]:
+    """Mean (n_block_new, n_targets) and variance (n_targets,) for new models that answered the same items."""
+    items = positions[block.columns]
+    responses = new_responses[np.ix_(block.new, block.columns)]
+    posterior = factor_posterior(model, items, responses)
+    unobserved = weights.copy()
+    unobserved[items] = 0.0
+    lever = model.loadings.T @ unobserved  # (n_factors, n_targets)
+    value = responses @ weights[items] + model.mean @ unobserved + posterior.mean @ lever
+    variance = np.einsum("qt,qr,rt->t", lever, posterior.covariance, lever) + model.noise @ unobserved**2
+    return value, variance
