@@ -14,11 +14,16 @@ from itembank.selection.anchor_irt import irt_features
 from itembank.selection.anchors import spread
 from itembank.selection.pools import ScenarioPool
 from itembank.selection.select import select
-from itembank.selection.specs import METHODS, AnchorCorrectness, AnchorIRT, Stratified
+from itembank.selection.specs import METHODS, AnchorCorrectness, AnchorIRT, AnchorLatent, Stratified, VOptimal
 from tests.data.banks import make_bank
 
+RANDOM = ("random", "stratified", "uncertainty")
 ALL_METHODS = pytest.mark.parametrize("method", list(METHODS.kinds))
-ANCHORS = pytest.mark.parametrize("method", ["anchor-correctness", "anchor-irt"])
+EQUAL_COUNTS = pytest.mark.parametrize(
+    "method", [*(name for name in METHODS.kinds if name != "v-optimal"), VOptimal(allocation="equal")]
+)
+ANCHORS = pytest.mark.parametrize("method", ["anchor-correctness", "anchor-irt", "anchor-latent"])
+NOT_RANDOM = pytest.mark.parametrize("method", [name for name in METHODS.kinds if name not in RANDOM])
 
 
 @pytest.fixture(scope="module")
@@ -59,12 +64,19 @@ def test_every_method_keeps_the_contract(bank, method, n_items):
     assert selection.n_items == n_items == len(set(selection.item_ids))
     assert scenario_sums(selection) == pytest.approx(dict.fromkeys(bank.targets.scenarios, 1.0))
     assert np.all(selection.weights > 0.0)
-    counts = np.unique(selection.scenarios, return_counts=True)[1]
-    assert counts.max() - counts.min() <= 1
     positions = bank.responses.item_indices(selection.item_ids)
     by_scenario = bank.targets.scenario_index[positions]
     assert [bank.targets.scenarios[j] for j in by_scenario] == list(selection.scenarios)
     assert (selection.method, selection.bank, selection.seed) == (method, bank.bank_id, 3)
+
+
+@EQUAL_COUNTS
+@pytest.mark.parametrize("n_items", [3, 10, 31, 45])
+def test_scenarios_get_equal_counts(bank, method, n_items):
+    selection = select(bank, n_items, method=method, rng=3)
+    counts = np.unique(selection.scenarios, return_counts=True)[1]
+    assert counts.size == 3
+    assert counts.max() - counts.min() <= 1
 
 
 @ALL_METHODS
@@ -100,7 +112,7 @@ def test_items_without_weight_in_the_score_are_not_chosen(bank, method):
     assert set(selection.item_ids) == set(bank.item_ids[30:])
 
 
-@ALL_METHODS
+@EQUAL_COUNTS
 def test_a_small_scenario_gives_its_share_to_the_others(bank, method):
     scenarios = ["tiny"] * 2 + ["big"] * 30 + ["other"] * 28
     items = pl.DataFrame({"item_id": bank.item_ids, "scenario": scenarios, "subscenario": [None] * 60})
@@ -120,7 +132,7 @@ def test_per_scenario_counts(bank, method):
     assert np.unique(selection.scenarios, return_counts=True)[1].tolist() == [5, 5, 5]
 
 
-@ANCHORS
+@NOT_RANDOM
 def test_degenerate_items_are_not_chosen_but_their_weight_is_represented(bank, method):
     degenerate = np.arange(0, 24)
     changed = with_degenerate(bank, degenerate)
@@ -139,14 +151,18 @@ def test_items_everybody_gets_right_are_represented_by_easy_anchors(bank):
     assert selection.weights @ easiness > plain.weights @ easiness + 0.3
 
 
-@ANCHORS
+@NOT_RANDOM
 def test_a_scenario_of_degenerate_items_only_still_gets_its_items(bank, method):
     changed = with_degenerate(bank, np.flatnonzero(bank.targets.scenario_index == 1))
     selection = select(changed, 9, method=method, rng=0)
-    assert list(selection.scenarios).count(bank.targets.scenarios[1]) == 3
+    # one such item is all that v-optimal needs to know
+    assert list(selection.scenarios).count(bank.targets.scenarios[1]) == (1 if method == "v-optimal" else 3)
 
 
-@pytest.mark.parametrize("spec", [AnchorCorrectness(allow_degenerate=True), AnchorIRT(allow_degenerate=True)])
+@pytest.mark.parametrize(
+    "spec",
+    [AnchorCorrectness(allow_degenerate=True), AnchorIRT(allow_degenerate=True), AnchorLatent(allow_degenerate=True)],
+)
 def test_degenerate_items_stand_for_their_like_when_allowed(bank, spec):
     degenerate = np.arange(0, 24)
     changed = with_degenerate(bank, degenerate)
@@ -262,7 +278,7 @@ def test_an_unknown_method_names_the_known_ones(bank):
         select(bank, 5, method="best")
 
 
-@pytest.mark.parametrize("spec", [AnchorIRT, AnchorCorrectness])
+@pytest.mark.parametrize("spec", [AnchorIRT, AnchorCorrectness, AnchorLatent])
 def test_specs_check_their_choices(spec):
     with pytest.raises(ParameterError, match="n_restarts must be at least 1"):
         spec(n_restarts=0)

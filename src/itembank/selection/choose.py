@@ -4,15 +4,32 @@ import numpy as np
 import polars as pl
 
 from itembank.data.banks import Bank
-from itembank.numerics.arrays import IntArray
+from itembank.factors.linear_gaussian import fit_factor_model
+from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.selection.anchor_correctness import correctness_features
 from itembank.selection.anchor_irt import irt_features
+from itembank.selection.anchor_latent import latent_features
 from itembank.selection.anchors import choose_anchors
+from itembank.selection.disagreement import choose_by_disagreement
+from itembank.selection.information import choose_by_information
 from itembank.selection.pools import Choice, ScenarioPool
 from itembank.selection.simple_random import choose_random
-from itembank.selection.specs import AnchorCorrectness, AnchorIRT, Random, SelectionSpec, Stratified, Uncertainty
+from itembank.selection.specs import (
+    AnchorCorrectness,
+    AnchorIRT,
+    AnchorLatent,
+    Disagreement,
+    Information,
+    Random,
+    ScenarioSpec,
+    SelectionSpec,
+    Stratified,
+    Uncertainty,
+    VOptimal,
+)
 from itembank.selection.stratified import choose_stratified
 from itembank.selection.uncertainty import choose_by_uncertainty, response_spread
+from itembank.selection.v_optimal import choose_v_optimal
 
 
 def choose(
@@ -29,35 +46,52 @@ def choose(
         Items to choose from each pool; for a method that works on the benchmark as a whole their sum counts.
     rng : Generator
     """
-    strata = _strata(bank.responses.items) if isinstance(spec, Stratified) else None
+    if isinstance(spec, VOptimal):
+        model = fit_factor_model(bank.responses.responses, n_factors=spec.n_factors)
+        return choose_v_optimal(model, bank.targets, spec, pools, counts)
+    shared = _shared_by_scenarios(bank, spec)
     return [
-        _choose_from(bank, spec, pool, int(count), rng, strata=strata)
+        _choose_from(bank, spec, pool, int(count), rng, shared=shared[pool.items])
         for pool, count in zip(pools, counts, strict=True)
     ]
 
 
+def _shared_by_scenarios(bank: Bank, spec: ScenarioSpec) -> FloatArray:
+    """Work out once, for all items, what a method needs in every scenario: (n_items, n_columns), none for most."""
+    if isinstance(spec, Stratified):
+        return _strata(bank.responses.items)[:, None].astype(np.float64)
+    if isinstance(spec, AnchorLatent):
+        return latent_features(fit_factor_model(bank.responses.responses, n_factors=spec.n_components))
+    return np.zeros((bank.n_items, 0))
+
+
 def _choose_from(
     bank: Bank,
-    spec: SelectionSpec,
+    spec: ScenarioSpec,
     pool: ScenarioPool,
     n_items: int,
     rng: np.random.Generator,
     *,
-    strata: IntArray | None,
+    shared: FloatArray,
 ) -> Choice:
     """Run a method that works scenario by scenario on one of them."""
     match spec:
         case Random():
             return choose_random(pool, n_items, rng)
         case Stratified():
-            groups = np.zeros(pool.items.shape[0], np.int64) if strata is None else strata[pool.items]
-            return choose_stratified(pool, groups, n_items, rng, allocation=spec.allocation)
+            return choose_stratified(pool, shared[:, 0].astype(np.int64), n_items, rng, allocation=spec.allocation)
         case Uncertainty():
             return choose_by_uncertainty(pool, response_spread(bank, pool), n_items, rng, mixture=spec.mixture)
+        case Disagreement():
+            return choose_by_disagreement(bank, pool, n_items, rng, measure=spec.measure)
+        case Information():
+            return choose_by_information(bank, pool, n_items)
         case AnchorCorrectness():
             features = correctness_features(bank, pool, standardise=spec.standardise)
         case AnchorIRT():
             features = irt_features(bank, pool, standardise=spec.standardise)
+        case AnchorLatent():
+            features = shared
     return choose_anchors(pool, features, n_items, rng, n_restarts=spec.n_restarts)
 
 

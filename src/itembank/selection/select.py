@@ -1,5 +1,6 @@
 """The verb `select`: choose the items a new model should answer."""
 
+import dataclasses
 from collections.abc import Collection
 
 import numpy as np
@@ -13,7 +14,17 @@ from itembank.numerics.random import as_generator
 from itembank.selection.allocation import expected_counts, rounded_counts
 from itembank.selection.choose import choose
 from itembank.selection.pools import ScenarioPool
-from itembank.selection.specs import METHODS, AnchorCorrectness, AnchorIRT, SelectionSpec
+from itembank.selection.specs import (
+    METHODS,
+    AnchorCorrectness,
+    AnchorIRT,
+    AnchorLatent,
+    Random,
+    SelectionSpec,
+    Stratified,
+    Uncertainty,
+    VOptimal,
+)
 
 
 def select(
@@ -32,11 +43,12 @@ def select(
     bank : Bank
     n_items : int
         Items in all, spread equally over the scenarios (counts differ by at most one; a scenario with too
-        few items gives what it cannot take to the others).
+        few items gives what it cannot take to the others); 'v-optimal' spreads them as the score wants.
     method : spec or str
-        'random', 'stratified', 'anchor-correctness', 'anchor-irt' or 'uncertainty', or a spec with its choices.
+        'random', 'stratified', 'anchor-correctness', 'anchor-irt', 'anchor-latent', 'v-optimal', 'disagreement',
+        'information' or 'uncertainty', or a spec with its choices.
     per_scenario : bool
-        Make `n_items` the number for each scenario instead.
+        Make `n_items` the number for each scenario instead, whatever the method.
     rng : Generator, int or None
         An int is kept in the selection as its seed.
     excluded : collection of item ids
@@ -46,9 +58,9 @@ def select(
     -------
     Selection
         Items in the order of the bank, with weights that sum to one in each scenario. Items with no weight
-        in their score are never chosen. The anchor methods choose no item that every calibration model
-        answered the same way (unless a scenario has no other, or their spec allows it); the random methods may,
-        since a random sample is only fair if all items can come.
+        in their score are never chosen. Methods that do not draw at random choose no item that every calibration
+        model answered the same way (unless a scenario has no other, or their spec allows it); the random methods
+        may, since a random sample is only fair if all items can come.
 
     Raises
     ------
@@ -63,6 +75,8 @@ def select(
     >>> selection.save("selection.json")  # doctest: +SKIP
     """
     spec = METHODS.resolve(method)
+    if per_scenario and isinstance(spec, VOptimal):
+        spec = dataclasses.replace(spec, allocation="equal")
     generator = as_generator(rng)
     is_candidate = _candidates(bank, spec, excluded)
     counts = _scenario_counts(bank, is_candidate, n_items, per_scenario)
@@ -106,7 +120,9 @@ def _candidates(bank: Bank, spec: SelectionSpec, excluded: Collection[str]) -> B
                 "are not. Check the spelling."
             )
         is_open = is_open & ~known.is_in(wanted.implode()).to_numpy()
-    if not isinstance(spec, AnchorCorrectness | AnchorIRT) or spec.allow_degenerate:
+    if isinstance(spec, Random | Stratified | Uncertainty):
+        return is_open
+    if isinstance(spec, AnchorCorrectness | AnchorIRT | AnchorLatent) and spec.allow_degenerate:
         return is_open
     informative = is_open & ~bank.calibration.is_degenerate
     scenario = bank.targets.scenario_index

@@ -1,5 +1,7 @@
 """Choices of a selection: one frozen spec a method, and the table of their names."""
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
@@ -7,6 +9,8 @@ from itembank.errors import ParameterError, shown
 from itembank.methods import MethodTable
 
 Allocation = Literal["equal", "proportional"]
+BenchmarkAllocation = Literal["free", "equal"]
+DisagreementMeasure = Literal["variance", "jensen-shannon", "predictive-diversity"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +35,7 @@ class Stratified:
 
     def __post_init__(self) -> None:
         """Check the choices."""
-        if self.allocation not in get_args(Allocation):
-            raise ParameterError(f"allocation must be one of {shown(get_args(Allocation))}, got {self.allocation!r}.")
+        _check_word("allocation", self.allocation, get_args(Allocation))
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +87,99 @@ class AnchorIRT:
 
 
 @dataclass(frozen=True, slots=True)
+class AnchorLatent:
+    """Anchor points: clusters of items with similar mean and loadings on the leading components of the responses.
+
+    Like `AnchorCorrectness`, but on what of the responses is not noise; a mean and some dozen loadings an item.
+
+    Attributes
+    ----------
+    n_components : int or 'auto'
+        At most this many components; 'auto' takes those that stand out from noise, up to 50 (`fit_factor_model`).
+    n_restarts : int
+        Starts of k-means; the smallest inertia wins.
+    allow_degenerate : bool
+        As for `AnchorIRT`.
+    """
+
+    n_components: int | Literal["auto"] = "auto"
+    n_restarts: int = 5
+    allow_degenerate: bool = False
+
+    def __post_init__(self) -> None:
+        """Check the choices."""
+        _check_number_or_auto("n_components", self.n_components)
+        _check_restarts(self.n_restarts)
+
+
+@dataclass(frozen=True, slots=True)
+class VOptimal:
+    """Items whose responses leave the least uncertainty about the wanted scores, in a linear-Gaussian factor model.
+
+    Attributes
+    ----------
+    target : str or mapping of str to float
+        Score that is wanted: 'overall' or a scenario, or several, each with its importance: the weight of its
+        variance. 'balanced' wants the overall score and every scenario's, the latter with the square of its weight
+        in the overall score: on real leaderboards as good for the overall score, and a tenth better for scenarios.
+    n_factors : int or 'auto'
+        At most this many factors; 'auto' takes those that stand out from noise, up to 50 (`fit_factor_model`).
+    allocation : {'free', 'equal'}
+        'free': any item may come next, of whatever scenario.
+        'equal': every scenario gets the same number, as with the other methods.
+    minimum_per_scenario : int
+        With 'free', least number of items of each scenario (all it has, where it has fewer). With 0 a scenario may
+        go without.
+    """
+
+    target: str | Mapping[str, float] = "balanced"
+    n_factors: int | Literal["auto"] = "auto"
+    allocation: BenchmarkAllocation = "free"
+    minimum_per_scenario: int = 1
+
+    def __post_init__(self) -> None:
+        """Check the choices."""
+        _check_number_or_auto("n_factors", self.n_factors)
+        _check_word("allocation", self.allocation, get_args(BenchmarkAllocation))
+        if self.minimum_per_scenario < 0:
+            raise ParameterError(f"minimum_per_scenario must be at least 0, got {self.minimum_per_scenario}.")
+        if isinstance(self.target, str):
+            return
+        values = list(self.target.values())
+        if not all(math.isfinite(value) and value >= 0.0 for value in values) or sum(values) <= 0.0:
+            raise ParameterError(
+                f"importance of the targets must be finite numbers >= 0, not all zero, got {dict(self.target)!r}."
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Disagreement:
+    """The items of each scenario on which the calibration models disagree most (DISCO, arXiv 2510.07959).
+
+    Attributes
+    ----------
+    measure : {'variance', 'jensen-shannon', 'predictive-diversity'}
+        'variance' of the responses; 'jensen-shannon': their generalised divergence (binary responses: the same
+        order). 'predictive-diversity': sum over right and wrong of the largest probability that the item model gives
+        it for any calibration model. DISCO takes probabilities of every answer option, which a bank does not hold.
+    """
+
+    measure: DisagreementMeasure = "variance"
+
+    def __post_init__(self) -> None:
+        """Check the choices."""
+        _check_word("measure", self.measure, get_args(DisagreementMeasure))
+
+
+@dataclass(frozen=True, slots=True)
+class Information:
+    """The items of each scenario that tell most about ability at every level that occurs (metabench, arXiv 2407.12844).
+
+    Informative items are not representative ones: estimate from ability or by a regression.
+    """
+
+
+@dataclass(frozen=True, slots=True)
 class Uncertainty:
     """Items drawn at random with known unequal probabilities: more often where the item model is less sure.
 
@@ -104,7 +200,12 @@ class Uncertainty:
             raise ParameterError(f"mixture must be above 0 and at most 1, got {self.mixture!r}.")
 
 
-SelectionSpec: TypeAlias = Random | Stratified | AnchorCorrectness | AnchorIRT | Uncertainty
+ScenarioSpec: TypeAlias = (
+    Random | Stratified | AnchorCorrectness | AnchorIRT | AnchorLatent | Disagreement | Information | Uncertainty
+)
+"""Methods that choose from one scenario at a time."""
+
+SelectionSpec: TypeAlias = ScenarioSpec | VOptimal
 
 METHODS: MethodTable[SelectionSpec] = MethodTable(
     "selection",
@@ -113,6 +214,10 @@ METHODS: MethodTable[SelectionSpec] = MethodTable(
         "stratified": Stratified,
         "anchor-correctness": AnchorCorrectness,
         "anchor-irt": AnchorIRT,
+        "anchor-latent": AnchorLatent,
+        "v-optimal": VOptimal,
+        "disagreement": Disagreement,
+        "information": Information,
         "uncertainty": Uncertainty,
     },
 )
@@ -121,3 +226,13 @@ METHODS: MethodTable[SelectionSpec] = MethodTable(
 def _check_restarts(n_restarts: int) -> None:
     if n_restarts < 1:
         raise ParameterError(f"n_restarts must be at least 1, got {n_restarts}.")
+
+
+def _check_word(name: str, value: object, allowed: tuple[str, ...]) -> None:
+    if value not in allowed:
+        raise ParameterError(f"{name} must be one of {shown(allowed)}, got {value!r}.")
+
+
+def _check_number_or_auto(name: str, value: object) -> None:
+    if value != "auto" and not (isinstance(value, int) and value >= 1):
+        raise ParameterError(f"{name} must be a whole number >= 1 or 'auto', got {value!r}.")

@@ -1,0 +1,56 @@
+"""Items that tell most about ability, at every ability that occurs (metabench, arXiv 2407.12844)."""
+
+import numpy as np
+
+from itembank.data.banks import Bank
+from itembank.irt.bernoulli import information_weights
+from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.selection.anchor_irt import irt_features
+from itembank.selection.nearest import weighted_by_nearest
+from itembank.selection.pools import Choice, ScenarioPool
+
+
+def choose_by_information(bank: Bank, pool: ScenarioPool, n_items: int) -> Choice:
+    """Divide the calibration models into as many groups of rising ability as items are wanted; each takes its best.
+
+    The best item of a group is the one, not taken yet, whose Fisher information at the ability of one of its models
+    is largest. In several dimensions ability and information are those along the mean loading of the scenario's
+    items: ``I_i = w_i (a_i . u)^2``. With more items than models, neighbouring groups hold the same model.
+
+    Weights are those of `weighted_by_nearest` on the item parameters.
+
+    Parameters
+    ----------
+    bank : Bank
+    pool : ScenarioPool
+    n_items : int
+    """
+    parameters = bank.parameters.take(pool.items)
+    direction = _direction(parameters.loadings, pool.weights)
+    steepness = (parameters.loadings @ direction) ** 2  # (n_pool,)
+    abilities = bank.calibration.abilities
+    order = np.argsort(abilities @ direction, kind="stable")
+    is_open = pool.is_candidate.copy()
+    chosen = []
+    for group in _groups(order, n_items):
+        information = information_weights(parameters, abilities[group]).max(axis=0) * steepness
+        chosen.append(int(np.argmax(np.where(is_open, information, -1.0))))
+        is_open[chosen[-1]] = False
+    features = irt_features(bank, pool, standardise=True)
+    return weighted_by_nearest(pool, features, np.array(chosen, dtype=np.int64))
+
+
+def _direction(loadings: FloatArray, weights: FloatArray) -> FloatArray:
+    """Return the unit vector of the mean loading, (n_dims,); the first axis where the mean is nil."""
+    mean = weights @ loadings
+    length = float(np.linalg.norm(mean))
+    return mean / length if length > 0.0 else np.eye(loadings.shape[1])[0]
+
+
+def _groups(order: IntArray, n_groups: int) -> list[IntArray]:
+    """Divide models in order of ability into groups of equal size, none empty; neighbours may share a model."""
+    n_models = order.shape[0]
+    edges = np.arange(n_groups + 1) * n_models / n_groups
+    first = np.floor(edges[:-1] + 1e-9).astype(np.int64)
+    last = np.maximum(np.floor(edges[1:] + 1e-9).astype(np.int64), first + 1)
+    return [order[start:stop] for start, stop in zip(first, last, strict=True)]

@@ -1,0 +1,32 @@
+"""Weights of chosen items that were not chosen to be representative: what each lies nearest to."""
+
+import numpy as np
+
+from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.selection.pools import Choice, ScenarioPool
+
+
+def weighted_by_nearest(pool: ScenarioPool, features: FloatArray, chosen: IntArray) -> Choice:
+    """Give each chosen item the target weight of the items of the scenario that are nearest to it.
+
+    As for anchor points (P1 3.2), only that the items came first. A chosen item stands for itself; an item equally
+    near to several is divided between them.
+
+    Parameters
+    ----------
+    pool : ScenarioPool
+    features : (n_pool, n_features)
+        What makes items similar.
+    chosen : (n_chosen,)
+        Positions within the pool, each once.
+    """
+    if chosen.shape[0] == 0:
+        return Choice(chosen, np.zeros(0))
+    own = features[chosen]
+    # |x|^2 is the same for every chosen item, so it can be left out of the comparison
+    distances = np.sum(own**2, axis=1) - 2.0 * (features @ own.T)  # (n_pool, n_chosen)
+    tolerance = 1e-9 * (1.0 + np.abs(distances).max())
+    share = (distances <= distances.min(axis=1, keepdims=True) + tolerance).astype(np.float64)
+    share[chosen] = np.eye(chosen.shape[0])
+    weights: FloatArray = pool.weights @ (share / share.sum(axis=1, keepdims=True))
+    return Choice(chosen, weights)

@@ -1,0 +1,192 @@
+"""V-optimal items: those whose responses leave the least uncertainty about the wanted scores.
+
+Responses follow a linear-Gaussian factor model, ``y_i = m_i + L_i f + e_i`` with ``f ~ N(0, I)`` and
+``e_i ~ N(0, s_i)`` independent, so that the posterior variance of a weighted sum of responses depends on which
+items are observed and not on what the responses are: the items can be chosen beforehand.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from itembank.data.targets import OVERALL, ScoreTargets
+from itembank.errors import ParameterError, shown
+from itembank.factors.linear_gaussian import FactorModel
+from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.selection.anchor_latent import latent_features
+from itembank.selection.nearest import weighted_by_nearest
+from itembank.selection.pools import Choice, ScenarioPool
+from itembank.selection.specs import VOptimal
+
+SMALLEST_VARIANCE = 1e-12
+"""Variance left in an item below which it tells nothing more: it is known from those already chosen."""
+
+
+@dataclass(frozen=True, slots=True)
+class GreedyItems:
+    """Items in the order in which they were chosen.
+
+    Attributes
+    ----------
+    items : (n_chosen,)
+    variances : (n_chosen + 1, n_targets)
+        Posterior variance of each target before the first item and after each.
+    """
+
+    items: IntArray
+    variances: FloatArray
+
+
+def choose_v_optimal(
+    model: FactorModel, targets: ScoreTargets, spec: VOptimal, pools: list[ScenarioPool], counts: IntArray
+) -> list[Choice]:
+    """Choose from all scenarios at once, for the scores that the spec names.
+
+    Weights are those of `weighted_by_nearest` on the means and loadings of the factor model. The chosen items are
+    the telling ones, not the typical ones: with these weights or with a non-negative regression of the scenario
+    score on them the weighted mean errs several times as much as that of a random sample (on real leaderboards,
+    the regression a tenth less), so that estimates should come from a model or a regression with an intercept.
+
+    Parameters
+    ----------
+    model : FactorModel
+    targets : ScoreTargets
+    spec : VOptimal
+    pools : list of n_scenarios pools
+    counts : (n_scenarios,)
+        Items of each scenario with equal allocation; their sum is what 'free' allocation chooses.
+
+    Raises
+    ------
+    ParameterError
+        For a target the bank has not, or more items wanted from every scenario than in all.
+    """
+    target_weights, importance = _targets(targets, spec)
+    is_candidate = np.zeros(targets.n_items, dtype=bool)
+    for pool in pools:
+        is_candidate[pool.items] = pool.is_candidate
+    at_least, at_most = _bounds(spec, pools, counts)
+    chosen = greedy_v_optimal(
+        model.loadings,
+        model.noise,
+        target_weights,
+        importance,
+        int(counts.sum()),
+        is_candidate=is_candidate,
+        group=targets.scenario_index,
+        at_least=at_least,
+        at_most=at_most,
+    ).items
+    features = latent_features(model)
+    return [
+        weighted_by_nearest(pool, features[pool.items], np.flatnonzero(np.isin(pool.items, chosen))) for pool in pools
+    ]
+
+
+def _targets(targets: ScoreTargets, spec: VOptimal) -> tuple[FloatArray, FloatArray]:
+    """Weights of the items in each wanted score, (n_items, n_targets), and the importance of each score."""
+    wanted = spec.target
+    if wanted == "balanced":
+        squares = (targets.scenario_weights**2).tolist()
+        importance = {OVERALL: 1.0, **dict(zip(targets.scenarios, squares, strict=True))}
+    else:
+        importance = {wanted: 1.0} if isinstance(wanted, str) else dict(wanted)
+    unknown = [name for name in importance if name not in targets.names]
+    if unknown:
+        raise ParameterError(
+            f"target must be 'balanced' or among {shown(targets.names, limit=len(targets.names))}, got "
+            f"{shown(unknown)}."
+        )
+    weights = np.column_stack([targets.target(name).weights for name in importance])
+    return weights, np.array(list(importance.values()), dtype=np.float64)
+
+
+def _bounds(spec: VOptimal, pools: list[ScenarioPool], counts: IntArray) -> tuple[IntArray, IntArray]:
+    """Least and largest number of items of each scenario, each (n_scenarios,)."""
+    if spec.allocation == "equal":
+        return counts, counts
+    capacities = np.array([np.sum(pool.is_candidate) for pool in pools], dtype=np.int64)
+    at_least = np.minimum(spec.minimum_per_scenario, capacities)
+    if at_least.sum() > counts.sum():
+        raise ParameterError(
+            f"n_items must be at least {at_least.sum()}, minimum_per_scenario = {spec.minimum_per_scenario} for each "
+            f"scenario, got {counts.sum()}. Ask for more items or a smaller minimum."
+        )
+    return at_least, capacities
+
+
+def greedy_v_optimal(
+    loadings: FloatArray,
+    noise: FloatArray,
+    target_weights: FloatArray,
+    importance: FloatArray,
+    n_items: int,
+    *,
+    is_candidate: BoolArray,
+    group: IntArray,
+    at_least: IntArray,
+    at_most: IntArray,
+) -> GreedyItems:
+    """Choose one item after the other, each the one that lowers the targets' posterior variance most.
+
+    Targets are ``Z_t = sum_i omega_it y_i``, with each item's own noise. Given the chosen items S, item i lowers
+    the variance of ``Z_t`` by ``c_it^2 / v_i`` with ``c_it = Cov(Z_t, y_i | S)`` and ``v_i = Var(y_i | S)``;
+    the item of the largest sum over targets of importance times reduction comes next. Choosing item i changes
+
+    ``v_j <- v_j - b_j^2 / v_i``, ``c_jt <- c_jt - b_j c_it / v_i``, ``A <- A - A L_i' L_i A / v_i``
+
+    with ``b_j = Cov(y_j, y_i | S) = L_j A L_i' + [i = j] s_i`` and A the posterior covariance of the factors: a step
+    costs O(n_items n_factors). (What these say of items already chosen means nothing and is not used.)
+
+    Parameters
+    ----------
+    loadings : (n_items, n_factors)
+    noise : (n_items,)
+        Variances, non-negative.
+    target_weights : (n_items, n_targets)
+        omega.
+    importance : (n_targets,)
+        Non-negative.
+    n_items : int
+        How many to choose; the candidates, `at_least` and `at_most` leave room for them.
+    is_candidate : (n_items,)
+    group : (n_items,)
+        Group of each item, numbered from 0.
+    at_least, at_most : (n_groups,)
+        Bounds on the number chosen from each group.
+
+    Returns
+    -------
+    GreedyItems
+    """
+    posterior = np.eye(loadings.shape[1])
+    variance = np.sum(loadings**2, axis=1) + noise  # (n_items,)
+    covariance = loadings @ (loadings.T @ target_weights) + noise[:, None] * target_weights  # (n_items, n_targets)
+    target_variance = np.sum(target_weights * covariance, axis=0)
+    variances, items = [target_variance], []
+    is_open, counts = is_candidate.copy(), np.zeros(at_most.shape[0], dtype=np.int64)
+    for n_left in range(n_items, 0, -1):
+        is_allowed = is_open & _allowed_groups(counts, at_least, at_most, n_left)[group]
+        gain = (covariance**2 @ importance) / np.maximum(variance, SMALLEST_VARIANCE)
+        item = int(np.argmax(np.where(is_allowed, gain, -1.0)))
+        direction = posterior @ loadings[item]
+        own_variance = max(float(variance[item]), SMALLEST_VARIANCE)
+        own_covariance = covariance[item].copy()
+        shared = loadings @ direction  # (n_items,)
+        shared[item] += noise[item]
+        variance = variance - shared**2 / own_variance
+        covariance = covariance - shared[:, None] * (own_covariance / own_variance)
+        posterior = posterior - np.outer(direction, direction) / own_variance
+        target_variance = target_variance - own_covariance**2 / own_variance
+        is_open[item] = False
+        counts[group[item]] += 1
+        items.append(item)
+        variances.append(target_variance)
+    return GreedyItems(np.array(items, dtype=np.int64), np.array(variances))
+
+
+def _allowed_groups(counts: IntArray, at_least: IntArray, at_most: IntArray, n_left: int) -> BoolArray:
+    """Which groups the next item may come from: not full, and leaving enough for those that lack some, (n_groups,)."""
+    lacking = np.maximum(at_least - counts, 0)
+    has_room: BoolArray = counts < at_most
+    return has_room & (lacking > 0) if lacking.sum() >= n_left else has_room

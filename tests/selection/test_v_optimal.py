@@ -1,0 +1,203 @@
+import dataclasses
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from itembank.errors import ParameterError
+from itembank.factors.linear_gaussian import fit_factor_model
+from itembank.selection.select import select
+from itembank.selection.specs import METHODS, VOptimal
+from itembank.selection.v_optimal import greedy_v_optimal
+from tests.data.banks import make_bank
+
+
+def problem(seed, n_items=14, n_factors=3, n_targets=2):
+    """Random loadings, noise, target weights and importance."""
+    rng = np.random.default_rng(seed)
+    return (
+        rng.normal(size=(n_items, n_factors)) * rng.lognormal(size=n_factors),
+        rng.lognormal(-1.0, 1.0, n_items),
+        rng.dirichlet(np.ones(n_items), n_targets).T,
+        rng.random(n_targets) + 0.1,
+    )
+
+
+def greedy(numbers, n_items, *, is_candidate=None, group=None, at_least=(0,), at_most=(1000,)):
+    size = numbers[1].shape[0]
+    return greedy_v_optimal(
+        *numbers,
+        n_items,
+        is_candidate=np.ones(size, dtype=bool) if is_candidate is None else is_candidate,
+        group=np.zeros(size, dtype=np.int64) if group is None else group,
+        at_least=np.array(at_least),
+        at_most=np.array(at_most),
+    )
+
+
+def dense_variances(loadings, noise, target_weights, chosen):
+    """Posterior variance of each target by conditioning the joint normal distribution of all responses."""
+    covariance = loadings @ loadings.T + np.diag(noise)
+    chosen = list(chosen)
+    within, across = covariance[np.ix_(chosen, chosen)], covariance[:, chosen]
+    left = covariance - across @ np.linalg.solve(within, across.T) if chosen else covariance
+    return np.einsum("it,ij,jt->t", target_weights, left, target_weights)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_every_step_is_the_best_and_its_variance_that_of_dense_conditioning(seed):
+    numbers = problem(seed)
+    loadings, noise, target_weights, importance = numbers
+    found = greedy(numbers, 14)
+    np.testing.assert_allclose(found.variances[0], dense_variances(loadings, noise, target_weights, []), rtol=1e-10)
+    chosen = []
+    for step, item in enumerate(found.items):
+        objective = {
+            candidate: importance @ dense_variances(loadings, noise, target_weights, [*chosen, candidate])
+            for candidate in range(14)
+            if candidate not in chosen
+        }
+        assert item == min(objective, key=objective.get)
+        chosen.append(item)
+        expected = dense_variances(loadings, noise, target_weights, chosen)
+        np.testing.assert_allclose(found.variances[step + 1], expected, rtol=1e-10, atol=1e-13)
+    np.testing.assert_allclose(found.variances[-1], 0.0, atol=1e-12)  # nothing is left to know
+
+
+def test_greedy_is_close_to_the_best_of_all_subsets():
+    ratios = []
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        loadings = rng.normal([0.3, 0.0, 0.0], 0.15, (12, 3))  # as of 0/1 responses with a common ability
+        numbers = (loadings, 0.25 - np.sum(loadings**2, axis=1).clip(max=0.2), np.full((12, 1), 1 / 12), np.ones(1))
+        loadings, noise, target_weights, _ = numbers
+        best = min(dense_variances(loadings, noise, target_weights, subset)[0] for subset in combinations(range(12), 4))
+        ratios.append(greedy(numbers, 4).variances[-1, 0] / best)
+    assert min(ratios) >= 1.0 - 1e-9
+    assert np.mean(ratios) < 1.02
+    assert max(ratios) < 1.08
+
+
+def test_an_item_of_great_noise_is_chosen_for_its_own_part_of_the_score():
+    """Its loadings are nil, but no other item says what it adds."""
+    loadings, noise = np.array([[1.0], [1.0], [0.0]]), np.array([0.1, 0.1, 100.0])
+    found = greedy((loadings, noise, np.full((3, 1), 1 / 3), np.ones(1)), 1)
+    assert found.items.tolist() == [2]
+
+
+def test_only_candidates_are_chosen():
+    is_candidate = np.arange(14) % 3 > 0
+    found = greedy(problem(3), 9, is_candidate=is_candidate)
+    assert sorted(found.items) == np.flatnonzero(is_candidate).tolist()
+
+
+def test_groups_get_their_least_and_most():
+    numbers = problem(5)
+    group = np.repeat([0, 1, 2], [3, 5, 6])
+    target_weights = np.where(group == 2, 1.0, 1e-6)[:, None]  # the last group is all that is wanted
+    numbers = (numbers[0], numbers[1], target_weights, np.ones(1))
+    for n_items, expected in ((4, [1, 1, 2]), (7, [1, 1, 5]), (12, [2, 5, 5])):
+        found = greedy(numbers, n_items, group=group, at_least=(1, 1, 1), at_most=(2, 5, 5))
+        counts = np.bincount(group[found.items], minlength=3)
+        assert counts.tolist() == expected
+
+
+def test_items_with_equal_responses_are_not_chosen_twice():
+    """Two items without noise of their own and of the same loadings: the second tells nothing."""
+    loadings, noise = np.array([[3.0, 0.0], [3.0, 0.0], [0.0, 1.0]]), np.array([0.0, 0.0, 0.5])
+    found = greedy((loadings, noise, np.full((3, 1), 1 / 3), np.ones(1)), 3)
+    assert found.items[:2].tolist() == [0, 2]
+    assert np.all(np.isfinite(found.variances))
+
+
+@pytest.fixture(scope="module")
+def bank():
+    return make_bank(n_models=40, n_items=60)
+
+
+def chosen_for(bank, target, n_items=9, **choices):
+    return select(bank, n_items, method=VOptimal(target, **choices), rng=0)
+
+
+def test_the_named_score_is_known_best_from_the_items_chosen_for_it(bank):
+    model = fit_factor_model(bank.responses.responses)
+    names = ("overall", *bank.targets.scenarios)
+    left = np.empty((4, 4))
+    for row, wanted in enumerate(names):
+        positions = bank.responses.item_indices(chosen_for(bank, wanted).item_ids)
+        weights = np.column_stack([bank.targets.target(name).weights for name in names])
+        left[row] = dense_variances(model.loadings, model.noise, weights, positions)
+    assert np.all(np.argmin(left, axis=0) == np.arange(4))
+
+
+def test_free_allocation_follows_the_target_and_keeps_the_minimum(bank):
+    counts = {
+        minimum: np.unique(chosen_for(bank, "code", 12, minimum_per_scenario=minimum).scenarios, return_counts=True)[
+            1
+        ].tolist()
+        for minimum in (1, 3)
+    }
+    assert counts == {1: [10, 1, 1], 3: [6, 3, 3]}  # code, law, math
+    with pytest.raises(ParameterError, match="n_items must be at least 15"):
+        chosen_for(bank, "code", 12, minimum_per_scenario=5)
+
+
+def test_without_a_minimum_a_scenario_may_go_without(bank):
+    selection = chosen_for(bank, "code", 6, minimum_per_scenario=0)
+    assert set(selection.scenarios) == {"code"}
+    assert selection.weights.sum() == pytest.approx(1.0)
+
+
+def test_per_scenario_counts_hold_whatever_the_allocation(bank):
+    selection = select(bank, 4, method=VOptimal("code"), per_scenario=True)
+    assert np.unique(selection.scenarios, return_counts=True)[1].tolist() == [4, 4, 4]
+
+
+def test_balanced_weighs_scenarios_by_the_square_of_their_share(bank):
+    named = {"overall": 1.0, **dict.fromkeys(bank.targets.scenarios, 1 / 9)}
+    assert chosen_for(bank, "balanced").item_ids == chosen_for(bank, named).item_ids
+    assert chosen_for(bank, {"overall": 2.0}).item_ids == chosen_for(bank, "overall").item_ids
+
+
+def test_the_number_of_factors_can_be_held_down(bank, rng):
+    values = 0.5 + 0.1 * rng.normal(size=(40, 3)) @ rng.normal(size=(3, 60)) + 0.1 * rng.normal(size=(40, 60))
+    bank = dataclasses.replace(bank, responses=dataclasses.replace(bank.responses, responses=np.clip(values, 0, 1)))
+    one, two, auto = (chosen_for(bank, "overall", n_factors=number).item_ids for number in (1, 2, "auto"))
+    assert one != two
+    assert auto == chosen_for(bank, "overall", n_factors=50).item_ids
+
+
+def test_missing_responses_are_allowed():
+    gappy = make_bank(n_models=40, n_items=60, with_extras=True)
+    assert np.isnan(gappy.responses.responses).any()
+    assert chosen_for(gappy, "balanced", 12).n_items == 12
+
+
+def test_two_models_are_enough_to_choose_something():
+    assert chosen_for(make_bank(n_models=2, n_items=30), "balanced", 6).n_items == 6
+
+
+@pytest.mark.parametrize("target", ["physics", {"overall": 1.0, "physics": 1.0}])
+def test_an_unknown_target_names_the_known_ones(bank, target):
+    with pytest.raises(ParameterError, match="'math', 'code', 'law', 'overall', got 'physics'"):
+        chosen_for(bank, target)
+
+
+@pytest.mark.parametrize(
+    ("choices", "message"),
+    [
+        ({"allocation": "best"}, "allocation must be one of 'free', 'equal'"),
+        ({"n_factors": 0}, "n_factors must be a whole number >= 1 or 'auto', got 0"),
+        ({"n_factors": "many"}, "or 'auto', got 'many'"),
+        ({"minimum_per_scenario": -1}, "must be at least 0, got -1"),
+        ({"target": {}}, "finite numbers >= 0, not all zero"),
+        ({"target": {"overall": -1.0}}, "finite numbers >= 0, not all zero"),
+    ],
+)
+def test_choices_are_checked(choices, message):
+    with pytest.raises(ParameterError, match=message):
+        VOptimal(**choices)
+
+
+def test_the_name_stands_for_the_balanced_target():
+    assert METHODS.resolve("v-optimal") == VOptimal("balanced", "auto", "free", 1)
