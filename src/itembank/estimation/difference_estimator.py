@@ -1,0 +1,244 @@
+"""Difference estimators of scenario scores from items drawn with known probabilities, and their variances."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import t as student
+
+from itembank.estimation.scenario_sums import scenario_sums
+from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+
+SLOPE_SD = 0.3
+"""Prior standard deviation, around one, of the slope of responses on predictions: small samples keep the model's."""
+
+PSEUDO_OUTCOMES = 1.0
+"""Weight, in outcomes of the rarer kind, of a variance that believes nothing of the item model."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """Responses of n_models models to the n_columns items that were drawn.
+
+    Attributes
+    ----------
+    responses : (n_models, n_columns)
+        Raw; 0 where missing.
+    observed : (n_models, n_columns)
+    weights : (n_columns,)
+        omega, which sum to one over all items of each scenario.
+    probabilities : (n_models, n_columns)
+        pi: inclusion probability times the share of the scenario's drawn items that the model answered (missing
+        responses count as missing at random within the scenario); 1 where missing.
+    scenario_index : (n_columns,)
+    n_scenarios : int
+    """
+
+    responses: FloatArray
+    observed: BoolArray
+    weights: FloatArray
+    probabilities: FloatArray
+    scenario_index: IntArray
+    n_scenarios: int
+
+    @property
+    def expansion(self) -> FloatArray:
+        """``omega_i / pi_i``, 0 where missing, (n_models, n_columns)."""
+        result: FloatArray = self.observed * self.weights / self.probabilities
+        return result
+
+    @property
+    def n_observed(self) -> FloatArray:
+        """Answered items, (n_models, n_scenarios)."""
+        return self.sums(self.observed.astype(np.float64))
+
+    @property
+    def known(self) -> FloatArray:
+        """``sum_S omega_i y_i`` over the observed items, (n_models, n_scenarios)."""
+        return self.sums(self.observed * self.weights * self.responses)
+
+    @property
+    def unseen_weight(self) -> FloatArray:
+        """Weight of all items of the scenario that were not observed, (n_models, n_scenarios)."""
+        left = 1.0 - self.sums(self.observed * self.weights)
+        return np.where(left > 1e-12, left, 0.0)
+
+    def sums(self, values: FloatArray) -> FloatArray:
+        """Sum over the items of each scenario: (n_models, n_columns) to (n_models, n_scenarios)."""
+        return scenario_sums(values, self.scenario_index, self.n_scenarios)
+
+    def spread_out(self, values: FloatArray) -> FloatArray:
+        """Repeat for each item what belongs to its scenario: (n_models, n_scenarios) to (n_models, n_columns)."""
+        result: FloatArray = values[:, self.scenario_index]
+        return result
+
+
+def drawn(
+    responses: FloatArray,
+    weights: FloatArray,
+    inclusion_probabilities: FloatArray,
+    scenario_index: IntArray,
+    n_scenarios: int,
+) -> Drawn:
+    """Lay out responses (n_models, n_columns), NaN where missing, to items drawn with given probabilities."""
+    observed = ~np.isnan(responses)
+    n_drawn = np.bincount(scenario_index, minlength=n_scenarios)
+    answered = scenario_sums(observed.astype(np.float64), scenario_index, n_scenarios)
+    share = np.divide(answered, n_drawn, out=np.ones(answered.shape), where=n_drawn > 0)
+    probabilities = np.where(observed, inclusion_probabilities * share[:, scenario_index], 1.0)
+    values = np.where(observed, responses, 0.0)
+    return Drawn(values, observed, weights, probabilities, scenario_index, n_scenarios)
+
+
+def tuned_slopes(sample: Drawn, predictions: FloatArray) -> FloatArray:
+    """Slope of responses on predictions in each scenario, shrunk to one, (n_models, n_scenarios).
+
+    ``beta = (C_qy + k) / (C_qq + k)`` with ``k = C_ee / (n s^2)``: the normal posterior mean for the prior
+    N(1, s^2), s = `SLOPE_SD`, and e = y - q; moments are weighted with ``(1 - pi) (omega / pi)^2``, as items count
+    in the variance. The slope that least squares finds makes the control variate's variance smallest, so that a
+    useless item model costs nothing in large samples (power tuning: Angelopoulos, Duchi and Zrnic 2023, PPI++).
+
+    Parameters
+    ----------
+    sample : Drawn
+    predictions : (n_models, n_columns)
+        q: made without the response they predict, or the slope flatters the item model.
+    """
+    weights = (1.0 - sample.probabilities) * sample.expansion**2
+    total = sample.sums(weights)
+    y = _centred(sample, sample.responses, weights, total)
+    q = _centred(sample, predictions, weights, total)
+    moments = [_ratio(sample.sums(weights * product), total) for product in (q * q, q * y, (y - q) ** 2)]
+    k = _ratio(moments[2], sample.n_observed * SLOPE_SD**2)
+    slope = _ratio(moments[1] + k, moments[0] + k, otherwise=1.0)
+    return np.clip(slope, 0.0, 2.0)
+
+
+def difference_values(
+    sample: Drawn, predictions: FloatArray, unseen_predicted: FloatArray, slopes: FloatArray
+) -> FloatArray:
+    """Estimate scenario scores by the difference estimator, (n_models, n_scenarios).
+
+    ``T = sum_S omega_i y_i + beta sum_U omega_i p_i + W_U sum_S b_i (y_i - beta p_i) / sum_S b_i`` with S the observed
+    items, U the others, ``W_U = sum_U omega_i`` and ``b_i = omega_i (1 - pi_i) / pi_i``: p-IRT, and the sample's
+    estimate of how far it is off on the unseen items. With beta = 1 and the expected ``W_U = sum_S b_i`` it is
+    ``sum_all omega p + sum_S omega (y - p) / pi`` (Cassel, Sarndal and Wretman 1976); the ratio (Hajek 1971) takes a
+    constant error of the predictions out as well.
+
+    Parameters
+    ----------
+    sample : Drawn
+    predictions : (n_models, n_columns)
+        p of the drawn items.
+    unseen_predicted : (n_models, n_scenarios)
+        ``sum_U omega_i p_i``.
+    slopes : (n_models, n_scenarios)
+        beta.
+    """
+    share = (1.0 - sample.probabilities) * sample.expansion
+    off = _ratio(sample.sums(share * (sample.responses - sample.spread_out(slopes) * predictions)), sample.sums(share))
+    left = sample.unseen_weight
+    return np.where(left > 0.0, sample.known + slopes * unseen_predicted + left * off, sample.known)
+
+
+def difference_variances(sample: Drawn, predictions: FloatArray, slopes: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Variance over samples of `difference_values` and its degrees of freedom, each (n_models, n_scenarios).
+
+    Of the residuals ``y - beta p`` less their mean; see `design_variance`.
+    """
+    share = (1.0 - sample.probabilities) * sample.expansion
+    residuals: FloatArray = sample.responses - sample.spread_out(slopes) * predictions
+    residuals = _centred(sample, residuals, share, sample.sums(share))
+    return design_variance(sample, sample.expansion * residuals)
+
+
+def design_variance(sample: Drawn, contributions: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Variance of ``sum_S z_i`` over samples of fixed size, and its degrees of freedom, each (n_models, n_scenarios).
+
+    ``V = sum_S (1 - pi_i) (z_i - sum_S alpha z)^2 / (1 - sum_S alpha^2)``, ``alpha_i = (1 - pi_i) / sum_S (1 - pi)``
+    (Deville 1999; Matei and Tille 2005): needs no joint probabilities, is close for designs of high entropy such as
+    systematic sampling in random order, and equals ``(1 - n/N) s^2 / n`` for simple random sampling. For
+    stratified samples it is on the large side. Degrees of freedom are ``1 / sum alpha^2 - 1``, which is n - 1 for
+    equal probabilities; items that were certain to come bring none.
+
+    Parameters
+    ----------
+    sample : Drawn
+    contributions : (n_models, n_columns)
+        z: value times weight over inclusion probability; 0 where missing.
+    """
+    share = np.where(sample.observed, 1.0 - sample.probabilities, 0.0)
+    total = sample.sums(share)
+    alpha = np.divide(share, sample.spread_out(total), out=np.zeros(share.shape), where=share > 0.0)
+    squares = sample.sums(alpha**2)
+    centre = sample.sums(alpha * contributions)
+    spread = sample.sums(share * (contributions - sample.spread_out(centre)) ** 2)
+    is_enough = (squares > 0.0) & (squares < 1.0 - 1e-9)
+    variance = np.divide(spread, 1.0 - squares, out=np.zeros(spread.shape), where=is_enough)
+    freedom = np.where(is_enough, _ratio(1.0, squares) - 1.0, 0.0)
+    return variance, freedom
+
+
+def guarded_variances(sample: Drawn, values: FloatArray, variances: FloatArray, freedom: FloatArray) -> FloatArray:
+    """Variances that do not vanish where a sample shows hardly any variation, (n_models, n_scenarios).
+
+    ``(m V + V_0) / (m + 1)`` with ``V_0 = u sum_S (1 - pi_i) (omega_i / pi_i)^2`` the variance if predictions
+    explained nothing, u the variance of a binary response with the smoothed mean, and m the outcomes of the rarer
+    kind, ``n min(y, 1 - y)`` of the mean response: with five right answers of five nothing shows that the item
+    model is right, so that V_0 it is; with many of both kinds V is left.
+
+    Parameters
+    ----------
+    sample : Drawn
+    values, variances, freedom : (n_models, n_scenarios)
+    """
+    n_observed = sample.n_observed
+    mean = _ratio(sample.sums(sample.responses), n_observed)
+    rarer = np.minimum(n_observed * np.minimum(mean, 1.0 - mean), freedom)
+    reference = response_variance_at(values, n_observed) * sample.sums(
+        (1.0 - sample.probabilities) * sample.expansion**2
+    )
+    result: FloatArray = (rarer * variances + PSEUDO_OUTCOMES * reference) / (rarer + PSEUDO_OUTCOMES)
+    return result
+
+
+def response_variance_at(values: FloatArray, n_observed: FloatArray) -> FloatArray:
+    """Variance of a binary response with this estimated mean, two outcomes of each kind added (Agresti, Coull 1998)."""
+    mean = (n_observed * np.clip(values, 0.0, 1.0) + 2.0) / (n_observed + 4.0)
+    result: FloatArray = mean * (1.0 - mean)
+    return result
+
+
+def score_intervals(
+    values: FloatArray, variances: FloatArray, freedom: FloatArray, n_observed: FloatArray, level: float
+) -> tuple[FloatArray, FloatArray]:
+    """Interval of each estimate, inside [0, 1], from Wilson's score interval at the effective sample size.
+
+    The effective sample size is that of a binomial mean of the same variance, ``n* = u / V`` (Kott and Carr 1997,
+    Korn and Graubard 1998), t quantiles stand for normal ones, and the end points solve
+    ``(T - x)^2 = t^2 x (1 - x) / n*``. Wide of zero and one it is ``T +- t sqrt(V)``; near them it leans inwards,
+    as the symmetric one does not, which covers too seldom there.
+
+    Parameters
+    ----------
+    values, variances, freedom, n_observed : (n_models, n_targets)
+    level : float
+    """
+    quantile = student.ppf(0.5 + level / 2.0, np.maximum(freedom, 1.0))
+    unit = response_variance_at(values, n_observed)
+    ratio = quantile**2 * variances / unit
+    centre_value = np.clip(values, 0.0, 1.0)
+    centre = (centre_value + ratio / 2.0) / (1.0 + ratio)
+    half = np.sqrt(ratio * centre_value * (1.0 - centre_value) + ratio**2 / 4.0) / (1.0 + ratio)
+    return np.maximum(centre - half, 0.0), np.minimum(centre + half, 1.0)
+
+
+def _centred(sample: Drawn, values: FloatArray, weights: FloatArray, total: FloatArray) -> FloatArray:
+    """Values less their weighted mean in each scenario, (n_models, n_columns)."""
+    result: FloatArray = values - sample.spread_out(_ratio(sample.sums(weights * values), total))
+    return result
+
+
+def _ratio(top: FloatArray | float, bottom: FloatArray, *, otherwise: float = 0.0) -> FloatArray:
+    """Divide, with a fixed answer where the divisor is zero."""
+    result: FloatArray = np.divide(top, bottom, out=np.full(np.shape(bottom), otherwise), where=bottom > 0.0)
+    return result
