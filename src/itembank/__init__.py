@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from itembank.calibration.specs import JointMAP as JointMAP
     from itembank.calibration.specs import MarginalML as MarginalML
     from itembank.calibration.specs import Variational as Variational
+    from itembank.comparison.compare import compare as compare
+    from itembank.comparison.comparisons import Comparison as Comparison
     from itembank.data.bank_files import load_bank as load_bank
     from itembank.data.bank_files import save_bank as save_bank
     from itembank.data.banks import Bank as Bank
@@ -44,17 +46,29 @@ if TYPE_CHECKING:
     from itembank.selection.select import select as select
     from itembank.selection.specs import AnchorCorrectness as AnchorCorrectness
     from itembank.selection.specs import AnchorIRT as AnchorIRT
+    from itembank.selection.specs import AnchorLatent as AnchorLatent
+    from itembank.selection.specs import Disagreement as Disagreement
+    from itembank.selection.specs import Information as Information
     from itembank.selection.specs import Random as Random
     from itembank.selection.specs import Stratified as Stratified
+    from itembank.selection.specs import VOptimal as VOptimal
+    from itembank.studies.results import StudyResult as StudyResult
+    from itembank.studies.run import run_study as run_study
+    from itembank.studies.specs import StudySpec as StudySpec
+    from itembank.studies.study_files import load_study as load_study
 
 _HOME = {
     "AbilityPrior": "itembank.irt.parameters",
     "AnchorCorrectness": "itembank.selection.specs",
     "AnchorIRT": "itembank.selection.specs",
+    "AnchorLatent": "itembank.selection.specs",
     "Bank": "itembank.data.banks",
     "Calibration": "itembank.data.calibrations",
+    "Disagreement": "itembank.selection.specs",
+    "Comparison": "itembank.comparison.comparisons",
     "ExpectedAPosteriori": "itembank.scoring.specs",
     "GPIRT": "itembank.estimation.specs",
+    "Information": "itembank.selection.specs",
     "ItemParameters": "itembank.irt.parameters",
     "JointMAP": "itembank.calibration.specs",
     "MarginalML": "itembank.calibration.specs",
@@ -70,19 +84,25 @@ _HOME = {
     "ScoreTargets": "itembank.data.targets",
     "Selection": "itembank.data.selections",
     "Stratified": "itembank.selection.specs",
+    "VOptimal": "itembank.selection.specs",
+    "StudyResult": "itembank.studies.results",
+    "StudySpec": "itembank.studies.specs",
     "Variational": "itembank.calibration.specs",
     "Weighted": "itembank.estimation.specs",
     "WeightedLikelihood": "itembank.scoring.specs",
     "build_bank": "itembank.calibration.build",
     "calibrate": "itembank.calibration.calibrate",
     "choose_n_dims": "itembank.calibration.dimensions",
+    "compare": "itembank.comparison.compare",
     "estimate": "itembank.estimation.estimate",
     "load_bank": "itembank.data.bank_files",
     "load_builtin": "itembank.data.builtin",
+    "load_study": "itembank.studies.study_files",
     "mean_win_rate": "itembank.data.targets",
     "parallel_analysis": "itembank.calibration.dimensions",
     "read_responses": "itembank.data.readers.read",
     "responses_from_frame": "itembank.data.readers.frames",
+    "run_study": "itembank.studies.run",
     "save_bank": "itembank.data.bank_files",
     "score": "itembank.scoring.score",
     "select": "itembank.selection.select",

@@ -15,6 +15,8 @@ COMMANDS = {
     "info": ("itembank.cli.info", "Say what a bank holds."),
     "select": ("itembank.cli.select", "Choose the items to run on a new model."),
     "estimate": ("itembank.cli.estimate", "Estimate full-benchmark scores from some responses."),
+    "study": ("itembank.cli.study", "Compare selections and estimates by leaving models out."),
+    "compare": ("itembank.cli.compare", "Say which of two models, or of many, is better."),
     "quickstart": ("itembank.cli.quickstart", "See the whole job on built-in data."),
 }
 

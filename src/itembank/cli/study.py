@@ -1,0 +1,199 @@
+"""`itembank study`: compare selections and estimates by leaving models out."""
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from itembank.cli.options import format_option
+from itembank.cli.render import note, print_rows, progress, warnings_as_notes
+
+if TYPE_CHECKING:
+    import polars as pl
+
+POINTS = ("mae", "p95", "worst", "bias", "rmse", "half_width")
+"""Metrics on the scale of a score: tables show them in points, as everybody does."""
+
+STUDY_ARGUMENT = click.argument("study", type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="DIR")
+TARGET_OPTION = click.option("--target", default="overall", show_default=True, help="The score that is estimated.")
+
+
+@click.group("study")
+def command() -> None:
+    """Compare selections and estimates by leaving models out.
+
+    A study calibrates on some models and estimates the others from a few of their items, by every selection and
+    estimate it names, as often as it says.
+
+    \b
+      itembank study run study.toml -o study
+      itembank study table study --metric mae --metric coverage
+      itembank study plot study --kind error -o error.png
+    """  # noqa: D301
+
+
+@command.command("run")
+@click.argument("study", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="STUDY.toml")
+@click.option(
+    "-o", "--output", required=True, type=click.Path(path_type=Path), metavar="DIR", help="Folder of the results."
+)
+@click.option(
+    "--jobs", type=int, default=-1, show_default=True, metavar="N", help="Processes; -1 for one on each core."
+)
+@click.option("--no-resume", is_flag=True, help="Refuse to go on with a study that stands at -o.")
+def run(*, study: Path, output: Path, jobs: int, no_resume: bool) -> None:
+    """Run a study written as a TOML file.
+
+    A study that was stopped goes on where it was when the same command is given again, and finds the same numbers.
+
+    \b
+      itembank study run study.toml -o study
+      itembank study run study.toml -o study --jobs 2
+    """  # noqa: D301
+    from itembank.studies.run import run_study  # noqa: PLC0415
+    from itembank.studies.study_files import load_study  # noqa: PLC0415
+
+    with warnings_as_notes():
+        spec = load_study(study)
+        with progress(f"study {spec.name}") as report:
+            result = run_study(spec, output, n_jobs=jobs, progress=report, resume=not no_resume)
+    note(f"{result.estimates.height} estimates in {output}.")
+    note(f"Next: itembank study table {output}")
+
+
+@command.command("table")
+@STUDY_ARGUMENT
+@click.option(
+    "--metric",
+    "metrics",
+    multiple=True,
+    metavar="NAME",
+    help="mae, p95, worst, bias, rmse, spearman, kendall, pair_accuracy, coverage, half_width, ...  [default: mae]",
+)
+@TARGET_OPTION
+@format_option
+def table(*, study: Path, metrics: tuple[str, ...], target: str, output_format: str) -> None:
+    """Print a study's metrics: one row a split, selector and estimator, one column a number of items.
+
+    Errors and widths stand in points (hundredths of a score) in tables, as shares in JSON and CSV, which have one
+    row for each size too, and every metric unless some are named. After ± stands the standard error over repeats.
+
+    \b
+      itembank study table study
+      itembank study table study --metric spearman --target gsm8k
+      itembank study table study --format csv > summary.csv
+    """  # noqa: D301
+    from itembank.studies.results import StudyResult  # noqa: PLC0415
+    from itembank.studies.summary import CELL, METRICS  # noqa: PLC0415
+
+    _check_names("--metric", metrics, list(METRICS))
+    summary = _of_target(StudyResult.load(study).summary, target)
+    if output_format == "table":
+        for metric in metrics or ("mae",):
+            unit = ", in points" if metric in POINTS else ""
+            print_rows(_wide(summary, metric), "table", title=f"{metric} of {target}: {METRICS[metric]}{unit}")
+        return
+    wanted = [name for one in metrics for name in (one, f"{one}_se") if name in summary.columns]
+    print_rows(
+        summary.select(*CELL, *(wanted or [name for name in summary.columns if name not in CELL])).to_dicts(),
+        output_format,
+    )
+
+
+@command.command("plot")
+@STUDY_ARGUMENT
+@click.option(
+    "--kind",
+    type=click.Choice(["error", "rank", "spread", "coverage"]),
+    required=True,
+    help="Error or rank correlation against the number of items; errors against true scores; coverage and width.",
+)
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Where to draw (png, svg or pdf).",
+)
+@TARGET_OPTION
+@click.option("--split", "splits", multiple=True, help="Draw only these splits.")
+@click.option("--selector", "selectors", multiple=True, help="Draw only these selectors.")
+@click.option("--estimator", "estimators", multiple=True, help="Draw only these estimators.")
+@click.option("--n", "size", type=float, help="Spread: number of items or amount of cost.  [default: the largest]")
+@click.option("--force", is_flag=True, help="Replace the file that stands at -o.")
+def plot(
+    *,
+    study: Path,
+    kind: str,
+    output: Path,
+    target: str,
+    splits: tuple[str, ...],
+    selectors: tuple[str, ...],
+    estimators: tuple[str, ...],
+    size: float | None,
+    force: bool,
+) -> None:
+    """Draw a study.
+
+    \b
+      itembank study plot study --kind error -o error.png
+      itembank study plot study --kind spread -o spread.png --selector anchor-irt --estimator gp-irt --n 100
+    """  # noqa: D301
+    from itembank.errors import DataError  # noqa: PLC0415
+    from itembank.reports.canvas import save_figure  # noqa: PLC0415
+    from itembank.reports.study_figures import draw_study  # noqa: PLC0415
+    from itembank.studies.results import StudyResult  # noqa: PLC0415
+
+    if output.exists() and not force:
+        raise DataError(f"{output} is there already. Give another name, or --force.")
+    result = StudyResult.load(study)
+    summary, estimates = _of_target(result.summary, target), _of_target(result.estimates, target)
+    wanted = {"split": splits, "selector": selectors, "estimator": estimators}
+    for column, names in wanted.items():
+        _check_names(f"--{column}", names, summary[column].unique(maintain_order=True).to_list())
+        if names:
+            summary, estimates = (one.filter(one[column].is_in(names)) for one in (summary, estimates))
+    if size is not None and size not in estimates["budget"]:
+        sizes = ", ".join(f"{one:g}" for one in estimates["budget"].unique().sort())
+        raise click.BadParameter(f"must be one of the study's, {sizes}, got {size:g}.", param_hint="--n")
+    save_figure(draw_study(summary, estimates, kind, size=size, level=_level(result.manifest)), output)
+    note(f"Drawn in {output}.")
+
+
+def _level(manifest: Any) -> float:
+    return float(manifest["study"]["level"])
+
+
+def _of_target(frame: "pl.DataFrame", target: str) -> "pl.DataFrame":
+    """Keep one target."""
+    _check_names("--target", (target,), frame["target"].unique(maintain_order=True).to_list())
+    return frame.filter(frame["target"] == target)
+
+
+def _check_names(option: str, given: Sequence[str], known: Sequence[str]) -> None:
+    unknown = [name for name in given if name not in known]
+    if unknown:
+        raise click.BadParameter(f"must be one of {', '.join(known)}, got {unknown[0]!r}.", param_hint=option)
+
+
+def _wide(summary: "pl.DataFrame", metric: str) -> list[dict[str, Any]]:
+    """One row a split, selector and estimator; one column a size."""
+    rows: dict[tuple[str, ...], dict[str, Any]] = {}
+    for row in summary.to_dicts():
+        key = (row["split"], row["selector"], row["estimator"])
+        names = dict(zip(("split", "selector", "estimator"), key, strict=True))
+        rows.setdefault(key, names)[f"n = {row['budget']:g}"] = _shown(row, metric)
+    return list(rows.values())
+
+
+def _shown(row: dict[str, Any], metric: str) -> str:
+    """Write a metric and, where there is one, its standard error."""
+    scale, digits = (100.0, 2) if metric in POINTS else (1.0, 3)
+    value, error = row[metric], row.get(f"{metric}_se", math.nan)
+    if value is None or math.isnan(value):
+        return "-"
+    text = f"{scale * value:.{digits}f}"
+    return text if error is None or math.isnan(error) else f"{text} ± {scale * error:.{digits}f}"

@@ -1,0 +1,222 @@
+"""Figures of a study: error, ranks and coverage against the number of items, and the spread of errors."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from itembank.errors import ParameterError, shown
+from itembank.reports.canvas import INK, PALETTE, new_figure, panels, put_labels, put_legend, put_title
+from itembank.reports.figures import LINE_STYLES, MARKERS
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+KINDS = ("error", "rank", "spread", "coverage")
+MOST_PANELS = 12
+CURVES = {
+    "error": ("mae", "mae_se", 100.0, "mean absolute error (points)"),
+    "rank": ("spearman", "spearman_se", 1.0, "Spearman rank correlation"),
+    "coverage": ("coverage", "coverage_se", 100.0, "coverage (%)"),
+    "width": ("half_width", "", 100.0, "median half-width (points)"),
+}
+
+
+def draw_study(
+    summary: pl.DataFrame, estimates: pl.DataFrame, kind: str, *, size: float | None = None, level: float = 0.95
+) -> "Figure":
+    """Draw one of the figures of a study.
+
+    Parameters
+    ----------
+    summary, estimates : tables
+        Of one target; see `StudyResult`.
+    kind : {'error', 'rank', 'spread', 'coverage'}
+    size : float or None
+        Spread: the budget to draw; the largest if None.
+    level : float
+        Coverage: the nominal one.
+
+    Raises
+    ------
+    ParameterError
+        For another kind, or more panels than can be read.
+    MissingDependencyError
+        Without matplotlib.
+    """
+    if kind == "spread":
+        return figure_error_spread(estimates, size=size)
+    if kind == "coverage":
+        return figure_coverage(summary, level=level)
+    if kind in {"error", "rank"}:
+        return figure_by_size(summary, kind)
+    raise ParameterError(f"kind of a figure must be one of {shown(KINDS)}, got {kind!r}.")
+
+
+def figure_by_size(summary: pl.DataFrame, kind: str) -> "Figure":
+    """Draw error or rank correlation against the number of items, one panel a split (P1 Figures 3, 5, 11, 12, 14).
+
+    Parameters
+    ----------
+    summary : table
+        Of one target.
+    kind : {'error', 'rank'}
+    """
+    splits = _names(summary, "split")
+    _check_panels(len(splits))
+    n_columns = min(3, len(splits))
+    figure = new_figure(3.3 * n_columns + 0.4, 2.8 * -(-len(splits) // n_columns) + _legend_height(summary))
+    drawn = panels(figure, len(splits), n_columns, share_y=True)
+    for k, (axes, split) in enumerate(zip(drawn, splits, strict=True)):
+        legend = _curves(axes, summary.filter(split=split), kind, styles(summary))
+        put_title(axes, split)
+        is_last = k + n_columns >= len(splits)
+        put_labels(axes, _size_label(summary) if is_last else "", CURVES[kind][3] if k % n_columns == 0 else "")
+        if kind == "error":
+            axes.set_ylim(bottom=0.0)
+    put_legend(figure, list(legend.values()), list(legend), n_columns=3)
+    return figure
+
+
+def figure_coverage(summary: pl.DataFrame, *, level: float) -> "Figure":
+    """Draw coverage, with the nominal line, above the half-width of the intervals, one column a split.
+
+    Parameters
+    ----------
+    summary : table
+        Of one target.
+    level : float
+    """
+    splits = _names(summary, "split")
+    _check_panels(2 * len(splits))
+    figure = new_figure(3.3 * max(len(splits), 2) + 0.4, 5.2 + _legend_height(summary))
+    drawn = panels(figure, 2 * len(splits), len(splits), share_y=False)
+    for k, split in enumerate(splits):
+        above, below = drawn[k], drawn[k + len(splits)]
+        part = summary.filter(split=split)
+        legend = _curves(above, part, "coverage", styles(summary))
+        above.axhline(100.0 * level, color=INK, linewidth=0.9, linestyle=(0, (6, 3)))
+        lowest = 100.0 * float(np.nanmin((summary["coverage"] - summary["coverage_se"].fill_nan(0.0)).to_numpy()))
+        above.set_ylim(min(lowest - 1.0, 88.0), 100.5)
+        put_title(above, f"{split}\n(dashed: nominal {100.0 * level:g} %)")
+        _curves(below, part, "width", styles(summary))
+        below.set_ylim(bottom=0.0)
+        put_labels(above, "", CURVES["coverage"][3] if k == 0 else "")
+        put_labels(below, _size_label(summary), CURVES["width"][3] if k == 0 else "")
+    put_legend(figure, list(legend.values()), list(legend), n_columns=3)
+    return figure
+
+
+def figure_error_spread(estimates: pl.DataFrame, *, size: float | None = None) -> "Figure":
+    """Draw the error of every model against its true score, one panel a split and method (P1 Figure 6).
+
+    A point is the mean error of a model over repeats and draws, its bar reaches from the 5th to the 95th percentile.
+
+    Parameters
+    ----------
+    estimates : table
+        Of one target.
+    size : float or None
+        The budget to draw; the largest if None.
+    """
+    size = float(estimates["budget"].to_numpy().max()) if size is None else size
+    chosen = estimates.filter(pl.col("budget") == size).with_columns(
+        error=100.0 * (pl.col("estimate") - pl.col("truth"))
+    )
+    chosen = chosen.filter(pl.col("error").is_not_nan())
+    key = ["split", "selector", "estimator"]
+    groups = chosen.group_by(key, maintain_order=True).agg().rows()
+    _check_panels(len(groups))
+    methods = list(dict.fromkeys(group[1:] for group in groups))
+    n_columns = min(3, len(groups))
+    figure = new_figure(3.3 * n_columns + 0.4, 2.9 * -(-len(groups) // n_columns))
+    for k, (axes, group) in enumerate(zip(panels(figure, len(groups), n_columns), groups, strict=True)):
+        part = chosen.filter(pl.col(name) == value for name, value in zip(key, group, strict=True))
+        _draw_spread(axes, part, PALETTE[methods.index(group[1:]) % len(PALETTE)])
+        error = float(np.mean(np.abs(part["error"].to_numpy())))
+        put_title(axes, f"{group[0]}: {group[1]} × {group[2]}\nn = {size:g}, mean absolute error {error:.1f} points")
+        is_last = k + n_columns >= len(groups)
+        put_labels(axes, "true score (%)" if is_last else "", "error (points)" if k % n_columns == 0 else "")
+    return figure
+
+
+def styles(summary: pl.DataFrame) -> dict[tuple[str, str], tuple[str, object, str]]:
+    """Colour a selector, line and marker an estimator; the other way round where there is one selector."""
+    selectors, estimators = _names(summary, "selector"), _names(summary, "estimator")
+    pairs = summary.select("selector", "estimator").unique(maintain_order=True).rows()
+    result: dict[tuple[str, str], tuple[str, object, str]] = {}
+    for selector, estimator in pairs:
+        colour, line = selectors.index(selector), estimators.index(estimator)
+        if len(selectors) == 1:
+            colour, line = line, 0
+        result[selector, estimator] = (
+            PALETTE[colour % len(PALETTE)],
+            LINE_STYLES[line % len(LINE_STYLES)],
+            MARKERS[line % len(MARKERS)],
+        )
+    return result
+
+
+def _curves(
+    axes: "Axes", part: pl.DataFrame, kind: str, style: dict[tuple[str, str], tuple[str, object, str]]
+) -> dict[str, object]:
+    """Draw one curve a method; return what the legend shows of each."""
+    metric, error, scale, _ = CURVES[kind]
+    legend: dict[str, object] = {}
+    for (selector, estimator), (colour, line, marker) in style.items():
+        rows = part.filter(selector=selector, estimator=estimator).sort("budget")
+        bars = scale * rows[error].fill_nan(0.0).to_numpy() if error else None
+        legend[f"{selector} × {estimator}"] = axes.errorbar(
+            rows["budget"].to_numpy(),
+            scale * rows[metric].to_numpy(),
+            yerr=bars,
+            color=colour,
+            linestyle=line,
+            marker=marker,
+            markersize=3.5,
+            linewidth=1.3,
+            elinewidth=0.7,
+            markerfacecolor=colour if line == "-" else "white",
+        )
+    sizes = part["budget"].unique().sort().to_list()
+    if len(sizes) > 1 and sizes[-1] >= 8.0 * sizes[0]:
+        axes.set_xscale("log")
+        axes.minorticks_off()
+    axes.set_xticks(sizes, [f"{size:g}" for size in sizes])
+    return legend
+
+
+def _draw_spread(axes: "Axes", part: pl.DataFrame, colour: str) -> None:
+    by_model = part.group_by("model_id").agg(
+        truth=pl.col("truth").mean(),
+        mean=pl.col("error").mean(),
+        low=pl.col("error").quantile(0.05, "linear"),
+        high=pl.col("error").quantile(0.95, "linear"),
+    )
+    truth, mean, low, high = (by_model[name].to_numpy() for name in ("truth", "mean", "low", "high"))
+    axes.vlines(100.0 * truth, low, high, color=colour, linewidth=0.8, alpha=0.45)
+    axes.plot(100.0 * truth, mean, "o", color=colour, markersize=3.0, markeredgewidth=0.0, alpha=0.8)
+    axes.axhline(0.0, color=INK, linewidth=0.9)
+
+
+def _names(table: pl.DataFrame, column: str) -> list[str]:
+    names: list[str] = table[column].unique(maintain_order=True).to_list()
+    return names
+
+
+def _size_label(summary: pl.DataFrame) -> str:
+    is_items = bool((summary["budget"] == summary["n_items"]).all())
+    return "items in all" if is_items else "budget"
+
+
+def _legend_height(summary: pl.DataFrame) -> float:
+    return 0.3 + 0.18 * -(-len(styles(summary)) // 3)
+
+
+def _check_panels(n_panels: int) -> None:
+    if not 1 <= n_panels <= MOST_PANELS:
+        raise ParameterError(
+            f"a figure must have from 1 to {MOST_PANELS} panels, got {n_panels}. "
+            "Draw fewer splits, selectors or estimators (--split, --selector, --estimator)."
+        )

@@ -1,0 +1,1 @@
+"""Leave-models-out comparison of selections and estimates."""

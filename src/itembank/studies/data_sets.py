@@ -1,0 +1,81 @@
+"""The responses a study is about."""
+
+import os
+import re
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from itembank.data.builtin import load_builtin
+from itembank.data.readers.read import read_responses
+from itembank.data.responses import ResponseMatrix
+from itembank.errors import DataError, ParameterError, shown
+from itembank.numerics.arrays import IntArray
+from itembank.studies.specs import FILTERS, DataSpec, Filter
+
+VARIABLE = re.compile(r"\$\{(\w+)\}")
+
+
+def load_data(spec: DataSpec) -> ResponseMatrix:
+    """Read the responses of a study and take the models and items it is about.
+
+    Raises
+    ------
+    DataError
+        As `read_responses`; when a filter's column does not exist or leaves nothing.
+    ParameterError
+        When an environment variable in a path is not set.
+    """
+    responses = _read(spec)
+    for name in FILTERS:
+        one: Filter | None = getattr(spec, name)
+        if one is not None:
+            is_about_models = name.endswith("models")
+            table = responses.models if is_about_models else responses.items
+            kept = _kept(table, one, name)
+            responses = responses.take(models=kept) if is_about_models else responses.take(items=kept)
+    return responses
+
+
+def column_of(table: pl.DataFrame, column: str, purpose: str) -> pl.Series:
+    """Return a column of the model or item table; `DataError` names those there are."""
+    if column not in table.columns:
+        raise DataError(
+            f"{purpose} needs the column {column!r}, which is not there; there are "
+            f"{shown(table.columns, len(table.columns))}. Name another, or give a table that has it."
+        )
+    return table[column]
+
+
+def _read(spec: DataSpec) -> ResponseMatrix:
+    if spec.builtin:
+        return load_builtin(spec.builtin, response=spec.response)  # type: ignore[arg-type]
+    return read_responses(
+        [_path(one, spec.folder) for one in spec.responses],
+        models=_path(spec.models, spec.folder) if spec.models else None,
+        items=_path(spec.items, spec.folder) if spec.items else None,
+        response_column=spec.response_column,
+    )
+
+
+def _path(text: str, folder: Path) -> Path:
+    """Put environment variables in, and start at the study's folder."""
+    absent = [name for name in VARIABLE.findall(text) if name not in os.environ]
+    if absent:
+        raise ParameterError(f"the path {text!r} needs the environment variable {shown(absent)}, which is not set.")
+    return folder / VARIABLE.sub(lambda found: os.environ[found[1]], text)
+
+
+def _kept(table: pl.DataFrame, one: Filter, name: str) -> IntArray:
+    """Rows that a filter leaves."""
+    column = column_of(table, one["column"], name)
+    values = one["value"] if isinstance(one["value"], list | tuple) else [one["value"]]
+    matches = np.array([value in values for value in column.to_list()], dtype=bool)
+    kept = np.flatnonzero(matches if name.startswith("keep") else ~matches)
+    if kept.size == 0:
+        raise DataError(
+            f"{name} leaves nothing: {one['column']!r} with value {one['value']!r}; the values are "
+            f"{shown(column.unique(maintain_order=True).to_list())}."
+        )
+    return kept

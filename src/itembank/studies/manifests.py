@@ -1,0 +1,105 @@
+"""The manifest of a study's folder: what it is a study of, so that it is gone on with only as the same one."""
+
+import hashlib
+import json
+import platform
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from itembank.data.atomic import write_text
+from itembank.data.fingerprint import data_fingerprint
+from itembank.data.responses import ResponseMatrix
+from itembank.errors import DataError, shown
+from itembank.studies.specs import StudySpec
+from itembank.studies.splits import Fold
+
+SCHEMA_VERSION = 1
+FILE_NAME = "manifest.json"
+PACKAGES = ("itembank", "numpy", "scipy", "scikit-learn")
+
+
+def make_manifest(spec: StudySpec, responses: ResponseMatrix, folds: list[Fold]) -> dict[str, Any]:
+    """Return the content of the manifest.
+
+    The fingerprint covers the study, the responses, their costs, and the models of every fold (so that other dates
+    or groups make another study).
+    """
+    study, data = spec.to_dict(), data_fingerprint(responses)
+    digest = hashlib.sha256(json.dumps([study, data], sort_keys=True, default=str).encode())
+    for fold in folds:
+        digest.update(
+            f"{fold.split}/{fold.repeats}/{fold.fold}/".encode() + fold.train.tobytes() + b"/" + fold.test.tobytes()
+        )
+    for unit in sorted(responses.costs):
+        digest.update(unit.encode() + responses.costs[unit].tobytes())
+    versions = {name: version(name) for name in PACKAGES} | {"python": platform.python_version()}
+    content = {
+        "schema_version": SCHEMA_VERSION,
+        "fingerprint": digest.hexdigest(),
+        "data_fingerprint": data,
+        "versions": versions,
+        "seed": spec.seed,
+        "n_folds": len(folds),
+        "n_models": responses.n_models,
+        "n_items": responses.n_items,
+        "study": study,
+    }
+    plain: dict[str, Any] = json.loads(json.dumps(content, default=str))
+    return plain
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """Read the manifest of a study's folder.
+
+    Raises
+    ------
+    DataError
+        When the folder is not a study's.
+    """
+    path = folder / FILE_NAME
+    try:
+        content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise DataError(f"{folder} is not a study: it has no {FILE_NAME}. Make one with itembank study run.") from error
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise DataError(f"{path}: cannot be read as a study's manifest: {error}.") from error
+    if not isinstance(content, dict) or content.get("schema_version") != SCHEMA_VERSION:
+        raise DataError(f"{path}: schema_version of a study must be {SCHEMA_VERSION}. Run the study again elsewhere.")
+    return content
+
+
+def begin(folder: Path, manifest: dict[str, Any], *, resume: bool) -> None:
+    """Make a study's folder, or check that the one there is of the same study.
+
+    Raises
+    ------
+    DataError
+        When something else stands there, or a study of another kind, or one that is not to be gone on with.
+    """
+    if not (folder / FILE_NAME).exists():
+        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+            raise DataError(f"{folder} is there already and is not a study. Give another folder.")
+        write_text(folder / FILE_NAME, json.dumps(manifest, indent=1, ensure_ascii=False) + "\n")
+        return
+    known = read_manifest(folder)
+    if not resume:
+        raise DataError(f"{folder} is a study already. Resume it, or give another folder.")
+    for what, names in (("fingerprint", ()), ("versions", PACKAGES)):
+        if known.get(what) != manifest[what]:
+            raise DataError(f"{folder} is another study: {_difference(known, manifest, what, names)}")
+
+
+def _difference(known: dict[str, Any], manifest: dict[str, Any], what: str, names: tuple[str, ...]) -> str:
+    """Say how two manifests differ and what to do."""
+    if what == "versions":
+        before, now = known.get("versions", {}), manifest["versions"]
+        changed = [
+            f"{name} {before.get(name)} -> {now[name]}" for name in (*names, "python") if before.get(name) != now[name]
+        ]
+        return f"it was begun with other versions, which may give other numbers: {shown(changed)}. Give another folder."
+    old, new = known.get("study", {}), manifest["study"]
+    changed = sorted(key for key in {*old, *new} if old.get(key) != new.get(key))
+    if changed:
+        return f"{shown(changed)} of the study file changed since it was begun. Give another folder."
+    return "the responses, costs, dates or groups changed since it was begun. Give another folder."

@@ -1,0 +1,101 @@
+"""How good estimates are: pure functions of true and estimated scores."""
+
+import numpy as np
+from scipy.stats import rankdata
+
+from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+
+TIE_DIGITS = 12
+"""Two sums of the same responses may differ by rounding, which must not break a tie."""
+
+
+def effective_items(weights: FloatArray) -> float:
+    """Kish's effective sample size of weights (n_items,), ``(sum w)^2 / sum w^2``; NaN without weight."""
+    squares = float(np.sum(weights**2))
+    return float(np.sum(weights)) ** 2 / squares if squares > 0.0 else float("nan")
+
+
+def clustered_mean(values: FloatArray, cluster: IntArray) -> tuple[float, float]:
+    """Mean of values (n_values,) and its standard error when they depend on each other within clusters.
+
+    ``m = sum_c S_c / n`` with S_c the sum of a cluster of n_c values;
+    ``SE^2 = C / (C - 1) sum_c (S_c - n_c m)^2 / n^2`` (Cochran 1977, eq. 11.12, the ratio estimator): the standard
+    error of the mean of the cluster means where clusters are of one size. NaN with a single cluster.
+
+    Parameters
+    ----------
+    values : (n_values,)
+    cluster : (n_values,)
+        Whole numbers from 0.
+    """
+    n_values = values.shape[0]
+    if n_values == 0:
+        return float("nan"), float("nan")
+    mean = float(values.mean())
+    _, index = np.unique(cluster, return_inverse=True)
+    sizes = np.bincount(index)
+    if sizes.size < 2:
+        return mean, float("nan")
+    residual = np.bincount(index, weights=values) - sizes * mean
+    variance = sizes.size / (sizes.size - 1) * float(np.sum(residual**2)) / n_values**2
+    return mean, float(np.sqrt(variance))
+
+
+def spearman(truth: FloatArray, estimates: FloatArray) -> FloatArray:
+    """Spearman's rank correlation of each row of estimates with the truth, (n_rows,); ties take the mean rank.
+
+    Parameters
+    ----------
+    truth, estimates : (n_rows, n_models)
+
+    Returns
+    -------
+    (n_rows,)
+        NaN where all models are tied on one side.
+    """
+    first = _centred_ranks(truth)
+    second = _centred_ranks(estimates)
+    spread = np.sqrt(np.sum(first**2, axis=1) * np.sum(second**2, axis=1))
+    product = np.sum(first * second, axis=1)
+    result: FloatArray = np.divide(product, spread, out=np.full(spread.shape, np.nan), where=spread > 0.0)
+    return result
+
+
+def pair_agreement(truth: FloatArray, estimates: FloatArray) -> tuple[float, float]:
+    """Kendall's tau-b of estimates with the truth, and the share of pairs of models put in the right order.
+
+    ``tau_b = sum_pairs s_t s_e / sqrt(n_t n_e)`` with s the sign of a difference and n the pairs without a tie.
+    Of the pairs whose true scores differ, one that is tied in the estimates counts as half right.
+
+    Parameters
+    ----------
+    truth, estimates : (n_models,)
+
+    Returns
+    -------
+    tau_b, share_right : float
+        NaN where all models are tied.
+    """
+    first, second = np.round(truth, TIE_DIGITS), np.round(estimates, TIE_DIGITS)
+    row, column = np.triu_indices(truth.shape[0], k=1)
+    s_truth = np.sign(first[row] - first[column])
+    s_estimate = np.sign(second[row] - second[column])
+    agreement = float(s_truth @ s_estimate)
+    n_truth, n_estimate = int(np.count_nonzero(s_truth)), int(np.count_nonzero(s_estimate))
+    tau = agreement / float(np.sqrt(float(n_truth) * n_estimate)) if n_truth and n_estimate else float("nan")
+    right = 0.5 + 0.5 * agreement / n_truth if n_truth else float("nan")
+    return tau, right
+
+
+def is_covered(truth: FloatArray, low: FloatArray, high: FloatArray) -> BoolArray:
+    """Whether intervals (n_values,) hold the truth; their ends may differ from it by rounding."""
+    tolerance = 10.0**-TIE_DIGITS
+    result: BoolArray = (low - tolerance <= truth) & (truth <= high + tolerance)
+    return result
+
+
+def _centred_ranks(values: FloatArray) -> FloatArray:
+    """Ranks within each row, about their mean, (n_rows, n_models)."""
+    ranks = rankdata(np.round(values, TIE_DIGITS), axis=1)
+    result: FloatArray = ranks - ranks.mean(axis=1, keepdims=True)
+    return result

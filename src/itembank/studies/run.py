@@ -1,0 +1,151 @@
+"""The verb `run_study`: every fold once, in parallel, going on where an earlier run stopped."""
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import polars as pl
+
+from itembank.data.atomic import replacing_file
+from itembank.data.responses import ResponseMatrix
+from itembank.errors import ConvergenceWarning, ParameterError, warn
+from itembank.progress import ProgressCallback, silent
+from itembank.studies.data_sets import load_data
+from itembank.studies.manifests import begin, make_manifest, read_manifest
+from itembank.studies.results import COLUMNS, ESTIMATES, PARTS, SUMMARY, StudyResult
+from itembank.studies.specs import StudySpec
+from itembank.studies.splits import Fold, make_folds
+from itembank.studies.summary import summarise
+from itembank.studies.units import run_fold
+
+
+def run_study(
+    spec: StudySpec,
+    output: str | Path,
+    *,
+    responses: ResponseMatrix | None = None,
+    n_jobs: int = 1,
+    progress: ProgressCallback = silent,
+    resume: bool = True,
+) -> StudyResult:
+    """Run a study, and keep everything it finds in a folder.
+
+    Each fold builds one bank from its calibration models; every selector chooses from it once for each size and
+    draw; every estimator estimates the tested models from what they answered to those items. Selectors and
+    estimators see nothing else of the tested models. Random numbers depend on the seed and the names of split,
+    methods and sizes only: not on `n_jobs`, the order of the work, or what else is in the study.
+
+    Parameters
+    ----------
+    spec : StudySpec
+    output : path
+        A new folder, or that of the same study: finished folds are not run again.
+    responses : ResponseMatrix, optional
+        Instead of the data the study names.
+    n_jobs : int
+        Processes, each with one BLAS thread; -1 for one a core.
+    progress : ProgressCallback
+    resume : bool
+        Go on with a study that stands at `output`; otherwise refuse.
+
+    Returns
+    -------
+    StudyResult
+        Also written to `output`: `estimates.parquet`, `summary.parquet`, `manifest.json`. A `ConvergenceWarning`
+        tells of calibrations that did not converge.
+
+    Raises
+    ------
+    DataError
+        When the data cannot be read or split so, or `output` is something else.
+    ParameterError
+        When the study names no data and none are given, or `n_jobs` is neither -1 nor positive.
+
+    Examples
+    --------
+    >>> result = run_study(load_study("study.toml"), "study", n_jobs=-1)  # doctest: +SKIP
+    >>> result.summary.select("split", "selector", "estimator", "budget", "mae")  # doctest: +SKIP
+    """
+    if n_jobs == 0 or n_jobs < -1:
+        raise ParameterError(f"n_jobs must be -1 (one process a core) or at least 1, got {n_jobs}.")
+    folder = Path(output)
+    matrix = _responses(spec, responses)
+    folds = [fold for split in spec.splits for fold in make_folds(split, matrix.models, spec.repeats, spec.seed)]
+    begin(folder, make_manifest(spec, matrix, folds), resume=resume)
+    parts = {folder / PARTS / f"{number:05d}.parquet": fold for number, fold in enumerate(folds)}
+    left = {path: fold for path, fold in parts.items() if not path.is_file()}
+    _run_all(spec, matrix, left, n_jobs, progress, n_done=len(folds) - len(left))
+    progress("putting results together", 1.0)
+    estimates = pl.concat([pl.read_parquet(path) for path in parts])
+    summary = summarise(estimates)
+    _write(estimates, folder / ESTIMATES)
+    _write(summary, folder / SUMMARY)
+    _warn_of_fits(estimates)
+    return StudyResult(estimates, summary, read_manifest(folder))
+
+
+def _responses(spec: StudySpec, given: ResponseMatrix | None) -> ResponseMatrix:
+    if given is not None:
+        return given
+    if spec.data is None:
+        raise ParameterError("this study names no data: give run_study the responses, or the spec its data.")
+    return load_data(spec.data)
+
+
+def _run_all(
+    spec: StudySpec,
+    responses: ResponseMatrix,
+    left: dict[Path, Fold],
+    n_jobs: int,
+    progress: ProgressCallback,
+    *,
+    n_done: int,
+) -> None:
+    """Run the folds that are left and tell how long the rest will take."""
+    n_folds, started = n_done + len(left), time.monotonic()
+    progress(f"{n_done} of {n_folds} folds", n_done / n_folds)
+    for count, _ in enumerate(_each(spec, responses, left, n_jobs), start=1):
+        seconds = (time.monotonic() - started) / count * (len(left) - count)
+        progress(f"{n_done + count} of {n_folds} folds, {_duration(seconds)} left", (n_done + count) / n_folds)
+
+
+def _each(spec: StudySpec, responses: ResponseMatrix, left: dict[Path, Fold], n_jobs: int) -> Iterator[None]:
+    """Run folds in this process or in several; yield whenever one is done and written."""
+    if n_jobs == 1 or len(left) < 2:
+        for path, fold in left.items():
+            run_and_write(spec, responses, fold, path)
+            yield
+        return
+    import joblib  # noqa: PLC0415 (only studies that run in parallel need it)
+
+    with joblib.parallel_config(backend="loky", inner_max_num_threads=1):
+        work = joblib.Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1)
+        yield from work(joblib.delayed(run_and_write)(spec, responses, fold, path) for path, fold in left.items())
+
+
+def run_and_write(spec: StudySpec, responses: ResponseMatrix, fold: Fold, path: Path) -> None:
+    """Run a fold and write its estimates, whole or not at all."""
+    _write(run_fold(spec, responses, fold).select(COLUMNS), path)
+
+
+def _write(table: pl.DataFrame, path: Path) -> None:
+    with replacing_file(path) as temporary:
+        table.write_parquet(temporary)
+
+
+def _duration(seconds: float) -> str:
+    """Say a time in the unit a person would."""
+    if seconds < 90.0:
+        return f"about {seconds:.0f} s"
+    return f"about {seconds / 60.0:.0f} min" if seconds < 5400.0 else f"about {seconds / 3600.0:.1f} h"
+
+
+def _warn_of_fits(estimates: pl.DataFrame) -> None:
+    """Say how many calibrations stopped early."""
+    fits = estimates.select("split", "repeat", "fold", "converged").unique(["split", "repeat", "fold"])
+    n_early = int((~fits["converged"]).sum())
+    if n_early:
+        warn(
+            f"{n_early} of {fits.height} calibrations did not converge (column 'converged' of the estimates).",
+            ConvergenceWarning,
+        )

@@ -1,0 +1,212 @@
+"""Which models are known and which are new: one frozen spec for each kind of split."""
+
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from itembank.errors import ParameterError
+from itembank.methods import MethodTable
+
+
+@dataclass(frozen=True, slots=True)
+class KFold:
+    """Models shuffled into k parts; each is tested once, on a bank of the others.
+
+    Attributes
+    ----------
+    k : int
+    name : str
+        Of the split in results.
+    """
+
+    k: int = 4
+    name: str = "k-fold"
+
+    def __post_init__(self) -> None:
+        """Check the choices."""
+        _check_k(self.k)
+
+
+@dataclass(frozen=True, slots=True)
+class RandomShare:
+    """A random share of the models is tested, another in each repeat.
+
+    Attributes
+    ----------
+    test_share : float
+    name : str
+    """
+
+    test_share: float = 0.25
+    name: str = "random"
+
+    def __post_init__(self) -> None:
+        """Check the choices."""
+        _check_share(self.test_share)
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveOneOut:
+    """Every model is tested on a bank of all others: for data with few models."""
+
+    name: str = "leave-one-out"
+
+
+@dataclass(frozen=True, slots=True)
+class ByDate:
+    """The newest models are tested; no date is on both sides.
+
+    Attributes
+    ----------
+    column : str
+        Column of the model table: dates, or text or whole numbers that say year, month and day.
+    test_share : float
+        The date that comes closest to it divides the models.
+    name : str
+    """
+
+    column: str
+    test_share: float = 0.25
+    name: str = "date"
+
+    def __post_init__(self) -> None:
+        """Check the choices."""
+        _check_share(self.test_share)
+
+
+@dataclass(frozen=True, slots=True)
+class Horizon:
+    """The newest three quarters are tested: a long time ahead (P1 Figure 11).
+
+    Attributes
+    ----------
+    column, test_share, name
+        As for `ByDate`.
+    """
+
+    column: str
+    test_share: float = 0.75
+    name: str = "horizon"
+
+    def __post_init__(self) -> None:
+        """Check the choices."""
+        _check_share(self.test_share)
+
+
+@dataclass(frozen=True, slots=True)
+class ByGroup:
+    """Whole groups are tested (organisations, families, prompt templates): none is on both sides.
+
+    Attributes
+    ----------
+    column : str
+        Column of the model table. Models without a value form one group of their own.
+    test_share : float
+        Groups are drawn at random until they hold this share of the models, or come as close as they can.
+    k : int or None
+        Instead of a share: divide the groups into k parts of about as many models each, and test each once.
+    name : str
+    """
+
+    column: str
+    test_share: float = 0.25
+    k: int | None = None
+    name: str = "group"
+
+    def __post_init__(self) -> None:
+        """Check the choices."""
+        _check_share(self.test_share)
+        if self.k is not None:
+            _check_k(self.k)
+
+
+@dataclass(frozen=True, slots=True)
+class NamedGroup:
+    """The models of named groups are tested, all others calibrate (P1's specialised models, Figure 5).
+
+    Attributes
+    ----------
+    column : str
+        Column of the model table.
+    values : tuple
+        Values of the models to be tested.
+    name : str
+    """
+
+    column: str
+    values: tuple[object, ...]
+    name: str = "named-group"
+
+    def __post_init__(self) -> None:
+        """Check the choices."""
+        if not isinstance(self.values, tuple) or not self.values:
+            raise ParameterError(f"values must list at least one group to test, got {self.values!r}.")
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingShare:
+    """Fewer and fewer calibration models, the tested ones staying the same: each size is a split of its own.
+
+    Attributes
+    ----------
+    n_models : tuple of int
+        Numbers of calibration models, 10 or more each; a smaller one is a part of a larger one.
+    shares : tuple of float
+        Instead of numbers: shares of the models that are not tested.
+    test_share : float
+    name : str
+        The results call each split ``name n``.
+    """
+
+    n_models: tuple[int, ...] = ()
+    shares: tuple[float, ...] = ()
+    test_share: float = 0.25
+    name: str = "training-share"
+    minimum: int = field(default=10, init=False)
+
+    def __post_init__(self) -> None:
+        """Check the choices."""
+        _check_share(self.test_share)
+        if bool(self.n_models) == bool(self.shares):
+            raise ParameterError("a training-share split takes either n_models or shares, a list of at least one.")
+        bad = [n for n in self.n_models if not _is_whole(n) or n < self.minimum]
+        if bad:
+            raise ParameterError(f"n_models of a split must be whole numbers from {self.minimum}, got {bad}.")
+        for share in self.shares:
+            if not _is_number(share) or not 0.0 < share <= 1.0:
+                raise ParameterError(f"shares of a split must be above 0 and at most 1, got {share!r}.")
+
+
+SplitSpec: TypeAlias = KFold | RandomShare | LeaveOneOut | ByDate | Horizon | ByGroup | NamedGroup | TrainingShare
+
+# The classes without defaults are never made by their name alone.
+SPLITS: MethodTable[SplitSpec] = MethodTable(
+    "split",
+    {
+        "k-fold": KFold,
+        "random": RandomShare,
+        "leave-one-out": LeaveOneOut,
+        "date": ByDate,
+        "horizon": Horizon,
+        "group": ByGroup,
+        "named-group": NamedGroup,
+        "training-share": TrainingShare,
+    },
+)
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _check_k(k: object) -> None:
+    if not isinstance(k, int) or isinstance(k, bool) or k < 2:
+        raise ParameterError(f"k of a split must be a whole number from 2, got {k!r}.")
+
+
+def _check_share(share: object) -> None:
+    if not isinstance(share, int | float) or isinstance(share, bool) or not 0.0 < share < 1.0:
+        raise ParameterError(f"test_share must be between 0 and 1, got {share!r}.")

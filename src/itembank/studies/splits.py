@@ -1,0 +1,227 @@
+"""From a kind of split and the model table to the models of each fold."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from itembank.calibration.calibrate import MINIMUM_MODELS
+from itembank.errors import DataError, shown
+from itembank.numerics.arrays import BoolArray, IntArray
+from itembank.studies.data_sets import column_of
+from itembank.studies.split_specs import (
+    ByDate,
+    ByGroup,
+    Horizon,
+    KFold,
+    LeaveOneOut,
+    NamedGroup,
+    RandomShare,
+    SplitSpec,
+    TrainingShare,
+)
+from itembank.studies.streams import stream
+
+NO_GROUP = "(none)"
+DATE_FORMATS = ("%Y-%m-%d", "%Y/%m/%d", "%Y%m%d", "%Y-%m")
+
+
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """Calibration models and new models.
+
+    Attributes
+    ----------
+    split : str
+        Name in the results.
+    repeats : tuple of int
+        The repeats it serves: one, or all where the split is not random, since the bank is the same.
+    fold : int
+        Number among the folds of the same split and repeat.
+    train, test : (n_train,), (n_test,)
+        Rows of the responses, rising; no row is in both.
+    """
+
+    split: str
+    repeats: tuple[int, ...]
+    fold: int
+    train: IntArray
+    test: IntArray
+
+
+def make_folds(split: SplitSpec, models: pl.DataFrame, repeats: int, seed: int) -> list[Fold]:
+    """Return all folds of a split.
+
+    Parameters
+    ----------
+    split : SplitSpec
+    models : table of n_models rows
+    repeats : int
+    seed : int
+
+    Raises
+    ------
+    DataError
+        When a column or group does not exist, dates are missing, or too few models are left on a side.
+    """
+    folds = list(_folds(split, models, repeats, seed))
+    for fold in folds:
+        if fold.train.size < MINIMUM_MODELS or fold.test.size < 1:
+            raise DataError(
+                f"split {fold.split!r} must leave at least {MINIMUM_MODELS} models to calibrate on and one to test, "
+                f"got {fold.train.size} and {fold.test.size} of {models.height}. Take another split, or more models."
+            )
+    return folds
+
+
+def _folds(split: SplitSpec, models: pl.DataFrame, repeats: int, seed: int) -> Iterator[Fold]:
+    n_models, every = models.height, tuple(range(repeats))
+    match split:
+        case LeaveOneOut():
+            for row in range(n_models):
+                yield _fold(split.name, every, row, np.arange(n_models) == row)
+        case ByDate() | Horizon():
+            yield _fold(split.name, every, 0, _newest(_dates(models, split.column), split.test_share, split.name))
+        case NamedGroup():
+            yield _fold(split.name, every, 0, _named(models, split))
+        case TrainingShare():
+            for repeat in every:
+                yield from _training_sizes(split, n_models, repeat, stream(seed, "split", split.name, repeat))
+        case _:
+            for repeat in every:
+                rng = stream(seed, "split", split.name, repeat)
+                for number, is_test in enumerate(_random_tests(split, models, rng)):
+                    yield _fold(split.name, (repeat,), number, is_test)
+
+
+def _fold(name: str, repeats: tuple[int, ...], number: int, is_test: BoolArray) -> Fold:
+    return Fold(name, repeats, number, np.flatnonzero(~is_test), np.flatnonzero(is_test))
+
+
+def _random_tests(
+    split: KFold | RandomShare | ByGroup, models: pl.DataFrame, rng: np.random.Generator
+) -> Iterator[BoolArray]:
+    """Yield the tested models of each fold of one repeat, (n_models,)."""
+    n_models = models.height
+    match split:
+        case KFold():
+            if n_models < split.k:
+                raise DataError(f"split {split.name!r} of {split.k} folds needs as many models, got {n_models}.")
+            part = np.empty(n_models, dtype=np.int64)
+            part[rng.permutation(n_models)] = np.arange(n_models) % split.k
+            yield from (part == k for k in range(split.k))
+        case RandomShare():
+            yield _share(rng.permutation(n_models), split.test_share)
+        case ByGroup():
+            group, n_groups = _groups(models, split)
+            if split.k is None:
+                yield np.isin(group, _drawn_groups(group, n_groups, split.test_share, rng))
+            else:
+                part = _parts_of_groups(np.bincount(group), split.k, rng)[group]
+                yield from (part == k for k in range(split.k))
+
+
+def _share(order: IntArray, share: float) -> BoolArray:
+    """Mark the first models of an order."""
+    is_test = np.zeros(order.size, dtype=bool)
+    is_test[order[: max(1, round(share * order.size))]] = True
+    return is_test
+
+
+def _training_sizes(split: TrainingShare, n_models: int, repeat: int, rng: np.random.Generator) -> Iterator[Fold]:
+    """Yield one fold a size: the same tested models, and ever larger parts of one order of the others."""
+    order = rng.permutation(n_models)
+    test = np.flatnonzero(_share(order, split.test_share))
+    rest = order[test.size :]
+    sizes = split.n_models or tuple(max(split.minimum, round(share * rest.size)) for share in split.shares)
+    large = [size for size in sizes if size > rest.size]
+    if large:
+        raise DataError(
+            f"split {split.name!r} must take at most the {rest.size} models that are not tested, got {shown(large)}."
+        )
+    for size in dict.fromkeys(sizes):
+        yield Fold(f"{split.name} {size}", (repeat,), 0, np.sort(rest[:size]), test)
+
+
+def _groups(models: pl.DataFrame, split: ByGroup) -> tuple[IntArray, int]:
+    """Return the group of each model by number, in sorted order so that the order of models does not matter."""
+    values = column_of(models, split.column, f"split {split.name!r}").cast(pl.String).fill_null(NO_GROUP)
+    names, index = np.unique(values.to_numpy().astype(str), return_inverse=True)
+    needed = split.k or 2
+    if names.size < needed:
+        raise DataError(
+            f"split {split.name!r} needs at least {needed} groups, got {names.size} in column {split.column!r}: "
+            f"{shown(names.tolist())}."
+        )
+    return index.astype(np.int64), int(names.size)
+
+
+def _drawn_groups(group: IntArray, n_groups: int, share: float, rng: np.random.Generator) -> IntArray:
+    """Draw groups until they hold about a share of the models; at least one, and never all."""
+    order = rng.permutation(n_groups)
+    held = np.cumsum(np.bincount(group)[order])[:-1]
+    n_taken = 1 + int(np.argmin(np.abs(held - share * group.size)))
+    return order[:n_taken]
+
+
+def _parts_of_groups(sizes: IntArray, k: int, rng: np.random.Generator) -> IntArray:
+    """Put each group, largest first and ties by chance, into the part that holds the fewest models."""
+    order = rng.permutation(sizes.size)
+    order = order[np.argsort(-sizes[order], kind="stable")]
+    part, held = np.empty(sizes.size, dtype=np.int64), np.zeros(k)
+    for group in order:
+        part[group] = np.lexsort((rng.random(k), held))[0]
+        held[part[group]] += sizes[group]
+    return part
+
+
+def _named(models: pl.DataFrame, split: NamedGroup) -> BoolArray:
+    """Mark the models of named groups."""
+    column = column_of(models, split.column, f"split {split.name!r}")
+    values = column.to_list()
+    absent = [value for value in split.values if value not in values]
+    if absent:
+        known = column.drop_nulls().unique(maintain_order=True).to_list()
+        raise DataError(
+            f"split {split.name!r}: every value must be one of column {split.column!r}, got {shown(absent)}; it has "
+            f"{shown(known, 20)}."
+        )
+    return np.array([value in split.values for value in values], dtype=bool)
+
+
+def _dates(models: pl.DataFrame, column: str) -> IntArray:
+    """Days since 1970 of each model; `DataError` names models without a date."""
+    values = column_of(models, column, "a split by date")
+    if values.dtype.is_temporal():
+        days = values.cast(pl.Date)
+    else:
+        text = values.cast(pl.String).str.strip_chars().str.slice(0, 10)
+        table = pl.DataFrame({"text": text})
+        days = table.select(
+            pl.coalesce(
+                pl.concat_str("text", pl.lit("-01")).str.to_date("%Y-%m-%d", strict=False)
+                if form == "%Y-%m"
+                else pl.col("text").str.to_date(form, strict=False)
+                for form in DATE_FORMATS
+            )
+        ).to_series()
+    unknown = days.is_null()
+    if unknown.any():
+        named = models.select("model_id", text=values.cast(pl.String)).filter(unknown)
+        listed = [f"{model} ({text or 'empty'})" for model, text in named.rows()]
+        raise DataError(
+            f"a split by date needs a date (year, month, day) in column {column!r} for every model, got none for "
+            f"{len(listed)} of {models.height}: {shown(listed)}. Add them, or leave these models out (drop_models)."
+        )
+    return days.to_physical().cast(pl.Int64).to_numpy()
+
+
+def _newest(dates: IntArray, share: float, name: str) -> BoolArray:
+    """Mark the models from the date on that comes closest to this share of all."""
+    known = np.unique(dates)
+    if known.size < 2:
+        raise DataError(f"split {name!r} needs models of at least two dates, got one date only.")
+    newer = np.array([np.mean(dates >= date) for date in known[1:]])
+    result: BoolArray = dates >= known[1:][np.argmin(np.abs(newer - share))]
+    return result

@@ -1,0 +1,216 @@
+"""The work of one fold: a bank, every selection once, every estimate on it."""
+
+import importlib
+import itertools
+import time
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from itembank.calibration.build import build_bank
+from itembank.calibration.dimensions import MINIMUM_TO_CHOOSE, choose_n_dims
+from itembank.data.banks import Bank
+from itembank.data.responses import ResponseMatrix
+from itembank.data.selections import Selection
+from itembank.errors import ItembankError, ItembankWarning
+from itembank.estimation.estimate import estimate
+from itembank.estimation.estimates import ScoreEstimates
+from itembank.numerics.arrays import FloatArray
+from itembank.numerics.threads import one_blas_thread
+from itembank.selection.select import select
+from itembank.studies.budgets import item_costs, largest_within, selection_cost
+from itembank.studies.choices import MethodChoice
+from itembank.studies.leaks import answers_of, calibration_part, check_no_leak
+from itembank.studies.metrics import effective_items
+from itembank.studies.specs import AUTO, CalibrationChoice, StudySpec, estimation_spec, selection_spec
+from itembank.studies.splits import Fold
+from itembank.studies.streams import stream
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """What all selections of a fold share.
+
+    Attributes
+    ----------
+    bank : Bank
+        Of the calibration models alone.
+    new : ResponseMatrix
+        The tested models and all their responses. Methods see only what they answered to chosen items.
+    truth : (n_models, n_targets)
+        Their scores over the items of the bank they answered.
+    costs : (n_items,) or None
+        Expected cost of each item.
+    seconds : float
+        CPU time of the calibration.
+    """
+
+    bank: Bank
+    new: ResponseMatrix
+    truth: FloatArray
+    costs: FloatArray | None
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where in a fold a selection stands."""
+
+    repeat: int
+    draw: int
+    selector: MethodChoice
+    budget: float
+
+
+@one_blas_thread()
+def run_fold(spec: StudySpec, responses: ResponseMatrix, fold: Fold) -> pl.DataFrame:
+    """Return every estimate of a fold, one row a model, target, selection and estimator.
+
+    Raises
+    ------
+    ItembankError
+        As the methods, with the place in the study.
+    """
+    where = f"split {fold.split!r}, repeat {fold.repeats[0]}, fold {fold.fold}"
+    with warnings.catch_warnings():  # fits that stopped early are told by the column `converged`
+        warnings.simplefilter("ignore", ItembankWarning)
+        with _told_where(f"{where}, calibration"):
+            prepared = prepare(spec, responses, fold)
+        places = itertools.starmap(
+            Place, itertools.product(fold.repeats, range(spec.n_draws), spec.selectors, spec.budgets)
+        )
+        parts: list[pl.DataFrame] = []
+        for place in places:
+            with _told_where(f"{where}, selector {place.selector.label!r}, n_items or amount {place.budget:g}"):
+                parts.extend(_estimates_at(spec, prepared, fold, place))
+    constant = {
+        "study": spec.name,
+        "split": fold.split,
+        "fold": fold.fold,
+        "n_calibration": prepared.bank.n_models,
+        "n_dims": prepared.bank.calibration.n_dims,
+        "converged": prepared.bank.calibration.converged,
+        "seconds_calibrate": prepared.seconds,
+    }
+    table: pl.DataFrame = pl.concat(parts)
+    return table.with_columns(pl.lit(value).alias(name) for name, value in constant.items())
+
+
+def prepare(spec: StudySpec, responses: ResponseMatrix, fold: Fold) -> Prepared:
+    """Build the bank of a fold from its calibration models, and the truth of the others."""
+    started = time.process_time()
+    known = calibration_part(responses, fold)
+    bank = _bank(spec.calibration, known, seed=_bank_seed(spec, fold))
+    seconds = time.process_time() - started
+    new = responses.take(models=fold.test, items=responses.item_indices(bank.item_ids))
+    check_no_leak(bank, new)
+    truth = bank.targets.with_overall(bank.targets.scenario_means(new.responses, missing=True))
+    costs = item_costs(bank, spec.cost_unit) if spec.cost_unit else None
+    return Prepared(bank, new, truth, costs, seconds)
+
+
+def _bank_seed(spec: StudySpec, fold: Fold) -> int:
+    return int(stream(spec.seed, "bank", fold.split, fold.repeats[0], fold.fold).integers(2**31))
+
+
+def _bank(choice: CalibrationChoice, known: ResponseMatrix, *, seed: int) -> Bank:
+    n_dims = choice.n_dims
+    if n_dims == AUTO:
+        few = known.n_models < MINIMUM_TO_CHOOSE
+        n_dims = 1 if few else choose_n_dims(known, choice.spec(1)).n_dims
+    return build_bank(known, choice.spec(int(n_dims)), within=choice.within, across=choice.across, rng=seed)
+
+
+def _estimates_at(spec: StudySpec, prepared: Prepared, fold: Fold, place: Place) -> Iterator[pl.DataFrame]:
+    """Choose items once, and yield the table of each estimator."""
+    path = (fold.split, place.repeat, fold.fold, place.draw, place.selector.label, f"{place.budget:g}")
+    bank = prepared.bank
+
+    def choose(n_items: int) -> Selection:
+        return _selection(bank, place.selector, n_items, stream(spec.seed, "select", *path))
+
+    started = time.process_time()
+    if spec.budget is None or prepared.costs is None:
+        selection = choose(int(place.budget))
+    else:
+        selection = largest_within(bank, choose, prepared.costs, place.budget)
+    seconds_select = time.process_time() - started
+    answers = answers_of(prepared.new, prepared.new.item_indices(selection.item_ids))
+    constant = {
+        "repeat": place.repeat,
+        "draw": place.draw,
+        "selector": place.selector.label,
+        "budget": place.budget,
+        "n_items": selection.n_items,
+        "cost": float("nan") if prepared.costs is None else selection_cost(bank, selection, prepared.costs),
+        "seconds_select": seconds_select,
+    }
+    effective = _effective_items(bank, selection)
+    for choice in spec.estimators_of(place.selector.label):
+        started = time.process_time()
+        found = estimate(
+            bank,
+            answers,
+            selection=selection,
+            method=estimation_spec(choice),
+            level=spec.level,
+            rng=stream(spec.seed, "estimate", *path, choice.label),
+        )
+        seconds = time.process_time() - started
+        yield _table(found, prepared.truth, effective).with_columns(
+            pl.lit(value).alias(name)
+            for name, value in {**constant, "estimator": choice.label, "seconds_estimate": seconds}.items()
+        )
+
+
+def _selection(bank: Bank, choice: MethodChoice, n_items: int, rng: np.random.Generator) -> Selection:
+    """Choose items; 'auto' is chosen among methods one layer up, by the public `select`."""
+    method = selection_spec(choice)
+    if method is None:
+        chosen: Selection = _public_select()(bank, n_items, rng=rng)
+        return chosen
+    return select(bank, n_items, method=method, rng=rng)
+
+
+def _public_select() -> Any:
+    """Find the `select` whose default method is 'auto'."""
+    return importlib.import_module("itembank.planning.select").select
+
+
+def _effective_items(bank: Bank, selection: Selection) -> FloatArray:
+    """Kish's effective number of items behind each target, (n_targets,)."""
+    scenario = np.array([bank.targets.scenarios.index(name) for name in selection.scenarios])
+    within = [effective_items(selection.weights[scenario == j]) for j in range(bank.targets.n_scenarios)]
+    return np.array([*within, effective_items(selection.weights * bank.targets.scenario_weights[scenario])])
+
+
+def _table(found: ScoreEstimates, truth: FloatArray, effective: FloatArray) -> pl.DataFrame:
+    """One row a model and target."""
+    n_models, n_targets = found.value.shape
+    return pl.DataFrame(
+        {
+            "model_id": np.repeat(np.array(found.model_ids, dtype=object), n_targets),
+            "target": list(found.targets) * n_models,
+            "truth": truth.ravel(),
+            "estimate": found.value.ravel(),
+            "low": found.low.ravel(),
+            "high": found.high.ravel(),
+            "n_used": np.asarray(found.n_items).ravel(),
+            "effective_items": np.tile(effective, n_models),
+        },
+        schema_overrides={"model_id": pl.String, "target": pl.String},
+    )
+
+
+@contextmanager
+def _told_where(where: str) -> Iterator[None]:
+    """Add the place in the study to an error."""
+    try:
+        yield
+    except ItembankError as error:
+        raise type(error)(f"{where}: {error}") from error
