@@ -2,11 +2,17 @@ import json
 
 import pytest
 
+from itembank.cli.select import METHODS as OFFERED
 from itembank.data.bank_files import load_bank
 from itembank.data.selections import Selection
+from itembank.selection.specs import METHODS
 
 
-@pytest.mark.parametrize("method", ["random", "stratified", "anchor-correctness", "anchor-irt"])
+def test_every_method_of_the_library_is_offered():
+    assert tuple(METHODS.kinds) == OFFERED
+
+
+@pytest.mark.parametrize("method", [method for method in OFFERED if method != "v-optimal"])
 def test_writes_a_selection_spread_over_the_scenarios(run, bank_folder, tmp_path, method):
     outcome = run("select", bank_folder, "-n", 12, "-o", tmp_path / "s.json", "--method", method, "--seed", 5)
     assert (outcome.code, outcome.out) == (0, "")
@@ -19,6 +25,13 @@ def test_writes_a_selection_spread_over_the_scenarios(run, bank_folder, tmp_path
     }
     assert (selection.method, selection.seed) == (method, 5)
     assert selection.bank == load_bank(bank_folder).bank_id
+
+
+def test_v_optimal_items_are_spread_as_the_scores_want(run, bank_folder, tmp_path):
+    outcome = run("select", bank_folder, "-n", 12, "-o", tmp_path / "s.json", "--method", "v-optimal")
+    assert (outcome.code, outcome.out) == (0, "")
+    selection = Selection.load(tmp_path / "s.json")
+    assert (selection.n_items, set(selection.scenarios)) == (12, {"math", "code", "law"})
 
 
 def test_per_scenario_counts_for_each(run, bank_folder, tmp_path):

@@ -8,7 +8,17 @@ import click
 from itembank.cli.options import bank_argument, format_option, seed_option
 from itembank.cli.render import note, print_object, print_rows, warnings_as_notes
 
-METHODS = ("random", "stratified", "anchor-correctness", "anchor-irt")
+METHODS = (
+    "random",
+    "stratified",
+    "anchor-correctness",
+    "anchor-irt",
+    "anchor-latent",
+    "v-optimal",
+    "disagreement",
+    "information",
+    "uncertainty",
+)
 
 
 @click.command("select")

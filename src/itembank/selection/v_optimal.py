@@ -168,7 +168,9 @@ def greedy_v_optimal(
     for n_left in range(n_items, 0, -1):
         is_allowed = is_open & _allowed_groups(counts, at_least, at_most, n_left)[group]
         gain = (covariance**2 @ importance) / np.maximum(variance, SMALLEST_VARIANCE)
-        item = int(np.argmax(np.where(is_allowed, gain, -1.0)))
+        gain = np.where(is_allowed, gain, -1.0)
+        # items with equal answers tie: the first is taken, whatever the rounding
+        item = int(np.argmax(gain >= gain.max() * (1.0 - 1e-9)))
         direction = posterior @ loadings[item]
         own_variance = max(float(variance[item]), SMALLEST_VARIANCE)
         own_covariance = covariance[item].copy()
