@@ -5,7 +5,7 @@ import pytest
 from scipy.integrate import quad
 from scipy.interpolate import CubicSpline, make_smoothing_spline
 
-from itembank.estimation.regression.additive import roughness, fit_penalised, make_smooth, smooth_columns
+from itembank.estimation.regression.additive import fit_penalised, make_smooth, roughness, smooth_columns
 
 
 def test_roughness_is_the_integral_of_the_squared_second_derivative(rng):
@@ -17,7 +17,7 @@ def test_roughness_is_the_integral_of_the_squared_second_derivative(rng):
 
 @pytest.mark.parametrize("penalty", [1e-3, 0.1, 10.0])
 def test_one_axis_with_every_knot_equals_scipys_smoothing_spline(rng, penalty):
-    x = np.sort(rng.normal(size=40))
+    x = np.cumsum(rng.uniform(0.5, 2.0, 40))
     x = (x - x.mean()) / x.std()
     y = np.sin(2.0 * x) + rng.normal(0.0, 0.2, 40)
     smooth = make_smooth(x, 40)
@@ -49,6 +49,11 @@ def test_recovers_a_sine_and_a_line(rng):
     assert np.abs(gap - gap.mean()).max() < 0.06
     assert np.abs(np.diff(line) / np.diff(at) - 0.5).max() < 0.05
     assert penalties[0] < penalties[1]  # the line is found to be smoother
+
+
+def test_values_equal_but_for_rounding_are_one_knot():
+    x = np.array([0.1, 0.1 + 1e-17, 0.2, 0.3, 0.3 + 1e-16, 0.3 - 1e-16])
+    assert make_smooth(x, 6).knots.size == 3
 
 
 def test_axes_with_few_values_are_lines_and_constant_ones_nothing():

@@ -11,6 +11,8 @@ CAUTION = 1.4
 """Cost of a degree of freedom in generalised cross-validation; 1 undersmooths now and then (Kim & Gu 2004)."""
 ROUNDS = 3
 JITTER = 1e-12
+CLOSEST = 1e-3
+"""Least distance of two knots, in standard deviations of the axis."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,7 @@ def make_smooth(x: FloatArray, n_knots: int) -> Smooth:
     centre, scale = float(x.mean()), float(x.std())
     scale = scale if scale > 1e-12 else np.inf  # a constant axis: z = 0
     distinct = np.unique((x - centre) / scale)
+    distinct = distinct[np.diff(distinct, prepend=-np.inf) > CLOSEST]  # equal but for rounding, or nearly
     knots = np.quantile(distinct, np.linspace(0.0, 1.0, min(n_knots, distinct.size)))
     if knots.size < 3:
         return Smooth(centre, scale, np.empty(0), np.empty((0, 0)))

@@ -22,7 +22,7 @@ def predict_metabench(
     train_abilities: FloatArray,
     new_abilities: FloatArray,
     column_weights: FloatArray | None = None,
-    n_knots: int = 10,
+    n_knots: int = 6,
 ) -> FloatArray:
     """Additive regression ``Z = b + f(sub-score) + sum_d g_d(theta_d)`` with penalised natural cubic splines.
 
@@ -38,7 +38,8 @@ def predict_metabench(
         NaN where missing in all three.
     train_abilities : (n_train, n_dims)
     new_abilities : (n_new, n_dims)
-        From the same observed responses.
+        Both from the responses to the selected items: calibration models whose abilities rest on all items would
+        seem to say that ability is better known than it is for the new ones.
     column_weights : (n_columns, n_targets) or None
         Weights of the responses in the sub-score of each target, its scenario's items only; None weighs all alike.
         Where no item that weighs was observed, all count alike.
@@ -57,11 +58,14 @@ def predict_metabench(
         if block.columns.size == 0 or scores.shape[0] < FEWEST_MODELS:
             return result
         share = _shares(weights[np.ix_(block.columns, block.targets)])
-        known, asked = train_abilities[block.train], new_abilities[block.new]
+        n_kept = n_knots if scores.shape[0] >= FEWEST_FOR_CURVES else 2
+        abilities = [
+            _axis(train_abilities[block.train, dim], new_abilities[block.new, dim], n_kept)
+            for dim in range(train_abilities.shape[1])
+        ]
         for j in range(scores.shape[1]):
-            train_axes = np.column_stack([train @ share[:, j], known])
-            new_axes = np.column_stack([new @ share[:, j], asked])
-            result[:, j] = _additive(train_axes, scores[:, j], new_axes, n_knots)
+            sub_score = _axis(train @ share[:, j], new @ share[:, j], n_kept)
+            result[:, j] = _additive([sub_score, *abilities], scores[:, j])
         return result
 
     return solve_blocks(train_responses, train_scores, new_responses, solver)
@@ -73,18 +77,20 @@ def _shares(weights: FloatArray) -> FloatArray:
     return np.asarray(np.where(total > 0.0, weights, 1.0) / np.where(total > 0.0, total, weights.shape[0]))
 
 
-def _additive(train_axes: FloatArray, scores: FloatArray, new_axes: FloatArray, n_knots: int) -> FloatArray:
-    """Prediction (n_new,) from one smooth an axis; the first axis is the sub-score."""
-    n_models, n_axes = train_axes.shape
-    train: list[FloatArray] = [np.ones((n_models, 1))]
-    new: list[FloatArray] = [np.ones((new_axes.shape[0], 1))]
-    groups = [-1]
-    for axis in range(n_axes):
-        smooth = make_smooth(train_axes[:, axis], n_knots if n_models >= FEWEST_FOR_CURVES else 2)
-        train.append(smooth_columns(smooth, train_axes[:, axis]))
-        new.append(smooth_columns(smooth, new_axes[:, axis]))
-        groups += [-1 if axis == 0 else 2, *[min(axis, 1)] * smooth.curves.shape[1]]
+def _axis(train: FloatArray, new: FloatArray, n_knots: int) -> tuple[FloatArray, FloatArray]:
+    """Columns of one smooth for calibration and new models."""
+    smooth = make_smooth(train, n_knots)
+    return smooth_columns(smooth, train), smooth_columns(smooth, new)
+
+
+def _additive(axes: list[tuple[FloatArray, FloatArray]], scores: FloatArray) -> FloatArray:
+    """Prediction (n_new,) from the columns of the sub-score and of each ability."""
+    n_models, n_new = axes[0][0].shape[0], axes[0][1].shape[0]
+    groups = [-1]  # the mean and the slope in the sub-score are free
+    for number, (columns, _) in enumerate(axes):
+        groups += [-1 if number == 0 else 2, *[min(number, 1)] * (columns.shape[1] - 1)]
     grids = (SMOOTHNESS * n_models, SMOOTHNESS * n_models, SLOPES * n_models)
-    coefficients, _ = fit_penalised(np.hstack(train), scores, np.array(groups), grids)
-    result: FloatArray = np.hstack(new) @ coefficients
+    design = np.hstack([np.ones((n_models, 1)), *[train for train, _ in axes]])
+    coefficients, _ = fit_penalised(design, scores, np.array(groups), grids)
+    result: FloatArray = np.hstack([np.ones((n_new, 1)), *[new for _, new in axes]]) @ coefficients
     return result

@@ -118,7 +118,7 @@ class Metabench:
         Of each smooth, at quantiles of the calibration models. The penalty decides how much of them is used.
     """
 
-    n_knots: int = 10
+    n_knots: int = 6
 
     def __post_init__(self) -> None:
         """Check the choices."""
@@ -132,10 +132,16 @@ class Factor:
     Attributes
     ----------
     n_factors : int or 'auto'
+    discrepancy : float
+        Standard deviation, on the scale of responses, by which new models may raise or lower all items of a
+        scenario, and its items of like difficulty, beyond what the calibration models showed (`with_discrepancy`).
     """
 
     n_factors: int | Literal["auto"] = "auto"
+    discrepancy: float = 0.03
 
     def __post_init__(self) -> None:
         """Check the choices."""
         _check_count("n_factors", self.n_factors, least=1, word="auto")
+        if not 0.0 <= self.discrepancy <= 1.0:
+            raise ParameterError(f"discrepancy must be in [0, 1], got {self.discrepancy}.")
