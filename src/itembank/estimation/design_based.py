@@ -19,6 +19,7 @@ from itembank.estimation.difference_estimator import (
     score_intervals,
     tuned_slopes,
 )
+from itembank.estimation.noise import noise_ratio
 from itembank.estimation.observations import bank_positions
 from itembank.estimation.predictions import predicted_sums
 from itembank.irt.bernoulli import probability
@@ -110,6 +111,7 @@ class _Sample:
     scenario_index: IntArray
     scenario_weights: FloatArray
     thresholds: FloatArray
+    noise_ratio: FloatArray
     positions: IntArray
     probabilities: FloatArray
     responses: FloatArray
@@ -144,6 +146,7 @@ def _sample(bank: Bank, responses: ResponseMatrix, selection: Selection) -> _Sam
         targets.scenario_index,
         targets.scenario_weights,
         item_thresholds(bank.calibration.thresholds, targets.scenarios)[targets.scenario_index[positions]],
+        np.minimum(noise_ratio(bank), 1.0),
         positions,
         probabilities[order],
         values,
@@ -197,7 +200,7 @@ def _block(sample: _Sample, responses: FloatArray, level: float) -> DesignEstima
     values = difference_values(chosen, predictions.fitted, predictions.unseen, slopes)
     fitted, freedom = difference_variances(chosen, predictions.fitted, slopes)
     cross_fitted, _ = difference_variances(chosen, predictions.cross_fitted, slopes)
-    variances = guarded_variances(chosen, values, np.sqrt(fitted * cross_fitted), freedom)
+    variances = guarded_variances(chosen, values, np.sqrt(fitted * cross_fitted), freedom, sample.noise_ratio)
     return _with_overall(chosen, values, variances, freedom, scenario_weights=sample.scenario_weights, level=level)
 
 
@@ -219,8 +222,9 @@ def _with_overall(
         _appended(scores, scenario_weights) for scores in (values, chosen.known, chosen.unseen_weight)
     )
     variance = np.column_stack([variances, overall])
-    n_observed = np.column_stack([chosen.n_observed, chosen.n_observed.sum(axis=1)])
-    low, high = score_intervals(value, variance, np.column_stack([freedom, overall_freedom]), n_observed, level)
+    estimates = (value, variance, np.column_stack([freedom, overall_freedom]))
+    n_right, n_observed = (np.column_stack([n, n.sum(axis=1)]) for n in (chosen.n_right, chosen.n_observed))
+    low, high = score_intervals(estimates, n_right, n_observed, level)
     value, low, high = (np.clip(scores, least, np.minimum(least + left, 1.0)) for scores in (value, low, high))
     return DesignEstimates(value, np.sqrt(variance), low, high)
 

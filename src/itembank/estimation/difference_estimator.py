@@ -52,6 +52,11 @@ class Drawn:
         return self.sums(self.observed.astype(np.float64))
 
     @property
+    def n_right(self) -> FloatArray:
+        """Sum of the observed responses, (n_models, n_scenarios)."""
+        return self.sums(self.responses)
+
+    @property
     def known(self) -> FloatArray:
         """``sum_S omega_i y_i`` over the observed items, (n_models, n_scenarios)."""
         return self.sums(self.observed * self.weights * self.responses)
@@ -178,58 +183,76 @@ def design_variance(sample: Drawn, contributions: FloatArray) -> tuple[FloatArra
     return variance, freedom
 
 
-def guarded_variances(sample: Drawn, values: FloatArray, variances: FloatArray, freedom: FloatArray) -> FloatArray:
+def guarded_variances(
+    sample: Drawn, values: FloatArray, variances: FloatArray, freedom: FloatArray, noise_ratio: FloatArray
+) -> FloatArray:
     """Variances that do not vanish where a sample shows hardly any variation, (n_models, n_scenarios).
 
-    ``(m V + V_0) / (m + 1)`` with ``V_0 = u sum_S (1 - pi_i) (omega_i / pi_i)^2`` the variance if predictions
+    ``(m V + V_0) / (m + 1)`` with ``V_0 = r u sum_S (1 - pi_i) (omega_i / pi_i)^2`` the variance if predictions
     explained nothing, u the variance of a binary response with the smoothed mean, and m the outcomes of the rarer
-    kind, ``n min(y, 1 - y)`` of the mean response: with five right answers of five nothing shows that the item
-    model is right, so that V_0 it is; with many of both kinds V is left.
+    kind: with five right answers of five nothing shows that the item model is right, so that V_0 it is; with many
+    of both kinds V is left.
 
     Parameters
     ----------
     sample : Drawn
     values, variances, freedom : (n_models, n_scenarios)
+    noise_ratio : (n_scenarios,)
+        r: how much less than binary ones responses vary; at most one.
     """
-    n_observed = sample.n_observed
-    mean = _ratio(sample.sums(sample.responses), n_observed)
-    rarer = np.minimum(n_observed * np.minimum(mean, 1.0 - mean), freedom)
-    reference = response_variance_at(values, n_observed) * sample.sums(
-        (1.0 - sample.probabilities) * sample.expansion**2
-    )
+    rarer = np.minimum(n_rarer(sample.n_right, sample.n_observed), freedom)
+    expansion = sample.sums((1.0 - sample.probabilities) * sample.expansion**2)
+    reference = noise_ratio * unit_variances(values, sample.n_observed, np.zeros(values.shape)) * expansion
     result: FloatArray = (rarer * variances + PSEUDO_OUTCOMES * reference) / (rarer + PSEUDO_OUTCOMES)
     return result
 
 
-def response_variance_at(values: FloatArray, n_observed: FloatArray) -> FloatArray:
-    """Variance of a binary response with this estimated mean, two outcomes of each kind added (Agresti, Coull 1998)."""
-    mean = (n_observed * np.clip(values, 0.0, 1.0) + 2.0) / (n_observed + 4.0)
-    result: FloatArray = mean * (1.0 - mean)
+def n_rarer(n_right: FloatArray, n_observed: FloatArray) -> FloatArray:
+    """Outcomes of the rarer kind, ``n min(y, 1 - y)`` of the mean response y."""
+    return np.minimum(n_right, n_observed - n_right)
+
+
+def unit_variances(values: FloatArray, n_observed: FloatArray, rarer: FloatArray) -> FloatArray:
+    """Variance of one binary response whose mean is estimated, of the shape of `values`.
+
+    ``T (1 - T)``, where few outcomes of the rarer kind were seen drawn to its value with two outcomes of each kind
+    added (Agresti and Coull 1998), which is not zero when all responses agree.
+    """
+    mean = np.clip(values, 0.0, 1.0)
+    smoothed = (n_observed * mean + 2.0) / (n_observed + 4.0)
+    total = rarer * mean * (1.0 - mean) + PSEUDO_OUTCOMES * smoothed * (1.0 - smoothed)
+    result: FloatArray = total / (rarer + PSEUDO_OUTCOMES)
     return result
 
 
 def score_intervals(
-    values: FloatArray, variances: FloatArray, freedom: FloatArray, n_observed: FloatArray, level: float
+    estimates: tuple[FloatArray, FloatArray, FloatArray], n_right: FloatArray, n_observed: FloatArray, level: float
 ) -> tuple[FloatArray, FloatArray]:
     """Interval of each estimate, inside [0, 1], from Wilson's score interval at the effective sample size.
 
     The effective sample size is that of a binomial mean of the same variance, ``n* = u / V`` (Kott and Carr 1997,
     Korn and Graubard 1998), t quantiles stand for normal ones, and the end points solve
     ``(T - x)^2 = t^2 x (1 - x) / n*``. Wide of zero and one it is ``T +- t sqrt(V)``; near them it leans inwards,
-    as the symmetric one does not, which covers too seldom there.
+    as the symmetric one does not, which covers too seldom there. Where every response was right it reaches one,
+    which nothing speaks against, and likewise zero.
 
     Parameters
     ----------
-    values, variances, freedom, n_observed : (n_models, n_targets)
+    estimates : three arrays (n_models, n_targets)
+        Values, variances, degrees of freedom.
+    n_right, n_observed : (n_models, n_targets)
+        Sum and number of the observed responses.
     level : float
     """
+    values, variances, freedom = estimates
     quantile = student.ppf(0.5 + level / 2.0, np.maximum(freedom, 1.0))
-    unit = response_variance_at(values, n_observed)
-    ratio = quantile**2 * variances / unit
-    centre_value = np.clip(values, 0.0, 1.0)
-    centre = (centre_value + ratio / 2.0) / (1.0 + ratio)
-    half = np.sqrt(ratio * centre_value * (1.0 - centre_value) + ratio**2 / 4.0) / (1.0 + ratio)
-    return np.maximum(centre - half, 0.0), np.minimum(centre + half, 1.0)
+    ratio = quantile**2 * variances / unit_variances(values, n_observed, n_rarer(n_right, n_observed))
+    mean = np.clip(values, 0.0, 1.0)
+    centre = (mean + ratio / 2.0) / (1.0 + ratio)
+    half = np.sqrt(ratio * mean * (1.0 - mean) + ratio**2 / 4.0) / (1.0 + ratio)
+    low = np.where(n_right > 0.0, np.maximum(centre - half, 0.0), 0.0)
+    high = np.where(n_right < n_observed, np.minimum(centre + half, 1.0), 1.0)
+    return low, high
 
 
 def _centred(sample: Drawn, values: FloatArray, weights: FloatArray, total: FloatArray) -> FloatArray:
