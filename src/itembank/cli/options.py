@@ -1,7 +1,7 @@
 """Options that several commands share."""
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -46,9 +46,23 @@ def output_option(what: str) -> Callable[[Function], Function]:
 def reading_options(function: Function) -> Function:
     """Add the options of reading responses; the command gets them as one mapping, `reading`."""
     path = click.Path(exists=True, dir_okay=False, path_type=Path)
-    options = (
+    tables = (
         click.option("--models", type=path, help="Table of what is known of each model (column model_id)."),
         click.option("--items", type=path, help="Table of what is known of each item (column item_id)."),
+    )
+    return _gathered(function, (*tables, *_response_options()), ("models", "items", *RESPONSE_OPTIONS))
+
+
+def response_options(function: Function) -> Function:
+    """Add the options of reading responses without tables of models and items; the command gets `reading`."""
+    return _gathered(function, _response_options(), RESPONSE_OPTIONS)
+
+
+RESPONSE_OPTIONS = ("metric", "filter_name", "response_column")
+
+
+def _response_options() -> tuple[Callable[[Any], Any], ...]:
+    return (
         click.option(
             "--metric",
             multiple=True,
@@ -63,9 +77,12 @@ def reading_options(function: Function) -> Function:
         ),
     )
 
+
+def _gathered(function: Function, options: Sequence[Callable[[Any], Any]], names: Sequence[str]) -> Function:
+    """Add options whose values the function gets as one mapping, `reading`."""
+
     @functools.wraps(function)
     def gathered(**arguments: Any) -> Any:
-        names = ("models", "items", "metric", "filter_name", "response_column")
         reading = {name: arguments.pop(name) for name in names}
         return function(reading=reading, **arguments)
 

@@ -1,0 +1,93 @@
+"""Errors that the raw mean and an estimator make of calibration models that they do not know."""
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+
+from itembank.calibration.folds import folds
+from itembank.data.banks import Bank
+from itembank.data.selections import Selection
+from itembank.errors import ItembankWarning
+from itembank.estimation.estimate import estimate
+from itembank.estimation.observations import Observations
+from itembank.estimation.specs import EstimationSpec
+from itembank.estimation.weighted import weighted_mean
+from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+
+MINIMUM_MODELS = 15
+"""With fewer calibration models the classical standard error tells more than their errors do."""
+MAXIMUM_MODELS = 500
+"""More calibration models make many more pairs and hardly a better fit: as many are taken, spread over the list."""
+
+
+@dataclass(frozen=True, slots=True)
+class CalibrationErrors:
+    """Estimates less truth of calibration models on the observed items.
+
+    Attributes
+    ----------
+    responses : (n_models, n_columns)
+        NaN where missing.
+    raw : (n_models, n_targets)
+        Of the weighted mean; NaN where it or the truth is unknown.
+    estimator : (n_models, n_targets) or None
+        Of the estimator, fitted without the model; None for the raw difference alone.
+    """
+
+    responses: FloatArray
+    raw: FloatArray
+    estimator: FloatArray | None
+
+
+def calibration_errors(
+    bank: Bank, observations: Observations, columns: BoolArray, spec: EstimationSpec | None
+) -> CalibrationErrors | None:
+    """Let up to 500 calibration models answer the items in `columns` (n_columns,) and see how far off they come out.
+
+    Returns
+    -------
+    CalibrationErrors or None
+        None with fewer than 15 calibration models, or an estimator that cannot be fitted without some of them.
+    """
+    if bank.n_models < MINIMUM_MODELS:
+        return None
+    rows = np.unique(np.linspace(0, bank.n_models - 1, min(bank.n_models, MAXIMUM_MODELS)).round().astype(np.int64))
+    positions, weights = observations.positions[columns], observations.weights[columns]
+    responses = bank.responses.responses[np.ix_(rows, positions)]
+    truth = bank.targets.with_overall(bank.scenario_scores[rows])
+    raw = raw_scores(bank, responses, positions, weights) - truth
+    if spec is None:
+        return CalibrationErrors(responses, raw, None)
+    value = _out_of_fold(bank, observations, columns, spec)
+    return None if value is None else CalibrationErrors(responses, raw, value[rows] - truth)
+
+
+def raw_scores(bank: Bank, responses: FloatArray, positions: IntArray, weights: FloatArray) -> FloatArray:
+    """Weighted means and the overall score made of them, (n_models, n_targets); NaN where a scenario has no item."""
+    targets = bank.targets
+    means = weighted_mean(responses, weights, targets.scenario_index[positions], targets.n_scenarios)
+    return targets.with_overall(means)
+
+
+def _out_of_fold(bank: Bank, observations: Observations, columns: BoolArray, spec: EstimationSpec) -> FloatArray | None:
+    """Estimates of every calibration model from a bank without it, (n_models, n_targets)."""
+    parts = folds(bank)
+    if not parts:
+        return None
+    positions = observations.positions[columns]
+    items = bank.responses.items[positions]
+    selection = Selection(
+        tuple(items["item_id"]),
+        tuple(items["scenario"]),
+        observations.weights[columns],
+        "random" if observations.is_random else "anchors",
+        "",
+    )
+    value = np.full((bank.n_models, bank.targets.n_scenarios + 1), np.nan)
+    for fold in parts:
+        held_out = bank.responses.take(models=fold.held_out, items=positions)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ItembankWarning)  # of missing cells of calibration models
+            value[fold.held_out] = estimate(fold.bank, held_out, selection=selection, method=spec).value
+    return value

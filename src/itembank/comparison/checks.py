@@ -1,0 +1,76 @@
+"""What a comparison refuses, and what it warns of."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+
+from itembank.comparison.pairs import model_pairs, shared_counts
+from itembank.data.banks import Bank
+from itembank.data.responses import ResponseMatrix
+from itembank.errors import N_SHOWN, DataError, DataWarning, ParameterError, shown, warn
+from itembank.numerics.arrays import BoolArray, IntArray
+
+MANY_ROWS = 500_000
+MAXIMUM_ROWS = 10_000_000
+
+
+def check_shares(level: float, power: float, n_bootstrap: int) -> None:
+    """Refuse a level or power outside (0, 1), and fewer than no bootstrap samples."""
+    for name, value in (("level", level), ("power", power)):
+        if not 0.0 < value < 1.0:
+            raise ParameterError(f"{name} must be between 0 and 1, got {value}.")
+    if n_bootstrap < 0:
+        raise ParameterError(f"n_bootstrap must be at least 0, got {n_bootstrap}.")
+
+
+def chosen_models(responses: ResponseMatrix, models: Sequence[str] | None) -> ResponseMatrix:
+    """Rows of the models to compare; refuses fewer than two, and one named twice."""
+    if models is not None:
+        wanted = [str(name) for name in models]
+        repeated = [name for name, count in Counter(wanted).items() if count > 1]
+        if repeated:
+            raise ParameterError(f"every model to compare must be named once, got {shown(repeated)} more than once.")
+        responses = responses.take(models=responses.model_indices(wanted))
+    if responses.n_models < 2:
+        raise ParameterError(
+            f"a comparison needs at least two models, got {shown(responses.model_ids) or 'none'}. "
+            "Give the responses of another one, or ask itembank estimate for its score."
+        )
+    return responses
+
+
+def target_names(bank: Bank, target: str | Sequence[str]) -> tuple[tuple[str, ...], IntArray]:
+    """Names of the targets asked for, and where they stand among the bank's."""
+    known = bank.targets.names
+    wanted = known if target == "all" else (target,) if isinstance(target, str) else tuple(target)
+    wanted = tuple(dict.fromkeys(wanted))
+    absent = [name for name in wanted if name not in known]
+    if absent or not wanted:
+        raise ParameterError(f"target must be 'all' or one of {shown(known, limit=20)}, got {shown(absent) or 'none'}.")
+    return wanted, np.array([known.index(name) for name in wanted], dtype=np.int64)
+
+
+def check_size(n_models: int, n_targets: int) -> None:
+    """Warn of many rows, refuse what would not fit into memory."""
+    n_rows = n_models * (n_models - 1) // 2 * n_targets
+    advice = "Name fewer models, or ask for fewer targets."
+    if n_rows > MAXIMUM_ROWS:
+        raise ParameterError(
+            f"a comparison holds at most {MAXIMUM_ROWS:,} rows, {n_models} models make {n_rows:,}. {advice}"
+        )
+    if n_rows > MANY_ROWS:
+        warn(f"comparing all pairs of {n_models} models makes {n_rows:,} rows. {advice}", DataWarning)
+
+
+def check_shared(model_ids: Sequence[str], observed: BoolArray) -> None:
+    """Refuse pairs of models without an item in common."""
+    shared, _ = shared_counts(observed)
+    apart = np.flatnonzero(shared == 0)
+    if apart.shape[0]:
+        first, second = model_pairs(len(model_ids))
+        names = [f"{model_ids[first[k]]} and {model_ids[second[k]]}" for k in apart[: N_SHOWN + 1]]
+        raise DataError(
+            f"models to compare must share items, {apart.shape[0]} of {shared.shape[0]} pairs share none: "
+            f"{shown(names)}. Run the same selection on both, or compare their estimates from itembank estimate."
+        )

@@ -1,0 +1,132 @@
+"""How large the error of a difference of two estimates is, learnt from pairs of calibration models."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import nnls
+from scipy.stats import t as student
+
+from itembank.numerics.arrays import FloatArray, IntArray
+
+N_REWEIGHTINGS = 25
+LEAST_VARIANCE_SHARE = 1e-3
+"""A pair's expected squared error is at least this share of the mean one: zero cannot be divided by."""
+LEAST_DEGREES = 3.0
+NO_ERROR = 1e-9
+"""Where calibration models answered everything their estimates are exact, and tell nothing of others' errors."""
+
+
+@dataclass(frozen=True, slots=True)
+class PairErrorModel:
+    """Distribution of the error of a difference, for one target.
+
+    Attributes
+    ----------
+    constant, slope : float
+        Of ``E[(r_b - r_a)^2] = constant + slope * disagreement``; both >= 0.
+    quantile : float
+        Standardised errors are within it with probability `level`, also for models not seen.
+    degrees : float
+        Of the Student distribution that gives p-values and probabilities: its tails are as heavy as those of the
+        calibration models' errors.
+    level : float
+    """
+
+    constant: float
+    slope: float
+    quantile: float
+    degrees: float
+    level: float
+
+    @property
+    def scale(self) -> float:
+        """Factor of the Student distribution that puts `quantile` at `level`."""
+        return float(self.quantile / student.ppf(0.5 + self.level / 2.0, self.degrees))
+
+
+def fit_pair_errors(
+    errors: FloatArray, disagreement: FloatArray, first: IntArray, second: IntArray, *, level: float
+) -> PairErrorModel:
+    """Learn how the error of a difference depends on how differently two models answered.
+
+    The errors ``r = estimate - truth`` of two models on the same items share what the items do to both, the more
+    so the more alike the models answered. All pairs (l, m) of calibration models give
+    ``E[(r_l - r_m)^2] = a + b x_lm``, with x the classical variance of the paired difference: a and b >= 0 by the
+    score equations of a normal likelihood (least squares weighted by the inverse square of the fit, repeated). The
+    standardised errors' quantile is then corrected for the finite number of models, see `finite_quantile`.
+
+    Parameters
+    ----------
+    errors : (n_models,)
+        Of estimates that did not know the model.
+    disagreement : (n_pairs,)
+        x, non-negative.
+    first, second : (n_pairs,)
+        Rows of the models of each pair.
+    level : float
+    """
+    squared = (errors[first] - errors[second]) ** 2
+    if np.sqrt(squared.mean()) < NO_ERROR:
+        degrees = errors.shape[0] - 1.0
+        return PairErrorModel(0.0, 1.0, float(student.ppf(0.5 + level / 2.0, degrees)), degrees, level)
+    constant, slope = fit_variance(squared, disagreement)
+    variance = np.maximum(constant + slope * disagreement, LEAST_VARIANCE_SHARE * squared.mean())
+    standardised = squared / variance
+    quantile = finite_quantile(np.sqrt(standardised), first, second, errors.shape[0], level=level)
+    return PairErrorModel(constant, slope, quantile, _degrees(standardised, errors.shape[0]), level)
+
+
+def fit_variance(squared: FloatArray, disagreement: FloatArray) -> tuple[float, float]:
+    """Fit ``E[squared] = a + b disagreement`` with a, b >= 0, each (n_pairs,), for errors that spread as they grow."""
+    unit = disagreement.mean()
+    design = np.column_stack([np.ones_like(disagreement), disagreement / unit if unit > 0.0 else disagreement])
+    floor = LEAST_VARIANCE_SHARE * squared.mean()
+    if floor <= 0.0:
+        return 0.0, 0.0
+    coefficients = _non_negative(design, squared)
+    for _ in range(N_REWEIGHTINGS):
+        fitted = np.maximum(design @ coefficients, floor)
+        coefficients = _non_negative(design / fitted[:, None], squared / fitted)
+    return float(coefficients[0]), float(coefficients[1] / unit) if unit > 0.0 else 0.0
+
+
+def finite_quantile(
+    standardised: FloatArray, first: IntArray, second: IntArray, n_models: int, *, level: float
+) -> float:
+    """Quantile of pairs' absolute errors that covers a pair of new models at `level`.
+
+    Conformal prediction takes the ``level (n + 1) / n`` quantile of n independent errors. Pairs are not
+    independent, models are: n is the number of independent errors that would tell the share inside the
+    quantile as well as these pairs do. The share's variance is ``4 / M`` times the variance over models of the
+    share of a model's own pairs inside (the first term of a U-statistic's variance, Hoeffding 1948).
+
+    Parameters
+    ----------
+    standardised : (n_pairs,)
+        Absolute errors over their standard errors.
+    first, second : (n_pairs,)
+    n_models : int
+        M.
+    level : float
+    """
+    inside = (standardised <= np.quantile(standardised, level)).astype(np.float64)
+    own = np.bincount(first, inside, n_models) + np.bincount(second, inside, n_models)
+    own = own / np.maximum(np.bincount(first, minlength=n_models) + np.bincount(second, minlength=n_models), 1)
+    variance = 4.0 / n_models * float(np.var(own, ddof=1))
+    # two errors a model at most: what chance makes look more independent than that is chance
+    n_effective = float(np.clip(level * (1.0 - level) / max(variance, 1e-300), n_models / 4.0, 2.0 * n_models))
+    return float(np.quantile(standardised, min(level * (n_effective + 1.0) / n_effective, 1.0)))
+
+
+def _non_negative(design: FloatArray, target: FloatArray) -> FloatArray:
+    """Non-negative least squares from the normal equations: two unknowns, however many pairs."""
+    gram, right = design.T @ design, design.T @ target
+    factor = np.linalg.cholesky(gram + 1e-12 * np.trace(gram) * np.eye(gram.shape[0]))
+    coefficients: FloatArray = nnls(factor.T, np.linalg.solve(factor, right))[0]
+    return coefficients
+
+
+def _degrees(standardised: FloatArray, n_models: int) -> float:
+    """Degrees of freedom of a Student distribution with this kurtosis, ``4 + 6 / excess``, at most n_models - 1."""
+    excess = float(np.mean(standardised**2) / np.mean(standardised) ** 2 - 3.0)
+    return float(np.clip(4.0 + 6.0 / max(excess, 1e-9), LEAST_DEGREES, n_models - 1.0))

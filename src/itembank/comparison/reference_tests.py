@@ -1,0 +1,121 @@
+"""Tests that need no bank: for reference beside the calibrated differences, and corrections for many pairs."""
+
+import numpy as np
+from scipy.stats import binom
+from scipy.stats import t as student
+
+from itembank.numerics.arrays import FloatArray, IntArray
+
+CELLS_AT_ONCE = 2**22
+
+
+def mcnemar_exact(only_a: FloatArray, only_b: FloatArray) -> FloatArray:
+    """Two-sided exact p-value of McNemar's test, elementwise: are the discordant items even? 1 without any.
+
+    ``min(1, 2 P[Binomial(b + c, 1/2) <= min(b, c)])`` with b, c the discordant counts (McNemar 1947).
+    """
+    smaller = np.minimum(only_a, only_b)
+    result: FloatArray = np.minimum(2.0 * binom.cdf(smaller, only_a + only_b, 0.5), 1.0)
+    return result
+
+
+def paired_t(difference: FloatArray, variance: FloatArray, degrees: IntArray) -> FloatArray:
+    """Two-sided p-value of the paired t-test, elementwise; NaN where the difference is."""
+    return two_sided(difference, np.sqrt(variance), degrees.astype(np.float64))
+
+
+def two_sided(difference: FloatArray, scale: FloatArray, degrees: FloatArray) -> FloatArray:
+    """Two-sided p-value of a Student variable; with scale 0 it is 1 where the difference is 0, else 0."""
+    result: FloatArray = np.where(
+        np.isnan(difference), np.nan, 2.0 * student.sf(np.abs(standardised(difference, scale)), degrees)
+    )
+    return result
+
+
+def standardised(difference: FloatArray, scale: FloatArray) -> FloatArray:
+    """``difference / scale``; with scale 0 it is 0 where the difference is 0, else infinite."""
+    exact = np.where(np.abs(difference) > 1e-12, np.copysign(np.inf, difference), 0.0)
+    result: FloatArray = np.divide(difference, scale, out=exact, where=scale > 0.0)
+    return result
+
+
+def holm(p_values: FloatArray) -> FloatArray:
+    """Adjust p-values (n_pairs, n_targets) for the pairs of each target; NaN stays and does not count (Holm 1979).
+
+    The k-th smallest of m is multiplied by ``m - k + 1``; no adjusted value is below one of a smaller p.
+    """
+    order = np.argsort(p_values, axis=0)  # NaN last
+    known = ~np.isnan(p_values)
+    factor = np.maximum(known.sum(axis=0) - np.arange(p_values.shape[0])[:, None], 1)
+    stepped = np.maximum.accumulate(np.take_along_axis(p_values, order, axis=0) * factor, axis=0)
+    adjusted = np.empty_like(p_values)
+    np.put_along_axis(adjusted, order, np.minimum(stepped, 1.0), axis=0)
+    return np.where(known, adjusted, np.nan)
+
+
+def bootstrap_intervals(
+    responses: FloatArray,
+    first: IntArray,
+    second: IntArray,
+    *,
+    weights: FloatArray,
+    scenario_index: IntArray,
+    target_weights: FloatArray,
+    level: float,
+    n_samples: int,
+    rng: np.random.Generator,
+) -> tuple[FloatArray, FloatArray]:
+    """Percentile intervals of raw differences (second - first), items drawn again within each scenario.
+
+    Parameters
+    ----------
+    responses : (n_models, n_columns)
+        NaN where missing; a pair's difference is over the items both answered.
+    first, second : (n_pairs,)
+    weights, scenario_index : (n_columns,)
+    target_weights : (n_targets, n_scenarios)
+    level : float
+    n_samples : int
+    rng : Generator
+
+    Returns
+    -------
+    low, high : (n_pairs, n_targets)
+        NaN where the pair shares no item of a scenario that the target counts.
+    """
+    counts = _drawn_again(scenario_index, n_samples, rng) * weights  # (n_samples, n_columns)
+    n_targets = target_weights.shape[0]
+    bounds = np.full((2, first.shape[0], n_targets), np.nan)
+    n_block = max(1, CELLS_AT_ONCE // (n_samples + responses.shape[1]))
+    tails = [0.5 - level / 2.0, 0.5 + level / 2.0]
+    for start in range(0, first.shape[0], n_block):
+        block = slice(start, start + n_block)
+        d = (responses[second[block]] - responses[first[block]]).T  # (n_columns, n_block)
+        for target in range(n_targets):
+            drawn = np.zeros((n_samples, d.shape[1]))
+            for scenario in np.flatnonzero(target_weights[target] > 0.0):
+                columns = scenario_index == scenario
+                drawn += target_weights[target, scenario] * _means(counts[:, columns], d[columns], weights[columns])
+            bounds[:, block, target] = np.quantile(drawn, tails, axis=0)
+    return bounds[0], bounds[1]
+
+
+def _drawn_again(scenario_index: IntArray, n_samples: int, rng: np.random.Generator) -> FloatArray:
+    """How often each item comes when as many as there are are drawn from its scenario, (n_samples, n_columns)."""
+    counts = np.zeros((n_samples, scenario_index.shape[0]))
+    for scenario in np.unique(scenario_index):
+        columns = np.flatnonzero(scenario_index == scenario)
+        n = columns.shape[0]
+        counts[:, columns] = rng.multinomial(n, np.full(n, 1.0 / n), size=n_samples)
+    return counts
+
+
+def _means(counts: FloatArray, d: FloatArray, weights: FloatArray) -> FloatArray:
+    """Weighted means of d over the items drawn, (n_samples, n_block); of all where none that counts was drawn."""
+    shared = ~np.isnan(d)
+    d = np.where(shared, d, 0.0)
+    with np.errstate(invalid="ignore"):
+        plain = (weights @ d) / (weights @ shared)  # NaN without a shared item
+    mass = counts @ shared.astype(np.float64)
+    result: FloatArray = np.divide(counts @ d, mass, out=np.broadcast_to(plain, mass.shape).copy(), where=mass > 0.0)
+    return result

@@ -1,0 +1,89 @@
+import json
+
+import numpy as np
+import pytest
+
+from itembank.data.bank_files import load_bank, save_bank
+from itembank.data.response_files import write_responses
+from itembank.data.responses import ResponseMatrix
+from tests.data.banks import make_bank
+
+
+@pytest.fixture
+def bank_folder(tmp_path):
+    """A bank with models enough to calibrate intervals."""
+    save_bank(make_bank(n_models=20), tmp_path / "bank")
+    return tmp_path / "bank"
+
+
+@pytest.fixture
+def results(bank_folder, tmp_path):
+    """Three models that answered half of the items."""
+    bank = load_bank(bank_folder)
+    responses = (np.random.default_rng(9).random((3, 30)) < [[0.9], [0.5], [0.4]]).astype(float)
+    matrix = ResponseMatrix.create(responses, model_ids=["old", "new", "next"], items=bank.responses.items)
+    write_responses(matrix.take(items=np.arange(18)), tmp_path / "results.parquet")
+    return tmp_path / "results.parquet"
+
+
+def test_rows_have_what_the_documentation_promises(run, bank_folder, results):
+    outcome = run("compare", bank_folder, results, "--models", "old", "new", "--target", "all", "--format", "json")
+    assert outcome.code == 0, outcome.err
+    rows = json.loads(outcome.out)
+    assert [row["target"] for row in rows] == ["math", "code", "law", "overall"]
+    for row in rows:
+        assert (row["model_a"], row["model_b"], row["level"], row["method"]) == ("old", "new", 0.95, "auto")
+        assert row["low"] <= row["difference"] <= row["high"]
+        assert 0.0 <= row["probability_b_better"] < 0.5
+        assert {"standard_error", "smallest_detectable_difference", "p_value", "p_holm", "mcnemar_p"} <= set(row)
+        assert {"bootstrap_low", "bootstrap_high", "n_shared_items", "n_items_a", "n_items_b", "note"} <= set(row)
+
+
+def test_every_value_after_models_is_one_up_to_the_next_option(run, bank_folder, results):
+    spellings = [
+        ("--models", "next", "old", "--format", "json"),
+        ("--models", "next", "--models", "old", "--format", "json"),
+        ("--format", "json", "--models=next", "old"),
+    ]
+    for words in spellings:
+        rows = json.loads(run("compare", bank_folder, results, *words).out)
+        assert [(row["model_a"], row["model_b"]) for row in rows] == [("next", "old")]
+
+
+def test_all_pairs_by_default_on_the_overall_score(run, bank_folder, results):
+    rows = json.loads(run("compare", bank_folder, results, "--format", "json").out)
+    assert [(row["model_a"], row["model_b"]) for row in rows] == [("old", "new"), ("old", "next"), ("new", "next")]
+    assert {row["target"] for row in rows} == {"overall"}
+
+
+def test_the_table_shows_the_interval_and_adjusted_p(run, bank_folder, results):
+    outcome = run("compare", bank_folder, results)
+    assert "95 % interval" in outcome.out
+    assert "p (Holm)" in outcome.out
+    assert load_bank(bank_folder).bank_id in outcome.out
+
+
+def test_ranking(run, bank_folder, results):
+    outcome = run("compare", bank_folder, results, "--ranking", "--format", "json")
+    rows = json.loads(outcome.out)
+    assert rows[0]["model_id"] == "old"
+    assert [row["rank"] for row in rows] == [1, 2, 3]
+    assert "significantly" in outcome.err
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "text"),
+    [
+        (("--models", "old", "elsewhere"), 1, "elsewhere"),
+        (("--models", "old", "old"), 2, "named once"),
+        (("--models", "old"), 2, "at least two"),
+        (("--level", 0), 2, "level"),
+        (("--power", 1), 2, "power"),
+        (("--target", "history"), 2, "history"),
+        (("--method", "magic"), 2, "magic"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(run, bank_folder, results, words, code, text):
+    outcome = run("compare", bank_folder, results, *words)
+    assert (outcome.code, outcome.out) == (code, "")
+    assert text in outcome.err

@@ -1,0 +1,219 @@
+import numpy as np
+import pytest
+from scipy.stats import t as student
+from scipy.stats import ttest_rel
+
+from itembank.comparison.compare import compare
+from itembank.comparison.pairs import model_pairs
+from itembank.data.responses import ResponseMatrix
+from itembank.data.selections import Selection
+from itembank.errors import DataError, DataWarning, ParameterError
+from itembank.irt.bernoulli import probability
+from tests.data.banks import make_bank
+
+N_ITEMS = 60
+
+
+@pytest.fixture(scope="module")
+def bank():
+    return make_bank(n_models=40, n_items=N_ITEMS)
+
+
+def new_responses(bank, n_models=4, *, n_items=30, seed=3):
+    """Responses of new models to a random part of the bank's items."""
+    rng = np.random.default_rng(seed)
+    chances = probability(bank.parameters, rng.normal(size=(n_models, bank.calibration.n_dims)))
+    values = (rng.random(chances.shape) < chances).astype(float)
+    matrix = ResponseMatrix.create(values, model_ids=[f"new/{k}" for k in range(n_models)], items=bank.responses.items)
+    return matrix.take(items=np.sort(rng.permutation(bank.n_items)[:n_items]))
+
+
+def with_responses(matrix, values):
+    """The same models and items with other responses."""
+    return ResponseMatrix.create(values, models=matrix.models, items=matrix.items)
+
+
+@pytest.mark.parametrize("method", ["auto", "paired", "gp-irt", "weighted"])
+def test_swapping_the_models_turns_everything_round(bank, method):
+    matrix = new_responses(bank)
+    one = compare(bank, matrix, models=["new/0", "new/2"], method=method, target="all", n_bootstrap=0)
+    two = compare(bank, matrix, models=["new/2", "new/0"], method=method, target="all", n_bootstrap=0)
+    np.testing.assert_allclose(one.difference, -two.difference, atol=1e-12)
+    np.testing.assert_allclose(one.low, -two.high, atol=1e-12)
+    np.testing.assert_allclose(one.probability_b_better, 1.0 - two.probability_b_better, atol=1e-12)
+    np.testing.assert_allclose(one.p_value, two.p_value)
+    np.testing.assert_array_equal(one.only_a_right, two.only_b_right)
+
+
+@pytest.mark.parametrize("method", ["auto", "paired", "gp-irt"])
+def test_models_that_answered_alike_are_equal(bank, method):
+    matrix = new_responses(bank, 2)
+    same = with_responses(matrix, matrix.responses[[0, 0]])
+    row = compare(bank, same, method=method).rows()[0]
+    assert row["difference"] == pytest.approx(0.0, abs=1e-12)
+    assert row["low"] <= 0.0 <= row["high"]
+    assert row["probability_b_better"] == pytest.approx(0.5)
+    assert row["p_value"] == pytest.approx(1.0)
+    assert (row["only_a_right"], row["only_b_right"], row["mcnemar_p"]) == (0, 0, 1.0)
+
+
+def test_all_items_give_the_exact_difference(bank):
+    matrix = new_responses(bank, 3, n_items=N_ITEMS)
+    found = compare(bank, matrix, target="all")
+    scores = bank.targets.with_overall(bank.targets.scenario_means(matrix.responses))
+    first, second = model_pairs(3)
+    np.testing.assert_allclose(found.difference, scores[second] - scores[first], atol=1e-9)
+    np.testing.assert_allclose(found.low, found.difference, atol=1e-9)
+    np.testing.assert_allclose(found.high, found.difference, atol=1e-9)
+    is_better = scores[second] > scores[first] + 1e-9
+    assert np.all(found.probability_b_better[is_better] == 1.0)
+
+
+def test_the_interval_leaves_out_zero_when_the_p_value_says_so(bank):
+    found = compare(bank, new_responses(bank, 12), level=0.8, target="all", n_bootstrap=0)
+    is_significant = found.p_value < 0.2
+    assert 0 < is_significant.sum() < is_significant.size
+    np.testing.assert_array_equal(is_significant, (found.low > 0.0) | (found.high < 0.0))
+    np.testing.assert_array_equal(found.probability_b_better > 0.5, found.difference > 0.0)
+    assert np.all(found.p_holm >= found.p_value)
+
+
+def test_a_higher_level_and_power_need_more(bank):
+    matrix = new_responses(bank, 2)
+    narrow, wide = (compare(bank, matrix, level=level, method="paired") for level in (0.8, 0.95))
+    assert wide.high[0, 0] - wide.low[0, 0] > narrow.high[0, 0] - narrow.low[0, 0]
+    strong = compare(bank, matrix, level=0.8, power=0.9, method="paired")
+    assert strong.smallest_detectable_difference[0, 0] > narrow.smallest_detectable_difference[0, 0]
+
+
+def test_few_calibration_models_leave_the_paired_t_test():
+    few = make_bank(n_models=8, n_items=N_ITEMS)
+    matrix = new_responses(few, 2)
+    a_scenario = matrix.items["scenario"] == "math"
+    matrix = matrix.take(items=np.flatnonzero(a_scenario.to_numpy()))
+    found = compare(few, matrix, target="math")
+    n, size = matrix.n_items, int(few.targets.scenario_sizes[0])
+    d = matrix.responses[1] - matrix.responses[0]
+    error = d.std(ddof=1) / np.sqrt(n) * np.sqrt(1 - n / size)
+    assert found.interval_kind == "classical"
+    assert found.standard_error[0, 0] == pytest.approx(error)
+    assert found.high[0, 0] - found.difference[0, 0] == pytest.approx(student.ppf(0.975, n - 1) * error)
+    assert found.paired_t_p[0, 0] == pytest.approx(ttest_rel(*matrix.responses).pvalue)
+
+
+def test_different_items_widen_the_interval_and_say_so(bank):
+    matrix = new_responses(bank, 2)
+    apart = matrix.responses.copy()
+    apart[0, :8] = np.nan
+    apart[1, 8:16] = np.nan
+    together = matrix.responses.copy()
+    together[:, :8] = np.nan
+    parted = compare(bank, with_responses(matrix, apart))
+    assert parted.standard_error[0, 0] > compare(bank, matrix).standard_error[0, 0]
+    row = parted.rows()[0]
+    assert "different items" in row["note"]
+    assert (row["n_items_a"], row["n_items_b"], row["n_shared_items"]) == (22, 22, 14)
+    assert compare(bank, matrix).rows()[0]["note"] == ""
+
+
+def test_responses_that_are_not_binary_have_no_mcnemar(bank):
+    matrix = new_responses(bank, 2)
+    found = compare(bank, with_responses(matrix, np.clip(matrix.responses, 0.2, 0.7)))
+    assert np.isnan(found.mcnemar_p).all()
+    assert np.isfinite(found.paired_t_p).all()
+    assert np.isfinite(found.p_value).all()
+
+
+def test_rows_and_ranking_hold_every_pair_and_model_once(bank):
+    found = compare(bank, new_responses(bank, 5), target=["overall", "law"])
+    rows = found.rows()
+    assert len(rows) == 10 * 2
+    assert len({(row["model_a"], row["model_b"], row["target"]) for row in rows}) == 20
+    ranking = found.ranking()
+    assert [row["rank"] for row in ranking] == [1, 2, 3, 4, 5] * 2
+    assert sorted(row["model_id"] for row in ranking[:5]) == [f"new/{k}" for k in range(5)]
+    scores = [row["score"] for row in ranking[:5]]
+    assert scores == sorted(scores, reverse=True)
+
+
+def test_a_model_far_better_is_in_a_group_of_its_own(bank):
+    matrix = new_responses(bank, 4)
+    values = matrix.responses * (np.arange(30) % 3 == 0)
+    values[2] = 1.0
+    found = compare(bank, with_responses(matrix, values))
+    assert found.ranking()[0]["model_id"] == "new/2"
+    assert found.ranking()[0]["n_in_group"] == 1
+    assert found.ranking()[1]["group"] == 2
+
+
+def test_only_the_items_of_the_selection_count(bank):
+    matrix = new_responses(bank, 2)
+    chosen = matrix.items[:12]
+    selection = Selection(tuple(chosen["item_id"]), tuple(chosen["scenario"]), np.full(12, 1.0), "random", bank.bank_id)
+    found = compare(bank, matrix, selection=selection, method="paired")
+    cut = compare(bank, matrix.take(items=np.arange(12)), method="paired")
+    assert found.n_shared_items[0, 0] == 12
+    np.testing.assert_allclose(found.difference, cut.difference)
+
+
+def test_the_bootstrap_is_seeded(bank):
+    matrix = new_responses(bank, 2)
+    one, two, other = (compare(bank, matrix, rng=seed).bootstrap_low for seed in (1, 1, 2))
+    assert one == two
+    assert one != other
+
+
+@pytest.mark.parametrize(
+    ("choices", "error", "text"),
+    [
+        ({"models": ["new/0", "new/9"]}, DataError, "new/9"),
+        ({"models": ["new/0", "new/0"]}, ParameterError, "named once"),
+        ({"models": ["new/0"]}, ParameterError, "at least two models"),
+        ({"level": 1.0}, ParameterError, "level must be between 0 and 1"),
+        ({"level": float("nan")}, ParameterError, "level"),
+        ({"power": 0.0}, ParameterError, "power must be between 0 and 1"),
+        ({"target": "history"}, ParameterError, "history"),
+        ({"target": []}, ParameterError, "target"),
+        ({"method": "magic"}, ParameterError, "paired"),
+        ({"n_bootstrap": -1}, ParameterError, "n_bootstrap"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(bank, choices, error, text):
+    with pytest.raises(error, match=text):
+        compare(bank, new_responses(bank, 3), **choices)
+
+
+def test_models_that_share_no_items_are_refused(bank):
+    matrix = new_responses(bank, 3)
+    values = matrix.responses.copy()
+    values[0, :15] = np.nan
+    values[1, 15:] = np.nan
+    with pytest.raises(DataError, match=r"new/0 and new/1.*same selection"):
+        compare(bank, with_responses(matrix, values))
+
+
+def test_missing_items_of_the_selection_are_told_once(bank):
+    matrix = new_responses(bank, 2)
+    items = bank.responses.items[:30]
+    selection = Selection(tuple(items["item_id"]), tuple(items["scenario"]), np.ones(30), "random", bank.bank_id)
+    with pytest.warns(DataWarning, match="of the 30 items") as told:
+        compare(bank, matrix, selection=selection)
+    assert len(told) == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("method", "n_items"), [("auto", 20), ("paired", 20), ("auto", 60)])
+def test_intervals_cover_true_differences(method, n_items):
+    """Simulated models of one population: pairs of new ones against their scores on all items."""
+    inside, rejected = [], []
+    for seed in range(12):
+        whole = make_bank(n_models=60, n_items=240, seed=seed)
+        answers = new_responses(whole, 24, n_items=240, seed=seed + 100)
+        columns = np.sort(np.random.default_rng(seed).permutation(240)[:n_items])
+        found = compare(whole, answers.take(items=columns), method=method, n_bootstrap=0)
+        score = answers.responses @ whole.targets.overall_weights
+        truth = (score[found.second] - score[found.first])[:, None]
+        inside.append(np.mean((found.low <= truth) & (truth <= found.high)))
+        rejected.append(np.mean((found.p_value < 0.05) & (np.sign(found.difference) != np.sign(truth))))
+    assert 0.93 <= np.mean(inside) <= 0.97
+    assert np.mean(rejected) < 0.025
