@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import Ridge, RidgeCV
 
-from itembank.estimation.regression.ridge import predict_ridge
+from itembank.estimation.regression.ridge import RELATIVE_PENALTIES, predict_ridge
 
 
 def problem(rng, n_train=40, n_columns=12, n_targets=3, n_new=6):
@@ -24,10 +24,46 @@ def test_given_penalty_equals_sklearn(rng, shape):
 @pytest.mark.parametrize("shape", [(40, 12), (12, 40)])
 def test_leave_one_out_choice_equals_sklearn(rng, shape):
     train, scores, new = problem(rng, *shape)
-    largest = np.linalg.svd(train - train.mean(axis=0), compute_uv=False)[0] ** 2
-    reference = RidgeCV(alphas=largest * np.logspace(-5.0, 1.0, 31), alpha_per_target=True).fit(train, scores)
+    unit = ((train - train.mean(axis=0)) ** 2).sum() / train.shape[1]
+    reference = RidgeCV(alphas=unit * RELATIVE_PENALTIES, alpha_per_target=True).fit(train, scores)
     assert np.unique(reference.alpha_).size > 1  # else one penalty for all would pass
     np.testing.assert_allclose(predict_ridge(train, scores, new), reference.predict(new), atol=1e-8)
+
+
+@pytest.mark.parametrize("shape", [(40, 12), (12, 40)])
+def test_drawn_to_weights_is_the_mean_under_the_normal_prior_of_coefficients(rng, shape):
+    train, scores, new = problem(rng, *shape)
+    weights, scenario = rng.uniform(0.5, 2.0, shape[1]), np.arange(shape[1]) % 3
+    penalty = 1.5
+    prior = np.eye(shape[1]) + 30.0**2 * np.outer(weights, weights) / (weights @ weights)
+    for name in range(3):
+        own = weights * (scenario == name)
+        prior += 2.0**2 * np.outer(own, own) / (own @ own)
+    centre = train.mean(axis=0)
+    a, b = train - centre, new - centre
+    gain = b @ prior @ a.T @ np.linalg.inv(a @ prior @ a.T + penalty * np.eye(shape[0]))
+    expected = scores.mean(axis=0) + gain @ (scores - scores.mean(axis=0))
+    found = predict_ridge(train, scores, new, penalty=penalty, column_weights=weights, scenario_index=scenario)
+    np.testing.assert_allclose(found, expected, atol=1e-8)
+
+
+def test_one_scenario_adds_nothing_to_the_free_mean(rng):
+    train, scores, new = problem(rng)
+    alone = predict_ridge(train, scores, new, column_weights=np.ones(12))
+    named = predict_ridge(train, scores, new, column_weights=np.ones(12), scenario_index=np.full(12, 4))
+    np.testing.assert_array_equal(alone, named)
+
+
+def test_with_few_models_drawing_to_weights_is_better(rng):
+    ability = rng.normal(size=(220, 1))
+    responses = (rng.random((220, 60)) < 1.0 / (1.0 + np.exp(-ability - rng.normal(size=60)))).astype(float)
+    truth = 1.0 / (1.0 + np.exp(-ability))
+
+    def error(**choice):
+        found = predict_ridge(responses[:20], truth[:20], responses[20:], **choice)
+        return np.abs(found - truth[20:]).mean()
+
+    assert error(column_weights=np.ones(60)) < 0.9 * error()
 
 
 def test_each_pattern_of_missing_items_is_its_own_regression(rng):

@@ -72,10 +72,26 @@ def test_a_column_that_no_new_model_answered_is_as_if_absent(rng, n_components):
 def test_forest_equals_sklearn_and_repeats_itself(rng):
     train, scores, new = problem(rng)
     seed = int(np.random.default_rng(3).integers(2**31))
-    reference = RandomForestRegressor(15, max_features=1.0 / 3.0, random_state=seed).fit(train, scores)
-    found = predict_random_forest(train, scores, new, rng=np.random.default_rng(3), n_trees=15)
+    options = {"n_trees": 15, "n_components": None}
+    reference = RandomForestRegressor(15, random_state=seed).fit(train, scores)
+    found = predict_random_forest(train, scores, new, rng=np.random.default_rng(3), **options)
     np.testing.assert_allclose(found, reference.predict(new), atol=1e-12)
-    assert np.any(found != predict_random_forest(train, scores, new, rng=np.random.default_rng(4), n_trees=15))
+    assert np.any(found != predict_random_forest(train, scores, new, rng=np.random.default_rng(4), **options))
+
+
+def test_forest_on_components_finds_what_all_columns_tell_together(rng):
+    ability = rng.uniform(size=(300, 1))
+    responses = (rng.random((300, 80)) < ability).astype(float)
+    train, new = slice(0, 100), slice(100, None)
+
+    def error(n_components):
+        found = predict_random_forest(
+            responses[train], ability[train], responses[new], rng=np.random.default_rng(0), n_components=n_components
+        )
+        return np.abs(found - ability[new]).mean()
+
+    assert error(20) < 0.8 * error(None)
+    assert error(20) < 1.3 * np.abs(responses[new].mean(axis=1, keepdims=True) - ability[new]).mean()
 
 
 def test_scores_of_some_models_are_unknown(rng):

@@ -94,9 +94,9 @@ def predict_random_forest(
     *,
     rng: np.random.Generator,
     n_trees: int = 100,
-    n_components: int | None = None,
+    n_components: int | None = 20,
 ) -> FloatArray:
-    """Prediction by a random forest on the responses or their principal components, all scores at once.
+    """Prediction by a random forest on the principal components of the responses, all scores at once.
 
     New models are fitted by their pattern of missing items, each from the items they answered: a forest a pattern,
     which takes a tenth of a second and more.
@@ -134,7 +134,8 @@ def _forest(train: FloatArray, scores: FloatArray, new: FloatArray, *, n_trees: 
     """Forest prediction (n_new, n_targets) from complete arrays."""
     from sklearn.ensemble import RandomForestRegressor  # noqa: PLC0415 - heavy
 
-    forest = RandomForestRegressor(n_estimators=n_trees, max_features=1.0 / 3.0, random_state=seed, n_jobs=1)
+    # every split sees all components: the first holds most of what there is to know, and is missed otherwise
+    forest = RandomForestRegressor(n_estimators=n_trees, max_features=1.0, random_state=seed, n_jobs=1)
     forest.fit(train, scores if scores.shape[1] > 1 else scores[:, 0])
     result: FloatArray = forest.predict(new).reshape(new.shape[0], -1)
     return result
