@@ -1,3 +1,4 @@
+import dataclasses
 import json
 
 import numpy as np
@@ -22,6 +23,25 @@ def test_the_file_says_method_bank_seed_and_items(tmp_path):
     assert content["method"] == "anchor-irt"
     assert content["bank"] == "abc"
     assert content["items"][1] == {"item_id": "mäth/2", "scenario": "math", "weight": 0.75}
+
+
+def test_inclusion_probabilities_are_kept_and_older_files_have_none(tmp_path):
+    assert "inclusion_probability" not in SELECTION.to_dict()["items"][0]
+    assert Selection.from_dict(SELECTION.to_dict()).inclusion_probabilities is None
+    drawn = dataclasses.replace(SELECTION, inclusion_probabilities=np.array([0.1, 1.0]))
+    drawn.save(tmp_path / "selection.json")
+    content = json.loads((tmp_path / "selection.json").read_text(encoding="utf-8"))
+    assert [row["inclusion_probability"] for row in content["items"]] == [0.1, 1.0]
+    np.testing.assert_array_equal(Selection.load(tmp_path / "selection.json").inclusion_probabilities, [0.1, 1.0])
+
+
+@pytest.mark.parametrize("value", [0, -0.1, 1.01, "x", None, True, float("nan")])
+def test_an_inclusion_probability_outside_its_range_is_refused(value):
+    content = SELECTION.to_dict()
+    content["items"][0]["inclusion_probability"] = 0.5
+    content["items"][1]["inclusion_probability"] = value
+    with pytest.raises(DataError, match=r"inclusion_probability must be in .0, 1. .* for 1 of 2: 'mäth/2'"):
+        Selection.from_dict(content)
 
 
 @pytest.mark.parametrize(
