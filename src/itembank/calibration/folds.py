@@ -8,7 +8,6 @@ import numpy as np
 from itembank.calibration.calibrate import MINIMUM_MODELS, calibrate, known_lower_asymptote
 from itembank.calibration.item_model_bias import response_variance
 from itembank.calibration.specs import CalibrationSpec, JointMAP, MarginalML, Variational
-from itembank.data.bank_cache import BankCache
 from itembank.data.banks import Bank
 from itembank.data.calibrations import Calibration
 from itembank.errors import DataError
@@ -160,7 +159,6 @@ def _fold_bank(bank: Bank, held_out: IntArray, arrays: dict[str, FloatArray], nu
         targets=bank.targets,
         item_model_bias=bank.item_model_bias,
         response_variance=response_variance(rest.responses, bank.targets),
-        cache=BankCache(),
     )
 
 

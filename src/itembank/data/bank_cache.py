@@ -17,10 +17,11 @@ FOLDER = "cache"
 Value = TypeVar("Value")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class BankCache:
     """Results that follow from a bank alone, by key.
 
+    It belongs to one `Bank` object: a changed copy of a bank starts with an empty one.
     Everything kept can be computed again, so nothing here is part of the bank: its id and checksums do not cover it,
     and a file that is absent, broken or of the wrong shape is simply made anew. A folder that cannot be written
     costs time only.

@@ -9,7 +9,6 @@ import hashlib
 import importlib.metadata
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,6 @@ from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as tensors_to_bytes
 
 from itembank.data.atomic import replacing_folder
-from itembank.data.bank_cache import BankCache
 from itembank.data.banks import Bank
 from itembank.data.calibrations import Calibration
 from itembank.data.fingerprint import data_fingerprint
@@ -90,9 +88,11 @@ def load_bank(path: str | Path) -> Bank:
     record = read_record(path)
     content = {name: _checked_bytes(path / name, record["files"].get(name)) for name in FILES}
     try:
-        return replace(_assemble(record, content), cache=BankCache(path))
+        bank = _assemble(record, content)
     except (KeyError, TypeError, ValueError, SafetensorError, pl.exceptions.PolarsError) as error:
         raise IntegrityError(f"{path}: the bank's files do not fit together ({error}). Calibrate it again.") from error
+    bank.cache.folder = path
+    return bank
 
 
 def read_record(path: Path) -> dict[str, Any]:

@@ -39,7 +39,7 @@ class Bank:
     targets: ScoreTargets
     item_model_bias: FloatArray
     response_variance: FloatArray
-    cache: BankCache = field(default_factory=BankCache, compare=False, repr=False)
+    cache: BankCache = field(default_factory=BankCache, init=False, compare=False, repr=False)
 
     @property
     def parameters(self) -> ItemParameters:

@@ -3,8 +3,8 @@
 import numpy as np
 import polars as pl
 
+from itembank.data.bank_factors import bank_factor_model
 from itembank.data.banks import Bank
-from itembank.factors.linear_gaussian import fit_factor_model
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.selection.anchor_correctness import correctness_features
 from itembank.selection.anchor_irt import irt_features
@@ -47,7 +47,7 @@ def choose(
     rng : Generator
     """
     if isinstance(spec, VOptimal):
-        model = fit_factor_model(bank.responses.responses, n_factors=spec.n_factors)
+        model = bank_factor_model(bank, n_factors=spec.n_factors, discrepancy=spec.discrepancy)
         return choose_v_optimal(model, bank.targets, spec, pools, counts)
     shared = _shared_by_scenarios(bank, spec)
     return [
@@ -61,7 +61,7 @@ def _shared_by_scenarios(bank: Bank, spec: ScenarioSpec) -> FloatArray:
     if isinstance(spec, Stratified):
         return _strata(bank.responses.items)[:, None].astype(np.float64)
     if isinstance(spec, AnchorLatent):
-        return latent_features(fit_factor_model(bank.responses.responses, n_factors=spec.n_components))
+        return latent_features(bank_factor_model(bank, n_factors=spec.n_components))
     return np.zeros((bank.n_items, 0))
 
 
