@@ -251,6 +251,20 @@ def test_the_order_of_items_does_not_matter_to_well_separated_anchors(bank, meth
     assert weight_by_group(one) == weight_by_group(other)
 
 
+@NOT_RANDOM
+@pytest.mark.parametrize("n_models", [1, 2, 4])
+def test_very_few_models_and_items_that_none_answered_are_allowed(method, n_models):
+    few = make_bank(n_models=n_models, n_items=30)
+    values = few.responses.responses.copy()
+    values[:, 7] = np.nan
+    values[0, :5] = np.nan
+    gappy = dataclasses.replace(few, responses=dataclasses.replace(few.responses, responses=values))
+    for n_items in (3, 11, 30):
+        selection = select(gappy, n_items, method=method, rng=0)
+        assert selection.n_items == n_items
+        assert scenario_sums(selection) == pytest.approx(dict.fromkeys(few.targets.scenarios, 1.0))
+
+
 @pytest.mark.parametrize(("n_items", "needed"), [(2, "from 3"), (61, "to 60"), (0, "from 3")])
 def test_too_few_or_too_many_items_say_what_is_possible(bank, n_items, needed):
     with pytest.raises(ParameterError, match=needed):
