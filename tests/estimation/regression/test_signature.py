@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
+from sklearn.decomposition import PCA
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.model_selection import LeaveOneOut, cross_val_predict
 from sklearn.neighbors import KNeighborsRegressor
+from sklearn.pipeline import make_pipeline
 
 from itembank.estimation.regression.signature import predict_k_nearest, predict_random_forest
 
@@ -21,32 +23,54 @@ def problem(rng, n_train=60, n_columns=8, n_new=7):
 @pytest.mark.parametrize("n_neighbours", [1, 5, 60])
 def test_given_number_of_neighbours_equals_sklearn(rng, n_neighbours):
     train, scores, new = problem(rng)
+    found = predict_k_nearest(train, scores, new, n_neighbours=n_neighbours, n_components=None)
     expected = KNeighborsRegressor(n_neighbours).fit(train, scores).predict(new)
-    np.testing.assert_allclose(predict_k_nearest(train, scores, new, n_neighbours=n_neighbours), expected, atol=1e-12)
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+
+
+def test_neighbours_on_components_equal_sklearns_pipeline(rng):
+    train, scores, new = problem(rng)
+    reference = make_pipeline(PCA(3, svd_solver="full"), KNeighborsRegressor(4)).fit(train, scores)
+    found = predict_k_nearest(train, scores, new, n_neighbours=4, n_components=3)
+    np.testing.assert_allclose(found, reference.predict(new), atol=1e-12)
 
 
 def test_chosen_number_of_neighbours_is_best_left_out(rng):
-    train, scores, new = problem(rng)
-    best = []
+    train, scores, new = problem(rng, n_train=40)
+    expected = []
     for target in range(2):
-        errors = [
-            ((cross_val_predict(KNeighborsRegressor(k), train, scores[:, target], cv=LeaveOneOut())
-              - scores[:, target]) ** 2).mean()
-            for k in range(1, 26)
-        ]  # fmt: skip
-        best.append(int(np.argmin(errors)) + 1)
-    assert max(best) < 25
-    expected = np.column_stack(
-        [KNeighborsRegressor(k).fit(train, scores[:, j]).predict(new) for j, k in enumerate(best)]
-    )
-    np.testing.assert_allclose(predict_k_nearest(train, scores, new), expected, atol=1e-12)
+        values = scores[:, target]
+        errors = []
+        for k in range(1, 26):
+            left_out = cross_val_predict(KNeighborsRegressor(k, algorithm="brute"), train, values, cv=LeaveOneOut())
+            errors.append(((left_out - values) ** 2).mean())
+        assert np.argmin(errors) < 24
+        expected.append(KNeighborsRegressor(int(np.argmin(errors)) + 1).fit(train, values).predict(new))
+    found = predict_k_nearest(train, scores, new, n_components=None)
+    np.testing.assert_allclose(found, np.column_stack(expected), atol=1e-12)
 
 
-def test_neighbours_are_compared_on_what_both_answered(rng):
+def test_each_score_takes_the_components_that_predict_it_best_left_out(rng):
+    """One score is common to all columns, the other is what two of many columns say."""
+    ability = rng.uniform(size=(250, 1))
+    responses = (rng.random((250, 42)) < np.hstack([np.tile(ability, 40), np.full((250, 2), 0.5)])).astype(float)
+    responses[:, :40] /= 6.0  # so that the two decide how far models are from each other
+    scores = np.column_stack([ability[:, 0], 0.2 + 0.6 * responses[:, 40] * responses[:, 41]])
+    train, new = slice(0, 150), slice(150, None)
+
+    def error(**choice):
+        found = predict_k_nearest(responses[train], scores[train], responses[new], **choice)
+        return np.abs(found - scores[new]).mean(axis=0)
+
+    fixed = np.array([error(n_components=n) for n in (2, 10, None)])
+    np.testing.assert_allclose(error(), fixed.min(axis=0), rtol=0.1)
+    assert fixed[:, 0].argmin() != fixed[:, 1].argmin()
+
+
+def test_neighbours_are_compared_on_what_the_new_model_answered(rng):
     train, scores, new = problem(rng)
-    train[rng.random(train.shape) < 0.2] = np.nan
     new[rng.random(new.shape) < 0.3] = np.nan
-    found = predict_k_nearest(train, scores, new, n_neighbours=4)
+    found = predict_k_nearest(train, scores, new, n_neighbours=4, n_components=None)
     for row in range(new.shape[0]):
         distance = np.nanmean((train - new[row]) ** 2, axis=1)
         np.testing.assert_allclose(found[row], scores[np.argsort(distance)[:4]].mean(axis=0))
@@ -60,7 +84,7 @@ def test_a_column_that_no_new_model_answered_is_as_if_absent(rng, n_components):
     holed[:, 3] = np.nan
 
     def forest(a, b):
-        return predict_random_forest(a, scores, b, rng=np.random.default_rng(1), n_trees=20, n_components=n_components)
+        return predict_random_forest(a, scores, b, seed=1, n_trees=20, n_components=n_components)
 
     kept = np.delete(np.arange(8), 3)
     np.testing.assert_array_equal(forest(train, holed), forest(train[:, kept], new[:, kept]))
@@ -71,12 +95,11 @@ def test_a_column_that_no_new_model_answered_is_as_if_absent(rng, n_components):
 
 def test_forest_equals_sklearn_and_repeats_itself(rng):
     train, scores, new = problem(rng)
-    seed = int(np.random.default_rng(3).integers(2**31))
     options = {"n_trees": 15, "n_components": None}
-    reference = RandomForestRegressor(15, random_state=seed).fit(train, scores)
-    found = predict_random_forest(train, scores, new, rng=np.random.default_rng(3), **options)
+    reference = RandomForestRegressor(15, random_state=3).fit(train, scores)
+    found = predict_random_forest(train, scores, new, seed=3, **options)
     np.testing.assert_allclose(found, reference.predict(new), atol=1e-12)
-    assert np.any(found != predict_random_forest(train, scores, new, rng=np.random.default_rng(4), **options))
+    assert np.any(found != predict_random_forest(train, scores, new, seed=4, **options))
 
 
 def test_forest_on_components_finds_what_all_columns_tell_together(rng):
@@ -86,7 +109,7 @@ def test_forest_on_components_finds_what_all_columns_tell_together(rng):
 
     def error(n_components):
         found = predict_random_forest(
-            responses[train], ability[train], responses[new], rng=np.random.default_rng(0), n_components=n_components
+            responses[train], ability[train], responses[new], seed=0, n_components=n_components
         )
         return np.abs(found - ability[new]).mean()
 
@@ -99,8 +122,8 @@ def test_scores_of_some_models_are_unknown(rng):
     scores[:20, 1] = np.nan
     found = predict_k_nearest(train, scores, new)
     np.testing.assert_allclose(found[:, [1]], predict_k_nearest(train[20:], scores[20:, [1]], new))
-    forest = predict_random_forest(train, scores, new, rng=np.random.default_rng(0), n_trees=10)
-    alone = predict_random_forest(train[20:], scores[20:, [1]], new, rng=np.random.default_rng(0), n_trees=10)
+    forest = predict_random_forest(train, scores, new, seed=0, n_trees=10)
+    alone = predict_random_forest(train[20:], scores[20:, [1]], new, seed=0, n_trees=10)
     np.testing.assert_allclose(forest[:, [1]], alone)
 
 
@@ -109,4 +132,4 @@ def test_nothing_answered_gives_the_mean_score(rng):
     new[:] = np.nan
     expected = np.tile(scores.mean(axis=0), (7, 1))
     np.testing.assert_allclose(predict_k_nearest(train, scores, new), expected)
-    np.testing.assert_allclose(predict_random_forest(train, scores, new, rng=np.random.default_rng(0)), expected)
+    np.testing.assert_allclose(predict_random_forest(train, scores, new, seed=0), expected)

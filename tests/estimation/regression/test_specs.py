@@ -30,6 +30,7 @@ def test_every_spec_has_defaults():
         (Ridge, {"penalty": True}, "got True"),
         (Ridge, {"towards": "mean"}, "towards must be 'weights' or 'zero', got 'mean'"),
         (KNearest, {"n_neighbours": 0}, "n_neighbours must be a whole number >= 1 or 'leave-one-out', got 0"),
+        (KNearest, {"n_components": 0}, "n_components must be a whole number >= 1 or 'leave-one-out', got 0"),
         (KNearest, {"n_neighbours": 2.5}, "got 2.5"),
         (RandomForest, {"n_trees": 0}, "n_trees must be a whole number >= 1, got 0"),
         (RandomForest, {"n_components": 0}, "n_components"),

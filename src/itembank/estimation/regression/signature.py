@@ -1,11 +1,15 @@
 """Prediction from the response signature: models that responded alike score alike (DISCO, arXiv 2510.07959)."""
 
+from typing import Literal
+
 import numpy as np
 
-from itembank.estimation.regression.missing import Block, blocks, solve_blocks
-from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.estimation.regression.missing import Block, solve_blocks
+from itembank.numerics.arrays import FloatArray
 
 MOST_NEIGHBOURS = 50
+COMPONENTS = (2, 10, None)
+"""Candidates for the number of principal components to measure distance in; None: the responses themselves."""
 
 
 def predict_k_nearest(
@@ -14,10 +18,12 @@ def predict_k_nearest(
     new_responses: FloatArray,
     *,
     n_neighbours: int | None = None,
+    n_components: int | Literal["leave-one-out"] | None = "leave-one-out",
 ) -> FloatArray:
-    """Mean score of the calibration models nearest in mean squared difference of responses.
+    """Mean score of the calibration models nearest on the principal components of the responses.
 
-    Nothing missing is filled in: two models are compared on the items that both answered.
+    With few calibration models no two agree on every item, and what they do not share drowns what they do: then few
+    components say more than the responses. New models are compared on the items they answered, pattern by pattern.
 
     Parameters
     ----------
@@ -27,44 +33,53 @@ def predict_k_nearest(
         NaN where missing in all three.
     n_neighbours : int or None
         None takes, for each target, the number up to `MOST_NEIGHBOURS` with the least squared error of the
-        calibration models left out one at a time, on the items that the new model answered.
+        calibration models left out one at a time.
+    n_components : int, None or 'leave-one-out'
+        At most so many principal components; None compares the responses themselves; 'leave-one-out' takes, for each
+        target, the best of `COMPONENTS`.
 
     Returns
     -------
     (n_new, n_targets)
         In [0, 1]; NaN for a target that no calibration model has a score for.
     """
-    result = np.full((new_responses.shape[0], train_scores.shape[1]), np.nan)
-    for block in blocks(train_scores, new_responses):
-        train = train_responses[np.ix_(block.train, block.columns)]
-        scores = train_scores[np.ix_(block.train, block.targets)]
-        new = new_responses[np.ix_(block.new, block.columns)]
-        result[np.ix_(block.new, block.targets)] = _k_nearest(train, scores, new, n_neighbours)
-    return np.asarray(np.clip(result, 0.0, 1.0))
+    candidates = COMPONENTS if n_components == "leave-one-out" else (n_components,)
+
+    def solver(train: FloatArray, scores: FloatArray, new: FloatArray, block: Block) -> FloatArray:  # noqa: ARG001
+        result = np.repeat(scores.mean(axis=0)[None, :], new.shape[0], axis=0)
+        if train.shape[1] == 0 or train.shape[0] < 3:  # two models cannot say which to take
+            return result
+        least = np.full(scores.shape[1], np.inf)
+        for candidate in candidates:
+            a, b = (train, new) if candidate is None else _components(train, new, candidate)
+            predicted, errors = _k_nearest(a, scores, b, n_neighbours)
+            is_better = errors < least
+            result[:, is_better], least = predicted[:, is_better], np.minimum(least, errors)
+        return result
+
+    return solve_blocks(train_responses, train_scores, new_responses, solver)
 
 
-def _k_nearest(train: FloatArray, scores: FloatArray, new: FloatArray, n_neighbours: int | None) -> FloatArray:
-    """Prediction for complete new responses, (n_new, n_targets)."""
-    n_models, n_targets = scores.shape
-    distances = _distances(new, train)
-    if n_neighbours is None:
-        best = _best_count(_distances(train, train), scores, min(MOST_NEIGHBOURS, n_models))
-    else:
-        best = np.full(n_targets, min(n_neighbours, n_models) - 1)
-    chosen = _running_means(distances, scores, int(best.max()) + 1)[:, best, np.arange(n_targets)]
-    is_alone = np.isinf(distances).all(axis=1, keepdims=True)  # nothing in common with anybody
-    return np.where(is_alone, scores.mean(axis=0), chosen)
+def _k_nearest(
+    train: FloatArray, scores: FloatArray, new: FloatArray, n_neighbours: int | None
+) -> tuple[FloatArray, FloatArray]:
+    """Prediction (n_new, n_targets), and the mean squared error of left-out models (n_targets,)."""
+    targets = np.arange(scores.shape[1])
+    most = min(MOST_NEIGHBOURS if n_neighbours is None else n_neighbours, train.shape[0])
+    apart = _distances(train, train)
+    np.fill_diagonal(apart, np.inf)
+    left_out = _running_means(apart, scores, min(most, train.shape[0] - 1))
+    errors = ((left_out - scores[:, None, :]) ** 2).mean(axis=0)  # (most, n_targets)
+    best = errors.argmin(axis=0) if n_neighbours is None else np.full(targets.size, most - 1)
+    predicted = _running_means(_distances(new, train), scores, int(best.max()) + 1)[:, best, targets]
+    return predicted, errors[np.minimum(best, errors.shape[0] - 1), targets]
 
 
 def _distances(first: FloatArray, second: FloatArray) -> FloatArray:
-    """Mean squared difference over the columns that both rows have, (n_first, n_second); infinite without any."""
-    has_first, has_second = ~np.isnan(first), ~np.isnan(second)
-    a, b = np.where(has_first, first, 0.0), np.where(has_second, second, 0.0)
-    mask_a, mask_b = has_first.astype(np.float64), has_second.astype(np.float64)
-    total = (a * a) @ mask_b.T - 2.0 * (a @ b.T) + mask_a @ (b * b).T
-    count = mask_a @ mask_b.T
-    infinite = np.full(count.shape, np.inf)
-    return np.asarray(np.divide(np.maximum(total, 0.0), count, out=infinite, where=count > 0.0))
+    """Squared distances of rows, (n_first, n_second)."""
+    a, b = (first**2).sum(axis=1), (second**2).sum(axis=1)
+    result: FloatArray = a[:, None] + b - 2.0 * (first @ second.T)
+    return result
 
 
 def _running_means(distances: FloatArray, scores: FloatArray, most: int) -> FloatArray:
@@ -74,27 +89,14 @@ def _running_means(distances: FloatArray, scores: FloatArray, most: int) -> Floa
     return result
 
 
-def _best_count(among: FloatArray, scores: FloatArray, most: int) -> IntArray:
-    """Position of the number of neighbours that predicts left-out models best, (n_targets,)."""
-    n_models = scores.shape[0]
-    if n_models < 3:  # two models cannot say how many to take
-        return np.full(scores.shape[1], most - 1)
-    apart = among.copy()
-    np.fill_diagonal(apart, np.inf)
-    others = min(most, n_models - 1)
-    errors = ((_running_means(apart, scores, others) - scores[:, None, :]) ** 2).mean(axis=0)
-    result: IntArray = errors.argmin(axis=0)
-    return result
-
-
 def predict_random_forest(
     train_responses: FloatArray,
     train_scores: FloatArray,
     new_responses: FloatArray,
     *,
-    rng: np.random.Generator,
     n_trees: int = 100,
     n_components: int | None = 20,
+    seed: int = 0,
 ) -> FloatArray:
     """Prediction by a random forest on the principal components of the responses, all scores at once.
 
@@ -107,18 +109,17 @@ def predict_random_forest(
     train_scores : (n_train, n_targets)
     new_responses : (n_new, n_columns)
         NaN where missing in all three.
-    rng : Generator
-        Grows the trees.
     n_trees : int
     n_components : int or None
         At most so many principal components; None gives the trees the responses themselves.
+    seed : int
+        Of the trees, the same for every pattern, so that other new models change nothing.
 
     Returns
     -------
     (n_new, n_targets)
         In [0, 1]; NaN for a target that no calibration model has a score for.
     """
-    seed = int(rng.integers(2**31))  # one for all patterns, so that other new models change nothing
 
     def solver(train: FloatArray, scores: FloatArray, new: FloatArray, block: Block) -> FloatArray:  # noqa: ARG001
         if train.shape[1] == 0 or train.shape[0] < 2:

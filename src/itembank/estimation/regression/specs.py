@@ -81,13 +81,18 @@ class KNearest:
     ----------
     n_neighbours : int or 'leave-one-out'
         'leave-one-out' takes what predicts left-out calibration models best, each score its own.
+    n_components : int, None or 'leave-one-out'
+        Principal components of the responses in which models are compared; None compares the responses themselves.
     """
 
     n_neighbours: int | Literal["leave-one-out"] = "leave-one-out"
+    n_components: int | Literal["leave-one-out"] | None = "leave-one-out"
 
     def __post_init__(self) -> None:
         """Check the choices."""
         _check_count("n_neighbours", self.n_neighbours, least=1, word="leave-one-out")
+        if self.n_components is not None:
+            _check_count("n_components", self.n_components, least=1, word="leave-one-out")
 
 
 @dataclass(frozen=True, slots=True)
