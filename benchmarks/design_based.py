@@ -1,0 +1,117 @@
+"""Design-based estimates against published figures: ``python -m benchmarks.design_based``.
+
+Responses are drawn once for every model from the factors that the authors of arXiv 2601.20251 fitted to the Open LLM
+Leaderboard v2 (9,574 items, taken as one scenario as they do); some models calibrate a bank, others are estimated.
+The table has coverage and mean width of 95 % intervals and two effective sample sizes, squared ratios of widths:
+against the plain mean of a simple random sample, and against the reference of that paper, independent draws with equal
+probabilities, each right answer counted 1 / pi (Horvitz and Thompson), which is wider since the number drawn is random
+as well. `bound` takes the true probabilities for predictions, which no item model can beat.
+"""
+
+import argparse
+import dataclasses
+import os
+import time
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from itembank.calibration.calibrate import calibrate
+from itembank.calibration.specs import Variational
+from itembank.data.banks import Bank
+from itembank.data.responses import ResponseMatrix
+from itembank.data.targets import ScoreTargets
+from itembank.estimation.design_based import design_based_estimates
+from itembank.selection.select import select
+from itembank.selection.specs import Random, Uncertainty
+
+SHARED = Path(os.environ.get("ITEMBANK_SHARED", Path(__file__).resolve().parents[2] / "shared"))
+Z = 1.959964
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.design_based", description=__doc__)
+    parser.add_argument("--data", type=Path, default=SHARED / "data" / "leaderboard2_factors" / "factors.npz")
+    parser.add_argument("--models", type=int, default=1500, help="calibration models")
+    parser.add_argument("--new", type=int, default=200, help="models to be estimated")
+    parser.add_argument("--dims", type=int, default=15)
+    parser.add_argument("--draws", type=int, default=20, help="selections for each budget and method")
+    parser.add_argument("--items", type=int, nargs="+", default=[30, 100, 239, 478, 957, 1914])
+    parser.add_argument("--wrong", action="store_true", help="give every item the parameters of another")
+    parser.add_argument("--csv", type=Path, help="write the table here, too")
+    arguments = parser.parse_args()
+    started = time.process_time()
+    bank, responses, chances = problem(arguments)
+    print(f"calibrated {arguments.models} models in {time.process_time() - started:.0f} CPU-s")
+    rows = []
+    for n_items in arguments.items:
+        rows.extend(measure(bank, responses, chances, n_items, arguments.draws))
+    table = pl.DataFrame(rows)
+    with pl.Config(tbl_rows=-1, tbl_cols=-1, tbl_hide_dataframe_shape=True, float_precision=3, tbl_width_chars=160):
+        print(table)
+    if arguments.csv:
+        table.write_csv(arguments.csv, float_precision=4)
+    print(f"{time.process_time() - started:.0f} CPU-s in all")
+
+
+def problem(arguments: argparse.Namespace) -> tuple[Bank, ResponseMatrix, np.ndarray]:
+    """Return a bank, the responses of the new models, and their true probabilities."""
+    factors = np.load(arguments.data)
+    rng = np.random.default_rng(0)
+    rows = rng.permutation(factors["model_factors"].shape[0])[: arguments.models + arguments.new]
+    logits = factors["model_factors"][rows].astype(np.float32) @ factors["item_factors"].astype(np.float32).T
+    chances = 1.0 / (1.0 + np.exp(-logits))
+    drawn = (rng.random(chances.shape, dtype=np.float32) < chances).astype(np.float64)
+    history = ResponseMatrix.create(drawn[: arguments.models])
+    spec = Variational("mirt", n_dims=arguments.dims) if arguments.dims > 1 else Variational()
+    calibration = calibrate(history, spec)
+    if arguments.wrong:
+        others = calibration.parameters.take(rng.permutation(history.n_items))
+        calibration = dataclasses.replace(calibration, parameters=others)
+    targets = ScoreTargets.create(history.items)
+    bank = Bank("benchmark", history, calibration, targets, np.full(1, np.nan), np.full(1, np.nan))
+    return bank, ResponseMatrix.create(drawn[arguments.models :]), chances[arguments.models :]
+
+
+def measure(
+    bank: Bank, responses: ResponseMatrix, chances: np.ndarray, n_items: int, n_draws: int
+) -> list[dict[str, float | str]]:
+    """Rows of the table for one number of items."""
+    truth = responses.responses.mean(axis=1)
+    unseen = 1.0 - n_items / responses.n_items
+    plain = 2.0 * Z * np.sqrt(unseen * np.var(responses.responses, axis=1, ddof=1) / n_items)
+    independent = 2.0 * Z * np.sqrt(unseen * truth / n_items)
+    noise = np.sqrt(chances * (1.0 - chances))
+
+    def row(method: str, widths: np.ndarray, covered: float, error: float) -> dict[str, float | str]:
+        return {
+            "items": n_items,
+            "method": method,
+            "coverage": covered,
+            "width": float(widths.mean()),
+            "rmse": error,
+            "ess_plain_mean": float((plain.mean() / widths.mean()) ** 2),
+            "ess_independent": float((independent.mean() / widths.mean()) ** 2),
+        }
+
+    found = [row("uniform, plain mean", plain, np.nan, float(np.sqrt(np.mean((plain / (2.0 * Z)) ** 2))))]
+    for name, spec in (("uniform, item model", Random()), ("uncertainty, item model", Uncertainty())):
+        covered, widths, errors = [], [], []
+        for draw in range(n_draws):
+            selection = select(bank, n_items, method=spec, rng=draw)
+            value, _, low, high = (array[:, -1] for array in design_based_estimates(bank, responses, selection))
+            covered.append((low <= truth) & (truth <= high))
+            widths.append(high - low)
+            errors.append(value - truth)
+        found.append(row(name, np.array(widths), float(np.mean(covered)), float(np.sqrt(np.mean(np.square(errors))))))
+    uniform = 2.0 * Z * np.sqrt(unseen * (noise**2).mean(axis=1) / n_items)
+    # least variance over designs: sum (1 / pi - 1) p (1 - p) / N^2 with pi proportional to sqrt(p (1 - p))
+    least = noise.mean(axis=1) ** 2 / n_items - (noise**2).mean(axis=1) / responses.n_items
+    found.append(row("bound, uniform", uniform, np.nan, np.nan))
+    found.append(row("bound, best probabilities", 2.0 * Z * np.sqrt(np.maximum(least, 0.0)), np.nan, np.nan))
+    return found
+
+
+if __name__ == "__main__":
+    main()
