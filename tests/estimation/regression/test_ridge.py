@@ -35,9 +35,10 @@ def test_drawn_to_weights_is_the_mean_under_the_normal_prior_of_coefficients(rng
     train, scores, new = problem(rng, *shape)
     weights, scenario = rng.uniform(0.5, 2.0, shape[1]), np.arange(shape[1]) % 3
     penalty = 1.5
-    prior = np.eye(shape[1]) + 30.0**2 * np.outer(weights, weights) / (weights @ weights)
+    roots = np.sqrt(weights / weights.mean())
+    prior = np.diag(roots**2) + 30.0**2 * np.outer(roots, roots) / (roots @ roots)
     for name in range(3):
-        own = weights * (scenario == name)
+        own = roots * (scenario == name)
         prior += 2.0**2 * np.outer(own, own) / (own @ own)
     centre = train.mean(axis=0)
     a, b = train - centre, new - centre
@@ -52,6 +53,18 @@ def test_one_scenario_adds_nothing_to_the_free_mean(rng):
     alone = predict_ridge(train, scores, new, column_weights=np.ones(12))
     named = predict_ridge(train, scores, new, column_weights=np.ones(12), scenario_index=np.full(12, 4))
     np.testing.assert_array_equal(alone, named)
+
+
+def test_columns_without_weight_are_left_out_unless_there_are_no_others(rng):
+    train, scores, new = problem(rng)
+    weights = rng.uniform(0.5, 2.0, 12)
+    weights[5:] = 0.0
+    new[0, :5] = np.nan
+    found = predict_ridge(train, scores, new, column_weights=weights)
+    kept = predict_ridge(train[:, :5], scores, new[1:, :5], column_weights=weights[:5])
+    np.testing.assert_allclose(found[1:], kept, atol=1e-12)
+    rest = predict_ridge(train[:, 5:], scores, new[:1, 5:], column_weights=np.ones(7))
+    np.testing.assert_allclose(found[:1], rest, atol=1e-12)
 
 
 def test_with_few_models_drawing_to_weights_is_better(rng):

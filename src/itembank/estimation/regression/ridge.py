@@ -24,10 +24,12 @@ def predict_ridge(
 ) -> FloatArray:
     """Linear prediction of each score, ``min |y - b_0 - X b|^2 + penalty |b|^2`` (P2 6.4).
 
-    With `column_weights` coefficients are not drawn to zero but to a multiple of the weights, which is free, and
-    within scenarios to a multiple of their own (ours): with few models the sample mean is most of what can be known,
-    and ridge towards zero throws it away. The prior is ``b = (u + v_j) w + d``: u free, v_j of each scenario and d of
-    each item normal. New models are fitted by their pattern of missing items, each from the items they answered.
+    With `column_weights` w, coefficients are not drawn to zero but to a free multiple of sqrt(w), and within scenarios
+    to one of their own (ours): with few models the sample mean is most of what can be known, and drawing to zero
+    throws it away. The prior is ``b_i = sqrt(w_i) (u + v_j + d_i)``: u free, v_j of each scenario and d_i of each item
+    normal. The root stands between equal coefficients, which lose where weights matter, and the weights themselves,
+    which lose where a few are large. New models are fitted by their pattern of missing items, each from the items
+    they answered.
 
     Parameters
     ----------
@@ -39,7 +41,8 @@ def predict_ridge(
         None takes, for each target, that of `RELATIVE_PENALTIES` with the least squared error of the calibration
         models left out one at a time.
     column_weights : (n_columns,) or None
-        Not negative, any scale: those of the selection, or all alike. None draws to zero, as P2 does.
+        Not negative, any scale: those of the selection, or all alike. Columns without weight are left out unless
+        nothing else was answered. None draws to zero, as P2 does.
     scenario_index : (n_columns,) or None
         Scenario of each column; only used with `column_weights`.
 
@@ -48,28 +51,34 @@ def predict_ridge(
     (n_new, n_targets)
         In [0, 1]; NaN for a target that no calibration model has a score for.
     """
-    weights = np.zeros(train_responses.shape[1]) if column_weights is None else column_weights
-    scenarios = np.zeros(weights.size, dtype=np.int64) if scenario_index is None else scenario_index
+    scenarios = np.zeros(train_responses.shape[1], dtype=np.int64) if scenario_index is None else scenario_index
 
     def solver(train: FloatArray, scores: FloatArray, new: FloatArray, block: Block) -> FloatArray:
-        extra = _cheap_directions(weights[block.columns], scenarios[block.columns])
-        unit = ((train - train.mean(axis=0)) ** 2).sum() / max(block.columns.size, 1)
+        if not block.columns.size:
+            return np.repeat(scores.mean(axis=0)[None, :], new.shape[0], axis=0)
+        weights = None if column_weights is None else column_weights[block.columns]
+        own, means = _directions(weights, scenarios[block.columns])
+        features = np.hstack([own, means])
+        unit = (((train - train.mean(axis=0)) @ own) ** 2).sum() / own.shape[1]
         penalties = RELATIVE_PENALTIES * unit if penalty is None else np.array([penalty])
-        return _ridge(np.hstack([train, train @ extra]), scores, np.hstack([new, new @ extra]), penalties)
+        return _ridge(train @ features, scores, new @ features, penalties)
 
     return solve_blocks(train_responses, train_scores, new_responses, solver)
 
 
-def _cheap_directions(weights: FloatArray, scenarios: IntArray) -> FloatArray:
-    """Directions of coefficients that cost less than their length, (n_columns, n_directions)."""
-    if not weights.any():
-        return np.empty((weights.size, 0))
-    mean = FREEDOM_OF_MEAN * weights / np.linalg.norm(weights)
-    names = np.unique(scenarios[weights > 0.0])
-    if names.size < 2:
-        return mean[:, None]
-    own = weights[:, None] * (scenarios[:, None] == names)
-    return np.column_stack([mean, FREEDOM_OF_SCENARIOS * own / np.linalg.norm(own, axis=0)])
+def _directions(weights: FloatArray | None, scenarios: IntArray) -> tuple[FloatArray, FloatArray]:
+    """Items that weigh (n_columns, n_weighing), and means of all and of scenarios (n_columns, n_means), by freedom."""
+    if weights is None:
+        return np.eye(scenarios.size), np.empty((scenarios.size, 0))
+    weights = weights if weights.any() else np.ones(weights.size)
+    weighs = weights > 0.0
+    roots = np.sqrt(weights / weights[weighs].mean())
+    mean = FREEDOM_OF_MEAN * roots[:, None] / np.linalg.norm(roots)
+    names = np.unique(scenarios[weighs])
+    if names.size > 1:
+        within = roots[:, None] * (scenarios[:, None] == names)
+        mean = np.hstack([mean, FREEDOM_OF_SCENARIOS * within / np.linalg.norm(within, axis=0)])
+    return np.diag(roots)[:, weighs], mean
 
 
 def _ridge(train: FloatArray, scores: FloatArray, new: FloatArray, penalties: FloatArray) -> FloatArray:
