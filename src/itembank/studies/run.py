@@ -8,7 +8,7 @@ import polars as pl
 
 from itembank.data.atomic import replacing_file
 from itembank.data.responses import ResponseMatrix
-from itembank.errors import ConvergenceWarning, ParameterError, warn
+from itembank.errors import ConvergenceWarning, DataError, ParameterError, shown, warn
 from itembank.progress import ProgressCallback, silent
 from itembank.studies.data_sets import load_data
 from itembank.studies.manifests import begin, make_manifest, read_manifest
@@ -70,6 +70,7 @@ def run_study(
         raise ParameterError(f"n_jobs must be -1 (one process a core) or at least 1, got {n_jobs}.")
     folder = Path(output)
     matrix = _responses(spec, responses)
+    _check_costs(spec, matrix)
     folds = [fold for split in spec.splits for fold in make_folds(split, matrix.models, spec.repeats, spec.seed)]
     begin(folder, make_manifest(spec, matrix, folds), resume=resume)
     parts = {folder / PARTS / f"{number:05d}.parquet": fold for number, fold in enumerate(folds)}
@@ -90,6 +91,15 @@ def _responses(spec: StudySpec, given: ResponseMatrix | None) -> ResponseMatrix:
     if spec.data is None:
         raise ParameterError("this study names no data: give run_study the responses, or the spec its data.")
     return load_data(spec.data)
+
+
+def _check_costs(spec: StudySpec, responses: ResponseMatrix) -> None:
+    """Refuse a unit of cost that the responses do not tell, before the long work."""
+    if spec.cost_unit and spec.cost_unit not in responses.costs:
+        raise DataError(
+            f"a study of cost {spec.cost_unit!r} needs that column with the responses, which have "
+            f"{shown(sorted(responses.costs)) or 'no costs'}."
+        )
 
 
 def _run_all(

@@ -153,16 +153,10 @@ def _estimates_at(spec: StudySpec, prepared: Prepared, fold: Fold, place: Place)
     effective = _effective_items(bank, selection)
     for choice in spec.estimators_of(place.selector.label):
         started = time.process_time()
-        found = estimate(
-            bank,
-            answers,
-            selection=selection,
-            method=estimation_spec(choice),
-            level=spec.level,
-            rng=stream(spec.seed, "estimate", *path, choice.label),
-        )
+        rng = stream(spec.seed, "estimate", *path, choice.label)
+        found = _estimated(bank, answers, selection, choice, level=spec.level, rng=rng)
         seconds = time.process_time() - started
-        yield _table(found, prepared.truth, effective).with_columns(
+        yield _table(found, prepared, effective).with_columns(
             pl.lit(value).alias(name)
             for name, value in {**constant, "estimator": choice.label, "seconds_estimate": seconds}.items()
         )
@@ -189,18 +183,34 @@ def _effective_items(bank: Bank, selection: Selection) -> FloatArray:
     return np.array([*within, effective_items(selection.weights * bank.targets.scenario_weights[scenario])])
 
 
-def _table(found: ScoreEstimates, truth: FloatArray, effective: FloatArray) -> pl.DataFrame:
+def _estimated(
+    bank: Bank,
+    answers: ResponseMatrix,
+    selection: Selection,
+    choice: MethodChoice,
+    *,
+    level: float,
+    rng: np.random.Generator,
+) -> ScoreEstimates | None:
+    """Estimate the tested models; None where none of them answered a chosen item."""
+    if not answers.observed.any():
+        return None
+    return estimate(bank, answers, selection=selection, method=estimation_spec(choice), level=level, rng=rng)
+
+
+def _table(found: ScoreEstimates | None, prepared: Prepared, effective: FloatArray) -> pl.DataFrame:
     """One row a model and target."""
-    n_models, n_targets = found.value.shape
+    n_models, n_targets = prepared.truth.shape
+    unknown = np.full(prepared.truth.size, np.nan)
     return pl.DataFrame(
         {
-            "model_id": np.repeat(np.array(found.model_ids, dtype=object), n_targets),
-            "target": list(found.targets) * n_models,
-            "truth": truth.ravel(),
-            "estimate": found.value.ravel(),
-            "low": found.low.ravel(),
-            "high": found.high.ravel(),
-            "n_used": np.asarray(found.n_items).ravel(),
+            "model_id": np.repeat(np.array(prepared.new.model_ids, dtype=object), n_targets),
+            "target": list(prepared.bank.targets.names) * n_models,
+            "truth": prepared.truth.ravel(),
+            "estimate": unknown if found is None else found.value.ravel(),
+            "low": unknown if found is None else found.low.ravel(),
+            "high": unknown if found is None else found.high.ravel(),
+            "n_used": np.zeros(unknown.size, dtype=np.int64) if found is None else np.asarray(found.n_items).ravel(),
             "effective_items": np.tile(effective, n_models),
         },
         schema_overrides={"model_id": pl.String, "target": pl.String},

@@ -1,0 +1,129 @@
+"""Methods see calibration models, and of tested models only what they answered to chosen items."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from itembank.data.responses import ResponseMatrix
+from itembank.errors import DataError
+from itembank.estimation.specs import METHODS as ESTIMATIONS
+from itembank.selection.specs import METHODS as SELECTIONS
+from itembank.studies import units
+from itembank.studies.leaks import ITEM_COLUMNS, answers_of, calibration_part, check_no_leak
+from itembank.studies.splits import Fold, make_folds
+from itembank.studies.units import prepare, run_fold
+from tests.studies.simulated import make_responses, make_spec
+
+RESPONSES = make_responses()
+FOLD = make_folds(make_spec().splits[0], RESPONSES.models, 1, 3)[0]
+SEEN = ("estimate", "low", "high", "n_used", "effective_items", "n_items")
+
+
+def flipped(responses, fold, kept):
+    """The same responses, but the tested models answer every item that is not kept the other way."""
+    values = responses.responses.copy()
+    others = np.setdiff1d(np.arange(responses.n_items), kept)
+    values[np.ix_(fold.test, others)] = 1.0 - values[np.ix_(fold.test, others)]
+    return ResponseMatrix(values, responses.models, responses.items, responses.n_trials, responses.costs)
+
+
+def estimates_and_chosen(spec, responses, monkeypatch):
+    """Run a fold; also return the columns of the items that were chosen."""
+    chosen = []
+
+    def recorded(new, columns):
+        chosen.extend(columns.tolist())
+        return answers_of(new, columns)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(units, "answers_of", recorded)
+        table = run_fold(spec, responses, FOLD)
+    return table, np.unique(chosen)
+
+
+def is_blind(spec, monkeypatch):
+    """Whether estimates stay exactly the same when the tested models' answers to other items are turned around."""
+    table, chosen = estimates_and_chosen(spec, RESPONSES, monkeypatch)
+    assert chosen.size < RESPONSES.n_items
+    poisoned, _ = estimates_and_chosen(spec, flipped(RESPONSES, FOLD, chosen), monkeypatch)
+    assert not table["truth"].equals(poisoned["truth"])  # the poison is there
+    return table.select(SEEN).equals(poisoned.select(SEEN), null_equal=True)
+
+
+@pytest.mark.parametrize("selector", list(SELECTIONS.kinds))
+def test_no_selector_sees_what_tested_models_answered(selector, monkeypatch):
+    assert is_blind(make_spec(selectors=(selector,), n_items=(6,), repeats=1), monkeypatch)
+
+
+@pytest.mark.parametrize("estimator", list(ESTIMATIONS.kinds))
+def test_no_estimator_sees_more_than_chosen_items(estimator, monkeypatch):
+    assert is_blind(make_spec(selectors=("random",), estimators=(estimator,), n_items=(10,), repeats=1), monkeypatch)
+
+
+def test_the_guard_catches_a_selector_that_knows_the_answers(monkeypatch):
+    spec = make_spec(selectors=("random",), n_items=(6,), repeats=1)
+    honest = units.select
+
+    def run(responses):
+        known = responses.responses[FOLD.test].mean(axis=0)  # what the tested models answered
+
+        def leaking(bank, n_items, **arguments):
+            selection = honest(bank, n_items, **arguments)
+            best = np.argsort(-known, kind="stable")[:n_items]
+            scenarios = np.array(bank.responses.items["scenario"])[best]
+            weights = np.array([1.0 / np.sum(scenarios == one) for one in scenarios])
+            return replace(
+                selection,
+                item_ids=tuple(np.array(bank.item_ids)[best].tolist()),
+                scenarios=tuple(scenarios.tolist()),
+                weights=weights,
+            )
+
+        with monkeypatch.context() as patched:
+            patched.setattr(units, "select", leaking)
+            return estimates_and_chosen(spec, responses, monkeypatch)
+
+    table, chosen = run(RESPONSES)
+    poisoned, _ = run(flipped(RESPONSES, FOLD, chosen))
+    assert not table.select(SEEN).equals(poisoned.select(SEEN))
+
+
+def test_the_guard_catches_an_estimator_that_knows_the_truth(monkeypatch):
+    spec = make_spec(selectors=("random",), n_items=(6,), repeats=1)
+    honest = units.estimate
+
+    def run(responses):
+        truth = responses.responses[FOLD.test].mean(axis=1)
+
+        def leaking(bank, answers, **arguments):
+            found = honest(bank, answers, **arguments)
+            return replace(found, value=0.9 * found.value + 0.1 * truth[:, None])
+
+        with monkeypatch.context() as patched:
+            patched.setattr(units, "estimate", leaking)
+            return estimates_and_chosen(spec, responses, monkeypatch)
+
+    table, chosen = run(RESPONSES)
+    poisoned, _ = run(flipped(RESPONSES, FOLD, chosen))
+    assert not table.select(SEEN).equals(poisoned.select(SEEN))
+
+
+def test_a_tested_model_among_the_calibration_models_stops_the_study():
+    leaking = Fold(FOLD.split, FOLD.repeats, FOLD.fold, np.union1d(FOLD.train, FOLD.test[:2]), FOLD.test)
+    names = [RESPONSES.model_ids[row] for row in FOLD.test[:2]]
+    with pytest.raises(DataError, match="no model may be both tested and calibrated on, got 2: ") as caught:
+        run_fold(make_spec(), RESPONSES, leaking)
+    assert all(repr(name) in str(caught.value) for name in names)
+
+
+def test_tables_tell_methods_nothing_that_is_a_mean_over_tested_models():
+    known = calibration_part(RESPONSES, FOLD)
+    answers = answers_of(RESPONSES.take(models=FOLD.test), np.arange(5))
+    for part in (known, answers):
+        assert part.models.columns == ["model_id"]
+        assert set(part.items.columns) <= set(ITEM_COLUMNS)
+    assert {"accuracy"} <= set(RESPONSES.models.columns)
+    assert {"mean_response"} <= set(RESPONSES.items.columns)
+    assert known.model_ids == [RESPONSES.model_ids[row] for row in FOLD.train]
+    check_no_leak(prepare(make_spec(), RESPONSES, FOLD).bank, RESPONSES.take(models=FOLD.test))

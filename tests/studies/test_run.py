@@ -1,0 +1,178 @@
+import json
+
+import polars as pl
+import pytest
+
+from itembank.errors import ConvergenceWarning, DataError, ParameterError
+from itembank.studies import run as run_module
+from itembank.studies.results import COLUMNS, StudyResult
+from itembank.studies.run import run_study
+from itembank.studies.specs import CalibrationChoice, CostBudget, DataSpec
+from itembank.studies.split_specs import ByDate, KFold, RandomShare
+from tests.studies.simulated import make_responses, make_spec, numbers
+
+RESPONSES = make_responses()
+SPEC = make_spec(splits=(RandomShare(0.25), KFold(3)))
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("finished") / "study"
+    return folder, run_study(SPEC, folder, responses=RESPONSES)
+
+
+def test_a_study_is_what_its_folder_says(finished):
+    folder, result = finished
+    loaded = StudyResult.load(folder)
+    assert loaded.estimates.equals(result.estimates, null_equal=True)
+    assert loaded.summary.equals(result.summary, null_equal=True)
+    assert loaded.manifest == result.manifest
+    assert tuple(result.estimates.columns) == COLUMNS
+    assert result.estimates.select("split", "repeat", "fold").unique().height == 2 * (1 + 3)
+    assert {"fingerprint", "data_fingerprint", "versions", "seed"} <= set(result.manifest)
+
+
+def test_the_numbers_do_not_depend_on_the_number_of_processes(finished, tmp_path):
+    _, result = finished
+    parallel = run_study(SPEC, tmp_path / "study", responses=RESPONSES, n_jobs=2)
+    assert numbers(parallel.estimates).equals(numbers(result.estimates))
+
+
+def test_another_seed_gives_other_numbers(finished, tmp_path):
+    _, result = finished
+    other = run_study(make_spec(splits=SPEC.splits, seed=4), tmp_path / "study", responses=RESPONSES)
+    assert not other.estimates["estimate"].equals(result.estimates["estimate"])
+
+
+def test_a_killed_study_goes_on_where_it_stopped_and_finds_the_same(finished, tmp_path, monkeypatch):
+    _, result = finished
+    ran = []
+    honest = run_module.run_fold
+
+    def killed(spec, responses, fold):
+        if len(ran) == 3:
+            raise KeyboardInterrupt
+        ran.append((fold.split, fold.repeats, fold.fold))
+        return honest(spec, responses, fold)
+
+    monkeypatch.setattr(run_module, "run_fold", killed)
+    with pytest.raises(KeyboardInterrupt):
+        run_study(SPEC, tmp_path / "study", responses=RESPONSES)
+    with pytest.raises(DataError, match="is not finished: 3 of 8 folds are done"):
+        StudyResult.load(tmp_path / "study")
+    first = list(ran)
+
+    def counted(spec, responses, fold):
+        ran.append((fold.split, fold.repeats, fold.fold))
+        return honest(spec, responses, fold)
+
+    monkeypatch.setattr(run_module, "run_fold", counted)
+    said = []
+    resumed = run_study(SPEC, tmp_path / "study", responses=RESPONSES, progress=lambda *told: said.append(told))
+    assert len(ran) == len(set(ran)) == 8
+    assert ran[:3] == first
+    assert numbers(resumed.estimates).equals(numbers(result.estimates))
+    assert said[0] == ("3 of 8 folds", 3 / 8)
+    assert said[1][0].startswith("4 of 8 folds, about ")
+    assert said[1][0].endswith(" left")
+
+
+def test_a_finished_study_is_not_run_again(finished, monkeypatch):
+    folder, result = finished
+    monkeypatch.setattr(run_module, "run_fold", None)
+    assert run_study(SPEC, folder, responses=RESPONSES).estimates.equals(result.estimates, null_equal=True)
+
+
+def test_half_a_part_is_never_left(tmp_path, monkeypatch):
+    monkeypatch.setattr(pl.DataFrame, "write_parquet", lambda *_: (_ for _ in ()).throw(OSError("disk full")))
+    with pytest.raises(OSError, match="disk full"):
+        run_study(SPEC, tmp_path / "study", responses=RESPONSES)
+    assert list((tmp_path / "study" / "parts").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"seed": 9}, "'seed' of the study file changed"),
+        ({"n_items": (6, 13), "level": 0.9}, "'level', 'n_items' of the study file changed"),
+    ],
+)
+def test_a_folder_of_another_study_is_refused(finished, changes, message):
+    folder, _ = finished
+    with pytest.raises(DataError, match=message):
+        run_study(make_spec(splits=SPEC.splits, **changes), folder, responses=RESPONSES)
+
+
+def test_a_folder_of_other_data_is_refused(finished):
+    folder, _ = finished
+    costs = {"output_tokens": RESPONSES.costs["output_tokens"] + 1.0}
+    dearer = type(RESPONSES)(RESPONSES.responses, RESPONSES.models, RESPONSES.items, None, costs)
+    for other in (make_responses(seed=1), dearer):
+        with pytest.raises(DataError, match="the responses, costs, dates or groups changed"):
+            run_study(SPEC, folder, responses=other)
+
+
+def test_other_versions_are_refused(finished, tmp_path):
+    folder, _ = finished
+    manifest = json.loads((folder / "manifest.json").read_text())
+    manifest["versions"]["numpy"] = "1.0"
+    (tmp_path / "manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(DataError, match=r"begun with other versions.*'numpy 1\.0 -> "):
+        run_study(SPEC, tmp_path, responses=RESPONSES)
+
+
+def test_what_is_no_study_is_left_alone(finished, tmp_path):
+    folder, _ = finished
+    with pytest.raises(DataError, match="is a study already"):
+        run_study(SPEC, folder, responses=RESPONSES, resume=False)
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(DataError, match="is not a study"):
+        run_study(SPEC, tmp_path, responses=RESPONSES)
+    with pytest.raises(DataError, match=r"has no manifest\.json"):
+        StudyResult.load(tmp_path)
+    (tmp_path / "manifest.json").write_text("{}")
+    with pytest.raises(DataError, match="schema_version of a study must be 1"):
+        StudyResult.load(tmp_path)
+    (tmp_path / "manifest.json").write_text("{")
+    with pytest.raises(DataError, match="cannot be read as a study's manifest"):
+        StudyResult.load(tmp_path)
+
+
+def test_nothing_is_written_when_the_study_cannot_be(tmp_path):
+    with pytest.raises(DataError, match="column 'day'"):
+        run_study(make_spec(splits=(ByDate("day"),)), tmp_path / "study", responses=RESPONSES)
+    with pytest.raises(DataError, match="cost 'cost_usd'"):
+        budget = CostBudget("cost_usd", (1.0,))
+        run_study(make_spec(n_items=(), budget=budget), tmp_path / "study", responses=RESPONSES)
+    with pytest.raises(ParameterError, match="n_jobs must be -1"):
+        run_study(SPEC, tmp_path / "study", responses=RESPONSES, n_jobs=0)
+    with pytest.raises(ParameterError, match="names no data"):
+        run_study(SPEC, tmp_path / "study")
+    assert not (tmp_path / "study").exists()
+
+
+def test_the_data_a_study_names_are_read(tmp_path):
+    rows = pl.DataFrame(
+        {
+            "model_id": [name for name in RESPONSES.model_ids for _ in range(60)],
+            "item_id": RESPONSES.item_ids * 40,
+            "response": RESPONSES.responses.ravel(),
+        }
+    )
+    rows.write_csv(tmp_path / "r.csv")
+    spec = make_spec(data=DataSpec(responses=("r.csv",), folder=tmp_path), repeats=1, n_items=(6,))
+    assert run_study(spec, tmp_path / "study").estimates["model_id"].n_unique() == 10
+
+
+def test_calibrations_that_stop_early_are_told(tmp_path):
+    spec = make_spec(calibration=CalibrationChoice(n_dims=1, options={"max_iterations": 2}), repeats=1, n_items=(6,))
+    with pytest.warns(ConvergenceWarning, match="1 of 1 calibrations did not converge"):
+        result = run_study(spec, tmp_path / "study", responses=RESPONSES)
+    assert not result.estimates["converged"].any()
+
+
+def test_splits_with_hostile_names_stay_in_the_folder(tmp_path):
+    spec = make_spec(splits=(RandomShare(0.25, name="../../away"),), repeats=1, n_items=(6,))
+    result = run_study(spec, tmp_path / "inner" / "study", responses=RESPONSES)
+    assert set(result.estimates["split"]) == {"../../away"}
+    assert [path.name for path in tmp_path.iterdir()] == ["inner"]

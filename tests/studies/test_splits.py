@@ -1,0 +1,169 @@
+import numpy as np
+import polars as pl
+import pytest
+
+from itembank.errors import DataError
+from itembank.studies.split_specs import (
+    ByDate,
+    ByGroup,
+    Horizon,
+    KFold,
+    LeaveOneOut,
+    NamedGroup,
+    RandomShare,
+    TrainingShare,
+)
+from itembank.studies.splits import make_folds
+from tests.studies.simulated import make_prompt_responses, make_responses
+
+MODELS = make_responses(n_models=41).models
+EVERY = (
+    KFold(4),
+    RandomShare(0.25),
+    LeaveOneOut(),
+    ByDate("date"),
+    Horizon("date"),
+    ByGroup("org"),
+    ByGroup("org", k=5, name="each org"),
+    NamedGroup("org", ("org-1", "org-3")),
+    TrainingShare((10, 20)),
+    TrainingShare(shares=(0.5, 1.0), name="shares"),
+)
+
+
+def folds(split, *, models=MODELS, repeats=3, seed=0):
+    return make_folds(split, models, repeats, seed)
+
+
+@pytest.mark.parametrize("split", EVERY, ids=lambda one: one.name)
+def test_no_model_is_on_both_sides_and_nothing_depends_on_more_than_the_seed(split):
+    found = folds(split)
+    for fold in found:
+        assert np.intersect1d(fold.train, fold.test).size == 0
+        assert np.unique(np.concatenate([fold.train, fold.test])).size == fold.train.size + fold.test.size
+    again = folds(split, repeats=5)
+    for one, other in zip(found, [fold for fold in again if fold.repeats[0] < 3], strict=True):
+        np.testing.assert_array_equal(one.test, other.test)
+        np.testing.assert_array_equal(one.train, other.train)
+
+
+@pytest.mark.parametrize("split", EVERY, ids=lambda one: one.name)
+def test_every_repeat_is_served_once_for_each_fold(split):
+    served = [(fold.split, repeat, fold.fold) for fold in folds(split) for repeat in fold.repeats]
+    assert len(served) == len(set(served))
+    assert {repeat for _, repeat, _ in served} == {0, 1, 2}
+
+
+@pytest.mark.parametrize("split", [KFold(4), LeaveOneOut(), ByGroup("org", k=3)], ids=lambda one: one.name)
+def test_folds_test_every_model_once_a_repeat(split):
+    for repeat in range(3):
+        tested = [fold.test for fold in folds(split) if repeat in fold.repeats]
+        np.testing.assert_array_equal(np.sort(np.concatenate(tested)), np.arange(41))
+
+
+def test_folds_are_of_one_size():
+    assert sorted(fold.test.size for fold in folds(KFold(4), repeats=1)) == [10, 10, 10, 11]
+
+
+def test_random_shares_differ_by_repeat_and_seed():
+    tests = [tuple(fold.test) for fold in [*folds(RandomShare(0.25)), *folds(RandomShare(0.25), seed=1)]]
+    assert len(set(tests)) == 6
+    assert {len(test) for test in tests} == {10}
+
+
+def test_the_newest_are_tested_and_no_date_is_on_both_sides():
+    (fold,) = folds(ByDate("date", 0.25))
+    dates = MODELS["date"].to_numpy()
+    assert dates[fold.train].max() < dates[fold.test].min()
+    assert fold.test.size == pytest.approx(0.25 * 41, abs=2)
+    (long,) = folds(Horizon("date"))
+    assert long.test.size == pytest.approx(0.75 * 41, abs=2)
+
+
+@pytest.mark.parametrize(
+    "dates",
+    [
+        pl.Series(["2024-02-10", "2023-12-31", "2024-01-05", "2023-01-01"]),
+        pl.Series([20240210, 20231231, 20240105, 20230101]),
+        pl.Series(["2024-02", "2023-12", "2024-01", "2023-01"]),
+        pl.Series(["2024-02-10", "2023-12-31", "2024-01-05", "2023-01-01"]).str.to_date(),
+        pl.Series(["2024-02-10T12:00:01", "2023-12-31 00:00", "2024-01-05", "2023-01-01"]),
+    ],
+    ids=["text", "whole numbers", "months", "dates", "times"],
+)
+def test_dates_are_read_however_they_are_written(dates):
+    models = pl.DataFrame({"model_id": ["a", "b", "c", "d"], "date": dates})
+    (fold,) = make_folds(ByDate("date"), models, 1, 0)
+    assert (fold.train.tolist(), fold.test.tolist()) == ([1, 2, 3], [0])
+
+
+def test_groups_stay_whole():
+    org = MODELS["org"].to_numpy()
+    for split in (ByGroup("org"), ByGroup("org", k=3)):
+        for fold in folds(split):
+            assert not set(org[fold.train]) & set(org[fold.test])
+
+
+def test_models_without_a_group_stay_together():
+    models = pl.DataFrame({"model_id": [f"m{i}" for i in range(12)], "org": ["a", "b", None] * 4})
+    for fold in make_folds(ByGroup("org", k=3), models, 2, 0):
+        assert len({models["org"][int(row)] for row in fold.test}) == 1
+
+
+def test_named_groups_are_what_is_tested():
+    (fold,) = folds(NamedGroup("is_odd", (True,)))
+    assert fold.test.tolist() == list(range(1, 41, 2))
+
+
+def test_training_sizes_share_their_tested_models_and_grow():
+    first, second = folds(TrainingShare((10, 20)), repeats=1)
+    assert (first.split, second.split) == ("training-share 10", "training-share 20")
+    assert (first.train.size, second.train.size) == (10, 20)
+    np.testing.assert_array_equal(first.test, second.test)
+    assert set(first.train) < set(second.train)
+    sizes = [fold.train.size for fold in folds(TrainingShare(shares=(0.5, 1.0)), repeats=1)]
+    assert sizes == [16, 31]
+
+
+def test_prompt_templates_and_model_sizes_are_left_out_whole():
+    models = make_prompt_responses().models
+    templates, sizes = models["template"].to_numpy(), models["model_size"].to_numpy()
+    for fold in make_folds(ByGroup("template", k=6), models, 1, 0):
+        assert len(set(templates[fold.test])) == 1
+        assert set(sizes[fold.test]) == set(sizes)  # every model is there, with a template nobody has seen
+        assert not set(templates[fold.test]) & set(templates[fold.train])
+    (fold,) = make_folds(NamedGroup("model_size", ("3B",)), models, 1, 0)
+    assert set(sizes[fold.test]) == {"3B"}
+    assert set(sizes[fold.train]) == {"1B", "2B"}
+
+
+@pytest.mark.parametrize(
+    ("split", "message"),
+    [
+        (ByDate("day"), "column 'day'.*'model_id', 'date', 'org'"),
+        (ByGroup("lab"), "column 'lab'"),
+        (NamedGroup("org", ("org-9",)), "got 'org-9'; it has 'org-0'"),
+        (NamedGroup("org", tuple(f"org-{i}" for i in range(5))), "at least 3 models to calibrate on.*got 0 and 41"),
+        (ByGroup("org", k=6), "at least 6 groups, got 5"),
+        (KFold(42), "of 42 folds needs as many models, got 41"),
+        (TrainingShare((10, 32)), "at most the 31 models that are not tested, got '32'"),
+        (ByDate("org"), "got none for 41 of 41: 'model-0 .org-0.'"),
+    ],
+    ids=lambda one: getattr(one, "name", ""),
+)
+def test_a_split_that_cannot_be_says_why(split, message):
+    with pytest.raises(DataError, match=message):
+        folds(split)
+
+
+def test_models_without_a_date_are_named():
+    models = MODELS.with_columns(date=pl.when(pl.col("model_id") == "model-7").then(None).otherwise("date"))
+    with pytest.raises(DataError, match=r"got none for 1 of 41: 'model-7 \(empty\)'"):
+        folds(ByDate("date"), models=models)
+    with pytest.raises(DataError, match="at least two dates"):
+        folds(ByDate("date"), models=MODELS.with_columns(date=pl.lit("2024-01-01")))
+
+
+def test_too_few_models_are_refused():
+    with pytest.raises(DataError, match="at least 3 models to calibrate on and one to test, got 2 and 1 of 3"):
+        folds(LeaveOneOut(), models=MODELS[:3])
