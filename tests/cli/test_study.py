@@ -1,0 +1,156 @@
+import csv
+import io
+import json
+
+import polars as pl
+import pytest
+
+from itembank.studies.results import StudyResult
+from tests.studies.simulated import make_responses
+
+STUDY = """
+name = "small"
+selectors = ["random", "anchor-irt"]
+estimators = ["weighted", "gp-irt"]
+n_items = [6, 12]
+repeats = 2
+[data]
+responses = "responses.csv"
+models = "models.csv"
+[calibration]
+method = "map"
+n_dims = 1
+[[splits]]
+kind = "random"
+[[splits]]
+kind = "date"
+column = "date"
+"""
+
+
+@pytest.fixture(scope="module")
+def workplace(tmp_path_factory):
+    """A folder with a study file and its data."""
+    folder = tmp_path_factory.mktemp("study")
+    data = make_responses(n_models=24, n_items=30, n_scenarios=1)
+    rows = {
+        "model_id": [name for name in data.model_ids for _ in data.item_ids],
+        "item_id": data.item_ids * data.n_models,
+        "response": data.responses.ravel(),
+    }
+    pl.DataFrame(rows).write_csv(folder / "responses.csv")
+    data.models.write_csv(folder / "models.csv")
+    (folder / "study.toml").write_text(STUDY, encoding="utf-8")
+    return folder
+
+
+@pytest.fixture
+def study(run, workplace):
+    """The folder of the finished study; made once."""
+    outcome = run("study", "run", workplace / "study.toml", "-o", workplace / "done", "--jobs", 1)
+    assert outcome.code == 0, outcome.err
+    return workplace / "done"
+
+
+def test_run_tells_how_far_it_is_and_prints_nothing(run, workplace, tmp_path):
+    outcome = run("study", "run", workplace / "study.toml", "-o", tmp_path / "done", "--jobs", 1)
+    assert (outcome.code, outcome.out) == (0, "")
+    assert "3 of 3 folds" in outcome.err
+    assert "left" in outcome.err
+    assert StudyResult.load(tmp_path / "done").manifest["study"]["name"] == "small"
+
+
+def test_run_goes_on_unless_told_not_to(run, workplace, study):
+    again = run("study", "run", workplace / "study.toml", "-o", study, "--jobs", 1)
+    assert again.code == 0
+    assert "3 of 3 folds" in again.err
+    refused = run("study", "run", workplace / "study.toml", "-o", study, "--jobs", 1, "--no-resume")
+    assert refused.code == 1
+    assert "is a study already" in refused.err
+
+
+def test_a_table_has_one_row_a_method_and_one_column_a_size(run, study):
+    outcome = run("study", "table", study, "--metric", "mae", "--metric", "spearman")
+    assert outcome.code == 0, outcome.err
+    row = StudyResult.load(study).summary.filter(
+        split="random", selector="anchor-irt", estimator="gp-irt", budget=12.0, target="overall"
+    )
+    (values,) = row.to_dicts()
+    assert f"{100 * values['mae']:.2f} ± {100 * values['mae_se']:.2f}" in outcome.out
+    assert f"{values['spearman']:.3f} ± {values['spearman_se']:.3f}" in outcome.out
+    assert outcome.out.count("gp-irt") == 2 * 2 * 2
+    assert "n = 6" in outcome.out
+
+
+def test_json_and_csv_hold_the_summary(run, study):
+    summary = StudyResult.load(study).summary.filter(target="overall")
+    rows = json.loads(run("study", "table", study, "--format", "json").out)
+    assert [row["mae"] for row in rows] == summary["mae"].to_list()
+    assert set(rows[0]) == set(summary.columns)
+    text = run("study", "table", study, "--format", "csv", "--metric", "coverage", "--target", "all").out
+    (first, *rest) = csv.DictReader(io.StringIO(text))
+    assert list(first) == ["split", "selector", "estimator", "budget", "target", "coverage", "coverage_se"]
+    assert len(rest) + 1 == summary.height
+
+
+@pytest.mark.parametrize("kind", ["error", "rank", "spread", "coverage"])
+def test_every_kind_of_figure_is_drawn(run, study, tmp_path, kind):
+    outcome = run("study", "plot", study, "--kind", kind, "-o", tmp_path / "figure.png", "--split", "random")
+    assert outcome.code == 0, outcome.err
+    assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_figure_is_replaced_only_by_force(run, study, tmp_path):
+    (tmp_path / "figure.png").write_text("mine")
+    refused = run("study", "plot", study, "--kind", "error", "-o", tmp_path / "figure.png")
+    assert refused.code == 1
+    assert "--force" in refused.err
+    assert (tmp_path / "figure.png").read_text() == "mine"
+    assert run("study", "plot", study, "--kind", "error", "-o", tmp_path / "figure.png", "--force").code == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("table", "{study}", "--metric", "mse"), "mae, p95"),
+        (("table", "{study}", "--target", "maths"), "all, overall"),
+        (("plot", "{study}", "--kind", "error", "-o", "{new}.png", "--selector", "best"), "random, anchor-irt"),
+        (("plot", "{study}", "--kind", "spread", "-o", "{new}.png", "--n", "7"), "6, 12"),
+        (("plot", "{study}", "--kind", "bars", "-o", "{new}.png"), "spread"),
+        (("plot", "{study}", "--kind", "error", "-o", "{new}.gif"), "png"),
+        (("run", "{file}", "-o", "{new}", "--jobs", "0"), "n_jobs"),
+    ],
+)
+def test_wrong_options_are_usage_errors(run, study, workplace, tmp_path, arguments, message):
+    places = {"study": study, "new": tmp_path / "new", "file": workplace / "study.toml"}
+    outcome = run("study", *(one.format(**places) for one in arguments))
+    assert (outcome.code, outcome.out) == (2, "")
+    assert message in outcome.err
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_that_is_no_study_is_refused(run, tmp_path):
+    for arguments in (("table", tmp_path), ("plot", tmp_path, "--kind", "error", "-o", tmp_path / "new.png")):
+        outcome = run("study", *arguments)
+        assert outcome.code == 1
+        assert "is not a study" in outcome.err
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message", "code"),
+    [
+        ('"gp-irt"', '"gpirt"', "'gpirt'", 2),
+        ('column = "date"', 'column = "day"', "'day'", 1),
+        ("repeats = 2", "repeats = 2\nlevel = 1.0", "level must be between 0 and 1", 2),
+        ('"responses.csv"', '"nothing.csv"', "nothing.csv", 1),
+        ('"responses.csv"', '"${NO_SUCH_FOLDER}/r.csv"', "NO_SUCH_FOLDER", 2),
+        ("n_items = [6, 12]", "n_items = [31]", "from 1", 2),
+    ],
+)
+def test_a_wrong_study_is_one_line(run, workplace, tmp_path, old, new, message, code):
+    text = STUDY.replace(old, new).replace('"models.csv"', f'"{workplace}/models.csv"')
+    (tmp_path / "study.toml").write_text(text.replace('"responses.csv"', f'"{workplace}/responses.csv"'))
+    outcome = run("study", "run", tmp_path / "study.toml", "-o", tmp_path / "done", "--jobs", 1)
+    assert outcome.code == code
+    assert message in outcome.err
+    assert "Traceback" not in outcome.err
