@@ -148,39 +148,32 @@ def difference_values(
 def difference_variances(sample: Drawn, predictions: FloatArray, slopes: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Variance over samples of `difference_values` and its degrees of freedom, each (n_models, n_scenarios).
 
-    Of the residuals ``y - beta p`` less their mean; see `design_variance`.
-    """
-    share = (1.0 - sample.probabilities) * sample.expansion
-    residuals: FloatArray = sample.responses - sample.spread_out(slopes) * predictions
-    residuals = _centred(sample, residuals, share, sample.sums(share))
-    return design_variance(sample, sample.expansion * residuals)
+    ``V = sum_S (1 - pi_i) (omega_i / pi_i)^2 e_i^2 / (1 - h_i)`` with e the residuals ``y - beta p`` less their mean
+    with weights ``b_i = omega_i (1 - pi_i) / pi_i``, and ``h_i = b_i / sum_S b`` the pull of a residual on that mean.
+    It is the approximation that needs no joint probabilities (Hajek 1964; Deville 1999; Matei and Tille 2005), good for
+    designs of high entropy such as systematic sampling in random order, with the small-sample correction of
+    MacKinnon and White (1985, HC2) in place of a common n / (n - 1), as weights may be very unequal. It equals
+    ``(1 - n/N) s_e^2 / n`` for simple random sampling; for stratified samples it is on the large side.
 
-
-def design_variance(sample: Drawn, contributions: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Variance of ``sum_S z_i`` over samples of fixed size, and its degrees of freedom, each (n_models, n_scenarios).
-
-    ``V = sum_S (1 - pi_i) (z_i - sum_S alpha z)^2 / (1 - sum_S alpha^2)``, ``alpha_i = (1 - pi_i) / sum_S (1 - pi)``
-    (Deville 1999; Matei and Tille 2005): needs no joint probabilities, is close for designs of high entropy such as
-    systematic sampling in random order, and equals ``(1 - n/N) s^2 / n`` for simple random sampling. For
-    stratified samples it is on the large side. Degrees of freedom are ``1 / sum alpha^2 - 1``, which is n - 1 for
-    equal probabilities; items that were certain to come bring none.
+    Degrees of freedom are ``(sum c)^2 / sum c^2 - 1``, ``c_i = (1 - pi_i) (omega_i / pi_i)^2`` (Satterthwaite 1946, for
+    residuals of one variance): n - 1 for equal probabilities; items that were certain to come bring none.
 
     Parameters
     ----------
     sample : Drawn
-    contributions : (n_models, n_columns)
-        z: value times weight over inclusion probability; 0 where missing.
+    predictions : (n_models, n_columns)
+    slopes : (n_models, n_scenarios)
     """
-    share = np.where(sample.observed, 1.0 - sample.probabilities, 0.0)
-    total = sample.sums(share)
-    alpha = np.divide(share, sample.spread_out(total), out=np.zeros(share.shape), where=share > 0.0)
-    squares = sample.sums(alpha**2)
-    centre = sample.sums(alpha * contributions)
-    spread = sample.sums(share * (contributions - sample.spread_out(centre)) ** 2)
-    is_enough = (squares > 0.0) & (squares < 1.0 - 1e-9)
-    variance = np.divide(spread, 1.0 - squares, out=np.zeros(spread.shape), where=is_enough)
-    freedom = np.where(is_enough, _ratio(1.0, squares) - 1.0, 0.0)
-    return variance, freedom
+    pull = (1.0 - sample.probabilities) * sample.expansion
+    total = sample.sums(pull)
+    leverage = np.divide(pull, sample.spread_out(total), out=np.zeros(pull.shape), where=pull > 0.0)
+    residuals: FloatArray = sample.responses - sample.spread_out(slopes) * predictions
+    residuals = _centred(sample, residuals, pull, total)
+    counts = pull * sample.expansion
+    is_judged = leverage < 1.0 - 1e-9  # an item alone is its own mean: nothing is left to judge by
+    squares = np.divide(counts * residuals**2, 1.0 - leverage, out=np.zeros(counts.shape), where=is_judged)
+    freedom = _ratio(sample.sums(counts) ** 2, sample.sums(counts**2), otherwise=1.0) - 1.0
+    return sample.sums(squares), np.maximum(freedom, 0.0)
 
 
 def guarded_variances(
