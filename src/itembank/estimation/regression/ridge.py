@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from itembank.estimation.regression.components import decomposed
 from itembank.estimation.regression.missing import Block, solve_blocks
 from itembank.numerics.arrays import FloatArray, IntArray
 
@@ -84,7 +85,7 @@ def _directions(weights: FloatArray | None, scenarios: IntArray) -> tuple[FloatA
 def _ridge(train: FloatArray, scores: FloatArray, new: FloatArray, penalties: FloatArray) -> FloatArray:
     """Ridge prediction from complete arrays, through X = U diag(sqrt(e)) V'."""
     train_mean, score_mean = train.mean(axis=0), scores.mean(axis=0)
-    basis, eigenvalues, directions = _decomposed(train - train_mean)
+    basis, eigenvalues, directions = decomposed(train - train_mean)
     if not eigenvalues.size:
         return np.repeat(score_mean[None, :], new.shape[0], axis=0)
     projected = basis.T @ (scores - score_mean)  # (rank, n_targets)
@@ -93,17 +94,6 @@ def _ridge(train: FloatArray, scores: FloatArray, new: FloatArray, penalties: Fl
     coefficients = directions @ (projected * np.sqrt(eigenvalues)[:, None] / (eigenvalues[:, None] + chosen))
     result: FloatArray = score_mean + (new - train_mean) @ coefficients
     return result
-
-
-def _decomposed(centred: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Left vectors (n, rank), squared singular values ascending, right vectors (p, rank); by the smaller Gram."""
-    is_wide = centred.shape[0] <= centred.shape[1]
-    gram = centred @ centred.T if is_wide else centred.T @ centred
-    eigenvalues, vectors = np.linalg.eigh(gram)
-    kept = eigenvalues > max(gram.shape[0], 1) * 1e-13 * max(eigenvalues.max(initial=0.0), 1e-300)
-    eigenvalues, vectors = eigenvalues[kept], vectors[:, kept]
-    other = (centred.T if is_wide else centred) @ vectors / np.sqrt(eigenvalues)
-    return (vectors, eigenvalues, other) if is_wide else (other, eigenvalues, vectors)
 
 
 def _left_out_errors(

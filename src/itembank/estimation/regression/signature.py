@@ -4,6 +4,7 @@ from typing import Literal
 
 import numpy as np
 
+from itembank.estimation.regression.components import principal_components
 from itembank.estimation.regression.missing import Block, solve_blocks
 from itembank.numerics.arrays import FloatArray
 
@@ -47,17 +48,22 @@ def predict_k_nearest(
 
     def solver(train: FloatArray, scores: FloatArray, new: FloatArray, block: Block) -> FloatArray:  # noqa: ARG001
         result = np.repeat(scores.mean(axis=0)[None, :], new.shape[0], axis=0)
-        if train.shape[1] == 0 or train.shape[0] < 3:  # two models cannot say which to take
+        if train.shape[0] < 3 or not _varies(train):  # two models cannot say which to take
             return result
         least = np.full(scores.shape[1], np.inf)
         for candidate in candidates:
-            a, b = (train, new) if candidate is None else _components(train, new, candidate)
+            a, b = (train, new) if candidate is None else principal_components(train, new, candidate)
             predicted, errors = _k_nearest(a, scores, b, n_neighbours)
             is_better = errors < least
             result[:, is_better], least = predicted[:, is_better], np.minimum(least, errors)
         return result
 
     return solve_blocks(train_responses, train_scores, new_responses, solver)
+
+
+def _varies(train: FloatArray) -> bool:
+    """Whether any column tells the calibration models apart."""
+    return bool((train != train[:1]).any())
 
 
 def _k_nearest(
@@ -122,10 +128,10 @@ def predict_random_forest(
     """
 
     def solver(train: FloatArray, scores: FloatArray, new: FloatArray, block: Block) -> FloatArray:  # noqa: ARG001
-        if train.shape[1] == 0 or train.shape[0] < 2:
+        if train.shape[0] < 3 or not _varies(train):
             return np.repeat(scores.mean(axis=0)[None, :], new.shape[0], axis=0)
         if n_components is not None:
-            train, new = _components(train, new, n_components)
+            train, new = principal_components(train, new, n_components)
         return _forest(train, scores, new, n_trees=n_trees, seed=seed)
 
     return solve_blocks(train_responses, train_scores, new_responses, solver)
@@ -140,12 +146,3 @@ def _forest(train: FloatArray, scores: FloatArray, new: FloatArray, *, n_trees: 
     forest.fit(train, scores if scores.shape[1] > 1 else scores[:, 0])
     result: FloatArray = forest.predict(new).reshape(new.shape[0], -1)
     return result
-
-
-def _components(train: FloatArray, new: FloatArray, n_components: int) -> tuple[FloatArray, FloatArray]:
-    """Both on the leading principal components of the calibration models."""
-    from sklearn.decomposition import PCA  # noqa: PLC0415 - heavy
-
-    n_kept = min(n_components, train.shape[0] - 1, train.shape[1])
-    analysis = PCA(n_components=n_kept, svd_solver="full").fit(train)
-    return analysis.transform(train), analysis.transform(new)
