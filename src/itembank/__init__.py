@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from itembank.estimation.specs import Weighted as Weighted
     from itembank.irt.parameters import AbilityPrior as AbilityPrior
     from itembank.irt.parameters import ItemParameters as ItemParameters
+    from itembank.planning.plan import plan as plan
+    from itembank.planning.plans import Plan as Plan
     from itembank.scoring.score import score as score
     from itembank.scoring.specs import ExpectedAPosteriori as ExpectedAPosteriori
     from itembank.scoring.specs import MaximumAPosteriori as MaximumAPosteriori
@@ -51,6 +53,7 @@ if TYPE_CHECKING:
     from itembank.selection.specs import Information as Information
     from itembank.selection.specs import Random as Random
     from itembank.selection.specs import Stratified as Stratified
+    from itembank.selection.specs import Uncertainty as Uncertainty
     from itembank.selection.specs import VOptimal as VOptimal
     from itembank.studies.results import StudyResult as StudyResult
     from itembank.studies.run import run_study as run_study
@@ -75,6 +78,7 @@ _HOME = {
     "MaximumAPosteriori": "itembank.scoring.specs",
     "MaximumLikelihood": "itembank.scoring.specs",
     "PIRT": "itembank.estimation.specs",
+    "Plan": "itembank.planning.plans",
     "Random": "itembank.selection.specs",
     "ReadingSpec": "itembank.data.readers.specs",
     "ResponseMatrix": "itembank.data.responses",
@@ -84,6 +88,7 @@ _HOME = {
     "ScoreTargets": "itembank.data.targets",
     "Selection": "itembank.data.selections",
     "Stratified": "itembank.selection.specs",
+    "Uncertainty": "itembank.selection.specs",
     "VOptimal": "itembank.selection.specs",
     "StudyResult": "itembank.studies.results",
     "StudySpec": "itembank.studies.specs",
@@ -100,6 +105,7 @@ _HOME = {
     "load_study": "itembank.studies.study_files",
     "mean_win_rate": "itembank.data.targets",
     "parallel_analysis": "itembank.calibration.dimensions",
+    "plan": "itembank.planning.plan",
     "read_responses": "itembank.data.readers.read",
     "responses_from_frame": "itembank.data.readers.frames",
     "run_study": "itembank.studies.run",

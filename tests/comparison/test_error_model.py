@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 from scipy.stats import norm
+from scipy.stats import t as student
 
 from itembank.comparison.error_model import finite_quantile, fit_pair_errors, fit_variance
 from itembank.comparison.pairs import model_pairs
@@ -50,8 +51,6 @@ def test_normal_errors_have_the_normal_quantile(rng):
 
 def test_scale_puts_the_quantile_at_the_level(rng):
     model = fit_pair_errors(*independent_errors(60, rng), level=0.9)
-    from scipy.stats import t as student
-
     assert model.scale * student.ppf(0.95, model.degrees) == pytest.approx(model.quantile)
 
 

@@ -17,6 +17,7 @@ COMMANDS = {
     "estimate": ("itembank.cli.estimate", "Estimate full-benchmark scores from some responses."),
     "study": ("itembank.cli.study", "Compare selections and estimates by leaving models out."),
     "compare": ("itembank.cli.compare", "Say which of two models, or of many, is better."),
+    "plan": ("itembank.cli.plan", "Say how many items a question needs."),
     "quickstart": ("itembank.cli.quickstart", "See the whole job on built-in data."),
 }
 

@@ -1,16 +1,14 @@
 """Errors that the raw mean and an estimator make of calibration models that they do not know."""
 
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
 
 from itembank.calibration.folds import folds
 from itembank.data.banks import Bank
-from itembank.data.selections import Selection
-from itembank.errors import ItembankWarning
-from itembank.estimation.estimate import estimate
 from itembank.estimation.observations import Observations
+from itembank.estimation.out_of_fold import out_of_fold
+from itembank.estimation.point import calibration_scores
 from itembank.estimation.specs import EstimationSpec
 from itembank.estimation.weighted import weighted_mean
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
@@ -55,12 +53,13 @@ def calibration_errors(
     rows = np.unique(np.linspace(0, bank.n_models - 1, min(bank.n_models, MAXIMUM_MODELS)).round().astype(np.int64))
     positions, weights = observations.positions[columns], observations.weights[columns]
     responses = bank.responses.responses[np.ix_(rows, positions)]
-    truth = bank.targets.with_overall(bank.scenario_scores[rows])
-    raw = raw_scores(bank, responses, positions, weights) - truth
+    raw = raw_scores(bank, responses, positions, weights)
     if spec is None:
-        return CalibrationErrors(responses, raw, None)
-    value = _out_of_fold(bank, observations, columns, spec)
-    return None if value is None else CalibrationErrors(responses, raw, value[rows] - truth)
+        return CalibrationErrors(responses, raw - calibration_scores(bank)[rows], None)
+    if not folds(bank):
+        return None
+    found = out_of_fold(bank, positions, weights, is_random=observations.is_random, spec=spec)
+    return CalibrationErrors(responses, raw - found.truth[rows], found.error[rows])
 
 
 def raw_scores(bank: Bank, responses: FloatArray, positions: IntArray, weights: FloatArray) -> FloatArray:
@@ -68,26 +67,3 @@ def raw_scores(bank: Bank, responses: FloatArray, positions: IntArray, weights: 
     targets = bank.targets
     means = weighted_mean(responses, weights, targets.scenario_index[positions], targets.n_scenarios)
     return targets.with_overall(means)
-
-
-def _out_of_fold(bank: Bank, observations: Observations, columns: BoolArray, spec: EstimationSpec) -> FloatArray | None:
-    """Estimates of every calibration model from a bank without it, (n_models, n_targets)."""
-    parts = folds(bank)
-    if not parts:
-        return None
-    positions = observations.positions[columns]
-    items = bank.responses.items[positions]
-    selection = Selection(
-        tuple(items["item_id"]),
-        tuple(items["scenario"]),
-        observations.weights[columns],
-        "random" if observations.is_random else "anchors",
-        "",
-    )
-    value = np.full((bank.n_models, bank.targets.n_scenarios + 1), np.nan)
-    for fold in parts:
-        held_out = bank.responses.take(models=fold.held_out, items=positions)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ItembankWarning)  # of missing cells of calibration models
-            value[fold.held_out] = estimate(fold.bank, held_out, selection=selection, method=spec).value
-    return value

@@ -78,7 +78,7 @@ def select(
     if per_scenario and isinstance(spec, VOptimal):
         spec = dataclasses.replace(spec, allocation="equal")
     generator = as_generator(rng)
-    is_candidate = _candidates(bank, spec, excluded)
+    is_candidate = candidates(bank, spec, excluded)
     counts = _scenario_counts(bank, is_candidate, n_items, per_scenario)
     pools = [_pool(bank, scenario, is_candidate) for scenario in range(bank.targets.n_scenarios)]
     positions, weights, probabilities = [], [], []
@@ -107,7 +107,7 @@ def _pool(bank: Bank, scenario: int, is_candidate: BoolArray) -> ScenarioPool:
     return ScenarioPool(items, bank.targets.weights[items], is_candidate[items])
 
 
-def _candidates(bank: Bank, spec: SelectionSpec, excluded: Collection[str]) -> BoolArray:
+def candidates(bank: Bank, spec: SelectionSpec, excluded: Collection[str]) -> BoolArray:
     """Items the method may choose, (n_items,)."""
     is_open: BoolArray = bank.targets.weights > 0.0
     if excluded:

@@ -1,0 +1,76 @@
+"""`itembank plan`: how many items a question needs."""
+
+from pathlib import Path
+
+import click
+
+from itembank.cli.options import bank_argument, format_option, seed_option
+from itembank.cli.render import note, print_record, progress, warnings_as_notes
+
+
+@click.command("plan")
+@bank_argument
+@click.option("--half-width", type=float, help="Wanted half-width of the interval of a model's score, between 0 and 1.")
+@click.option(
+    "--difference",
+    type=float,
+    help="Or: difference of two models, run on the same items, that is to show as significant, between 0 and 1.",
+)
+@click.option("--target", default="overall", show_default=True, help="Score to plan for: 'overall' or a scenario.")
+@click.option("--level", type=float, default=0.95, show_default=True, help="Level of the interval, between 0 and 1.")
+@click.option(
+    "--power",
+    type=float,
+    default=0.8,
+    show_default=True,
+    help="Probability with which the difference is to show, between 0 and 1.",
+)
+@click.option("--selector", default="stratified", show_default=True, help="How items will be chosen: see select.")
+@click.option("--method", default="auto", show_default=True, help="How scores will be estimated: see estimate.")
+@click.option("--max-items", type=click.IntRange(min=1), help="Try no more items than these.")
+@seed_option
+@format_option
+def command(
+    *,
+    bank: Path,
+    half_width: float | None,
+    difference: float | None,
+    target: str,
+    level: float,
+    power: float,
+    selector: str,
+    method: str,
+    max_items: int | None,
+    seed: int,
+    output_format: str,
+) -> None:
+    """Say how many items a question needs, from the bank alone.
+
+    The calibration models play the new ones in turn. The table shows what numbers of items would tell; with
+    --half-width or --difference the answer is among them.
+
+    \b
+      itembank plan bank --half-width 0.02
+      itembank plan bank --difference 0.03 --power 0.9
+    """  # noqa: D301
+    from itembank.data.bank_files import load_bank  # noqa: PLC0415
+    from itembank.planning.plan import plan  # noqa: PLC0415
+
+    loaded = load_bank(bank)
+    with warnings_as_notes(), progress("plan") as advance:
+        made = plan(
+            loaded,
+            half_width=half_width,
+            difference=difference,
+            target=target,
+            level=level,
+            power=power,
+            selector=selector,
+            method=method,
+            max_items=max_items,
+            seed=seed,
+            progress=advance,
+        )
+    print_record(made.to_dict(), "sizes", made.rows(), output_format, title=f"Plan for bank {bank}")
+    if made.message:
+        note(made.message)

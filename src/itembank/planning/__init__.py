@@ -1,0 +1,1 @@
+"""How to spend a budget of items: which method, and how many."""

@@ -1,0 +1,93 @@
+"""How precise estimates from n items are, as a smooth curve that falls with n."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import t as student
+
+from itembank.comparison.error_model import fit_pair_errors
+from itembank.comparison.pairs import model_pairs
+from itembank.numerics.arrays import FloatArray, IntArray
+
+GROWTH = 1.5
+SMALLEST_SIZE = 10
+
+
+@dataclass(frozen=True, slots=True)
+class PrecisionCurve:
+    """Some measure of precision at every number of items.
+
+    Attributes
+    ----------
+    smallest_size : int
+    values : (n_sizes,)
+        At `smallest_size` and every larger number up to all items; never rising, 0 at all items.
+    """
+
+    smallest_size: int
+    values: FloatArray
+
+    def at(self, sizes: IntArray) -> FloatArray:
+        """Values at these numbers of items."""
+        return self.values[np.clip(sizes - self.smallest_size, 0, self.values.shape[0] - 1)]
+
+    def fewest(self, goal: float) -> int:
+        """Smallest number of items whose value is at most the goal."""
+        return self.smallest_size + int(np.flatnonzero(self.values <= goal)[0])
+
+
+def precision_curve(sizes: IntArray, values: FloatArray, n_total: int) -> PrecisionCurve:
+    """Draw a smooth falling curve through values measured at some numbers of items.
+
+    A mean over n of N items without replacement errs in proportion to ``sqrt(1/n - 1/N)``; the logarithm of the
+    value over that is a quadratic in log n (least squares), flat beyond the largest size measured. Where the curve
+    would rise it stays.
+
+    Parameters
+    ----------
+    sizes : (n_sizes,)
+    values : (n_sizes,)
+        Zeros, as with all items, are left out.
+    n_total : int
+        N.
+    """
+    every = np.arange(int(sizes[0]), n_total + 1)
+    known = (values > 0.0) & (sizes < n_total)
+    if not known.any():
+        return PrecisionCurve(int(sizes[0]), np.zeros(every.shape))
+    x = np.log(sizes[known])
+    y = np.log(values[known]) - 0.5 * np.log(1.0 / sizes[known] - 1.0 / n_total)
+    degree = min(2, (known.sum() - 1) // 2)
+    shape = np.polynomial.Polynomial.fit(x, y, degree, domain=[x[0], max(x[-1], x[0] + 1.0)])
+    shrinking = np.sqrt(1.0 / every - 1.0 / n_total)
+    drawn = np.exp(shape(np.minimum(np.log(every), x[-1]))) * shrinking
+    return PrecisionCurve(int(sizes[0]), np.minimum.accumulate(drawn))
+
+
+def grid_sizes(smallest: int, largest: int) -> IntArray:
+    """Return numbers of items from the smallest to the largest, each half as large again as the one before."""
+    if largest <= smallest:
+        return np.array([largest], dtype=np.int64)
+    n_steps = max(1, round(np.log(largest / smallest) / np.log(GROWTH)))
+    return np.unique(np.round(np.geomspace(smallest, largest, n_steps + 1)).astype(np.int64))
+
+
+def expected_half_width(errors: FloatArray, *, level: float) -> float:
+    """Half-width of an interval that covers a model not seen at `level`: the conformal quantile of errors (n_models,).
+
+    The ``ceil((M + 1) level)``-th smallest absolute error (Vovk et al. 2005), at most the largest, between order
+    statistics by interpolation.
+    """
+    n_models = errors.shape[0]
+    return float(np.quantile(np.abs(errors), min(level * (n_models + 1.0) / n_models, 1.0)))
+
+
+def detectable_difference(errors: FloatArray, *, level: float, power: float) -> float:
+    """Find the true difference that shows as significant with this power between two models like the calibration ones.
+
+    ``(q + c F^-1(power)) s`` of `fit_pair_errors`, with s the root mean squared difference of errors (n_models,).
+    """
+    first, second = model_pairs(errors.shape[0])
+    model = fit_pair_errors(errors, np.zeros(first.shape[0]), first, second, level=level)
+    reach = model.quantile + model.scale * student.ppf(power, model.degrees)
+    return float(reach * np.sqrt(model.constant))

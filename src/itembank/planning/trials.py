@@ -1,0 +1,94 @@
+"""Errors on calibration models when n items are chosen, and estimates made, without knowing them."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from itembank.calibration.folds import Fold, folds
+from itembank.comparison.blending import blended_errors
+from itembank.data.banks import Bank
+from itembank.data.selections import Selection
+from itembank.errors import DataError
+from itembank.estimation.observations import Observations
+from itembank.estimation.out_of_fold import MembersOutOfFold, run_in_folds
+from itembank.estimation.specs import Auto, EstimationSpec, Stacked, Weighted
+from itembank.numerics.arrays import FloatArray
+from itembank.numerics.threads import one_blas_thread
+from itembank.selection.select import select
+from itembank.selection.specs import SelectionSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What came out with one number of items.
+
+    Attributes
+    ----------
+    n_items : int
+    errors : (n_models,)
+        Estimate less truth of every calibration model whose truth is known.
+    difference_errors : (n_models,)
+        The same of what differences of models are made of: the blend of estimate and raw mean.
+    costs : mapping of unit to float
+        Expected cost of the chosen items, where the bank knows it.
+    """
+
+    n_items: int
+    errors: FloatArray
+    difference_errors: FloatArray
+    costs: dict[str, float]
+
+
+@one_blas_thread()
+def run_trial(
+    bank: Bank, n_items: int, *, selector: SelectionSpec, estimator: EstimationSpec, target: int, seed: int
+) -> Trial:
+    """Choose n items in every fold anew and estimate the models it left out.
+
+    Raises
+    ------
+    DataError
+        Where no calibration model has an estimate and a full score.
+    """
+    parts = folds(bank)
+    chosen = [
+        select(fold.bank, n_items, method=selector, rng=np.random.default_rng([seed, n_items, number]))
+        for number, fold in enumerate(parts)
+    ]
+    spec = Stacked() if isinstance(estimator, Auto) else estimator
+    members = (*spec.members, Weighted()) if isinstance(spec, Stacked) else (spec, Weighted())
+    found = run_in_folds(bank, [_laid(fold, one) for fold, one in zip(parts, chosen, strict=True)], members)
+    raw = found.errors[-1][:, target]
+    own = _errors(found, spec)[:, target]
+    known = ~np.isnan(own)
+    if known.sum() < 2:
+        raise DataError("a plan needs calibration models whose full score is known, got fewer than two.")
+    both = known & ~np.isnan(raw)
+    blend = blended_errors(raw[both], own[both]) if both.sum() > 2 else own[known]
+    return Trial(n_items, own[known], blend, _costs(bank, chosen))
+
+
+def _errors(found: MembersOutOfFold, spec: EstimationSpec) -> FloatArray:
+    """Errors of the method, without the raw mean that stands last, (n_models, n_targets)."""
+    if not isinstance(spec, Stacked):
+        result: FloatArray = found.errors[0]
+        return result
+    return replace(found, values=found.values[:-1]).stacked(spec).error
+
+
+def _laid(fold: Fold, selection: Selection) -> Observations:
+    """Items of a fold's selection, to be answered by the models it left out."""
+    positions = fold.bank.responses.item_indices(selection.item_ids)
+    nobody = np.empty((0, positions.shape[0]))
+    return Observations.of_items(nobody, positions, selection.weights, is_random=selection.is_random)
+
+
+def _costs(bank: Bank, chosen: list[Selection]) -> dict[str, float]:
+    """Expect this cost of a selection by unit, the mean over folds; without units that no item has."""
+    positions = [bank.responses.item_indices(one.item_ids) for one in chosen]
+    found = {}
+    for unit, cost in bank.responses.expected_costs().items():
+        if not np.isnan(cost).all():
+            filled = np.where(np.isnan(cost), np.nanmean(cost), cost)
+            found[unit] = float(np.mean([filled[one].sum() for one in positions]))
+    return found
