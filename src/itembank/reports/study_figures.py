@@ -73,8 +73,8 @@ def figure_by_size(summary: pl.DataFrame, kind: str) -> "Figure":
         put_title(axes, split)
         is_last = k + n_columns >= len(splits)
         put_labels(axes, _size_label(summary) if is_last else "", CURVES[kind][3] if k % n_columns == 0 else "")
-        if kind == "error":
-            axes.set_ylim(bottom=0.0)
+    if kind == "error":
+        drawn[0].set_ylim(bottom=0.0)  # of all panels, now that every curve is there
     put_legend(figure, list(legend.values()), list(legend), n_columns=3)
     return figure
 
@@ -129,7 +129,7 @@ def figure_error_spread(estimates: pl.DataFrame, *, size: float | None = None) -
     groups = chosen.group_by(key, maintain_order=True).agg().rows()
     _check_panels(len(groups))
     methods = list(dict.fromkeys(group[1:] for group in groups))
-    n_columns = min(3, len(groups))
+    n_columns = len(methods) if len(methods) <= 4 else 3  # one row a split where they fit
     figure = new_figure(3.3 * n_columns + 0.4, 2.9 * -(-len(groups) // n_columns))
     for k, (axes, group) in enumerate(zip(panels(figure, len(groups), n_columns), groups, strict=True)):
         part = chosen.filter(pl.col(name) == value for name, value in zip(key, group, strict=True))

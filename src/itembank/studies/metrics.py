@@ -80,7 +80,7 @@ def pair_agreement(truth: FloatArray, estimates: FloatArray) -> tuple[float, flo
     row, column = np.triu_indices(truth.shape[0], k=1)
     s_truth = np.sign(first[row] - first[column])
     s_estimate = np.sign(second[row] - second[column])
-    agreement = float(s_truth @ s_estimate)
+    agreement = float(np.sum(s_truth * s_estimate))
     n_truth, n_estimate = int(np.count_nonzero(s_truth)), int(np.count_nonzero(s_estimate))
     tau = agreement / float(np.sqrt(float(n_truth) * n_estimate)) if n_truth and n_estimate else float("nan")
     right = 0.5 + 0.5 * agreement / n_truth if n_truth else float("nan")

@@ -1,7 +1,7 @@
 """From every single estimate to one row for each split, selector, estimator, size and target."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import polars as pl
@@ -35,6 +35,12 @@ METRICS = {
 }
 """The columns of a summary that are metrics, and what they are."""
 
+MEANS = ("effective_items", "n_items", "cost", "n_calibration")
+SECONDS = ("seconds_calibrate", "seconds_select", "seconds_estimate")
+
+Columns: TypeAlias = dict[str, Any]
+"""Columns of a table as arrays of one length."""
+
 
 def summarise(estimates: pl.DataFrame) -> pl.DataFrame:
     """Return one row of metrics for each cell: split, selector, estimator, budget and target, in their order there.
@@ -64,11 +70,13 @@ def _ranking_columns(estimates: pl.DataFrame) -> dict[Any, list[str]]:
 
 def _metrics(cell: pl.DataFrame, ranked_by: list[str]) -> dict[str, Any]:
     """All metrics of one cell."""
-    told = cell.filter(pl.col("truth").is_not_nan() & pl.col("estimate").is_not_nan())
-    error = (told["estimate"] - told["truth"]).to_numpy()
-    repeat = told["repeat"].to_numpy()
+    numbers = ("truth", "estimate", "low", "high", *ranked_by)
+    values = {name: cell[name].to_numpy() for name in numbers}
+    is_told = ~(np.isnan(values["truth"]) | np.isnan(values["estimate"]))
+    told = {name: column[is_told] for name, column in values.items()}
+    error, repeat = told["estimate"] - told["truth"], told["repeat"]
     size = np.abs(error)
-    result: dict[str, Any] = {"n_estimates": told.height, "n_without": cell.height - told.height}
+    result: dict[str, Any] = {"n_estimates": size.size, "n_without": cell.height - size.size}
     result["mae"], result["mae_se"] = clustered_mean(size, repeat)
     result["p95"] = _or_nan(size, lambda values: np.percentile(values, 95.0))
     result["worst"] = _or_nan(size, np.max)
@@ -77,16 +85,14 @@ def _metrics(cell: pl.DataFrame, ranked_by: list[str]) -> dict[str, Any]:
     result |= _rankings(told, ranked_by)
     result |= _intervals(told)
     result["half_width_over_p95"] = result["half_width"] / result["p95"] if result["p95"] else float("nan")
-    means = ("effective_items", "n_items", "cost", "n_calibration")
-    seconds = ("seconds_calibrate", "seconds_select", "seconds_estimate")
-    return result | {name: cell[name].mean() for name in (*means, *seconds)}
+    return result | {name: cell[name].mean() for name in (*MEANS, *SECONDS)}
 
 
 def _or_nan(values: FloatArray, function: Any) -> float:
     return float(function(values)) if values.size else float("nan")
 
 
-def _rankings(told: pl.DataFrame, ranked_by: list[str]) -> dict[str, float]:
+def _rankings(told: Columns, ranked_by: list[str]) -> dict[str, float]:
     """Mean over rankings of how well they agree with the truth, with standard errors over repeats."""
     found = np.array(list(_agreements(told, ranked_by))).reshape(-1, 4)
     result: dict[str, float] = {}
@@ -97,19 +103,22 @@ def _rankings(told: pl.DataFrame, ranked_by: list[str]) -> dict[str, float]:
     return result
 
 
-def _agreements(told: pl.DataFrame, ranked_by: list[str]) -> Iterator[tuple[float, float, float, float]]:
+def _agreements(told: Columns, ranked_by: list[str]) -> Iterator[tuple[float, float, float, float]]:
     """Yield repeat, Spearman, Kendall and share of right pairs of each ranking of two models or more."""
-    for key, models in told.group_by(ranked_by, maintain_order=True):
-        if models.height > 1:
-            truth, estimates = models["truth"].to_numpy(), models["estimate"].to_numpy()
+    order = np.lexsort([told[name] for name in reversed(ranked_by)])
+    keys = np.array([told[name][order] for name in ranked_by])  # (n_keys, n_estimates)
+    starts = np.flatnonzero(np.any(keys[:, 1:] != keys[:, :-1], axis=0)) + 1
+    for rows in np.split(order, starts):
+        if rows.size > 1:
+            truth, estimates = told["truth"][rows], told["estimate"][rows]
             (rho,) = spearman(truth[None, :], estimates[None, :])
-            yield float(str(key[0])), float(rho), *pair_agreement(truth, estimates)
+            yield float(told["repeat"][rows[0]]), float(rho), *pair_agreement(truth, estimates)
 
 
-def _intervals(told: pl.DataFrame) -> dict[str, float]:
+def _intervals(told: Columns) -> dict[str, float]:
     """Coverage and width of the intervals there are."""
-    known = told.filter(pl.col("low").is_not_nan() & pl.col("high").is_not_nan())
-    truth, low, high = (known[name].to_numpy() for name in ("truth", "low", "high"))
-    coverage, error = clustered_mean(is_covered(truth, low, high).astype(np.float64), known["repeat"].to_numpy())
-    width = float(np.median(0.5 * (high - low))) if known.height else float("nan")
+    is_known = ~(np.isnan(told["low"]) | np.isnan(told["high"]))
+    truth, low, high, repeat = (told[name][is_known] for name in ("truth", "low", "high", "repeat"))
+    coverage, error = clustered_mean(is_covered(truth, low, high).astype(np.float64), repeat)
+    width = float(np.median(0.5 * (high - low))) if low.size else float("nan")
     return {"coverage": coverage, "coverage_se": error, "half_width": width}
