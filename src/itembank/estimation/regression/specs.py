@@ -60,7 +60,7 @@ class Ridge:
         models best, each score its own.
     towards : {'weights', 'zero'}
         Where the penalty draws the coefficients: to a free multiple of the selection's weights (ours), or to zero
-        (P2). With few calibration models the former is far more accurate, with many it makes no difference.
+        (P2). With few calibration models the former is mostly more accurate, with hundreds it makes no difference.
     """
 
     penalty: float | Literal["leave-one-out"] = "leave-one-out"
@@ -104,7 +104,7 @@ class RandomForest:
     n_trees : int
     n_components : int or None
         Principal components of the responses that the trees see; None gives them the responses themselves. DISCO
-        takes 256; more than 20 cost time and bring nothing on the leaderboards at hand.
+        takes 256; on two leaderboards more than 20 cost time and brought little.
     seed : int
         Of the forest: the same seed gives the same estimates.
     """
