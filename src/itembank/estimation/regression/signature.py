@@ -24,7 +24,8 @@ def predict_k_nearest(
     """Mean score of the calibration models nearest on the principal components of the responses.
 
     With few calibration models no two agree on every item, and what they do not share drowns what they do: then few
-    components often say more than the responses. New models are compared on the items they answered, pattern by pattern.
+    components often say more than the responses. New models are compared on the items they answered, pattern by
+    pattern.
 
     Parameters
     ----------
