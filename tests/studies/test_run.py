@@ -3,7 +3,7 @@ import json
 import polars as pl
 import pytest
 
-from itembank.errors import ConvergenceWarning, DataError, ParameterError
+from itembank.errors import ConvergenceWarning, DataError, DataWarning, ParameterError
 from itembank.studies import run as run_module
 from itembank.studies.results import COLUMNS, StudyResult
 from itembank.studies.run import run_study
@@ -144,6 +144,8 @@ def test_nothing_is_written_when_the_study_cannot_be(tmp_path):
     with pytest.raises(DataError, match="cost 'cost_usd'"):
         budget = CostBudget("cost_usd", (1.0,))
         run_study(make_spec(n_items=(), budget=budget), tmp_path / "study", responses=RESPONSES)
+    with pytest.raises(ParameterError, match=r"from 2 \(one for each scenario\) to 60 \(all\), got '1', '61'"):
+        run_study(make_spec(n_items=(1, 30, 61)), tmp_path / "study", responses=RESPONSES)
     with pytest.raises(ParameterError, match="n_jobs must be -1"):
         run_study(SPEC, tmp_path / "study", responses=RESPONSES, n_jobs=0)
     with pytest.raises(ParameterError, match="names no data"):
@@ -169,6 +171,16 @@ def test_calibrations_that_stop_early_are_told(tmp_path):
     with pytest.warns(ConvergenceWarning, match="1 of 1 calibrations did not converge"):
         result = run_study(spec, tmp_path / "study", responses=RESPONSES)
     assert not result.estimates["converged"].any()
+
+
+def test_estimators_without_enough_data_are_told(tmp_path, monkeypatch):
+    def needy(*_, **__):
+        raise DataError("it needs a hundred models")
+
+    monkeypatch.setattr("itembank.studies.units.estimate", needy)
+    with pytest.warns(DataWarning, match="are missing.*weighted: it needs a hundred models; gp-irt: it needs"):
+        result = run_study(make_spec(repeats=1), tmp_path / "study", responses=RESPONSES)
+    assert result.summary["n_estimates"].to_list() == [0] * result.summary.height
 
 
 def test_splits_with_hostile_names_stay_in_the_folder(tmp_path):

@@ -1,9 +1,14 @@
+import sys
+import types
+
 import numpy as np
 import polars as pl
 import pytest
 
-from itembank.errors import ParameterError
+from itembank.errors import DataError, ParameterError
 from itembank.estimation.estimate import estimate
+from itembank.estimation.specs import GPIRT
+from itembank.selection.select import select
 from itembank.studies.leaks import answers_of
 from itembank.studies.specs import CalibrationChoice, CostBudget
 from itembank.studies.split_specs import ByGroup, LeaveOneOut, NamedGroup
@@ -139,6 +144,7 @@ def test_a_model_that_answered_no_chosen_item_has_no_estimate():
     assert found["estimate"].is_nan().all()
     assert found["truth"].is_not_nan().all()
     assert (found["n_used"] == 0).all()
+    assert set(found["failure"]) == {"none of the tested models answered a chosen item"}
 
 
 def test_an_error_says_where_in_the_study():
@@ -146,6 +152,36 @@ def test_an_error_says_where_in_the_study():
         ParameterError, match="split 'random', repeat 0, fold 0, selector 'random', n_items or amount 61"
     ):
         run_fold(make_spec(n_items=(61,)), RESPONSES, FOLD)
+
+
+def test_an_estimator_without_enough_data_tells_why_and_stops_nobody_else(monkeypatch):
+    def needy(bank, answers, *, method, **arguments):
+        if isinstance(method, GPIRT):
+            raise DataError("needs more models")
+        return estimate(bank, answers, method=method, **arguments)
+
+    monkeypatch.setattr("itembank.studies.units.estimate", needy)
+    found = run_fold(SPEC, RESPONSES, FOLD)
+    failed, other = (found.filter(estimator=name) for name in ("gp-irt", "weighted"))
+    assert set(failed["failure"]) == {"needs more models"}
+    assert failed["estimate"].is_nan().all()
+    assert set(other["failure"]) == {""}
+    assert other["estimate"].is_not_nan().all()
+
+
+def test_the_selector_auto_is_the_public_select(monkeypatch):
+    asked = []
+
+    def public_select(bank, n_items, *, rng):
+        asked.append(n_items)
+        return select(bank, n_items, method="random", rng=rng)
+
+    module = types.ModuleType("itembank.planning.select")
+    module.select = public_select
+    monkeypatch.setitem(sys.modules, "itembank.planning.select", module)
+    found = run_fold(make_spec(selectors=("auto",)), RESPONSES, FOLD)
+    assert asked == [6, 12]
+    assert set(found["selector"]) == {"auto"}
 
 
 def test_the_numbers_can_be_had_by_hand():

@@ -8,7 +8,7 @@ import polars as pl
 
 from itembank.data.atomic import replacing_file
 from itembank.data.responses import ResponseMatrix
-from itembank.errors import ConvergenceWarning, DataError, ParameterError, shown, warn
+from itembank.errors import ConvergenceWarning, DataError, DataWarning, ParameterError, shown, warn
 from itembank.progress import ProgressCallback, silent
 from itembank.studies.data_sets import load_data
 from itembank.studies.manifests import begin, make_manifest, read_manifest
@@ -52,7 +52,7 @@ def run_study(
     -------
     StudyResult
         Also written to `output`: `estimates.parquet`, `summary.parquet`, `manifest.json`. A `ConvergenceWarning`
-        tells of calibrations that did not converge.
+        tells of calibrations that did not converge, a `DataWarning` of estimators whose data did not suffice.
 
     Raises
     ------
@@ -70,7 +70,7 @@ def run_study(
         raise ParameterError(f"n_jobs must be -1 (one process a core) or at least 1, got {n_jobs}.")
     folder = Path(output)
     matrix = _responses(spec, responses)
-    _check_costs(spec, matrix)
+    _check_against(spec, matrix)
     folds = [fold for split in spec.splits for fold in make_folds(split, matrix.models, spec.repeats, spec.seed)]
     begin(folder, make_manifest(spec, matrix, folds), resume=resume)
     parts = {folder / PARTS / f"{number:05d}.parquet": fold for number, fold in enumerate(folds)}
@@ -82,6 +82,7 @@ def run_study(
     _write(estimates, folder / ESTIMATES)
     _write(summary, folder / SUMMARY)
     _warn_of_fits(estimates)
+    _warn_of_failures(estimates)
     return StudyResult(estimates, summary, read_manifest(folder))
 
 
@@ -93,8 +94,15 @@ def _responses(spec: StudySpec, given: ResponseMatrix | None) -> ResponseMatrix:
     return load_data(spec.data)
 
 
-def _check_costs(spec: StudySpec, responses: ResponseMatrix) -> None:
-    """Refuse a unit of cost that the responses do not tell, before the long work."""
+def _check_against(spec: StudySpec, responses: ResponseMatrix) -> None:
+    """Refuse sizes and a unit of cost that the responses do not have, before the long work."""
+    n_scenarios = responses.items["scenario"].n_unique()
+    outside = [n for n in spec.n_items if not n_scenarios <= n <= responses.n_items]
+    if outside:
+        raise ParameterError(
+            f"n_items must be from {n_scenarios} (one for each scenario) to {responses.n_items} (all), "
+            f"got {shown(outside)}."
+        )
     if spec.cost_unit and spec.cost_unit not in responses.costs:
         raise DataError(
             f"a study of cost {spec.cost_unit!r} needs that column with the responses, which have "
@@ -158,4 +166,17 @@ def _warn_of_fits(estimates: pl.DataFrame) -> None:
         warn(
             f"{n_early} of {fits.height} calibrations did not converge (column 'converged' of the estimates).",
             ConvergenceWarning,
+        )
+
+
+def _warn_of_failures(estimates: pl.DataFrame) -> None:
+    """Say which estimators gave nothing, and the first reason of each."""
+    failed = estimates.filter(pl.col("failure") != "")
+    if failed.height:
+        reasons = failed.group_by("estimator", maintain_order=True).agg(pl.col("failure").first())
+        listed = "; ".join(f"{estimator}: {reason}" for estimator, reason in reasons.rows())
+        warn(
+            f"{failed.height} of {estimates.height} estimates are missing (column 'failure' of the estimates): "
+            f"{listed}",
+            DataWarning,
         )

@@ -17,7 +17,7 @@ from itembank.calibration.dimensions import MINIMUM_TO_CHOOSE, choose_n_dims
 from itembank.data.banks import Bank
 from itembank.data.responses import ResponseMatrix
 from itembank.data.selections import Selection
-from itembank.errors import ItembankError, ItembankWarning
+from itembank.errors import DataError, ItembankError, ItembankWarning
 from itembank.estimation.estimate import estimate
 from itembank.estimation.estimates import ScoreEstimates
 from itembank.numerics.arrays import FloatArray
@@ -154,11 +154,16 @@ def _estimates_at(spec: StudySpec, prepared: Prepared, fold: Fold, place: Place)
     for choice in spec.estimators_of(place.selector.label):
         started = time.process_time()
         rng = stream(spec.seed, "estimate", *path, choice.label)
-        found = _estimated(bank, answers, selection, choice, level=spec.level, rng=rng)
+        found, failure = _estimated(bank, answers, selection, choice, level=spec.level, rng=rng)
         seconds = time.process_time() - started
         yield _table(found, prepared, effective).with_columns(
             pl.lit(value).alias(name)
-            for name, value in {**constant, "estimator": choice.label, "seconds_estimate": seconds}.items()
+            for name, value in {
+                **constant,
+                "estimator": choice.label,
+                "seconds_estimate": seconds,
+                "failure": failure,
+            }.items()
         )
 
 
@@ -191,11 +196,18 @@ def _estimated(
     *,
     level: float,
     rng: np.random.Generator,
-) -> ScoreEstimates | None:
-    """Estimate the tested models; None where none of them answered a chosen item."""
+) -> tuple[ScoreEstimates | None, str]:
+    """Estimate the tested models; nothing, and why, where the data do not carry the method.
+
+    One method that needs more models than a fold has must not end a study of many.
+    """
     if not answers.observed.any():
-        return None
-    return estimate(bank, answers, selection=selection, method=estimation_spec(choice), level=level, rng=rng)
+        return None, "none of the tested models answered a chosen item"
+    try:
+        method = estimation_spec(choice)
+        return estimate(bank, answers, selection=selection, method=method, level=level, rng=rng), ""
+    except DataError as error:
+        return None, str(error)
 
 
 def _table(found: ScoreEstimates | None, prepared: Prepared, effective: FloatArray) -> pl.DataFrame:
