@@ -38,8 +38,7 @@ LEVEL = 0.95
 COMPARED = {
     "calibrated, raw difference": "paired",
     "calibrated, gp-irt": "gp-irt",
-    "calibrated, stacked": "stacked",
-    "calibrated, blend (auto)": "auto",
+    "calibrated, auto": "auto",
 }
 
 

@@ -1,10 +1,11 @@
-"""Errors that the raw mean and an estimator make of calibration models that they do not know."""
+"""Errors that estimates make of calibration models that they do not know."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
 from itembank.calibration.folds import folds
+from itembank.comparison.differences import MINIMUM_MODELS
 from itembank.data.banks import Bank
 from itembank.estimation.observations import Observations
 from itembank.estimation.out_of_fold import out_of_fold
@@ -13,8 +14,6 @@ from itembank.estimation.specs import EstimationSpec
 from itembank.estimation.weighted import weighted_mean
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 
-MINIMUM_MODELS = 15
-"""With fewer calibration models the classical standard error tells more than their errors do."""
 MAXIMUM_MODELS = 500
 """More calibration models make many more pairs and hardly a better fit: as many are taken, spread over the list."""
 
@@ -27,21 +26,28 @@ class CalibrationErrors:
     ----------
     responses : (n_models, n_columns)
         NaN where missing.
-    raw : (n_models, n_targets)
-        Of the weighted mean; NaN where it or the truth is unknown.
-    estimator : (n_models, n_targets) or None
-        Of the estimator, fitted without the model; None for the raw difference alone.
+    errors : (n_models, n_targets)
+        NaN where the estimate or the truth is unknown.
     """
 
     responses: FloatArray
-    raw: FloatArray
-    estimator: FloatArray | None
+    errors: FloatArray
 
 
 def calibration_errors(
     bank: Bank, observations: Observations, columns: BoolArray, spec: EstimationSpec | None
 ) -> CalibrationErrors | None:
     """Let up to 500 calibration models answer the items in `columns` (n_columns,) and see how far off they come out.
+
+    Parameters
+    ----------
+    bank : Bank
+    observations : Observations
+        Of the models to compare.
+    columns : (n_columns,)
+        Which of their items the calibration models are to answer.
+    spec : EstimationSpec or None
+        Estimator, fitted without the model; None for the raw weighted mean.
 
     Returns
     -------
@@ -53,13 +59,13 @@ def calibration_errors(
     rows = np.unique(np.linspace(0, bank.n_models - 1, min(bank.n_models, MAXIMUM_MODELS)).round().astype(np.int64))
     positions, weights = observations.positions[columns], observations.weights[columns]
     responses = bank.responses.responses[np.ix_(rows, positions)]
-    raw = raw_scores(bank, responses, positions, weights)
     if spec is None:
-        return CalibrationErrors(responses, raw - calibration_scores(bank)[rows], None)
+        raw = raw_scores(bank, responses, positions, weights)
+        return CalibrationErrors(responses, raw - calibration_scores(bank)[rows])
     if not folds(bank):
         return None
     found = out_of_fold(bank, positions, weights, is_random=observations.is_random, spec=spec)
-    return CalibrationErrors(responses, raw - found.truth[rows], found.error[rows])
+    return CalibrationErrors(responses, found.error[rows])
 
 
 def raw_scores(bank: Bank, responses: FloatArray, positions: IntArray, weights: FloatArray) -> FloatArray:

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from itembank.comparison.answers import Answers
-from itembank.comparison.calibration_errors import CalibrationErrors, calibration_errors
+from itembank.comparison.calibration_errors import calibration_errors
 from itembank.comparison.checks import check_shared, check_shares, check_size, chosen_models, target_names
 from itembank.comparison.comparisons import Comparison
-from itembank.comparison.differences import TargetErrors, differences, learn_errors, unlearnt
+from itembank.comparison.differences import TargetErrors, differences, learn_errors
 from itembank.comparison.judgement import judge
 from itembank.comparison.pairs import model_pairs
 from itembank.comparison.ranking import square, tied_groups
@@ -63,9 +63,9 @@ def compare(
     selection : Selection, optional
         Use only these items, with their weights. Without it every response counts, as a random sample.
     method : spec or str
-        'auto': a blend of the raw paired difference and the default estimate's, with the share that makes
-        differences between calibration models most accurate. 'paired': the raw paired difference alone. Or a method
-        of `estimate`: the difference of its estimates.
+        'auto': the difference of the default estimates; with fewer than 15 calibration models the raw paired
+        difference. 'paired': the raw paired difference, which knows the bank only by its intervals. Or a method of
+        `estimate`: the difference of its estimates.
     level : float
         Of the intervals; adjusted p-values are held against ``1 - level`` in the ranking.
     power : float
@@ -102,12 +102,12 @@ def compare(
     check_shared(matrix.model_ids, ~np.isnan(laid.responses))
     answers = Answers(bank, laid, index)
     pairs = answers.pairs(laid.responses, np.ones(laid.positions.shape[0], dtype=bool))
-    learnt, is_calibrated = _learn(answers, estimator, is_blend=method == AUTO, level=level)
-    values = None
-    if estimator is not None and any(errors.share > 0.0 for errors in learnt):
-        values = _estimates(bank, matrix, selection, estimator)[:, index]
-    share = np.array([errors.share for errors in learnt])
-    difference, score = differences(answers.raw(), values, pairs, share)
+    learnt = _learn(answers, estimator, level=level)
+    if method == AUTO and None in learnt:
+        estimator = None
+        learnt = _learn(answers, None, level=level)
+    values = None if estimator is None else _estimates(bank, matrix, selection, estimator)[:, index]
+    difference, score = differences(answers.raw(), values, pairs)
     judged = judge(difference, pairs, answers.counts(), learnt, level=level, power=power)
     adjusted = holm(judged.p_value)
     first, second = model_pairs(matrix.n_models)
@@ -138,31 +138,23 @@ def compare(
         paired_t_p=paired_t(pairs.difference, pairs.variance_of_many, pairs.degrees),
         bootstrap_low=bootstrap[0],
         bootstrap_high=bootstrap[1],
-        estimator_share=share,
         score=score,
         group=_groups(score, adjusted < 1.0 - level),
         level=level,
         power=power,
         method=method if isinstance(method, str) else METHODS.name_of(method),
-        interval_kind="calibrated" if is_calibrated else "classical",
+        interval_kind="classical" if None in learnt else "calibrated",
         bank_id=bank.bank_id,
     )
 
 
-def _learn(
-    answers: Answers, estimator: EstimationSpec | None, *, is_blend: bool, level: float
-) -> tuple[list[TargetErrors], bool]:
-    """Errors of every target from the calibration models, and whether there were enough of them."""
+def _learn(answers: Answers, estimator: EstimationSpec | None, *, level: float) -> list[TargetErrors | None]:
+    """Errors of every target from the calibration models; None where there are too few of them."""
     columns = answers.common()
-    errors = calibration_errors(answers.bank, answers.laid, columns, estimator)
-    if errors is None and is_blend:
-        errors = calibration_errors(answers.bank, answers.laid, columns, None)
-    if errors is None:
-        return unlearnt(answers.index.shape[0], is_estimator=estimator is not None and not is_blend), False
-    own = None if errors.estimator is None else errors.estimator[:, answers.index]
-    chosen = CalibrationErrors(errors.responses, errors.raw[:, answers.index], own)
-    learnt = learn_errors(chosen, answers.pairs(errors.responses, columns), is_blend=is_blend, level=level)
-    return learnt, all(one.model is not None for one in learnt)
+    found = calibration_errors(answers.bank, answers.laid, columns, estimator)
+    if found is None:
+        return [None] * answers.index.shape[0]
+    return learn_errors(found.errors[:, answers.index], answers.pairs(found.responses, columns), level=level)
 
 
 def _groups(score: FloatArray, is_different: BoolArray) -> IntArray:

@@ -37,8 +37,6 @@ class Comparison:
     mcnemar_p, paired_t_p, bootstrap_low, bootstrap_high : (n_pairs, n_targets)
         What textbook methods say of the raw shared items, for reference; they take items as a random sample of
         infinitely many. McNemar's needs responses of 0 and 1.
-    estimator_share : (n_targets,)
-        How much of each difference comes from the estimator, the rest from the raw paired difference.
     score : (n_models, n_targets)
         Scores that the ranking goes by.
     group : (n_models, n_targets)
@@ -72,7 +70,6 @@ class Comparison:
     paired_t_p: FloatArray
     bootstrap_low: FloatArray
     bootstrap_high: FloatArray
-    estimator_share: FloatArray
     score: FloatArray
     group: IntArray
     level: float

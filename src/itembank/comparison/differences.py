@@ -4,11 +4,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from itembank.comparison.blending import blended_errors, estimator_share
-from itembank.comparison.calibration_errors import MINIMUM_MODELS, CalibrationErrors
 from itembank.comparison.error_model import PairErrorModel, fit_pair_errors
 from itembank.comparison.pairs import PairedDifferences, model_pairs
 from itembank.numerics.arrays import FloatArray, IntArray
+
+MINIMUM_MODELS = 15
+"""With fewer calibration models the classical standard error tells more than their errors do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,71 +37,39 @@ class TargetErrors:
 
     Attributes
     ----------
-    share : float
-        Of the estimator in the difference.
-    model : PairErrorModel or None
-        None where too few calibration models tell.
+    model : PairErrorModel
     single_variance : float
         Mean squared error of the score of one model.
     """
 
-    share: float
-    model: PairErrorModel | None
+    model: PairErrorModel
     single_variance: float
 
 
-def learn_errors(
-    calibration: CalibrationErrors, pairs: PairedDifferences, *, is_blend: bool, level: float
-) -> list[TargetErrors]:
-    """Share and error model of every target.
+def learn_errors(errors: FloatArray, pairs: PairedDifferences, *, level: float) -> list[TargetErrors | None]:
+    """Error model of every target; None where too few calibration models tell.
 
     Parameters
     ----------
-    calibration : CalibrationErrors
-        Of n_calibration models and n_targets targets.
+    errors : (n_models, n_targets)
+        Estimates of the calibration models, which did not know them, less the truth; NaN where unknown.
     pairs : PairedDifferences
         Of the calibration models' responses.
-    is_blend : bool
-        Mix raw difference and estimator; otherwise the estimator alone, where there is one.
     level : float
     """
-    first, second = model_pairs(calibration.responses.shape[0])
-    found = []
-    for target in range(calibration.raw.shape[1]):
-        raw = calibration.raw[:, target]
-        own = None if calibration.estimator is None else calibration.estimator[:, target]
-        known = ~np.isnan(raw if own is None else raw + own) if own is None or is_blend else ~np.isnan(own)
-        if np.sum(known) < MINIMUM_MODELS:
-            found.append(TargetErrors(0.0 if own is None or is_blend else 1.0, None, np.nan))
-            continue
-        share, errors = _errors(raw[known], None if own is None else own[known], is_blend)
-        disagreement = pairs.variance[:, target]
-        usable = known[first] & known[second] & ~np.isnan(disagreement)
-        number = np.cumsum(known) - 1
-        model = fit_pair_errors(
-            errors, disagreement[usable], number[first[usable]], number[second[usable]], level=level
-        )
-        found.append(TargetErrors(share, model, float(np.mean(errors**2))))
-    return found
-
-
-def unlearnt(n_targets: int, *, is_estimator: bool) -> list[TargetErrors]:
-    """Stand in for `learn_errors` with too few calibration models."""
-    return [TargetErrors(1.0 if is_estimator else 0.0, None, np.nan)] * n_targets
+    return [_learn(errors[:, t], pairs.variance[:, t], level=level) for t in range(errors.shape[1])]
 
 
 def differences(
-    raw: FloatArray, estimates: FloatArray | None, pairs: PairedDifferences, share: FloatArray
+    raw: FloatArray, estimates: FloatArray | None, pairs: PairedDifferences
 ) -> tuple[FloatArray, FloatArray]:
-    """Return ``(1 - c) raw + c estimate``, where one is unknown the other: of pairs and of models.
+    """Differences of pairs, and scores of models: estimated ones, or raw ones where there is none.
 
     Parameters
     ----------
     raw, estimates : (n_models, n_targets)
     pairs : PairedDifferences
         Of the same models: a raw difference is over the items that both answered.
-    share : (n_targets,)
-        c.
 
     Returns
     -------
@@ -110,21 +79,24 @@ def differences(
     if estimates is None:
         return pairs.difference, raw
     first, second = model_pairs(raw.shape[0])
-    return _mixed(pairs.difference, estimates[second] - estimates[first], share), _mixed(raw, estimates, share)
+    difference = estimates[second] - estimates[first]
+    return np.where(np.isnan(difference), pairs.difference, difference), np.where(np.isnan(estimates), raw, estimates)
 
 
-def error_variance(pairs: PairedDifferences, counts: ItemCounts, errors: TargetErrors, target: int) -> FloatArray:
+def error_variance(
+    pairs: PairedDifferences, counts: ItemCounts, errors: TargetErrors | None, target: int
+) -> FloatArray:
     """Expect this squared error of each pair's difference on one target, (n_pairs,).
 
     On the same items it is ``a + b V`` (`fit_pair_errors`), on different ones ``s^2`` of each model. With a share
     of the items in common it lies that far between. a and ``s^2`` were learnt on n items out of N; for m they are
     scaled by ``(1/m - 1/N) / (1/n - 1/N)``, as V scales by itself.
     """
-    classical = pairs.variance[:, target]
-    if errors.model is None or errors.single_variance == 0.0:
-        return np.where(pairs.n_shared[:, target] > 0, classical, np.nan)
+    classical, shared = pairs.variance[:, target], pairs.n_shared[:, target]
+    if errors is None or errors.single_variance == 0.0:
+        return np.where(shared > 0, classical, np.nan)
     first, second = model_pairs(counts.observed.shape[0])
-    observed, shared = counts.observed[:, target], pairs.n_shared[:, target]
+    observed = counts.observed[:, target]
     n, total = int(counts.calibration[target]), int(counts.total[target])
     single = errors.single_variance * _scaling(observed, n, total)
     apart = single[first] + single[second]
@@ -135,23 +107,24 @@ def error_variance(pairs: PairedDifferences, counts: ItemCounts, errors: TargetE
     return result
 
 
-def _errors(raw: FloatArray, own: FloatArray | None, is_blend: bool) -> tuple[float, FloatArray]:
-    if own is None:
-        return 0.0, raw
-    return (estimator_share(raw, own), blended_errors(raw, own)) if is_blend else (1.0, own)
-
-
-def _mixed(raw: FloatArray, estimate: FloatArray, share: FloatArray) -> FloatArray:
-    mixed = (1.0 - share) * np.where(np.isnan(raw), estimate, raw) + share * np.where(np.isnan(estimate), raw, estimate)
-    result: FloatArray = mixed
-    return result
+def _learn(errors: FloatArray, disagreement: FloatArray, *, level: float) -> TargetErrors | None:
+    known = ~np.isnan(errors)
+    if known.sum() < MINIMUM_MODELS:
+        return None
+    first, second = model_pairs(errors.shape[0])
+    usable = known[first] & known[second] & ~np.isnan(disagreement)
+    number = np.cumsum(known) - 1
+    model = fit_pair_errors(
+        errors[known], disagreement[usable], number[first[usable]], number[second[usable]], level=level
+    )
+    return TargetErrors(model, float(np.mean(errors[known] ** 2)))
 
 
 def _scaling(observed: IntArray, n_items: int, total: int) -> FloatArray:
     """``(1/m - 1/N) / (1/n - 1/N)``; 0 for all items, infinite for none."""
-    with np.errstate(divide="ignore"):
-        own = 1.0 / observed.astype(np.float64)
     if n_items >= total:
         return np.where(observed >= total, 0.0, 1.0)
+    with np.errstate(divide="ignore"):
+        own = 1.0 / observed.astype(np.float64)
     result: FloatArray = (own - 1.0 / total) / (1.0 / n_items - 1.0 / total)
     return result

@@ -27,7 +27,7 @@ def judge(
     difference: FloatArray,
     pairs: PairedDifferences,
     counts: ItemCounts,
-    learnt: list[TargetErrors],
+    learnt: list[TargetErrors | None],
     *,
     level: float,
     power: float,
@@ -56,9 +56,11 @@ def judge(
     return Judgement(*(np.column_stack(part) for part in zip(*columns, strict=True)))
 
 
-def _distribution(errors: TargetErrors, degrees: IntArray, level: float) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _distribution(
+    errors: TargetErrors | None, degrees: IntArray, level: float
+) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Quantile, scale and degrees of freedom of each pair's standardised error; the t-test's without a model."""
-    if errors.model is not None:
+    if errors is not None:
         model, one = errors.model, np.ones(degrees.shape)
         return model.quantile * one, model.scale * one, model.degrees * one
     return student.ppf(0.5 + level / 2.0, degrees), np.ones(degrees.shape), degrees.astype(np.float64)

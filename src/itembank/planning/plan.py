@@ -157,7 +157,7 @@ class Goal:
         """Draw half-width and detectable difference against the number of items."""
         sizes = np.array([one.n_items for one in trials])
         single = _smoothed([self._half_width(one) for one in trials], [one.errors for one in trials])
-        centred = [one.difference_errors - one.difference_errors.mean() for one in trials]
+        centred = [one.errors - one.errors.mean() for one in trials]
         pairs = _smoothed([self._difference(one) for one in trials], centred)
         return precision_curve(sizes, single, self.n_total), precision_curve(sizes, pairs, self.n_total)
 
@@ -173,7 +173,7 @@ class Goal:
         return expected_half_width(trial.errors, level=self.level)
 
     def _difference(self, trial: Trial) -> float:
-        return detectable_difference(trial.difference_errors, level=self.level, power=self.power)
+        return detectable_difference(trial.errors, level=self.level, power=self.power)
 
 
 def _smoothed(values: list[float], errors: list[FloatArray]) -> FloatArray:

@@ -1,17 +1,16 @@
 """Errors on calibration models when n items are chosen, and estimates made, without knowing them."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from itembank.calibration.folds import Fold, folds
-from itembank.comparison.blending import blended_errors
 from itembank.data.banks import Bank
 from itembank.data.selections import Selection
 from itembank.errors import DataError
 from itembank.estimation.observations import Observations
-from itembank.estimation.out_of_fold import MembersOutOfFold, run_in_folds
-from itembank.estimation.specs import Auto, EstimationSpec, Stacked, Weighted
+from itembank.estimation.out_of_fold import run_in_folds
+from itembank.estimation.specs import Auto, EstimationSpec, Stacked
 from itembank.numerics.arrays import FloatArray
 from itembank.numerics.threads import one_blas_thread
 from itembank.selection.select import select
@@ -27,15 +26,12 @@ class Trial:
     n_items : int
     errors : (n_models,)
         Estimate less truth of every calibration model whose truth is known.
-    difference_errors : (n_models,)
-        The same of what differences of models are made of: the blend of estimate and raw mean.
     costs : mapping of unit to float
         Expected cost of the chosen items, where the bank knows it.
     """
 
     n_items: int
     errors: FloatArray
-    difference_errors: FloatArray
     costs: dict[str, float]
 
 
@@ -56,24 +52,13 @@ def run_trial(
         for number, fold in enumerate(parts)
     ]
     spec = Stacked() if isinstance(estimator, Auto) else estimator
-    members = (*spec.members, Weighted()) if isinstance(spec, Stacked) else (spec, Weighted())
+    members = spec.members if isinstance(spec, Stacked) else (spec,)
     found = run_in_folds(bank, [_laid(fold, one) for fold, one in zip(parts, chosen, strict=True)], members)
-    raw = found.errors[-1][:, target]
-    own = _errors(found, spec)[:, target]
-    known = ~np.isnan(own)
+    errors = (found.stacked(spec) if isinstance(spec, Stacked) else found.single(0)).error[:, target]
+    known = ~np.isnan(errors)
     if known.sum() < 2:
         raise DataError("a plan needs calibration models whose full score is known, got fewer than two.")
-    both = known & ~np.isnan(raw)
-    blend = blended_errors(raw[both], own[both]) if both.sum() > 2 else own[known]
-    return Trial(n_items, own[known], blend, _costs(bank, chosen))
-
-
-def _errors(found: MembersOutOfFold, spec: EstimationSpec) -> FloatArray:
-    """Errors of the method, without the raw mean that stands last, (n_models, n_targets)."""
-    if not isinstance(spec, Stacked):
-        result: FloatArray = found.errors[0]
-        return result
-    return replace(found, values=found.values[:-1]).stacked(spec).error
+    return Trial(n_items, errors[known], _costs(bank, chosen))
 
 
 def _laid(fold: Fold, selection: Selection) -> Observations:
