@@ -83,6 +83,13 @@ def test_spread_shows_every_model_at_one_size():
     assert "n = 100" in draw_study(SUMMARY, ESTIMATES, "spread").axes[0].get_title(loc="left")
 
 
+def test_budgets_in_cost_are_named():
+    words = ("cost_usd ≤", "budget (cost_usd)")
+    for kind in ("error", "coverage"):
+        assert draw_study(SUMMARY, ESTIMATES, kind, size_words=words).axes[-1].get_xlabel() == words[1]
+    assert "cost_usd ≤ 100" in draw_study(SUMMARY, ESTIMATES, "spread", size_words=words).axes[0].get_title(loc="left")
+
+
 def test_methods_look_different_and_the_same_in_every_figure():
     style = styles(SUMMARY)
     assert len(set(style.values())) == len(METHODS)

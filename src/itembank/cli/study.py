@@ -89,11 +89,16 @@ def table(*, study: Path, metrics: tuple[str, ...], target: str, output_format: 
     from itembank.studies.summary import CELL, METRICS  # noqa: PLC0415
 
     _check_names("--metric", metrics, list(METRICS))
-    summary = _of_target(StudyResult.load(study).summary, target)
+    result = StudyResult.load(study)
+    summary = _of_target(result.summary, target)
     if output_format == "table":
         for metric in metrics or ("mae",):
             unit = ", in points" if metric in POINTS else ""
-            print_rows(_wide(summary, metric), "table", title=f"{metric} of {target}: {METRICS[metric]}{unit}")
+            print_rows(
+                _wide(summary, metric, _size_words(result.manifest)),
+                "table",
+                title=f"{metric} of {target}: {METRICS[metric]}{unit}",
+            )
         return
     wanted = [name for one in metrics for name in (one, f"{one}_se") if name in summary.columns]
     print_rows(
@@ -159,7 +164,10 @@ def plot(
     if size is not None and size not in estimates["budget"]:
         sizes = ", ".join(f"{one:g}" for one in estimates["budget"].unique().sort())
         raise click.BadParameter(f"must be one of the study's, {sizes}, got {size:g}.", param_hint="--n")
-    save_figure(draw_study(summary, estimates, kind, size=size, level=_level(result.manifest)), output)
+    figure = draw_study(
+        summary, estimates, kind, size=size, level=_level(result.manifest), size_words=_size_words(result.manifest)
+    )
+    save_figure(figure, output)
     note(f"Drawn in {output}.")
 
 
@@ -179,13 +187,19 @@ def _check_names(option: str, given: Sequence[str], known: Sequence[str]) -> Non
         raise click.BadParameter(f"must be one of {', '.join(known)}, got {unknown[0]!r}.", param_hint=option)
 
 
-def _wide(summary: "pl.DataFrame", metric: str) -> list[dict[str, Any]]:
+def _size_words(manifest: Any) -> tuple[str, str]:
+    """Say what the sizes of a study are, short and long: numbers of items, or amounts of a cost."""
+    budget = manifest["study"]["budget"]
+    return ("n =", "items in all") if budget is None else (f"{budget['cost']} ≤", f"budget ({budget['cost']})")
+
+
+def _wide(summary: "pl.DataFrame", metric: str, words: tuple[str, str]) -> list[dict[str, Any]]:
     """One row a split, selector and estimator; one column a size."""
     rows: dict[tuple[str, ...], dict[str, Any]] = {}
     for row in summary.to_dicts():
         key = (row["split"], row["selector"], row["estimator"])
         names = dict(zip(("split", "selector", "estimator"), key, strict=True))
-        rows.setdefault(key, names)[f"n = {row['budget']:g}"] = _shown(row, metric)
+        rows.setdefault(key, names)[f"{words[0]} {row['budget']:g}"] = _shown(row, metric)
     return list(rows.values())
 
 

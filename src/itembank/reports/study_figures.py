@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 KINDS = ("error", "rank", "spread", "coverage")
 MOST_PANELS = 12
+ITEMS = ("n =", "items in all")
 CURVES = {
     "error": ("mae", "mae_se", 100.0, "mean absolute error (points)"),
     "rank": ("spearman", "spearman_se", 1.0, "Spearman rank correlation"),
@@ -24,7 +25,13 @@ CURVES = {
 
 
 def draw_study(
-    summary: pl.DataFrame, estimates: pl.DataFrame, kind: str, *, size: float | None = None, level: float = 0.95
+    summary: pl.DataFrame,
+    estimates: pl.DataFrame,
+    kind: str,
+    *,
+    size: float | None = None,
+    level: float = 0.95,
+    size_words: tuple[str, str] = ITEMS,
 ) -> "Figure":
     """Draw one of the figures of a study.
 
@@ -37,6 +44,8 @@ def draw_study(
         Spread: the budget to draw; the largest if None.
     level : float
         Coverage: the nominal one.
+    size_words : (str, str)
+        What sizes are called before a number, and along an axis.
 
     Raises
     ------
@@ -46,15 +55,15 @@ def draw_study(
         Without matplotlib.
     """
     if kind == "spread":
-        return figure_error_spread(estimates, size=size)
+        return figure_error_spread(estimates, size=size, size_words=size_words)
     if kind == "coverage":
-        return figure_coverage(summary, level=level)
+        return figure_coverage(summary, level=level, size_words=size_words)
     if kind in {"error", "rank"}:
-        return figure_by_size(summary, kind)
+        return figure_by_size(summary, kind, size_words=size_words)
     raise ParameterError(f"kind of a figure must be one of {shown(KINDS)}, got {kind!r}.")
 
 
-def figure_by_size(summary: pl.DataFrame, kind: str) -> "Figure":
+def figure_by_size(summary: pl.DataFrame, kind: str, *, size_words: tuple[str, str] = ITEMS) -> "Figure":
     """Draw error or rank correlation against the number of items, one panel a split (P1 Figures 3, 5, 11, 12, 14).
 
     Parameters
@@ -62,6 +71,8 @@ def figure_by_size(summary: pl.DataFrame, kind: str) -> "Figure":
     summary : table
         Of one target.
     kind : {'error', 'rank'}
+    size_words : (str, str)
+        As for `draw_study`.
     """
     splits = _names(summary, "split")
     _check_panels(len(splits))
@@ -72,14 +83,14 @@ def figure_by_size(summary: pl.DataFrame, kind: str) -> "Figure":
         legend = _curves(axes, summary.filter(split=split), kind, styles(summary))
         put_title(axes, split)
         is_last = k + n_columns >= len(splits)
-        put_labels(axes, _size_label(summary) if is_last else "", CURVES[kind][3] if k % n_columns == 0 else "")
+        put_labels(axes, size_words[1] if is_last else "", CURVES[kind][3] if k % n_columns == 0 else "")
     if kind == "error":
         drawn[0].set_ylim(bottom=0.0)  # of all panels, now that every curve is there
     put_legend(figure, list(legend.values()), list(legend), n_columns=3)
     return figure
 
 
-def figure_coverage(summary: pl.DataFrame, *, level: float) -> "Figure":
+def figure_coverage(summary: pl.DataFrame, *, level: float, size_words: tuple[str, str] = ITEMS) -> "Figure":
     """Draw coverage, with the nominal line, above the half-width of the intervals, one column a split.
 
     Parameters
@@ -87,6 +98,8 @@ def figure_coverage(summary: pl.DataFrame, *, level: float) -> "Figure":
     summary : table
         Of one target.
     level : float
+    size_words : (str, str)
+        As for `draw_study`.
     """
     splits = _names(summary, "split")
     _check_panels(2 * len(splits))
@@ -103,12 +116,14 @@ def figure_coverage(summary: pl.DataFrame, *, level: float) -> "Figure":
         _curves(below, part, "width", styles(summary))
         below.set_ylim(bottom=0.0)
         put_labels(above, "", CURVES["coverage"][3] if k == 0 else "")
-        put_labels(below, _size_label(summary), CURVES["width"][3] if k == 0 else "")
+        put_labels(below, size_words[1], CURVES["width"][3] if k == 0 else "")
     put_legend(figure, list(legend.values()), list(legend), n_columns=3)
     return figure
 
 
-def figure_error_spread(estimates: pl.DataFrame, *, size: float | None = None) -> "Figure":
+def figure_error_spread(
+    estimates: pl.DataFrame, *, size: float | None = None, size_words: tuple[str, str] = ITEMS
+) -> "Figure":
     """Draw the error of every model against its true score, one panel a split and method (P1 Figure 6).
 
     A point is the mean error of a model over repeats and draws, its bar reaches from the 5th to the 95th percentile.
@@ -119,6 +134,8 @@ def figure_error_spread(estimates: pl.DataFrame, *, size: float | None = None) -
         Of one target.
     size : float or None
         The budget to draw; the largest if None.
+    size_words : (str, str)
+        As for `draw_study`.
     """
     size = float(estimates["budget"].to_numpy().max()) if size is None else size
     chosen = estimates.filter(pl.col("budget") == size).with_columns(
@@ -135,7 +152,10 @@ def figure_error_spread(estimates: pl.DataFrame, *, size: float | None = None) -
         part = chosen.filter(pl.col(name) == value for name, value in zip(key, group, strict=True))
         _draw_spread(axes, part, PALETTE[methods.index(group[1:]) % len(PALETTE)])
         error = float(np.mean(np.abs(part["error"].to_numpy())))
-        put_title(axes, f"{group[0]}: {group[1]} × {group[2]}\nn = {size:g}, mean absolute error {error:.1f} points")
+        put_title(
+            axes,
+            f"{group[0]}: {group[1]} × {group[2]}\n{size_words[0]} {size:g}, mean absolute error {error:.1f} points",
+        )
         is_last = k + n_columns >= len(groups)
         put_labels(axes, "true score (%)" if is_last else "", "error (points)" if k % n_columns == 0 else "")
     return figure
@@ -203,11 +223,6 @@ def _draw_spread(axes: "Axes", part: pl.DataFrame, colour: str) -> None:
 def _names(table: pl.DataFrame, column: str) -> list[str]:
     names: list[str] = table[column].unique(maintain_order=True).to_list()
     return names
-
-
-def _size_label(summary: pl.DataFrame) -> str:
-    is_items = bool((summary["budget"] == summary["n_items"]).all())
-    return "items in all" if is_items else "budget"
 
 
 def _legend_height(summary: pl.DataFrame) -> float:
