@@ -33,6 +33,7 @@ from itembank.selection.specs import METHODS, SelectionSpec, Stratified
 SHARED = Path(os.environ.get("ITEMBANK_SHARED", Path(__file__).resolve().parents[2] / "shared"))
 NAMES = ("openllm1_core", "swebench_verified", "alpacaeval2")
 SIZES = (30, 100)
+MAXIMUM_NEW = 150  # 11,175 pairs: beyond 20,000 there is no bootstrap
 CLOSE = 0.05
 LEVEL = 0.95
 COMPARED = {
@@ -49,7 +50,7 @@ def run(name: str, folder: Path, selectors: list[str], n_repeats: int) -> Iterat
         order = np.random.default_rng([repeat, 7]).permutation(data.responses.n_models)
         half = order.size // 2
         bank = build_bank(data.responses.take(models=np.sort(order[:half])), data.spec)
-        new = data.responses.take(models=np.sort(order[half:]))
+        new = data.responses.take(models=np.sort(order[half : half + MAXIMUM_NEW]))
         truth = bank.targets.with_overall(bank.targets.scenario_means(new.responses, missing=True))[:, -1]
         for selector in selectors:
             for n_items in SIZES:

@@ -11,6 +11,7 @@ from itembank.comparison.checks import check_shared, check_shares, check_size, c
 from itembank.comparison.comparisons import Comparison
 from itembank.comparison.differences import TargetErrors, differences, learn_errors
 from itembank.comparison.judgement import judge
+from itembank.comparison.optimism import error_inflation
 from itembank.comparison.pairs import model_pairs
 from itembank.comparison.ranking import square, tied_groups
 from itembank.comparison.reference_tests import bootstrap_intervals, holm, mcnemar_exact, paired_t
@@ -21,7 +22,7 @@ from itembank.data.targets import OVERALL
 from itembank.errors import DataWarning, ParameterError, shown
 from itembank.estimation.estimate import estimate
 from itembank.estimation.observations import observe
-from itembank.estimation.specs import METHODS, EstimationSpec
+from itembank.estimation.specs import METHODS, EstimationSpec, Weighted
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.random import as_generator
 from itembank.numerics.threads import one_blas_thread
@@ -102,10 +103,10 @@ def compare(
     check_shared(matrix.model_ids, ~np.isnan(laid.responses))
     answers = Answers(bank, laid, index)
     pairs = answers.pairs(laid.responses, np.ones(laid.positions.shape[0], dtype=bool))
-    learnt = _learn(answers, estimator, level=level)
+    learnt = _learn(answers, estimator, selection, level=level)
     if method == AUTO and None in learnt:
         estimator = None
-        learnt = _learn(answers, None, level=level)
+        learnt = _learn(answers, None, selection, level=level)
     values = None if estimator is None else _estimates(bank, matrix, selection, estimator)[:, index]
     difference, score = differences(answers.raw(), values, pairs)
     judged = judge(difference, pairs, answers.counts(), learnt, level=level, power=power)
@@ -148,13 +149,17 @@ def compare(
     )
 
 
-def _learn(answers: Answers, estimator: EstimationSpec | None, *, level: float) -> list[TargetErrors | None]:
+def _learn(
+    answers: Answers, estimator: EstimationSpec | None, selection: Selection | None, *, level: float
+) -> list[TargetErrors | None]:
     """Errors of every target from the calibration models; None where there are too few of them."""
     columns = answers.common()
     found = calibration_errors(answers.bank, answers.laid, columns, estimator)
     if found is None:
         return [None] * answers.index.shape[0]
-    return learn_errors(found.errors[:, answers.index], answers.pairs(found.responses, columns), level=level)
+    factor = error_inflation(answers.bank, selection, Weighted() if estimator is None else estimator)
+    pairs = answers.pairs(found.responses, columns)
+    return learn_errors(factor * found.errors[:, answers.index], pairs, level=level)
 
 
 def _groups(score: FloatArray, is_different: BoolArray) -> IntArray:
