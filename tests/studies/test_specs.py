@@ -90,7 +90,7 @@ def test_a_study_that_cannot_be_says_why(changes, message):
         (lambda: CalibrationChoice(item_model="2pl"), "chooses among several abilities"),
         (lambda: CalibrationChoice(within="mean"), "within must be one of 'micro', 'macro', 'custom'"),
         (lambda: CalibrationChoice(options={"iterations": 3}), "'max_iterations'.*got 'iterations'"),
-        (lambda: CostBudget("cost_usd", ()), "one or more numbers > 0"),
+        (lambda: CostBudget("cost_usd", ()), "must be a list of numbers > 0"),
         (lambda: CostBudget("cost_usd", (1.0, 0.0)), "> 0"),
     ],
 )

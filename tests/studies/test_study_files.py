@@ -1,3 +1,6 @@
+import copy
+import json
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -5,7 +8,7 @@ import pytest
 from itembank.errors import DataError, ParameterError
 from itembank.studies.specs import CalibrationChoice, CostBudget, DataSpec
 from itembank.studies.split_specs import ByDate, KFold, NamedGroup, TrainingShare
-from itembank.studies.study_files import load_study
+from itembank.studies.study_files import _study, load_study
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 FULL = """
@@ -127,6 +130,38 @@ def test_a_wrong_file_names_itself_and_what_is_allowed(load, old, new, message):
     with pytest.raises(ParameterError, match=message) as caught:
         load(SMALL.replace(old, new))
     assert "study.toml" in str(caught.value)
+
+
+def places(table, path=()):
+    """Paths to every value of a nested table."""
+    pairs = table.items() if isinstance(table, dict) else enumerate(table)
+    for key, value in pairs:
+        yield (*path, key)
+        if isinstance(value, dict | list):
+            yield from places(value, (*path, key))
+
+
+CONTENT = tomllib.loads(FULL)
+
+
+@pytest.mark.parametrize("wrong", [-3, 2.5, "x", True, [], [1], ["x"], [[1]], {}, {"a": 1}], ids=repr)
+def test_a_value_of_any_wrong_kind_is_refused_in_words(wrong, tmp_path):
+    n_refused = 0
+    for *outer, last in places(CONTENT):
+        content = copy.deepcopy(CONTENT)
+        part = content
+        for key in outer:
+            part = part[key]
+        part[last] = wrong
+        try:
+            made = _study(content, tmp_path)
+        except (ParameterError, DataError):
+            n_refused += 1
+        except Exception as error:
+            raise AssertionError(f"{[*outer, last]} = {wrong!r}") from error
+        else:
+            json.dumps(made.to_dict(), default=str)  # what is accepted can be kept
+    assert n_refused > 20
 
 
 def test_a_file_that_is_no_toml_is_refused(load, tmp_path):

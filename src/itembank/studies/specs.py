@@ -14,7 +14,7 @@ from itembank.estimation.specs import EstimationSpec
 from itembank.selection.specs import METHODS as SELECTIONS
 from itembank.selection.specs import SelectionSpec
 from itembank.studies.choices import MethodChoice, resolve_choice
-from itembank.studies.split_specs import SPLITS, SplitSpec
+from itembank.studies.split_specs import SPLITS, SplitSpec, is_number, is_whole
 
 AUTO = "auto"
 Filter: TypeAlias = Mapping[str, Any]
@@ -59,6 +59,9 @@ class DataSpec:
 
     def __post_init__(self) -> None:
         """Check the choices."""
+        responses: Any = self.responses
+        if not isinstance(responses, tuple | list) or not all(isinstance(one, str) for one in responses):
+            raise ParameterError(f"responses must be a list of files or folders, got {responses!r}.")
         if bool(self.builtin) == bool(self.responses):
             raise ParameterError("the data of a study are either builtin = a name, or responses = files; give one.")
         for name in FILTERS:
@@ -94,7 +97,9 @@ class CalibrationChoice:
 
     def __post_init__(self) -> None:
         """Check the choices."""
-        if self.n_dims != AUTO and (not isinstance(self.n_dims, int) or isinstance(self.n_dims, bool)):
+        if not isinstance(self.method, str):
+            raise ParameterError(f"method of a calibration must be a short name, got {self.method!r}.")
+        if self.n_dims != AUTO and not is_whole(self.n_dims):
             raise ParameterError(f"n_dims must be a whole number or 'auto', got {self.n_dims!r}.")
         if self.n_dims == AUTO and self.item_model in {"1pl", "2pl"}:
             raise ParameterError(f"n_dims = 'auto' chooses among several abilities; {self.item_model} has one.")
@@ -132,9 +137,11 @@ class CostBudget:
 
     def __post_init__(self) -> None:
         """Check the choices."""
-        object.__setattr__(self, "amounts", tuple(self.amounts))
-        if not self.amounts or any(isinstance(one, bool) or not one > 0.0 for one in self.amounts):
-            raise ParameterError(f"amounts of a budget must be one or more numbers > 0, got {list(self.amounts)}.")
+        amounts: Any = self.amounts
+        is_list = isinstance(amounts, tuple | list) and len(amounts) > 0
+        if not is_list or not all(is_number(one) and one > 0.0 for one in amounts):
+            raise ParameterError(f"amounts of a budget must be a list of numbers > 0, got {amounts!r}.")
+        object.__setattr__(self, "amounts", tuple(amounts))
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +204,10 @@ class StudySpec:
             set_field(self, name, tuple(MethodChoice.of(one, table, purpose=word) for one in _listed(self, name)))
         for name in ("splits", "n_items", "pairs"):
             set_field(self, name, tuple(_listed(self, name)))
-        set_field(self, "pairs", tuple(tuple(pair) for pair in self.pairs))
+        bad = [pair for pair in self.pairs if not isinstance(pair, tuple | list) or len(pair) != 2]
+        if bad:
+            raise ParameterError(f"a pair must be [selector, estimator], got {bad[0]!r}.")
+        set_field(self, "pairs", tuple((one, other) for one, other in self.pairs))
         _check_methods(self)
         _check_splits(self)
         _check_sizes(self)
@@ -270,8 +280,6 @@ def _check_methods(spec: StudySpec) -> None:
             resolve(choice)
         _check_unique([choice.label for choice in choices], name)
     for pair in spec.pairs:
-        if len(pair) != 2:
-            raise ParameterError(f"a pair must be [selector, estimator], got {list(pair)!r}.")
         for label, name in zip(pair, ("selectors", "estimators"), strict=True):
             labels = [choice.label for choice in getattr(spec, name)]
             if label not in labels:
@@ -299,7 +307,7 @@ def _check_sizes(spec: StudySpec) -> None:
         raise ParameterError(f"level must be between 0 and 1, got {spec.level!r}.")
     counts = [("n_draws", spec.n_draws, 1), ("repeats", spec.repeats, 1), ("seed", spec.seed, 0)]
     for name, value, least in (*counts, *(("n_items", n, 1) for n in spec.n_items)):
-        if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        if not is_whole(value) or value < least:
             raise ParameterError(f"{name} must be whole numbers from {least}, got {value!r}.")
     _check_unique([f"{amount:g}" for amount in spec.budgets], "n_items or amounts")
 

@@ -1,7 +1,7 @@
 """Which models are known and which are new: one frozen spec for each kind of split."""
 
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from itembank.errors import ParameterError
 from itembank.methods import MethodTable
@@ -166,13 +166,14 @@ class TrainingShare:
     def __post_init__(self) -> None:
         """Check the choices."""
         _check_share(self.test_share)
-        if bool(self.n_models) == bool(self.shares):
+        lists: tuple[Any, ...] = (self.n_models, self.shares)
+        if not all(isinstance(one, tuple) for one in lists) or bool(self.n_models) == bool(self.shares):
             raise ParameterError("a training-share split takes either n_models or shares, a list of at least one.")
-        bad = [n for n in self.n_models if not _is_whole(n) or n < self.minimum]
+        bad = [n for n in self.n_models if not is_whole(n) or n < self.minimum]
         if bad:
             raise ParameterError(f"n_models of a split must be whole numbers from {self.minimum}, got {bad}.")
         for share in self.shares:
-            if not _is_number(share) or not 0.0 < share <= 1.0:
+            if not is_number(share) or not 0.0 < share <= 1.0:
                 raise ParameterError(f"shares of a split must be above 0 and at most 1, got {share!r}.")
 
 
@@ -194,19 +195,21 @@ SPLITS: MethodTable[SplitSpec] = MethodTable(
 )
 
 
-def _is_whole(value: object) -> bool:
+def is_whole(value: object) -> bool:
+    """Whether a value is a whole number; true and false are not."""
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _is_number(value: object) -> bool:
+def is_number(value: object) -> bool:
+    """Whether a value is a number; true and false are not."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _check_k(k: object) -> None:
-    if not isinstance(k, int) or isinstance(k, bool) or k < 2:
+    if not isinstance(k, int) or not is_whole(k) or k < 2:
         raise ParameterError(f"k of a split must be a whole number from 2, got {k!r}.")
 
 
 def _check_share(share: object) -> None:
-    if not isinstance(share, int | float) or isinstance(share, bool) or not 0.0 < share < 1.0:
+    if not isinstance(share, int | float) or not is_number(share) or not 0.0 < share < 1.0:
         raise ParameterError(f"test_share must be between 0 and 1, got {share!r}.")

@@ -74,7 +74,7 @@ def _calibration(content: Any) -> CalibrationChoice:
 def _split(content: Any) -> SplitSpec:
     table = dict(_table(content, "[[splits]]"))
     kind = table.pop("kind", None)
-    if kind not in SPLITS.kinds:
+    if not isinstance(kind, str) or kind not in SPLITS.kinds:
         names = shown(list(SPLITS.kinds), len(SPLITS.kinds))
         raise ParameterError(f"kind of a split must be one of {names}, got {kind!r}.")
     return SPLITS.kinds[kind](**_checked(table, SPLITS.kinds[kind], f"split {kind!r}"))
