@@ -93,6 +93,21 @@ def test_json_and_csv_hold_the_summary(run, study):
     assert len(rest) + 1 == summary.height
 
 
+def test_errors_stand_over_those_of_one_method(run, study):
+    outcome = run("study", "table", study, "--against", "anchor-irt", "gp-irt")
+    assert outcome.code == 0, outcome.err
+    assert "1.000 ± 0.000" in outcome.out
+    assert "geometric mean" in outcome.out
+    rows = json.loads(run("study", "table", study, "--against", "random", "weighted", "--format", "json").out)
+    mae = {
+        (row["split"], row["selector"], row["estimator"], row["budget"]): row["mae"]
+        for row in StudyResult.load(study).summary.filter(target="overall").to_dicts()
+    }
+    for row in rows:
+        key = (row["split"], row["selector"], row["estimator"], row["budget"])
+        assert row["ratio"] == pytest.approx(mae[key] / mae[row["split"], "random", "weighted", row["budget"]])
+
+
 @pytest.mark.parametrize("kind", ["error", "rank", "spread", "coverage"])
 def test_every_kind_of_figure_is_drawn(run, study, tmp_path, kind):
     outcome = run("study", "plot", study, "--kind", kind, "-o", tmp_path / "figure.png", "--split", "random")
@@ -114,6 +129,8 @@ def test_a_figure_is_replaced_only_by_force(run, study, tmp_path):
     [
         (("table", "{study}", "--metric", "mse"), "mae, p95"),
         (("table", "{study}", "--target", "maths"), "all, overall"),
+        (("table", "{study}", "--against", "best", "gp-irt"), "'anchor-irt gp-irt'"),
+        (("table", "{study}", "--against", "random", "gp-irt", "--metric", "mae"), "leave --metric out"),
         (("plot", "{study}", "--kind", "error", "-o", "{new}.png", "--selector", "best"), "random, anchor-irt"),
         (("plot", "{study}", "--kind", "spread", "-o", "{new}.png", "--n", "7"), "6, 12"),
         (("plot", "{study}", "--kind", "bars", "-o", "{new}.png"), "spread"),

@@ -2,7 +2,14 @@ import numpy as np
 import pytest
 from scipy.stats import kendalltau, spearmanr
 
-from itembank.studies.metrics import clustered_mean, effective_items, is_covered, pair_agreement, spearman
+from itembank.studies.metrics import (
+    clustered_mean,
+    clustered_ratio,
+    effective_items,
+    is_covered,
+    pair_agreement,
+    spearman,
+)
 
 
 @pytest.mark.parametrize("digits", [8, 1], ids=["no ties", "many ties"])
@@ -63,6 +70,26 @@ def test_the_clustered_error_is_that_of_repetition(rng):
     found = [clustered_mean(rng.normal(size=12)[cluster] + rng.normal(size=48), cluster) for _ in range(2000)]
     means, errors = np.array(found).T
     assert np.sqrt(np.mean(errors**2)) == pytest.approx(means.std(), rel=0.05)
+
+
+def test_the_ratio_of_paired_values_by_hand():
+    # Sums of clusters (3, 4) and (5, 2): ratio 8/6; residuals 3 - 16/3, 5 - 8/3; SE^2 = 2 (49/9 + 49/9) / 36.
+    first, second = np.array([1.0, 2.0, 5.0]), np.array([1.0, 3.0, 2.0])
+    ratio, error = clustered_ratio(first, second, np.array([0, 0, 1]))
+    assert (ratio, error) == (pytest.approx(8 / 6), pytest.approx(np.sqrt(2 * 98 / 9) / 6))
+    assert np.isnan(clustered_ratio(first, second, np.zeros(3, dtype=int))[1])
+    assert np.isnan(clustered_ratio(first, np.zeros(3), np.arange(3))).all()
+
+
+def test_the_error_of_a_ratio_is_that_of_repetition(rng):
+    cluster = np.repeat(np.arange(20), 5)
+    found = []
+    for _ in range(2000):
+        hard = rng.gamma(4.0, size=20)[cluster]  # what makes both errors large
+        found.append(clustered_ratio(0.7 * hard * rng.gamma(9.0, size=100), hard * rng.gamma(9.0, size=100), cluster))
+    ratios, errors = np.array(found).T
+    assert ratios.mean() == pytest.approx(0.7, abs=0.003)
+    assert np.sqrt(np.mean(errors**2)) == pytest.approx(ratios.std(), rel=0.08)
 
 
 def test_coverage_counts_the_ends():

@@ -13,6 +13,8 @@ from itembank.cli.render import note, print_rows, progress, warnings_as_notes
 if TYPE_CHECKING:
     import polars as pl
 
+    from itembank.studies.results import StudyResult
+
 POINTS = ("mae", "p95", "worst", "bias", "rmse", "half_width")
 """Metrics on the scale of a score: tables show them in points, as everybody does."""
 
@@ -72,9 +74,17 @@ def run(*, study: Path, output: Path, jobs: int, no_resume: bool) -> None:
     metavar="NAME",
     help="mae, p95, worst, bias, rmse, spearman, kendall, pair_accuracy, coverage, half_width, ...  [default: mae]",
 )
+@click.option(
+    "--against",
+    nargs=2,
+    metavar="SELECTOR ESTIMATOR",
+    help="Print mean absolute errors over those of this method instead of metrics.",
+)
 @TARGET_OPTION
 @format_option
-def table(*, study: Path, metrics: tuple[str, ...], target: str, output_format: str) -> None:
+def table(
+    *, study: Path, metrics: tuple[str, ...], against: tuple[str, str] | None, target: str, output_format: str
+) -> None:
     """Print a study's metrics: one row a split, selector and estimator, one column a number of items.
 
     Errors and widths stand in points (hundredths of a score) in tables, as shares in JSON and CSV, which have one
@@ -83,6 +93,7 @@ def table(*, study: Path, metrics: tuple[str, ...], target: str, output_format: 
     \b
       itembank study table study
       itembank study table study --metric spearman --target gsm8k
+      itembank study table study --against anchor-irt gp-irt
       itembank study table study --format csv > summary.csv
     """  # noqa: D301
     from itembank.studies.results import StudyResult  # noqa: PLC0415
@@ -91,6 +102,11 @@ def table(*, study: Path, metrics: tuple[str, ...], target: str, output_format: 
     _check_names("--metric", metrics, list(METRICS))
     result = StudyResult.load(study)
     summary = _of_target(result.summary, target)
+    if against is not None:
+        if metrics:
+            raise click.UsageError("--against compares mean absolute errors; leave --metric out.")
+        _print_ratios(result, against, target, output_format)
+        return
     if output_format == "table":
         for metric in metrics or ("mae",):
             unit = ", in points" if metric in POINTS else ""
@@ -105,6 +121,20 @@ def table(*, study: Path, metrics: tuple[str, ...], target: str, output_format: 
         summary.select(*CELL, *(wanted or [name for name in summary.columns if name not in CELL])).to_dicts(),
         output_format,
     )
+
+
+def _print_ratios(result: "StudyResult", against: tuple[str, str], target: str, output_format: str) -> None:
+    """Print errors over those of one method, and their geometric means over splits and sizes."""
+    from itembank.studies.ratios import error_ratios, geometric_mean  # noqa: PLC0415
+
+    ratios = error_ratios(_of_target(result.estimates, target), *against)
+    if output_format != "table":
+        print_rows(ratios.to_dicts(), output_format)
+        return
+    title = f"mean absolute error of {target} over that of {' × '.join(against)}"
+    print_rows(_wide(ratios, "ratio", _size_words(result.manifest)), "table", title=title)
+    means = geometric_mean(ratios).select("selector", "estimator", "ratio", "n_cells")
+    print_rows(means.to_dicts(), "table", title="geometric mean over splits and sizes")
 
 
 @command.command("plot")

@@ -18,9 +18,8 @@ def effective_items(weights: FloatArray) -> float:
 def clustered_mean(values: FloatArray, cluster: IntArray) -> tuple[float, float]:
     """Mean of values (n_values,) and its standard error when they depend on each other within clusters.
 
-    ``m = sum_c S_c / n`` with S_c the sum of a cluster of n_c values;
-    ``SE^2 = C / (C - 1) sum_c (S_c - n_c m)^2 / n^2`` (Cochran 1977, eq. 11.12, the ratio estimator): the standard
-    error of the mean of the cluster means where clusters are of one size. NaN with a single cluster.
+    The ratio of sum to number, see `clustered_ratio`; where clusters are of one size, the error is that of the mean of
+    the cluster means.
 
     Parameters
     ----------
@@ -28,17 +27,32 @@ def clustered_mean(values: FloatArray, cluster: IntArray) -> tuple[float, float]
     cluster : (n_values,)
         Whole numbers from 0.
     """
-    n_values = values.shape[0]
-    if n_values == 0:
+    return clustered_ratio(values, np.ones(values.shape), cluster)
+
+
+def clustered_ratio(first: FloatArray, second: FloatArray, cluster: IntArray) -> tuple[float, float]:
+    """Ratio of the means of paired values (n_values,), and its standard error when clusters depend within.
+
+    ``r = sum_c A_c / sum_c B_c`` with A_c, B_c the sums of a cluster;
+    ``SE^2 = C / (C - 1) sum_c (A_c - r B_c)^2 / (sum_c B_c)^2``, the error of a ratio estimate from C clusters of a
+    large population (Cochran 1977, chapter 6). NaN with a single cluster, or where `second` sums to nothing.
+
+    Parameters
+    ----------
+    first, second : (n_values,)
+    cluster : (n_values,)
+        Whole numbers from 0.
+    """
+    total = float(np.sum(second))
+    if total <= 0.0:
         return float("nan"), float("nan")
-    mean = float(values.mean())
+    ratio = float(np.sum(first)) / total
     _, index = np.unique(cluster, return_inverse=True)
-    sizes = np.bincount(index)
-    if sizes.size < 2:
-        return mean, float("nan")
-    residual = np.bincount(index, weights=values) - sizes * mean
-    variance = sizes.size / (sizes.size - 1) * float(np.sum(residual**2)) / n_values**2
-    return mean, float(np.sqrt(variance))
+    residual = np.bincount(index, weights=first - ratio * second)
+    n_clusters = residual.size
+    if n_clusters < 2:
+        return ratio, float("nan")
+    return ratio, float(np.sqrt(n_clusters / (n_clusters - 1) * np.sum(residual**2))) / total
 
 
 def spearman(truth: FloatArray, estimates: FloatArray) -> FloatArray:

@@ -74,7 +74,9 @@ def run_study(
     folds = [fold for split in spec.splits for fold in make_folds(split, matrix.models, spec.repeats, spec.seed)]
     begin(folder, make_manifest(spec, matrix, folds), resume=resume)
     parts = {folder / PARTS / f"{number:05d}.parquet": fold for number, fold in enumerate(folds)}
-    left = {path: fold for path, fold in parts.items() if not path.is_file()}
+    # the longest first, so that no process is left alone with one at the end
+    unfinished = [(path, fold) for path, fold in parts.items() if not path.is_file()]
+    left = dict(sorted(unfinished, key=lambda one: -len(one[1].repeats)))
     _run_all(spec, matrix, left, n_jobs, progress, n_done=len(folds) - len(left))
     progress("putting results together", 1.0)
     estimates = pl.concat([pl.read_parquet(path) for path in parts])
