@@ -157,7 +157,7 @@ def _learn(
     found = calibration_errors(answers.bank, answers.laid, columns, estimator)
     if found is None:
         return [None] * answers.index.shape[0]
-    factor = error_inflation(answers.bank, selection, Weighted() if estimator is None else estimator)
+    factor = error_inflation(answers.bank, answers.laid, selection, Weighted() if estimator is None else estimator)
     pairs = answers.pairs(found.responses, columns)
     return learn_errors(factor * found.errors[:, answers.index], pairs, level=level)
 

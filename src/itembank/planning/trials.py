@@ -9,7 +9,7 @@ from itembank.data.banks import Bank
 from itembank.data.selections import Selection
 from itembank.errors import DataError
 from itembank.estimation.observations import Observations
-from itembank.estimation.out_of_fold import run_in_folds
+from itembank.estimation.out_of_fold import digest, members_in_folds
 from itembank.estimation.specs import Auto, EstimationSpec, Stacked
 from itembank.numerics.arrays import FloatArray
 from itembank.numerics.threads import one_blas_thread
@@ -53,7 +53,9 @@ def run_trial(
     ]
     spec = Stacked() if isinstance(estimator, Auto) else estimator
     members = spec.members if isinstance(spec, Stacked) else (spec,)
-    found = run_in_folds(bank, [_laid(fold, one) for fold, one in zip(parts, chosen, strict=True)], members)
+    samples = [_laid(fold, one) for fold, one in zip(parts, chosen, strict=True)]
+    name = digest(samples[0], members, "plan", repr(selector), str(seed))
+    found = members_in_folds(bank, name, lambda: samples, members)
     errors = (found.stacked(spec) if isinstance(spec, Stacked) else found.single(0)).error[:, target]
     known = ~np.isnan(errors)
     if known.sum() < 2:
