@@ -1,5 +1,6 @@
 import copy
 import json
+import re
 import tomllib
 from pathlib import Path
 
@@ -176,3 +177,9 @@ def test_a_file_that_is_no_toml_is_refused(load, tmp_path):
 )
 def test_the_studies_that_come_with_the_project_can_be_read(path):
     assert load_study(path).data is not None
+
+
+def test_the_study_in_the_docs_can_be_read(load):
+    page = (REPOSITORY / "docs" / "studies.md").read_text(encoding="utf-8")
+    (text,) = re.findall(r"^```toml\n(.*?)^```$", page, flags=re.MULTILINE | re.DOTALL)
+    assert [one.name for one in load(text).splits] == ["random", "newest"]
