@@ -43,14 +43,18 @@ COMPARED = {
 }
 
 
-def run(name: str, folder: Path, selectors: list[str], n_repeats: int) -> Iterator[pl.DataFrame]:
+def run(
+    name: str, folder: Path, selectors: list[str], n_repeats: int, *, by_date: bool = False
+) -> Iterator[pl.DataFrame]:
     """One row for each way, repeat, selector and number of items."""
     data = load(name, folder)
     for repeat in range(n_repeats):
         order = np.random.default_rng([repeat, 7]).permutation(data.responses.n_models)
+        if by_date:  # the older half calibrates; ties fall as they come
+            order = order[np.argsort(data.dates[order], kind="stable")]
         half = order.size // 2
         bank = build_bank(data.responses.take(models=np.sort(order[:half])), data.spec)
-        new = data.responses.take(models=np.sort(order[half : half + MAXIMUM_NEW]))
+        new = data.responses.take(models=np.sort(order[half:][:MAXIMUM_NEW]))
         truth = bank.targets.with_overall(bank.targets.scenario_means(new.responses, missing=True))[:, -1]
         for selector in selectors:
             for n_items in SIZES:
@@ -134,6 +138,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=10, help="splits into known and new models")
     parser.add_argument("--only", nargs="+", choices=NAMES, default=list(NAMES), help="data sets to run")
     parser.add_argument("--selectors", nargs="+", default=["random", "anchor-irt"], help="how items are chosen")
+    parser.add_argument("--by-date", action="store_true", help="calibrate on the older half")
     parser.add_argument("-o", "--output", type=Path, default=Path("benchmarks/results/paired.md"))
     arguments = parser.parse_args()
     started = time.process_time()
@@ -141,7 +146,7 @@ def main() -> None:
     for name in arguments.only:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ItembankWarning)
-            parts.extend(run(name, arguments.data, arguments.selectors, arguments.repeats))
+            parts.extend(run(name, arguments.data, arguments.selectors, arguments.repeats, by_date=arguments.by_date))
         print(f"{name}: {time.process_time() - started:.0f} CPU-s", flush=True)
     table = markdown(pl.concat(parts))
     arguments.output.parent.mkdir(parents=True, exist_ok=True)

@@ -7,6 +7,7 @@ from scipy.stats import t as student
 
 from itembank.comparison.error_model import fit_pair_errors
 from itembank.comparison.pairs import model_pairs
+from itembank.estimation.intervals import calibrated_half_widths
 from itembank.numerics.arrays import FloatArray, IntArray
 
 GROWTH = 1.5
@@ -73,13 +74,12 @@ def grid_sizes(smallest: int, largest: int) -> IntArray:
 
 
 def expected_half_width(errors: FloatArray, *, level: float) -> float:
-    """Half-width of an interval that covers a model not seen at `level`: the conformal quantile of errors (n_models,).
+    """Half-width of the interval that `estimate` would give a model, from errors (n_models,) of calibration models.
 
-    The ``ceil((M + 1) level)``-th smallest absolute error (Vovk et al. 2005), at most the largest, between order
-    statistics by interpolation.
+    That of `calibrated_half_widths` with one scale for all models.
     """
-    n_models = errors.shape[0]
-    return float(np.quantile(np.abs(errors), min(level * (n_models + 1.0) / n_models, 1.0)))
+    scale = np.ones((errors.shape[0], 1))
+    return float(calibrated_half_widths(errors[:, None], scale, scale[:1], level=level)[0, 0])
 
 
 def detectable_difference(errors: FloatArray, *, level: float, power: float) -> float:
