@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import cast
 
 import numpy as np
 
 from itembank.calibration.calibrate import MINIMUM_MODELS, calibrate, known_lower_asymptote
 from itembank.calibration.item_model_bias import response_variance
-from itembank.calibration.specs import CalibrationSpec, JointMAP, MarginalML, Variational
+from itembank.calibration.specs import METHODS, CalibrationSpec, ItemModel
 from itembank.data.banks import Bank
 from itembank.data.calibrations import Calibration
 from itembank.errors import DataError
@@ -22,6 +23,7 @@ N_FOLDS_MANY, N_FOLDS_FEW = 5, 10
 """With few models a fit is cheap, and every model left out of it counts: more folds."""
 TOLERANCE = 1e-5
 """Of the fits: ten times the default's, which moves predictions by far less than leaving models out does."""
+FRONTIER_SHARE = 0.2
 SEED = 20
 
 
@@ -57,24 +59,48 @@ def folds(bank: Bank, *, progress: ProgressCallback = silent) -> tuple[Fold, ...
     return bank.cache.remember("folds", lambda: _make_folds(bank, progress))
 
 
-def has_folds(bank: Bank) -> bool:
-    """Whether `folds` has its answer ready."""
-    return "folds" in bank.cache.memory
+def frontier(bank: Bank, *, progress: ProgressCallback = silent) -> Fold | None:
+    """Calibrate anew without the best fifth of the models: how methods fare beyond all they were calibrated on.
+
+    New models are often better than all past ones, and errors out of ordinary folds do not show what that costs.
+
+    Returns
+    -------
+    Fold or None
+        None where `folds` is empty.
+    """
+    if not folds(bank, progress=progress):
+        return None
+    return bank.cache.remember("frontier", lambda: _make_frontier(bank, progress))
+
+
+def _make_frontier(bank: Bank, progress: ProgressCallback) -> Fold | None:
+    score = np.nanmean(bank.targets.with_overall(bank.scenario_scores), axis=1)
+    order = np.lexsort((np.arange(bank.n_models), score))
+    best = np.sort(order[-max(round(FRONTIER_SHARE * bank.n_models), 2) :])
+    made = _fit_folds(bank, "frontier", [best], progress)
+    return made[0] if made else None
 
 
 def spec_of(calibration: Calibration) -> CalibrationSpec:
     """Return the spec that a calibration was made with, as far as the fit depends on it."""
-    kinds = {"variational": Variational, "map": JointMAP, "mml": MarginalML}
-    guessing = bool(np.any(calibration.parameters.lower_asymptote > 0.0))
-    kind = kinds[calibration.method]
-    return kind(calibration.item_model, n_dims=calibration.n_dims, known_guessing=guessing)  # type: ignore[arg-type]
+    return replace(
+        METHODS.kinds[calibration.method](),
+        item_model=cast("ItemModel", calibration.item_model),
+        n_dims=calibration.n_dims,
+        known_guessing=bool(np.any(calibration.parameters.lower_asymptote > 0.0)),
+    )
 
 
 def _make_folds(bank: Bank, progress: ProgressCallback) -> tuple[Fold, ...]:
-    held_out = _assignment(bank)
+    return _fit_folds(bank, "folds", _assignment(bank), progress)
+
+
+def _fit_folds(bank: Bank, name: str, held_out: Sequence[IntArray], progress: ProgressCallback) -> tuple[Fold, ...]:
+    """Fit without each of these groups of models, or take what was kept under this name."""
     try:
         arrays = bank.cache.arrays(
-            "folds", lambda: _fit_all(bank, held_out, progress), fits=lambda found: _is_whole(found, bank, held_out)
+            name, lambda: _fit_all(bank, held_out, progress), fits=lambda found: _is_whole(found, bank, held_out)
         )
     except DataError:  # without some models the rest may leave no item that tells them apart
         return ()
@@ -100,12 +126,15 @@ def _fit_all(bank: Bank, held_out: Sequence[IntArray], progress: ProgressCallbac
         start = number / n_folds
         text = f"fitting without models {number + 1} of {n_folds}"
         rest = np.setdiff1d(np.arange(bank.n_models), rows)
-        fitted = _fit_without(
-            bank, rest, progress=lambda _, share, text=text, start=start: progress(text, start + share / n_folds)
-        )
+        fitted = _fit_without(bank, rest, progress=_part(progress, text, start, 1.0 / n_folds))
         arrays.update({f"{name}_{number}": array for name, array in fitted.items()})
     progress("fitting without some models", 1.0)
     return arrays
+
+
+def _part(progress: ProgressCallback, text: str, start: float, length: float) -> ProgressCallback:
+    """Report the progress of a part as that of the whole."""
+    return lambda _, share: progress(text, start + length * share)
 
 
 def _fit_without(bank: Bank, rest: IntArray, *, progress: ProgressCallback) -> dict[str, FloatArray]:

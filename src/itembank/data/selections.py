@@ -1,6 +1,7 @@
 """`Selection`: chosen items with their weights, and the JSON file it lives in."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -33,6 +34,11 @@ class Selection:
         Probability with which each item came into the sample, in (0, 1]; None where it is not known, because
         chance did not choose the items or some that count in the score could not come. What estimates and
         intervals that do not trust the item model stand on (`design_based_estimates`).
+    recipe : mapping or None
+        What `select` was asked for (`n_items`, `per_scenario`, `options` of the method, `excluded`), so that the same
+        choice can be made again without some of the calibration models; None for items chosen in another way.
+    explanation : str
+        Why these items, where the method was chosen for the user.
     """
 
     item_ids: tuple[str, ...]
@@ -42,6 +48,8 @@ class Selection:
     bank: str
     seed: int | None = None
     inclusion_probabilities: FloatArray | None = None
+    recipe: Mapping[str, Any] | None = None
+    explanation: str = ""
 
     @property
     def n_items(self) -> int:
@@ -67,6 +75,8 @@ class Selection:
             "method": self.method,
             "bank": self.bank,
             "seed": self.seed,
+            "explanation": self.explanation,
+            "recipe": None if self.recipe is None else dict(self.recipe),
             "items": rows,
         }
 
@@ -91,7 +101,11 @@ class Selection:
             raise DataError(f"{source}: weight must be a finite number >= 0.")
         probabilities = _inclusion_probabilities(content["items"], source)
         method, bank = str(content.get("method", "")), str(content.get("bank", ""))
-        return cls(ids, scenarios, weights, method, bank, content.get("seed"), probabilities)
+        recipe = content.get("recipe")
+        if not (recipe is None or isinstance(recipe, dict)):
+            raise DataError(f"{source}: recipe must be a JSON object or null.")
+        explanation = str(content.get("explanation", ""))
+        return cls(ids, scenarios, weights, method, bank, content.get("seed"), probabilities, recipe, explanation)
 
     def save(self, path: str | Path) -> None:
         """Write the JSON file, whole or not at all."""

@@ -1,5 +1,9 @@
 """The verb `estimate`: full-benchmark scores from some responses."""
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import get_args
+
 import numpy as np
 import polars as pl
 from scipy.stats import norm
@@ -9,22 +13,23 @@ from itembank.data.responses import ResponseMatrix
 from itembank.data.selections import Selection
 from itembank.data.targets import WIN_RATE, mean_win_rate
 from itembank.errors import DataError, DataWarning, ParameterError, warn
-from itembank.estimation.blocks import Benchmark, BlockEstimates, estimate_block, joined
+from itembank.estimation.automatic import Chosen, choose_method, label
+from itembank.estimation.design_based import design_based_estimates
 from itembank.estimation.estimates import ScoreEstimates
-from itembank.estimation.gp_irt import estimated_factor
-from itembank.estimation.noise import noise_ratio
-from itembank.estimation.observations import Observations, bank_positions, observe
-from itembank.estimation.posterior import standard_error
-from itembank.estimation.specs import GPIRT, METHODS, EstimationSpec, SampleMean
-from itembank.estimation.weighted import weighted_mean
+from itembank.estimation.evidence import Evidence, gather_evidence
+from itembank.estimation.judgement import IntervalKind, Judgement, judge
+from itembank.estimation.observations import Observations, observe
+from itembank.estimation.point import gp_irt_share
+from itembank.estimation.specs import GPIRT, METHODS, Auto, EstimationSpec, SampleMean
+from itembank.estimation.trial import has_trial
 from itembank.estimation.win_rates import win_rate_standard_error
-from itembank.irt.binarise import item_thresholds
-from itembank.numerics.arrays import FloatArray
+from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.random import as_generator
 from itembank.numerics.threads import one_blas_thread
+from itembank.progress import ProgressCallback, silent
 
-CELLS_AT_ONCE = 2**22
-"""Models are worked on in blocks of about this many (model, item) cells, to bound memory."""
+MOST_PATTERNS = 8
+"""Sets of answered items that get weights and errors of their own; other models get those of all items answered."""
 
 
 @one_blas_thread()
@@ -33,10 +38,12 @@ def estimate(
     responses: ResponseMatrix,
     *,
     selection: Selection | None = None,
-    method: EstimationSpec | str = "gp-irt",
+    method: EstimationSpec | str = "auto",
     level: float = 0.95,
+    interval: IntervalKind = "calibrated",
     include_win_rate: bool = False,
     rng: np.random.Generator | int | None = 0,
+    progress: ProgressCallback = silent,
 ) -> ScoreEstimates:
     """Estimate what models would score on the full benchmark from some of their responses.
 
@@ -52,26 +59,35 @@ def estimate(
     selection : Selection, optional
         Use only these items, with their weights. Without it every response counts, as a random sample.
     method : spec or str
-        'mean', 'weighted', 'p-irt' or 'gp-irt', or a spec with its choices.
+        A name of `METHODS` in `itembank.estimation.specs`, or a spec with its choices. 'auto' takes what served the
+        calibration models best (`explanation` says why): mostly 'stacked', with few models 'gp-irt'.
     level : float
         Of the intervals.
+    interval : {'calibrated', 'model-based', 'design'}
+        'calibrated': as wide as the errors for calibration models left out in turn ask for (`calibrated_half_widths`);
+        with fewer than ten calibration models it is 'model-based': ``T +- z sqrt(V + (T - m)^2)`` from the item model
+        alone (`score_posterior`). 'design': from how the items were drawn, valid also where the item model is
+        wrong; it brings its own estimate (`design_based_estimates`) and needs items drawn by chance.
     include_win_rate : bool
         Add the mean win rate over scenarios against the calibration models (those of the same id left out).
     rng : Generator, int or None
         For the win rate's standard error only.
+    progress : ProgressCallback
+        The first estimate of a bank fits the item model anew without some models; later ones do not.
 
     Returns
     -------
     ScoreEstimates
-        Intervals are model-based: ``T +- z sqrt(V + (T - m)^2)`` cut to [0, 1], see `score_posterior`.
+        Intervals lie in [0, 1], and between what the score would be with all unseen items failed and all solved.
         A `DataWarning` tells when items of the selection are missing.
 
     Raises
     ------
     DataError
-        When an item is not in the bank, or no item to be used was answered.
+        When an item is not in the bank, no item to be used was answered, or design-based intervals are asked for
+        items that were not drawn by chance.
     ParameterError
-        For another method or a level outside (0, 1).
+        For another method or interval, or a level outside (0, 1).
 
     Examples
     --------
@@ -79,37 +95,155 @@ def estimate(
     >>> estimates.rows()[-1]["estimate"]  # doctest: +SKIP
     """
     spec = METHODS.resolve(method)
-    if not 0.0 < level < 1.0:
-        raise ParameterError(f"level must be between 0 and 1, got {level}.")
+    _check(level, interval, spec)
     observations = observe(bank, responses, selection)
     if isinstance(spec, SampleMean):
         _warn_of_unequal_weights(bank)
-    found = _in_blocks(_benchmark(bank, observations, spec, selection), observations.responses, spec)
-    values, errors = _with_overall(found, bank.targets.scenario_weights)
+    evidence = gather_evidence(bank, observations)
+    if interval == "design":
+        found = _by_design(bank, responses, selection, evidence, level)
+    else:
+        is_calibrated = interval == "calibrated" and has_trial(bank, progress=progress)
+        found = _by_pattern(
+            bank, observations, evidence, selection, spec, level=level, is_calibrated=is_calibrated, progress=progress
+        )
+    generator = as_generator(rng) if include_win_rate else None
+    return _packed(bank, responses, observations, evidence, found, level=level, win_rate_rng=generator)
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """Judgement of all models, and how it was come by."""
+
+    judgement: Judgement
+    method: str
+    explanation: str
+    interval_kind: str
+    sample_share: FloatArray | None
+
+
+def _check(level: float, interval: str, spec: EstimationSpec) -> None:
+    if not 0.0 < level < 1.0:
+        raise ParameterError(f"level must be between 0 and 1, got {level}.")
+    if interval not in get_args(IntervalKind):
+        raise ParameterError(f"interval must be one of {', '.join(get_args(IntervalKind))}, got {interval!r}.")
+    if interval == "design" and not isinstance(spec, Auto):
+        raise ParameterError(
+            f"design-based intervals bring their own estimate, got method {METHODS.name_of(spec)!r}. Leave the method "
+            "at 'auto', or take another interval."
+        )
+
+
+def _by_design(
+    bank: Bank, responses: ResponseMatrix, selection: Selection | None, evidence: Evidence, level: float
+) -> _Found:
+    """Estimate from how the items were drawn; models without responses stay without estimate."""
+    if selection is None:
+        raise DataError(
+            "design-based intervals need to know how the items were drawn: give the selection (--selection), made "
+            "with method 'random', 'stratified' or 'uncertainty'."
+        )
+    n_targets = len(bank.targets.names)
+    value, error, low, high = (np.full((responses.n_models, n_targets), np.nan) for _ in range(4))
+    answered = np.flatnonzero(~evidence.is_silent)
+    found = design_based_estimates(bank, responses.take(models=answered), selection, level=level)
+    value[answered], error[answered] = found.value, found.standard_error
+    low[answered], high[answered] = found.low, found.high
+    return _Found(Judgement(value, error, low, high, np.ones(n_targets)), "design-based", "", "design", None)
+
+
+def _by_pattern(
+    bank: Bank,
+    observations: Observations,
+    evidence: Evidence,
+    selection: Selection | None,
+    spec: EstimationSpec,
+    *,
+    level: float,
+    is_calibrated: bool,
+    progress: ProgressCallback,
+) -> _Found:
+    """Estimate models that answered the same items together: what served calibration models depends on the items."""
+    chosen = Chosen(spec, "")
+    if isinstance(spec, Auto):
+        chosen = choose_method(bank, observations, selection, progress=progress)
+    n_models, n_targets = observations.responses.shape[0], len(bank.targets.names)
+    value, error, low, high = (np.full((n_models, n_targets), np.nan) for _ in range(4))
+    inflation: FloatArray = np.ones(n_targets)
+    for rows, columns in _patterns(observations, evidence):
+        found = judge(
+            bank,
+            observations.take(models=rows, columns=columns),
+            evidence.take(rows),
+            selection,
+            chosen.spec,  # type: ignore[arg-type]
+            level=level,
+            is_calibrated=is_calibrated,
+            progress=progress,
+        )
+        value[rows], error[rows] = found.value, found.standard_error
+        low[rows], high[rows] = found.low, found.high
+        inflation = found.inflation
+    share = gp_irt_share(bank, observations, evidence, chosen.spec) if isinstance(chosen.spec, GPIRT) else None
+    kind = "calibrated" if is_calibrated else "model-based"
+    return _Found(Judgement(value, error, low, high, inflation), label(chosen.spec), chosen.explanation, kind, share)
+
+
+def _patterns(observations: Observations, evidence: Evidence) -> Iterator[tuple[IntArray, IntArray]]:
+    """Models that answered the same items, and the columns of these; all the rest with all columns."""
+    observed = ~np.isnan(observations.responses)
+    answered = np.flatnonzero(~evidence.is_silent)
+    everything = np.arange(observed.shape[1])
+    patterns, which, counts = np.unique(observed[answered], axis=0, return_inverse=True, return_counts=True)
+    if patterns.shape[0] > MOST_PATTERNS:
+        common = np.argsort(-counts, kind="stable")[: MOST_PATTERNS - 1]
+    else:
+        common = np.arange(patterns.shape[0])
+    which = which.ravel()
+    for pattern in common:
+        yield answered[which == pattern], np.flatnonzero(patterns[pattern])
+    rest = answered[~np.isin(which, common)]
+    if rest.size:
+        yield rest, everything
+
+
+def _packed(
+    bank: Bank,
+    responses: ResponseMatrix,
+    observations: Observations,
+    evidence: Evidence,
+    found: _Found,
+    *,
+    level: float,
+    win_rate_rng: np.random.Generator | None,
+) -> ScoreEstimates:
+    """Put the result together, with win rates where they are asked for."""
+    judgement = found.judgement
+    columns = [judgement.value, judgement.standard_error, judgement.low, judgement.high]
     targets: tuple[str, ...] = bank.targets.names
-    if include_win_rate:
-        rates, rate_errors = _win_rates(bank, responses, found, as_generator(rng))
-        values, errors = np.column_stack([values, rates]), np.column_stack([errors, rate_errors])
+    if win_rate_rng is not None:
+        rates = _win_rates(bank, responses, evidence, judgement, level=level, rng=win_rate_rng)
+        columns = [np.column_stack(pair) for pair in zip(columns, rates, strict=True)]
         targets = (*targets, WIN_RATE)
-    half_width = norm.ppf(0.5 + level / 2.0) * errors
     sizes, n_over_all = bank.targets.scenario_sizes, len(targets) - bank.targets.n_scenarios
     return ScoreEstimates(
         model_ids=tuple(responses.model_ids),
         targets=targets,
-        value=values,
-        standard_error=errors,
-        low=np.maximum(values - half_width, 0.0),
-        high=np.minimum(values + half_width, 1.0),
-        n_items=np.column_stack([found.n_observed, *[found.n_observed.sum(axis=1)] * n_over_all]),
+        value=columns[0],
+        standard_error=columns[1],
+        low=columns[2],
+        high=columns[3],
+        n_items=np.column_stack([evidence.n_observed, *[evidence.n_observed.sum(axis=1)] * n_over_all]),
         n_total=np.array([*sizes, *[sizes.sum()] * n_over_all]),
         n_missing=observations.n_missing,
         level=level,
-        method=METHODS.name_of(spec),
+        method=found.method,
+        explanation=found.explanation,
         bank_id=bank.bank_id,
-        interval_kind="model-based",
-        sample_share=found.sample_share if isinstance(spec, GPIRT) else None,
-        abilities=found.abilities,
-        ability_covariance=found.ability_covariance,
+        interval_kind=found.interval_kind,
+        sample_share=found.sample_share,
+        abilities=evidence.abilities,
+        ability_covariance=evidence.ability_covariance,
     )
 
 
@@ -124,74 +258,32 @@ def _warn_of_unequal_weights(bank: Bank) -> None:
         )
 
 
-def _benchmark(bank: Bank, observations: Observations, spec: EstimationSpec, selection: Selection | None) -> Benchmark:
-    """Collect the arrays that every block of models needs."""
-    targets = bank.targets
-    thresholds = item_thresholds(bank.calibration.thresholds, targets.scenarios)
-    choices = spec if isinstance(spec, GPIRT) else GPIRT()
-    return Benchmark(
-        parameters=bank.parameters,
-        prior=bank.calibration.prior,
-        weights=targets.weights,
-        scenario_index=targets.scenario_index,
-        n_scenarios=targets.n_scenarios,
-        positions=observations.positions,
-        sample_weights=observations.weights,
-        thresholds=thresholds[targets.scenario_index[observations.positions]],
-        noise_ratio=noise_ratio(bank),
-        bias=np.where(np.isnan(bank.item_model_bias), choices.unmeasured_bias, bank.item_model_bias),
-        response_variance=bank.response_variance,
-        factor=_variance_factor(bank, observations, choices, selection),
-        is_random=observations.is_random,
-    )
-
-
-def _variance_factor(bank: Bank, observations: Observations, choices: GPIRT, selection: Selection | None) -> FloatArray:
-    """How many times smaller than a random sample's the variance of the weighted mean is, (n_scenarios,)."""
-    n_scenarios = bank.targets.n_scenarios
-    if observations.is_random or selection is None:
-        return np.ones(n_scenarios)
-    if choices.anchor_variance_factor != "estimated":
-        return np.full(n_scenarios, float(choices.anchor_variance_factor))
-    positions = bank_positions(bank, pl.Series(selection.item_ids, dtype=pl.String), "the selection")
-    scenario = bank.targets.scenario_index[positions]
-    weighted = weighted_mean(bank.responses.responses[:, positions], selection.weights, scenario, n_scenarios)
-    n_selected = np.bincount(scenario, minlength=n_scenarios)
-    return estimated_factor(weighted, bank.scenario_scores, bank.response_variance, n_selected)
-
-
-def _in_blocks(benchmark: Benchmark, responses: FloatArray, spec: EstimationSpec) -> BlockEstimates:
-    n_block = max(1, CELLS_AT_ONCE // benchmark.parameters.n_items)
-    starts = range(0, responses.shape[0], n_block)
-    return joined([estimate_block(benchmark, responses[start : start + n_block], spec) for start in starts])
-
-
-def _with_overall(found: BlockEstimates, scenario_weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Values and standard errors of the scenarios and of the overall score, each (n_models, n_scenarios + 1).
-
-    The overall score has its own variance ``w' V w``: scenario scores share the uncertain ability.
-    """
-    variances = np.einsum("mjj->mj", found.posterior_covariance)
-    overall_variance = np.einsum("j,mjk,k->m", scenario_weights, found.posterior_covariance, scenario_weights)
-    values = np.column_stack([found.value, found.value @ scenario_weights])
-    means = np.column_stack([found.posterior_mean, found.posterior_mean @ scenario_weights])
-    return values, standard_error(values, means, np.column_stack([variances, overall_variance]))
-
-
 def _win_rates(
-    bank: Bank, responses: ResponseMatrix, found: BlockEstimates, rng: np.random.Generator
-) -> tuple[FloatArray, FloatArray]:
-    """Mean win rate against the calibration models and its standard error, each (n_models,)."""
+    bank: Bank,
+    responses: ResponseMatrix,
+    evidence: Evidence,
+    judgement: Judgement,
+    *,
+    level: float,
+    rng: np.random.Generator,
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Mean win rate against the calibration models, standard error and interval, each (n_models,).
+
+    Scenario scores vary together as the item model says, and as much as their own intervals do.
+    """
     is_other = ~bank.responses.models["model_id"].is_in(pl.Series(responses.model_ids).implode()).to_numpy()
     reference = bank.scenario_scores[is_other]
     reference = reference[~np.isnan(reference).any(axis=1)]
     if reference.shape[0] == 0:
         raise DataError("the mean win rate needs a calibration model other than those estimated, got none.")
     rates, errors = np.full((2, responses.n_models), np.nan)
-    is_whole = ~np.isnan(found.value).any(axis=1)
-    values, means = found.value[is_whole], found.posterior_mean[is_whole]
-    distance = values - means
-    covariance = found.posterior_covariance[is_whole] + distance[:, :, None] * distance[:, None, :]
-    rates[is_whole] = mean_win_rate(values, reference)
-    errors[is_whole] = win_rate_standard_error(values, covariance, reference, rng)
-    return rates, errors
+    values = judgement.value[:, :-1]
+    is_whole = ~np.isnan(values).any(axis=1)
+    distance = (values - evidence.posterior_mean)[is_whole]
+    stretch = judgement.inflation[:-1]
+    covariance = evidence.posterior_covariance[is_whole] + distance[:, :, None] * distance[:, None, :]
+    covariance = covariance * stretch[:, None] * stretch
+    rates[is_whole] = mean_win_rate(values[is_whole], reference)
+    errors[is_whole] = win_rate_standard_error(values[is_whole], covariance, reference, rng)
+    half = norm.ppf(0.5 + level / 2.0) * errors
+    return rates, errors, np.maximum(rates - half, 0.0), np.minimum(rates + half, 1.0)

@@ -18,7 +18,8 @@ class ScoreEstimates:
     value : (n_models, n_targets)
         In [0, 1]; NaN where the method has nothing to go by.
     standard_error : (n_models, n_targets)
-        Root of the expected squared error, as far as the item model holds (see `score_posterior`).
+        Root of the expected squared error: the item model's (see `score_posterior`), where intervals are
+        calibrated times what the errors for calibration models were to it.
     low, high : (n_models, n_targets)
         Interval of the given level, cut to [0, 1].
     n_items : (n_models, n_targets)
@@ -29,9 +30,13 @@ class ScoreEstimates:
         Items of the selection that a model has no response to; 0 without a selection.
     level : float
     method : str
+        The method taken, also where 'auto' was asked for.
+    explanation : str
+        Why, where 'auto' was asked for; else empty.
     bank_id : str
     interval_kind : str
-        'model-based': from the item model alone, not calibrated on held-out models.
+        'calibrated': on the errors for calibration models left out in turn. 'model-based': from the item model
+        alone. 'design': from how the items were drawn.
     sample_share : (n_models, n_scenarios) or None
         gp-IRT's lambda: the share of the weighted mean, the rest being p-IRT's.
     abilities : (n_models, n_dims)
@@ -50,6 +55,7 @@ class ScoreEstimates:
     n_missing: IntArray
     level: float
     method: str
+    explanation: str
     bank_id: str
     interval_kind: str
     sample_share: FloatArray | None

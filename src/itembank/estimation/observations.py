@@ -1,6 +1,7 @@
 """New responses laid against the items of a bank."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 import polars as pl
@@ -28,6 +29,9 @@ class Observations:
         Items of the selection without a response.
     is_random : bool
         Whether the items count as a random sample; without a selection they do.
+    selected : (n_selected,)
+        Positions of the items that were to be answered: the selection's, or the columns'.
+    selected_weights : (n_selected,)
     """
 
     responses: FloatArray
@@ -35,6 +39,28 @@ class Observations:
     weights: FloatArray
     n_missing: IntArray
     is_random: bool
+    selected: IntArray
+    selected_weights: FloatArray
+
+    @classmethod
+    def of_items(cls, responses: FloatArray, positions: IntArray, weights: FloatArray, *, is_random: bool) -> Self:
+        """Lay raw responses (n_models, n_columns) against the items at these positions, with these weights."""
+        nothing_missing = np.zeros(responses.shape[0], dtype=np.int64)
+        return cls(responses, positions, weights, nothing_missing, is_random, positions, weights)
+
+    def with_responses(self, responses: FloatArray) -> "Observations":
+        """Return the same items answered by other models, (n_models, n_columns)."""
+        return replace(self, responses=responses, n_missing=np.zeros(responses.shape[0], dtype=np.int64))
+
+    def take(self, *, models: IntArray, columns: IntArray) -> "Observations":
+        """Return some models and columns; what was to be answered stays."""
+        return replace(
+            self,
+            responses=self.responses[np.ix_(models, columns)],
+            positions=self.positions[columns],
+            weights=self.weights[columns],
+            n_missing=self.n_missing[models],
+        )
 
 
 def observe(bank: Bank, responses: ResponseMatrix, selection: Selection | None) -> Observations:
@@ -48,7 +74,7 @@ def observe(bank: Bank, responses: ResponseMatrix, selection: Selection | None) 
     positions = bank_positions(bank, responses.items["item_id"], "responses")
     if selection is None:
         weights = bank.targets.weights[positions]
-        return _checked(responses, Observations(responses.responses, positions, weights, _none(responses), True))
+        return _checked(responses, Observations.of_items(responses.responses, positions, weights, is_random=True))
     chosen = bank_positions(bank, pl.Series(selection.item_ids, dtype=pl.String), "the selection")
     if selection.bank and selection.bank != bank.bank_id:
         warn(
@@ -64,7 +90,10 @@ def observe(bank: Bank, responses: ResponseMatrix, selection: Selection | None) 
     values = responses.responses[:, columns]
     n_missing = selection.n_items - np.sum(~np.isnan(values), axis=1)
     _warn_of_missing(responses, selection, n_missing)
-    return _checked(responses, Observations(values, positions, weight_of[positions], n_missing, selection.is_random))
+    found = Observations(
+        values, positions, weight_of[positions], n_missing, selection.is_random, chosen, selection.weights
+    )
+    return _checked(responses, found)
 
 
 def _check_scenarios(bank: Bank, selection: Selection, chosen: IntArray) -> None:
@@ -101,10 +130,6 @@ def bank_positions(bank: Bank, item_ids: pl.Series, source: str) -> IntArray:
             "come from the same benchmark and reader."
         )
     return found["position"].to_numpy()
-
-
-def _none(responses: ResponseMatrix) -> IntArray:
-    return np.zeros(responses.n_models, dtype=np.int64)
 
 
 def _checked(responses: ResponseMatrix, observations: Observations) -> Observations:

@@ -2,9 +2,18 @@
 
 import math
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 from itembank.errors import ParameterError
+from itembank.estimation.regression.specs import (
+    Factor,
+    KNearest,
+    Metabench,
+    RandomForest,
+    Ridge,
+    TaskMean,
+    TaskMeanEB,
+)
 from itembank.methods import MethodTable
 
 
@@ -25,7 +34,7 @@ class PIRT:
 
 @dataclass(frozen=True, slots=True)
 class GPIRT:
-    """Mixture of the weighted mean and p-IRT, by how far each can be trusted (P1 eq. 4.4). The default.
+    """Mixture of the weighted mean and p-IRT, by how far each can be trusted (P1 eq. 4.4).
 
     Attributes
     ----------
@@ -50,7 +59,53 @@ class GPIRT:
             raise ParameterError(f"unmeasured_bias must be in (0, 1], got {self.unmeasured_bias}.")
 
 
-EstimationSpec: TypeAlias = SampleMean | Weighted | PIRT | GPIRT
+PointSpec: TypeAlias = (
+    SampleMean | Weighted | PIRT | GPIRT | TaskMean | TaskMeanEB | Ridge | KNearest | RandomForest | Metabench | Factor
+)
+"""Methods that give an estimate by themselves."""
+
+DEFAULT_MEMBERS: tuple[PointSpec, ...] = (
+    PIRT(),
+    GPIRT(),
+    Weighted(),
+    Factor(),
+    Factor(discrepancy=0.1),
+    Ridge(),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Stacked:
+    """Weighted mean of several methods' estimates, with the weights that served the calibration models best.
+
+    The weights are non-negative, sum to one, and differ from score to score. They minimise the squared error of
+    calibration models that each method had not seen (`folds`), and are drawn to those that would be best if the
+    methods' errors had nothing to do with each other.
+
+    Attributes
+    ----------
+    members : tuple of specs
+    prior_models : float
+        How many calibration models' worth of errors the weights' starting point counts for.
+    """
+
+    members: tuple[PointSpec, ...] = DEFAULT_MEMBERS
+    prior_models: float = 10.0
+
+    def __post_init__(self) -> None:
+        """Check the choices."""
+        if len(self.members) < 2 or not all(isinstance(member, get_args(PointSpec)) for member in self.members):
+            raise ParameterError("members must be two methods of estimation or more, none of them 'stacked' or 'auto'.")
+        if not 0.0 < self.prior_models < math.inf:
+            raise ParameterError(f"prior_models must be a finite number > 0, got {self.prior_models}.")
+
+
+@dataclass(frozen=True, slots=True)
+class Auto:
+    """What serves the calibration models best: `Stacked`, a single method, or with few models gp-IRT. The default."""
+
+
+EstimationSpec: TypeAlias = PointSpec | Stacked | Auto
 
 METHODS: MethodTable[EstimationSpec] = MethodTable(
     "estimation",
@@ -59,5 +114,14 @@ METHODS: MethodTable[EstimationSpec] = MethodTable(
         "weighted": Weighted,
         "p-irt": PIRT,
         "gp-irt": GPIRT,
+        "task-mean": TaskMean,
+        "task-mean-eb": TaskMeanEB,
+        "ridge": Ridge,
+        "knn": KNearest,
+        "random-forest": RandomForest,
+        "metabench": Metabench,
+        "factor": Factor,
+        "stacked": Stacked,
+        "auto": Auto,
     },
 )

@@ -14,6 +14,7 @@ from itembank.numerics.random import as_generator
 from itembank.selection.allocation import expected_counts, rounded_counts
 from itembank.selection.choose import choose
 from itembank.selection.pools import ScenarioPool
+from itembank.selection.recipes import recipe_of
 from itembank.selection.specs import (
     METHODS,
     AnchorCorrectness,
@@ -99,6 +100,7 @@ def select(
         seed,
         # an item that counts but cannot come leaves part of the score out of what the design says
         np.concatenate(probabilities) if probabilities and is_candidate[bank.targets.weights > 0.0].all() else None,
+        recipe_of(spec, n_items, per_scenario=per_scenario, excluded=excluded),
     )
 
 

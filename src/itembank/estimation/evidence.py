@@ -1,0 +1,163 @@
+"""What the item model and the sample say of some models: the evidence that several methods of estimation share."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from itembank.data.banks import Bank
+from itembank.estimation.mean import sample_mean
+from itembank.estimation.noise import noise_ratio
+from itembank.estimation.observations import Observations
+from itembank.estimation.p_irt import p_irt
+from itembank.estimation.posterior import score_posterior
+from itembank.estimation.predictions import PredictedSums, predicted_sums
+from itembank.estimation.scenario_sums import scenario_sums
+from itembank.estimation.weighted import weighted_mean
+from itembank.irt.binarise import apply_thresholds, item_thresholds
+from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.scoring.newton import map_abilities
+
+CELLS_AT_ONCE = 2**22
+"""Models are worked on in blocks of about this many (model, item) cells, to bound memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """Scenario scores of n_models models by the item model and by the sample.
+
+    Attributes
+    ----------
+    sample_mean, weighted : (n_models, n_scenarios)
+        Plain and weighted mean of what was observed; NaN where nothing was.
+    known : (n_models, n_scenarios)
+        ``sum_S omega_i Y_i``: the part of the score that is certain.
+    open_weight : (n_models, n_scenarios)
+        ``sum_U omega_i``: the part that is not.
+    posterior_mean : (n_models, n_scenarios)
+        The p-IRT estimate.
+    posterior_covariance : (n_models, n_scenarios, n_scenarios)
+    n_observed : (n_models, n_scenarios)
+    n_effective : (n_models, n_scenarios)
+        As a random sample with unequal weights counts.
+    abilities : (n_models, n_dims)
+    ability_covariance : (n_models, n_dims, n_dims)
+    """
+
+    sample_mean: FloatArray
+    weighted: FloatArray
+    known: FloatArray
+    open_weight: FloatArray
+    posterior_mean: FloatArray
+    posterior_covariance: FloatArray
+    n_observed: IntArray
+    n_effective: FloatArray
+    abilities: FloatArray
+    ability_covariance: FloatArray
+
+    def take(self, models: IntArray) -> "Evidence":
+        """Return the evidence on some of the models."""
+        return Evidence(*(getattr(self, name)[models] for name in Evidence.__slots__))
+
+    @property
+    def is_complete(self) -> BoolArray:
+        """Where every item that counts in a scenario's score was observed, (n_models, n_scenarios)."""
+        result: BoolArray = self.open_weight == 0.0
+        return result
+
+    @property
+    def is_silent(self) -> BoolArray:
+        """Models without any response, (n_models,)."""
+        result: BoolArray = self.n_observed.sum(axis=1) == 0
+        return result
+
+
+def gather_evidence(bank: Bank, observations: Observations) -> Evidence:
+    """Find ability, what it predicts of the unseen items, and the means of what was seen.
+
+    Ability comes from all observed items of all scenarios (MAP, the bank's prior, responses made binary as in the
+    calibration); scores are made of the raw responses.
+    """
+    n_models = observations.responses.shape[0]
+    n_block = max(1, CELLS_AT_ONCE // bank.n_items)
+    ratio = bank.cache.remember("noise ratio", lambda: noise_ratio(bank))
+    found = [
+        _of_block(bank, observations, observations.responses[start : start + n_block], ratio)
+        for start in range(0, n_models, n_block)
+    ]
+    return _joined(found)
+
+
+def _of_block(bank: Bank, observations: Observations, responses: FloatArray, ratio: FloatArray) -> Evidence:
+    """Gather the evidence from the responses of a block of models, (n_models, n_columns)."""
+    targets, positions = bank.targets, observations.positions
+    n_scenarios, own_scenario = targets.n_scenarios, targets.scenario_index[positions]
+    thresholds = item_thresholds(bank.calibration.thresholds, targets.scenarios)[own_scenario]
+    observed = ~np.isnan(responses)
+    n_observed = scenario_sums(observed.astype(np.float64), own_scenario, n_scenarios).astype(np.int64)
+    abilities = map_abilities(
+        bank.parameters.take(positions), apply_thresholds(responses, thresholds), bank.calibration.prior
+    )
+    omega = targets.weights[positions]
+    known = scenario_sums(np.where(observed, responses, 0.0) * omega, own_scenario, n_scenarios)
+    open_weight = _open_weight(bank, observed, omega, own_scenario)
+    unseen = _without(_unseen(bank, positions, abilities.theta, observed), open_weight == 0.0)
+    posterior = score_posterior(known, unseen, abilities.covariance, ratio)
+    weights = observations.weights
+    return Evidence(
+        sample_mean=sample_mean(responses, own_scenario, n_scenarios),
+        weighted=weighted_mean(responses, weights, own_scenario, n_scenarios),
+        known=known,
+        open_weight=open_weight,
+        posterior_mean=p_irt(known, unseen),
+        posterior_covariance=posterior.covariance,
+        n_observed=n_observed,
+        n_effective=_n_effective(observed * weights, own_scenario, n_scenarios),
+        abilities=abilities.theta,
+        ability_covariance=abilities.covariance,
+    )
+
+
+def _joined(blocks: list[Evidence]) -> Evidence:
+    """Put the evidence on several blocks of models together."""
+    return Evidence(*(np.concatenate([getattr(block, name) for block in blocks]) for name in Evidence.__slots__))
+
+
+def _n_effective(weights: FloatArray, own_scenario: IntArray, n_scenarios: int) -> FloatArray:
+    """Effective number of observed items of a weighted random sample, ``(sum w)^2 / sum w^2``."""
+    total = scenario_sums(weights, own_scenario, n_scenarios)
+    squares = scenario_sums(weights**2, own_scenario, n_scenarios)
+    return np.divide(total**2, squares, out=np.zeros(total.shape), where=squares > 0.0)
+
+
+def _open_weight(bank: Bank, observed: BoolArray, omega: FloatArray, own_scenario: IntArray) -> FloatArray:
+    """Weight of the items not observed, exactly zero where none that counts is left, (n_models, n_scenarios)."""
+    targets = bank.targets
+    counts = (targets.weights > 0.0).astype(np.float64)
+    needed = np.bincount(targets.scenario_index, weights=counts, minlength=targets.n_scenarios)
+    seen = scenario_sums((observed & (omega > 0.0)).astype(np.float64), own_scenario, targets.n_scenarios)
+    mass = scenario_sums(observed * omega, own_scenario, targets.n_scenarios)
+    return np.where(seen == needed, 0.0, np.maximum(1.0 - mass, np.finfo(np.float64).tiny))
+
+
+def _unseen(bank: Bank, positions: IntArray, theta: FloatArray, observed: BoolArray) -> PredictedSums:
+    """Predict the items that were not observed: all less the observed ones."""
+    targets = bank.targets
+    everything = predicted_sums(bank.parameters, targets.weights, targets.scenario_index, targets.n_scenarios, theta)
+    seen = predicted_sums(
+        bank.parameters.take(positions),
+        targets.weights[positions],
+        targets.scenario_index[positions],
+        targets.n_scenarios,
+        theta,
+        mask=observed,
+    )
+    return everything - seen
+
+
+def _without(sums: PredictedSums, is_complete: BoolArray) -> PredictedSums:
+    """Set to exactly zero what subtraction leaves of a scenario without unseen items."""
+    return PredictedSums(
+        np.where(is_complete, 0.0, sums.mean),
+        np.where(is_complete, 0.0, sums.noise),
+        np.where(is_complete[:, :, None], 0.0, sums.gradient),
+    )

@@ -1,0 +1,123 @@
+"""Estimates with intervals for models that answered the same items."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from scipy.stats import norm
+
+from itembank.data.banks import Bank
+from itembank.data.selections import Selection
+from itembank.estimation.evidence import Evidence
+from itembank.estimation.intervals import calibrated_half_widths, cut_to_possible
+from itembank.estimation.observations import Observations
+from itembank.estimation.out_of_fold import OutOfFold, posterior_moments
+from itembank.estimation.point import point_scores, with_certain
+from itembank.estimation.posterior import standard_error
+from itembank.estimation.specs import PointSpec, Stacked
+from itembank.estimation.stacking import combined
+from itembank.estimation.trial import has_trial, trial
+from itembank.numerics.arrays import FloatArray
+from itembank.progress import ProgressCallback
+
+IntervalKind = Literal["calibrated", "model-based", "design"]
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """Scores of n_models models on n_targets targets (scenarios, then overall).
+
+    Attributes
+    ----------
+    value, standard_error, low, high : (n_models, n_targets)
+    inflation : (n_targets,)
+        Standard errors over those of the item model.
+    """
+
+    value: FloatArray
+    standard_error: FloatArray
+    low: FloatArray
+    high: FloatArray
+    inflation: FloatArray
+
+
+def judge(
+    bank: Bank,
+    observations: Observations,
+    evidence: Evidence,
+    selection: Selection | None,
+    spec: PointSpec | Stacked,
+    *,
+    level: float,
+    is_calibrated: bool,
+    progress: ProgressCallback,
+) -> Judgement:
+    """Estimate by a method and give each estimate its interval.
+
+    Parameters
+    ----------
+    bank, observations, evidence, selection
+    spec : PointSpec or Stacked
+    level : float
+    is_calibrated : bool
+        Whether the calibration models' own errors decide the width; else the item model alone does.
+    progress : ProgressCallback
+    """
+    past = _past(bank, observations, selection, spec, needed=is_calibrated, progress=progress)
+    value = _value(bank, observations, evidence, spec, past[1])
+    means, variances = posterior_moments(bank, evidence)
+    model_error = standard_error(value, means, variances)
+    n_targets = value.shape[1]
+    if is_calibrated and past[0] is not None:
+        ratio = past[0].error / np.maximum(past[0].standard_error, np.finfo(np.float64).tiny)
+        usable = np.where(past[0].standard_error > 0.0, ratio, np.nan)
+        inflation = np.sqrt(_mean_square(usable))
+        half = calibrated_half_widths(past[0].error, past[0].standard_error, model_error, level=level)
+        half = np.where(np.isnan(half), norm.ppf(0.5 + level / 2.0) * model_error, half)
+    else:
+        inflation = np.ones(n_targets)
+        half = norm.ppf(0.5 + level / 2.0) * model_error
+    known = bank.targets.with_overall(evidence.known)
+    unseen = bank.targets.with_overall(evidence.open_weight)
+    low, high = cut_to_possible(value - half, value + half, known, unseen)
+    return Judgement(np.clip(value, 0.0, 1.0), model_error * inflation, low, high, inflation)
+
+
+def _mean_square(ratios: FloatArray) -> FloatArray:
+    """Mean square of the known ratios of each target, 1 where there are none, (n_targets,)."""
+    known = ~np.isnan(ratios)
+    count = known.sum(axis=0)
+    total = np.where(known, ratios, 0.0) ** 2
+    result: FloatArray = np.divide(total.sum(axis=0), count, out=np.ones(count.shape), where=count > 0)
+    return result
+
+
+def _past(
+    bank: Bank,
+    observations: Observations,
+    selection: Selection | None,
+    spec: PointSpec | Stacked,
+    *,
+    needed: bool,
+    progress: ProgressCallback,
+) -> tuple[OutOfFold | None, FloatArray | None]:
+    """Return what the method did for calibration models left out, and the weights of its members."""
+    if not (needed or isinstance(spec, Stacked)) or not has_trial(bank, progress=progress):
+        return None, None
+    members = spec.members if isinstance(spec, Stacked) else (spec,)
+    found = trial(bank, observations, selection, members, progress=progress)
+    if isinstance(spec, Stacked):
+        return found.stacked(spec), found.weights(spec)
+    return found.single(0), None
+
+
+def _value(
+    bank: Bank, observations: Observations, evidence: Evidence, spec: PointSpec | Stacked, weights: FloatArray | None
+) -> FloatArray:
+    """Estimates of every target, (n_models, n_targets)."""
+    if not isinstance(spec, Stacked):
+        return point_scores(bank, observations, evidence, spec)
+    values = np.stack([point_scores(bank, observations, evidence, member) for member in spec.members])
+    if weights is None:  # too few models to learn weights from
+        weights = np.full((len(spec.members), values.shape[2]), 1.0 / len(spec.members))
+    return with_certain(bank, evidence, combined(values, weights))

@@ -1,0 +1,71 @@
+"""Weights with which several methods' estimates make one."""
+
+import numpy as np
+from scipy.optimize import nnls
+
+from itembank.numerics.arrays import FloatArray
+
+SUM_WEIGHT = 1e4
+"""How much more than a method's error the sum of the weights counts in the least squares."""
+
+
+def stack_weights(errors: FloatArray, *, prior_models: float) -> FloatArray:
+    """Weights w that minimise ``w' (E'E + k D) w`` with ``w >= 0`` and ``sum w = 1``.
+
+    E are the methods' errors on models they have not seen, D the diagonal of ``E'E / n_models`` and k `prior_models`:
+    the covariance of the errors is drawn to its diagonal, under which the weights are as ``1 / D``. So with few
+    models no method is dropped by chance, and a bad one still counts for little.
+
+    Parameters
+    ----------
+    errors : (n_models, n_members)
+        Rows with NaN are left out; so is a method (weight 0) that has NaN for half of the models or more.
+    prior_models : float
+
+    Returns
+    -------
+    (n_members,)
+    """
+    weights = np.zeros(errors.shape[1])
+    usable = np.isnan(errors).mean(axis=0) < 0.5
+    if not usable.any():
+        return np.full(errors.shape[1], 1.0 / errors.shape[1])
+    known = errors[:, usable]
+    known = known[~np.isnan(known).any(axis=1)]
+    size = np.sqrt(np.mean(known**2, axis=0)) if known.shape[0] else np.ones(known.shape[1])
+    largest = size.max()
+    if largest == 0.0:  # all are exact
+        weights[usable] = 1.0 / usable.sum()
+        return weights
+    # an exact method keeps a size, so that the least squares stays well posed
+    size = np.maximum(size, 1e-6 * largest)
+    rows = [known / largest, np.diag(np.sqrt(prior_models) * size / largest), SUM_WEIGHT * np.ones((1, size.size))]
+    wanted = np.zeros(known.shape[0] + size.size + 1)
+    wanted[-1] = SUM_WEIGHT
+    # by the normal equations: a few methods, however many models
+    matrix = np.concatenate(rows)
+    upper = np.linalg.cholesky(matrix.T @ matrix + 1e-12 * np.eye(size.size)).T
+    found, _ = nnls(upper, np.linalg.solve(upper.T, matrix.T @ wanted))
+    weights[usable] = found / found.sum()
+    return weights
+
+
+def combined(values: FloatArray, weights: FloatArray) -> FloatArray:
+    """Weighted mean of several methods' estimates; where one is NaN the others' weights are rescaled.
+
+    Parameters
+    ----------
+    values : (n_members, n_models, n_targets)
+    weights : (n_members, n_targets)
+
+    Returns
+    -------
+    (n_models, n_targets)
+    """
+    present = ~np.isnan(values)
+    share = present * weights[:, None, :]
+    total = share.sum(axis=0)
+    result: FloatArray = np.divide(
+        np.where(present, values * share, 0.0).sum(axis=0), total, out=np.full(total.shape, np.nan), where=total > 0.0
+    )
+    return result

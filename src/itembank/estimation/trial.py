@@ -1,0 +1,98 @@
+"""Try methods on the calibration models as they will be used on new ones: items chosen, fitted and weighted unseen."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import polars as pl
+
+from itembank.calibration.folds import Fold, folds
+from itembank.data.banks import Bank
+from itembank.data.selections import Selection
+from itembank.estimation.observations import Observations, bank_positions
+from itembank.estimation.out_of_fold import MembersOutOfFold, digest, members_in_folds
+from itembank.estimation.specs import PointSpec
+from itembank.numerics.arrays import IntArray
+from itembank.progress import ProgressCallback, silent
+from itembank.selection.recipes import Recipe, read_recipe
+from itembank.selection.select import select
+
+SEED = 30
+
+
+def has_trial(bank: Bank, *, progress: ProgressCallback = silent) -> bool:
+    """Whether the bank has enough models for methods to be tried on some that they have not seen."""
+    return len(folds(bank, progress=progress)) > 0
+
+
+def trial(
+    bank: Bank,
+    observations: Observations,
+    selection: Selection | None,
+    specs: Sequence[PointSpec],
+    *,
+    progress: ProgressCallback = silent,
+) -> MembersOutOfFold:
+    """Estimate each calibration model's scores by several methods, as if it were new.
+
+    Items that were chosen by looking at the calibration models tell more of these than of others: on those items
+    even left-out models seem better predicted than new ones will be (by a half, where few models and V-optimal
+    items met). So where the selection says how it was made, each fold chooses its own items in the same way from the
+    bank that has not seen its models. Where some chosen items were not answered, each fold leaves out as many, of
+    the same scenarios, by chance. Items that chance chose, or that nothing is known of, are taken as they are.
+
+    Parameters
+    ----------
+    bank : Bank
+    observations : Observations
+        The items that were answered; the responses themselves are not used.
+    selection : Selection or None
+    specs : sequence of PointSpec
+    progress : ProgressCallback
+        The fits without some models take time once for a bank, the selections once for a selection.
+    """
+    parts = folds(bank, progress=progress)
+    recipe = None if selection is None or selection.is_random else read_recipe(selection)
+    if recipe is None:
+        name = digest(observations, specs)
+        return members_in_folds(bank, name, lambda: [observations] * len(parts), specs)
+    name = digest(observations, specs, repr(recipe))
+    return members_in_folds(bank, name, lambda: [_own_items(bank, fold, recipe, observations) for fold in parts], specs)
+
+
+def sample_of(bank: Bank, selection: Selection) -> Observations:
+    """Lay the calibration responses of a bank against the items of a selection made from it."""
+    positions = bank_positions(bank, pl.Series(selection.item_ids, dtype=pl.String), "the selection")
+    answered = bank.responses.responses[:, positions]
+    return Observations.of_items(answered, positions, selection.weights, is_random=selection.is_random)
+
+
+def _own_items(bank: Bank, fold: Fold, recipe: Recipe, observations: Observations) -> Observations:
+    """Choose a fold's own items, and leave out as many of each scenario as new models left unanswered."""
+    chosen = select(
+        fold.bank,
+        recipe.n_items,
+        method=recipe.spec,
+        per_scenario=recipe.per_scenario,
+        excluded=recipe.excluded,
+        rng=recipe.seed,
+    )
+    sample = sample_of(fold.bank, chosen)
+    if observations.positions.size == observations.selected.size:
+        return sample
+    kept = _as_many(bank, sample.positions, observations)
+    return sample.take(models=np.arange(sample.responses.shape[0]), columns=kept)
+
+
+def _as_many(bank: Bank, positions: IntArray, observations: Observations) -> IntArray:
+    """Columns to keep so that each scenario has the share of its items that new models answered."""
+    scenario_index, n_scenarios = bank.targets.scenario_index, bank.targets.n_scenarios
+    answered = np.bincount(scenario_index[observations.positions], minlength=n_scenarios)
+    selected = np.maximum(np.bincount(scenario_index[observations.selected], minlength=n_scenarios), 1)
+    own = scenario_index[positions]
+    wanted = np.rint(answered / selected * np.bincount(own, minlength=n_scenarios)).astype(np.int64)
+    order = np.random.default_rng(SEED).permutation(positions.size)
+    order = order[np.argsort(own[order], kind="stable")]
+    sizes = np.bincount(own, minlength=n_scenarios)
+    rank = np.arange(order.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    kept: IntArray = np.sort(order[rank < wanted[own[order]]])
+    return kept if kept.size else np.arange(1)

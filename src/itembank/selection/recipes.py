@@ -1,0 +1,47 @@
+"""How a selection was asked for, kept with it so that the same can be asked of another bank."""
+
+import dataclasses
+from collections.abc import Collection
+from typing import Any
+
+from itembank.data.selections import Selection
+from itembank.errors import ParameterError
+from itembank.selection.specs import METHODS, SelectionSpec
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Recipe:
+    """Everything `select` needs besides the bank."""
+
+    spec: SelectionSpec
+    n_items: int
+    per_scenario: bool
+    excluded: tuple[str, ...]
+    seed: int
+
+
+def recipe_of(spec: SelectionSpec, n_items: int, *, per_scenario: bool, excluded: Collection[str]) -> dict[str, Any]:
+    """Return the recipe as a selection file holds it."""
+    return {
+        "n_items": int(n_items),
+        "per_scenario": bool(per_scenario),
+        "options": dataclasses.asdict(spec),
+        "excluded": list(excluded),
+    }
+
+
+def read_recipe(selection: Selection) -> Recipe | None:
+    """Read a selection's recipe; None where it has none, or one that this release cannot follow."""
+    about, kind = selection.recipe, METHODS.kinds.get(selection.method)
+    if about is None or kind is None:
+        return None
+    try:
+        return Recipe(
+            kind(**about["options"]),
+            int(about["n_items"]),
+            bool(about["per_scenario"]),
+            tuple(str(item) for item in about["excluded"]),
+            0 if selection.seed is None else int(selection.seed),
+        )
+    except (KeyError, TypeError, ValueError, ParameterError):
+        return None
