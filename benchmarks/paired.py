@@ -132,6 +132,28 @@ def markdown(found: pl.DataFrame) -> str:
     return "\n".join(lines) + "\n"
 
 
+def compact(found: pl.DataFrame) -> str:
+    """Half-width and coverage alone, a line a way: the table of docs/compare.md."""
+    columns = found.select("data", "selector", "n_items").unique(maintain_order=True).sort("data", "n_items").rows()
+    parts = []
+    for selector in found["selector"].unique(maintain_order=True):
+        own = [(data, n_items) for data, one, n_items in columns if one == selector]
+        lines = [
+            f"| items by {selector} | " + " | ".join(f"{data}, {n_items}" for data, n_items in own) + " |",
+            "|---" * (len(own) + 1) + "|",
+        ]
+        for way in found["way"].unique(maintain_order=True):
+            chosen = found.filter(pl.col("selector") == selector, pl.col("way") == way)
+            means = chosen.group_by("data", "n_items").agg(pl.col("half_width", "coverage").mean())
+            cells = {
+                (r["data"], r["n_items"]): f"{r['half_width']:.1f} ({r['coverage']:.3f})"
+                for r in means.iter_rows(named=True)
+            }
+            lines.append(f"| {way} | " + " | ".join(cells[key] for key in own) + " |")
+        parts.append("\n".join(lines) + "\n")
+    return "\n".join(parts)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.paired", description=__doc__)
     parser.add_argument("--data", type=Path, default=SHARED / "data", help="folder of the data sets")
@@ -148,7 +170,8 @@ def main() -> None:
             warnings.simplefilter("ignore", ItembankWarning)
             parts.extend(run(name, arguments.data, arguments.selectors, arguments.repeats, by_date=arguments.by_date))
         print(f"{name}: {time.process_time() - started:.0f} CPU-s", flush=True)
-    table = markdown(pl.concat(parts))
+    found = pl.concat(parts)
+    table = f"{compact(found)}\n{markdown(found)}"
     arguments.output.parent.mkdir(parents=True, exist_ok=True)
     arguments.output.write_text(table, encoding="utf-8")
     print(table)

@@ -12,7 +12,7 @@ from itembank.errors import N_SHOWN, DataError, DataWarning, ParameterError, sho
 from itembank.numerics.arrays import BoolArray, IntArray
 
 MANY_ROWS = 500_000
-MAXIMUM_ROWS = 10_000_000
+MAXIMUM_ROWS = 5_000_000
 
 
 def check_shares(level: float, power: float, n_bootstrap: int) -> None:

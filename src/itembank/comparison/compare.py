@@ -20,15 +20,15 @@ from itembank.data.responses import ResponseMatrix
 from itembank.data.selections import Selection
 from itembank.data.targets import OVERALL
 from itembank.errors import DataWarning, ParameterError, shown
+from itembank.estimation.automatic import choose_method
 from itembank.estimation.estimate import estimate
 from itembank.estimation.observations import observe
-from itembank.estimation.specs import METHODS, EstimationSpec, Weighted
+from itembank.estimation.specs import METHODS, Auto, EstimationSpec, Weighted
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.random import as_generator
 from itembank.numerics.threads import one_blas_thread
 
 PAIRED = "paired"
-AUTO = "auto"
 MANY_BOOTSTRAPS = 20_000
 """Pairs beyond this get no bootstrap interval: it costs far more than all the rest."""
 
@@ -40,7 +40,7 @@ def compare(
     *,
     models: Sequence[str] | None = None,
     selection: Selection | None = None,
-    method: EstimationSpec | str = AUTO,
+    method: EstimationSpec | str = "auto",
     level: float = 0.95,
     power: float = 0.8,
     target: str | Sequence[str] = OVERALL,
@@ -101,10 +101,13 @@ def compare(
     check_size(matrix.n_models, len(names))
     laid = observe(bank, matrix, selection)
     check_shared(matrix.model_ids, ~np.isnan(laid.responses))
+    is_auto = isinstance(estimator, Auto)
+    if is_auto:
+        estimator = choose_method(bank, laid, selection).spec
     answers = Answers(bank, laid, index)
     pairs = answers.pairs(laid.responses, np.ones(laid.positions.shape[0], dtype=bool))
     learnt = _learn(answers, estimator, selection, level=level)
-    if method == AUTO and None in learnt:
+    if is_auto and None in learnt:
         estimator = None
         learnt = _learn(answers, None, selection, level=level)
     values = None if estimator is None else _estimates(bank, matrix, selection, estimator)[:, index]
@@ -197,10 +200,8 @@ def _estimator(method: EstimationSpec | str) -> EstimationSpec | None:
     """Spec of the estimator behind a method, None for the raw difference alone."""
     if method == PAIRED:
         return None
-    if method == AUTO:
-        return METHODS.resolve(AUTO if AUTO in METHODS.kinds else "gp-irt")
     if isinstance(method, str) and method not in METHODS.kinds:
-        names = shown([AUTO, PAIRED, *METHODS.kinds], limit=len(METHODS.kinds) + 2)
+        names = shown([PAIRED, *METHODS.kinds], limit=len(METHODS.kinds) + 1)
         raise ParameterError(f"comparison method must be one of {names}, got {method!r}.")
     return METHODS.resolve(method)
 
