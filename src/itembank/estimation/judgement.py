@@ -80,7 +80,8 @@ def judge(
     known = bank.targets.with_overall(evidence.known)
     unseen = bank.targets.with_overall(evidence.open_weight)
     low, high = cut_to_possible(value - half, value + half, known, unseen)
-    return Judgement(np.clip(value, 0.0, 1.0), model_error * inflation, low, high, inflation)
+    value, _ = cut_to_possible(value, value, known, unseen)
+    return Judgement(value, model_error * inflation, low, high, inflation)
 
 
 def _mean_square(ratios: FloatArray) -> FloatArray:
