@@ -40,12 +40,12 @@ if TYPE_CHECKING:
     from itembank.irt.parameters import ItemParameters as ItemParameters
     from itembank.planning.plan import plan as plan
     from itembank.planning.plans import Plan as Plan
+    from itembank.planning.select import select as select
     from itembank.scoring.score import score as score
     from itembank.scoring.specs import ExpectedAPosteriori as ExpectedAPosteriori
     from itembank.scoring.specs import MaximumAPosteriori as MaximumAPosteriori
     from itembank.scoring.specs import MaximumLikelihood as MaximumLikelihood
     from itembank.scoring.specs import WeightedLikelihood as WeightedLikelihood
-    from itembank.selection.select import select as select
     from itembank.selection.specs import AnchorCorrectness as AnchorCorrectness
     from itembank.selection.specs import AnchorIRT as AnchorIRT
     from itembank.selection.specs import AnchorLatent as AnchorLatent
@@ -111,7 +111,7 @@ _HOME = {
     "run_study": "itembank.studies.run",
     "save_bank": "itembank.data.bank_files",
     "score": "itembank.scoring.score",
-    "select": "itembank.selection.select",
+    "select": "itembank.planning.select",
     "write_responses": "itembank.data.response_files",
 }
 

@@ -1,8 +1,8 @@
 """Tables of methods: a choice of method is a spec, or the short name of its defaults."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Generic, TypeVar
+from dataclasses import dataclass, fields
+from typing import Any, Generic, TypeVar, cast
 
 from itembank.errors import ParameterError, shown
 
@@ -42,3 +42,10 @@ class MethodTable(Generic[Spec]):
     def name_of(self, spec: Spec) -> str:
         """Return the short name of a spec's method."""
         return next(name for name, kind in self.kinds.items() if isinstance(spec, kind))
+
+    def label(self, spec: Spec) -> str:
+        """Return the short name of a spec's method, with the choices that differ from its defaults."""
+        default = type(spec)()
+        names = [field.name for field in fields(cast("Any", spec))]
+        changed = [f"{name} {getattr(spec, name)}" for name in names if getattr(spec, name) != getattr(default, name)]
+        return self.name_of(spec) + (f" ({', '.join(changed)})" if changed else "")

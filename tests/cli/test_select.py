@@ -9,10 +9,10 @@ from itembank.selection.specs import METHODS
 
 
 def test_every_method_of_the_library_is_offered():
-    assert tuple(METHODS.kinds) == OFFERED
+    assert ("auto", *METHODS.kinds) == OFFERED
 
 
-@pytest.mark.parametrize("method", [method for method in OFFERED if method != "v-optimal"])
+@pytest.mark.parametrize("method", [method for method in OFFERED if method not in {"auto", "v-optimal"}])
 def test_writes_a_selection_spread_over_the_scenarios(run, bank_folder, tmp_path, method):
     outcome = run("select", bank_folder, "-n", 12, "-o", tmp_path / "s.json", "--method", method, "--seed", 5)
     assert (outcome.code, outcome.out) == (0, "")
@@ -32,6 +32,15 @@ def test_v_optimal_items_are_spread_as_the_scores_want(run, bank_folder, tmp_pat
     assert (outcome.code, outcome.out) == (0, "")
     selection = Selection.load(tmp_path / "s.json")
     assert (selection.n_items, set(selection.scenarios)) == (12, {"math", "code", "law"})
+
+
+def test_says_what_it_chose_and_why(run, bank_folder, tmp_path):
+    outcome = run("select", bank_folder, "-n", 12, "-o", tmp_path / "s.json")
+    selection = Selection.load(tmp_path / "s.json")
+    assert selection.method in OFFERED[1:]
+    assert selection.explanation.startswith(selection.method)
+    assert f"Chosen by {selection.explanation}" in outcome.err
+    assert "stratified (allocation proportional)" in selection.explanation
 
 
 def test_per_scenario_counts_for_each(run, bank_folder, tmp_path):
@@ -54,7 +63,7 @@ def test_emits_plain_ids(run, bank_folder):
 
 
 def test_json_prints_the_items(run, bank_folder):
-    content = json.loads(run("select", bank_folder, "-n", 6, "--format", "json").out)
+    content = json.loads(run("select", bank_folder, "-n", 6, "--method", "anchor-irt", "--format", "json").out)
     assert (len(content["items"]), content["method"], content["seed"]) == (6, "anchor-irt", 0)
     assert set(content["items"][0]) == {"item_id", "scenario", "weight"}
 

@@ -53,6 +53,13 @@ if TYPE_CHECKING:
 @click.option(
     "--known-guessing", is_flag=True, help="Fix the chance of guessing from the item column chance or n_options."
 )
+@click.option(
+    "--folds/--no-folds",
+    default=True,
+    show_default=True,
+    help="Also fit without each tenth (fifth) of the models, which select and estimate try methods on; else they do it "
+    "when first needed.",
+)
 @click.option("--force", is_flag=True, help="Replace the bank that stands at -o.")
 @seed_option
 @format_option
@@ -67,6 +74,7 @@ def command(
     within: "Within",
     overall: "Across",
     known_guessing: bool,
+    folds: bool,
     force: bool,
     seed: int,
     output_format: str,
@@ -81,7 +89,8 @@ def command(
       itembank calibrate results.csv -o bank --items items.csv --known-guessing
     """  # noqa: D301
     from itembank.calibration.build import build_bank  # noqa: PLC0415
-    from itembank.data.bank_files import check_bank_destination, save_bank  # noqa: PLC0415
+    from itembank.calibration.folds import folds as prepare  # noqa: PLC0415
+    from itembank.data.bank_files import check_bank_destination, load_bank, save_bank  # noqa: PLC0415
     from itembank.data.readers.read import read_responses  # noqa: PLC0415
     from itembank.data.targets import ScoreTargets  # noqa: PLC0415
 
@@ -93,6 +102,9 @@ def command(
         with progress("calibrate") as report:
             bank = build_bank(matrix, spec, within=within, across=overall, rng=seed, progress=report)
         save_bank(bank, output, overwrite=force)
+        if folds:
+            with progress("calibrate") as report:
+                prepare(load_bank(output), progress=report)
     print_rows([_summary(bank)], output_format, title=f"Bank {output}")
     note(f"Next: itembank select {output} -n 100 -o selection.json")
 

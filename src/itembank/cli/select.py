@@ -6,9 +6,10 @@ from pathlib import Path
 import click
 
 from itembank.cli.options import bank_argument, format_option, seed_option
-from itembank.cli.render import note, print_object, print_rows, warnings_as_notes
+from itembank.cli.render import note, print_object, print_rows, progress, warnings_as_notes
 
 METHODS = (
+    "auto",
     "random",
     "stratified",
     "anchor-correctness",
@@ -31,7 +32,7 @@ METHODS = (
     "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write the selection to this JSON file."
 )
 @click.option(
-    "--method", type=click.Choice(METHODS), default="anchor-irt", show_default=True, help="How the items are chosen."
+    "--method", type=click.Choice(METHODS), default="auto", show_default=True, help="How the items are chosen."
 )
 @click.option(
     "--exclude",
@@ -67,25 +68,29 @@ def command(
       lm_eval --model hf --model_args pretrained=... --samples samples.json --log_samples ...
     """  # noqa: D301
     from itembank.data.bank_files import load_bank  # noqa: PLC0415
+    from itembank.planning.select import select  # noqa: PLC0415
     from itembank.selection.emit import as_lm_eval_samples  # noqa: PLC0415
-    from itembank.selection.select import select  # noqa: PLC0415
 
     loaded = load_bank(bank)
     with warnings_as_notes():
         excluded = () if exclude is None else _listed_ids(exclude)
-        selection = select(
-            loaded,
-            n_items,
-            method=method,
-            per_scenario=per_scenario,
-            excluded=excluded,
-            rng=seed,
-        )
+        with progress("select") as report:
+            selection = select(
+                loaded,
+                n_items,
+                method=method,
+                per_scenario=per_scenario,
+                excluded=excluded,
+                rng=seed,
+                progress=report,
+            )
+    if selection.explanation:
+        note(f"Chosen by {selection.explanation}")
     # The samples are made before the file is written: a bank they cannot be made from leaves nothing behind.
     samples = as_lm_eval_samples(selection) if emit == "lm-eval" else None
     if output is not None:
         selection.save(output)
-        note(f"{selection.n_items} of {loaded.n_items} items by {method} written to {output}.")
+        note(f"{selection.n_items} of {loaded.n_items} items by {selection.method} written to {output}.")
     if samples is not None:
         click.echo(json.dumps(samples, ensure_ascii=False))
     elif emit == "ids":
@@ -93,7 +98,7 @@ def command(
     elif output_format == "json":
         print_object(selection.to_dict())
     elif output is None or output_format == "csv":
-        title = f"{selection.n_items} of {loaded.n_items} items of bank {loaded.bank_id} by {method}"
+        title = f"{selection.n_items} of {loaded.n_items} items of bank {loaded.bank_id} by {selection.method}"
         print_rows(selection.to_dict()["items"], output_format, title=title)
 
 

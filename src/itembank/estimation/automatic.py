@@ -58,18 +58,9 @@ def _why(errors: FloatArray, together: FloatArray, *, is_single: bool) -> str:
     stacked = Stacked()
     points = 100.0 * np.nanmean(errors, axis=1)
     order = np.argsort(points)
-    singles = ", ".join(f"{label(stacked.members[index])} {points[index]:.2f}" for index in order)
-    name = label(stacked.members[order[0]]) if is_single else "stacked"
+    singles = ", ".join(f"{METHODS.label(stacked.members[index])} {points[index]:.2f}" for index in order)
+    name = METHODS.label(stacked.members[order[0]]) if is_single else "stacked"
     return (
         f"{name}: mean absolute error of the overall score of {int(np.sum(~np.isnan(together)))} calibration models "
         f"left out in turn, in points: stacked {100.0 * np.nanmean(together):.2f}, {singles}."
     )
-
-
-def label(spec: EstimationSpec) -> str:
-    """Return the short name of a method, with what tells it from its default."""
-    name, default = METHODS.name_of(spec), type(spec)()
-    changed = [
-        f"{field} {getattr(spec, field)}" for field in spec.__slots__ if getattr(spec, field) != getattr(default, field)
-    ]
-    return name if not changed else f"{name} ({', '.join(changed)})"

@@ -13,7 +13,7 @@ from itembank.data.responses import ResponseMatrix
 from itembank.data.selections import Selection
 from itembank.data.targets import WIN_RATE, mean_win_rate
 from itembank.errors import DataError, DataWarning, ParameterError, warn
-from itembank.estimation.automatic import Chosen, choose_method, label
+from itembank.estimation.automatic import Chosen, choose_method
 from itembank.estimation.design_based import design_based_estimates
 from itembank.estimation.estimates import ScoreEstimates
 from itembank.estimation.evidence import Evidence, gather_evidence
@@ -186,7 +186,9 @@ def _by_pattern(
         inflation = found.inflation
     share = gp_irt_share(bank, observations, evidence, chosen.spec) if isinstance(chosen.spec, GPIRT) else None
     kind = "calibrated" if is_calibrated else "model-based"
-    return _Found(Judgement(value, error, low, high, inflation), label(chosen.spec), chosen.explanation, kind, share)
+    return _Found(
+        Judgement(value, error, low, high, inflation), METHODS.label(chosen.spec), chosen.explanation, kind, share
+    )
 
 
 def _patterns(observations: Observations, evidence: Evidence) -> Iterator[tuple[IntArray, IntArray]]:

@@ -8,6 +8,7 @@ import polars as pl
 from itembank.calibration.folds import Fold, folds
 from itembank.data.banks import Bank
 from itembank.data.selections import Selection
+from itembank.errors import ParameterError
 from itembank.estimation.observations import Observations, bank_positions
 from itembank.estimation.out_of_fold import MembersOutOfFold, digest, members_in_folds
 from itembank.estimation.specs import PointSpec
@@ -68,14 +69,17 @@ def sample_of(bank: Bank, selection: Selection) -> Observations:
 
 def _own_items(bank: Bank, fold: Fold, recipe: Recipe, observations: Observations) -> Observations:
     """Choose a fold's own items, and leave out as many of each scenario as new models left unanswered."""
-    chosen = select(
-        fold.bank,
-        recipe.n_items,
-        method=recipe.spec,
-        per_scenario=recipe.per_scenario,
-        excluded=recipe.excluded,
-        rng=recipe.seed,
-    )
+    try:
+        chosen = select(
+            fold.bank,
+            recipe.n_items,
+            method=recipe.spec,
+            per_scenario=recipe.per_scenario,
+            excluded=recipe.excluded,
+            rng=recipe.seed,
+        )
+    except ParameterError:  # with fewer models, fewer items tell them apart: too few to choose so many from
+        return observations
     sample = sample_of(fold.bank, chosen)
     if observations.positions.size == observations.selected.size:
         return sample

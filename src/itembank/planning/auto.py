@@ -1,0 +1,104 @@
+"""Which items to choose by which method: the one whose items would have served calibration models best."""
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from itembank.data.banks import Bank
+from itembank.data.selections import Selection
+from itembank.errors import ParameterError
+from itembank.estimation.specs import Stacked
+from itembank.estimation.trial import has_trial, sample_of, trial
+from itembank.numerics.threads import one_blas_thread
+from itembank.progress import ProgressCallback, silent
+from itembank.selection.select import select
+from itembank.selection.specs import METHODS, AnchorLatent, SelectionSpec, Stratified, VOptimal
+
+CANDIDATES: tuple[SelectionSpec, ...] = (
+    VOptimal(),
+    VOptimal(discrepancy=0.1),
+    AnchorLatent(),
+    Stratified("proportional"),
+)
+"""From the most to the least trusting of what calibration models show."""
+FALLBACK = Stratified("proportional")
+SHARE_OF_FITS = 0.7
+"""Share of the work that is fitting without some models, where that was not done before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """A candidate's items and how far off estimates from them were for calibration models left out.
+
+    Attributes
+    ----------
+    label : str
+    selection : Selection
+    error : float
+        Mean absolute error of the overall score by 'stacked'; infinite where it could not be told.
+    """
+
+    label: str
+    selection: Selection
+    error: float
+
+
+@one_blas_thread()
+def choose_selection(
+    bank: Bank,
+    n_items: int,
+    *,
+    per_scenario: bool,
+    excluded: Collection[str],
+    seed: int,
+    progress: ProgressCallback = silent,
+) -> Selection:
+    """Choose items by the candidate whose stacked estimates are best on calibration models left out.
+
+    Every candidate chooses anew without the models it is judged by. With too few models for that, items are drawn at
+    random from strata, which asks nothing of the bank.
+    """
+    if not has_trial(bank, progress=lambda text, share: progress(text, SHARE_OF_FITS * share)):
+        chosen = select(bank, n_items, method=FALLBACK, per_scenario=per_scenario, excluded=excluded, rng=seed)
+        return replace(
+            chosen,
+            explanation=f"{chosen.method}, since {bank.n_models} calibration models are too few to leave some out and "
+            "compare methods.",
+        )
+    tried, refusals = [], []
+    for number, spec in enumerate(CANDIDATES):
+        progress(f"trying {METHODS.label(spec)}", SHARE_OF_FITS + (1.0 - SHARE_OF_FITS) * number / len(CANDIDATES))
+        try:
+            tried.append(_try(bank, n_items, spec, per_scenario=per_scenario, excluded=excluded, seed=seed))
+        except ParameterError as error:  # methods differ in which items they may choose
+            refusals.append(error)
+    if not tried:
+        raise refusals[-1]
+    progress("trying methods", 1.0)
+    best = min(tried, key=lambda each: each.error)
+    listed = ", ".join(f"{each.label} {100.0 * each.error:.2f}" for each in tried)
+    return replace(
+        best.selection,
+        explanation=f"{best.label}: mean absolute error of the overall score of calibration models left out in turn, "
+        f"in points: {listed}.",
+    )
+
+
+def _try(
+    bank: Bank, n_items: int, spec: SelectionSpec, *, per_scenario: bool, excluded: Collection[str], seed: int
+) -> Tried:
+    """Choose by one candidate and measure what its items are worth."""
+    chosen = select(bank, n_items, method=spec, per_scenario=per_scenario, excluded=excluded, rng=seed)
+    stacked = Stacked()
+    found = trial(bank, sample_of(bank, chosen), chosen, stacked.members).stacked(stacked)
+    errors = np.abs(found.error[:, -1])
+    known = errors[~np.isnan(errors)]
+    return Tried(METHODS.label(spec), chosen, float(known.mean()) if known.size else np.inf)
+
+
+def check_method(method: object) -> None:
+    """Refuse a name that is neither 'auto' nor in the table, naming all that are allowed."""
+    if isinstance(method, str) and method not in METHODS.kinds:
+        names = ", ".join(["auto", *METHODS.kinds])
+        raise ParameterError(f"selection method must be one of {names}, got {method!r}.")
