@@ -110,7 +110,8 @@ def compare(
         estimator = None
         learnt = _learn(answers, None, selection, level=level)
     values = None if estimator is None else _estimates(bank, matrix, selection, estimator)[:, index]
-    difference, score = differences(answers.raw(), values, pairs)
+    is_learnt = np.array([one is not None for one in learnt])
+    difference, score = differences(answers.raw(), values, pairs, is_learnt)
     judged = judge(difference, pairs, answers.counts(), learnt, level=level, power=power)
     adjusted = holm(judged.p_value)
     first, second = model_pairs(matrix.n_models)

@@ -6,7 +6,7 @@ import numpy as np
 
 from itembank.comparison.error_model import PairErrorModel, fit_pair_errors
 from itembank.comparison.pairs import PairedDifferences, model_pairs
-from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 
 MINIMUM_MODELS = 15
 """With fewer calibration models the classical standard error tells more than their errors do."""
@@ -61,26 +61,30 @@ def learn_errors(errors: FloatArray, pairs: PairedDifferences, *, level: float) 
 
 
 def differences(
-    raw: FloatArray, estimates: FloatArray | None, pairs: PairedDifferences
+    raw: FloatArray, estimates: FloatArray | None, pairs: PairedDifferences, is_learnt: BoolArray
 ) -> tuple[FloatArray, FloatArray]:
     """Differences of pairs, and scores of models: estimated ones, or raw ones where there is none.
+
+    Raw differences are of each model's own weighted mean, which `error_variance` goes by; without learnt errors they
+    are over the items that both answered, which the classical variance is for. The same items give the same.
 
     Parameters
     ----------
     raw, estimates : (n_models, n_targets)
     pairs : PairedDifferences
-        Of the same models: a raw difference is over the items that both answered.
+        Of the same models.
+    is_learnt : (n_targets,)
+        Whether calibration models tell of the target's errors.
 
     Returns
     -------
     difference : (n_pairs, n_targets)
     score : (n_models, n_targets)
     """
-    if estimates is None:
-        return pairs.difference, raw
     first, second = model_pairs(raw.shape[0])
-    difference = estimates[second] - estimates[first]
-    return np.where(np.isnan(difference), pairs.difference, difference), np.where(np.isnan(estimates), raw, estimates)
+    score = raw if estimates is None else np.where(np.isnan(estimates), raw, estimates)
+    of_scores = score[second] - score[first]
+    return np.where(is_learnt | (estimates is not None), of_scores, pairs.difference), score
 
 
 def error_variance(

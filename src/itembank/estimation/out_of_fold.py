@@ -186,9 +186,12 @@ def posterior_moments(bank: Bank, evidence: Evidence) -> tuple[FloatArray, Float
     return bank.targets.with_overall(evidence.posterior_mean), variances
 
 
-def digest(observations: Observations, specs: Sequence[PointSpec], *others: str) -> str:
+def digest(observations: Observations | None, specs: Sequence[PointSpec], *others: str) -> str:
     """Short name of the items, their weights, the methods, and what else the estimates depend on."""
-    made = hashlib.sha256(repr((tuple(specs), observations.is_random, others)).encode())
+    made = hashlib.sha256(repr((tuple(specs), others)).encode())
+    if observations is None:
+        return made.hexdigest()[:20]
+    made.update(repr(observations.is_random).encode())
     for array in (observations.positions, observations.weights, observations.selected, observations.selected_weights):
         made.update(np.ascontiguousarray(array, dtype=np.float64).tobytes())
         made.update(b"|")

@@ -56,7 +56,9 @@ def trial(
     if recipe is None:
         name = digest(observations, specs)
         return members_in_folds(bank, name, lambda: [observations] * len(parts), specs)
-    name = digest(observations, specs, repr(recipe))
+    is_complete = observations.positions.size == observations.selected.size
+    # each fold's own items do not depend on which ones chance gave the whole bank
+    name = digest(None if is_complete else observations, specs, repr(recipe))
     return members_in_folds(bank, name, lambda: [_own_items(bank, fold, recipe, observations) for fold in parts], specs)
 
 
@@ -69,22 +71,29 @@ def sample_of(bank: Bank, selection: Selection) -> Observations:
 
 def _own_items(bank: Bank, fold: Fold, recipe: Recipe, observations: Observations) -> Observations:
     """Choose a fold's own items, and leave out as many of each scenario as new models left unanswered."""
-    try:
-        chosen = select(
-            fold.bank,
-            recipe.n_items,
-            method=recipe.spec,
-            per_scenario=recipe.per_scenario,
-            excluded=recipe.excluded,
-            rng=recipe.seed,
-        )
-    except ParameterError:  # with fewer models, fewer items tell them apart: too few to choose so many from
+    sample = fold.bank.cache.remember(("sample", repr(recipe)), lambda: _chosen_by(fold.bank, recipe))
+    if sample is None:
         return observations
-    sample = sample_of(fold.bank, chosen)
     if observations.positions.size == observations.selected.size:
         return sample
     kept = _as_many(bank, sample.positions, observations)
     return sample.take(models=np.arange(sample.responses.shape[0]), columns=kept)
+
+
+def _chosen_by(bank: Bank, recipe: Recipe) -> Observations | None:
+    """Follow a recipe on a bank of fewer models; None where too few items are left that tell these apart."""
+    try:
+        chosen = select(
+            bank,
+            recipe.n_items,
+            method=recipe.spec,
+            per_scenario=recipe.per_scenario,
+            excluded=recipe.excluded,
+            rng=SEED,
+        )
+    except ParameterError:
+        return None
+    return sample_of(bank, chosen)
 
 
 def _as_many(bank: Bank, positions: IntArray, observations: Observations) -> IntArray:

@@ -11,13 +11,12 @@ from itembank.selection.specs import METHODS, SelectionSpec
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Recipe:
-    """Everything `select` needs besides the bank."""
+    """Everything `select` needs besides the bank and chance."""
 
     spec: SelectionSpec
     n_items: int
     per_scenario: bool
     excluded: tuple[str, ...]
-    seed: int
 
 
 def recipe_of(spec: SelectionSpec, n_items: int, *, per_scenario: bool, excluded: Collection[str]) -> dict[str, Any]:
@@ -41,7 +40,6 @@ def read_recipe(selection: Selection) -> Recipe | None:
             int(about["n_items"]),
             bool(about["per_scenario"]),
             tuple(str(item) for item in about["excluded"]),
-            0 if selection.seed is None else int(selection.seed),
         )
     except (KeyError, TypeError, ValueError, ParameterError):
         return None
