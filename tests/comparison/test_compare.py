@@ -217,3 +217,21 @@ def test_intervals_cover_true_differences(method, n_items):
         rejected.append(np.mean((found.p_value < 0.05) & (np.sign(found.difference) != np.sign(truth))))
     assert 0.93 <= np.mean(inside) <= 0.97
     assert np.mean(rejected) < 0.025
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["auto", "paired"])
+@pytest.mark.parametrize("share", [0.1, 0.5])
+def test_intervals_cover_where_models_answered_different_items(method, share):
+    inside = []
+    for seed in range(12):
+        whole = make_bank(n_models=60, n_items=240, seed=seed)
+        answers = new_responses(whole, 24, n_items=240, seed=seed + 100)
+        rng = np.random.default_rng(seed)
+        answered = answers.take(items=np.sort(rng.permutation(240)[:40]))
+        values = np.where(rng.random(answered.responses.shape) < share, np.nan, answered.responses)
+        found = compare(whole, with_responses(answered, values), method=method, n_bootstrap=0)
+        score = answers.responses @ whole.targets.overall_weights
+        truth = (score[found.second] - score[found.first])[:, None]
+        inside.append(np.mean((found.low <= truth) & (truth <= found.high)))
+    assert 0.93 <= np.mean(inside) <= 0.985

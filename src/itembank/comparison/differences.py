@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from itembank.comparison.error_model import PairErrorModel, fit_pair_errors
+from itembank.comparison.error_model import NO_ERROR, PairErrorModel, fit_pair_errors
 from itembank.comparison.pairs import PairedDifferences, model_pairs
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 
@@ -97,7 +97,7 @@ def error_variance(
     scaled by ``(1/m - 1/N) / (1/n - 1/N)``, as V scales by itself.
     """
     classical, shared = pairs.variance[:, target], pairs.n_shared[:, target]
-    if errors is None or errors.single_variance == 0.0:
+    if errors is None or errors.single_variance < NO_ERROR**2:
         return np.where(shared > 0, classical, np.nan)
     first, second = model_pairs(counts.observed.shape[0])
     observed = counts.observed[:, target]
