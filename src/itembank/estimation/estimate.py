@@ -51,6 +51,9 @@ def estimate(
     calibration); scores are made of the raw responses. A scenario that was answered in full has its exact score
     by every method.
 
+    Methods that learn from the calibration models' scores ('ridge', 'knn', 'random-forest', 'metabench', and so
+    'stacked' and 'auto') predict the overall score in its own right: it need not be the mean of the scenario estimates.
+
     Parameters
     ----------
     bank : Bank
@@ -149,7 +152,8 @@ def _by_design(
     found = design_based_estimates(bank, responses.take(models=answered), selection, level=level)
     value[answered], error[answered] = found.value, found.standard_error
     low[answered], high[answered] = found.low, found.high
-    return _Found(Judgement(value, error, low, high, np.ones(n_targets)), "design-based", "", "design", None)
+    inflation = np.ones(value.shape)
+    return _Found(Judgement(value, error, low, high, inflation), "design-based", "", "design", None)
 
 
 def _by_pattern(
@@ -169,7 +173,7 @@ def _by_pattern(
         chosen = choose_method(bank, observations, selection, progress=progress)
     n_models, n_targets = observations.responses.shape[0], len(bank.targets.names)
     value, error, low, high = (np.full((n_models, n_targets), np.nan) for _ in range(4))
-    inflation: FloatArray = np.ones(n_targets)
+    inflation = np.ones((n_models, n_targets))
     for rows, columns in _patterns(observations, evidence):
         found = judge(
             bank,
@@ -183,7 +187,7 @@ def _by_pattern(
         )
         value[rows], error[rows] = found.value, found.standard_error
         low[rows], high[rows] = found.low, found.high
-        inflation = found.inflation
+        inflation[rows] = found.inflation
     share = gp_irt_share(bank, observations, evidence, chosen.spec) if isinstance(chosen.spec, GPIRT) else None
     kind = "calibrated" if is_calibrated else "model-based"
     return _Found(
@@ -282,9 +286,9 @@ def _win_rates(
     values = judgement.value[:, :-1]
     is_whole = ~np.isnan(values).any(axis=1)
     distance = (values - evidence.posterior_mean)[is_whole]
-    stretch = judgement.inflation[:-1]
+    stretch = judgement.inflation[is_whole, :-1]
     covariance = evidence.posterior_covariance[is_whole] + distance[:, :, None] * distance[:, None, :]
-    covariance = covariance * stretch[:, None] * stretch
+    covariance = covariance * stretch[:, :, None] * stretch[:, None, :]
     rates[is_whole] = mean_win_rate(values[is_whole], reference)
     errors[is_whole] = win_rate_standard_error(values[is_whole], covariance, reference, rng)
     half = norm.ppf(0.5 + level / 2.0) * errors

@@ -7,7 +7,8 @@ from itembank.numerics.arrays import FloatArray
 
 FEWEST_FOR_QUANTILE = 19
 """Below this many errors no 95 % interval follows from their order alone."""
-TINY = float(np.finfo(np.float64).tiny)
+ROUNDING = 1e-12
+"""Errors and scales below this are those of sums of the same numbers in another order."""
 ALLOWANCE = 1.1
 """New models differ more from past ones than past ones from each other: intervals are a tenth wider than the errors
 of calibration models ask for. Without it 95 % intervals held for 0.87 of the newest models of the Open LLM Leaderboard
@@ -50,9 +51,9 @@ def calibrated_half_widths(errors: FloatArray, scale: FloatArray, new_scale: Flo
 
 
 def _typical(scale: FloatArray) -> float:
-    """Return a thousandth of the median scale, or next to nothing where none is known."""
+    """Return a thousandth of the median scale, but no less than rounding, which is left where nothing is unknown."""
     known = scale[~np.isnan(scale)]
-    return 1e-3 * float(np.median(known)) + TINY if known.size else TINY
+    return max(1e-3 * float(np.median(known)), ROUNDING) if known.size else ROUNDING
 
 
 def _quantile(ratios: FloatArray, level: float) -> float:

@@ -9,7 +9,7 @@ from scipy.stats import norm
 from itembank.data.banks import Bank
 from itembank.data.selections import Selection
 from itembank.estimation.evidence import Evidence
-from itembank.estimation.intervals import calibrated_half_widths, cut_to_possible
+from itembank.estimation.intervals import ROUNDING, calibrated_half_widths, cut_to_possible
 from itembank.estimation.observations import Observations
 from itembank.estimation.out_of_fold import OutOfFold, posterior_moments
 from itembank.estimation.point import point_scores, with_certain
@@ -30,7 +30,7 @@ class Judgement:
     Attributes
     ----------
     value, standard_error, low, high : (n_models, n_targets)
-    inflation : (n_targets,)
+    inflation : (n_models, n_targets)
         Standard errors over those of the item model.
     """
 
@@ -67,30 +67,28 @@ def judge(
     value = _value(bank, observations, evidence, spec, past[1])
     means, variances = posterior_moments(bank, evidence)
     model_error = standard_error(value, means, variances)
-    n_targets = value.shape[1]
     if is_calibrated and past[0] is not None:
-        ratio = past[0].error / np.maximum(past[0].standard_error, np.finfo(np.float64).tiny)
-        usable = np.where(past[0].standard_error > 0.0, ratio, np.nan)
-        inflation = np.sqrt(_mean_square(usable))
+        inflation = _inflation(past[0])
         half = calibrated_half_widths(past[0].error, past[0].standard_error, model_error, level=level)
         half = np.where(np.isnan(half), norm.ppf(0.5 + level / 2.0) * model_error, half)
     else:
-        inflation = np.ones(n_targets)
+        inflation = np.ones(value.shape[1])
         half = norm.ppf(0.5 + level / 2.0) * model_error
     known = bank.targets.with_overall(evidence.known)
     unseen = bank.targets.with_overall(evidence.open_weight)
     low, high = cut_to_possible(value - half, value + half, known, unseen)
     value, _ = cut_to_possible(value, value, known, unseen)
-    return Judgement(value, model_error * inflation, low, high, inflation)
+    return Judgement(value, model_error * inflation, low, high, np.tile(inflation, (value.shape[0], 1)))
 
 
-def _mean_square(ratios: FloatArray) -> FloatArray:
-    """Mean square of the known ratios of each target, 1 where there are none, (n_targets,)."""
-    known = ~np.isnan(ratios)
+def _inflation(past: OutOfFold) -> FloatArray:
+    """Root mean square of errors over what the item model says of their size, 1 where none are known, (n_targets,)."""
+    known = past.standard_error > ROUNDING  # a model that answered everything has no error to speak of
+    known &= ~np.isnan(past.error)
+    ratios = np.divide(past.error, past.standard_error, out=np.zeros(known.shape), where=known)
     count = known.sum(axis=0)
-    total = np.where(known, ratios, 0.0) ** 2
-    result: FloatArray = np.divide(total.sum(axis=0), count, out=np.ones(count.shape), where=count > 0)
-    return result
+    mean_square = np.divide((ratios**2).sum(axis=0), count, out=np.ones(count.shape), where=count > 0)
+    return np.sqrt(mean_square)
 
 
 def _past(
