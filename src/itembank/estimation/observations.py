@@ -72,6 +72,9 @@ def observe(bank: Bank, responses: ResponseMatrix, selection: Selection | None) 
         When an item is not in the bank, or nothing of the selection was answered.
     """
     positions = bank_positions(bank, responses.items["item_id"], "responses")
+    order = np.argsort(positions)  # the order of a file's items must not matter, not even to rounding
+    if np.any(order[1:] < order[:-1]):
+        responses, positions = responses.take(items=order), positions[order]
     if selection is None:
         weights = bank.targets.weights[positions]
         return _checked(responses, Observations.of_items(responses.responses, positions, weights, is_random=True))
