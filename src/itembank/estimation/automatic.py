@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from itembank.calibration.folds import MINIMUM_FOR_FOLDS
 from itembank.data.banks import Bank
 from itembank.data.selections import Selection
 from itembank.estimation.observations import Observations
@@ -37,27 +38,40 @@ def choose_method(
     With too few calibration models to leave some out, gp-IRT: it needs none but those it was fitted on.
     """
     if not has_trial(bank, progress=progress):
+        reason = "too few" if bank.n_models < MINIMUM_FOR_FOLDS else "too unlike in what they answered"
         return Chosen(
             FALLBACK,
-            f"gp-irt, since {bank.n_models} calibration models are too few to leave some out and compare methods.",
+            f"gp-irt, since {bank.n_models} calibration models are {reason} to leave some out and compare methods.",
         )
     stacked = Stacked()
     found = trial(bank, observations, selection, stacked.members, progress=progress)
     errors = np.abs(found.errors[:, :, -1])
     together = np.abs(found.stacked(stacked).error[:, -1])
-    best = int(np.argmin(np.nanmean(errors, axis=1)))
+    means = _known_means(errors)
+    best = int(np.argmin(np.where(np.isnan(means), np.inf, means)))
     saving = together - errors[best]
     known = saving[~np.isnan(saving)]
     doubt = float(np.std(known, ddof=1) / np.sqrt(known.size)) if known.size > 1 else np.inf
     is_single = known.size > 1 and float(known.mean()) > doubt
-    return Chosen(stacked.members[best] if is_single else stacked, _why(errors, together, is_single=is_single))
+    return Chosen(stacked.members[best] if is_single else stacked, _why(means, together, is_single=is_single))
 
 
-def _why(errors: FloatArray, together: FloatArray, *, is_single: bool) -> str:
-    """Say what was chosen, and the errors it was chosen by."""
+def _known_means(errors: FloatArray) -> FloatArray:
+    """Mean of each row (n_members, n_models) over what is known of it, NaN where nothing is, (n_members,)."""
+    known = ~np.isnan(errors)
+    count = known.sum(axis=1)
+    total = np.where(known, errors, 0.0).sum(axis=1)
+    result: FloatArray = np.divide(total, count, out=np.full(count.shape, np.nan), where=count > 0)
+    return result
+
+
+def _why(means: FloatArray, together: FloatArray, *, is_single: bool) -> str:
+    """Say what was chosen, and the errors it was chosen by; methods that had nothing to go by are left out."""
     stacked = Stacked()
-    points = 100.0 * np.nanmean(errors, axis=1)
-    order = np.argsort(points)
+    points = 100.0 * means
+    order = np.argsort(points)[: int(np.sum(~np.isnan(points)))]
+    if order.size == 0:
+        return "stacked: no calibration model left out has a score and an estimate to compare methods by."
     singles = ", ".join(f"{METHODS.label(stacked.members[index])} {points[index]:.2f}" for index in order)
     name = METHODS.label(stacked.members[order[0]]) if is_single else "stacked"
     return (
