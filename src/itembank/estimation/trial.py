@@ -8,7 +8,7 @@ import polars as pl
 from itembank.calibration.folds import Fold, folds
 from itembank.data.banks import Bank
 from itembank.data.selections import Selection
-from itembank.errors import ParameterError
+from itembank.errors import DataError, ParameterError
 from itembank.estimation.observations import Observations, bank_positions
 from itembank.estimation.out_of_fold import MembersOutOfFold, digest, members_in_folds
 from itembank.estimation.specs import PointSpec
@@ -91,7 +91,7 @@ def _chosen_by(bank: Bank, recipe: Recipe) -> Observations | None:
             excluded=recipe.excluded,
             rng=SEED,
         )
-    except ParameterError:
+    except (ParameterError, DataError):  # or where an item to leave out is of another bank
         return None
     return sample_of(bank, chosen)
 
