@@ -25,7 +25,7 @@ from itembank.cli.render import note, print_record, progress, warnings_as_notes
     show_default=True,
     help="Probability with which the difference is to show, between 0 and 1.",
 )
-@click.option("--selector", default="stratified", show_default=True, help="How items will be chosen: see select.")
+@click.option("--selector", default="auto", show_default=True, help="How items will be chosen: see select.")
 @click.option("--method", default="auto", show_default=True, help="How scores will be estimated: see estimate.")
 @click.option("--max-items", type=click.IntRange(min=1), help="Try no more items than these.")
 @seed_option

@@ -11,7 +11,8 @@ from itembank.data.targets import OVERALL
 from itembank.errors import DataError, ParameterError, shown
 from itembank.estimation.specs import METHODS as ESTIMATORS
 from itembank.estimation.specs import EstimationSpec
-from itembank.numerics.arrays import FloatArray
+from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.planning.auto import check_method, choose_selection
 from itembank.planning.plans import Plan
 from itembank.planning.precision import (
     SMALLEST_SIZE,
@@ -21,13 +22,17 @@ from itembank.planning.precision import (
     grid_sizes,
     precision_curve,
 )
+from itembank.planning.select import AUTO
 from itembank.planning.trials import Trial, run_trial
 from itembank.progress import ProgressCallback, silent
+from itembank.selection.recipes import read_recipe
 from itembank.selection.select import candidates
 from itembank.selection.specs import METHODS as SELECTORS
-from itembank.selection.specs import SelectionSpec
+from itembank.selection.specs import AnchorLatent, SelectionSpec, Stratified
 
 N_CHECKS = 3
+N_REACHED = 3
+USUAL_SIZE = 100
 N_ITEMS_TOLERANCE = 0.05
 NO_ERROR = 1e-9
 
@@ -40,7 +45,7 @@ def plan(
     target: str = OVERALL,
     level: float = 0.95,
     power: float = 0.8,
-    selector: SelectionSpec | str = "stratified",
+    selector: SelectionSpec | str = "auto",
     method: EstimationSpec | str = "auto",
     max_items: int | None = None,
     seed: int = 0,
@@ -65,7 +70,7 @@ def plan(
         'overall' or a scenario. Numbers of items are of all scenarios together in either case.
     level, power : float
     selector : spec or str
-        How items will be chosen, as for `select`.
+        How items will be chosen, as for `select`; 'auto' is decided once, at about 100 items.
     method : spec or str
         How scores will be estimated, as for `estimate`.
     max_items : int, optional
@@ -92,8 +97,11 @@ def plan(
     _check(half_width, difference, level, power)
     if target not in bank.targets.names:
         raise ParameterError(f"target must be one of {shown(bank.targets.names, limit=20)}, got {target!r}.")
-    chooser, estimator = SELECTORS.resolve(selector), ESTIMATORS.resolve(method)
+    estimator = ESTIMATORS.resolve(method)
+    if selector != AUTO:
+        check_method(selector)
     _check_folds(bank, progress)
+    chooser = _chooser(bank, selector, max_items, seed)
     smallest, largest = _range(bank, chooser, max_items)
     index = bank.targets.names.index(target)
 
@@ -102,7 +110,7 @@ def plan(
         return run_trial(bank, n_items, selector=chooser, estimator=estimator, target=index, seed=seed)
 
     goal = Goal(half_width, difference, level, power, bank.n_items)
-    trials = [run(int(size)) for size in grid_sizes(smallest, largest)]
+    trials = _grid(run, grid_sizes(smallest, largest), goal)
     n_items, trials = _search(run, trials, goal, largest)
     progress("done", 1.0)
     sizes = np.array([one.n_items for one in trials])
@@ -118,7 +126,7 @@ def plan(
         half_width=float(half_widths.at(at)[0]) if goal.name else None,
         detectable_difference=float(differences.at(at)[0]) if goal.name else None,
         measured=None if nearest is None else goal.measure(nearest),
-        message=_message(goal, n_items, trials, max_items, target),
+        message=_message(goal, n_items, trials, largest=largest, max_items=max_items, target=target),
         sizes=sizes,
         half_widths=half_widths.at(sizes),
         detectable_differences=differences.at(sizes),
@@ -126,7 +134,7 @@ def plan(
         costs={unit: np.array([one.costs[unit] for one in trials]) for unit in trials[0].costs},
         level=level,
         power=power,
-        selector=SELECTORS.name_of(chooser),
+        selector=SELECTORS.label(chooser),
         method=ESTIMATORS.name_of(estimator),
         n_total=bank.n_items,
         bank_id=bank.bank_id,
@@ -185,6 +193,18 @@ def _smoothed(values: list[float], errors: list[FloatArray]) -> FloatArray:
     return result
 
 
+def _grid(run: Callable[[int], Trial], sizes: IntArray, goal: Goal) -> list[Trial]:
+    """Try growing numbers of items, with a goal only until it has been reached three times."""
+    trials: list[Trial] = []
+    n_reached = 0
+    for size in sizes.tolist():
+        trials.append(run(size))
+        n_reached += goal.value is not None and goal.measure(trials[-1]) <= goal.value
+        if n_reached == N_REACHED:
+            break
+    return trials
+
+
 def _search(
     run: Callable[[int], Trial], trials: list[Trial], goal: Goal, largest: int
 ) -> tuple[int | None, list[Trial]]:
@@ -207,13 +227,14 @@ def _nearest(trials: list[Trial], n_items: int | None) -> Trial | None:
     return nearest if abs(nearest.n_items - n_items) <= N_ITEMS_TOLERANCE * n_items else None
 
 
-def _message(goal: Goal, n_items: int | None, trials: list[Trial], max_items: int | None, target: str) -> str:
+def _message(
+    goal: Goal, n_items: int | None, trials: list[Trial], *, largest: int, max_items: int | None, target: str
+) -> str:
     """Put the answer in a sentence."""
     if goal.value is None or n_items is None:
         return ""
     what = "a half-width of" if goal.half_width is not None else "telling models apart that differ by"
     asked, of_all = f"{what} {goal.value:g} on {target!r}", f"of {goal.n_total} items"
-    largest = trials[-1].n_items
     if max_items is not None and n_items > max_items:
         there = float(goal.curve(trials).at(np.array([max_items]))[0])
         return f"{max_items} items do not do for {asked}: they reach {there:.4f}. About {n_items} {of_all} would."
@@ -237,6 +258,16 @@ def _check_folds(bank: Bank, progress: ProgressCallback) -> None:
             f"a plan needs at least {MINIMUM_FOR_FOLDS} calibration models that can be left out in turn, the bank "
             f"has {bank.n_models}. Add per-item results of more models."
         )
+
+
+def _chooser(bank: Bank, selector: SelectionSpec | str, max_items: int | None, seed: int) -> SelectionSpec:
+    """Spec of the selector; 'auto' becomes what it would take at a size that is usual."""
+    if not (isinstance(selector, str) and selector == AUTO):
+        return SELECTORS.resolve(selector)
+    smallest, largest = _range(bank, AnchorLatent(), max_items)
+    size = min(max(USUAL_SIZE, smallest), largest)
+    recipe = read_recipe(choose_selection(bank, size, per_scenario=False, excluded=(), seed=seed))
+    return Stratified("proportional") if recipe is None else recipe.spec
 
 
 def _range(bank: Bank, selector: SelectionSpec, max_items: int | None) -> tuple[int, int]:
