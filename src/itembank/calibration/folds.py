@@ -23,7 +23,6 @@ N_FOLDS_MANY, N_FOLDS_FEW = 5, 10
 """With few models a fit is cheap, and every model left out of it counts: more folds."""
 TOLERANCE = 1e-5
 """Of the fits: ten times the default's, which moves predictions by far less than leaving models out does."""
-FRONTIER_SHARE = 0.2
 SEED = 20
 
 
@@ -59,29 +58,6 @@ def folds(bank: Bank, *, progress: ProgressCallback = silent) -> tuple[Fold, ...
     return bank.cache.remember("folds", lambda: _make_folds(bank, progress))
 
 
-def frontier(bank: Bank, *, progress: ProgressCallback = silent) -> Fold | None:
-    """Calibrate anew without the best fifth of the models: how methods fare beyond all they were calibrated on.
-
-    New models are often better than all past ones, and errors out of ordinary folds do not show what that costs.
-
-    Returns
-    -------
-    Fold or None
-        None where `folds` is empty.
-    """
-    if not folds(bank, progress=progress):
-        return None
-    return bank.cache.remember("frontier", lambda: _make_frontier(bank, progress))
-
-
-def _make_frontier(bank: Bank, progress: ProgressCallback) -> Fold | None:
-    score = np.nanmean(bank.targets.with_overall(bank.scenario_scores), axis=1)
-    order = np.lexsort((np.arange(bank.n_models), score))
-    best = np.sort(order[-max(round(FRONTIER_SHARE * bank.n_models), 2) :])
-    made = _fit_folds(bank, "frontier", [best], progress)
-    return made[0] if made else None
-
-
 def spec_of(calibration: Calibration) -> CalibrationSpec:
     """Return the spec that a calibration was made with, as far as the fit depends on it."""
     return replace(
@@ -93,14 +69,10 @@ def spec_of(calibration: Calibration) -> CalibrationSpec:
 
 
 def _make_folds(bank: Bank, progress: ProgressCallback) -> tuple[Fold, ...]:
-    return _fit_folds(bank, "folds", _assignment(bank), progress)
-
-
-def _fit_folds(bank: Bank, name: str, held_out: Sequence[IntArray], progress: ProgressCallback) -> tuple[Fold, ...]:
-    """Fit without each of these groups of models, or take what was kept under this name."""
+    held_out = _assignment(bank)
     try:
         arrays = bank.cache.arrays(
-            name, lambda: _fit_all(bank, held_out, progress), fits=lambda found: _is_whole(found, bank, held_out)
+            "folds", lambda: _fit_all(bank, held_out, progress), fits=lambda found: _is_whole(found, bank, held_out)
         )
     except DataError:  # without some models the rest may leave no item that tells them apart
         return ()
