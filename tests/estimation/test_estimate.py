@@ -1,5 +1,4 @@
 import dataclasses
-import warnings
 from itertools import product
 
 import numpy as np
@@ -12,106 +11,20 @@ from itembank.data.responses import ResponseMatrix
 from itembank.data.selections import Selection
 from itembank.data.targets import ScoreTargets, mean_win_rate
 from itembank.errors import DataError, DataWarning, ParameterError
-from itembank.estimation import estimate as estimate_module
+from itembank.estimation import evidence
 from itembank.estimation.estimate import estimate
 from itembank.estimation.noise import noise_ratio
-from itembank.estimation.specs import GPIRT, METHODS
+from itembank.estimation.specs import GPIRT
 from itembank.irt.bernoulli import probability
 from itembank.irt.parameters import AbilityPrior, ItemParameters
 from itembank.selection.select import select
 from tests.data.banks import make_bank
-
-ALL_METHODS = pytest.mark.parametrize("method", list(METHODS.kinds))
+from tests.estimation.simulated import full_scores, new_models, possible_range, select_cells, small_bank, with_gaps
 
 
 @pytest.fixture(scope="module")
 def bank():
-    made = make_bank(n_models=20, n_items=60)
-    calibration = dataclasses.replace(made.calibration, thresholds={})
-    return dataclasses.replace(made, calibration=calibration, item_model_bias=np.array([0.02, 0.03, 0.05]))
-
-
-def new_models(bank, n_models=6, seed=1):
-    """Responses of new models to every item, drawn from the bank's item model."""
-    rng = np.random.default_rng(seed)
-    p = probability(bank.parameters, rng.normal(size=(n_models, bank.parameters.n_dims)))
-    responses = (rng.random(p.shape) < p).astype(float)
-    models = pl.DataFrame({"model_id": [f"new-{index}" for index in range(n_models)]})
-    return ResponseMatrix.create(responses, models=models, items=bank.responses.items)
-
-
-def with_gaps(responses, pattern, seed=2):
-    """Responses with cells left out in one of several ways."""
-    values, rng = responses.responses.copy(), np.random.default_rng(seed)
-    scenario = responses.items["scenario"].to_numpy()
-    if pattern == "scattered":
-        values[rng.random(values.shape) < 0.5] = np.nan
-    elif pattern == "no law":
-        values[:, scenario == "law"] = np.nan
-    elif pattern == "uneven":
-        values[0, 3:] = np.nan
-        values[1, scenario != "law"] = np.nan
-    return dataclasses.replace(responses, responses=values)
-
-
-def full_scores(bank, responses):
-    return bank.targets.with_overall(bank.targets.scenario_means(responses.responses))
-
-
-def select_cells(responses, selection):
-    return responses.take(items=responses.item_indices(selection.item_ids))
-
-
-@ALL_METHODS
-@pytest.mark.parametrize("pattern", ["complete", "scattered", "no law", "uneven"])
-@pytest.mark.parametrize("chosen", [None, "random", "anchor-irt"])
-def test_every_method_keeps_the_contract(bank, method, pattern, chosen):
-    responses = with_gaps(new_models(bank), pattern)
-    selection = None if chosen is None else select(bank, 30, method=chosen, rng=0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DataWarning)
-        found = estimate(bank, responses, selection=selection, method=method)
-    assert found.targets == ("math", "code", "law", "overall")
-    used = responses if selection is None else select_cells(responses, selection)
-    observed = used.observed.astype(int) @ (
-        used.items["scenario"].to_numpy()[:, None] == np.array(bank.targets.scenarios)
-    )
-    np.testing.assert_array_equal(found.n_items, np.column_stack([observed, used.observed.sum(axis=1)]))
-    np.testing.assert_array_equal(found.n_total, [20, 20, 20, 60])
-    told = np.column_stack([observed > 0, (observed > 0).all(axis=1)])
-    if method in {"mean", "weighted"}:
-        np.testing.assert_array_equal(np.isnan(found.value), ~told)
-    else:
-        assert not np.isnan(found.value).any()
-    for array in (found.standard_error, found.low, found.high):
-        np.testing.assert_array_equal(np.isnan(array), np.isnan(found.value))
-    there = ~np.isnan(found.value)
-    assert np.all((found.low <= found.value)[there] & (found.value <= found.high)[there])
-    assert np.all((found.low >= 0.0)[there] & (found.high <= 1.0)[there])
-    np.testing.assert_allclose(found.value[:, -1], found.value[:, :-1].mean(axis=1))
-    expected_missing = 0 if selection is None else 30 - used.observed.sum(axis=1)
-    np.testing.assert_array_equal(found.n_missing, expected_missing)
-
-
-@ALL_METHODS
-def test_a_full_run_gives_the_exact_score_without_error(bank, method):
-    responses = new_models(bank)
-    found = estimate(bank, responses, method=method)
-    np.testing.assert_allclose(found.value, full_scores(bank, responses), atol=1e-14)
-    np.testing.assert_array_equal(found.standard_error, 0.0)
-    np.testing.assert_array_equal(found.low, found.high)
-
-
-@ALL_METHODS
-def test_a_scenario_answered_in_full_is_exact(bank, method):
-    responses = new_models(bank)
-    values = responses.responses.copy()
-    is_math = responses.items["scenario"].to_numpy() == "math"
-    values[:, ~is_math & (np.arange(60) > 20)] = np.nan
-    found = estimate(bank, dataclasses.replace(responses, responses=values), method=method)
-    np.testing.assert_allclose(found.value[:, 0], full_scores(bank, responses)[:, 0], atol=1e-14)
-    np.testing.assert_array_equal(found.standard_error[:, 0], 0.0)
-    assert np.all(found.standard_error[:, 1:] > 0.0)
+    return small_bank(n_models=20, n_items=60)
 
 
 def test_items_without_weight_are_not_needed_for_an_exact_score(bank):
@@ -124,31 +37,13 @@ def test_items_without_weight_are_not_needed_for_an_exact_score(bank):
     np.testing.assert_array_equal(found.standard_error, 0.0)
 
 
-@ALL_METHODS
-def test_the_order_of_models_and_items_does_not_matter(bank, method):
-    responses = with_gaps(new_models(bank), "scattered")
-    rng = np.random.default_rng(0)
-    models, items = rng.permutation(6), rng.permutation(60)
-    one = estimate(bank, responses, method=method, include_win_rate=True)
-    other = estimate(bank, responses.take(models=models, items=items), method=method, include_win_rate=True)
-    np.testing.assert_allclose(other.value, one.value[models], atol=1e-9)
-    np.testing.assert_allclose(other.standard_error, one.standard_error[models], atol=1e-9)
-    assert other.model_ids == tuple(one.model_ids[index] for index in models)
-
-
-def test_other_models_in_the_file_change_nothing(bank):
-    responses = with_gaps(new_models(bank), "uneven")
-    whole = estimate(bank, responses)
-    alone = estimate(bank, responses.take(models=np.array([2])))
-    np.testing.assert_allclose(alone.value[0], whole.value[2], atol=1e-9)
-
-
 def test_blocks_of_models_change_nothing(bank, monkeypatch):
     responses = with_gaps(new_models(bank), "scattered")
-    whole = estimate(bank, responses)
-    monkeypatch.setattr(estimate_module, "CELLS_AT_ONCE", 120)
-    np.testing.assert_allclose(estimate(bank, responses).value, whole.value, atol=1e-9)
-    np.testing.assert_allclose(estimate(bank, responses).standard_error, whole.standard_error, atol=1e-9)
+    whole = estimate(bank, responses, method="gp-irt")
+    monkeypatch.setattr(evidence, "CELLS_AT_ONCE", 120)
+    blocked = estimate(bank, responses, method="gp-irt")
+    np.testing.assert_allclose(blocked.value, whole.value, atol=1e-9)
+    np.testing.assert_allclose(blocked.standard_error, whole.standard_error, atol=1e-9)
 
 
 def test_p_irt_is_the_brute_force_sum_at_the_posterior_mode(bank):
@@ -187,7 +82,7 @@ def test_gp_irt_is_the_mixture_with_lambda_from_the_bank(bank):
 
 
 def test_responses_without_a_selection_count_as_random(bank):
-    found = estimate(bank, with_gaps(new_models(bank), "scattered"))
+    found = estimate(bank, with_gaps(new_models(bank), "scattered"), method="gp-irt", interval="model-based")
     n_observed = found.n_items[:, :3]
     bias2 = bank.item_model_bias**2
     np.testing.assert_allclose(found.sample_share, bias2 / (bias2 + bank.response_variance / n_observed))
@@ -200,7 +95,7 @@ def test_an_unmeasured_bias_is_taken_as_large(bank):
     for bias in (0.05, 0.2):
         found = estimate(unmeasured, responses, selection=selection, method=GPIRT(unmeasured_bias=bias))
         np.testing.assert_allclose(found.sample_share[0], bias**2 / (bias**2 + bank.response_variance / 10))
-    default = estimate(unmeasured, responses, selection=selection).sample_share
+    default = estimate(unmeasured, responses, selection=selection, method="gp-irt").sample_share
     np.testing.assert_allclose(default[0], 0.05**2 / (0.05**2 + bank.response_variance / 10))
 
 
@@ -289,13 +184,14 @@ def test_a_level_outside_its_range_is_an_error(bank, level):
         estimate(bank, new_models(bank), level=level)
 
 
-def test_intervals_are_normal_quantiles_cut_to_the_unit_interval(bank):
+def test_model_based_intervals_are_normal_quantiles_cut_to_what_is_possible(bank):
     responses = with_gaps(new_models(bank), "scattered")
     for level in (0.5, 0.999999):
-        found = estimate(bank, responses, level=level)
+        found = estimate(bank, responses, method="gp-irt", interval="model-based", level=level)
         half = norm.ppf((1 + level) / 2) * found.standard_error
-        np.testing.assert_allclose(found.low, np.maximum(found.value - half, 0.0))
-        np.testing.assert_allclose(found.high, np.minimum(found.value + half, 1.0))
+        least, most = possible_range(bank, responses)
+        np.testing.assert_allclose(found.low, np.maximum(found.value - half, least))
+        np.testing.assert_allclose(found.high, np.minimum(found.value + half, most))
     assert found.interval_kind == "model-based"
 
 
@@ -366,7 +262,7 @@ def test_mean_win_rate_of_an_incomplete_estimate_is_not_a_number(bank):
 
 
 def test_rows_say_all_that_a_reader_needs(bank):
-    found = estimate(bank, with_gaps(new_models(bank, n_models=2), "scattered"))
+    found = estimate(bank, with_gaps(new_models(bank, n_models=2), "scattered"), method="gp-irt")
     rows = found.rows()
     assert [(row["model_id"], row["target"]) for row in rows] == list(
         product(("new-0", "new-1"), ("math", "code", "law", "overall"))
@@ -375,6 +271,7 @@ def test_rows_say_all_that_a_reader_needs(bank):
     assert needed <= set(rows[0])
     assert rows[3]["estimate"] == found.value[0, 3]
     assert (rows[0]["method"], rows[0]["bank"], rows[0]["n_total"]) == ("gp-irt", bank.bank_id, 20)
+    assert {row["interval"] for row in rows} == {"calibrated"}
     assert all(type(row["n_items"]) is int and type(row["low"]) is float for row in rows)
 
 
@@ -386,15 +283,15 @@ def simulated_bank(n_items, bias):
 
 
 @pytest.mark.slow
-@ALL_METHODS
+@pytest.mark.parametrize("method", ["mean", "weighted", "p-irt", "gp-irt"])
 @pytest.mark.parametrize("chosen", ["random", "stratified", "anchor-correctness", "anchor-irt"])
-def test_intervals_cover_when_the_item_model_is_true(method, chosen):
+def test_model_based_intervals_cover_when_the_item_model_is_true(method, chosen):
     bank = simulated_bank(600, bias=0.02)
     responses = new_models(bank, n_models=3000, seed=11)
     selection = select(bank, 60, method=chosen, rng=0)
     truth = full_scores(bank, responses)
     for level in (0.8, 0.95):
-        found = estimate(bank, responses, selection=selection, method=method, level=level)
+        found = estimate(bank, responses, selection=selection, method=method, interval="model-based", level=level)
         covered = np.mean((found.low <= truth) & (truth <= found.high), axis=0)
         # the plain mean is charged for its distance from the posterior mean, so it may cover more
         assert np.all(covered > level - 0.03), covered
@@ -411,7 +308,13 @@ def test_p_irt_beats_the_sample_mean_when_the_item_model_is_true():
     for method in ("mean", "p-irt", "gp-irt"):
         found = [
             np.abs(
-                estimate(bank, responses, selection=select(bank, 60, method="random", rng=seed), method=method).value
+                estimate(
+                    bank,
+                    responses,
+                    selection=select(bank, 60, method="random", rng=seed),
+                    method=method,
+                    interval="model-based",
+                ).value
                 - truth
             )
             for seed in range(5)

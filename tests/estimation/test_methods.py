@@ -1,4 +1,4 @@
-"""The kernels of the four methods, by hand and by brute force."""
+"""The kernels of the methods without calibration scores, by hand and by brute force; names and specs."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from itembank.estimation.mean import sample_mean
 from itembank.estimation.p_irt import p_irt
 from itembank.estimation.predictions import predicted_sums
 from itembank.estimation.scenario_sums import scenario_items, scenario_sums
-from itembank.estimation.specs import GPIRT, METHODS
+from itembank.estimation.specs import DEFAULT_MEMBERS, GPIRT, METHODS, PIRT, Auto, Stacked
 from itembank.estimation.weighted import weighted_mean
 from itembank.irt.parameters import ItemParameters
 
@@ -150,7 +150,21 @@ def test_a_wrong_unmeasured_bias_is_an_error(bias):
 
 
 def test_names_stand_for_default_specs():
-    assert list(METHODS.kinds) == ["mean", "weighted", "p-irt", "gp-irt"]
     assert METHODS.resolve("gp-irt") == GPIRT(4.0)
-    with pytest.raises(ParameterError, match="must be one of 'mean', 'weighted', 'p-irt', 'gp-irt', got 'best'"):
+    assert METHODS.resolve("auto") == Auto()
+    assert METHODS.resolve("stacked").members == DEFAULT_MEMBERS
+    assert all(METHODS.name_of(METHODS.resolve(name)) == name for name in METHODS.kinds)
+    with pytest.raises(ParameterError, match=r"must be one of 'mean', 'weighted', .*'stacked', 'auto', got 'best'"):
         METHODS.resolve("best")
+
+
+@pytest.mark.parametrize("members", [(), (PIRT(),), (PIRT(), Stacked()), (PIRT(), Auto()), (PIRT(), "gp-irt")])
+def test_a_stack_needs_two_methods_that_estimate_by_themselves(members):
+    with pytest.raises(ParameterError, match="members must be two methods of estimation or more"):
+        Stacked(members)
+
+
+@pytest.mark.parametrize("models", [0.0, -1.0, np.inf, np.nan])
+def test_a_wrong_number_of_prior_models_is_an_error(models):
+    with pytest.raises(ParameterError, match="prior_models must be a finite number > 0"):
+        Stacked(prior_models=models)

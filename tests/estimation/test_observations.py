@@ -6,6 +6,7 @@ import pytest
 from itembank.data.targets import ScoreTargets
 from itembank.errors import DataError, DataWarning
 from itembank.estimation.estimate import estimate
+from itembank.estimation.observations import observe
 from itembank.selection.select import select
 from tests.data.banks import make_bank
 
@@ -39,8 +40,16 @@ def test_unequal_weights_of_a_random_sample_count_as_fewer_items():
     weights = selection.weights.copy()
     math = np.flatnonzero(np.array(selection.scenarios) == "math")
     weights[math] = np.array([0.7, 0.1, 0.1, 0.1])
-    share = estimate(bank, new, selection=replace(selection, weights=weights)).sample_share[0]
+    share = estimate(bank, new, selection=replace(selection, weights=weights), method="gp-irt").sample_share[0]
     b, v = bank.item_model_bias[0] ** 2, bank.response_variance[0] * np.sum(weights[math] ** 2)
     assert share[0] == pytest.approx(b / (b + v))
     equal = bank.item_model_bias[1] ** 2, bank.response_variance[1] / 4
     assert share[1] == pytest.approx(equal[0] / sum(equal))
+
+
+def test_items_come_in_the_bank_s_order_whatever_the_file_s():
+    bank = make_bank()
+    order = np.random.default_rng(0).permutation(30)
+    found = observe(bank, bank.responses.take(items=order), None)
+    np.testing.assert_array_equal(found.positions, np.arange(30))
+    np.testing.assert_array_equal(found.responses, bank.responses.responses)

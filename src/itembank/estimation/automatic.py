@@ -8,7 +8,8 @@ from itembank.calibration.folds import MINIMUM_FOR_FOLDS
 from itembank.data.banks import Bank
 from itembank.data.selections import Selection
 from itembank.estimation.observations import Observations
-from itembank.estimation.specs import GPIRT, METHODS, EstimationSpec, Stacked
+from itembank.estimation.scenario_sums import scenario_sums
+from itembank.estimation.specs import GPIRT, METHODS, EstimationSpec, SampleMean, Stacked, Weighted
 from itembank.estimation.trial import has_trial, trial
 from itembank.numerics.arrays import FloatArray
 from itembank.progress import ProgressCallback, silent
@@ -35,6 +36,7 @@ def choose_method(
 ) -> Chosen:
     """Take 'stacked', unless one method alone is better on the overall score by more than a standard error.
 
+    Nor is a mean taken alone where a scenario has no response to take the mean of: the others can say something of it.
     With too few calibration models to leave some out, gp-IRT: it needs none but those it was fitted on.
     """
     if not has_trial(bank, progress=progress):
@@ -53,7 +55,17 @@ def choose_method(
     known = saving[~np.isnan(saving)]
     doubt = float(np.std(known, ddof=1) / np.sqrt(known.size)) if known.size > 1 else np.inf
     is_single = known.size > 1 and float(known.mean()) > doubt
+    if isinstance(stacked.members[best], SampleMean | Weighted):
+        is_single = is_single and _sees_every_scenario(bank, observations)
     return Chosen(stacked.members[best] if is_single else stacked, _why(means, together, is_single=is_single))
+
+
+def _sees_every_scenario(bank: Bank, observations: Observations) -> bool:
+    """Whether every model with any response has one that weighs in each scenario."""
+    observed = ~np.isnan(observations.responses)
+    scenario = bank.targets.scenario_index[observations.positions]
+    mass = scenario_sums(observed * observations.weights, scenario, bank.targets.n_scenarios)
+    return bool(np.all(mass[observed.any(axis=1)] > 0.0))
 
 
 def _known_means(errors: FloatArray) -> FloatArray:

@@ -88,7 +88,8 @@ def _inflation(past: OutOfFold) -> FloatArray:
     ratios = np.divide(past.error, past.standard_error, out=np.zeros(known.shape), where=known)
     count = known.sum(axis=0)
     mean_square = np.divide((ratios**2).sum(axis=0), count, out=np.ones(count.shape), where=count > 0)
-    return np.sqrt(mean_square)
+    result: FloatArray = np.sqrt(mean_square)
+    return result
 
 
 def _past(

@@ -1,0 +1,67 @@
+"""New models of a made-up bank, their gaps, and what can be said of their scores for certain."""
+
+import dataclasses
+
+import numpy as np
+import polars as pl
+
+from itembank.data.responses import ResponseMatrix
+from itembank.irt.bernoulli import probability
+from tests.data.banks import make_bank
+
+
+def small_bank(n_models=12, n_items=30, seed=0):
+    """Make a bank with binary responses throughout, and a measured bias in every scenario."""
+    made = make_bank(n_models=n_models, n_items=n_items, seed=seed)
+    calibration = dataclasses.replace(made.calibration, thresholds={})
+    return dataclasses.replace(made, calibration=calibration, item_model_bias=np.array([0.02, 0.03, 0.05]))
+
+
+def new_models(bank, n_models=6, seed=1):
+    """Responses of new models to every item, drawn from the bank's item model."""
+    rng = np.random.default_rng(seed)
+    p = probability(bank.parameters, rng.normal(size=(n_models, bank.parameters.n_dims)))
+    responses = (rng.random(p.shape) < p).astype(float)
+    models = pl.DataFrame({"model_id": [f"new-{index}" for index in range(n_models)]})
+    return ResponseMatrix.create(responses, models=models, items=bank.responses.items)
+
+
+def with_gaps(responses, pattern, seed=2, item_ids=()):
+    """Responses with cells left out in one of several ways; `item_ids` are those that will be used."""
+    values, rng = responses.responses.copy(), np.random.default_rng(seed)
+    scenario = responses.items["scenario"].to_numpy()
+    if pattern == "scattered":
+        values[rng.random(values.shape) < 0.5] = np.nan
+    elif pattern == "no law":
+        values[:, scenario == "law"] = np.nan
+    elif pattern == "uneven":
+        used = np.isin(responses.item_ids, item_ids) if item_ids else np.ones(values.shape[1], dtype=bool)
+        values[0, np.flatnonzero(used)[3:]] = np.nan
+        values[1, scenario != "law"] = np.nan
+    elif pattern == "one item":
+        only = responses.item_indices(item_ids[:1] or responses.item_ids[:1])[0]
+        values[:, np.arange(values.shape[1]) != only] = np.nan
+    elif pattern == "a silent model":
+        values[1] = np.nan
+    return dataclasses.replace(responses, responses=values)
+
+
+def full_scores(bank, responses):
+    """Scores of models that answered everything, scenarios and overall."""
+    return bank.targets.with_overall(bank.targets.scenario_means(responses.responses))
+
+
+def select_cells(responses, selection):
+    """Responses to the items of a selection alone."""
+    return responses.take(items=responses.item_indices(selection.item_ids))
+
+
+def possible_range(bank, responses):
+    """Scores with every unseen item failed, and with every one solved, each (n_models, n_targets)."""
+    columns = bank.responses.item_indices(responses.item_ids)
+    whole = np.full((responses.n_models, bank.n_items), np.nan)
+    whole[:, columns] = responses.responses
+    return tuple(
+        bank.targets.with_overall(bank.targets.scenario_means(np.where(np.isnan(whole), unseen, whole)))
+        for unseen in (0.0, 1.0)
+    )

@@ -1,0 +1,156 @@
+"""What every method of estimation keeps to, whatever is missing and however the items were chosen."""
+
+import dataclasses
+import warnings
+
+import numpy as np
+import pytest
+
+from itembank.errors import DataWarning
+from itembank.estimation.estimate import MOST_PATTERNS, estimate
+from itembank.estimation.regression.specs import RandomForest
+from itembank.estimation.specs import METHODS
+from itembank.selection.select import select
+from tests.estimation.simulated import full_scores, new_models, possible_range, select_cells, small_bank, with_gaps
+
+SPECS = {name: kind() for name, kind in METHODS.kinds.items()} | {"random-forest": RandomForest(n_trees=2)}
+ALL_METHODS = pytest.mark.parametrize("method", SPECS.values(), ids=SPECS)
+ADDED_UP = {"mean", "weighted", "p-irt"}
+"""Methods whose overall score is the mean of the scenarios'; gp-irt's is, too, where nothing is cut."""
+NEEDS_EVERY_SCENARIO = {"mean", "weighted"}
+
+
+@pytest.fixture(scope="module")
+def bank():
+    return small_bank()
+
+
+@pytest.fixture(scope="module")
+def selections(bank):
+    chosen = {name: select(bank, 12, method=name, rng=0) for name in ("random", "anchor-irt", "v-optimal")}
+    return {"no selection": None, **chosen}
+
+
+def estimated(bank, responses, **choices):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)
+        return estimate(bank, responses, **choices)
+
+
+@pytest.mark.parametrize("pattern", ["complete", "scattered", "no law", "uneven", "one item", "a silent model"])
+@pytest.mark.parametrize("chosen", ["no selection", "random", "anchor-irt", "v-optimal"])
+@ALL_METHODS
+def test_every_method_keeps_the_contract(bank, selections, method, pattern, chosen):
+    selection = selections[chosen]
+    wanted = () if selection is None else selection.item_ids
+    responses = with_gaps(new_models(bank, n_models=3), pattern, item_ids=wanted)
+    found = estimated(bank, responses, selection=selection, method=method)
+    used = responses if selection is None else select_cells(responses, selection)
+    of_scenario = used.items["scenario"].to_numpy()[:, None] == np.array(bank.targets.scenarios)
+    observed = used.observed.astype(int) @ of_scenario
+    assert found.targets == ("math", "code", "law", "overall")
+    np.testing.assert_array_equal(found.n_items, np.column_stack([observed, used.observed.sum(axis=1)]))
+    np.testing.assert_array_equal(found.n_total, [10, 10, 10, 30])
+    np.testing.assert_array_equal(
+        found.n_missing, 0 if selection is None else selection.n_items - used.observed.sum(axis=1)
+    )
+    assert found.interval_kind == "calibrated"
+    check_values(found, observed, METHODS.name_of(method))
+    check_range(found, bank, used)
+
+
+def check_values(found, observed, name):
+    """There is an estimate, with an error and an interval, wherever there is something to go by."""
+    if name in NEEDS_EVERY_SCENARIO:
+        told = np.column_stack([observed > 0, (observed > 0).all(axis=1)])
+    else:
+        told = np.repeat(observed.any(axis=1)[:, None], found.value.shape[1], axis=1)
+    for array in (found.value, found.standard_error, found.low, found.high):
+        np.testing.assert_array_equal(~np.isnan(array), told)
+    assert np.all(found.standard_error[told] >= 0.0)
+    if name in ADDED_UP:
+        np.testing.assert_allclose(found.value[:, -1], found.value[:, :-1].mean(axis=1), atol=0.05)
+
+
+def check_range(found, bank, used):
+    """Low <= value <= high, in [0, 1], and no score that the answered items rule out."""
+    there = ~np.isnan(found.value)
+    assert np.all((found.low <= found.value)[there] & (found.value <= found.high)[there])
+    assert np.all((found.low >= 0.0)[there] & (found.high <= 1.0)[there])
+    least, most = possible_range(bank, used)
+    assert np.all((found.low >= least - 1e-12)[there] & (found.high <= most + 1e-12)[there])
+
+
+@pytest.mark.parametrize("interval", ["calibrated", "model-based"])
+@ALL_METHODS
+def test_a_full_run_gives_the_exact_score_without_error(bank, method, interval):
+    responses = new_models(bank)
+    found = estimate(bank, responses, method=method, interval=interval)
+    np.testing.assert_allclose(found.value, full_scores(bank, responses), atol=1e-14)
+    np.testing.assert_allclose(found.standard_error, 0.0, atol=1e-12)
+    np.testing.assert_array_equal(found.low, found.high)
+
+
+@ALL_METHODS
+def test_a_scenario_answered_in_full_is_exact(bank, method):
+    responses = new_models(bank)
+    values = responses.responses.copy()
+    is_math = responses.items["scenario"].to_numpy() == "math"
+    values[:, ~is_math & (np.arange(30) > 10)] = np.nan
+    found = estimate(bank, dataclasses.replace(responses, responses=values), method=method)
+    np.testing.assert_allclose(found.value[:, 0], full_scores(bank, responses)[:, 0], atol=1e-14)
+    np.testing.assert_allclose(found.standard_error[:, 0], 0.0, atol=1e-12)
+    assert np.all(found.standard_error[:, 1:] > 0.0)
+
+
+@ALL_METHODS
+def test_the_order_of_models_and_items_does_not_matter(bank, selections, method):
+    responses = with_gaps(new_models(bank, n_models=3), "scattered")
+    rng = np.random.default_rng(0)
+    models, items = rng.permutation(3), rng.permutation(30)
+    for selection in (None, selections["anchor-irt"]):
+        choices = {"method": method, "selection": selection, "include_win_rate": True}
+        one = estimated(bank, responses, **choices)
+        other = estimated(bank, responses.take(models=models, items=items), **choices)
+        for name in ("value", "standard_error", "low", "high", "abilities"):
+            np.testing.assert_allclose(getattr(other, name), getattr(one, name)[models], atol=1e-9, err_msg=name)
+        assert other.model_ids == tuple(one.model_ids[index] for index in models)
+
+
+@ALL_METHODS
+def test_other_models_in_the_file_change_nothing(bank, selections, method):
+    selection = selections["v-optimal"]
+    responses = with_gaps(new_models(bank, n_models=3), "uneven", item_ids=selection.item_ids)
+    choices = {"method": method, "selection": selection, "include_win_rate": True}
+    whole = estimated(bank, responses, **choices)
+    for row in range(3):
+        alone = estimated(bank, responses.take(models=np.array([row])), **choices)
+        for name in ("value", "standard_error", "low", "high"):
+            np.testing.assert_allclose(getattr(alone, name)[0], getattr(whole, name)[row], atol=1e-9, err_msg=name)
+
+
+def test_the_order_does_not_matter_with_more_sets_of_items_than_get_weights_of_their_own(bank):
+    n_models = MOST_PATTERNS + 4
+    responses = with_gaps(new_models(bank, n_models=n_models), "scattered")
+    assert len({tuple(row) for row in responses.observed.tolist()}) == n_models
+    rng = np.random.default_rng(0)
+    models, items = rng.permutation(n_models), rng.permutation(30)
+    one = estimate(bank, responses, method="stacked")
+    other = estimate(bank, responses.take(models=models, items=items), method="stacked")
+    for name in ("value", "standard_error", "low", "high"):
+        np.testing.assert_allclose(getattr(other, name), getattr(one, name)[models], atol=1e-9, err_msg=name)
+    check_range(one, bank, responses)
+
+
+@pytest.mark.parametrize("pattern", ["complete", "scattered"])
+def test_design_based_estimates_keep_it_too(bank, pattern):
+    selection = select(bank, 15, method="random", rng=0)
+    responses = with_gaps(new_models(bank, n_models=3), "complete")
+    if pattern == "scattered":
+        values = responses.responses.copy()
+        values[0, responses.item_indices(selection.item_ids[:3])] = np.nan
+        responses = dataclasses.replace(responses, responses=values)
+    found = estimated(bank, responses, selection=selection, interval="design")
+    assert (found.interval_kind, found.method, found.explanation) == ("design", "design-based", "")
+    assert not np.isnan(found.value).any()
+    check_range(found, bank, select_cells(responses, selection))
