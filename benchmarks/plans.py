@@ -30,7 +30,8 @@ N_REPEATS = 5
 def come_true(bank: Bank, new: ResponseMatrix, half_width: float, difference: float, seed: int) -> list[float]:
     """Planned items and what they give, for both goals."""
     truth = bank.targets.with_overall(bank.targets.scenario_means(new.responses, missing=True))[:, -1]
-    first, second = plan(bank, half_width=half_width, seed=seed), plan(bank, difference=difference, seed=seed)
+    first = plan(bank, half_width=half_width, selector="stratified", seed=seed)
+    second = plan(bank, difference=difference, selector="stratified", seed=seed)
     selection = select(bank, first.n_items, method="stratified", rng=seed)
     found = estimate(bank, new.take(items=new.item_indices(selection.item_ids)), selection=selection)
     column = found.targets.index(OVERALL)
