@@ -1,15 +1,26 @@
 import json
+from typing import get_args
 
 import numpy as np
 import pytest
 
-from itembank.data.bank_files import load_bank
+from itembank.cli.estimate import INTERVALS, MEANING
+from itembank.cli.estimate import METHODS as OFFERED
+from itembank.data.bank_files import load_bank, save_bank
 from itembank.data.response_files import write_responses
 from itembank.data.responses import ResponseMatrix
 from itembank.data.selections import Selection
+from itembank.estimation.judgement import IntervalKind
+from itembank.estimation.specs import METHODS
 from tests.data.banks import make_bank
 
-METHODS = ("mean", "weighted", "p-irt", "gp-irt")
+
+@pytest.fixture(scope="module")
+def bank_folder(tmp_path_factory):
+    """One bank for all tests: the fits without some models stay in its folder."""
+    folder = tmp_path_factory.mktemp("estimate") / "bank"
+    save_bank(make_bank(), folder)
+    return folder
 
 
 @pytest.fixture
@@ -22,9 +33,18 @@ def new_models(tmp_path):
     return matrix, tmp_path / "new.parquet"
 
 
-@pytest.mark.parametrize("method", METHODS)
+def select_items(run, bank_folder, path, *options):
+    assert run("select", bank_folder, "-n", 12, "-o", path, "--method", "anchor-irt", *options).code == 0
+
+
+def test_every_method_and_interval_of_the_library_is_offered():
+    assert tuple(METHODS.kinds) == OFFERED
+    assert get_args(IntervalKind) == INTERVALS == tuple(MEANING)
+
+
+@pytest.mark.parametrize("method", OFFERED)
 def test_rows_have_what_the_readme_promises(run, bank_folder, new_models, tmp_path, method):
-    run("select", bank_folder, "-n", 12, "-o", tmp_path / "s.json")
+    select_items(run, bank_folder, tmp_path / "s.json")
     outcome = run(
         "estimate", bank_folder, new_models[1], "--selection", tmp_path / "s.json",
         "--method", method, "--level", 0.9, "--format", "json",
@@ -36,11 +56,12 @@ def test_rows_have_what_the_readme_promises(run, bank_folder, new_models, tmp_pa
     ]
     for row in rows:
         assert 0.0 <= row["low"] <= row["estimate"] <= row["high"] <= 1.0
-        assert (row["level"], row["method"], row["bank"]) == (0.9, method, load_bank(bank_folder).bank_id)
+        assert (row["level"], row["bank"], row["interval"]) == (0.9, load_bank(bank_folder).bank_id, "calibrated")
+        assert row["method"] == method or method == "auto"
     assert [(row["n_items"], row["n_total"]) for row in rows[:4]] == [(4, 10), (4, 10), (4, 10), (12, 30)]
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", ["mean", "gp-irt", "auto"])
 def test_all_items_give_the_score_itself(run, bank_folder, new_models, method):
     matrix, path = new_models
     rows = json.loads(run("estimate", bank_folder, path, "--method", method, "--format", "json").out)
@@ -52,12 +73,86 @@ def test_all_items_give_the_score_itself(run, bank_folder, new_models, method):
 
 
 def test_the_table_shows_interval_items_and_bank(run, bank_folder, new_models, tmp_path):
-    run("select", bank_folder, "-n", 12, "-o", tmp_path / "s.json")
+    select_items(run, bank_folder, tmp_path / "s.json")
     outcome = run("estimate", bank_folder, new_models[1], "--selection", tmp_path / "s.json")
     assert load_bank(bank_folder).bank_id in outcome.out
     assert "12/30" in outcome.out
     assert "95 % interval" in outcome.out
-    assert "model-based" in outcome.err
+    assert MEANING["calibrated"] in outcome.err
+    assert "Estimated by" in outcome.err
+    assert "calibration models left out in turn" in outcome.err
+
+
+def test_the_default_says_why_and_the_row_what_was_taken(run, bank_folder, new_models, tmp_path):
+    select_items(run, bank_folder, tmp_path / "s.json")
+    outcome = run("estimate", bank_folder, new_models[1], "--selection", tmp_path / "s.json", "--format", "json")
+    taken = {row["method"] for row in json.loads(outcome.out)}
+    assert len(taken) == 1
+    assert f"Estimated by {taken.pop()}: mean absolute error" in outcome.err
+
+
+@pytest.mark.parametrize("interval", INTERVALS)
+def test_the_closing_note_and_the_rows_say_what_intervals_rest_on(run, bank_folder, new_models, tmp_path, interval):
+    select_items(run, bank_folder, tmp_path / "s.json", "--method", "random")
+    outcome = run(
+        "estimate", bank_folder, new_models[1], "--selection", tmp_path / "s.json",
+        "--interval", interval, "--win-rate", "--format", "json",
+    )  # fmt: skip
+    assert outcome.code == 0, outcome.err
+    assert MEANING[interval] in outcome.err
+    assert not any(text in outcome.err for kind, text in MEANING.items() if kind != interval)
+    rows = json.loads(outcome.out)
+    assert {row["interval"] for row in rows if row["target"] != "mean_win_rate"} == {interval}
+    assert {row["interval"] for row in rows if row["target"] == "mean_win_rate"} == {"model-based"}
+    assert ("mean win rate is model-based" in outcome.err) == (interval != "model-based")
+
+
+def test_design_based_intervals_refuse_items_that_chance_did_not_choose(run, bank_folder, new_models, tmp_path):
+    select_items(run, bank_folder, tmp_path / "s.json")
+    outcome = run("estimate", bank_folder, new_models[1], "--selection", tmp_path / "s.json", "--interval", "design")
+    assert (outcome.code, outcome.out) == (1, "")
+    assert "anchor-irt" in outcome.err
+    assert run("estimate", bank_folder, new_models[1], "--interval", "design", "--method", "mean").code == 2
+
+
+def test_few_calibration_models_are_said(run, tmp_path):
+    save_bank(make_bank(n_models=6), tmp_path / "bank")
+    responses = (np.random.default_rng(9).random((1, 12)) < 0.6).astype(float)
+    bank = load_bank(tmp_path / "bank")
+    matrix = ResponseMatrix.create(responses, model_ids=["new"], items=bank.responses.items[:12])
+    write_responses(matrix, tmp_path / "new.parquet")
+    outcome = run("estimate", tmp_path / "bank", tmp_path / "new.parquet", "--format", "json")
+    assert {(row["method"], row["interval"]) for row in json.loads(outcome.out)} == {("gp-irt", "model-based")}
+    assert "gp-irt, since 6 calibration models are too few" in outcome.err
+    assert "6 calibration models do not let some be left out" in outcome.err
+    assert MEANING["model-based"] in outcome.err
+
+
+def test_progress_is_shown_while_fits_are_made_the_first_time(run, new_models, tmp_path):
+    save_bank(make_bank(), tmp_path / "bank")
+    first = run("estimate", tmp_path / "bank", new_models[1])
+    assert "estimate: fitting without models" in first.err
+    again = run("estimate", tmp_path / "bank", new_models[1])
+    assert "fitting" not in again.err
+    assert first.out == again.out
+
+
+def test_a_table_of_percentages_with_names_of_its_own_is_read(run, bank_folder, tmp_path):
+    lines = ["llm,item_id,response", *(f"new,math/{3 * i},{100 * (i % 2)}" for i in range(6)), "new,math/0,100"]
+    (tmp_path / "new.csv").write_text("\n".join(lines), encoding="utf-8")
+    arguments = ("estimate", bank_folder, tmp_path / "new.csv", "--format", "json")
+    options = ("--column", "model_id=llm", "--max-response", 100, "--repeats", "last")
+    rows = json.loads(run(*arguments, *options).out)
+    assert {(row["model_id"], row["n_items"]) for row in rows if row["target"] == "math"} == {("new", 6)}
+    assert run(*arguments).code == 1
+    assert run(*arguments, *options, "--column", "model_id").code == 2
+
+
+def test_a_table_without_models_gets_its_id_from_the_option(run, bank_folder, tmp_path):
+    lines = ["item_id,response", *(f"math/{3 * i},{i % 2}" for i in range(6))]
+    (tmp_path / "new.csv").write_text("\n".join(lines), encoding="utf-8")
+    outcome = run("estimate", bank_folder, tmp_path / "new.csv", "--model-id", "mine", "--format", "json")
+    assert {row["model_id"] for row in json.loads(outcome.out)} == {"mine"}
 
 
 def test_win_rate_is_added_on_request(run, bank_folder, new_models):
@@ -66,7 +161,7 @@ def test_win_rate_is_added_on_request(run, bank_folder, new_models):
 
 
 def test_missing_items_of_the_selection_are_said_and_the_rest_used(run, bank_folder, new_models, tmp_path):
-    run("select", bank_folder, "-n", 12, "-o", tmp_path / "s.json")
+    select_items(run, bank_folder, tmp_path / "s.json")
     matrix, _ = new_models
     chosen = Selection.load(tmp_path / "s.json")
     partial = matrix.take(items=matrix.item_indices(chosen.item_ids[2:]))

@@ -5,7 +5,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from itembank.cli.options import format_option, output_option, reading_options, seed_option
+from itembank.cli.options import (
+    format_option,
+    output_option,
+    reading_options,
+    reading_spec,
+    seed_option,
+)
 from itembank.cli.render import note, print_rows, progress, warnings_as_notes
 
 if TYPE_CHECKING:
@@ -96,7 +102,7 @@ def command(
 
     check_bank_destination(output, overwrite=force)
     with warnings_as_notes():
-        matrix = read_responses(responses, **reading)
+        matrix = read_responses(responses, spec=reading_spec(reading), models=reading["models"], items=reading["items"])
         ScoreTargets.create(matrix.items, within=within, across=overall)  # complains before the long work, not after
         spec = _spec(matrix, item_model, dims, method, known_guessing=known_guessing)
         with progress("calibrate") as report:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from itembank.cli.options import bank_argument, format_option, response_options, seed_option
+from itembank.cli.options import bank_argument, format_option, reading_spec, response_options, seed_option
 from itembank.cli.render import note, print_rows, warnings_as_notes
 
 if TYPE_CHECKING:
@@ -89,14 +89,13 @@ def command(
     from itembank.data.bank_files import load_bank  # noqa: PLC0415
     from itembank.data.readers.agreement import check_same_content, spec_like  # noqa: PLC0415
     from itembank.data.readers.read import read_responses  # noqa: PLC0415
-    from itembank.data.readers.specs import ReadingSpec  # noqa: PLC0415
     from itembank.data.selections import Selection  # noqa: PLC0415
 
     loaded = load_bank(bank)
     chosen = None if selection is None else Selection.load(selection)
     with warnings_as_notes():
-        spec = spec_like(loaded.responses.items, ReadingSpec(empty="drop"))
-        matrix = read_responses(responses, spec=spec, **reading)
+        spec = spec_like(loaded.responses.items, reading_spec(reading, empty="drop"))
+        matrix = read_responses(responses, spec=spec)
         check_same_content(matrix.items, loaded.responses.items)
         comparison = compare(
             loaded,

@@ -5,13 +5,44 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from itembank.cli.options import bank_argument, format_option, reading_options, seed_option
-from itembank.cli.render import note, print_rows, warnings_as_notes
+from itembank.cli.options import (
+    bank_argument,
+    format_option,
+    reading_options,
+    reading_spec,
+    seed_option,
+)
+from itembank.cli.render import note, print_rows, progress, warnings_as_notes
 
 if TYPE_CHECKING:
     from itembank.estimation.estimates import ScoreEstimates
+    from itembank.estimation.judgement import IntervalKind
 
-METHODS = ("mean", "weighted", "p-irt", "gp-irt")
+METHODS = (
+    "mean",
+    "weighted",
+    "p-irt",
+    "gp-irt",
+    "task-mean",
+    "task-mean-eb",
+    "ridge",
+    "knn",
+    "random-forest",
+    "metabench",
+    "factor",
+    "stacked",
+    "auto",
+)
+INTERVALS = ("calibrated", "model-based", "design")
+
+MEANING = {
+    "calibrated": "Intervals are calibrated: as wide as the errors for calibration models left out in turn ask for. "
+    "They hold for new models that differ from those no more than those from each other, and a little beyond.",
+    "model-based": "Intervals are model-based: they hold as far as the item model does.",
+    "design": "Intervals are design-based: they rest on how the items were drawn and hold for any model, over draws of "
+    "the items.",
+}
+"""What each kind of interval rests on."""
 
 
 @click.command("estimate")
@@ -23,7 +54,14 @@ METHODS = ("mean", "weighted", "p-irt", "gp-irt")
     help="The selection that was run; only its items are used.",
 )
 @click.option(
-    "--method", type=click.Choice(METHODS), default="gp-irt", show_default=True, help="How the score is estimated."
+    "--method", type=click.Choice(METHODS), default="auto", show_default=True, help="How the score is estimated."
+)
+@click.option(
+    "--interval",
+    type=click.Choice(INTERVALS),
+    default="calibrated",
+    show_default=True,
+    help="What intervals rest on: errors for calibration models left out, the item model, or how items were drawn.",
 )
 @click.option("--level", type=float, default=0.95, show_default=True, help="Level of the interval, between 0 and 1.")
 @click.option("--win-rate", is_flag=True, help="Add the mean win rate over scenarios against the bank's models.")
@@ -36,6 +74,7 @@ def command(
     responses: tuple[Path, ...],
     selection: Path | None,
     method: str,
+    interval: "IntervalKind",
     level: float,
     win_rate: bool,
     reading: dict[str, Any],
@@ -49,11 +88,11 @@ def command(
     \b
       itembank estimate bank new-model.csv --selection selection.json
       itembank estimate bank output/new-model/ --selection selection.json --format json
+      itembank estimate bank new-model.csv --selection random.json --interval design
     """  # noqa: D301
     from itembank.data.bank_files import load_bank  # noqa: PLC0415
     from itembank.data.readers.agreement import check_same_content, spec_like  # noqa: PLC0415
     from itembank.data.readers.read import read_responses  # noqa: PLC0415
-    from itembank.data.readers.specs import ReadingSpec  # noqa: PLC0415
     from itembank.data.selections import Selection  # noqa: PLC0415
     from itembank.estimation.estimate import estimate  # noqa: PLC0415
 
@@ -61,13 +100,29 @@ def command(
     chosen = None if selection is None else Selection.load(selection)
     with warnings_as_notes():
         # The new results hold no more than the items that were run, and are read as the bank's were.
-        spec = spec_like(loaded.responses.items, ReadingSpec(empty="drop"))
-        matrix = read_responses(responses, spec=spec, **reading)
+        spec = spec_like(loaded.responses.items, reading_spec(reading, empty="drop"))
+        matrix = read_responses(responses, spec=spec, models=reading["models"], items=reading["items"])
         check_same_content(matrix.items, loaded.responses.items)
-        estimates = estimate(
-            loaded, matrix, selection=chosen, method=method, level=level, include_win_rate=win_rate, rng=seed
-        )
+        with progress("estimate") as report:
+            estimates = estimate(
+                loaded,
+                matrix,
+                selection=chosen,
+                method=method,
+                level=level,
+                interval=interval,
+                include_win_rate=win_rate,
+                rng=seed,
+                progress=report,
+            )
+    if estimates.explanation:
+        note(f"Estimated by {estimates.explanation}")
     _print(estimates, output_format)
+    if interval == "calibrated" and estimates.interval_kind != "calibrated":
+        note(f"{loaded.n_models} calibration models do not let some be left out to calibrate intervals.")
+    note(MEANING[estimates.interval_kind])
+    if win_rate and estimates.interval_kind != "model-based":
+        note("The interval of the mean win rate is model-based.")
 
 
 def _print(estimates: "ScoreEstimates", output_format: str) -> None:
@@ -86,7 +141,6 @@ def _print(estimates: "ScoreEstimates", output_format: str) -> None:
         ]
     title = f"Estimated full-benchmark scores by {estimates.method}, bank {estimates.bank_id}"
     print_rows(rows, output_format, title=title)
-    note("Intervals are model-based: they hold as far as the item model does.")
 
 
 def _interval(row: dict[str, Any]) -> str:

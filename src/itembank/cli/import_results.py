@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from itembank.cli.options import format_option, output_option
+from itembank.cli.options import column_mapping, format_option, output_option
 from itembank.cli.render import note, print_rows, progress, warnings_as_notes
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def table(*, layout: str, response_column: str, columns: tuple[str, ...], prefix
     """  # noqa: D301
     choices = {
         "response_column": response_column,
-        "columns": _mapping(columns),
+        "columns": column_mapping(columns),
         "prefix_scenario": prefix_scenario,
         "format": layout,
     }
@@ -164,15 +164,6 @@ def lm_eval(
         "ignore_content": ignore_content,
     }
     _import(shared, choices)
-
-
-def _mapping(pairs: tuple[str, ...]) -> dict[str, str]:
-    """Turn OURS=THEIRS into a mapping."""
-    split = [pair.partition("=") for pair in pairs]
-    bad = [pair for pair, (ours, equals, theirs) in zip(pairs, split, strict=True) if not (ours and equals and theirs)]
-    if bad:
-        raise click.BadParameter(f"must be OURS=THEIRS, got {bad[0]!r}.", param_hint="--column")
-    return {ours: theirs for ours, _, theirs in split}
 
 
 def _import(shared: dict[str, Any], choices: dict[str, Any]) -> None:

@@ -1,11 +1,14 @@
 """Options that several commands share."""
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+
+if TYPE_CHECKING:
+    from itembank.data.readers.specs import ReadingSpec
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -58,7 +61,24 @@ def response_options(function: Function) -> Function:
     return _gathered(function, _response_options(), RESPONSE_OPTIONS)
 
 
-RESPONSE_OPTIONS = ("metric", "filter_name", "response_column")
+RESPONSE_OPTIONS = ("metric", "filter_name", "response_column", "columns", "max_response", "model_id", "repeats")
+
+
+def reading_spec(reading: Mapping[str, Any], **choices: Any) -> "ReadingSpec":
+    """Make the spec of the options of reading responses, and of choices that the command makes itself."""
+    from itembank.data.readers.specs import ReadingSpec  # noqa: PLC0415
+
+    given = {name: reading[name] for name in RESPONSE_OPTIONS}
+    return ReadingSpec(**{**given, "columns": column_mapping(reading["columns"]), **choices})
+
+
+def column_mapping(pairs: Sequence[str]) -> dict[str, str]:
+    """Turn OURS=THEIRS into a mapping."""
+    split = [pair.partition("=") for pair in pairs]
+    bad = [pair for pair, (ours, equals, theirs) in zip(pairs, split, strict=True) if not (ours and equals and theirs)]
+    if bad:
+        raise click.BadParameter(f"must be OURS=THEIRS, got {bad[0]!r}.", param_hint="--column")
+    return {ours: theirs for ours, _, theirs in split}
 
 
 def _response_options() -> tuple[Callable[[Any], Any], ...]:
@@ -74,6 +94,28 @@ def _response_options() -> tuple[Callable[[Any], Any], ...]:
         ),
         click.option(
             "--response-column", default="response", show_default=True, help="Tables: column of the response."
+        ),
+        click.option(
+            "--column",
+            "columns",
+            multiple=True,
+            metavar="OURS=THEIRS",
+            help="Tables: what the file calls a column: --column model_id=llm. Repeatable.",
+        ),
+        click.option(
+            "--max-response",
+            type=float,
+            default=1.0,
+            show_default=True,
+            help="Divide responses by this: 100 for percentages.",
+        ),
+        click.option("--model-id", help="Id of the model, for results of one model that do not name it."),
+        click.option(
+            "--repeats",
+            type=click.Choice(["error", "mean", "last"]),
+            default="error",
+            show_default=True,
+            help="Several responses of a model to an item: refuse, average, or take the last.",
         ),
     )
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
+from itembank.data.targets import WIN_RATE
 from itembank.numerics.arrays import FloatArray, IntArray
 
 
@@ -36,7 +37,8 @@ class ScoreEstimates:
     bank_id : str
     interval_kind : str
         'calibrated': on the errors for calibration models left out in turn. 'model-based': from the item model
-        alone. 'design': from how the items were drawn.
+        alone. 'design': from how the items were drawn. The mean win rate's is always by the item model, whose errors
+        of the scenario scores are then stretched as those for calibration models ask for.
     sample_share : (n_models, n_scenarios) or None
         gp-IRT's lambda: the share of the weighted mean, the rest being p-IRT's.
     abilities : (n_models, n_dims)
@@ -83,7 +85,7 @@ class ScoreEstimates:
                 "high": float(self.high[l, t]),
                 "level": self.level,
                 "standard_error": float(self.standard_error[l, t]),
-                "interval": self.interval_kind,
+                "interval": "model-based" if target == WIN_RATE else self.interval_kind,
                 "n_items": int(self.n_items[l, t]),
                 "n_total": int(self.n_total[t]),
                 "n_missing": int(self.n_missing[l]),
