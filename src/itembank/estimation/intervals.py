@@ -6,7 +6,8 @@ from scipy.stats import t
 from itembank.numerics.arrays import FloatArray
 
 FEWEST_FOR_QUANTILE = 19
-"""Below this many errors no 95 % interval follows from their order alone."""
+"""Below this many errors no 95 % interval follows from their order alone; a lower level by their order might then be
+wider than it."""
 ROUNDING = 1e-12
 """Errors and scales below this are those of sums of the same numbers in another order."""
 ALLOWANCE = 1.1
@@ -20,8 +21,9 @@ def calibrated_half_widths(errors: FloatArray, scale: FloatArray, new_scale: Flo
 
     Errors are divided by what the item model says of their size. The half-width is the new model's own such scale
     times the ``ceil((n + 1) level)``-th smallest ratio: split conformal prediction (Lei et al. 2018) with scaled
-    residuals, here cross-fitted. Where there are fewer errors than that needs, it is Student's t quantile times the
-    root mean square of the ratios, with the next one's own uncertainty: ``t_{n-1} rms sqrt(1 + 1/n)``.
+    residuals, here cross-fitted. With fewer errors than that needs, or than 19, it is Student's t quantile times the
+    root mean square of the ratios, with the next one's own uncertainty: ``t_{n-1} rms sqrt(1 + 1/n)``; from 19 on no
+    less than the largest.
 
     Parameters
     ----------
@@ -60,7 +62,7 @@ def _quantile(ratios: FloatArray, level: float) -> float:
     """Ratio that the next one stays below with probability `level`, from sorted ones."""
     n = ratios.size
     rank = int(np.ceil((n + 1) * level))
-    if rank <= n:
+    if rank <= n and n >= FEWEST_FOR_QUANTILE:
         return float(ratios[rank - 1])
     rms = float(np.sqrt(np.mean(ratios**2) * (1.0 + 1.0 / n)))
     by_t = float(t.ppf(0.5 + level / 2.0, n - 1)) * rms
