@@ -1,0 +1,130 @@
+import dataclasses
+
+import numpy as np
+import pytest
+
+from itembank.calibration.build import build_bank
+from itembank.calibration.calibrate import calibrate
+from itembank.calibration.folds import MINIMUM_FOR_FOLDS, TOLERANCE, folds, spec_of
+from itembank.calibration.specs import JointMAP, Variational
+from itembank.data.targets import ScoreTargets
+from tests.data.banks import make_bank
+
+
+@pytest.fixture(scope="module")
+def bank():
+    return make_bank(n_models=23, n_items=24, n_dims=1)
+
+
+def with_responses(bank, values):
+    return dataclasses.replace(bank, responses=dataclasses.replace(bank.responses, responses=values))
+
+
+def test_every_model_is_left_out_once(bank):
+    parts = folds(bank)
+    assert len(parts) == 10
+    np.testing.assert_array_equal(np.sort(np.concatenate([fold.held_out for fold in parts])), np.arange(23))
+    assert {fold.held_out.size for fold in parts} == {2, 3}
+
+
+def test_a_fold_s_bank_holds_the_other_models_and_the_same_benchmark(bank):
+    for fold in folds(bank):
+        rest = np.setdiff1d(np.arange(23), fold.held_out)
+        assert fold.bank.responses.model_ids == [bank.responses.model_ids[row] for row in rest]
+        np.testing.assert_array_equal(fold.bank.responses.responses, bank.responses.responses[rest])
+        assert fold.bank.item_ids == bank.item_ids
+        assert fold.bank.targets is bank.targets
+        assert fold.bank.calibration.abilities.shape == (rest.size, 1)
+        assert fold.bank.parameters.loadings.shape == (24, 1)
+
+
+def test_folds_span_the_range_of_scores(bank):
+    """Models in order of their score are dealt out: every fold gets one of each tenth of them."""
+    mean = bank.responses.responses.mean(axis=1)
+    rank = np.argsort(np.lexsort((np.arange(23), mean)))
+    for fold in folds(bank):
+        assert {0, 1} <= set((rank[fold.held_out] // 10).tolist())
+
+
+def test_the_fit_is_that_of_the_other_models_alone(bank):
+    fold = folds(bank)[3]
+    fitted = calibrate(fold.bank.responses, dataclasses.replace(spec_of(bank.calibration), tolerance=TOLERANCE))
+    np.testing.assert_allclose(fold.bank.parameters.loadings, fitted.parameters.loadings)
+    np.testing.assert_allclose(fold.bank.parameters.intercept, fitted.parameters.intercept)
+    np.testing.assert_allclose(fold.bank.calibration.abilities, fitted.abilities)
+    np.testing.assert_allclose(fold.bank.calibration.prior.mean, fitted.prior.mean)
+    np.testing.assert_allclose(fold.bank.calibration.prior.covariance, fitted.prior.covariance)
+    np.testing.assert_array_equal(fold.bank.calibration.is_degenerate, fitted.is_degenerate)
+
+
+def test_folds_are_the_same_every_time(bank):
+    for one, other in zip(folds(bank), folds(dataclasses.replace(bank)), strict=True):
+        np.testing.assert_array_equal(one.held_out, other.held_out)
+        np.testing.assert_array_equal(one.bank.parameters.loadings, other.bank.parameters.loadings)
+    assert folds(bank) is folds(bank)
+
+
+@pytest.mark.parametrize("n_models", [3, MINIMUM_FOR_FOLDS - 1])
+def test_few_models_have_no_folds(n_models):
+    assert folds(make_bank(n_models=n_models)) == ()
+
+
+def test_many_models_have_fewer_folds():
+    parts = folds(make_bank(n_models=100, n_items=12, n_dims=1))
+    assert [fold.held_out.size for fold in parts] == [20] * 5
+
+
+def test_there_are_none_where_a_fit_without_some_models_is_impossible(bank):
+    values = np.ones((23, 24))
+    values[5, ::2] = 0.0  # without this model no item tells the others apart
+    assert folds(with_responses(bank, values)) == ()
+
+
+def test_items_that_only_left_out_models_answered_get_the_mean_of_the_others(bank):
+    values = bank.responses.responses.copy()
+    values[1:, 7] = np.nan
+    parts = folds(with_responses(bank, values))
+    fold = next(fold for fold in parts if 0 in fold.held_out)
+    parameters = fold.bank.parameters
+    others = np.arange(24) != 7
+    assert parameters.intercept[7] == pytest.approx(parameters.intercept[others].mean())
+    assert parameters.loadings[7, 0] == pytest.approx(parameters.loadings[others, 0].mean())
+    assert fold.bank.calibration.is_degenerate[7]
+
+
+def test_the_same_kind_of_fit_is_made():
+    base = make_bank(n_models=12, n_items=24)
+    for spec in (Variational(item_model="1pl", n_dims=1, known_guessing=True), JointMAP(item_model="2pl", n_dims=1)):
+        made = build_bank(base.responses, spec, rng=0)
+        found = spec_of(made.calibration)
+        assert (type(found), found.item_model, found.n_dims) == (type(spec), spec.item_model, spec.n_dims)
+        assert found.known_guessing == spec.known_guessing
+        for fold in folds(made):
+            np.testing.assert_array_equal(fold.bank.parameters.lower_asymptote, made.parameters.lower_asymptote)
+            assert (fold.bank.calibration.item_model, fold.bank.calibration.n_dims) == (spec.item_model, 1)
+
+
+def test_thresholds_of_continuous_responses_come_from_the_other_models():
+    base = make_bank(n_models=12, n_items=24)
+    values = np.random.default_rng(0).random((12, 24))
+    responses = dataclasses.replace(base.responses, responses=values)
+    made = build_bank(responses, Variational(item_model="2pl", n_dims=1), rng=0)
+    for fold in folds(made):
+        assert set(fold.bank.calibration.thresholds) == {"math", "code", "law"}
+    assert len({fold.bank.calibration.thresholds["math"] for fold in folds(made)}) > 1
+
+
+def test_targets_of_a_fold_are_the_whole_bank_s():
+    base = make_bank(n_models=12, n_items=24)
+    targets = ScoreTargets.create(base.responses.items, within="macro", across="items")
+    for fold in folds(dataclasses.replace(base, targets=targets)):
+        np.testing.assert_array_equal(fold.bank.targets.overall_weights, targets.overall_weights)
+
+
+def test_progress_runs_from_start_to_end(bank):
+    said = []
+    folds(dataclasses.replace(bank), progress=lambda text, share: said.append((text, share)))
+    shares = [share for _, share in said]
+    assert shares == sorted(shares)
+    assert shares[-1] == 1.0
+    assert {text for text, _ in said} >= {f"fitting without models {number} of 10" for number in range(1, 11)}

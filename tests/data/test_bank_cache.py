@@ -1,0 +1,139 @@
+import dataclasses
+
+import numpy as np
+import pytest
+
+from itembank.calibration.folds import folds
+from itembank.data.bank_cache import FOLDER, BankCache
+from itembank.data.bank_files import load_bank, save_bank
+from tests.data.banks import make_bank
+
+
+class Counted:
+    """A function that makes arrays and counts how often it was asked to."""
+
+    def __init__(self, size=3):
+        self.calls = 0
+        self.size = size
+
+    def __call__(self):
+        self.calls += 1
+        return {"numbers": np.arange(self.size, dtype=np.float64), "matrix": np.eye(2).T}
+
+
+@pytest.fixture
+def make():
+    return Counted()
+
+
+def has_three(arrays):
+    return arrays.get("numbers", np.empty(0)).shape == (3,)
+
+
+def test_what_was_made_is_remembered(make):
+    cache = BankCache()
+    first = cache.remember("key", make)
+    assert cache.remember("key", make) is first
+    assert cache.remember("another key", make) is not first
+    assert make.calls == 2
+
+
+def test_nothing_is_remembered_where_making_it_fails(make):
+    cache = BankCache()
+    with pytest.raises(ZeroDivisionError):
+        cache.remember("key", lambda: 1 // 0)
+    assert cache.remember("key", make)["numbers"].size == 3
+
+
+def test_a_file_is_used_instead_of_making_arrays_again(make, tmp_path):
+    made = BankCache(tmp_path).arrays("name", make, fits=has_three)
+    read = BankCache(tmp_path).arrays("name", make, fits=has_three)
+    assert make.calls == 1
+    assert read.keys() == made.keys()
+    for name, array in made.items():
+        np.testing.assert_array_equal(read[name], array)
+    assert [path.name for path in (tmp_path / FOLDER).iterdir()] == ["name.safetensors"]
+
+
+def test_without_a_folder_arrays_live_in_memory(make):
+    cache = BankCache()
+    assert cache.arrays("name", make) is cache.arrays("name", make)
+    BankCache().arrays("name", make)
+    assert make.calls == 2
+
+
+@pytest.mark.parametrize("damage", [b"", b"not a file of arrays", None])
+def test_a_broken_file_is_made_anew(make, tmp_path, damage):
+    BankCache(tmp_path).arrays("name", make)
+    path = tmp_path / FOLDER / "name.safetensors"
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) // 2] if damage is None else damage)
+    assert has_three(BankCache(tmp_path).arrays("name", make))
+    assert make.calls == 2
+    assert path.read_bytes() == whole
+
+
+def test_arrays_of_the_wrong_shape_are_made_anew(make, tmp_path):
+    BankCache(tmp_path).arrays("name", Counted(size=5))
+    assert has_three(BankCache(tmp_path).arrays("name", make, fits=has_three))
+    assert make.calls == 1
+    assert has_three(BankCache(tmp_path).arrays("name", make, fits=has_three))
+    assert make.calls == 1
+
+
+def test_a_place_that_cannot_be_written_costs_time_only(make, tmp_path):
+    (tmp_path / FOLDER).write_text("a file stands where the folder should be", encoding="utf-8")
+    for expected in (1, 2):
+        assert has_three(BankCache(tmp_path).arrays("name", make))
+        assert make.calls == expected
+    assert (tmp_path / FOLDER).is_file()
+
+
+def test_a_read_only_folder_is_read_from(make, tmp_path):
+    BankCache(tmp_path).arrays("name", make)
+    (tmp_path / FOLDER).chmod(0o555)
+    try:
+        BankCache(tmp_path).arrays("name", make)
+        assert make.calls == 1
+        assert has_three(BankCache(tmp_path).arrays("another", make))  # kept only where a superuser runs this
+    finally:
+        (tmp_path / FOLDER).chmod(0o755)
+
+
+def test_a_changed_copy_of_a_bank_starts_empty(tmp_path):
+    save_bank(make_bank(), tmp_path / "bank")
+    bank = load_bank(tmp_path / "bank")
+    bank.cache.remember("key", lambda: 1)
+    copy = dataclasses.replace(bank, item_model_bias=np.full(3, 0.1))
+    assert (copy.cache.folder, copy.cache.memory) == (None, {})
+    assert bank.cache.folder == tmp_path / "bank"
+
+
+def said_when_fitting(bank):
+    said = []
+    folds(bank, progress=lambda text, share: said.append((text, share)))
+    return said
+
+
+def test_a_bank_loaded_a_second_time_is_not_fitted_again(tmp_path):
+    save_bank(make_bank(), tmp_path / "bank")
+    first, second = load_bank(tmp_path / "bank"), load_bank(tmp_path / "bank")
+    assert said_when_fitting(first)
+    assert not said_when_fitting(second)
+    for one, other in zip(folds(first), folds(second), strict=True):
+        np.testing.assert_array_equal(one.held_out, other.held_out)
+        np.testing.assert_array_equal(one.bank.parameters.loadings, other.bank.parameters.loadings)
+        np.testing.assert_array_equal(one.bank.calibration.abilities, other.bank.calibration.abilities)
+
+
+def test_a_cache_is_no_part_of_the_bank(tmp_path):
+    """Its files are not checked, and go when another bank takes the place."""
+    save_bank(make_bank(), tmp_path / "bank")
+    folds(load_bank(tmp_path / "bank"))
+    for path in (tmp_path / "bank" / FOLDER).iterdir():
+        path.write_bytes(b"broken")
+    bank = load_bank(tmp_path / "bank")
+    assert said_when_fitting(bank)
+    save_bank(make_bank(seed=1), tmp_path / "bank", overwrite=True)
+    assert not (tmp_path / "bank" / FOLDER).exists()
+    assert said_when_fitting(load_bank(tmp_path / "bank"))

@@ -1,0 +1,125 @@
+import dataclasses
+import re
+
+import numpy as np
+import pytest
+
+from itembank.estimation import automatic
+from itembank.estimation.automatic import choose_method
+from itembank.estimation.estimate import estimate
+from itembank.estimation.observations import observe
+from itembank.estimation.out_of_fold import MembersOutOfFold
+from itembank.estimation.specs import DEFAULT_MEMBERS, GPIRT, METHODS, Stacked, Weighted
+from itembank.estimation.trial import trial
+from itembank.selection.select import select
+from tests.estimation.simulated import new_models, small_bank, with_gaps
+
+
+@pytest.fixture(scope="module")
+def bank():
+    return small_bank()
+
+
+def planted(errors):
+    """A trial in which methods made these errors (n_members, n_models), in two folds."""
+    n_models = errors.shape[1]
+    truth = np.full((n_models, 4), 0.5)
+    values = truth + np.repeat(errors[:, :, None], 4, axis=2)
+    return MembersOutOfFold(truth, values, truth, np.full(truth.shape, 1e-4), np.arange(n_models) % 2)
+
+
+def with_one_better(member, rng, n_models=60):
+    """Errors of methods that are all somewhat off, but one: exact for most, far off for one in 60.
+
+    Squared errors, which make the weights, fall for the others.
+    """
+    errors = 0.03 * np.sign(rng.standard_normal(n_models)) * np.ones((len(DEFAULT_MEMBERS), 1))
+    errors += 0.002 * rng.standard_normal(errors.shape)
+    errors[member] = np.where(np.arange(n_models) == 0, 0.4, 0.0)
+    return errors
+
+
+def test_the_explanation_says_the_errors_it_was_chosen_by(bank):
+    selection = select(bank, 12, method="anchor-irt", rng=0)
+    observations = observe(bank, new_models(bank), selection)
+    chosen = choose_method(bank, observations, selection)
+    found = trial(bank, observations, selection, DEFAULT_MEMBERS)
+    errors = {METHODS.label(spec): found.single(number).error for number, spec in enumerate(DEFAULT_MEMBERS)}
+    errors["stacked"] = found.stacked(Stacked()).error
+    said = dict(re.findall(r"((?:[a-z-]+)(?: \(discrepancy [\d.]+\))?) (\d+\.\d\d)", chosen.explanation))
+    assert said == {name: f"{100.0 * np.mean(np.abs(error[:, -1])):.2f}" for name, error in errors.items()}
+    assert chosen.explanation.startswith(f"{METHODS.label(chosen.spec)}: mean absolute error")
+    assert f"of {bank.n_models} calibration models left out in turn, in points" in chosen.explanation
+
+
+def test_estimate_takes_the_choice_and_hands_the_reason_on(bank):
+    selection = select(bank, 12, method="anchor-irt", rng=0)
+    responses = new_models(bank)
+    chosen = choose_method(bank, observe(bank, responses, selection), selection)
+    found = estimate(bank, responses, selection=selection)
+    same = estimate(bank, responses, selection=selection, method=chosen.spec)
+    assert (found.method, found.explanation) == (METHODS.label(chosen.spec), chosen.explanation)
+    assert same.explanation == ""
+    for name in ("value", "standard_error", "low", "high"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(same, name))
+
+
+@pytest.mark.parametrize("member", range(len(DEFAULT_MEMBERS)))
+def test_a_single_method_is_taken_where_it_is_clearly_better(bank, rng, monkeypatch, member):
+    made = planted(with_one_better(member, rng))
+    monkeypatch.setattr(automatic, "trial", lambda *_, **__: made)
+    chosen = choose_method(bank, observe(bank, new_models(bank), None), None)
+    assert chosen.spec == DEFAULT_MEMBERS[member]
+    assert chosen.explanation.startswith(f"{METHODS.label(DEFAULT_MEMBERS[member])}: mean absolute error")
+
+
+def test_stacked_is_taken_where_none_is_clearly_better(bank, rng, monkeypatch):
+    made = planted(0.03 * rng.standard_normal((len(DEFAULT_MEMBERS), 60)))
+    monkeypatch.setattr(automatic, "trial", lambda *_, **__: made)
+    chosen = choose_method(bank, observe(bank, new_models(bank), None), None)
+    assert chosen.spec == Stacked()
+    assert chosen.explanation.startswith("stacked: mean absolute error")
+
+
+def test_a_mean_is_not_taken_alone_where_a_scenario_has_no_response(bank, rng, monkeypatch):
+    made = planted(with_one_better(DEFAULT_MEMBERS.index(Weighted()), rng))
+    monkeypatch.setattr(automatic, "trial", lambda *_, **__: made)
+    for pattern, expected in (("complete", Weighted()), ("no law", Stacked()), ("uneven", Stacked())):
+        observations = observe(bank, with_gaps(new_models(bank), pattern), None)
+        assert choose_method(bank, observations, None).spec == expected
+
+
+def test_methods_without_an_estimate_do_not_stand_in_the_way(bank, rng, monkeypatch):
+    errors = with_one_better(0, rng)
+    errors[2] = np.nan
+    monkeypatch.setattr(automatic, "trial", lambda *_, **__: planted(errors))
+    chosen = choose_method(bank, observe(bank, new_models(bank), None), None)
+    assert chosen.spec == DEFAULT_MEMBERS[0]
+    assert "nan" not in chosen.explanation
+    assert METHODS.label(DEFAULT_MEMBERS[2]) not in chosen.explanation.replace("gp-irt", "").split()
+    monkeypatch.setattr(automatic, "trial", lambda *_, **__: planted(np.full(errors.shape, np.nan)))
+    nothing = choose_method(bank, observe(bank, new_models(bank), None), None)
+    assert nothing.spec == Stacked()
+    assert "no calibration model left out has a score" in nothing.explanation
+
+
+def test_few_models_fall_back_on_gp_irt():
+    bank = small_bank(n_models=9)
+    responses = new_models(bank).take(items=np.arange(12))
+    found = estimate(bank, responses)
+    assert (found.method, found.interval_kind) == ("gp-irt", "model-based")
+    assert found.explanation.startswith("gp-irt, since 9 calibration models are too few")
+    expected = estimate(bank, responses, method=GPIRT(), interval="model-based")
+    for name in ("value", "standard_error", "low", "high"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
+
+
+def test_models_that_cannot_be_left_out_are_not_called_too_few():
+    """One model alone tells items apart: without it there is nothing to fit to."""
+    bank = small_bank()
+    values = np.ones(bank.responses.responses.shape)
+    values[0, ::2] = 0.0
+    odd = dataclasses.replace(bank, responses=dataclasses.replace(bank.responses, responses=values))
+    found = estimate(odd, new_models(bank).take(items=np.arange(12)))
+    assert (found.method, found.interval_kind) == ("gp-irt", "model-based")
+    assert "12 calibration models are too unlike in what they answered" in found.explanation

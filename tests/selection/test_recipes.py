@@ -1,0 +1,73 @@
+import dataclasses
+import json
+
+import pytest
+
+from itembank.data.selections import Selection
+from itembank.selection.recipes import Recipe, read_recipe
+from itembank.selection.select import select
+from itembank.selection.specs import METHODS, AnchorIRT, AnchorLatent, Disagreement, Stratified, Uncertainty, VOptimal
+from tests.data.banks import make_bank
+
+SPECS = [
+    *(kind() for kind in METHODS.kinds.values()),
+    VOptimal(target={"overall": 1.0, "law": 0.5}, n_factors=3, allocation="equal", discrepancy=0.1),
+    VOptimal(target="math", minimum_per_scenario=0),
+    AnchorIRT(n_restarts=2, standardise=False, allow_degenerate=True),
+    AnchorLatent(n_components=2),
+    Stratified("proportional"),
+    Disagreement("jensen-shannon"),
+    Uncertainty(mixture=0.25),
+]
+
+
+@pytest.fixture(scope="module")
+def bank():
+    return make_bank()
+
+
+def through_json(selection):
+    return Selection.from_dict(json.loads(json.dumps(selection.to_dict())))
+
+
+@pytest.mark.parametrize("spec", SPECS, ids=METHODS.label)
+def test_a_recipe_comes_back_from_a_file(bank, spec):
+    chosen = select(bank, 12, method=spec, rng=7, excluded=("math/0", "law/2"))
+    found = read_recipe(through_json(chosen))
+    assert found == Recipe(spec, 12, False, ("math/0", "law/2"))
+    again = select(bank, found.n_items, method=found.spec, rng=7, excluded=found.excluded)
+    assert again.item_ids == chosen.item_ids
+
+
+def test_numbers_for_each_scenario_come_back(bank):
+    found = read_recipe(through_json(select(bank, 3, method="anchor-irt", per_scenario=True, rng=0)))
+    assert (found.n_items, found.per_scenario) == (3, True)
+    wanted = read_recipe(through_json(select(bank, 3, method="v-optimal", per_scenario=True, rng=0)))
+    assert wanted.spec == VOptimal(allocation="equal")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"recipe": None},
+        {"method": "of a later release"},
+        {"recipe": {"options": {"n_restarts": 5, "of_a_later_release": 1}}},
+        {"recipe": {"options": {"n_restarts": 0}}},
+        {"recipe": {"options": None}},
+        {"recipe": {"n_items": "many"}},
+        {"recipe": {"excluded": None}},
+    ],
+    ids=str,
+)
+def test_what_this_release_cannot_follow_is_ignored(bank, change):
+    chosen = select(bank, 12, method="anchor-irt", rng=0)
+    if change.get("recipe"):
+        change = {"recipe": {**chosen.recipe, **change["recipe"]}}
+    assert read_recipe(dataclasses.replace(chosen, **change)) is None
+
+
+@pytest.mark.parametrize("name", ["n_items", "per_scenario", "options", "excluded"])
+def test_an_incomplete_recipe_is_ignored(bank, name):
+    chosen = select(bank, 12, method="anchor-irt", rng=0)
+    recipe = {key: value for key, value in chosen.recipe.items() if key != name}
+    assert read_recipe(dataclasses.replace(chosen, recipe=recipe)) is None
