@@ -30,11 +30,21 @@ if TYPE_CHECKING:
     from itembank.data.targets import ScoreTarget as ScoreTarget
     from itembank.data.targets import ScoreTargets as ScoreTargets
     from itembank.data.targets import mean_win_rate as mean_win_rate
+    from itembank.estimation.design_based import design_based_estimates as design_based_estimates
     from itembank.estimation.estimate import estimate as estimate
     from itembank.estimation.estimates import ScoreEstimates as ScoreEstimates
+    from itembank.estimation.regression.specs import Factor as Factor
+    from itembank.estimation.regression.specs import KNearest as KNearest
+    from itembank.estimation.regression.specs import Metabench as Metabench
+    from itembank.estimation.regression.specs import RandomForest as RandomForest
+    from itembank.estimation.regression.specs import Ridge as Ridge
+    from itembank.estimation.regression.specs import TaskMean as TaskMean
+    from itembank.estimation.regression.specs import TaskMeanEB as TaskMeanEB
     from itembank.estimation.specs import GPIRT as GPIRT
     from itembank.estimation.specs import PIRT as PIRT
+    from itembank.estimation.specs import Auto as Auto
     from itembank.estimation.specs import SampleMean as SampleMean
+    from itembank.estimation.specs import Stacked as Stacked
     from itembank.estimation.specs import Weighted as Weighted
     from itembank.irt.parameters import AbilityPrior as AbilityPrior
     from itembank.irt.parameters import ItemParameters as ItemParameters
@@ -65,40 +75,50 @@ _HOME = {
     "AnchorCorrectness": "itembank.selection.specs",
     "AnchorIRT": "itembank.selection.specs",
     "AnchorLatent": "itembank.selection.specs",
+    "Auto": "itembank.estimation.specs",
     "Bank": "itembank.data.banks",
     "Calibration": "itembank.data.calibrations",
-    "Disagreement": "itembank.selection.specs",
     "Comparison": "itembank.comparison.comparisons",
+    "Disagreement": "itembank.selection.specs",
     "ExpectedAPosteriori": "itembank.scoring.specs",
+    "Factor": "itembank.estimation.regression.specs",
     "GPIRT": "itembank.estimation.specs",
     "Information": "itembank.selection.specs",
     "ItemParameters": "itembank.irt.parameters",
     "JointMAP": "itembank.calibration.specs",
+    "KNearest": "itembank.estimation.regression.specs",
     "MarginalML": "itembank.calibration.specs",
     "MaximumAPosteriori": "itembank.scoring.specs",
     "MaximumLikelihood": "itembank.scoring.specs",
+    "Metabench": "itembank.estimation.regression.specs",
     "PIRT": "itembank.estimation.specs",
     "Plan": "itembank.planning.plans",
     "Random": "itembank.selection.specs",
+    "RandomForest": "itembank.estimation.regression.specs",
     "ReadingSpec": "itembank.data.readers.specs",
     "ResponseMatrix": "itembank.data.responses",
+    "Ridge": "itembank.estimation.regression.specs",
     "SampleMean": "itembank.estimation.specs",
     "ScoreEstimates": "itembank.estimation.estimates",
     "ScoreTarget": "itembank.data.targets",
     "ScoreTargets": "itembank.data.targets",
     "Selection": "itembank.data.selections",
+    "Stacked": "itembank.estimation.specs",
     "Stratified": "itembank.selection.specs",
-    "Uncertainty": "itembank.selection.specs",
-    "VOptimal": "itembank.selection.specs",
     "StudyResult": "itembank.studies.results",
     "StudySpec": "itembank.studies.specs",
+    "TaskMean": "itembank.estimation.regression.specs",
+    "TaskMeanEB": "itembank.estimation.regression.specs",
+    "Uncertainty": "itembank.selection.specs",
     "Variational": "itembank.calibration.specs",
+    "VOptimal": "itembank.selection.specs",
     "Weighted": "itembank.estimation.specs",
     "WeightedLikelihood": "itembank.scoring.specs",
     "build_bank": "itembank.calibration.build",
     "calibrate": "itembank.calibration.calibrate",
     "choose_n_dims": "itembank.calibration.dimensions",
     "compare": "itembank.comparison.compare",
+    "design_based_estimates": "itembank.estimation.design_based",
     "estimate": "itembank.estimation.estimate",
     "load_bank": "itembank.data.bank_files",
     "load_builtin": "itembank.data.builtin",

@@ -3,12 +3,14 @@
 A factor model of past responses gives items that past models hardly told apart almost no variance, and then takes
 whatever a new kind of model does on them for noise of other items. A model stronger than any before solves items
 that nobody solved; a model tuned for a domain moves all of its items. So the items of a group, and those of like
-difficulty within it most of all, are allowed to move together by some points more than the past has shown.
+difficulty within it most of all, are allowed to move together by some points more than the factors explain.
 """
+
+from dataclasses import dataclass
 
 import numpy as np
 
-from itembank.factors.linear_gaussian import FactorModel
+from itembank.factors.linear_gaussian import FactorModel, additive_fill, factor_posterior, fit_factor_model
 from itembank.numerics.arrays import FloatArray, IntArray
 
 N_BINS = 5
@@ -16,42 +18,111 @@ ITEMS_PER_BIN = 10
 """A group gets a bin for each of so many items, up to `N_BINS`."""
 WIDTH = 0.7
 """Standard deviation of a bin's bell, in bins."""
+N_FOLDS = 5
+SEED = 10
+SMALLEST_GROUP = 5
+"""Items below which a group says too little of how groups move."""
 
 
-def with_discrepancy(model: FactorModel, groups: IntArray, *, scale: float, n_bins: int = N_BINS) -> FactorModel:
-    """Add factors that raise or lower all items of a group, and its items of like difficulty, together.
+@dataclass(frozen=True, slots=True)
+class Discrepancy:
+    """Standard deviations of the shifts of new models, on the scale of responses.
 
-    The response of item i gets ``scale (u_g + sum_b B_ib u_gb)`` with ``u ~ N(0, 1)`` independent, where B are bells
-    over the rank of the item's mean response in its group g, summing to one for each item.
+    Attributes
+    ----------
+    level : float
+        Of all items of a scenario, and of its items of like difficulty.
+    subgroup : float
+        Of all items of a subscenario.
+    """
+
+    level: float
+    subgroup: float = 0.0
+
+
+def with_discrepancy(
+    model: FactorModel, groups: IntArray, discrepancy: Discrepancy, *, subgroups: IntArray | None = None
+) -> FactorModel:
+    """Add factors that raise or lower all items of a group, its items of like difficulty, and subgroups together.
+
+    The response of item i gets ``level (u_g + sum_b B_ib u_gb) + subgroup v_h`` with all u and v normal with variance
+    one and independent, where g and h are its group and subgroup and B are bells over the rank of the item's mean
+    response in its group, summing to one for each item.
 
     Parameters
     ----------
     model : FactorModel
     groups : (n_items,)
         Group of each item, numbered from 0: scenarios, say.
-    scale : float
-        Standard deviation of each such shift on the scale of responses; 0 gives the model back.
-    n_bins : int
-        Bells in a group, fewer in groups of fewer than ten items for each.
+    discrepancy : Discrepancy
+        Nothing is added for a scale of 0.
+    subgroups : (n_items,), optional
+        Subgroup of each item, numbered from 0 through all groups.
 
     Returns
     -------
     FactorModel
-        With up to ``n_groups (n_bins + 1)`` factors more.
     """
-    if scale == 0.0:
+    added = [discrepancy.level * columns for columns in _all_shifts(model.mean, groups)] if discrepancy.level else []
+    if subgroups is not None and discrepancy.subgroup:
+        added.append(discrepancy.subgroup * _indicators(subgroups))
+    if not added:
         return model
-    shifts = [
-        _shifts(model.mean, np.flatnonzero(groups == group), n_bins) for group in range(int(groups.max(initial=-1)) + 1)
-    ]
-    return FactorModel(
-        model.mean, np.column_stack([model.loadings, *(scale * columns for columns in shifts)]), model.noise
-    )
+    return FactorModel(model.mean, np.column_stack([model.loadings, *added]), model.noise)
 
 
-def _shifts(mean: FloatArray, items: IntArray, n_bins: int) -> FloatArray:
+def measure_discrepancy(responses: FloatArray, groups: IntArray, *, subgroups: IntArray | None = None) -> Discrepancy:
+    """Measure the shifts on models left out: what of their group means the factors of the others do not explain.
+
+    A left-out model's residuals ``e = y - m - L E[f | y]`` have group means of variance ``scale^2`` plus that of the
+    items' own noise, ``sum_i w_i^2 s_i``, which is taken off; the rest is averaged over models and groups (moments).
+    With many models the factors explain nearly all, with few little.
+
+    Parameters
+    ----------
+    responses : (n_models, n_items)
+        Raw; NaN where missing: filled by item mean plus model effect.
+    groups, subgroups : (n_items,)
+
+    Returns
+    -------
+    Discrepancy
+        0 where models are too few to leave some out.
+    """
+    n_models = responses.shape[0]
+    if n_models < 2 * N_FOLDS:
+        return Discrepancy(0.0)
+    filled = additive_fill(responses)
+    residual, noise = np.empty(filled.shape), np.empty(filled.shape)
+    fold = np.random.default_rng(SEED).permutation(n_models) % N_FOLDS
+    for number in range(N_FOLDS):
+        rows = fold == number
+        model = fit_factor_model(filled[~rows])
+        factors = factor_posterior(model, np.arange(model.n_items), filled[rows]).mean
+        residual[rows] = filled[rows] - model.mean - factors @ model.loadings.T
+        noise[rows] = model.noise
+    bins = np.column_stack([columns[:, 1:] for columns in _all_shifts(filled.mean(axis=0), groups)])
+    of_subgroups = np.zeros((responses.shape[1], 0)) if subgroups is None else _indicators(subgroups)
+    return Discrepancy(_scale(residual, noise, bins), _scale(residual, noise, of_subgroups))
+
+
+def _scale(residual: FloatArray, noise: FloatArray, groups: FloatArray) -> float:
+    """Return the standard deviation of the means of residuals over groups (n_items, n_groups), noise taken off."""
+    size = groups.sum(axis=0)
+    weights = groups[:, size >= SMALLEST_GROUP] / size[size >= SMALLEST_GROUP]
+    if weights.shape[1] == 0:
+        return 0.0
+    excess = (residual @ weights) ** 2 - noise @ weights**2
+    return float(np.sqrt(max(excess.mean(), 0.0)))
+
+
+def _all_shifts(mean: FloatArray, groups: IntArray) -> list[FloatArray]:
+    return [_shifts(mean, np.flatnonzero(groups == group)) for group in range(int(groups.max(initial=-1)) + 1)]
+
+
+def _shifts(mean: FloatArray, items: IntArray) -> FloatArray:
     """Level and bells of one group, zero outside it, (n_items, 1 + number of bells)."""
-    n_bells = int(np.clip(items.size // ITEMS_PER_BIN, 1, n_bins))
+    n_bells = int(np.clip(items.size // ITEMS_PER_BIN, 1, N_BINS))
     columns = np.zeros((mean.shape[0], 1 + (n_bells if n_bells > 1 else 0)))
     columns[items, 0] = 1.0
     if n_bells > 1:
@@ -60,3 +131,9 @@ def _shifts(mean: FloatArray, items: IntArray, n_bins: int) -> FloatArray:
         bells = np.exp(-0.5 * ((rank[:, None] - centres) * n_bells / WIDTH) ** 2)
         columns[items, 1:] = bells / bells.sum(axis=1, keepdims=True)
     return columns
+
+
+def _indicators(groups: IntArray) -> FloatArray:
+    """One column of zeros and ones for each group, (n_items, n_groups)."""
+    result: FloatArray = (groups[:, None] == np.arange(int(groups.max(initial=-1)) + 1)).astype(np.float64)
+    return result

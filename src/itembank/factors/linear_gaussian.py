@@ -90,7 +90,7 @@ def fit_factor_model(responses: FloatArray, *, n_factors: int | Literal["auto"] 
     missing = np.isnan(responses)
     if not missing.any():
         return _fit_complete(responses, most)
-    filled = np.where(missing, _additive(responses), responses)
+    filled = additive_fill(responses)
     model = _fit_complete(filled, most)
     for _ in range(FILLING_ROUNDS):
         filled = np.where(missing, _reconstruction(model, filled), responses)
@@ -169,13 +169,15 @@ def _reconstruction(model: FactorModel, responses: FloatArray) -> FloatArray:
     return result
 
 
-def _additive(responses: FloatArray) -> FloatArray:
-    """Item mean plus model effect, cut to [0, 1], (n_models, n_items); 0.5 where an item was never answered."""
+def additive_fill(responses: FloatArray) -> FloatArray:
+    """Fill missing responses by item mean plus model effect, cut to [0, 1]; 0.5 where an item was never answered."""
     seen = ~np.isnan(responses)
+    if seen.all():
+        return responses
     zeros = np.where(seen, responses, 0.0)
     count = seen.sum(axis=0)
     item = np.divide(zeros.sum(axis=0), count, out=np.full(count.shape, 0.5), where=count > 0)
     residual = np.where(seen, responses - item, 0.0)
     effect = residual.sum(axis=1) / np.maximum(seen.sum(axis=1), 1)
-    result: FloatArray = np.clip(item + effect[:, None], 0.0, 1.0)
+    result: FloatArray = np.where(seen, responses, np.clip(item + effect[:, None], 0.0, 1.0))
     return result

@@ -10,6 +10,7 @@ from itembank.data.selections import Selection
 from itembank.errors import ParameterError
 from itembank.estimation.specs import Stacked
 from itembank.estimation.trial import has_trial, sample_of, trial
+from itembank.numerics.arrays import FloatArray
 from itembank.numerics.threads import one_blas_thread
 from itembank.progress import ProgressCallback, silent
 from itembank.selection.select import select
@@ -17,11 +18,10 @@ from itembank.selection.specs import METHODS, AnchorLatent, SelectionSpec, Strat
 
 CANDIDATES: tuple[SelectionSpec, ...] = (
     VOptimal(),
-    VOptimal(discrepancy=0.1),
-    AnchorLatent(),
+    AnchorLatent(allow_degenerate=True),
     Stratified("proportional"),
 )
-"""From the most to the least trusting of what calibration models show."""
+"""The first is taken unless another is clearly better: with few models many candidates make a lucky winner."""
 FALLBACK = Stratified("proportional")
 SHARE_OF_FITS = 0.7
 """Share of the work that is fitting without some models, where that was not done before."""
@@ -35,13 +35,19 @@ class Tried:
     ----------
     label : str
     selection : Selection
-    error : float
-        Mean absolute error of the overall score by 'stacked'; infinite where it could not be told.
+    errors : (n_models,)
+        Absolute errors of the overall score by 'stacked'; NaN where unknown.
     """
 
     label: str
     selection: Selection
-    error: float
+    errors: FloatArray
+
+    @property
+    def error(self) -> float:
+        """Mean absolute error; infinite where it could not be told."""
+        known = self.errors[~np.isnan(self.errors)]
+        return float(known.mean()) if known.size else np.inf
 
 
 @one_blas_thread()
@@ -54,7 +60,7 @@ def choose_selection(
     seed: int,
     progress: ProgressCallback = silent,
 ) -> Selection:
-    """Choose items by the candidate whose stacked estimates are best on calibration models left out.
+    """Choose V-optimal items, or those by which stacked estimates are clearly better for calibration models left out.
 
     Every candidate chooses anew without the models it is judged by. With too few models for that, items are drawn at
     random from strata, which asks nothing of the bank.
@@ -76,7 +82,7 @@ def choose_selection(
     if not tried:
         raise refusals[-1]
     progress("trying methods", 1.0)
-    best = min(tried, key=lambda each: each.error)
+    best = _clearly_best(tried)
     listed = ", ".join(f"{each.label} {100.0 * each.error:.2f}" for each in tried)
     return replace(
         best.selection,
@@ -92,9 +98,18 @@ def _try(
     chosen = select(bank, n_items, method=spec, per_scenario=per_scenario, excluded=excluded, rng=seed)
     stacked = Stacked()
     found = trial(bank, sample_of(bank, chosen), chosen, stacked.members).stacked(stacked)
-    errors = np.abs(found.error[:, -1])
-    known = errors[~np.isnan(errors)]
-    return Tried(METHODS.label(spec), chosen, float(known.mean()) if known.size else np.inf)
+    return Tried(METHODS.label(spec), chosen, np.abs(found.error[:, -1]))
+
+
+def _clearly_best(tried: list[Tried]) -> Tried:
+    """Return the first, unless another is better than it by more than a standard error of their difference."""
+    first, best = tried[0], min(tried, key=lambda each: each.error)
+    saving = first.errors - best.errors
+    known = saving[~np.isnan(saving)]
+    if known.size < 2:
+        return best
+    doubt = float(np.std(known, ddof=1) / np.sqrt(known.size))
+    return best if float(known.mean()) > doubt else first
 
 
 def check_method(method: object) -> None:

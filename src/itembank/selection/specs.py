@@ -130,9 +130,10 @@ class VOptimal:
     minimum_per_scenario : int
         With 'free', least number of items of each scenario (all it has, where it has fewer). With 0 a scenario may
         go without.
-    discrepancy : float
+    discrepancy : float or 'auto'
         Standard deviation, on the scale of responses, by which new models may raise or lower all items of a
         scenario, and its items of like difficulty, beyond what the calibration models showed (`with_discrepancy`).
+        'auto' measures it on calibration models left out, and that of subscenarios too (`bank_factor_model`).
         Without it items that past models hardly told apart are never asked, and a model stronger than all of
         them is a surprise: on AlpacaEval split by date the error of the score was then four times as large.
     """
@@ -141,13 +142,13 @@ class VOptimal:
     n_factors: int | Literal["auto"] = "auto"
     allocation: BenchmarkAllocation = "free"
     minimum_per_scenario: int = 1
-    discrepancy: float = 0.03
+    discrepancy: float | Literal["auto"] = "auto"
 
     def __post_init__(self) -> None:
         """Check the choices."""
         _check_number_or_auto("n_factors", self.n_factors)
-        if not 0.0 <= self.discrepancy <= 1.0:
-            raise ParameterError(f"discrepancy must be in [0, 1], got {self.discrepancy}.")
+        if self.discrepancy != "auto" and not 0.0 <= self.discrepancy <= 1.0:
+            raise ParameterError(f"discrepancy must be 'auto' or a number in [0, 1], got {self.discrepancy!r}.")
         _check_word("allocation", self.allocation, get_args(BenchmarkAllocation))
         if self.minimum_per_scenario < 0:
             raise ParameterError(f"minimum_per_scenario must be at least 0, got {self.minimum_per_scenario}.")

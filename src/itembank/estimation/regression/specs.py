@@ -145,16 +145,17 @@ class Factor:
     Attributes
     ----------
     n_factors : int or 'auto'
-    discrepancy : float
+    discrepancy : float or 'auto'
         Standard deviation, on the scale of responses, by which new models may raise or lower all items of a
         scenario, and its items of like difficulty, beyond what the calibration models showed (`with_discrepancy`).
+        'auto' measures it on calibration models left out, and that of subscenarios too (`bank_factor_model`).
     """
 
     n_factors: int | Literal["auto"] = "auto"
-    discrepancy: float = 0.03
+    discrepancy: float | Literal["auto"] = "auto"
 
     def __post_init__(self) -> None:
         """Check the choices."""
         _check_count("n_factors", self.n_factors, least=1, word="auto")
-        if not 0.0 <= self.discrepancy <= 1.0:
-            raise ParameterError(f"discrepancy must be in [0, 1], got {self.discrepancy}.")
+        if self.discrepancy != "auto" and not 0.0 <= self.discrepancy <= 1.0:
+            raise ParameterError(f"discrepancy must be 'auto' or a number in [0, 1], got {self.discrepancy!r}.")
