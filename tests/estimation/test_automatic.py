@@ -9,10 +9,10 @@ from itembank.estimation.automatic import choose_method
 from itembank.estimation.estimate import estimate
 from itembank.estimation.observations import observe
 from itembank.estimation.out_of_fold import MembersOutOfFold
-from itembank.estimation.specs import DEFAULT_MEMBERS, GPIRT, METHODS, Stacked, Weighted
+from itembank.estimation.specs import DEFAULT_MEMBERS, GPIRT, METHODS, Stacked
 from itembank.estimation.trial import trial
 from itembank.selection.select import select
-from tests.estimation.simulated import new_models, small_bank, with_gaps
+from tests.estimation.simulated import new_models, small_bank
 
 
 @pytest.fixture(scope="module")
@@ -65,12 +65,10 @@ def test_estimate_takes_the_choice_and_hands_the_reason_on(bank):
 
 
 @pytest.mark.parametrize("member", range(len(DEFAULT_MEMBERS)))
-def test_a_single_method_is_taken_where_it_is_clearly_better(bank, rng, monkeypatch, member):
+def test_a_single_method_is_not_taken_for_looking_best(bank, rng, monkeypatch, member):
     made = planted(with_one_better(member, rng))
     monkeypatch.setattr(automatic, "trial", lambda *_, **__: made)
-    chosen = choose_method(bank, observe(bank, new_models(bank), None), None)
-    assert chosen.spec == DEFAULT_MEMBERS[member]
-    assert chosen.explanation.startswith(f"{METHODS.label(DEFAULT_MEMBERS[member])}: mean absolute error")
+    assert choose_method(bank, observe(bank, new_models(bank), None), None).spec == Stacked()
 
 
 def test_stacked_is_taken_where_none_is_clearly_better(bank, rng, monkeypatch):
@@ -81,20 +79,12 @@ def test_stacked_is_taken_where_none_is_clearly_better(bank, rng, monkeypatch):
     assert chosen.explanation.startswith("stacked: mean absolute error")
 
 
-def test_a_mean_is_not_taken_alone_where_a_scenario_has_no_response(bank, rng, monkeypatch):
-    made = planted(with_one_better(DEFAULT_MEMBERS.index(Weighted()), rng))
-    monkeypatch.setattr(automatic, "trial", lambda *_, **__: made)
-    for pattern, expected in (("complete", Weighted()), ("no law", Stacked()), ("uneven", Stacked())):
-        observations = observe(bank, with_gaps(new_models(bank), pattern), None)
-        assert choose_method(bank, observations, None).spec == expected
-
-
 def test_methods_without_an_estimate_do_not_stand_in_the_way(bank, rng, monkeypatch):
     errors = with_one_better(0, rng)
     errors[2] = np.nan
     monkeypatch.setattr(automatic, "trial", lambda *_, **__: planted(errors))
     chosen = choose_method(bank, observe(bank, new_models(bank), None), None)
-    assert chosen.spec == DEFAULT_MEMBERS[0]
+    assert chosen.spec == Stacked()
     assert "nan" not in chosen.explanation
     assert METHODS.label(DEFAULT_MEMBERS[2]) not in chosen.explanation.replace("gp-irt", "").split()
     monkeypatch.setattr(automatic, "trial", lambda *_, **__: planted(np.full(errors.shape, np.nan)))
