@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import expit
 
 from itembank.calibration.fits import FitData
-from itembank.calibration.variational_state import start_posterior
+from itembank.calibration.variational.state import start_posterior
 
 
 @dataclass(frozen=True)

@@ -25,9 +25,9 @@ MINIMUM_MODELS = 3
 Kernel: TypeAlias = Callable[..., Fit]
 
 KERNELS: dict[type, tuple[str, str]] = {
-    Variational: ("itembank.calibration.variational", "fit_variational"),
-    JointMAP: ("itembank.calibration.joint_map", "fit_joint_map"),
-    MarginalML: ("itembank.calibration.marginal_ml", "fit_marginal_ml"),
+    Variational: ("itembank.calibration.variational.fit", "fit_variational"),
+    JointMAP: ("itembank.calibration.joint_map.fit", "fit_joint_map"),
+    MarginalML: ("itembank.calibration.marginal_ml.fit", "fit_marginal_ml"),
 }
 
 

@@ -1,0 +1,1 @@
+"""Joint maximum a posteriori of items and abilities."""

@@ -1,0 +1,145 @@
+"""The steps of joint MAP: items given abilities, abilities given items, and the scale they share.
+
+Objective: ``sum log P - |theta|^2 / 2 - l1 sum |a| - sum c^2 / (2 intercept_sd^2)``.
+"""
+
+import numpy as np
+from scipy.optimize import minimize
+
+from itembank.calibration.joint_map.passes import Derivatives
+from itembank.calibration.specs import JointMAP
+from itembank.numerics.arrays import FloatArray
+
+LARGEST_STEP = 2.0
+"""Largest change of a logit at ability -2 or 2, or of an ability, in one step: Newton's quadratic is local."""
+
+CORNER = 1e-3
+"""Rounding of the absolute value's corner, relative to the size of a typical loading."""
+
+LEAST_CURVATURE = 1e-12
+"""Of a loading's quadratic, for a dimension in which no model differs from another."""
+
+N_THRESHOLD_SWEEPS = 100
+THRESHOLD_TOLERANCE = 1e-12
+
+
+def log_prior(items: FloatArray, abilities: FloatArray, spec: JointMAP) -> float:
+    """Log prior of all parameters up to its constant; the slope of the 1PL counts for every item."""
+    intercepts = float(np.sum(items[:, -1] ** 2)) / (2.0 * spec.intercept_sd**2)
+    return -0.5 * float(np.sum(abilities**2)) - spec.l1 * float(np.sum(np.abs(items[:, :-1]))) - intercepts
+
+
+def ability_step(abilities: FloatArray, derivatives: Derivatives) -> FloatArray:
+    """Newton step of every ability, (n_models, n_dims)."""
+    gradient = derivatives.gradient - abilities
+    precision = derivatives.precision + np.eye(abilities.shape[1])
+    step: FloatArray = np.linalg.solve(precision, gradient[..., None])[..., 0]
+    length = np.linalg.norm(step, axis=1, keepdims=True)
+    shorter: FloatArray = np.minimum(1.0, LARGEST_STEP / np.maximum(length, 1e-300))
+    return step * shorter
+
+
+def item_step(items: FloatArray, derivatives: Derivatives, spec: JointMAP) -> FloatArray:
+    """Proximal Newton step of every item, (n_items, n_dims + 1): the quadratic's maximum with the L1 term exact."""
+    gradient, precision = derivatives.gradient.copy(), derivatives.precision.copy()
+    gradient[:, -1] -= items[:, -1] / spec.intercept_sd**2
+    precision[:, -1, -1] += 1.0 / spec.intercept_sd**2
+    mixed, own = precision[:, :-1, -1], precision[:, -1, -1]
+    # The intercepts have no L1 term: eliminate them first.
+    reduced = precision[:, :-1, :-1] - mixed[:, :, None] * mixed[:, None, :] / own[:, None, None]
+    pull = gradient[:, :-1] - mixed * (gradient[:, -1] / own)[:, None]
+    if spec.item_model == "1pl":
+        common, l1 = items[:1, :-1], spec.l1 * len(items)
+        slope = np.maximum(_thresholded(common, pull.sum(axis=0)[None], reduced.sum(axis=0)[None], l1), 0.0)
+        step = np.broadcast_to(slope - common, items[:, :-1].shape)
+    else:
+        step = _thresholded(items[:, :-1], pull, reduced, spec.l1) - items[:, :-1]
+    intercept = (gradient[:, -1] - np.sum(mixed * step, axis=1)) / own
+    whole: FloatArray = np.column_stack([step, intercept])
+    reach = 2.0 * np.linalg.norm(step, axis=1) + np.abs(intercept)
+    shorter = np.minimum(1.0, LARGEST_STEP / np.maximum(reach, 1e-300))
+    if spec.item_model == "1pl":
+        return whole * float(shorter.min())
+    shortened: FloatArray = whole * shorter[:, None]
+    return shortened
+
+
+def _thresholded(loadings: FloatArray, pull: FloatArray, precision: FloatArray, l1: float) -> FloatArray:
+    """Maximise ``pull . (b - a) - (b - a)' H (b - a) / 2 - l1 |b|`` over b for every item: coordinate descent.
+
+    Each coordinate's maximum is a soft threshold; one dimension is done after the first.
+    """
+    moved = loadings.copy()
+    residual = pull.copy()
+    for _ in range(N_THRESHOLD_SWEEPS):
+        largest = 0.0
+        for dim in range(loadings.shape[1]):
+            curvature = np.maximum(precision[:, dim, dim], LEAST_CURVATURE)
+            aim = moved[:, dim] + residual[:, dim] / curvature
+            target = np.sign(aim) * np.maximum(np.abs(aim) - l1 / curvature, 0.0)
+            change = target - moved[:, dim]
+            residual -= precision[:, :, dim] * change[:, None]
+            moved[:, dim] = target
+            largest = max(largest, float(np.abs(change).max()))
+        if loadings.shape[1] == 1 or largest < THRESHOLD_TOLERANCE:
+            break
+    return moved
+
+
+def best_affine(items: FloatArray, abilities: FloatArray, spec: JointMAP) -> tuple[FloatArray, FloatArray]:
+    """Shift and transform abilities, and items with them, to the highest log prior; no logit changes.
+
+    The likelihood says nothing of either, so alternating steps would creep along them. The best shift m
+    solves ``(M I + A' A / v) m = sum theta - A' c / v``.
+    """
+    loadings, variance = items[:, :-1], spec.intercept_sd**2
+    matrix = len(abilities) * np.eye(loadings.shape[1]) + loadings.T @ loadings / variance
+    shift = np.linalg.solve(matrix, abilities.sum(axis=0) - loadings.T @ items[:, -1] / variance)
+    shifted = abilities - shift
+    scale = _best_scale(loadings, shifted, spec.l1)  # (n_dims,)
+    scaled, shifted = loadings * scale, shifted / scale
+    if loadings.shape[1] > 1:
+        transform = _best_transform(scaled, shifted, spec.l1)
+        scaled, shifted = scaled @ transform, shifted @ np.linalg.inv(transform).T
+    return np.column_stack([scaled, items[:, -1] + loadings @ shift]), shifted
+
+
+def _best_scale(loadings: FloatArray, abilities: FloatArray, l1: float) -> FloatArray:
+    """Best scale of each dimension, (n_dims,).
+
+    ``l1 s sum |a| + sum theta^2 / (2 s^2)`` is smallest at ``s = (sum theta^2 / (l1 sum |a|))^(1/3)``.
+    """
+    size, square = l1 * np.abs(loadings).sum(axis=0), np.sum(abilities**2, axis=0)
+    is_used = (size > 0.0) & (square > 0.0)
+    return np.where(is_used, np.cbrt(square / np.where(is_used, size, 1.0)), 1.0)
+
+
+def _best_transform(loadings: FloatArray, abilities: FloatArray, l1: float) -> FloatArray:
+    """Best matrix W of ``a' = W' a``, ``theta' = W^-1 theta``, (n_dims, n_dims), near the identity.
+
+    Minimises ``l1 sum |a'| + sum |theta'|^2 / 2`` with corners of the absolute value rounded, so that it can be
+    differentiated; the identity is kept unless the true sum falls.
+    """
+    n_dims, moments = loadings.shape[1], abilities.T @ abilities
+    corner = CORNER * float(np.sqrt(np.mean(loadings**2)))
+
+    def penalty(packed: FloatArray) -> tuple[float, FloatArray]:
+        forward = packed.reshape(n_dims, n_dims)
+        back = np.linalg.inv(forward)
+        moved = loadings @ forward
+        rounded = np.sqrt(moved**2 + corner**2)
+        spread = back @ moments @ back.T
+        value = l1 * rounded.sum() + 0.5 * np.trace(spread)
+        return float(value), (l1 * loadings.T @ (moved / rounded) - back.T @ spread).ravel()
+
+    start = np.eye(n_dims)
+    found = minimize(penalty, start.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": 20})
+    transform: FloatArray = found.x.reshape(n_dims, n_dims)
+    is_better = _exact_penalty(transform, loadings, abilities, l1) < _exact_penalty(start, loadings, abilities, l1)
+    return transform if is_better else start
+
+
+def _exact_penalty(transform: FloatArray, loadings: FloatArray, abilities: FloatArray, l1: float) -> float:
+    """``l1 sum |a'| + sum |theta'|^2 / 2`` after a transform."""
+    moved = abilities @ np.linalg.inv(transform).T
+    return l1 * float(np.abs(loadings @ transform).sum()) + 0.5 * float(np.sum(moved**2))

@@ -1,0 +1,1 @@
+"""Marginal maximum likelihood by EM with quadrature."""

@@ -1,0 +1,200 @@
+"""Standard errors of marginal ML from the observed information, with ability uncertainty in them.
+
+The information matrix is never formed at scale. It is a block-diagonal matrix, plus at most one rank-one
+term (a common slope, or the constraint that fixes a rotation), minus the information lost to unknown
+abilities, U U' (`missing`). Each item's block of the inverse then needs one factorisation of
+the size of the number of models, by the Woodbury identity.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import solve_triangular
+
+from itembank.calibration.marginal_ml.em import Problem, Step
+from itembank.calibration.marginal_ml.items import item_derivatives
+from itembank.calibration.marginal_ml.missing import LostInformation, lost_information, n_polynomials
+from itembank.calibration.marginal_ml.prior import prior_terms
+from itembank.numerics.arrays import FloatArray
+
+DEGREES = {1: (12, 6, 3, 2), 2: (8, 5, 3, 2)}
+"""Degrees of polynomials to choose from by cost, in one and two dimensions, before settling for 1."""
+
+AMPLE_WORK = 6e9
+LARGEST_WORK = 6e11
+"""Multiplications to spend on those degrees, and on degree 1."""
+
+LEAST_CONTRAST = 1e-3
+"""Least difference of two dimensions, as a share of the first's sum of squares, and least mean square of that."""
+
+LEAST_CURVATURE = 1e-8
+"""Floor of an item's information, so that an item without any has a huge standard error, not none."""
+
+
+class Core(NamedTuple):
+    """Inverse of the information without loss: block diagonal plus ``weight v v'``.
+
+    Attributes
+    ----------
+    blocks : (n_items, n_dims + 1, n_dims + 1)
+    vector : (n_items, n_dims + 1)
+    weight : float
+    """
+
+    blocks: FloatArray
+    vector: FloatArray
+    weight: float
+
+
+class ItemErrors(NamedTuple):
+    """Covariance of each item's (loadings, intercept), and how it was found.
+
+    Attributes
+    ----------
+    covariance : (n_items, n_dims + 1, n_dims + 1)
+    how : str
+    """
+
+    covariance: FloatArray
+    how: str
+
+
+def item_covariances(problem: Problem, step: Step, *, degree: int | None = None) -> ItemErrors:
+    """Covariance of each item's parameters, abilities and all other items being uncertain as well.
+
+    With two exploratory dimensions, on principal axes, the constraint that they are principal is one more
+    source of certainty: the likelihood alone says nothing of the rotation.
+
+    Parameters
+    ----------
+    problem, step
+        The solution of marginal ML.
+    degree : int or None
+        Degree of the polynomials in the lost information; 0 leaves the loss out. None: what can be afforded.
+    """
+    items = step.state.items
+    blocks = _information_blocks(problem, step)
+    core, rotation = _core(problem, items, blocks)
+    if degree is None:
+        degree = affordable_degree(len(problem.data.responses), items.size, problem.grid.n_dims)
+    covariance = core.blocks + core.weight * _outer(core.vector, core.vector)
+    how = "item by item, with abilities taken as known: too small"
+    if degree > 0:
+        lost = lost_information(problem.data, items, problem.grid, degree=degree)
+        solver = _by_parameters if items.size <= lost.n_factors else _by_models
+        corrected = solver(core, lost)
+        if corrected is not None:
+            covariance, how = corrected, f"observed information, polynomials of degree {degree}"
+    return ItemErrors(covariance - rotation, how)
+
+
+def affordable_degree(n_models: int, n_parameters: int, n_dims: int) -> int:
+    """Highest degree of polynomials whose cost is in bounds."""
+    for degree in (*DEGREES[n_dims], 1):
+        n_factors = n_models * n_polynomials(n_dims, degree)
+        work = n_parameters * n_factors * min(n_parameters, n_factors)
+        if work <= (AMPLE_WORK if degree > 1 else LARGEST_WORK):
+            return degree
+    return 0
+
+
+def _information_blocks(problem: Problem, step: Step) -> FloatArray:
+    """Complete-data information of each item plus that of its prior, positive definite."""
+    items = step.state.items
+    derivatives = item_derivatives(problem.data, items, step.posterior, problem.grid, observed=True)
+    information = derivatives.precision
+    if problem.prior is not None:
+        common = problem.has_common_slope
+        information = information + prior_terms(items, problem.prior, has_common_slope=common).precision
+    if problem.has_common_slope:
+        return information
+    values, vectors = np.linalg.eigh(information)
+    result: FloatArray = (vectors * np.maximum(values, LEAST_CURVATURE)[:, None, :]) @ vectors.transpose(0, 2, 1)
+    return result
+
+
+def _core(problem: Problem, items: FloatArray, information: FloatArray) -> tuple[Core, FloatArray]:
+    """Inverse without loss, and what to take from the blocks of the end result for a free rotation."""
+    if problem.has_common_slope:
+        own, mixed = information[:, 1, 1], information[:, 0, 1]
+        schur = float(np.sum(information[:, 0, 0]) - np.sum(mixed**2 / own))
+        blocks = np.zeros_like(information)
+        blocks[:, 1, 1] = 1.0 / own
+        return Core(blocks, np.column_stack([np.ones(len(own)), -mixed / own]), 1.0 / schur), np.zeros(())
+    blocks = np.linalg.inv(information)
+    if items.shape[1] == 2 or problem.is_free is not None or not _has_axes(items):
+        return Core(blocks, np.zeros_like(items), 0.0), np.zeros(())
+    return _rotation_core(items, information, blocks)
+
+
+def _has_axes(items: FloatArray) -> bool:
+    """Whether the two dimensions differ enough in their loadings for principal axes to exist."""
+    first, second = np.sum(items[:, 0] ** 2), np.sum(items[:, 1] ** 2)
+    return bool(first - second > LEAST_CONTRAST * first and first > LEAST_CONTRAST * len(items))
+
+
+def _rotation_core(items: FloatArray, information: FloatArray, blocks: FloatArray) -> tuple[Core, FloatArray]:
+    """Inverse with the constraint ``sum_i a_i1 a_i2 = 0`` made stiff, for information H with H t = 0.
+
+    t is the direction of a rotation and g the gradient of the constraint. The covariance under the
+    constraint is ``(H + k g g')^-1 - t t' / (k (g . t)^2)``, whatever k > 0.
+    """
+    first, second, zero = items[:, 0], items[:, 1], np.zeros(len(items))
+    gradient = np.column_stack([second, first, zero])
+    rotation = np.column_stack([-second, first, zero])
+    stiffness = float(np.einsum("ijj->ij", information).mean() / np.mean(gradient**2) / len(items))
+    vector = np.einsum("iab,ib->ia", blocks, gradient)
+    weight = -stiffness / (1.0 + stiffness * float(np.sum(vector * gradient)))
+    turn = _outer(rotation, rotation) / (stiffness * float(np.sum(gradient * rotation)) ** 2)
+    return Core(blocks, vector, weight), turn
+
+
+def _by_parameters(core: Core, lost: LostInformation) -> FloatArray | None:
+    """Blocks of ``(I - C W)^-1 C`` with C the core and ``W = U U'``, both of the size of all parameters."""
+    n_items, size, _ = core.blocks.shape
+    dense = core.weight * np.outer(core.vector, core.vector)
+    four = dense.reshape(n_items, size, n_items, size)
+    index = np.arange(n_items)
+    four[index, :, index, :] += core.blocks
+    factors = np.concatenate([lost.factors(block) for block in _blocks(core, lost)])
+    flat = factors.reshape(n_items * size, -1)
+    inverse = np.linalg.solve(np.eye(n_items * size) - dense @ (flat @ flat.T), dense)
+    result: FloatArray = inverse.reshape(n_items, size, n_items, size)[index, :, index, :]
+    return result if np.all(np.einsum("ijj->ij", result) >= 0.0) else None
+
+
+def _by_models(core: Core, lost: LostInformation) -> FloatArray | None:
+    """Blocks of ``C + C U (I - U' C U)^-1 U' C``; the middle matrix has the size of the models."""
+    gram, along = np.zeros((lost.n_factors, lost.n_factors)), np.zeros(lost.n_factors)
+    for block in _blocks(core, lost):
+        factors = lost.factors(block)
+        weighted = core.blocks[block] @ factors
+        flat = factors.reshape(-1, lost.n_factors)
+        gram += flat.T @ weighted.reshape(-1, lost.n_factors)
+        along += core.vector[block].ravel() @ flat
+    middle = np.eye(lost.n_factors) - gram - core.weight * np.outer(along, along)
+    try:
+        lower = np.linalg.cholesky(0.5 * (middle + middle.T))
+    except np.linalg.LinAlgError:
+        return None
+    result = core.blocks + core.weight * _outer(core.vector, core.vector)
+    for block in _blocks(core, lost):
+        weighted = core.blocks[block] @ lost.factors(block)
+        weighted += core.weight * core.vector[block][:, :, None] * along
+        shape = weighted.shape
+        solved = solve_triangular(lower, weighted.reshape(-1, lost.n_factors).T, lower=True, check_finite=False)
+        solved = solved.T.reshape(shape)
+        result[block] += solved @ solved.transpose(0, 2, 1)
+    return result
+
+
+def _blocks(core: Core, lost: LostInformation) -> list[slice]:
+    """Slices of items whose factors take about 32 MiB."""
+    n_items, size, _ = core.blocks.shape
+    step = int(np.clip((1 << 22) // (lost.n_factors * size), 1, 512))
+    return [slice(first, min(first + step, n_items)) for first in range(0, n_items, step)]
+
+
+def _outer(left: FloatArray, right: FloatArray) -> FloatArray:
+    """Outer product of each item's vectors, (n_items, n_dims + 1, n_dims + 1)."""
+    return left[:, :, None] * right[:, None, :]

@@ -1,0 +1,1 @@
+"""Variational Bayes with hierarchical priors."""

@@ -1,0 +1,150 @@
+"""The loop of the variational calibration: sweeps that never lower the bound.
+
+A sweep goes over the responses twice. First come the items, each on its own given the abilities: an item whose
+bound fell keeps its old posterior and takes half the step next time. Then come the abilities, then the scale is
+fixed, which changes no logit, and last the whole step is extrapolated. Should the bound fall, less is done: no
+extrapolation, then a shorter step of the abilities.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from itembank.calibration.variational.acceleration import Momentum
+from itembank.calibration.variational.bound import divergence, item_divergence
+from itembank.calibration.variational.cells import CellRule
+from itembank.calibration.variational.coupling import coupled_step
+from itembank.calibration.variational.passes import (
+    AbilityStatistics,
+    Blocks,
+    ItemStatistics,
+    ability_statistics,
+    item_statistics,
+)
+from itembank.calibration.variational.scale import rescale
+from itembank.calibration.variational.state import Posterior
+from itembank.calibration.variational.updates import update_abilities, update_items
+from itembank.numerics.arrays import BoolArray, FloatArray
+from itembank.progress import ProgressCallback
+
+MAX_HALVINGS = 6
+STEP_GROWTH = 1.25
+PLAIN_SWEEPS = 5
+"""Before the first coupled step: far from the end, plain ones gain more for their cost."""
+MOST_COUPLED_CELLS = 30_000_000
+SMALLEST_SIZE = 1e4
+"""Smaller bounds count as this: a thousandth of a nat more says nothing, however few the responses."""
+WINDOW = 5
+"""Sweeps whose mean rise decides: a single one can be small just because the momentum overshot."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ascent:
+    """Where an ascent ended.
+
+    Attributes
+    ----------
+    posterior : Posterior
+    history : list of float
+        The bound before every sweep and at the end.
+    converged : bool
+    """
+
+    posterior: Posterior
+    history: list[float]
+    converged: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Swept:
+    """A posterior with new items, what the update of its abilities needs, and each item's next step."""
+
+    posterior: Posterior
+    statistics: AbilityStatistics
+    item_steps: FloatArray
+
+
+def ascend(
+    blocks: Blocks,
+    posterior: Posterior,
+    rule: CellRule,
+    *,
+    tolerance: float,
+    max_sweeps: int,
+    progress: ProgressCallback,
+) -> Ascent:
+    """Sweep until the bound rises, on the mean of a few sweeps, by less than `tolerance` of its size."""
+    history: list[float] = []
+    item_steps: FloatArray = np.ones(blocks.n_items)
+    candidates: Iterator[tuple[Posterior, Momentum]] = iter([(posterior, Momentum())])
+    for sweep in range(max_sweeps + 1):
+        for candidate, carried in candidates:
+            statistics = item_statistics(blocks, candidate, rule)
+            bound = float(statistics.likelihood.sum()) - divergence(candidate)
+            if not history or bound >= history[-1]:
+                posterior, momentum = candidate, carried
+                break
+        else:  # nothing rises: the bound is at its maximum, to rounding
+            return Ascent(posterior, history, converged=True)
+        history.append(bound)
+        if sweep >= WINDOW:
+            rise = (bound - history[-1 - WINDOW]) / (WINDOW * max(abs(bound), SMALLEST_SIZE))
+            progress(f"sweep {sweep}", _share_done(rise, tolerance))
+            if rise < tolerance:
+                return Ascent(posterior, history, converged=True)
+        swept = improve_items(blocks, posterior, statistics, item_steps, rule=rule)
+        item_steps = swept.item_steps
+        plain = update_abilities(swept.posterior, swept.statistics, 1.0)
+        if sweep >= PLAIN_SWEEPS and _can_couple(blocks, posterior):
+            bold = coupled_step(blocks, swept.posterior, swept.statistics, rule)
+            bold = replace(bold, ability_covariance=plain.ability_covariance)
+        else:
+            bold = plain
+        candidates = _candidates(swept, bold, momentum)
+    return Ascent(posterior, history, converged=False)
+
+
+def _can_couple(blocks: Blocks, posterior: Posterior) -> bool:
+    """Whether coupled steps are worth it, and the matrices they need not too large."""
+    return not posterior.has_common_slope and blocks.centred.size <= MOST_COUPLED_CELLS
+
+
+def _candidates(swept: _Swept, bold: Posterior, momentum: Momentum) -> Iterator[tuple[Posterior, Momentum]]:
+    """Give where to go next, from bold to timid, each with the momentum it leaves."""
+    bold = rescale(bold)
+    yield momentum.extrapolate(bold), momentum.after(bold)
+    yield bold, Momentum().after(bold)
+    for halvings in range(MAX_HALVINGS + 1):
+        timid = rescale(update_abilities(swept.posterior, swept.statistics, 0.5**halvings))
+        yield timid, Momentum().after(timid)
+
+
+def _share_done(rise: float, tolerance: float) -> float:
+    """Guess how far the ascent has come, from the order of magnitude of the last rise."""
+    return float(np.clip(np.log(max(rise, tolerance)) / np.log(tolerance), 0.0, 1.0)) if tolerance < 1.0 else 1.0
+
+
+def improve_items(
+    blocks: Blocks, posterior: Posterior, before: ItemStatistics, steps: FloatArray, *, rule: CellRule
+) -> _Swept:
+    """Update the items and put back those whose bound fell."""
+    noise = 10.0 * float(np.finfo(blocks.centred.dtype).eps)
+    proposed = update_items(posterior, before, steps)
+    after = ability_statistics(blocks, proposed, rule)
+    change = after.likelihood - item_divergence(proposed) - before.likelihood + item_divergence(posterior)
+    fell: BoolArray = change < -noise * np.abs(before.likelihood)
+    if posterior.has_common_slope:
+        fell = np.full(fell.shape, change.sum() < -noise * np.abs(before.likelihood.sum()))
+    new_steps = np.where(fell, np.maximum(0.5 * steps, 0.5**MAX_HALVINGS), np.minimum(STEP_GROWTH * steps, 1.0))
+    if not fell.any():
+        return _Swept(proposed, after, new_steps)
+    kept = proposed.with_items_of(posterior, fell)
+    wrong = ability_statistics(blocks.take_items(fell), proposed.take_items(fell), rule)
+    right = ability_statistics(blocks.take_items(fell), kept.take_items(fell), rule)
+    corrected = AbilityStatistics(
+        after.precision - wrong.precision + right.precision,
+        after.linear - wrong.linear + right.linear,
+        np.where(fell, before.likelihood, after.likelihood),
+    )
+    return _Swept(kept, corrected, new_steps)

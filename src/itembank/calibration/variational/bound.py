@@ -1,0 +1,70 @@
+"""The bound on the log evidence: the expected log-likelihood, minus how far each factor is from its prior."""
+
+import numpy as np
+from scipy.special import digamma, gammaln
+
+from itembank.calibration.variational.state import (
+    HYPER_MEAN_VARIANCE,
+    HYPER_RATE,
+    HYPER_SHAPE,
+    ItemPrior,
+    Posterior,
+)
+from itembank.numerics.arrays import FloatArray
+
+
+def divergence(posterior: Posterior) -> float:
+    """Kullback-Leibler divergence of the whole posterior from the prior; the bound is likelihood minus this."""
+    items = float(np.sum(item_divergence(posterior)))
+    return ability_divergence(posterior) + items + item_prior_divergence(posterior)
+
+
+def ability_divergence(posterior: Posterior) -> float:
+    """``sum_l KL(q(theta_l) || N(0, I))``."""
+    mean, covariance = posterior.ability_mean, posterior.ability_covariance
+    squares = np.sum(mean**2) + np.sum(np.einsum("ljj->lj", covariance))
+    return float(0.5 * (squares - mean.size - np.sum(np.linalg.slogdet(covariance)[1])))
+
+
+def item_divergence(posterior: Posterior) -> FloatArray:
+    """``E KL(q(beta_i) || N(mu, 1 / u))`` of each item, expected over mu and u, (n_items,).
+
+    With a common slope, the slope's share is divided equally among the items.
+    """
+    prior = posterior.item_prior
+    mean, covariance = posterior.item_mean, posterior.item_covariance
+    n_items = posterior.n_items
+    spread = (mean - prior.mean) ** 2 + np.einsum("ijj->ij", covariance) + prior.mean_variance
+    terms = prior.precision * spread - (digamma(prior.shape) - np.log(prior.rate)) - 1.0
+    log_determinant: FloatArray = np.linalg.slogdet(covariance)[1]
+    if posterior.has_common_slope:
+        slope, variance = mean[0, 0], covariance[0, 0, 0]
+        log_determinant = log_determinant - (1.0 - 1.0 / n_items) * np.log(variance)  # its entropy counts once
+        penalty = (slope**2 + variance) / HYPER_MEAN_VARIANCE + np.log(HYPER_MEAN_VARIANCE) - 1.0
+        terms[:, 0] = penalty / n_items
+    result: FloatArray = 0.5 * (terms.sum(axis=1) - log_determinant)
+    return result
+
+
+def item_prior_divergence(posterior: Posterior) -> float:
+    """``KL(q(mu) || N(0, 10)) + KL(q(u) || Gamma(1, 1))``, over the loadings and the intercept."""
+    terms = _normal_divergence(posterior.item_prior) + _gamma_divergence(posterior.item_prior)
+    return float(np.sum(terms[1:] if posterior.has_common_slope else terms))
+
+
+def _normal_divergence(prior: ItemPrior) -> FloatArray:
+    ratio = prior.mean_variance / HYPER_MEAN_VARIANCE
+    result: FloatArray = 0.5 * (ratio + prior.mean**2 / HYPER_MEAN_VARIANCE - 1.0 - np.log(ratio))
+    return result
+
+
+def _gamma_divergence(prior: ItemPrior) -> FloatArray:
+    shape, rate = prior.shape, prior.rate
+    result: FloatArray = (
+        (shape - HYPER_SHAPE) * digamma(shape)
+        - gammaln(shape)
+        + gammaln(HYPER_SHAPE)
+        + HYPER_SHAPE * (np.log(rate) - np.log(HYPER_RATE))
+        + shape * (HYPER_RATE - rate) / rate
+    )
+    return result

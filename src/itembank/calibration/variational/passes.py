@@ -1,0 +1,211 @@
+"""The passes over all responses: what the updates need of them, one block of items at a time.
+
+Everything is a matrix product: with ``x = (theta, 1)`` the logit has mean ``E[beta] . E[x]`` and variance
+``E[x]' S_i E[x] + tr(E[a a'] C_l)`` (S_i, C_l the posterior covariances of item and ability); the sums of weighted
+outer products that the updates need are products with the unique entries of the outer products.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from itembank.calibration.fits import FitData
+from itembank.calibration.variational.cells import CellRule, guessing_terms
+from itembank.calibration.variational.state import Posterior
+from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.numerics.symmetric import packed_products
+
+CELLS_PER_BLOCK = 32_000
+"""Few enough that a block and its temporaries stay in the cache."""
+
+
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """Responses laid out for the passes, items first.
+
+    Attributes
+    ----------
+    centred : (n_items, n_models)
+        Response minus one half; zero where not observed.
+    observed : (n_items, n_models) or None
+        One and zero, in the same precision; None when complete.
+    lower_asymptote : (n_items,)
+    """
+
+    centred: FloatArray
+    observed: FloatArray | None
+    lower_asymptote: FloatArray
+
+    @property
+    def n_items(self) -> int:
+        """Number of items."""
+        return int(self.centred.shape[0])
+
+    def slices(self) -> Iterator[slice]:
+        """Cut the items into blocks that stay in the cache."""
+        step = max(1, CELLS_PER_BLOCK // self.centred.shape[1])
+        for first in range(0, self.n_items, step):
+            yield slice(first, min(first + step, self.n_items))
+
+    def take_items(self, items: IntArray | BoolArray) -> "Blocks":
+        """Return the responses to some of the items."""
+        observed = None if self.observed is None else self.observed[items]
+        return Blocks(self.centred[items], observed, self.lower_asymptote[items])
+
+
+class Block(NamedTuple):
+    """What the rule makes of a block of items.
+
+    Attributes
+    ----------
+    part : slice
+        Which items.
+    mean, pull, curvature : (n_block, n_models)
+        Expected logit; ``y - 1/2 + t`` and w, zero where not observed.
+    likelihood : (n_block,)
+        Expected log-likelihood of each item's responses.
+    """
+
+    part: slice
+    mean: FloatArray
+    pull: FloatArray
+    curvature: FloatArray
+    likelihood: FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class ItemStatistics:
+    """What the update of the items needs.
+
+    Attributes
+    ----------
+    precision : (n_items, (n_dims + 1)(n_dims + 2) / 2)
+        ``sum_l w_il E[x_l x_l']``, upper triangle.
+    linear : (n_items, n_dims + 1)
+        ``sum_l (y_il - 1/2 + t_il) E[x_l]``.
+    likelihood : (n_items,)
+        Expected log-likelihood of each item's responses.
+    """
+
+    precision: FloatArray
+    linear: FloatArray
+    likelihood: FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class AbilityStatistics:
+    """What the update of the abilities needs.
+
+    Attributes
+    ----------
+    precision : (n_models, n_dims (n_dims + 1) / 2)
+        ``sum_i w_il E[a_i a_i']``, upper triangle.
+    linear : (n_models, n_dims)
+        ``sum_i (y_il - 1/2 + t_il) E[a_i] - w_il E[a_i c_i]``.
+    likelihood : (n_items,)
+        Expected log-likelihood of each item's responses.
+    """
+
+    precision: FloatArray
+    linear: FloatArray
+    likelihood: FloatArray
+
+
+def make_blocks(data: FitData, *, single_precision: bool) -> Blocks:
+    """Lay the responses out for the passes."""
+    dtype = np.float32 if single_precision else np.float64
+    centred: FloatArray = data.responses.T.astype(dtype, order="C")
+    centred -= 0.5
+    observed: FloatArray | None = None
+    if data.observed is not None:
+        observed = data.observed.T.astype(dtype, order="C")
+        centred *= observed
+    return Blocks(centred, observed, data.lower_asymptote)
+
+
+def item_statistics(blocks: Blocks, posterior: Posterior, rule: CellRule) -> ItemStatistics:
+    """Go over all responses for the update of the items."""
+    abilities = extended(posterior.ability_mean)
+    moment = packed_products(abilities)  # E[x x'], upper triangle
+    n_dims = posterior.n_dims
+    moment[:, _is_slope_pair(n_dims)] += _upper(posterior.ability_covariance)
+    moment, abilities = moment.astype(blocks.centred.dtype), abilities.astype(blocks.centred.dtype)
+    precision = np.empty((blocks.n_items, moment.shape[1]))
+    linear = np.empty((blocks.n_items, n_dims + 1))
+    likelihood = np.empty(blocks.n_items)
+    for block in cells(blocks, posterior, rule):
+        precision[block.part] = block.curvature @ moment
+        linear[block.part] = block.pull @ abilities
+        likelihood[block.part] = block.likelihood
+    return ItemStatistics(precision, linear, likelihood)
+
+
+def ability_statistics(blocks: Blocks, posterior: Posterior, rule: CellRule) -> AbilityStatistics:
+    """Go over all responses for the update of the abilities."""
+    n_models, n_dims = posterior.ability_mean.shape
+    loadings, covariance = posterior.item_mean[:, :n_dims], posterior.item_covariance
+    squares = packed_products(loadings) + _upper(covariance[:, :n_dims, :n_dims])
+    cross = loadings * posterior.item_mean[:, n_dims:] + covariance[:, :n_dims, n_dims]  # E[a c]
+    features = np.column_stack([squares, cross]).astype(blocks.centred.dtype)
+    loadings = loadings.astype(blocks.centred.dtype)
+    curved = np.zeros((n_models, features.shape[1]))
+    linear = np.zeros((n_models, n_dims))
+    likelihood = np.empty(blocks.n_items)
+    for block in cells(blocks, posterior, rule):
+        curved += block.curvature.T @ features[block.part]
+        linear += block.pull.T @ loadings[block.part]
+        likelihood[block.part] = block.likelihood
+    return AbilityStatistics(curved[:, :-n_dims], linear - curved[:, -n_dims:], likelihood)
+
+
+def cells(blocks: Blocks, posterior: Posterior, rule: CellRule) -> Iterator[Block]:
+    """Go over the responses block by block."""
+    dtype = blocks.centred.dtype
+    n_dims = posterior.n_dims
+    abilities = extended(posterior.ability_mean)
+    item_mean, covariance = posterior.item_mean, posterior.item_covariance
+    squares = packed_products(item_mean[:, :n_dims]) + _upper(covariance[:, :n_dims, :n_dims])
+    of_items = np.column_stack([_doubled(_upper(covariance), n_dims + 1), _doubled(squares, n_dims)]).astype(dtype)
+    of_models = np.column_stack([packed_products(abilities), _upper(posterior.ability_covariance)]).astype(dtype).T
+    item_mean, abilities = item_mean.astype(dtype), abilities.astype(dtype).T
+    can_guess = bool(blocks.lower_asymptote.any())
+    for part in blocks.slices():
+        centred, mean = blocks.centred[part], item_mean[part] @ abilities
+        tilt, curvature, log_cosh = rule(mean, of_items[part] @ of_models)
+        if can_guess:
+            centred, value = guessing_terms(mean, centred, blocks.lower_asymptote[part, None].astype(dtype))
+        else:
+            value = centred * mean
+        value -= log_cosh
+        pull = centred if tilt is None else centred + tilt
+        if blocks.observed is not None:
+            observed = blocks.observed[part]
+            pull, curvature, value = pull * observed, curvature * observed, value * observed
+        yield Block(part, mean, pull, curvature, value.sum(axis=1))
+
+
+def extended(ability_mean: FloatArray) -> FloatArray:
+    """Abilities with a one for the intercept, (n_models, n_dims + 1)."""
+    return np.column_stack([ability_mean, np.ones(ability_mean.shape[0])])
+
+
+def _upper(matrices: FloatArray) -> FloatArray:
+    """Upper triangles of symmetric matrices, (n, size, size) to (n, size (size + 1) / 2)."""
+    rows, columns = np.triu_indices(matrices.shape[1])
+    return matrices[:, rows, columns]
+
+
+def _doubled(packed: FloatArray, size: int) -> FloatArray:
+    """Upper triangles with the off-diagonals doubled: its product with another one sums over the whole matrix."""
+    rows, columns = np.triu_indices(size)
+    result: FloatArray = packed * np.where(rows == columns, 1.0, 2.0)
+    return result
+
+
+def _is_slope_pair(n_dims: int) -> BoolArray:
+    """Which upper-triangle entries of E[x x'] do not involve the one, in the order of a triangle of n_dims."""
+    rows, columns = np.triu_indices(n_dims + 1)
+    result: BoolArray = (rows < n_dims) & (columns < n_dims)
+    return result

@@ -1,0 +1,80 @@
+"""Closed-form updates of each factor of the posterior, given what the passes found.
+
+A normal factor is updated in its natural parameters (precision, precision times mean); a step below one goes part
+of the way from the old ones to the new ones, along which the objective at first always rises.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from itembank.calibration.variational.common_slope import update_common_slope
+from itembank.calibration.variational.passes import AbilityStatistics, ItemStatistics
+from itembank.calibration.variational.state import (
+    HYPER_MEAN_VARIANCE,
+    HYPER_RATE,
+    HYPER_SHAPE,
+    ItemPrior,
+    Posterior,
+)
+from itembank.numerics.arrays import FloatArray
+from itembank.numerics.symmetric import unpack
+
+HYPER_ROUNDS = 3
+
+
+def update_items(posterior: Posterior, statistics: ItemStatistics, step: FloatArray) -> Posterior:
+    """Find the normal posterior of every item's (loadings, intercept); `step` is (n_items,) in (0, 1]."""
+    prior = posterior.item_prior
+    precision = unpack(statistics.precision, posterior.n_dims + 1)
+    if posterior.has_common_slope:
+        return update_common_slope(posterior, precision, statistics.linear, float(step.min()))
+    diagonal = np.arange(posterior.n_dims + 1)
+    precision[:, diagonal, diagonal] += prior.precision
+    linear = statistics.linear + prior.precision * prior.mean
+    mean, covariance = _normal(posterior.item_mean, posterior.item_covariance, precision, linear, step)
+    return replace(posterior, item_mean=mean, item_covariance=covariance)
+
+
+def update_abilities(posterior: Posterior, statistics: AbilityStatistics, step: float) -> Posterior:
+    """Find the normal posterior of every model's ability, under its standard normal prior."""
+    precision = unpack(statistics.precision, posterior.n_dims) + np.eye(posterior.n_dims)
+    steps = np.full(precision.shape[0], step)
+    mean, covariance = _normal(
+        posterior.ability_mean, posterior.ability_covariance, precision, statistics.linear, steps
+    )
+    return replace(posterior, ability_mean=mean, ability_covariance=covariance)
+
+
+def update_item_prior(posterior: Posterior) -> Posterior:
+    """Find the posterior of mean and precision of the items' prior, by a few alternations of the two."""
+    n_items = posterior.n_items
+    prior = posterior.item_prior
+    variance = np.einsum("ijj->ij", posterior.item_covariance)
+    total = posterior.item_mean.sum(axis=0)
+    squares = np.sum(posterior.item_mean**2 + variance, axis=0)
+    shape = np.full(total.shape, HYPER_SHAPE + 0.5 * n_items)
+    rate, mean, mean_variance = prior.rate, prior.mean, prior.mean_variance
+    for _ in range(HYPER_ROUNDS):
+        spread = squares - 2.0 * mean * total + n_items * (mean**2 + mean_variance)
+        rate = HYPER_RATE + 0.5 * spread
+        mean_variance = 1.0 / (1.0 / HYPER_MEAN_VARIANCE + n_items * shape / rate)
+        mean = mean_variance * (shape / rate) * total
+    return replace(posterior, item_prior=ItemPrior(mean, mean_variance, shape, rate))
+
+
+def _normal(
+    old_mean: FloatArray, old_covariance: FloatArray, precision: FloatArray, linear: FloatArray, step: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Mean and covariance of natural parameters, a step of the way from the old ones, row by row."""
+    short = np.flatnonzero(step < 1.0)
+    if short.size:
+        old_precision = np.linalg.inv(old_covariance[short])
+        old_linear = np.einsum("ijk,ik->ij", old_precision, old_mean[short])
+        share = step[short, None]
+        precision, linear = precision.copy(), linear.copy()
+        linear[short] = old_linear + share * (linear[short] - old_linear)
+        precision[short] = old_precision + share[:, :, None] * (precision[short] - old_precision)
+    covariance = np.linalg.inv(precision)
+    covariance = 0.5 * (covariance + covariance.swapaxes(1, 2))  # rounding makes an inverse slightly unsymmetric
+    return np.einsum("ijk,ik->ij", covariance, linear), covariance

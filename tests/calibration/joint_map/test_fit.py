@@ -1,0 +1,173 @@
+import numpy as np
+import pytest
+from scipy.special import expit
+
+from itembank.calibration.fits import FitData
+from itembank.calibration.joint_map.fit import ascend, fit_joint_map, start_point
+from itembank.calibration.joint_map.passes import ability_derivatives, item_derivatives
+from itembank.calibration.joint_map.steps import best_affine, item_step, log_prior
+from itembank.calibration.specs import JointMAP
+from itembank.errors import ParameterError
+from tests.calibration.marginal_ml.test_fit import simulated_at_scale
+from tests.calibration.simulated import simulate
+
+
+def log_likelihood(data, items, abilities):
+    share = expit(abilities @ items[:, :-1].T + items[:, -1])
+    chances = data.lower_asymptote + (1.0 - data.lower_asymptote) * share
+    cells = np.where(data.responses == 1.0, np.log(chances), np.log1p(-chances))
+    return np.sum(cells if data.observed is None else cells[data.observed])
+
+
+@pytest.mark.parametrize("n_dims", [1, 3])
+@pytest.mark.parametrize(("missing", "guessing"), [(0.0, 0.0), (0.3, 0.0), (0.3, 0.2)])
+def test_gradients_are_the_slopes_of_the_log_likelihood(n_dims, missing, guessing):
+    simulated = simulate(12, 9, n_dims=n_dims, missing=missing, guessing=guessing)
+    data, abilities = simulated.data, simulated.theta
+    items = np.column_stack([simulated.loadings, simulated.intercept])
+    of_items, of_abilities = item_derivatives(data, items, abilities), ability_derivatives(data, items, abilities)
+    assert of_items.log_likelihood == pytest.approx(log_likelihood(data, items, abilities), rel=1e-12)
+    assert of_abilities.log_likelihood == pytest.approx(of_items.log_likelihood, rel=1e-12)
+    for index in np.ndindex(items.shape):
+        step = np.zeros_like(items)
+        step[index] = 1e-5
+        rise = log_likelihood(data, items + step, abilities) - log_likelihood(data, items - step, abilities)
+        assert of_items.gradient[index] == pytest.approx(rise / 2e-5, abs=1e-6)
+    for index in np.ndindex(abilities.shape):
+        step = np.zeros_like(abilities)
+        step[index] = 1e-5
+        rise = log_likelihood(data, items, abilities + step) - log_likelihood(data, items, abilities - step)
+        assert of_abilities.gradient[index] == pytest.approx(rise / 2e-5, abs=1e-6)
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.3])
+def test_precisions_are_the_curvatures_of_the_log_likelihood(missing):
+    simulated = simulate(12, 9, n_dims=2, missing=missing)
+    data, abilities = simulated.data, simulated.theta
+    items = np.column_stack([simulated.loadings, simulated.intercept])
+    of_items, of_abilities = item_derivatives(data, items, abilities), ability_derivatives(data, items, abilities)
+    for one in range(3):
+        step = np.zeros_like(items)
+        step[:, one] = 1e-5
+        change = item_derivatives(data, items + step, abilities).gradient
+        change -= item_derivatives(data, items - step, abilities).gradient
+        np.testing.assert_allclose(of_items.precision[:, one], -change / 2e-5, atol=1e-6)
+    for one in range(2):
+        step = np.zeros_like(abilities)
+        step[:, one] = 1e-5
+        change = ability_derivatives(data, items, abilities + step).gradient
+        change -= ability_derivatives(data, items, abilities - step).gradient
+        np.testing.assert_allclose(of_abilities.precision[:, one], -change / 2e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(("item_model", "n_dims"), [("1pl", 1), ("2pl", 1), ("mirt", 3)])
+def test_shift_and_scale_raise_the_prior_and_leave_every_logit(item_model, n_dims):
+    simulated = simulate(20, 30, n_dims=n_dims, common_slope=1.5 if item_model == "1pl" else None)
+    spec = JointMAP(item_model, n_dims=n_dims, l1=0.7)
+    items, abilities = np.column_stack([simulated.loadings, simulated.intercept + 1.0]), simulated.theta * 2.0 - 0.4
+    moved, moved_abilities = best_affine(items, abilities, spec)
+    np.testing.assert_allclose(
+        moved_abilities @ moved[:, :-1].T + moved[:, -1], abilities @ items[:, :-1].T + items[:, -1], atol=1e-10
+    )
+    best = log_prior(moved, moved_abilities, spec)
+    assert best > log_prior(items, abilities, spec)
+    if n_dims == 1:  # the scale, found last, cannot be bettered
+        for scale in (0.99, 1.01):
+            other = np.column_stack([moved[:, :-1] * scale, moved[:, -1]])
+            assert log_prior(other, moved_abilities / scale, spec) < best
+
+
+def test_an_item_step_meets_the_conditions_of_the_l1_optimum():
+    simulated = simulate(60, 25, n_dims=2)
+    data, abilities, spec = simulated.data, simulated.theta, JointMAP("mirt", n_dims=2, l1=6.0)
+    items = np.zeros((25, 3))
+    for _ in range(60):
+        items = items + item_step(items, item_derivatives(data, items, abilities), spec)
+    gradient = item_derivatives(data, items, abilities).gradient
+    loadings, slopes = items[:, :-1], gradient[:, :-1]
+    is_zero = loadings == 0.0
+    assert is_zero.any()
+    assert not is_zero.all()
+    np.testing.assert_allclose(slopes[~is_zero], 6.0 * np.sign(loadings[~is_zero]), atol=1e-6)
+    assert np.all(np.abs(slopes[is_zero]) <= 6.0 + 1e-9)
+    np.testing.assert_allclose(gradient[:, -1], items[:, -1] / spec.intercept_sd**2, atol=1e-7)
+
+
+def test_the_optimum_meets_the_conditions_of_the_l1_penalty():
+    simulated, zeros = simulate(60, 40), []
+    for l1 in (0.1, 3.0):
+        path = ascend(simulated.data, start_point(simulated.data, JointMAP(l1=l1)), JointMAP(l1=l1, tolerance=1e-13))
+        items, abilities = path.point
+        gradient = item_derivatives(simulated.data, items, abilities).gradient[:, 0]
+        is_zero = items[:, 0] == 0.0
+        np.testing.assert_allclose(gradient[~is_zero], l1 * np.sign(items[~is_zero, 0]), atol=5e-3)
+        assert np.all(np.abs(gradient[is_zero]) <= l1)
+        zeros.append(is_zero.sum())
+    assert zeros[0] < zeros[1] < 40
+
+
+def test_a_penalty_that_leaves_no_loading_is_survived():
+    fit = fit_joint_map(simulate(30, 20).data, JointMAP(l1=1000.0))
+    np.testing.assert_array_equal(fit.loadings, 0.0)
+    assert np.all(np.isfinite(fit.item_covariance))
+
+
+@pytest.mark.parametrize(("item_model", "n_dims"), [("1pl", 1), ("2pl", 1), ("mirt", 3)])
+def test_the_density_rises_to_the_end(item_model, n_dims):
+    simulated = simulate(50, 80, n_dims=n_dims, missing=0.2)
+    fit = fit_joint_map(simulated.data, JointMAP(item_model, n_dims=n_dims))
+    assert fit.converged
+    assert np.all(np.diff(fit.history) >= -1e-9 * np.abs(fit.history[-1]))
+    total = np.cov(fit.abilities.T, bias=True).reshape(n_dims, n_dims) + fit.ability_covariance.mean(axis=0)
+    np.testing.assert_allclose(total, np.eye(n_dims), atol=1e-10)
+
+
+def test_order_of_models_and_items_does_not_matter():
+    simulated, rng = simulate(60, 40, missing=0.2), np.random.default_rng(1)
+    rows, columns = rng.permutation(60), rng.permutation(40)
+    cut = np.ix_(rows, columns)
+    data = simulated.data
+    shuffled = FitData(data.responses[cut], data.observed[cut], data.lower_asymptote)
+    one, other = (fit_joint_map(each, JointMAP(tolerance=1e-12)) for each in (data, shuffled))
+    np.testing.assert_allclose(other.loadings, one.loadings[columns], atol=1e-3)
+    np.testing.assert_allclose(other.abilities, one.abilities[rows], atol=1e-3)
+
+
+def test_stopping_early_says_so():
+    fit = fit_joint_map(simulate(40, 60).data, JointMAP(max_iterations=2, tolerance=1e-12))
+    assert not fit.converged
+    assert "Raise max_iterations" in fit.message
+    assert len(fit.history) == 3
+
+
+@pytest.mark.parametrize("arguments", [{"l1": 0.0}, {"intercept_sd": 0.0}])
+def test_priors_that_leave_no_optimum_are_refused(arguments):
+    with pytest.raises(ParameterError, match="must be > 0"):
+        JointMAP(**arguments)
+
+
+@pytest.mark.slow
+def test_benchmark_scale():
+    data, theta, slope, difficulty = simulated_at_scale(400, 5000)
+    fit = fit_joint_map(data, JointMAP())
+    assert fit.converged
+    assert np.corrcoef(fit.abilities[:, 0], theta)[0, 1] >= 0.9995
+    errors = np.sqrt(np.einsum("ijj->ij", fit.item_covariance))
+    truth = np.column_stack([slope, -slope * difficulty])
+    z = (np.column_stack([fit.loadings, fit.intercept]) - truth) / errors
+    # abilities are known to 0.03, so that taking them as known costs little
+    np.testing.assert_allclose(np.mean(np.abs(z) < 1.96, axis=0), 0.95, atol=0.02)
+
+
+@pytest.mark.slow
+def test_difficulty_is_recovered_with_slope_one():
+    slopes = []
+    for seed in range(6):
+        data, _, slope, difficulty = simulated_at_scale(1500, 1000, seed)
+        fit = fit_joint_map(data, JointMAP())
+        known = (slope >= 0.7) & (np.abs(difficulty) < 1.5)
+        estimated = -fit.intercept / fit.loadings[:, 0]
+        slopes.append(np.polyfit(difficulty[known], estimated[known], 1)[0])
+    standard_error = np.std(slopes, ddof=1) / np.sqrt(len(slopes))
+    assert abs(np.mean(slopes) - 1.0) < 3.0 * standard_error + 0.01  # 0.01: abilities are estimated along
+    assert standard_error < 0.01

@@ -1,0 +1,205 @@
+import numpy as np
+import pytest
+
+from itembank.calibration.fits import FitData
+from itembank.calibration.marginal_ml import fit as marginal_ml
+from itembank.calibration.marginal_ml.fit import fit_items, fit_marginal_ml
+from itembank.calibration.specs import ItemPrior, MarginalML, RelativeItemPrior
+from itembank.errors import ParameterError
+from tests.calibration.simulated import simulate
+
+
+def logits(fit):
+    return fit.abilities @ fit.loadings.T + fit.intercept
+
+
+ONE_DIMENSION = [("1pl", 1, 0.0, 0.0), ("2pl", 1, 0.2, 0.0), ("2pl", 1, 0.0, 0.2)]
+
+
+@pytest.mark.parametrize(
+    ("item_model", "n_dims", "missing", "guessing", "prior"),
+    [(*case, prior) for case in ONE_DIMENSION for prior in (None, ItemPrior(), RelativeItemPrior())]
+    + [("mirt", 2, 0.2, 0.0, ItemPrior())],
+)
+def test_the_objective_never_falls(item_model, n_dims, missing, guessing, prior):
+    simulated = simulate(80, 30, n_dims=n_dims, missing=missing, guessing=guessing)
+    fit = fit_marginal_ml(simulated.data, MarginalML(item_model, n_dims, prior=prior, tolerance=1e-6))
+    assert fit.converged
+    assert np.all(np.diff(fit.history) >= -1e-9 * np.abs(fit.history[-1]))
+    assert np.all(np.isfinite(fit.item_covariance))
+    assert np.all(np.linalg.eigvalsh(fit.ability_covariance) > 0.0)
+
+
+def test_abilities_have_mean_zero_and_total_variance_one():
+    fit = fit_marginal_ml(simulate(50, 200).data, MarginalML())
+    assert fit.abilities.mean() == pytest.approx(0.0, abs=1e-10)
+    assert fit.abilities.var() + fit.ability_covariance.mean() == pytest.approx(1.0, rel=1e-10)
+
+
+def test_at_maximum_likelihood_the_population_is_standard_normal_by_itself():
+    step = fit_items(simulate(400, 25).data, MarginalML(prior=None, tolerance=1e-7)).path.last
+    assert step.posterior.mean.mean() == pytest.approx(0.0, abs=1e-5)
+    assert step.posterior.mean.var() + step.posterior.covariance.mean() == pytest.approx(1.0, abs=1e-5)
+
+
+def test_order_of_models_and_items_does_not_matter():
+    simulated, rng = simulate(60, 40, missing=0.2), np.random.default_rng(1)
+    rows, columns = rng.permutation(60), rng.permutation(40)
+    shuffled = FitData(
+        simulated.data.responses[np.ix_(rows, columns)],
+        simulated.data.observed[np.ix_(rows, columns)],
+        simulated.data.lower_asymptote,
+    )
+    spec = MarginalML(tolerance=1e-8)
+    one, other = fit_marginal_ml(simulated.data, spec), fit_marginal_ml(shuffled, spec)
+    np.testing.assert_allclose(other.loadings, one.loadings[columns], atol=1e-5)
+    np.testing.assert_allclose(other.abilities, one.abilities[rows], atol=1e-5)
+
+
+def test_more_nodes_than_needed_change_nothing():
+    data = simulate(100, 150).data
+    automatic = fit_marginal_ml(data, MarginalML(tolerance=1e-7))
+    fine = fit_marginal_ml(data, MarginalML(n_quadrature=1001, tolerance=1e-7))
+    np.testing.assert_allclose(automatic.loadings, fine.loadings, atol=2e-5)
+    np.testing.assert_allclose(automatic.intercept, fine.intercept, atol=2e-5)
+    np.testing.assert_allclose(automatic.ability_covariance, fine.ability_covariance, rtol=1e-3)
+
+
+def test_nodes_that_cannot_hold_the_posteriors_are_refused_and_wide_ones_named():
+    data = simulate(60, 400).data
+    with pytest.raises(ParameterError, match=r"closer than 4 posterior standard deviations.*'auto'"):
+        fit_marginal_ml(data, MarginalML(n_quadrature=21))
+    wide = fit_marginal_ml(data, MarginalML(n_quadrature=61))
+    assert "results depend on the nodes" in wide.message
+    assert "results depend on the nodes" not in fit_marginal_ml(data, MarginalML()).message
+
+
+def test_automatic_nodes_grow_with_the_test():
+    counts = [len(fit_items(simulate(40, n_items).data, MarginalML()).problem.grid.nodes) for n_items in (20, 500)]
+    assert counts[0] == 61
+    assert counts[1] > 100
+
+
+def test_stopping_early_says_so():
+    fit = fit_marginal_ml(simulate(60, 30).data, MarginalML(max_iterations=2, tolerance=1e-12))
+    assert not fit.converged
+    assert "Raise max_iterations" in fit.message
+
+
+def test_priors_by_shape():
+    assert marginal_ml._prior(MarginalML(), 1000, 32) is None
+    assert marginal_ml._prior(MarginalML(), 400, 5000) == RelativeItemPrior()
+    assert marginal_ml._prior(MarginalML(), 200, 100) == RelativeItemPrior()
+    assert marginal_ml._prior(MarginalML("mirt", 2), 100, 500) == ItemPrior()
+    assert marginal_ml._prior(MarginalML(prior=None), 10, 500) is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"n_dims": 3, "item_model": "mirt"}, "at most 2 dimensions"),
+        ({"bounds": (1.0, 6.0)}, "enclose 0"),
+        ({"n_quadrature": 1}, "at least 2"),
+        ({"n_dims": 2, "item_model": "mirt", "prior": RelativeItemPrior()}, "one dimension"),
+    ],
+)
+def test_impossible_specs_are_refused(arguments, words):
+    with pytest.raises(ParameterError, match=words):
+        MarginalML(**arguments)
+
+
+@pytest.mark.parametrize("make", [lambda: ItemPrior(intercept_sd=0.0), lambda: RelativeItemPrior(slope_sd=-1.0)])
+def test_priors_without_spread_are_refused(make):
+    with pytest.raises(ParameterError, match="must be > 0"):
+        make()
+
+
+def test_an_item_with_the_wrong_key_gets_a_negative_slope():
+    simulated = simulate(200, 40)
+    simulated.data.responses[:, 5] = 1.0 - (simulated.theta[:, 0] > 0.3)
+    fit = fit_marginal_ml(simulated.data, MarginalML())
+    assert fit.loadings[5, 0] < -0.3
+
+
+def test_known_guessing_is_taken_into_account():
+    simulated = simulate(400, 60, guessing=0.25, seed=4)
+    without = FitData(simulated.data.responses, None, np.zeros(60))
+    right, wrong = (fit_marginal_ml(data, MarginalML()) for data in (simulated.data, without))
+    errors = [np.sqrt(np.mean((fit.intercept - simulated.intercept) ** 2)) for fit in (right, wrong)]
+    assert errors[0] < 0.6 * errors[1]
+
+
+def simulated_at_scale(n_models, n_items, seed=5):
+    """Lognormal slopes, normal difficulties; abilities with mean 0 and variance 1 exactly, as fits report them."""
+    rng = np.random.default_rng(seed)
+    theta = rng.normal(size=n_models)
+    theta = (theta - theta.mean()) / theta.std()
+    slope, difficulty = rng.lognormal(0.0, 0.4, n_items), rng.normal(size=n_items)
+    chances = 1.0 / (1.0 + np.exp(-slope * (theta[:, None] - difficulty)))
+    responses = (rng.random(chances.shape) < chances).astype(np.float64)
+    kept = np.ptp(responses, axis=0) > 0.0
+    return FitData(responses[:, kept], None, np.zeros(kept.sum())), theta, slope[kept], difficulty[kept]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("prior", [None, "auto"])
+def test_benchmark_scale(prior):
+    data, theta, slope, difficulty = simulated_at_scale(400, 5000)
+    fit = fit_marginal_ml(data, MarginalML(prior=prior))
+    assert fit.converged
+    assert np.corrcoef(fit.abilities[:, 0], theta)[0, 1] >= 0.9995
+    assert all(np.all(np.isfinite(part)) for part in (fit.loadings, fit.intercept, fit.item_covariance))
+    errors = np.sqrt(np.einsum("ijj->ij", fit.item_covariance))
+    truth = np.column_stack([slope, -slope * difficulty])
+    z = (np.column_stack([fit.loadings, fit.intercept]) - truth) / errors
+    coverage = np.mean(np.abs(z) < 1.96, axis=0)
+    # Binomial error is 0.003. Without a prior, items with few right or wrong answers have skewed errors;
+    # with one, slopes are drawn to each other more (0.4) than these differ (0.42 around their centre).
+    np.testing.assert_allclose(coverage, 0.95, atol=0.02)
+
+
+@pytest.mark.slow
+def test_difficulty_is_recovered_with_slope_one():
+    # An errors-in-both-variables bias is avoided by items that 1,500 models tell well: slope >= 0.7, |b| < 1.5
+    slopes = []
+    for seed in range(6):
+        data, theta, slope, difficulty = simulated_at_scale(1500, 300, seed)
+        assert theta.std() == pytest.approx(1.0)
+        fit = fit_marginal_ml(data, MarginalML(prior=None))
+        known = (slope >= 0.7) & (np.abs(difficulty) < 1.5)
+        estimated = -fit.intercept / fit.loadings[:, 0]
+        slopes.append(np.polyfit(difficulty[known], estimated[known], 1)[0])
+    standard_error = np.std(slopes, ddof=1) / np.sqrt(len(slopes))
+    assert abs(np.mean(slopes) - 1.0) < 3.0 * standard_error + 0.005  # 0.005: second-order bias of a ratio
+    assert standard_error < 0.01
+
+
+@pytest.mark.slow
+def test_standard_errors_are_the_spread_over_data_sets():
+    # new models from the same population each time: the errors must know that their abilities are unknown
+    rng = np.random.default_rng(7)
+    slope, intercept = rng.lognormal(0.0, 0.3, 20), rng.normal(size=20)
+    found, claimed = [], []
+    for _ in range(150):
+        theta = rng.normal(size=400)
+        chances = 1.0 / (1.0 + np.exp(-(theta[:, None] * slope + intercept)))
+        data = FitData((rng.random(chances.shape) < chances).astype(float), None, np.zeros(20))
+        fit = fit_marginal_ml(data, MarginalML(prior=None))
+        found.append(np.column_stack([fit.loadings, fit.intercept]))
+        claimed.append(np.sqrt(np.einsum("ijj->ij", fit.item_covariance)))
+    ratio = np.std(found, axis=0) / np.mean(claimed, axis=0)  # (n_items, 2), each with error 0.06
+    assert ratio.mean() == pytest.approx(1.0, abs=0.03)
+    assert np.all(np.abs(ratio - 1.0) < 0.25)
+
+
+@pytest.mark.slow
+def test_two_dimensions_are_recovered_up_to_rotation():
+    rng = np.random.default_rng(8)
+    theta, loadings = rng.normal(size=(500, 2)), rng.normal(0.5, 0.8, size=(300, 2))
+    chances = 1.0 / (1.0 + np.exp(-(theta @ loadings.T + rng.normal(size=300))))
+    data = FitData((rng.random(chances.shape) < chances).astype(float), None, np.zeros(300))
+    fit = fit_marginal_ml(data, MarginalML("mirt", 2))
+    assert fit.converged
+    design = np.column_stack([theta, np.ones(500)])
+    left = fit.abilities - design @ np.linalg.lstsq(design, fit.abilities, rcond=None)[0]
+    assert np.all(1.0 - left.var(axis=0) / fit.abilities.var(axis=0) > 0.95)

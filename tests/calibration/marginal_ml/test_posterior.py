@@ -1,0 +1,75 @@
+import numpy as np
+import pytest
+from scipy.special import expit, logsumexp
+
+from itembank.calibration.fits import FitData
+from itembank.calibration.marginal_ml.grid import ability_grid
+from itembank.calibration.marginal_ml.posterior import ability_posterior, softplus_sum
+from tests.calibration.simulated import simulate
+
+
+def by_hand(data, items, grid):
+    """Posterior of each model, one at a time, in plain probabilities of single responses."""
+    chances = expit(grid.nodes @ items[:, :-1].T + items[:, -1])
+    chances = data.lower_asymptote + (1.0 - data.lower_asymptote) * chances  # (n_quadrature, n_items)
+    totals, means, covariances = [], [], []
+    for model, responses in enumerate(data.responses):
+        kept = np.ones(len(responses), dtype=bool) if data.observed is None else data.observed[model]
+        cells = np.where(responses == 1.0, np.log(chances), np.log1p(-chances))[:, kept]
+        log_joint = grid.log_weights + cells.sum(axis=1)
+        totals.append(logsumexp(log_joint))
+        weights = np.exp(log_joint - totals[-1])
+        means.append(weights @ grid.nodes)
+        covariances.append((grid.nodes - means[-1]).T @ (weights[:, None] * (grid.nodes - means[-1])))
+    return np.array(totals), np.array(means), np.array(covariances)
+
+
+@pytest.mark.parametrize(("n_dims", "n_nodes"), [(1, 61), (2, 21)])
+@pytest.mark.parametrize(("missing", "guessing"), [(0.0, 0.0), (0.3, 0.0), (0.0, 0.2), (0.3, 0.2)])
+def test_posterior_is_bayes_rule_model_by_model(n_dims, n_nodes, missing, guessing):
+    simulated = simulate(9, 23, n_dims=n_dims, missing=missing, guessing=guessing)
+    items = np.column_stack([simulated.loadings, simulated.intercept])
+    grid = ability_grid(n_nodes, n_nodes, bounds=(-5.0, 5.0), n_dims=n_dims)
+    posterior = ability_posterior(simulated.data, items, grid)
+    totals, means, covariances = by_hand(simulated.data, items, grid)
+    np.testing.assert_allclose(posterior.log_likelihood, totals, rtol=1e-12)
+    np.testing.assert_allclose(posterior.mean, means, atol=1e-12)
+    np.testing.assert_allclose(posterior.covariance, covariances, atol=1e-12)
+    np.testing.assert_allclose(posterior.curve_weights.sum(axis=1), 1.0, rtol=1e-12)
+
+
+@pytest.mark.parametrize(("missing", "guessing"), [(0.0, 0.0), (0.3, 0.0), (0.0, 0.2)])
+def test_coarse_curves_give_the_posterior_of_fine_ones(missing, guessing):
+    simulated = simulate(20, 400, missing=missing, guessing=guessing)
+    items = np.column_stack([simulated.loadings, simulated.intercept])
+    fine = ability_grid(301, 301, bounds=(-6.0, 6.0), n_dims=1)
+    both = ability_grid(301, 61, bounds=(-6.0, 6.0), n_dims=1)
+    exact, coarse = (ability_posterior(simulated.data, items, grid) for grid in (fine, both))
+    np.testing.assert_allclose(coarse.log_likelihood, exact.log_likelihood, atol=1e-5)
+    np.testing.assert_allclose(coarse.mean, exact.mean, atol=1e-6)
+    np.testing.assert_allclose(coarse.covariance, exact.covariance, rtol=1e-4)
+
+
+def test_many_items_do_not_underflow():
+    simulated = simulate(60, 3000)
+    items = np.column_stack([simulated.loadings, simulated.intercept])
+    grid = ability_grid(801, 801, bounds=(-6.0, 6.0), n_dims=1)
+    posterior = ability_posterior(simulated.data, items, grid)
+    assert np.all(posterior.log_likelihood < -800.0)  # exp of it is zero in double precision
+    assert np.abs(posterior.mean[:, 0] - simulated.theta[:, 0]).max() < 5.0 * np.sqrt(posterior.covariance.max())
+
+
+def test_single_precision_responses_give_the_same():
+    simulated = simulate(10, 200)
+    items = np.column_stack([simulated.loadings, simulated.intercept])
+    grid = ability_grid(121, 121, bounds=(-6.0, 6.0), n_dims=1)
+    single = FitData(simulated.data.responses.astype(np.float32), None, simulated.data.lower_asymptote)
+    one, other = (ability_posterior(data, items, grid) for data in (simulated.data, single))
+    np.testing.assert_allclose(other.log_likelihood, one.log_likelihood, rtol=1e-6)
+    np.testing.assert_allclose(other.mean, one.mean, atol=1e-5)
+
+
+def test_product_of_softplus_terms_neither_overflows_nor_underflows():
+    x = np.array([[-800.0, -1.0, 0.0, 2.0, 800.0]]).repeat(512, axis=0)
+    expected = 512.0 * np.logaddexp(0.0, x[0])
+    np.testing.assert_allclose(softplus_sum(x), expected, rtol=1e-12)

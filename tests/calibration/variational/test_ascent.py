@@ -1,0 +1,146 @@
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from itembank.calibration.start import start_abilities
+from itembank.calibration.variational.ascent import ascend, improve_items
+from itembank.calibration.variational.bound import divergence, item_divergence
+from itembank.calibration.variational.cells import jaakkola_jordan, normal_expectation
+from itembank.calibration.variational.passes import ability_statistics, item_statistics, make_blocks
+from itembank.calibration.variational.state import start_posterior
+from itembank.progress import silent
+from tests.calibration.simulated import simulate
+
+CASES = {
+    "2pl": {},
+    "missing": {"missing": 0.3},
+    "guessing": {"guessing": 0.25, "missing": 0.1},
+    "1pl": {"common_slope": 1.3},
+    "1pl missing": {"common_slope": 0.8, "missing": 0.3},
+    "1pl guessing": {"common_slope": 1.5, "guessing": 0.3},
+    "3 dims": {"n_dims": 3},
+    "3 dims missing guessing": {"n_dims": 3, "missing": 0.2, "guessing": 0.2},
+}
+
+
+def begin(data, n_dims, *, has_common_slope=False):
+    blocks = make_blocks(data, single_precision=False)
+    abilities = start_abilities(data.responses, data.observed, n_dims=n_dims)
+    covariance = np.tile(0.1 * np.eye(n_dims), (len(abilities), 1, 1))
+    return blocks, start_posterior(abilities, covariance, blocks.n_items, has_common_slope=has_common_slope)
+
+
+def bound_of(blocks, posterior, rule):
+    return item_statistics(blocks, posterior, rule).likelihood.sum() - divergence(posterior)
+
+
+@pytest.mark.parametrize("rule", [jaakkola_jordan, normal_expectation])
+@pytest.mark.parametrize("case", CASES)
+def test_the_bound_never_falls(case, rule):
+    options = CASES[case]
+    n_dims = options.get("n_dims", 1)
+    data = simulate(40, 60, seed=1, **options).data
+    blocks, start = begin(data, n_dims, has_common_slope="common_slope" in options)
+    found = ascend(blocks, start, rule, tolerance=1e-11, max_sweeps=120, progress=silent)
+    history = np.array(found.history)
+    assert len(history) > 8
+    assert np.diff(history).min() >= 0.0
+    assert bound_of(blocks, found.posterior, rule) == pytest.approx(history[-1], rel=1e-10)
+
+
+@pytest.mark.parametrize("case", ["2pl", "guessing", "1pl", "3 dims"])
+def test_the_expected_likelihood_carries_on_above_the_bound(case):
+    options = CASES[case]
+    blocks, start = begin(simulate(40, 60, seed=2, **options).data, options.get("n_dims", 1))
+    rough = ascend(blocks, start, jaakkola_jordan, tolerance=1e-3, max_sweeps=50, progress=silent)
+    assert bound_of(blocks, rough.posterior, normal_expectation) > rough.history[-1]
+
+
+def test_items_that_fell_are_put_back():
+    blocks, start = begin(simulate(30, 40, missing=0.2, seed=3).data, 1)
+    posterior = ascend(blocks, start, normal_expectation, tolerance=1e-6, max_sweeps=50, progress=silent).posterior
+    before = item_statistics(blocks, posterior, normal_expectation)
+    spoiled = before.linear.copy()
+    spoiled[:7] += 50.0  # the update of these items now goes astray
+    wrong = type(before)(before.precision, spoiled, before.likelihood)
+    swept = improve_items(blocks, posterior, wrong, np.ones(40), rule=normal_expectation)
+    np.testing.assert_array_equal(swept.posterior.item_mean[:7], posterior.item_mean[:7])
+    np.testing.assert_array_equal(swept.item_steps[:7], 0.5)
+    assert not np.array_equal(swept.posterior.item_mean[7:], posterior.item_mean[7:])
+    expected = ability_statistics(blocks, swept.posterior, normal_expectation)
+    np.testing.assert_allclose(swept.statistics.linear, expected.linear, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(swept.statistics.precision, expected.precision, rtol=1e-9)
+    np.testing.assert_allclose(swept.statistics.likelihood, expected.likelihood, rtol=1e-9)
+
+
+def log_cosh_bound(mean, variance):
+    xi = np.sqrt(mean**2 + variance)
+    return np.logaddexp(xi / 2, -xi / 2)
+
+
+def log_cosh_nodes(mean, variance):
+    nodes, weights = np.polynomial.hermite_e.hermegauss(3)
+    values = mean[..., None] + nodes * np.sqrt(variance)[..., None]
+    return np.logaddexp(values / 2, -values / 2) @ (weights / weights.sum())
+
+
+@pytest.mark.parametrize(
+    ("rule", "log_cosh"), [(jaakkola_jordan, log_cosh_bound), (normal_expectation, log_cosh_nodes)]
+)
+def test_reaches_the_maximum_that_a_general_optimiser_finds(rule, log_cosh):
+    """The same family, written down anew and maximised over all means and Cholesky factors at once."""
+    data = simulate(7, 6, seed=4).data
+    blocks, start = begin(data, 1)
+    found = ascend(blocks, start, rule, tolerance=1e-13, max_sweeps=2000, progress=silent)
+    n_models, n_items = data.responses.shape
+    prior = found.posterior.item_prior
+    precision = prior.shape / prior.rate
+
+    def negative(vector):
+        theta, log_sd = vector[:n_models], vector[n_models : 2 * n_models]
+        slope, intercept, corner, diagonal_a, diagonal_c = vector[2 * n_models :].reshape(5, n_items)
+        sd_a, sd_c = np.exp(diagonal_a), np.exp(diagonal_c)  # lower triangle [[sd_a, 0], [corner, sd_c]]
+        variance_theta, variance_a, variance_c = np.exp(2 * log_sd), sd_a**2, sd_c**2 + corner**2
+        covariance = sd_a * corner
+        mean = np.outer(theta, slope) + intercept
+        variance = (
+            np.outer(theta**2, variance_a)
+            + 2 * np.outer(theta, covariance)
+            + variance_c
+            + np.outer(variance_theta, slope**2 + variance_a)
+        )
+        likelihood = np.sum((data.responses - 0.5) * mean - log_cosh(mean, variance))
+        of_abilities = 0.5 * np.sum(theta**2 + variance_theta - 1.0 - 2 * log_sd)
+        squares = (slope - prior.mean[0]) ** 2 + variance_a, (intercept - prior.mean[1]) ** 2 + variance_c
+        of_items = 0.5 * (precision[0] * squares[0].sum() + precision[1] * squares[1].sum())
+        of_items -= np.sum(diagonal_a + diagonal_c)
+        return -(likelihood - of_abilities - of_items)
+
+    ability = np.linspace(-1, 1, n_models)[np.argsort(np.argsort(data.responses.mean(axis=1), kind="stable"))]
+    halves, zeros = np.full(n_models, -0.5), np.zeros(n_items)
+    begin_at = np.concatenate([ability, halves, zeros + 1.0, zeros, zeros, zeros - 0.5, zeros - 0.5])
+    best = minimize(negative, begin_at, method="BFGS", options={"gtol": 1e-7, "maxiter": 2000})
+    covariance = found.posterior.item_covariance
+    factors = np.linalg.cholesky(covariance)
+    ours = np.concatenate(
+        [
+            found.posterior.ability_mean[:, 0],
+            0.5 * np.log(found.posterior.ability_covariance[:, 0, 0]),
+            found.posterior.item_mean[:, 0],
+            found.posterior.item_mean[:, 1],
+            factors[:, 1, 0],
+            np.log(factors[:, 0, 0]),
+            np.log(factors[:, 1, 1]),
+        ]
+    )
+    assert negative(ours) == pytest.approx(best.fun, abs=1e-6)
+    np.testing.assert_allclose(ours, best.x, atol=5e-3)
+
+
+def test_item_divergence_decides_with_the_likelihood():
+    blocks, start = begin(simulate(30, 40, seed=5).data, 1)
+    statistics = item_statistics(blocks, start, normal_expectation)
+    swept = improve_items(blocks, start, statistics, np.ones(40), rule=normal_expectation)
+    before = statistics.likelihood - item_divergence(start)
+    after = swept.statistics.likelihood - item_divergence(swept.posterior)
+    assert np.all(after >= before - 1e-9 * np.abs(before))

@@ -1,0 +1,53 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from itembank.calibration.variational.bound import divergence
+from itembank.calibration.variational.cells import normal_expectation
+from itembank.calibration.variational.passes import cells, item_statistics, make_blocks
+from itembank.calibration.variational.scale import rescale, transform
+from itembank.calibration.variational.updates import update_item_prior
+from tests.calibration.simulated import random_posterior, simulate
+
+
+@pytest.fixture
+def blocks():
+    return make_blocks(simulate(20, 30, n_dims=3, seed=1).data, single_precision=False)
+
+
+def test_no_logit_changes(blocks):
+    posterior = random_posterior(20, 30, 3)
+    moved = transform(posterior, np.random.default_rng(2).normal(size=(3, 3)), np.array([0.5, -1.0, 2.0]))
+    before, after = (next(cells(blocks, state, normal_expectation)) for state in (posterior, moved))
+    np.testing.assert_allclose(after.mean, before.mean, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(after.curvature, before.curvature, rtol=1e-7, atol=1e-10)
+
+
+def test_abilities_become_white_and_the_bound_rises(blocks):
+    posterior = random_posterior(20, 30, 3)
+    moved = rescale(posterior)
+    likelihoods = [item_statistics(blocks, state, normal_expectation).likelihood.sum() for state in (posterior, moved)]
+    assert likelihoods[1] == pytest.approx(likelihoods[0], rel=1e-9)
+    assert divergence(moved) < divergence(posterior)
+    second = moved.ability_covariance.mean(axis=0) + moved.ability_mean.T @ moved.ability_mean / 20
+    np.testing.assert_allclose(second, np.eye(3), atol=1e-9)
+    np.testing.assert_allclose(moved.ability_mean.mean(axis=0), 0.0, atol=1e-9)
+
+
+def test_a_rescaled_posterior_stays(blocks):
+    once = rescale(random_posterior(20, 30, 3))
+    twice = rescale(rescale(once))
+    np.testing.assert_allclose(twice.ability_mean, rescale(twice).ability_mean, atol=1e-6)
+
+
+def test_prior_of_items_is_at_its_best_given_the_items():
+    posterior = random_posterior(20, 30, 2)
+    for _ in range(20):
+        posterior = update_item_prior(posterior)
+    best = divergence(posterior)
+    prior = posterior.item_prior
+    for name in ("mean", "mean_variance", "shape", "rate"):
+        for factor in (0.99, 1.01):
+            changed = replace(prior, **{name: getattr(prior, name) * factor})
+            assert divergence(replace(posterior, item_prior=changed)) >= best
