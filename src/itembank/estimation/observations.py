@@ -93,8 +93,9 @@ def observe(bank: Bank, responses: ResponseMatrix, selection: Selection | None) 
     values = responses.responses[:, columns]
     n_missing = selection.n_items - np.sum(~np.isnan(values), axis=1)
     _warn_of_missing(responses, selection, n_missing)
+    selected = np.sort(chosen)
     found = Observations(
-        values, positions, weight_of[positions], n_missing, selection.is_random, chosen, selection.weights
+        values, positions, weight_of[positions], n_missing, selection.is_random, selected, weight_of[selected]
     )
     return _checked(responses, found)
 

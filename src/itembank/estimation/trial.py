@@ -63,10 +63,12 @@ def trial(
 
 
 def sample_of(bank: Bank, selection: Selection) -> Observations:
-    """Lay the calibration responses of a bank against the items of a selection made from it."""
+    """Lay the calibration responses of a bank against the items of a selection made from it, in the bank's order."""
     positions = bank_positions(bank, pl.Series(selection.item_ids, dtype=pl.String), "the selection")
+    order = np.argsort(positions)  # as `observe`, so that what was found for a selection is found again
+    positions, weights = positions[order], selection.weights[order]
     answered = bank.responses.responses[:, positions]
-    return Observations.of_items(answered, positions, selection.weights, is_random=selection.is_random)
+    return Observations.of_items(answered, positions, weights, is_random=selection.is_random)
 
 
 def _own_items(bank: Bank, fold: Fold, recipe: Recipe, observations: Observations) -> Observations:

@@ -1,0 +1,98 @@
+import numpy as np
+import pytest
+
+from itembank.errors import DataError, ParameterError
+from itembank.planning import auto as auto_module
+from itembank.planning import select as select_module
+from itembank.planning.auto import choose_selection
+from itembank.planning.select import select
+from itembank.selection.select import select as select_by
+from itembank.selection.specs import METHODS, Stratified, VOptimal
+from tests.estimation.simulated import small_bank
+
+
+@pytest.fixture(scope="module")
+def bank():
+    return small_bank(n_models=14, n_items=36)
+
+
+def test_auto_is_the_default(bank):
+    found = select(bank, 12, rng=5)
+    expected = choose_selection(bank, 12, per_scenario=False, excluded=(), seed=5)
+    assert (found.item_ids, found.explanation) == (expected.item_ids, expected.explanation)
+    assert found.item_ids == select(bank, 12, method="auto", rng=5).item_ids
+    assert found.explanation
+
+
+@pytest.mark.parametrize("method", list(METHODS.kinds))
+def test_a_method_by_name_is_that_method(bank, method):
+    found, expected = (one(bank, 12, method=method, rng=5) for one in (select, select_by))
+    assert found.to_dict() == expected.to_dict()
+    assert found.explanation == ""
+
+
+def test_a_spec_is_taken_as_it_is(bank):
+    spec = VOptimal(target="math")
+    assert select(bank, 12, method=spec, rng=0).recipe["options"]["target"] == "math"
+
+
+@pytest.mark.parametrize("candidates", [None, (Stratified("proportional"),)], ids=["all", "strata"])
+def test_the_same_seed_gives_the_same_items(bank, candidates, monkeypatch):
+    if candidates is not None:
+        monkeypatch.setattr(auto_module, "CANDIDATES", candidates)
+    one, two = (select(bank, 12, rng=7) for _ in range(2))
+    assert one.to_dict() == two.to_dict()
+    assert one.seed == 7
+    generated, again = (select(bank, 12, rng=np.random.default_rng(7)) for _ in range(2))
+    assert generated.to_dict() == again.to_dict()
+
+
+def test_where_chance_chooses_another_seed_gives_other_items(bank, monkeypatch):
+    monkeypatch.setattr(auto_module, "CANDIDATES", (Stratified("proportional"),))
+    chosen = {select(bank, 12, rng=seed).item_ids for seed in range(3)}
+    assert len(chosen) == 3
+    made = [np.random.default_rng(seed) for seed in (1, 2)]
+    assert select(bank, 12, rng=made[0]).item_ids != select(bank, 12, rng=made[1]).item_ids
+
+
+def test_excluded_items_are_not_chosen(bank):
+    unwanted = select(bank, 12, rng=5).item_ids[:4]
+    found = select(bank, 12, rng=5, excluded=unwanted)
+    assert not set(unwanted) & set(found.item_ids)
+    assert found.recipe["excluded"] == list(unwanted)
+    with pytest.raises(DataError, match="nowhere/1"):
+        select(bank, 12, excluded=["nowhere/1"])
+
+
+def test_per_scenario_gives_each_scenario_its_number(bank):
+    found = select(bank, 4, rng=5, per_scenario=True)
+    assert sorted(found.scenarios) == ["code"] * 4 + ["law"] * 4 + ["math"] * 4
+    for candidate in auto_module.CANDIDATES:
+        asked = select(bank, 4, method=candidate, rng=5, per_scenario=True)
+        assert sorted(asked.scenarios) == sorted(found.scenarios)
+
+
+def test_few_models_get_items_all_the_same():
+    bank = small_bank(n_models=9)
+    found = select(bank, 4, rng=5, per_scenario=True, excluded=bank.item_ids[:3])
+    assert found.n_items == 12
+    assert not set(bank.item_ids[:3]) & set(found.item_ids)
+    assert "9 calibration models are too few" in found.explanation
+
+
+def test_unknown_methods_are_refused_with_the_list(bank):
+    names = ", ".join(["auto", *METHODS.kinds])
+    with pytest.raises(ParameterError) as caught:
+        select(bank, 12, method="anchors")
+    assert str(caught.value) == f"selection method must be one of {names}, got 'anchors'."
+    with pytest.raises(ParameterError, match="selection method must be one of"):
+        select(bank, 12, method=7)
+
+
+def test_only_auto_asks_for_the_work_of_comparing(bank, monkeypatch):
+    asked = []
+    monkeypatch.setattr(select_module, "choose_selection", lambda *_, **__: asked.append(1))
+    select(bank, 12, method="random", rng=0)
+    assert asked == []
+    select(bank, 12)
+    assert asked == [1]
