@@ -28,7 +28,8 @@ def cells(name: str, estimates: pl.DataFrame, summary: pl.DataFrame) -> pl.DataF
     for split, budget in overall.select("split", "budget").unique(maintain_order=True).iter_rows():
         own = overall.filter((pl.col("split") == split) & (pl.col("budget") == budget))
         ours, theirs = _one(own, DEFAULT), _one(own, IRT)
-        published = [_one(own, pair) for pair in PUBLISHED]
+        ran = set(own.select("selector", "estimator").iter_rows())
+        published = [_one(own, pair) for pair in PUBLISHED if pair in ran]
         best = min(published, key=lambda row: row["mae"])
         ratio, ratio_se = _ratio(estimates, split, budget, DEFAULT, IRT)
         versus_best, versus_best_se = _ratio(estimates, split, budget, DEFAULT, (best["selector"], best["estimator"]))
