@@ -29,6 +29,7 @@ def test_what_the_numbers_depend_on_is_in_the_json():
     for changes in (
         {"seed": 4},
         {"level": 0.9},
+        {"interval": "model-based"},
         {"repeats": 3},
         {"n_draws": 2},
         {"splits": (RandomShare(0.3),)},
@@ -37,6 +38,11 @@ def test_what_the_numbers_depend_on_is_in_the_json():
         {"n_items": (), "budget": CostBudget("output_tokens", (10.0,))},
     ):
         assert make_spec(**changes).to_dict() != make_spec().to_dict()
+
+
+def test_intervals_that_are_the_default_leave_a_study_the_one_it_was():
+    """Folders made before there was a choice can be gone on with."""
+    assert "interval" not in make_spec(interval="calibrated").to_dict()
 
 
 @pytest.mark.parametrize(
@@ -60,6 +66,13 @@ def test_what_the_numbers_depend_on_is_in_the_json():
         ({"level": 0.0}, "level must be between 0 and 1, got 0.0"),
         ({"level": 1.0}, "level"),
         ({"level": 95}, "level must be between 0 and 1, got 95"),
+        ({"interval": "narrow"}, "interval of a study must be one of 'calibrated', 'model-based', 'design', got 'nar"),
+        ({"interval": 0.95}, "interval of a study must be one of"),
+        ({"interval": "design"}, "goes with the estimator 'auto' alone, got 'weighted', 'gp-irt'"),
+        (
+            {"interval": "design", "estimators": ("auto",)},
+            "needs items drawn by chance.* selectors 'anchor-irt'",
+        ),
         ({"repeats": 0}, "repeats must be whole numbers from 1"),
         ({"n_draws": -1}, "n_draws"),
         ({"seed": -1}, "seed must be whole numbers from 0"),

@@ -13,6 +13,7 @@ from itembank.studies.leaks import answers_of
 from itembank.studies.specs import CalibrationChoice, CostBudget
 from itembank.studies.split_specs import ByGroup, LeaveOneOut, NamedGroup
 from itembank.studies.splits import make_folds
+from itembank.studies.streams import stream
 from itembank.studies.units import prepare, run_fold
 from tests.studies.simulated import make_prompt_responses, make_responses, make_spec, numbers
 
@@ -167,6 +168,19 @@ def test_an_estimator_without_enough_data_tells_why_and_stops_nobody_else(monkey
     assert failed["estimate"].is_nan().all()
     assert set(other["failure"]) == {""}
     assert other["estimate"].is_not_nan().all()
+
+
+@pytest.mark.parametrize("interval", ["calibrated", "model-based", "design"])
+def test_intervals_are_of_the_kind_the_study_asks_for(interval):
+    spec = make_spec(selectors=("random",), estimators=("auto",), n_items=(12,), interval=interval, level=0.8)
+    found = run_fold(spec, RESPONSES, FOLD)
+    prepared = prepare(spec, RESPONSES, FOLD)
+    chosen = select(prepared.bank, 12, method="random", rng=stream(3, "select", "random", 0, 0, 0, "random", "12"))
+    answers = answers_of(prepared.new, prepared.new.item_indices(chosen.item_ids))
+    expected = estimate(prepared.bank, answers, selection=chosen, level=0.8, interval=interval)
+    assert expected.interval_kind == interval
+    for name in ("low", "high"):
+        np.testing.assert_allclose(found[name].to_numpy(), getattr(expected, name).ravel(), atol=1e-12)
 
 
 def test_the_selector_auto_is_the_public_select(monkeypatch):

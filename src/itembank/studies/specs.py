@@ -9,14 +9,18 @@ from itembank.calibration.specs import METHODS as CALIBRATIONS
 from itembank.calibration.specs import CalibrationSpec
 from itembank.data.targets import Across, Within
 from itembank.errors import ParameterError, shown
+from itembank.estimation.judgement import IntervalKind
 from itembank.estimation.specs import METHODS as ESTIMATIONS
-from itembank.estimation.specs import EstimationSpec
+from itembank.estimation.specs import Auto, EstimationSpec
 from itembank.selection.specs import METHODS as SELECTIONS
 from itembank.selection.specs import SelectionSpec
 from itembank.studies.choices import MethodChoice, resolve_choice
 from itembank.studies.split_specs import SPLITS, SplitSpec, is_number, is_whole
 
 AUTO = "auto"
+CALIBRATED = "calibrated"
+DRAWN = ("random", "stratified", "uncertainty")
+"""Selectors whose items come by chance with known probabilities, as design-based intervals need."""
 Filter: TypeAlias = Mapping[str, Any]
 """``{"column": name, "value": value}``: the rows where the column has this value (or one of a list)."""
 
@@ -170,6 +174,9 @@ class StudySpec:
         Random splits are drawn anew in each; those that are not random draw only new items.
     level : float
         Of the intervals.
+    interval : {'calibrated', 'model-based', 'design'}
+        Kind of the intervals, as for `estimate`. 'design' goes with the estimator 'auto' alone, since it brings its
+        own estimate, and with selectors that draw: 'random', 'stratified', 'uncertainty'.
     cost : str
         Unit in which results tell the expected cost of a selection; that of the budget if empty.
     seed : int
@@ -193,6 +200,7 @@ class StudySpec:
     n_draws: int = 1
     repeats: int = 1
     level: float = 0.95
+    interval: IntervalKind = CALIBRATED
     cost: str = ""
     seed: int = 0
 
@@ -211,6 +219,7 @@ class StudySpec:
         _check_methods(self)
         _check_splits(self)
         _check_sizes(self)
+        _check_interval(self)
 
     @property
     def budgets(self) -> tuple[float, ...]:
@@ -246,6 +255,8 @@ class StudySpec:
             "cost": self.cost,
             "seed": self.seed,
         }
+        if self.interval != CALIBRATED:  # left out otherwise, so that folders made before there was a choice go on
+            content["interval"] = self.interval
         if self.data is not None:
             content["data"] = {name: value for name, value in asdict(self.data).items() if name != "folder"}
         return content
@@ -310,6 +321,25 @@ def _check_sizes(spec: StudySpec) -> None:
         if not is_whole(value) or value < least:
             raise ParameterError(f"{name} must be whole numbers from {least}, got {value!r}.")
     _check_unique([f"{amount:g}" for amount in spec.budgets], "n_items or amounts")
+
+
+def _check_interval(spec: StudySpec) -> None:
+    """Refuse a kind of interval that is none, and methods that design-based ones do not go with."""
+    kinds = get_args(IntervalKind)
+    if spec.interval not in kinds:
+        raise ParameterError(f"interval of a study must be one of {shown(kinds)}, got {spec.interval!r}.")
+    if spec.interval != "design":
+        return
+    other = [choice.label for choice in spec.estimators if not isinstance(estimation_spec(choice), Auto)]
+    if other:
+        raise ParameterError(
+            f"interval = 'design' brings its own estimate and goes with the estimator 'auto' alone, got {shown(other)}."
+        )
+    fixed = [choice.label for choice in spec.selectors if choice.method not in DRAWN]
+    if fixed:
+        raise ParameterError(
+            f"interval = 'design' needs items drawn by chance, by {shown(DRAWN)}, got the selectors {shown(fixed)}."
+        )
 
 
 def _check_unique(names: list[str], what: str) -> None:

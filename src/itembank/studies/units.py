@@ -154,7 +154,7 @@ def _estimates_at(spec: StudySpec, prepared: Prepared, fold: Fold, place: Place)
     for choice in spec.estimators_of(place.selector.label):
         started = time.process_time()
         rng = stream(spec.seed, "estimate", *path, choice.label)
-        found, failure = _estimated(bank, answers, selection, choice, level=spec.level, rng=rng)
+        found, failure = _estimated(bank, answers, selection, choice, spec=spec, rng=rng)
         seconds = time.process_time() - started
         yield _table(found, prepared, effective).with_columns(
             pl.lit(value).alias(name)
@@ -194,7 +194,7 @@ def _estimated(
     selection: Selection,
     choice: MethodChoice,
     *,
-    level: float,
+    spec: StudySpec,
     rng: np.random.Generator,
 ) -> tuple[ScoreEstimates | None, str]:
     """Estimate the tested models; nothing, and why, where the data do not carry the method.
@@ -205,7 +205,10 @@ def _estimated(
         return None, "none of the tested models answered a chosen item"
     try:
         method = estimation_spec(choice)
-        return estimate(bank, answers, selection=selection, method=method, level=level, rng=rng), ""
+        found = estimate(
+            bank, answers, selection=selection, method=method, level=spec.level, interval=spec.interval, rng=rng
+        )
+        return found, ""
     except DataError as error:
         return None, str(error)
 
