@@ -109,11 +109,13 @@ def measure_discrepancy(responses: FloatArray, groups: IntArray, *, subgroups: I
 def _scale(residual: FloatArray, noise: FloatArray, groups: FloatArray) -> float:
     """Return the standard deviation of the means of residuals over groups (n_items, n_groups), noise taken off."""
     size = groups.sum(axis=0)
-    weights = groups[:, size >= SMALLEST_GROUP] / size[size >= SMALLEST_GROUP]
-    if weights.shape[1] == 0:
+    is_large = size >= SMALLEST_GROUP
+    if not is_large.any():
         return 0.0
+    weights = groups[:, is_large] / size[is_large]
     excess = (residual @ weights) ** 2 - noise @ weights**2
-    return float(np.sqrt(max(excess.mean(), 0.0)))
+    # small groups are measured worst and move scores least
+    return float(np.sqrt(max(np.average(excess.mean(axis=0), weights=size[is_large]), 0.0)))
 
 
 def _all_shifts(mean: FloatArray, groups: IntArray) -> list[FloatArray]:
