@@ -7,6 +7,7 @@ from itembank.calibration.build import build_bank
 from itembank.calibration.calibrate import calibrate
 from itembank.calibration.folds import MINIMUM_FOR_FOLDS, TOLERANCE, folds, spec_of
 from itembank.calibration.specs import JointMAP, Variational
+from itembank.data.bank_files import load_bank, save_bank
 from itembank.data.targets import ScoreTargets
 from tests.data.banks import make_bank
 
@@ -55,6 +56,17 @@ def test_the_fit_is_that_of_the_other_models_alone(bank):
     np.testing.assert_allclose(fold.bank.calibration.prior.mean, fitted.prior.mean)
     np.testing.assert_allclose(fold.bank.calibration.prior.covariance, fitted.prior.covariance)
     np.testing.assert_array_equal(fold.bank.calibration.is_degenerate, fitted.is_degenerate)
+
+
+@pytest.mark.parametrize(("tolerance", "expected"), [(1e-7, TOLERANCE), (1e-3, 1e-3)])
+def test_folds_are_fitted_as_loosely_as_the_bank_but_never_as_strictly_as_it_may_be(tolerance, expected, tmp_path):
+    spec = Variational(item_model="2pl", n_dims=1, tolerance=tolerance)
+    save_bank(build_bank(make_bank(n_models=12, n_items=24).responses, spec, rng=0), tmp_path / "bank")
+    bank = load_bank(tmp_path / "bank")
+    assert bank.calibration.tolerance == tolerance
+    fold = folds(bank)[0]
+    fitted = calibrate(fold.bank.responses, dataclasses.replace(spec, tolerance=expected))
+    np.testing.assert_allclose(fold.bank.parameters.intercept, fitted.parameters.intercept)
 
 
 def test_folds_are_the_same_every_time(bank):

@@ -4,14 +4,23 @@ import json
 
 import pytest
 
+from itembank.calibration.specs import Variational
+from itembank.reports import quickstart
+
 ARGUMENTS = ("quickstart", "-n", "40", "--repeats", "1", "--seed", "5")
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch):
+    monkeypatch.setattr(quickstart, "SPEC", Variational("2pl", n_dims=1, tolerance=1e-3))
 
 
 def test_json_is_one_row_a_strategy_and_running_again_replaces_the_files(run, tmp_path):
     outcome = run(*ARGUMENTS, "-o", tmp_path / "out", "--format", "json")
     assert outcome.code == 0
     rows = json.loads(outcome.out)
-    assert [row["strategy"] for row in rows] == ["random sampling", "anchor points", "gp-IRT"]
+    assert [row["strategy"] for row in rows] == ["random sampling", "anchor points", "gp-IRT", "itembank's default"]
+    assert (rows[-1]["selection"], rows[-1]["method"], rows[-1]["methods_used"]) == ("auto", "auto", "stacked")
     assert all(0.0 < row["mean_absolute_error"] <= row["worst_error"] <= 100.0 for row in rows)
     again = run(*ARGUMENTS, "-o", tmp_path / "out", "--format", "csv")
     assert again.code == 0
@@ -24,6 +33,8 @@ def test_table_says_what_was_done_and_the_next_commands_it_names_work(run, tmp_p
     assert outcome.code == 0
     assert "60 unseen models estimated from 40 of 3,497 items" in outcome.out.replace("\n", " ")
     assert "gp-IRT" in outcome.out
+    assert "itembank's default" in outcome.out
+    assert "auto: stacked" in outcome.out
     assert "Written" not in outcome.out
     for name in ("bank", "selection.json", "new-models.parquet", "estimates.csv", "predicted-against-true.png"):
         assert str(tmp_path / "out" / name) in outcome.err

@@ -126,6 +126,19 @@ def test_a_bank_loaded_a_second_time_is_not_fitted_again(tmp_path):
         np.testing.assert_array_equal(one.bank.calibration.abilities, other.bank.calibration.abilities)
 
 
+def test_a_bank_that_is_saved_keeps_what_was_derived_from_it(tmp_path):
+    made = make_bank()
+    assert said_when_fitting(made)
+    save_bank(made, tmp_path / "bank")
+    assert [path.name for path in (tmp_path / "bank" / FOLDER).iterdir()] == ["folds.safetensors"]
+    loaded = load_bank(tmp_path / "bank")
+    assert not said_when_fitting(loaded)
+    for one, other in zip(folds(made), folds(loaded), strict=True):
+        np.testing.assert_array_equal(one.bank.parameters.loadings, other.bank.parameters.loadings)
+    save_bank(make_bank(seed=2), tmp_path / "unused")
+    assert not (tmp_path / "unused" / FOLDER).exists()
+
+
 def test_a_cache_is_no_part_of_the_bank(tmp_path):
     """Its files are not checked, and go when another bank takes the place."""
     save_bank(make_bank(), tmp_path / "bank")

@@ -5,18 +5,31 @@ import polars as pl
 import pytest
 from scipy.stats import spearmanr
 
+from itembank.calibration.folds import folds
+from itembank.calibration.specs import Variational
 from itembank.data.bank_files import load_bank
 from itembank.data.builtin import load_builtin
 from itembank.data.readers.read import read_responses
 from itembank.data.selections import Selection
 from itembank.errors import BankError, ParameterError
 from itembank.estimation.estimate import estimate
-from itembank.reports.quickstart import STRATEGIES, run_quickstart
+from itembank.reports import quickstart
+from itembank.reports.quickstart import DEFAULT, STRATEGIES, _counted, run_quickstart
+
+QUICK = Variational("2pl", n_dims=1, tolerance=1e-3)  # six fits in a second
+
+
+@pytest.fixture(autouse=True)
+def _quick(request, monkeypatch):
+    if "slow" not in request.keywords:
+        monkeypatch.setattr(quickstart, "SPEC", QUICK)
 
 
 @pytest.fixture(scope="module")
 def result(tmp_path_factory):
-    return run_quickstart(tmp_path_factory.mktemp("quickstart"), n_items=60, n_repeats=1, rng=3)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(quickstart, "SPEC", QUICK)
+        return run_quickstart(tmp_path_factory.mktemp("quickstart"), n_items=60, n_repeats=1, rng=3)
 
 
 @pytest.fixture(scope="module")
@@ -41,11 +54,43 @@ def test_only_the_chosen_items_of_the_held_out_models_are_written(result):
 def test_written_estimates_follow_from_the_written_bank_responses_and_selection(result, table):
     bank = load_bank(result.files["bank"])
     responses = read_responses([result.files["responses"]])
-    again = estimate(bank, responses, selection=Selection.load(result.files["selection"]), method="gp-irt")
-    expected = pl.DataFrame(again.rows()).select("model_id", "target", again="estimate")
-    joined = table.filter(strategy="gp-IRT").join(expected, on=["model_id", "target"])
+    again = estimate(bank, responses, selection=Selection.load(result.files["selection"]))
+    expected = pl.DataFrame(again.rows()).select("model_id", "target", again="estimate", low_again="low")
+    joined = table.filter(strategy=DEFAULT.name).join(expected, on=["model_id", "target"])
     assert joined.height == len(again.rows())
     np.testing.assert_allclose(joined["estimate"], joined["again"], atol=1e-12)
+    np.testing.assert_allclose(joined["low"], joined["low_again"], atol=1e-12)
+
+
+def test_the_written_bank_needs_no_fit_for_its_first_estimate(result):
+    bank = load_bank(result.files["bank"])
+    told = []
+    assert len(folds(bank, progress=lambda text, _: told.append(text))) == 5
+    selection = Selection.load(result.files["selection"])
+    before = {path.name for path in (result.files["bank"] / "cache").iterdir()}
+    estimate(bank, read_responses([result.files["responses"]]), selection=selection)
+    assert told == []
+    assert {path.name for path in (result.files["bank"] / "cache").iterdir()} == before
+
+
+def test_the_default_says_what_was_chosen(result):
+    selection = Selection.load(result.files["selection"])
+    default = result.errors[-1]
+    assert default.strategy == DEFAULT == STRATEGIES[-1]
+    assert (DEFAULT.selection, DEFAULT.method) == ("auto", "auto")
+    assert default.selections_used == {selection.method: 1}
+    assert default.methods_used == {"stacked": 1}
+    row = default.row()
+    assert (row["selections_used"], row["methods_used"]) == (selection.method, "stacked")
+    assert selection.explanation
+    for other in result.errors[:-1]:
+        assert set(other.selections_used) == {other.strategy.selection}
+        assert set(other.methods_used) == {other.strategy.method}
+
+
+def test_several_choices_are_counted():
+    assert _counted({"stratified": 1, "v-optimal": 4}) == "4 v-optimal, 1 stratified"
+    assert _counted({"v-optimal": 5}) == "v-optimal"
 
 
 def test_true_scores_are_means_of_all_responses(table):
@@ -71,8 +116,9 @@ def test_errors_are_those_of_the_written_estimates(result, table):
         assert errors.coverage == pytest.approx(inside.mean())
 
 
-def test_strategies_are_those_of_the_first_paper(result):
+def test_strategies_are_those_of_the_first_paper_and_the_default(result):
     assert [one.strategy for one in result.errors] == list(STRATEGIES)
+    assert [one.name for one in STRATEGIES] == ["random sampling", "anchor points", "gp-IRT", "itembank's default"]
     assert result.files["figure"].read_bytes().startswith(b"\x89PNG")
     assert result.notes == ()
 
@@ -108,10 +154,13 @@ def test_at_least_one_repeat_is_needed(tmp_path):
 
 
 @pytest.mark.slow
-def test_anchors_beat_random_sampling_and_the_item_model_improves_on_them(tmp_path):
+def test_anchors_beat_random_sampling_the_item_model_improves_on_them_and_the_default_on_all(tmp_path):
     """P1's order at 100 items. Over seeds, ten repeats give 2.2 to 2.5, 1.9 to 2.1 and 1.7 to 2.0 points."""
-    random, anchors, gp_irt = run_quickstart(tmp_path, rng=1).errors
+    random, anchors, gp_irt, default = run_quickstart(tmp_path, n_repeats=10, rng=1).errors
     assert gp_irt.mean_absolute_error < anchors.mean_absolute_error < random.mean_absolute_error
+    assert default.mean_absolute_error < 0.95 * gp_irt.mean_absolute_error
+    assert default.spearman > gp_irt.spearman
+    assert 0.88 <= default.coverage <= 0.99
     assert gp_irt.mean_absolute_error < 2.3
     assert gp_irt.spearman > 0.92
     assert 0.88 <= gp_irt.coverage <= 0.99

@@ -103,6 +103,7 @@ def calibrate(
         n_iterations=fit.n_iterations,
         message=fit.message,
         history=fit.history,
+        tolerance=spec.tolerance,
     )
 
 

@@ -22,7 +22,9 @@ MANY_MODELS = 100
 N_FOLDS_MANY, N_FOLDS_FEW = 5, 10
 """With few models a fit is cheap, and every model left out of it counts: more folds."""
 TOLERANCE = 1e-5
-"""Of the fits: ten times the default's, which moves predictions by far less than leaving models out does."""
+"""Of the fits: ten times the default's, which moves predictions by far less than leaving models out does.
+
+A whole bank that was fitted more loosely has folds as loose."""
 SEED = 20
 
 
@@ -60,11 +62,13 @@ def folds(bank: Bank, *, progress: ProgressCallback = silent) -> tuple[Fold, ...
 
 def spec_of(calibration: Calibration) -> CalibrationSpec:
     """Return the spec that a calibration was made with, as far as the fit depends on it."""
+    default = METHODS.kinds[calibration.method]()
     return replace(
-        METHODS.kinds[calibration.method](),
+        default,
         item_model=cast("ItemModel", calibration.item_model),
         n_dims=calibration.n_dims,
         known_guessing=bool(np.any(calibration.parameters.lower_asymptote > 0.0)),
+        tolerance=default.tolerance if calibration.tolerance is None else calibration.tolerance,
     )
 
 

@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 @click.option(
     "--repeats",
     type=click.IntRange(min=1),
-    default=10,
+    default=5,
     show_default=True,
     help="Times to split, calibrate and choose anew; errors are over all of them.",
 )
 @seed_option
 @format_option
 def command(*, output: Path, n_items: int, repeats: int, seed: int, output_format: str) -> None:
-    """See the whole job on built-in data, in seconds.
+    """See the whole job on built-in data, in half a minute.
 
     Takes the answers of 242 classifiers to 3,497 test items, holds out a quarter of the classifiers,
     calibrates a bank on the others, chooses 100 items, estimates the held-out classifiers' scores from these
@@ -73,10 +73,15 @@ def _table_row(row: dict[str, Any]) -> dict[str, Any]:
     """Round for reading."""
     return {
         "strategy": row["strategy"],
-        "items by": row["selection"],
-        "score by": row["method"],
+        "items by": _asked_and_used(row["selection"], row["selections_used"]),
+        "score by": _asked_and_used(row["method"], row["methods_used"]),
         "mean error": f"{row['mean_absolute_error']:.2f}",
         "worst error": f"{row['worst_error']:.1f}",
         "rank correlation": f"{row['spearman']:.3f}",
         f"inside {100 * row['level']:g} % interval": f"{100 * row['coverage']:.0f} %",
     }
+
+
+def _asked_and_used(asked: str, used: str) -> str:
+    """Say what 'auto' came to."""
+    return f"{asked}: {used}" if asked == "auto" else asked

@@ -62,6 +62,13 @@ class BankCache:
         """
         return self.remember(("arrays", name), lambda: self._from_file_or(name, make, fits))
 
+    def write_to(self, folder: Path) -> None:
+        """Write all arrays in memory to a bank's folder, so that a bank that is saved keeps its work."""
+        for key, value in self.memory.items():
+            match key:
+                case ("arrays", str(name)):
+                    _write(folder / FOLDER / f"{name}.safetensors", value)
+
     def _from_file_or(
         self, name: str, make: Callable[[], dict[str, FloatArray]], fits: Callable[[dict[str, FloatArray]], bool]
     ) -> dict[str, FloatArray]:

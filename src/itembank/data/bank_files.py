@@ -39,7 +39,7 @@ OWN = "bank."
 
 
 def save_bank(bank: Bank, path: str | Path, *, overwrite: bool = False) -> None:
-    """Write a bank folder.
+    """Write a bank folder, with what has been derived from the bank so far.
 
     Raises
     ------
@@ -57,6 +57,7 @@ def save_bank(bank: Bank, path: str | Path, *, overwrite: bool = False) -> None:
         record["record_sha256"] = _record_digest(record)
         text = json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False)
         (folder / RECORD).write_text(text + "\n", encoding="utf-8")
+        bank.cache.write_to(folder)
 
 
 def check_bank_destination(path: Path, *, overwrite: bool = False) -> None:
@@ -136,6 +137,7 @@ def _record(bank: Bank) -> dict[str, Any]:
             "converged": calibration.converged,
             "n_iterations": calibration.n_iterations,
             "message": calibration.message,
+            "tolerance": calibration.tolerance,
             "thresholds": dict(calibration.thresholds),
         },
         "targets": {
@@ -233,6 +235,7 @@ def _calibration(
         int(about["n_iterations"]),
         str(about["message"]),
         arrays["history"],
+        None if about.get("tolerance") is None else float(about["tolerance"]),
     )
 
 

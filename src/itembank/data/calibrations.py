@@ -35,6 +35,8 @@ class Calibration:
         How the fit ended, with advice where it did not converge.
     history : (n_iterations,) or shorter
         The objective after each iteration, rising.
+    tolerance : float or None
+        Where the fit was to stop, as its spec says; None in banks of earlier releases.
     """
 
     parameters: ItemParameters
@@ -50,6 +52,7 @@ class Calibration:
     n_iterations: int
     message: str
     history: FloatArray
+    tolerance: float | None = None
 
     @property
     def standard_errors(self) -> FloatArray:

@@ -82,7 +82,7 @@ def figure_predicted_against_true(prediction_panels: Sequence[PredictionPanel], 
         Without matplotlib.
     """
     _check_some(prediction_panels, "panel")
-    n_columns = min(len(prediction_panels), 3)
+    n_columns = 2 if len(prediction_panels) == 4 else min(len(prediction_panels), 3)  # no panel alone in a row
     n_rows = -(-len(prediction_panels) // n_columns)
     figure = new_figure(3.4 * n_columns, 3.7 * n_rows)
     low, high = _common_range(prediction_panels)

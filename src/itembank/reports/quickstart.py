@@ -1,5 +1,6 @@
 """The whole job on built-in data: hold models out, calibrate, select, estimate, compare with the truth."""
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,10 +25,10 @@ from itembank.estimation.estimate import estimate
 from itembank.estimation.estimates import ScoreEstimates
 from itembank.numerics.arrays import FloatArray
 from itembank.numerics.random import as_generator
+from itembank.planning.select import select
 from itembank.progress import ProgressCallback, silent
 from itembank.reports.canvas import save_figure
 from itembank.reports.figures import PredictionPanel, figure_predicted_against_true
-from itembank.selection.select import select
 
 HELD_OUT_SHARE = 0.25
 # Three dimensions and a loose stop: a second a calibration, and no less accurate here than more of either.
@@ -47,7 +48,10 @@ STRATEGIES = (
     Strategy("random sampling", "stratified", "mean"),
     Strategy("anchor points", "anchor-irt", "weighted"),
     Strategy("gp-IRT", "anchor-irt", "gp-irt"),
+    Strategy("itembank's default", "auto", "auto"),
 )
+DEFAULT = STRATEGIES[-1]
+"""Its items and estimates are those that the folder is about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +61,9 @@ class StrategyErrors:
     Attributes
     ----------
     strategy : Strategy
+    selections_used, methods_used : mapping of short name to int
+        In how many repeats items were chosen, and scores estimated, by what: where the strategy says 'auto', what that
+        came to.
     mean_absolute_error, worst_error : float
         In points of the score (0 to 100).
     spearman : float
@@ -67,6 +74,8 @@ class StrategyErrors:
     """
 
     strategy: Strategy
+    selections_used: Mapping[str, int]
+    methods_used: Mapping[str, int]
     mean_absolute_error: float
     worst_error: float
     spearman: float
@@ -79,12 +88,21 @@ class StrategyErrors:
             "strategy": self.strategy.name,
             "selection": self.strategy.selection,
             "method": self.strategy.method,
+            "selections_used": _counted(self.selections_used),
+            "methods_used": _counted(self.methods_used),
             "mean_absolute_error": self.mean_absolute_error,
             "worst_error": self.worst_error,
             "spearman": self.spearman,
             "coverage": self.coverage,
             "level": self.level,
         }
+
+
+def _counted(names: Mapping[str, int]) -> str:
+    """Say one name as it is, several with how often each came."""
+    if len(names) == 1:
+        return next(iter(names))
+    return ", ".join(f"{count} {name}" for name, count in sorted(names.items(), key=lambda one: -one[1]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +153,7 @@ def run_quickstart(
     folder: str | Path,
     *,
     n_items: int = 100,
-    n_repeats: int = 10,
+    n_repeats: int = 5,
     rng: np.random.Generator | int | None = None,
     progress: ProgressCallback = silent,
 ) -> QuickstartResult:
@@ -148,8 +166,9 @@ def run_quickstart(
     Parameters
     ----------
     folder : path
-        Gets `bank/`, `selection.json`, `new-models.parquet` (the held-out models' responses to the
-        chosen items), `estimates.csv` and, where matplotlib is installed, `predicted-against-true.png`.
+        Gets `bank/`, `selection.json` (by 'auto'), `new-models.parquet` (the held-out models' responses to the
+        items in it), `estimates.csv` (of all strategies) and, where matplotlib is installed,
+        `predicted-against-true.png`.
     n_items : int
         Items to choose, in all.
     n_repeats : int
@@ -209,6 +228,8 @@ def _errors(strategy: Strategy, k: int, rounds: list[Round]) -> StrategyErrors:
     points = 100.0 * np.abs(value - true)
     return StrategyErrors(
         strategy,
+        Counter(one.selections[strategy.selection].method for one in rounds),
+        Counter(one.method for one in found),
         float(points.mean()),
         float(points.max()),
         float(np.mean([spearmanr(a, b).statistic for a, b in zip(value, true, strict=True)])),
@@ -219,7 +240,7 @@ def _errors(strategy: Strategy, k: int, rounds: list[Round]) -> StrategyErrors:
 
 def _write(folder: Path, first: Round) -> tuple[dict[str, Path], tuple[str, ...]]:
     """Write one repeat's files; return where they are and what was left out."""
-    selection = first.selections[STRATEGIES[-1].selection]
+    selection = first.selections[DEFAULT.selection]
     files = {
         "bank": folder / "bank",
         "selection": folder / "selection.json",

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, TypeAlias, get_args
+from typing import Any, Final, TypeAlias, get_args
 
 from itembank.calibration.specs import METHODS as CALIBRATIONS
 from itembank.calibration.specs import CalibrationSpec
@@ -18,7 +18,7 @@ from itembank.studies.choices import MethodChoice, resolve_choice
 from itembank.studies.split_specs import SPLITS, SplitSpec, is_number, is_whole
 
 AUTO = "auto"
-CALIBRATED = "calibrated"
+CALIBRATED: Final = "calibrated"
 DRAWN = ("random", "stratified", "uncertainty")
 """Selectors whose items come by chance with known probabilities, as design-based intervals need."""
 Filter: TypeAlias = Mapping[str, Any]
