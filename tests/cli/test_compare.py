@@ -32,7 +32,7 @@ def test_rows_have_what_the_documentation_promises(run, bank_folder, results):
     rows = json.loads(outcome.out)
     assert [row["target"] for row in rows] == ["math", "code", "law", "overall"]
     for row in rows:
-        assert (row["model_a"], row["model_b"], row["level"], row["method"]) == ("old", "new", 0.95, "auto")
+        assert (row["model_a"], row["model_b"], row["level"], row["method"]) == ("old", "new", 0.95, "stacked")
         assert row["low"] <= row["difference"] <= row["high"]
         assert 0.0 <= row["probability_b_better"] < 0.5
         assert {"standard_error", "smallest_detectable_difference", "p_value", "p_holm", "mcnemar_p"} <= set(row)

@@ -57,6 +57,33 @@ def test_models_that_answered_alike_are_equal(bank, method):
     assert (row["only_a_right"], row["only_b_right"], row["mcnemar_p"]) == (0, 0, 1.0)
 
 
+@pytest.mark.parametrize("n_models", [8, 40])
+@pytest.mark.parametrize("answers", [(1.0, 1.0), (0.0, 1.0), (0.5, 1.0)])
+def test_part_of_the_items_never_gives_certainty(n_models, answers):
+    """Models that differ on no shared item, or on all alike, have no spread: the rest may still go otherwise."""
+    bank = make_bank(n_models=n_models, n_items=N_ITEMS)
+    matrix = new_responses(bank, 2)
+    flat = with_responses(matrix, np.tile(np.array(answers)[:, None], (1, matrix.n_items)))
+    row = compare(bank, flat, method="paired").rows()[0]
+    assert row["difference"] == pytest.approx(answers[1] - answers[0])
+    n, total = matrix.n_items, N_ITEMS
+    if n_models < 15:
+        by_one_more_of_each = np.sqrt((1 - n / total) * 2 / (n + 2) ** 2)
+        assert row["standard_error"] == pytest.approx(by_one_more_of_each)
+    assert row["high"] - row["low"] > 1e-3
+    assert row["smallest_detectable_difference"] > 1e-3
+    assert row["p_value"] > 0.0
+
+
+@pytest.mark.parametrize(("n_models", "method"), [(8, "paired"), (40, "stacked")])
+def test_the_method_taken_is_named(n_models, method):
+    bank = make_bank(n_models=n_models, n_items=N_ITEMS)
+    found = compare(bank, new_responses(bank, 2), n_bootstrap=0)
+    assert found.method == method
+    asked = compare(bank, new_responses(bank, 2), method="gp-irt", n_bootstrap=0)
+    assert asked.method == "gp-irt"
+
+
 def test_all_items_give_the_exact_difference(bank):
     matrix = new_responses(bank, 3, n_items=N_ITEMS)
     found = compare(bank, matrix, target="all")

@@ -146,7 +146,7 @@ def compare(
         group=_groups(score, adjusted < 1.0 - level),
         level=level,
         power=power,
-        method=method if isinstance(method, str) else METHODS.name_of(method),
+        method=PAIRED if estimator is None else METHODS.name_of(estimator),
         interval_kind="classical" if None in learnt else "calibrated",
         bank_id=bank.bank_id,
     )

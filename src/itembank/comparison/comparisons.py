@@ -43,6 +43,7 @@ class Comparison:
         Tied group from 1, see `ranking`.
     level, power : float
     method : str
+        The method taken, also where 'auto' was asked for.
     interval_kind : str
         'calibrated': on pairs of calibration models; 'classical': the standard error of a random sample.
     bank_id : str

@@ -94,9 +94,11 @@ def error_variance(
 
     On the same items it is ``a + b V`` (`fit_pair_errors`), on different ones ``s^2`` of each model. With a share
     of the items in common it lies that far between. a and ``s^2`` were learnt on n items out of N; for m they are
-    scaled by ``(1/m - 1/N) / (1/n - 1/N)``, as V scales by itself.
+    scaled by ``(1/m - 1/N) / (1/n - 1/N)``, as V scales by itself. V is never below `least_variance`: models that
+    answered all shared items alike, or all of them differently, may not go on so.
     """
-    classical, shared = pairs.variance[:, target], pairs.n_shared[:, target]
+    shared = pairs.n_shared[:, target]
+    classical = np.maximum(pairs.variance[:, target], least_variance(shared, int(counts.total[target])))
     if errors is None or errors.single_variance < NO_ERROR**2:
         return np.where(shared > 0, classical, np.nan)
     first, second = model_pairs(counts.observed.shape[0])
@@ -108,6 +110,16 @@ def error_variance(
     in_common = shared / np.maximum(observed[first] + observed[second] - shared, 1)
     together, apart = np.where(shared > 0, together, 0.0), np.where(in_common < 1.0, apart, 0.0)
     result: FloatArray = in_common * together + (1.0 - in_common) * apart
+    return result
+
+
+def least_variance(n_shared: IntArray, n_total: int) -> FloatArray:
+    """Squared standard error of a difference for which no shared item speaks, (n_pairs,).
+
+    ``(1 - n / N) 2 / (n + 2)^2``: that of n items answered alike with one more on which each model is better, as in
+    the adjusted interval of Bonett and Price (2012, J. Educ. Behav. Stat. 37), for a finite population.
+    """
+    result: FloatArray = np.maximum(1.0 - n_shared / n_total, 0.0) * 2.0 / (n_shared + 2.0) ** 2
     return result
 
 
