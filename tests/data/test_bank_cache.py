@@ -2,8 +2,10 @@ import dataclasses
 
 import numpy as np
 import pytest
+from safetensors.numpy import save_file
 
 from itembank.calibration.folds import folds
+from itembank.data import bank_cache
 from itembank.data.bank_cache import FOLDER, BankCache
 from itembank.data.bank_files import load_bank, save_bank
 from tests.data.banks import make_bank
@@ -78,6 +80,32 @@ def test_arrays_of_the_wrong_shape_are_made_anew(make, tmp_path):
     assert has_three(BankCache(tmp_path).arrays("name", make, fits=has_three))
     assert make.calls == 1
     assert has_three(BankCache(tmp_path).arrays("name", make, fits=has_three))
+    assert make.calls == 1
+
+
+def test_arrays_of_another_bank_are_made_anew(make, tmp_path):
+    """As when a bank is replaced while a process that loaded the one before still works, and keeps what it found."""
+    BankCache(tmp_path, "one").arrays("name", make)
+    BankCache(tmp_path, "another").arrays("name", make)
+    assert make.calls == 2
+    BankCache(tmp_path, "another").arrays("name", make)
+    assert make.calls == 2
+
+
+def test_arrays_by_another_release_are_made_anew(make, tmp_path, monkeypatch):
+    BankCache(tmp_path, "bank").arrays("name", make)
+    monkeypatch.setattr(bank_cache, "REVISION", bank_cache.REVISION + 1)
+    BankCache(tmp_path, "bank").arrays("name", make)
+    assert make.calls == 2
+    monkeypatch.setattr(bank_cache.importlib.metadata, "version", lambda _: "999.0")
+    BankCache(tmp_path, "bank").arrays("name", make)
+    assert make.calls == 3
+
+
+def test_a_file_without_a_stamp_is_made_anew(make, tmp_path):
+    (tmp_path / FOLDER).mkdir()
+    save_file({"numbers": np.zeros(3)}, tmp_path / FOLDER / "name.safetensors")
+    np.testing.assert_array_equal(BankCache(tmp_path).arrays("name", make, fits=has_three)["numbers"], np.arange(3))
     assert make.calls == 1
 
 

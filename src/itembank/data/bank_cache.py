@@ -1,18 +1,22 @@
 """What is derived from a bank and worth keeping: in memory, and beside the bank's files when it has a folder."""
 
+import importlib.metadata
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
-from safetensors import SafetensorError
-from safetensors.numpy import load_file, save_file
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save_file
 
 from itembank.data.atomic import replacing_file
 from itembank.numerics.arrays import FloatArray
 
 FOLDER = "cache"
+STAMP = "made"
+REVISION = 1
+"""Of how kept arrays are made; to be raised when a change within a release makes other numbers of the same bank."""
 
 Value = TypeVar("Value")
 
@@ -23,17 +27,20 @@ class BankCache:
 
     It belongs to one `Bank` object: a changed copy of a bank starts with an empty one.
     Everything kept can be computed again, so nothing here is part of the bank: its id and checksums do not cover it,
-    and a file that is absent, broken or of the wrong shape is simply made anew. A folder that cannot be written
-    costs time only.
+    and a file that is absent, broken, of the wrong shape, of another bank or by another release is simply made anew.
+    A folder that cannot be written costs time only.
 
     Attributes
     ----------
     folder : Path or None
         Of the bank; None for one that only lives in memory.
+    bank_id : str
+        Files state it: another bank may have taken the folder while this one was at work.
     memory : dict
     """
 
     folder: Path | None = None
+    bank_id: str = ""
     memory: dict[Any, Any] = field(default_factory=dict)
 
     def remember(self, key: object, make: Callable[[], Value]) -> Value:
@@ -62,12 +69,12 @@ class BankCache:
         """
         return self.remember(("arrays", name), lambda: self._from_file_or(name, make, fits))
 
-    def write_to(self, folder: Path) -> None:
+    def write_to(self, folder: Path, bank_id: str) -> None:
         """Write all arrays in memory to a bank's folder, so that a bank that is saved keeps its work."""
         for key, value in self.memory.items():
             match key:
                 case ("arrays", str(name)):
-                    _write(folder / FOLDER / f"{name}.safetensors", value)
+                    _write(folder / FOLDER / f"{name}.safetensors", value, bank_id)
 
     def _from_file_or(
         self, name: str, make: Callable[[], dict[str, FloatArray]], fits: Callable[[dict[str, FloatArray]], bool]
@@ -75,26 +82,35 @@ class BankCache:
         if self.folder is None:
             return make()
         path = self.folder / FOLDER / f"{name}.safetensors"
-        kept = _read(path)
+        kept = _read(path, self.bank_id)
         if kept is not None and fits(kept):
             return kept
         made = make()
-        _write(path, made)
+        _write(path, made, self.bank_id)
         return made
 
 
-def _read(path: Path) -> dict[str, FloatArray] | None:
-    """Return the arrays of a file, or None where it cannot be read."""
+def _stamp(bank_id: str) -> str:
+    """Say what the arrays of a file follow from besides its name."""
+    return f"itembank {importlib.metadata.version('itembank')}, revision {REVISION}, bank {bank_id}"
+
+
+def _read(path: Path, bank_id: str) -> dict[str, FloatArray] | None:
+    """Return the arrays of a file, or None where it cannot be read or is not of this bank and release."""
     try:
-        return dict(load_file(path))
+        with safe_open(path, framework="np") as file:
+            if (file.metadata() or {}).get(STAMP) != _stamp(bank_id):
+                return None
+            return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (it is no mapping)
     except (OSError, SafetensorError):
         return None
 
 
-def _write(path: Path, arrays: dict[str, FloatArray]) -> None:
+def _write(path: Path, arrays: dict[str, FloatArray], bank_id: str) -> None:
     """Write the arrays; a bank in a folder that cannot be written stays without."""
+    stamp = {STAMP: _stamp(bank_id)}
     try:
         with replacing_file(path) as temporary:
-            save_file({name: np.ascontiguousarray(array) for name, array in arrays.items()}, temporary)
+            save_file({name: np.ascontiguousarray(array) for name, array in arrays.items()}, temporary, stamp)
     except OSError:
         return

@@ -57,7 +57,7 @@ def save_bank(bank: Bank, path: str | Path, *, overwrite: bool = False) -> None:
         record["record_sha256"] = _record_digest(record)
         text = json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False)
         (folder / RECORD).write_text(text + "\n", encoding="utf-8")
-        bank.cache.write_to(folder)
+        bank.cache.write_to(folder, bank.bank_id)
 
 
 def check_bank_destination(path: Path, *, overwrite: bool = False) -> None:
@@ -92,7 +92,7 @@ def load_bank(path: str | Path) -> Bank:
         bank = _assemble(record, content)
     except (KeyError, TypeError, ValueError, SafetensorError, pl.exceptions.PolarsError) as error:
         raise IntegrityError(f"{path}: the bank's files do not fit together ({error}). Calibrate it again.") from error
-    bank.cache.folder = path
+    bank.cache.folder, bank.cache.bank_id = path, bank.bank_id
     return bank
 
 
