@@ -29,18 +29,16 @@ SHARE_OF_FITS = 0.7
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """A candidate's items and how far off estimates from them were for calibration models left out.
+    """A candidate, and how far off estimates from its items were for calibration models left out.
 
     Attributes
     ----------
-    label : str
-    selection : Selection
+    spec : SelectionSpec
     errors : (n_models,)
         Absolute errors of the overall score by 'stacked'; NaN where unknown.
     """
 
-    label: str
-    selection: Selection
+    spec: SelectionSpec
     errors: FloatArray
 
     @property
@@ -48,6 +46,16 @@ class Tried:
         """Mean absolute error; infinite where it could not be told."""
         known = self.errors[~np.isnan(self.errors)]
         return float(known.mean()) if known.size else np.inf
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """What is asked of every candidate."""
+
+    n_items: int
+    per_scenario: bool
+    excluded: tuple[str, ...]
+    seed: int
 
 
 @one_blas_thread()
@@ -72,33 +80,52 @@ def choose_selection(
             explanation=f"{chosen.method}, since {bank.n_models} calibration models are too few to leave some out and "
             "compare methods.",
         )
+    wanted = _Wanted(n_items, per_scenario, tuple(excluded), seed)
     tried, refusals = [], []
     for number, spec in enumerate(CANDIDATES):
         progress(f"trying {METHODS.label(spec)}", SHARE_OF_FITS + (1.0 - SHARE_OF_FITS) * number / len(CANDIDATES))
         try:
-            tried.append(_try(bank, n_items, spec, per_scenario=per_scenario, excluded=excluded, seed=seed))
+            tried.append(Tried(spec, _errors(bank, spec, wanted)))
         except ParameterError as error:  # methods differ in which items they may choose
             refusals.append(error)
     if not tried:
         raise refusals[-1]
     progress("trying methods", 1.0)
     best = _clearly_best(tried)
-    listed = ", ".join(f"{each.label} {100.0 * each.error:.2f}" for each in tried)
+    listed = ", ".join(f"{METHODS.label(each.spec)} {100.0 * each.error:.2f}" for each in tried)
     return replace(
-        best.selection,
-        explanation=f"{best.label}: mean absolute error of the overall score of calibration models left out in turn, "
-        f"in points: {listed}.",
+        _select(bank, best.spec, wanted),
+        explanation=f"{METHODS.label(best.spec)}: mean absolute error of the overall score of calibration models "
+        f"left out in turn, in points: {listed}.",
     )
 
 
-def _try(
-    bank: Bank, n_items: int, spec: SelectionSpec, *, per_scenario: bool, excluded: Collection[str], seed: int
-) -> Tried:
-    """Choose by one candidate and measure what its items are worth."""
-    chosen = select(bank, n_items, method=spec, per_scenario=per_scenario, excluded=excluded, rng=seed)
-    stacked = Stacked()
-    found = trial(bank, sample_of(bank, chosen), chosen, stacked.members).stacked(stacked)
-    return Tried(METHODS.label(spec), chosen, np.abs(found.error[:, -1]))
+def _errors(bank: Bank, spec: SelectionSpec, wanted: _Wanted) -> FloatArray:
+    """Absolute errors of the overall score by 'stacked', (n_models,), found once for each way of choosing.
+
+    Where chance draws the items they depend on the seed; else each fold chooses its own, whatever the seed.
+    """
+
+    def measure() -> FloatArray:
+        chosen = _select(bank, spec, wanted)
+        stacked = Stacked()
+        found = trial(bank, sample_of(bank, chosen), chosen, stacked.members).stacked(stacked)
+        result: FloatArray = np.abs(found.error[:, -1])
+        return result
+
+    key = wanted if isinstance(spec, Stratified) else replace(wanted, seed=0)
+    return bank.cache.remember(("errors of items", repr(spec), key), measure)
+
+
+def _select(bank: Bank, spec: SelectionSpec, wanted: _Wanted) -> Selection:
+    return select(
+        bank,
+        wanted.n_items,
+        method=spec,
+        per_scenario=wanted.per_scenario,
+        excluded=wanted.excluded,
+        rng=wanted.seed,
+    )
 
 
 def _clearly_best(tried: list[Tried]) -> Tried:
