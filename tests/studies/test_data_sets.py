@@ -2,7 +2,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from itembank.errors import DataError, ParameterError
+from itembank.errors import DataError, DataWarning, ParameterError
 from itembank.studies.data_sets import load_data
 from itembank.studies.specs import DataSpec
 
@@ -52,9 +52,28 @@ def test_built_in_data_need_no_file():
     [
         ({"drop_models": {"column": "worse", "value": True}}, "drop_models needs the column 'worse'.*'bad'"),
         ({"keep_items": {"column": "part", "value": "d"}}, "keep_items leaves nothing.*'a', 'b', 'c'"),
-        ({"responses": ("nothing.csv",)}, "nothing.csv"),
+        ({"responses": ("nothing.csv",)}, "must be there, but .*nothing.csv is not"),
+        ({"items": "nothing.csv"}, "must be there, but .*nothing.csv is not"),
     ],
 )
 def test_data_that_are_not_there_are_named(folder, changes, message):
-    with pytest.raises((DataError, OSError), match=message):
+    with pytest.raises(DataError, match=message):
         load_data(spec(folder, **changes))
+
+
+@pytest.mark.parametrize(
+    ("changes", "n_models", "n_items", "absent"),
+    [
+        (
+            {"drop_models": {"column": "bad", "value": "true"}},
+            4,
+            6,
+            "drop_models.*'bad' .of type Boolean.*'true'; it has 'False', 'True'",
+        ),
+        ({"keep_items": {"column": "part", "value": ["a", "d"]}}, 4, 2, "keep_items.*'part'.*'d'; it has 'a', 'b'"),
+    ],
+)
+def test_a_filter_that_names_no_value_of_its_column_is_told(folder, changes, n_models, n_items, absent):
+    with pytest.warns(DataWarning, match=absent):
+        data = load_data(spec(folder, **changes))
+    assert (data.n_models, data.n_items) == (n_models, n_items)

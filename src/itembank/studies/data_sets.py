@@ -10,7 +10,7 @@ import polars as pl
 from itembank.data.builtin import load_builtin
 from itembank.data.readers.read import read_responses
 from itembank.data.responses import ResponseMatrix
-from itembank.errors import DataError, ParameterError, shown
+from itembank.errors import DataError, DataWarning, ParameterError, shown, warn
 from itembank.numerics.arrays import IntArray
 from itembank.studies.specs import FILTERS, DataSpec, Filter
 
@@ -23,7 +23,8 @@ def load_data(spec: DataSpec) -> ResponseMatrix:
     Raises
     ------
     DataError
-        As `read_responses`; when a filter's column does not exist or leaves nothing.
+        As `read_responses`; when a file is not there, or a filter's column does not exist or leaves nothing. A
+        `DataWarning` names values of a filter that its column does not have.
     ParameterError
         When an environment variable in a path is not set.
     """
@@ -64,18 +65,31 @@ def _path(text: str, folder: Path) -> Path:
     absent = [name for name in VARIABLE.findall(text) if name not in os.environ]
     if absent:
         raise ParameterError(f"the path {text!r} needs the environment variable {shown(absent)}, which is not set.")
-    return folder / VARIABLE.sub(lambda found: os.environ[found[1]], text)
+    path = folder / VARIABLE.sub(lambda found: os.environ[found[1]], text)
+    if not path.exists():
+        raise DataError(
+            f"the data of a study must be there, but {path} is not. Paths start at the study file's folder."
+        )
+    return path
 
 
 def _kept(table: pl.DataFrame, one: Filter, name: str) -> IntArray:
     """Rows that a filter leaves."""
     column = column_of(table, one["column"], name)
     values = one["value"] if isinstance(one["value"], list | tuple) else [one["value"]]
-    matches = np.array([value in values for value in column.to_list()], dtype=bool)
+    there = column.to_list()
+    matches = np.array([value in values for value in there], dtype=bool)
     kept = np.flatnonzero(matches if name.startswith("keep") else ~matches)
     if kept.size == 0:
         raise DataError(
             f"{name} leaves nothing: {one['column']!r} with value {one['value']!r}; the values are "
             f"{shown(column.unique(maintain_order=True).to_list())}."
+        )
+    absent = [value for value in values if value not in there]
+    if absent:
+        warn(
+            f"{name} names values that column {one['column']!r} (of type {column.dtype}) does not have: {shown(absent)}; it has "
+            f"{shown(column.unique(maintain_order=True).to_list())}. Check the spelling and the type.",
+            DataWarning,
         )
     return kept
