@@ -87,9 +87,10 @@ def _kept(table: pl.DataFrame, one: Filter, name: str) -> IntArray:
         )
     absent = [value for value in values if value not in there]
     if absent:
+        known = shown(column.unique(maintain_order=True).to_list())
         warn(
-            f"{name} names values that column {one['column']!r} (of type {column.dtype}) does not have: {shown(absent)}; it has "
-            f"{shown(column.unique(maintain_order=True).to_list())}. Check the spelling and the type.",
+            f"{name} names values that column {one['column']!r} (of type {column.dtype}) does not have: "
+            f"{shown(absent)}; it has {known}. Check the spelling and the type.",
             DataWarning,
         )
     return kept
