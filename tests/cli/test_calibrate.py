@@ -118,3 +118,10 @@ def test_too_few_models_to_choose_take_one_dimension(run, tmp_path):
     assert outcome.code == 0, outcome.err
     assert load_bank(tmp_path / "new").calibration.n_dims == 1
     assert run("calibrate", tmp_path / "few.parquet", "-o", tmp_path / "other", "--dims", "auto").code == 1
+
+
+def test_the_next_step_it_names_can_be_taken(run, response_file, tmp_path):
+    """A bank of 40 items has no 100 to choose."""
+    outcome = run("calibrate", response_file, "-o", tmp_path / "new", "--dims", 1)
+    assert f"Next: itembank select {tmp_path / 'new'} -n 8 -o selection.json" in outcome.err
+    assert run("select", tmp_path / "new", "-n", 8).code == 0

@@ -87,3 +87,17 @@ def test_what_cannot_be_compared_is_refused(run, bank_folder, results, words, co
     outcome = run("compare", bank_folder, results, *words)
     assert (outcome.code, outcome.out) == (code, "")
     assert text in outcome.err
+
+
+def test_models_that_calibrated_the_bank_are_named(run, bank_folder, results):
+    own = load_bank(bank_folder).responses
+    write_responses(own.take(models=np.arange(2), items=np.arange(18)), results)
+    outcome = run("compare", bank_folder, results, "--format", "json")
+    assert outcome.code == 0, outcome.err
+    assert "Note: 'org/model-0', 'org/model-1' helped to calibrate this bank" in outcome.err
+    assert len(json.loads(outcome.out)) == 1
+    assert "helped to calibrate" not in run("--quiet", "compare", bank_folder, results).err
+
+
+def test_new_models_bring_no_such_note(run, bank_folder, results):
+    assert "helped to calibrate" not in run("compare", bank_folder, results).err

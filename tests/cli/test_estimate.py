@@ -188,3 +188,12 @@ def test_a_level_outside_its_range_is_refused(run, bank_folder, new_models, leve
     outcome = run("estimate", bank_folder, new_models[1], "--level", level)
     assert outcome.code == 2
     assert "level" in outcome.err
+
+
+def test_models_that_calibrated_the_bank_are_named(run, bank_folder, tmp_path, new_models):
+    own = load_bank(bank_folder).responses
+    write_responses(own.take(models=np.array([3]), items=np.arange(12)), tmp_path / "own.parquet")
+    outcome = run("estimate", bank_folder, tmp_path / "own.parquet", "--method", "weighted")
+    assert outcome.code == 0, outcome.err
+    assert "Note: 'org/model-3' helped to calibrate this bank" in outcome.err
+    assert "helped to calibrate" not in run("estimate", bank_folder, new_models[1], "--method", "weighted").err

@@ -45,3 +45,18 @@ def test_what_cannot_be_planned_is_a_usage_error(run, bank_folder, words, text):
     outcome = run("plan", bank_folder, *words, *QUICK)
     assert (outcome.code, outcome.out) == (2, "")
     assert text in outcome.err
+
+
+def test_a_goal_that_only_all_items_reach_is_no_guess(run, bank_folder):
+    outcome = run("plan", bank_folder, "--half-width", 1e-6, *QUICK, "--selector", "v-optimal", "--format", "json")
+    assert outcome.code == 0, outcome.err
+    made = json.loads(outcome.out)
+    assert (made["n_items"], made["message"]) == (30, "Only all 30 items do for a half-width of 1e-06 on 'overall'.")
+
+
+@pytest.mark.parametrize("option", ["--selector", "--method"])
+def test_another_method_is_refused_with_those_there_are(run, bank_folder, option):
+    outcome = run("plan", bank_folder, option, "nothing")
+    assert outcome.code == 2
+    assert "'nothing' is not one of" in outcome.err
+    assert "'auto'" in outcome.err

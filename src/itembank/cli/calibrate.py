@@ -112,7 +112,9 @@ def command(
             with progress("calibrate") as report:
                 prepare(load_bank(output), progress=report)
     print_rows([_summary(bank)], output_format, title=f"Bank {output}")
-    note(f"Next: itembank select {output} -n 100 -o selection.json")
+    # a fifth of a small bank: as many as there are would be refused, or leave nothing to estimate
+    n_items = min(100, max(bank.targets.n_scenarios, bank.n_items // 5))
+    note(f"Next: itembank select {output} -n {n_items} -o selection.json")
 
 
 def _spec(

@@ -5,16 +5,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from itembank.cli.estimate import METHODS
+from itembank.cli.known_models import note_known_models
 from itembank.cli.options import bank_argument, format_option, reading_spec, response_options, seed_option
 from itembank.cli.render import note, print_rows, warnings_as_notes
 
 if TYPE_CHECKING:
     from itembank.comparison.comparisons import Comparison
-
-METHOD_HELP = (
-    "How differences are estimated: 'auto', 'paired' (raw differences alone), or the name of a method of itembank "
-    "estimate."
-)
 
 
 class ManyModels(click.Command):
@@ -40,7 +37,13 @@ class ManyModels(click.Command):
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="The selection that was run; only its items are used.",
 )
-@click.option("--method", default="auto", show_default=True, help=METHOD_HELP)
+@click.option(
+    "--method",
+    type=click.Choice(("paired", *METHODS)),
+    default="auto",
+    show_default=True,
+    help="How differences are estimated: 'paired' by raw differences alone, the others by those of estimates.",
+)
 @click.option("--level", type=float, default=0.95, show_default=True, help="Level of the interval, between 0 and 1.")
 @click.option(
     "--power",
@@ -97,6 +100,7 @@ def command(
         spec = spec_like(loaded.responses.items, reading_spec(reading, empty="drop"))
         matrix = read_responses(responses, spec=spec)
         check_same_content(matrix.items, loaded.responses.items)
+        note_known_models(loaded, models or matrix.model_ids)
         comparison = compare(
             loaded,
             matrix,

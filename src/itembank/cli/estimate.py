@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from itembank.cli.known_models import note_known_models
 from itembank.cli.options import (
     bank_argument,
     format_option,
@@ -103,6 +104,7 @@ def command(
         spec = spec_like(loaded.responses.items, reading_spec(reading, empty="drop"))
         matrix = read_responses(responses, spec=spec, models=reading["models"], items=reading["items"])
         check_same_content(matrix.items, loaded.responses.items)
+        note_known_models(loaded, matrix.model_ids)
         with progress("estimate") as report:
             estimates = estimate(
                 loaded,

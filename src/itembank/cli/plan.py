@@ -4,8 +4,10 @@ from pathlib import Path
 
 import click
 
+from itembank.cli.estimate import METHODS
 from itembank.cli.options import bank_argument, format_option, seed_option
 from itembank.cli.render import note, print_record, progress, warnings_as_notes
+from itembank.cli.select import METHODS as SELECTORS
 
 
 @click.command("plan")
@@ -25,8 +27,12 @@ from itembank.cli.render import note, print_record, progress, warnings_as_notes
     show_default=True,
     help="Probability with which the difference is to show, between 0 and 1.",
 )
-@click.option("--selector", default="auto", show_default=True, help="How items will be chosen: see select.")
-@click.option("--method", default="auto", show_default=True, help="How scores will be estimated: see estimate.")
+@click.option(
+    "--selector", type=click.Choice(SELECTORS), default="auto", show_default=True, help="How items will be chosen."
+)
+@click.option(
+    "--method", type=click.Choice(METHODS), default="auto", show_default=True, help="How scores will be estimated."
+)
 @click.option("--max-items", type=click.IntRange(min=1), help="Try no more items than these.")
 @seed_option
 @format_option

@@ -238,6 +238,8 @@ def _message(
     if max_items is not None and n_items > max_items:
         there = float(goal.curve(trials).at(np.array([max_items]))[0])
         return f"{max_items} items do not do for {asked}: they reach {there:.4f}. About {n_items} {of_all} would."
+    if n_items >= goal.n_total:
+        return f"Only all {goal.n_total} items do for {asked}."
     if n_items > largest:
         return f"About {n_items} {of_all} do for {asked}; no more than {largest} could be tried, so it is a guess."
     return f"{n_items} {of_all} do for {asked}."
