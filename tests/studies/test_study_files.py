@@ -20,6 +20,7 @@ pairs = [["IRT", "gp-irt"], ["random", "weighted"]]
 n_draws = 2
 repeats = 3
 level = 0.9
+interval = "model-based"
 seed = 5
 
 [data]
@@ -96,7 +97,7 @@ def test_every_part_of_a_file_arrives(load, tmp_path):
         drop_models={"column": "is_bad", "value": True},
     )
     assert spec.data.folder == tmp_path
-    assert (spec.n_draws, spec.repeats, spec.level, spec.seed) == (2, 3, 0.9, 5)
+    assert (spec.n_draws, spec.repeats, spec.level, spec.interval, spec.seed) == (2, 3, 0.9, "model-based", 5)
 
 
 def test_a_single_file_needs_no_list(load):
@@ -121,6 +122,12 @@ def test_a_single_file_needs_no_list(load):
         ('builtin = "classifiers"', 'builtin = "classifiers"\nrow = 1', "got 'row'"),
         ("n_items = [30]", "n_items = 30", "n_items must be a list"),
         ("n_items = [30]", "n_items = [30]\nlevel = 2.0", "level must be between 0 and 1, got 2.0"),
+        ("n_items = [30]", 'n_items = [30]\ninterval = "none"', "interval of a study must be one of 'calibrated'"),
+        (
+            "n_items = [30]",
+            'n_items = [30]\ninterval = "design"',
+            "goes with the estimator 'auto' alone, got 'weighted'",
+        ),
         ("n_items = [30]", 'budget = {cost = "cost_usd"}', "budget needs 'amounts'"),
         ("n_items = [30]", "n_items = [30]\ncalibration = 3", "must be a table"),
         ("n_items = [30]", "n_items = [30]\ncalibration = {n_dim = 3}", "'n_dims'.*got 'n_dim'"),
