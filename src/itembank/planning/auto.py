@@ -80,7 +80,7 @@ def choose_selection(
             explanation=f"{chosen.method}, since {bank.n_models} calibration models are too few to leave some out and "
             "compare methods.",
         )
-    wanted = _Wanted(n_items, per_scenario, tuple(excluded), seed)
+    wanted = _Wanted(n_items, per_scenario, tuple(sorted(excluded)), seed)
     tried, refusals = [], []
     for number, spec in enumerate(CANDIDATES):
         progress(f"trying {METHODS.label(spec)}", SHARE_OF_FITS + (1.0 - SHARE_OF_FITS) * number / len(CANDIDATES))
@@ -93,10 +93,12 @@ def choose_selection(
     progress("trying methods", 1.0)
     best = _clearly_best(tried)
     listed = ", ".join(f"{METHODS.label(each.spec)} {100.0 * each.error:.2f}" for each in tried)
+    is_smallest = best.error <= min(each.error for each in tried)
+    kept = "" if is_smallest else f"; {METHODS.label(best.spec)} is taken unless another is clearly better"
     return replace(
         _select(bank, best.spec, wanted),
         explanation=f"{METHODS.label(best.spec)}: mean absolute error of the overall score of calibration models "
-        f"left out in turn, in points: {listed}.",
+        f"left out in turn, in points: {listed}{kept}.",
     )
 
 

@@ -25,7 +25,7 @@ def recipe_of(spec: SelectionSpec, n_items: int, *, per_scenario: bool, excluded
         "n_items": int(n_items),
         "per_scenario": bool(per_scenario),
         "options": dataclasses.asdict(spec),
-        "excluded": list(excluded),
+        "excluded": sorted(excluded),  # a set has no order, and a file must not depend on one
     }
 
 
