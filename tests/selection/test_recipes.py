@@ -53,6 +53,14 @@ def test_numbers_for_each_scenario_come_back(bank):
     assert wanted.spec == VOptimal(allocation="equal")
 
 
+@pytest.mark.parametrize("per_scenario", [False, True])
+def test_the_recipe_of_a_selection_that_was_cut_asks_for_what_is_left(bank, per_scenario):
+    content = select(bank, 5 if per_scenario else 15, method="anchor-irt", per_scenario=per_scenario, rng=0).to_dict()
+    content["items"] = content["items"][::2]
+    found = read_recipe(Selection.from_dict(content))
+    assert (found.n_items, found.per_scenario) == (8, False)
+
+
 @pytest.mark.parametrize(
     "change",
     [

@@ -30,12 +30,16 @@ def recipe_of(spec: SelectionSpec, n_items: int, *, per_scenario: bool, excluded
 
 
 def read_recipe(selection: Selection) -> Recipe | None:
-    """Read a selection's recipe; None where it has none, or one that this release cannot follow."""
+    """Read a selection's recipe; None where it has none, or one that this release cannot follow.
+
+    Of a selection that was cut or added to since it was made, the recipe asks for as many items as there are now:
+    what estimates from twice as many are worth would promise too much.
+    """
     about, kind = selection.recipe, METHODS.kinds.get(selection.method)
     if about is None or kind is None:
         return None
     try:
-        return Recipe(
+        found = Recipe(
             kind(**about["options"]),
             int(about["n_items"]),
             bool(about["per_scenario"]),
@@ -43,3 +47,7 @@ def read_recipe(selection: Selection) -> Recipe | None:
         )
     except (KeyError, TypeError, ValueError, ParameterError):
         return None
+    n_asked = found.n_items * (len(set(selection.scenarios)) if found.per_scenario else 1)
+    if n_asked == selection.n_items:
+        return found
+    return dataclasses.replace(found, n_items=selection.n_items, per_scenario=False)
