@@ -197,3 +197,14 @@ def test_models_that_calibrated_the_bank_are_named(run, bank_folder, tmp_path, n
     assert outcome.code == 0, outcome.err
     assert "Note: 'org/model-3' helped to calibrate this bank" in outcome.err
     assert "helped to calibrate" not in run("estimate", bank_folder, new_models[1], "--method", "weighted").err
+
+
+def test_design_based_intervals_refuse_a_draw_that_was_cut(run, bank_folder, new_models, tmp_path):
+    """Of a third of a draw they held for 0.63 of scores instead of 0.95."""
+    assert run("select", bank_folder, "-n", 15, "-o", tmp_path / "s.json", "--method", "random").code == 0
+    content = json.loads((tmp_path / "s.json").read_text(encoding="utf-8"))
+    content["items"] = content["items"][::2]
+    (tmp_path / "s.json").write_text(json.dumps(content), encoding="utf-8")
+    outcome = run("estimate", bank_folder, new_models[1], "--selection", tmp_path / "s.json", "--interval", "design")
+    assert outcome.code == 1
+    assert "hold for the 15 items that were drawn, and this selection has 8" in outcome.err

@@ -4,7 +4,7 @@ import json
 import pytest
 
 from itembank.data.selections import Selection
-from itembank.selection.recipes import Recipe, read_recipe
+from itembank.selection.recipes import Recipe, n_items_asked, read_recipe
 from itembank.selection.select import select
 from itembank.selection.specs import METHODS, AnchorIRT, AnchorLatent, Disagreement, Stratified, Uncertainty, VOptimal
 from tests.data.banks import make_bank
@@ -57,8 +57,11 @@ def test_numbers_for_each_scenario_come_back(bank):
 def test_the_recipe_of_a_selection_that_was_cut_asks_for_what_is_left(bank, per_scenario):
     content = select(bank, 5 if per_scenario else 15, method="anchor-irt", per_scenario=per_scenario, rng=0).to_dict()
     content["items"] = content["items"][::2]
-    found = read_recipe(Selection.from_dict(content))
+    cut = Selection.from_dict(content)
+    found = read_recipe(cut)
     assert (found.n_items, found.per_scenario) == (8, False)
+    assert (n_items_asked(cut), cut.n_items) == (15, 8)
+    assert n_items_asked(Selection.from_dict({**content, "recipe": None})) is None
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,7 @@ from itembank.irt.parameters import AbilityPrior, ItemParameters
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.threads import one_blas_thread
 from itembank.scoring.newton import map_abilities
+from itembank.selection.recipes import n_items_asked
 
 N_FOLDS = 10
 """Parts of the sample, each of which is predicted from the others."""
@@ -82,8 +83,9 @@ def design_based_estimates(
     Raises
     ------
     DataError
-        When the selection has no inclusion probabilities or is of another bank, an item is not in the bank, a
-        scenario has no chosen item, or a model answered fewer than two chosen items of a scenario of more.
+        When the selection has no inclusion probabilities, was cut since it was drawn, or is of another bank, an item
+        is not in the bank, a scenario has no chosen item, or a model answered fewer than two chosen items of a scenario
+        of more.
     ParameterError
         When the level is outside (0, 1).
 
@@ -133,6 +135,12 @@ def _sample(bank: Bank, responses: ResponseMatrix, selection: Selection) -> _Sam
         raise DataError(
             f"inclusion probabilities hold for the bank the items were drawn from, {selection.bank}, not "
             f"{bank.bank_id}. Choose again from this bank, or estimate with that one."
+        )
+    n_asked = n_items_asked(selection)
+    if n_asked is not None and n_asked != selection.n_items:
+        raise DataError(
+            f"inclusion probabilities hold for the {n_asked} items that were drawn, and this selection has "
+            f"{selection.n_items}. Give the selection as it was made: items that were not run count as missing."
         )
     positions = bank_positions(bank, pl.Series(selection.item_ids, dtype=pl.String), "the selection")
     order = np.argsort(positions)

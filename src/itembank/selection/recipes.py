@@ -29,6 +29,17 @@ def recipe_of(spec: SelectionSpec, n_items: int, *, per_scenario: bool, excluded
     }
 
 
+def n_items_asked(selection: Selection) -> int | None:
+    """Return how many items the selection had when it was made; None where it does not say."""
+    about = selection.recipe
+    try:
+        if about is None:
+            return None
+        return int(about["n_items"]) * (len(set(selection.scenarios)) if about["per_scenario"] else 1)
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
 def read_recipe(selection: Selection) -> Recipe | None:
     """Read a selection's recipe; None where it has none, or one that this release cannot follow.
 
@@ -47,7 +58,6 @@ def read_recipe(selection: Selection) -> Recipe | None:
         )
     except (KeyError, TypeError, ValueError, ParameterError):
         return None
-    n_asked = found.n_items * (len(set(selection.scenarios)) if found.per_scenario else 1)
-    if n_asked == selection.n_items:
+    if n_items_asked(selection) == selection.n_items:
         return found
     return dataclasses.replace(found, n_items=selection.n_items, per_scenario=False)
