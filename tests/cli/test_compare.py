@@ -99,5 +99,11 @@ def test_models_that_calibrated_the_bank_are_named(run, bank_folder, results):
     assert "helped to calibrate" not in run("--quiet", "compare", bank_folder, results).err
 
 
+def test_fits_that_take_time_are_shown(run, bank_folder, results):
+    assert "compare: fitting without models" in run("compare", bank_folder, results).err
+    again = run("compare", bank_folder, results)
+    assert (again.code, again.err) == (0, "")
+
+
 def test_new_models_bring_no_such_note(run, bank_folder, results):
     assert "helped to calibrate" not in run("compare", bank_folder, results).err

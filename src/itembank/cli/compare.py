@@ -8,7 +8,7 @@ import click
 from itembank.cli.estimate import METHODS
 from itembank.cli.known_models import note_known_models
 from itembank.cli.options import bank_argument, format_option, reading_spec, response_options, seed_option
-from itembank.cli.render import note, print_rows, warnings_as_notes
+from itembank.cli.render import note, print_rows, progress, warnings_as_notes
 
 if TYPE_CHECKING:
     from itembank.comparison.comparisons import Comparison
@@ -101,17 +101,19 @@ def command(
         matrix = read_responses(responses, spec=spec)
         check_same_content(matrix.items, loaded.responses.items)
         note_known_models(loaded, models or matrix.model_ids)
-        comparison = compare(
-            loaded,
-            matrix,
-            models=models or None,
-            selection=chosen,
-            method=method,
-            level=level,
-            power=power,
-            target="all" if "all" in target else target,
-            rng=seed,
-        )
+        with progress("compare") as report:
+            comparison = compare(
+                loaded,
+                matrix,
+                models=models or None,
+                selection=chosen,
+                method=method,
+                level=level,
+                power=power,
+                target="all" if "all" in target else target,
+                rng=seed,
+                progress=report,
+            )
     _print(comparison, output_format, is_ranking=ranking)
 
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from itembank.calibration.folds import folds
 from itembank.comparison.answers import Answers
 from itembank.comparison.calibration_errors import calibration_errors
 from itembank.comparison.checks import check_shared, check_shares, check_size, chosen_models, target_names
@@ -26,6 +27,7 @@ from itembank.estimation.specs import METHODS, Auto, EstimationSpec, Stacked, We
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.random import as_generator
 from itembank.numerics.threads import one_blas_thread
+from itembank.progress import ProgressCallback, silent
 
 PAIRED = "paired"
 MANY_BOOTSTRAPS = 20_000
@@ -45,6 +47,7 @@ def compare(
     target: str | Sequence[str] = OVERALL,
     n_bootstrap: int = 2000,
     rng: np.random.Generator | int | None = 0,
+    progress: ProgressCallback = silent,
 ) -> Comparison:
     """Compare models by their responses to the same items: differences of full-benchmark scores.
 
@@ -76,6 +79,8 @@ def compare(
         Samples of the reference bootstrap; 0 for none. Left out beyond 20,000 pairs.
     rng : Generator, int or None
         For the bootstrap.
+    progress : ProgressCallback
+        The first comparison of a bank fits the item model anew without some models; later ones do not.
 
     Returns
     -------
@@ -103,6 +108,8 @@ def compare(
     is_auto = isinstance(estimator, Auto)
     if is_auto:
         estimator = Stacked()  # to take one method where it looks better, as estimate does, costs coverage: compare.md
+    if estimator is not None:
+        folds(bank, progress=progress)  # kept: all below asks for them without a word
     answers = Answers(bank, laid, index)
     pairs = answers.pairs(laid.responses, np.ones(laid.positions.shape[0], dtype=bool))
     learnt = _learn(answers, estimator, selection, level=level)
