@@ -6,7 +6,7 @@ import pytest
 from itembank.calibration.folds import folds
 from itembank.data.bank_files import load_bank, save_bank
 from itembank.data.selections import Selection
-from itembank.errors import ParameterError
+from itembank.errors import DataError, ParameterError
 from itembank.estimation import out_of_fold as out_of_fold_module
 from itembank.estimation import trial as trial_module
 from itembank.estimation.estimate import estimate
@@ -107,6 +107,14 @@ def test_why_a_method_is_kept_though_another_erred_less_is_said(bank, monkeypatc
     first = METHODS.label(CANDIDATES[0])
     assert found.method == first
     assert found.explanation.endswith(f"4.90; {first} is taken unless another is clearly better.")
+
+
+@pytest.mark.parametrize("choices", [{"n_items": 2}, {"n_items": 1000}, {"n_items": 12, "excluded": ["nowhere"]}])
+def test_what_no_method_could_choose_is_refused_before_anything_is_fitted(choices):
+    fresh = small_bank(n_models=14, n_items=36)
+    with pytest.raises((ParameterError, DataError)):
+        choose_selection(fresh, **{"per_scenario": False, "excluded": (), "seed": 5, **choices})
+    assert fresh.cache.memory == {}
 
 
 def test_the_choice_follows_from_the_errors_of_models_left_out(bank, chosen):

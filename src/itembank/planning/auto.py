@@ -73,12 +73,13 @@ def choose_selection(
     Every candidate chooses anew without the models it is judged by. With too few models for that, items are drawn at
     random from strata, which asks nothing of the bank.
     """
+    # any number of items that a method can choose this one can: refuses before the long work what none could
+    fallback = select(bank, n_items, method=FALLBACK, per_scenario=per_scenario, excluded=excluded, rng=seed)
     if not has_trial(bank, progress=lambda text, share: progress(text, SHARE_OF_FITS * share)):
-        chosen = select(bank, n_items, method=FALLBACK, per_scenario=per_scenario, excluded=excluded, rng=seed)
         return replace(
-            chosen,
-            explanation=f"{chosen.method}, since {bank.n_models} calibration models are too few to leave some out and "
-            "compare methods.",
+            fallback,
+            explanation=f"{fallback.method}, since {bank.n_models} calibration models are too few to leave some out "
+            "and compare methods.",
         )
     wanted = _Wanted(n_items, per_scenario, tuple(sorted(excluded)), seed)
     tried, refusals = [], []
