@@ -1,4 +1,4 @@
-"""The verb `select`: choose the items a new model should answer."""
+"""Choose the items a new model should answer, by a method that is named."""
 
 import dataclasses
 from collections.abc import Collection
@@ -37,43 +37,9 @@ def select(
     rng: np.random.Generator | int | None = None,
     excluded: Collection[str] = (),
 ) -> Selection:
-    """Choose the items whose responses stand for the full benchmark.
+    """Choose items by a method that is named: the public `select` without 'auto', one layer down.
 
-    Parameters
-    ----------
-    bank : Bank
-    n_items : int
-        Items in all, spread equally over the scenarios (counts differ by at most one; a scenario with too
-        few items gives what it cannot take to the others); 'v-optimal' spreads them as the score wants.
-    method : spec or str
-        'random', 'stratified', 'anchor-correctness', 'anchor-irt', 'anchor-latent', 'v-optimal', 'disagreement',
-        'information' or 'uncertainty', or a spec with its choices.
-    per_scenario : bool
-        Make `n_items` the number for each scenario instead, whatever the method.
-    rng : Generator, int or None
-        An int is kept in the selection as its seed.
-    excluded : collection of item ids
-        Items that must not be chosen. Their weight in the score is still represented by the others.
-
-    Returns
-    -------
-    Selection
-        Items in the order of the bank, with weights that sum to one in each scenario. Items with no weight
-        in their score are never chosen. Methods that do not draw at random choose no item that every calibration
-        model answered the same way (unless a scenario has no other, or their spec allows it); the random methods
-        may, since a random sample is only fair if all items can come.
-
-    Raises
-    ------
-    ParameterError
-        When there are fewer items to choose from than wanted, or less than one for each scenario.
-    DataError
-        When an excluded item is not in the bank.
-
-    Examples
-    --------
-    >>> selection = select(bank, 100, method="anchor-irt", rng=0)  # doctest: +SKIP
-    >>> selection.save("selection.json")  # doctest: +SKIP
+    Parameters, results and errors are those of `itembank.planning.select.select`.
     """
     spec = METHODS.resolve(method)
     if per_scenario and isinstance(spec, VOptimal):
