@@ -1,3 +1,5 @@
+import datetime
+
 import numpy as np
 import polars as pl
 import pytest
@@ -142,7 +144,7 @@ def test_prompt_templates_and_model_sizes_are_left_out_whole():
     [
         (ByDate("day"), "column 'day'.*'model_id', 'date', 'org'"),
         (ByGroup("lab"), "column 'lab'"),
-        (NamedGroup("org", ("org-9",)), "got 'org-9'; it has 'org-0'"),
+        (NamedGroup("org", ("org-9",)), "got 'org-9' .str.; it has 'org-0'"),
         (NamedGroup("org", tuple(f"org-{i}" for i in range(5))), "at least 3 models to calibrate on.*got 0 and 41"),
         (ByGroup("org", k=6), "at least 6 groups, got 5"),
         (KFold(42), "of 42 folds needs as many models, got 41"),
@@ -167,3 +169,11 @@ def test_models_without_a_date_are_named():
 def test_too_few_models_are_refused():
     with pytest.raises(DataError, match="at least 3 models to calibrate on and one to test, got 2 and 1 of 3"):
         folds(LeaveOneOut(), models=MODELS[:3])
+
+
+def test_a_group_of_another_type_is_told_from_one_that_is_not_there():
+    """A date written in TOML is no text, though both read alike in a message."""
+    models = pl.DataFrame({"model_id": [f"m{k}" for k in range(4)], "day": ["2024-01-01"] * 2 + ["2024-02-01"] * 2})
+    split = NamedGroup("day", (datetime.date(2024, 1, 1),))
+    with pytest.raises(DataError, match=r"'day' \(of type String\), got '2024-01-01' \(date\)"):
+        make_folds(split, models, 1, 0)

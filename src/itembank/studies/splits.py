@@ -184,8 +184,8 @@ def _named(models: pl.DataFrame, split: NamedGroup) -> BoolArray:
     if absent:
         known = column.drop_nulls().unique(maintain_order=True).to_list()
         raise DataError(
-            f"split {split.name!r}: every value must be one of column {split.column!r}, got {shown(absent)}; it has "
-            f"{shown(known, 20)}."
+            f"split {split.name!r}: every value must be one of column {split.column!r} (of type {column.dtype}), got "
+            f"{shown(absent)} ({type(absent[0]).__name__}); it has {shown(known, 20)}."
         )
     return np.array([value in split.values for value in values], dtype=bool)
 
