@@ -25,7 +25,9 @@ def planted(errors):
     n_models = errors.shape[1]
     truth = np.full((n_models, 4), 0.5)
     values = truth + np.repeat(errors[:, :, None], 4, axis=2)
-    return MembersOutOfFold(truth, values, truth, np.full(truth.shape, 1e-4), np.arange(n_models) % 2)
+    return MembersOutOfFold(
+        truth, values, truth, np.full(truth.shape, 1e-4), np.arange(n_models) % 2, np.full(3, 1 / 3)
+    )
 
 
 def with_one_better(member, rng, n_models=60):

@@ -104,7 +104,8 @@ def made_up(rng, n_models=24):
     truth = rng.random((n_models, 2))
     values = truth + np.array([0.02, 0.05])[:, None, None] * rng.standard_normal((2, n_models, 2))
     fold = np.arange(n_models) % 4
-    return MembersOutOfFold(truth, values, truth, np.full(truth.shape, 1e-4), fold)
+    certain = np.zeros(truth.shape)  # nothing is moved to agree with the overall score
+    return MembersOutOfFold(truth, values, truth, certain, fold, np.ones(1))
 
 
 def test_stack_weights_of_a_fold_come_from_the_others(rng):

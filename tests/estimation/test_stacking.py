@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from itembank.estimation.stacking import combined, stack_weights
+from itembank.estimation.stacking import combined, reconciled, stack_weights
 
 
 def objective(weights, errors, prior_models):
@@ -98,3 +98,31 @@ def test_combined_by_hand():
 def test_combined_is_not_a_number_where_only_methods_without_weight_know():
     values = np.array([[[np.nan]], [[0.5]]])
     assert np.isnan(combined(values, np.array([[1.0], [0.0]])))
+
+
+def test_reconciled_scenarios_are_the_nearest_that_make_the_overall_score(rng):
+    values, variances = rng.random((5, 4)), rng.uniform(0.5, 2.0, size=(5, 4))
+    weights = np.array([0.5, 0.3, 0.2])
+    found = reconciled(values, variances, weights)
+    np.testing.assert_array_equal(found[:, -1], values[:, -1])
+    np.testing.assert_allclose(found[:, :-1] @ weights, values[:, -1])
+    for row in range(5):
+        constraint = {"type": "eq", "fun": lambda x, row=row: x @ weights - values[row, -1]}
+        wanted = minimize(
+            lambda x, row=row: np.sum((x - values[row, :-1]) ** 2 / variances[row, :-1]),
+            values[row, :-1],
+            constraints=[constraint],
+            tol=1e-14,
+        )
+        np.testing.assert_allclose(found[row, :-1], wanted.x, atol=1e-6)
+
+
+def test_scenarios_that_are_certain_stay():
+    values, weights = np.array([[0.2, 0.4, 0.5]]), np.array([0.5, 0.5])
+    np.testing.assert_allclose(reconciled(values, np.array([[0.0, 1.0, 1.0]]), weights), [[0.2, 0.8, 0.5]])
+    np.testing.assert_array_equal(reconciled(values, np.zeros((1, 3)), weights), values)
+
+
+def test_a_scenario_without_an_estimate_leaves_the_others_alone():
+    values = np.array([[np.nan, 0.4, 0.5]])
+    np.testing.assert_array_equal(reconciled(values, np.ones((1, 3)), np.array([0.5, 0.5])), values)

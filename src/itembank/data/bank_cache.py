@@ -15,6 +15,8 @@ from itembank.numerics.arrays import FloatArray
 
 FOLDER = "cache"
 STAMP = "made"
+MOST_FILES = 200
+"""Files kept; beyond that the oldest give way. Each set of answered items leaves one."""
 REVISION = 1
 """Of how kept arrays are made; to be raised when a change within a release makes other numbers of the same bank."""
 
@@ -112,5 +114,13 @@ def _write(path: Path, arrays: dict[str, FloatArray], bank_id: str) -> None:
     try:
         with replacing_file(path) as temporary:
             save_file({name: np.ascontiguousarray(array) for name, array in arrays.items()}, temporary, stamp)
+        _drop_oldest(path.parent)
     except OSError:
         return
+
+
+def _drop_oldest(folder: Path) -> None:
+    """Remove the files that were written first, beyond the number to be kept."""
+    files = sorted(folder.glob("out-of-fold-*.safetensors"), key=lambda path: path.stat().st_mtime)
+    for path in files[: max(len(files) - MOST_FILES, 0)]:
+        path.unlink(missing_ok=True)

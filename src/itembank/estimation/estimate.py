@@ -51,8 +51,9 @@ def estimate(
     calibration); scores are made of the raw responses. A scenario that was answered in full has its exact score
     by every method.
 
-    Methods that learn from the calibration models' scores ('ridge', 'knn', 'random-forest', 'metabench', and so
-    'stacked' and 'auto') predict the overall score in its own right: it need not be the mean of the scenario estimates.
+    'stacked' (and so 'auto') estimates the overall score in its own right and moves the scenario scores, each by what
+    it is uncertain, so that they make it up (`reconciled`). The other methods that learn from the calibration models'
+    scores ('ridge', 'knn', 'random-forest', 'metabench') do not: their overall score need not be the scenarios' mean.
 
     Parameters
     ----------

@@ -15,7 +15,7 @@ from itembank.estimation.out_of_fold import OutOfFold, posterior_moments
 from itembank.estimation.point import point_scores, with_certain
 from itembank.estimation.posterior import standard_error
 from itembank.estimation.specs import PointSpec, Stacked
-from itembank.estimation.stacking import combined
+from itembank.estimation.stacking import combined, reconciled
 from itembank.estimation.trial import has_trial, trial
 from itembank.numerics.arrays import FloatArray
 from itembank.progress import ProgressCallback
@@ -120,4 +120,5 @@ def _value(
     values = np.stack([point_scores(bank, observations, evidence, member) for member in spec.members])
     if weights is None:  # too few models to learn weights from
         weights = np.full((len(spec.members), values.shape[2]), 1.0 / len(spec.members))
-    return with_certain(bank, evidence, combined(values, weights))
+    _, variances = posterior_moments(bank, evidence)
+    return with_certain(bank, evidence, reconciled(combined(values, weights), variances, bank.targets.scenario_weights))

@@ -13,7 +13,7 @@ from itembank.estimation.observations import Observations
 from itembank.estimation.point import calibration_scores, point_scores
 from itembank.estimation.posterior import standard_error
 from itembank.estimation.specs import Auto, EstimationSpec, PointSpec, Stacked
-from itembank.estimation.stacking import combined, stack_weights
+from itembank.estimation.stacking import combined, reconciled, stack_weights
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.threads import one_blas_thread
 from itembank.progress import ProgressCallback, silent
@@ -55,6 +55,8 @@ class MembersOutOfFold:
         Of the scores by the item model.
     fold : (n_models,)
         Number of the fold each model was left out in.
+    scenario_weights : (n_targets - 1,)
+        Of the overall score, the last target.
     """
 
     truth: FloatArray
@@ -62,6 +64,7 @@ class MembersOutOfFold:
     posterior_mean: FloatArray
     posterior_variance: FloatArray
     fold: IntArray
+    scenario_weights: FloatArray
 
     @property
     def errors(self) -> FloatArray:
@@ -79,7 +82,7 @@ class MembersOutOfFold:
             inside = self.fold == number
             weights = _weights(self.errors[:, ~inside], spec)
             value[inside] = combined(self.values[:, inside], weights)
-        return self._of(value)
+        return self._of(reconciled(value, self.posterior_variance, self.scenario_weights))
 
     def weights(self, spec: Stacked) -> FloatArray:
         """Weights of the methods from all calibration models, (n_members, n_targets)."""
@@ -156,7 +159,9 @@ def members_in_folds(
     fold = np.empty(bank.n_models, dtype=np.int64)
     for number, each in enumerate(folds(bank)):
         fold[each.held_out] = number
-    return MembersOutOfFold(calibration_scores(bank), found[:-2], found[-2], found[-1], fold)
+    return MembersOutOfFold(
+        calibration_scores(bank), found[:-2], found[-2], found[-1], fold, bank.targets.scenario_weights
+    )
 
 
 def _run(bank: Bank, samples: Sequence[Observations], specs: Sequence[PointSpec]) -> FloatArray:
@@ -186,12 +191,9 @@ def posterior_moments(bank: Bank, evidence: Evidence) -> tuple[FloatArray, Float
     return bank.targets.with_overall(evidence.posterior_mean), variances
 
 
-def digest(observations: Observations | None, specs: Sequence[PointSpec], *others: str) -> str:
+def digest(observations: Observations, specs: Sequence[PointSpec], *others: str) -> str:
     """Short name of the items, their weights, the methods, and what else the estimates depend on."""
-    made = hashlib.sha256(repr((tuple(specs), others)).encode())
-    if observations is None:
-        return made.hexdigest()[:20]
-    made.update(repr(observations.is_random).encode())
+    made = hashlib.sha256(repr((tuple(specs), observations.is_random, others)).encode())
     for array in (observations.positions, observations.weights, observations.selected, observations.selected_weights):
         made.update(np.ascontiguousarray(array, dtype=np.float64).tobytes())
         made.update(b"|")

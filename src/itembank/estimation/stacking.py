@@ -69,3 +69,31 @@ def combined(values: FloatArray, weights: FloatArray) -> FloatArray:
         np.where(present, values * share, 0.0).sum(axis=0), total, out=np.full(total.shape, np.nan), where=total > 0.0
     )
     return result
+
+
+def reconciled(values: FloatArray, variances: FloatArray, scenario_weights: FloatArray) -> FloatArray:
+    """Move scenario scores so that they make the overall score, each by what it is uncertain.
+
+    The overall score is estimated in its own right, and better than by adding up scenarios. The scenario scores nearest
+    to the given ones that agree with it, in units of their standard deviations, are
+    ``T_j + w_j V_j (T - sum_k w_k T_k) / sum_k w_k^2 V_k``. Scenarios that are certain stay.
+
+    Parameters
+    ----------
+    values : (n_models, n_scenarios + 1)
+        The overall score last.
+    variances : (n_models, n_scenarios + 1)
+        Of the scores, up to a common factor.
+    scenario_weights : (n_scenarios,)
+
+    Returns
+    -------
+    (n_models, n_scenarios + 1)
+        Unchanged where every scenario is certain, or one has no estimate.
+    """
+    scenarios, overall = values[:, :-1], values[:, -1]
+    pull = scenario_weights * np.maximum(variances[:, :-1], 0.0)
+    total = pull @ scenario_weights
+    gap = overall - scenarios @ scenario_weights
+    gap = np.divide(gap, total, out=np.zeros(total.shape), where=(total > 0.0) & ~np.isnan(gap))
+    return np.column_stack([scenarios + gap[:, None] * pull, overall])

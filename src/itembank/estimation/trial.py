@@ -56,9 +56,7 @@ def trial(
     if recipe is None:
         name = digest(observations, specs)
         return members_in_folds(bank, name, lambda: [observations] * len(parts), specs)
-    is_complete = observations.positions.size == observations.selected.size
-    # each fold's own items do not depend on which ones chance gave the whole bank
-    name = digest(None if is_complete else observations, specs, repr(recipe))
+    name = digest(observations, specs, repr(recipe))
     return members_in_folds(bank, name, lambda: [_own_items(bank, fold, recipe, observations) for fold in parts], specs)
 
 
