@@ -1,27 +1,30 @@
 """How long a study takes: 10 repeats x 6 selectors x 6 estimators x 4 sizes on 395 models and 1,537 items.
 
-Run with ``ITEMBANK_SHARED=... python -m benchmarks.study_speed``; ``--profile`` also takes one fold apart by cProfile.
+Run with ``ITEMBANK_SHARED=... python -m benchmarks.study_speed``; ``--profile`` takes one fold apart.
 """
 
 import argparse
-import cProfile
 import os
-import pstats
-import resource
 import tempfile
 import time
+from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
+from unittest import mock
 
 import numpy as np
 import polars as pl
 
+from itembank.calibration import folds
 from itembank.data.readers.read import read_responses
 from itembank.data.responses import ResponseMatrix
+from itembank.estimation import out_of_fold, trial
+from itembank.studies import units
 from itembank.studies.run import run_study
 from itembank.studies.specs import CalibrationChoice, StudySpec
 from itembank.studies.split_specs import RandomShare
 from itembank.studies.splits import make_folds
-from itembank.studies.units import run_fold
 
 N_MODELS = 395
 SEED = 395
@@ -35,14 +38,14 @@ SELECTORS = (
 )
 ESTIMATORS = ("weighted", "p-irt", "gp-irt", "ridge", "factor", "stacked")
 SIZES = (30, 60, 100, 180)
-# part of a fold: functions whose time (with all they call) it is, and those in them that are another part's
+# part of a fold: the function whose time it is, with all that it calls
 PARTS = {
-    "calibration, with the half-sample fit for gp-IRT's b": ("build_bank",),
-    "fits without a fifth of the models each": ("_make_folds",),
-    "selections": ("_selection",),
-    "selections without a fifth of the models each": ("_chosen_by",),
-    "estimates for the models left out": ("_run",),
-    "estimates": ("_estimated",),
+    "calibration, with the half-sample fit for gp-IRT's b": (units, "build_bank"),
+    "fits without a fifth of the models each": (folds, "_make_folds"),
+    "selections": (units, "_selection"),
+    "selections without a fifth of the models each": (trial, "_chosen_by"),
+    "estimates for the models left out": (out_of_fold, "_run"),
+    "estimates": (units, "_estimated"),
 }
 INSIDE_ESTIMATES = tuple(PARTS)[1:2] + tuple(PARTS)[3:5]
 
@@ -61,12 +64,12 @@ def main() -> None:
             print(f"| {name} | {calls} | {seconds:.1f} |")
         return
     with tempfile.TemporaryDirectory() as folder:
-        started, before = time.monotonic(), cpu_seconds()
+        started = time.monotonic()
         result = run_study(spec, arguments.output or Path(folder) / "study", responses=responses, n_jobs=arguments.jobs)
-        wall, used = time.monotonic() - started, cpu_seconds() - before
-    print(f"{result.estimates.height:,} estimates; {wall:.0f} s, {used:.0f} CPU s, {arguments.jobs} processes")
-    for name, seconds in spent(result.estimates).items():
-        print(f"{name:12s} {seconds:7.1f} CPU s in the folds")
+        wall = time.monotonic() - started
+    found = spent(result.estimates)
+    print(f"{result.estimates.height:,} estimates in {wall:.0f} s by {arguments.jobs} processes")
+    print(f"{sum(found.values()):.0f} CPU s in the folds: {', '.join(f'{name} {found[name]:.0f}' for name in found)}")
 
 
 def some_models() -> ResponseMatrix:
@@ -90,12 +93,6 @@ def study(repeats: int) -> StudySpec:
     )
 
 
-def cpu_seconds() -> float:
-    """CPU time of this process and of those it has waited for."""
-    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(one.ru_utime + one.ru_stime for one in used)
-
-
 def spent(estimates: pl.DataFrame) -> dict[str, float]:
     """CPU seconds of calibrations, selections and estimates, each counted once."""
     fold = ["split", "repeat", "fold"]
@@ -105,21 +102,36 @@ def spent(estimates: pl.DataFrame) -> dict[str, float]:
 
 
 def profile(spec: StudySpec, responses: ResponseMatrix) -> list[tuple[str, float, int]]:
-    """Take one fold apart: name, seconds and calls of each part, and the whole."""
+    """Take one fold apart: name, CPU seconds and calls of each part, and the whole.
+
+    Timed part by part: cProfile makes the loops of k-means look three times as slow as they are.
+    """
     fold = make_folds(spec.splits[0], responses.models, spec.repeats, spec.seed)[0]
-    profiler = cProfile.Profile(time.process_time)
-    profiler.enable()
-    run_fold(spec, responses, fold)
-    profiler.disable()
-    stats = pstats.Stats(profiler).stats  # type: ignore[attr-defined]  # not in typeshed
-    # name of a function to (calls, seconds with all it calls)
-    found = {key[2]: (value[1], value[3]) for key, value in stats.items() if "itembank" in key[0]}
-    seconds = {part: sum(found.get(name, (0, 0.0))[1] for name in names) for part, names in PARTS.items()}
-    calls = {part: sum(found.get(name, (0, 0.0))[0] for name in names) for part, names in PARTS.items()}
+    taken: dict[str, list[float]] = {part: [] for part in PARTS}
+    with ExitStack() as stack:
+        for part, (module, name) in PARTS.items():
+            stack.enter_context(mock.patch.object(module, name, _timed(getattr(module, name), taken[part])))
+        started = time.process_time()
+        units.run_fold(spec, responses, fold)
+        whole = time.process_time() - started
+    seconds = {part: sum(each) for part, each in taken.items()}
     seconds["estimates"] -= sum(seconds[part] for part in INSIDE_ESTIMATES)
-    whole = found["run_fold"][1]
     rest = whole - sum(seconds.values())
-    return [(part, seconds[part], calls[part]) for part in PARTS] + [("the rest", rest, 1), ("whole", whole, 1)]
+    rows = [(part, seconds[part], len(taken[part])) for part in PARTS]
+    return [*rows, ("the rest", rest, 1), ("whole", whole, 1)]
+
+
+def _timed(function: Callable[..., Any], taken: list[float]) -> Callable[..., Any]:
+    """Note the CPU seconds of every call."""
+
+    def call(*values: Any, **choices: Any) -> Any:
+        started = time.process_time()
+        try:
+            return function(*values, **choices)
+        finally:
+            taken.append(time.process_time() - started)
+
+    return call
 
 
 if __name__ == "__main__":
