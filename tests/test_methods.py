@@ -44,5 +44,10 @@ def test_every_name_of_a_table_leads_to_its_spec_and_back(table):
 
 
 def test_the_commands_offer_every_method():
-    assert tuple(SELECTION.kinds) == select_command.METHODS
+    assert ("auto", *SELECTION.kinds) == select_command.METHODS
     assert tuple(ESTIMATION.kinds) == estimate_command.METHODS
+
+
+def test_a_label_tells_what_differs_from_the_default():
+    assert TABLE.label(Fast()) == "fast"
+    assert TABLE.label(Fast(3)).startswith("fast (")
