@@ -1,6 +1,3 @@
-import sys
-import types
-
 import numpy as np
 import polars as pl
 import pytest
@@ -9,6 +6,7 @@ from itembank.errors import DataError, ParameterError
 from itembank.estimation.estimate import estimate
 from itembank.estimation.specs import GPIRT
 from itembank.selection.select import select
+from itembank.studies import units
 from itembank.studies.leaks import answers_of
 from itembank.studies.specs import CalibrationChoice, CostBudget
 from itembank.studies.split_specs import ByGroup, LeaveOneOut, NamedGroup
@@ -190,9 +188,7 @@ def test_the_selector_auto_is_the_public_select(monkeypatch):
         asked.append(n_items)
         return select(bank, n_items, method="random", rng=rng)
 
-    module = types.ModuleType("itembank.planning.select")
-    module.select = public_select
-    monkeypatch.setitem(sys.modules, "itembank.planning.select", module)
+    monkeypatch.setattr(units, "select_automatically", public_select)
     found = run_fold(make_spec(selectors=("auto",)), RESPONSES, FOLD)
     assert asked == [6, 12]
     assert set(found["selector"]) == {"auto"}

@@ -1,13 +1,11 @@
 """The work of one fold: a bank, every selection once, every estimate on it."""
 
-import importlib
 import itertools
 import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -22,6 +20,7 @@ from itembank.estimation.estimate import estimate
 from itembank.estimation.estimates import ScoreEstimates
 from itembank.numerics.arrays import FloatArray
 from itembank.numerics.threads import one_blas_thread
+from itembank.planning.select import select as select_automatically
 from itembank.selection.select import select
 from itembank.studies.budgets import item_costs, largest_within, selection_cost
 from itembank.studies.choices import MethodChoice
@@ -168,17 +167,11 @@ def _estimates_at(spec: StudySpec, prepared: Prepared, fold: Fold, place: Place)
 
 
 def _selection(bank: Bank, choice: MethodChoice, n_items: int, rng: np.random.Generator) -> Selection:
-    """Choose items; 'auto' is chosen among methods one layer up, by the public `select`."""
+    """Choose items; what 'auto' stands for the public `select` finds out."""
     method = selection_spec(choice)
     if method is None:
-        chosen: Selection = _public_select()(bank, n_items, rng=rng)
-        return chosen
+        return select_automatically(bank, n_items, rng=rng)
     return select(bank, n_items, method=method, rng=rng)
-
-
-def _public_select() -> Any:
-    """Find the `select` whose default method is 'auto'."""
-    return importlib.import_module("itembank.planning.select").select
 
 
 def _effective_items(bank: Bank, selection: Selection) -> FloatArray:
