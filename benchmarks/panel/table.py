@@ -3,6 +3,8 @@
 import numpy as np
 import polars as pl
 
+from itembank.studies.ratios import error_ratios
+
 DEFAULT = ("auto", "auto")
 IRT = ("anchor-irt", "gp-irt")
 PUBLISHED = (
@@ -31,8 +33,8 @@ def cells(name: str, estimates: pl.DataFrame, summary: pl.DataFrame) -> pl.DataF
         ran = set(own.select("selector", "estimator").iter_rows())
         published = [_one(own, pair) for pair in PUBLISHED if pair in ran]
         best = min(published, key=lambda row: row["mae"])
-        ratio, ratio_se = _ratio(estimates, split, budget, DEFAULT, IRT)
-        versus_best, versus_best_se = _ratio(estimates, split, budget, DEFAULT, (best["selector"], best["estimator"]))
+        to_irt = _ratio(estimates, split, budget, IRT)
+        to_best = _ratio(estimates, split, budget, (best["selector"], best["estimator"]))
         rows.append(
             {
                 "study": name,
@@ -43,12 +45,12 @@ def cells(name: str, estimates: pl.DataFrame, summary: pl.DataFrame) -> pl.DataF
                 "auto_se": 100.0 * ours["mae_se"],
                 "irt": 100.0 * theirs["mae"],
                 "irt_se": 100.0 * theirs["mae_se"],
-                "ratio": ratio,
-                "ratio_se": ratio_se,
+                "ratio": to_irt["ratio"],
+                "ratio_se": to_irt["ratio_se"],
                 "best": f"{best['selector']}, {best['estimator']}",
                 "best_mae": 100.0 * best["mae"],
-                "versus_best": versus_best,
-                "versus_best_se": versus_best_se,
+                "versus_best": to_best["ratio"],
+                "versus_best_se": to_best["ratio_se"],
                 "coverage": ours["coverage"],
                 "half_width": 100.0 * ours["half_width"],
                 "half_width_over_p95": ours["half_width_over_p95"],
@@ -92,24 +94,7 @@ def _one(summary: pl.DataFrame, pair: tuple[str, str]) -> dict:
     return summary.filter((pl.col("selector") == selector) & (pl.col("estimator") == estimator)).row(0, named=True)
 
 
-def _ratio(
-    estimates: pl.DataFrame, split: str, budget: float, ours: tuple[str, str], theirs: tuple[str, str]
-) -> tuple[float, float]:
-    """Ratio of mean absolute errors, and its standard error over repeats (of paired differences)."""
-    one, other = (_by_repeat(estimates, split, budget, pair) for pair in (ours, theirs))
-    ratio = one.mean() / other.mean()
-    spread = np.std(one - ratio * other, ddof=1) / np.sqrt(one.size) if one.size > 1 else float("nan")
-    return float(ratio), float(spread / other.mean())
-
-
-def _by_repeat(estimates: pl.DataFrame, split: str, budget: float, pair: tuple[str, str]) -> np.ndarray:
-    selector, estimator = pair
-    own = estimates.filter(
-        (pl.col("target") == "overall")
-        & (pl.col("split") == split)
-        & (pl.col("budget") == budget)
-        & (pl.col("selector") == selector)
-        & (pl.col("estimator") == estimator)
-    )
-    error = own.with_columns(error=(pl.col("estimate") - pl.col("truth")).abs()).filter(pl.col("error").is_finite())
-    return error.group_by("repeat").agg(pl.col("error").mean()).sort("repeat")["error"].to_numpy()
+def _ratio(estimates: pl.DataFrame, split: str, budget: float, reference: tuple[str, str]) -> dict:
+    """Ratio of the default's mean absolute error to that of a reference in one cell, and its standard error."""
+    cell = estimates.filter((pl.col("target") == "overall") & (pl.col("split") == split) & (pl.col("budget") == budget))
+    return _one(error_ratios(cell, *reference), DEFAULT)

@@ -118,3 +118,9 @@ def test_what_cannot_be_drawn_says_why():
     many = make_estimates(splits=[f"split {k}" for k in range(MOST_PANELS + 1)], methods=METHODS[:1], n_models=3)
     with pytest.raises(ParameterError, match="from 1 to 12 panels, got 13"):
         draw_study(summarise(many), many, "error")
+
+
+def test_more_methods_than_colours_and_lines_still_look_different():
+    pairs = [(f"selector-{number % 9}", f"estimator-{number}") for number in range(27)]
+    summary = pl.DataFrame({"selector": [one for one, _ in pairs], "estimator": [other for _, other in pairs]})
+    assert len(set(styles(summary).values())) == len(pairs)

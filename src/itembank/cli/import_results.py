@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from itembank.cli.options import column_mapping, format_option, output_option
+from itembank.cli.options import column_mapping, format_option, output_option, value_options
 from itembank.cli.render import note, print_rows, progress, warnings_as_notes
 
 if TYPE_CHECKING:
@@ -24,21 +24,7 @@ _SHARED = (
     click.option("--models", type=_TABLE, help="Table of what is known of each model (column model_id)."),
     click.option("--items", type=_TABLE, help="Table of what is known of each item (column item_id)."),
     click.option("--scenario", help="Scenario of the items that have none.  [default: all]"),
-    click.option(
-        "--max-response",
-        type=float,
-        default=1.0,
-        show_default=True,
-        help="Divide responses by this: 100 for percentages.",
-    ),
-    click.option("--model-id", help="Id of the model, for results of one model that do not name it."),
-    click.option(
-        "--repeats",
-        type=click.Choice(["error", "mean", "last"]),
-        default="error",
-        show_default=True,
-        help="Several responses of a model to an item: refuse, average, or take the last.",
-    ),
+    *value_options(),
     click.option("--complete", is_flag=True, help="Refuse missing responses."),
     click.option("--drop-empty", is_flag=True, help="Leave out models and items without any response."),
     format_option,

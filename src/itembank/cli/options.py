@@ -81,6 +81,27 @@ def column_mapping(pairs: Sequence[str]) -> dict[str, str]:
     return {ours: theirs for ours, _, theirs in split}
 
 
+def value_options() -> tuple[Callable[[Any], Any], ...]:
+    """Make the options of how responses are read, whatever file they come from."""
+    return (
+        click.option(
+            "--max-response",
+            type=float,
+            default=1.0,
+            show_default=True,
+            help="Divide responses by this: 100 for percentages.",
+        ),
+        click.option("--model-id", help="Id of the model, for results of one model that do not name it."),
+        click.option(
+            "--repeats",
+            type=click.Choice(["error", "mean", "last"]),
+            default="error",
+            show_default=True,
+            help="Several responses of a model to an item: refuse, average, or take the last.",
+        ),
+    )
+
+
 def _response_options() -> tuple[Callable[[Any], Any], ...]:
     return (
         click.option(
@@ -102,21 +123,7 @@ def _response_options() -> tuple[Callable[[Any], Any], ...]:
             metavar="OURS=THEIRS",
             help="Tables: what the file calls a column: --column model_id=llm. Repeatable.",
         ),
-        click.option(
-            "--max-response",
-            type=float,
-            default=1.0,
-            show_default=True,
-            help="Divide responses by this: 100 for percentages.",
-        ),
-        click.option("--model-id", help="Id of the model, for results of one model that do not name it."),
-        click.option(
-            "--repeats",
-            type=click.Choice(["error", "mean", "last"]),
-            default="error",
-            show_default=True,
-            help="Several responses of a model to an item: refuse, average, or take the last.",
-        ),
+        *value_options(),
     )
 
 

@@ -102,7 +102,7 @@ class Stacked:
 
 @dataclass(frozen=True, slots=True)
 class Auto:
-    """What serves the calibration models best: `Stacked`, a single method, or with few models gp-IRT. The default."""
+    """`Stacked`, or with too few calibration models to leave some out gp-IRT. The default."""
 
 
 EstimationSpec: TypeAlias = PointSpec | Stacked | Auto

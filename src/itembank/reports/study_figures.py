@@ -162,7 +162,11 @@ def figure_error_spread(
 
 
 def styles(summary: pl.DataFrame) -> dict[tuple[str, str], tuple[str, object, str]]:
-    """Colour a selector, line and marker an estimator; the other way round where there is one selector."""
+    """Colour a selector, line and marker an estimator; the other way round where there is one selector.
+
+    Where there are more selectors than colours, or estimators than lines, those that would look the same as others take
+    the next line and marker that is free.
+    """
     selectors, estimators = _names(summary, "selector"), _names(summary, "estimator")
     pairs = summary.select("selector", "estimator").unique(maintain_order=True).rows()
     result: dict[tuple[str, str], tuple[str, object, str]] = {}
@@ -170,12 +174,16 @@ def styles(summary: pl.DataFrame) -> dict[tuple[str, str], tuple[str, object, st
         colour, line = selectors.index(selector), estimators.index(estimator)
         if len(selectors) == 1:
             colour, line = line, 0
-        result[selector, estimator] = (
-            PALETTE[colour % len(PALETTE)],
-            LINE_STYLES[line % len(LINE_STYLES)],
-            MARKERS[line % len(MARKERS)],
-        )
+        looks = (_look(colour, line + shift) for shift in range(len(LINE_STYLES) * len(MARKERS)))
+        taken = set(result.values())
+        result[selector, estimator] = next((look for look in looks if look not in taken), _look(colour, line))
     return result
+
+
+def _look(colour: int, line: int) -> tuple[str, object, str]:
+    """Colour, line and marker by number: every line meets every marker before they come again."""
+    marker = line + line // len(LINE_STYLES)
+    return PALETTE[colour % len(PALETTE)], LINE_STYLES[line % len(LINE_STYLES)], MARKERS[marker % len(MARKERS)]
 
 
 def _curves(

@@ -63,7 +63,7 @@ class AnchorCorrectness:
 
 @dataclass(frozen=True, slots=True)
 class AnchorIRT:
-    """Anchor points: clusters of items with similar parameters (P1 3.2). The default.
+    """Anchor points: clusters of items with similar parameters (P1 3.2).
 
     Attributes
     ----------
