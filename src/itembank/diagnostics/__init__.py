@@ -1,0 +1,1 @@
+"""What the responses say about the benchmark itself."""

@@ -1,0 +1,1 @@
+"""Made-up responses with known truth."""
