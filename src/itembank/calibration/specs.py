@@ -6,7 +6,12 @@ from typing import Literal, TypeAlias, get_args
 from itembank.errors import ParameterError, shown
 from itembank.methods import MethodTable
 
-ItemModel = Literal["1pl", "2pl", "mirt"]
+ItemModel = Literal["1pl", "2pl", "mirt", "nested", "bifactor"]
+PLAIN_ITEM_MODELS: tuple[ItemModel, ...] = ("1pl", "2pl", "mirt")
+GENERAL_ITEM_MODELS: tuple[ItemModel, ...] = ("nested", "bifactor")
+"""A general ability that counts in every item, and specific ones beside it."""
+
+Degenerate = Literal["prior", "majority"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,17 +48,32 @@ class Variational:
 
 @dataclass(frozen=True, slots=True)
 class JointMAP:
-    """Joint maximum a posteriori of items and abilities (P2 5.1-5.2).
+    """Joint maximum a posteriori of items and abilities (P2 5.1-5.2, App. A).
 
     Attributes
     ----------
-    item_model, n_dims, known_guessing, max_iterations, tolerance
+    item_model : {'1pl', '2pl', 'mirt', 'nested', 'bifactor'}
+        As for `Variational`; 'nested' has a general ability and `n_dims - 1` specific ones, with the logit
+        ``alpha (theta_g + K . theta - delta)`` (P2 eq. 7); 'bifactor' is nested with one specific ability for each
+        scenario, which counts in that scenario's items only.
+    n_dims : int
+        Of 'nested' with the general ability: P2 takes 4. Of 'bifactor' 1 more than scenarios; 1 stands for that.
+    known_guessing, max_iterations, tolerance
         As for `Variational`; the tolerance is on the rise of the log posterior density, as a share of its size.
     l1 : float
-        Weight of the absolute loadings in the objective (P2's lambda). It must be positive: without it the
-        density rises for ever as abilities shrink and loadings grow.
+        Weight of the absolute loadings in the objective (P2's lambda in App. A); of K in nested models. It must be
+        positive: without it the density rises for ever as abilities shrink and loadings grow.
     intercept_sd : float
         Standard deviation of the normal prior of the intercepts.
+    general_weight : float
+        Nested models: weight of the log-likelihood of the general logit ``alpha (theta_g - delta)`` alone, beside
+        that of the whole one (P2's lambda in 5.1).
+    slope_sd : float
+        Nested models: standard deviation of the normal prior of alpha around 1, which sets the scale. P2 states no
+        prior of alpha; its objective then has no maximum (`docs/item-models.md`).
+    degenerate : {'prior', 'majority'}
+        Items that all calibration models answered alike get parameters from the other items as their prior, or
+        predict the common answer for everybody (P2 A.1).
     """
 
     item_model: ItemModel = "2pl"
@@ -63,13 +83,21 @@ class JointMAP:
     tolerance: float = 1e-7
     l1: float = 0.1
     intercept_sd: float = 3.0
+    general_weight: float = 0.5
+    slope_sd: float = 0.5
+    degenerate: Degenerate = "prior"
 
     def __post_init__(self) -> None:
         """Check the choices."""
-        check_item_model(self.item_model, self.n_dims)
+        check_item_model(self.item_model, self.n_dims, get_args(ItemModel))
         check_iterations(self.max_iterations, self.tolerance)
-        if self.l1 <= 0.0 or self.intercept_sd <= 0.0:
-            raise ParameterError(f"l1 and intercept_sd must be > 0, got {self.l1} and {self.intercept_sd}.")
+        if not (self.l1 > 0.0 and self.intercept_sd > 0.0 and self.slope_sd > 0.0):
+            given = f"{self.l1}, {self.intercept_sd} and {self.slope_sd}"
+            raise ParameterError(f"l1, intercept_sd and slope_sd must be > 0, got {given}.")
+        if not 0.0 <= self.general_weight < float("inf"):
+            raise ParameterError(f"general_weight must be a number from 0 on, got {self.general_weight}.")
+        if self.degenerate not in get_args(Degenerate):
+            raise ParameterError(f"degenerate must be one of {shown(get_args(Degenerate))}, got {self.degenerate!r}.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,14 +209,23 @@ METHODS: MethodTable[CalibrationSpec] = MethodTable(
 )
 
 
-def check_item_model(item_model: str, n_dims: int) -> None:
-    """Check that the item model exists and that its number of dimensions fits."""
+def check_item_model(item_model: str, n_dims: int, known: tuple[str, ...] = PLAIN_ITEM_MODELS) -> None:
+    """Check that the method knows the item model and that its number of dimensions fits."""
     if item_model not in get_args(ItemModel):
         raise ParameterError(f"item_model must be one of {shown(get_args(ItemModel))}, got {item_model!r}.")
+    if item_model not in known:
+        raise ParameterError(
+            f"item_model must be one of {shown(known)} for this method, got {item_model!r}. The map method has it."
+        )
     if n_dims < 1:
         raise ParameterError(f"n_dims must be at least 1, got {n_dims}.")
-    if item_model != "mirt" and n_dims != 1:
+    if item_model in {"1pl", "2pl"} and n_dims != 1:
         raise ParameterError(f"item_model {item_model!r} has one dimension, got n_dims={n_dims}. Use 'mirt'.")
+    if item_model == "nested" and n_dims == 1:
+        raise ParameterError(
+            "item_model 'nested' needs n_dims of 2 or more, the general ability and a specific one, got 1. "
+            "P2 takes 4; with one alone use '2pl'."
+        )
 
 
 def check_spreads(*spreads: float) -> None:
