@@ -65,6 +65,10 @@ if TYPE_CHECKING:
     from itembank.selection.specs import Stratified as Stratified
     from itembank.selection.specs import Uncertainty as Uncertainty
     from itembank.selection.specs import VOptimal as VOptimal
+    from itembank.simulation.results import Simulated as Simulated
+    from itembank.simulation.simulate import simulate as simulate
+    from itembank.simulation.specs import SimulationSpec as SimulationSpec
+    from itembank.simulation.truth_files import load_truth as load_truth
     from itembank.studies.results import StudyResult as StudyResult
     from itembank.studies.run import run_study as run_study
     from itembank.studies.specs import StudySpec as StudySpec
@@ -103,6 +107,8 @@ _HOME = {
     "ScoreTarget": "itembank.data.targets",
     "ScoreTargets": "itembank.data.targets",
     "Selection": "itembank.data.selections",
+    "Simulated": "itembank.simulation.results",
+    "SimulationSpec": "itembank.simulation.specs",
     "Stacked": "itembank.estimation.specs",
     "Stratified": "itembank.selection.specs",
     "StudyResult": "itembank.studies.results",
@@ -123,6 +129,7 @@ _HOME = {
     "load_bank": "itembank.data.bank_files",
     "load_builtin": "itembank.data.builtin",
     "load_study": "itembank.studies.study_files",
+    "load_truth": "itembank.simulation.truth_files",
     "mean_win_rate": "itembank.data.targets",
     "parallel_analysis": "itembank.calibration.dimensions",
     "plan": "itembank.planning.plan",
@@ -132,6 +139,7 @@ _HOME = {
     "save_bank": "itembank.data.bank_files",
     "score": "itembank.scoring.score",
     "select": "itembank.planning.select",
+    "simulate": "itembank.simulation.simulate",
     "write_responses": "itembank.data.response_files",
 }
 

@@ -1,0 +1,68 @@
+"""The truth of simulated responses in a safetensors file beside them."""
+
+import dataclasses
+import json
+from pathlib import Path
+
+import numpy as np
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save_file
+
+from itembank.data.atomic import replacing_file
+from itembank.errors import DataError, ParameterError
+from itembank.irt.parameters import ItemParameters
+from itembank.simulation.results import Truth
+from itembank.simulation.specs import SimulationSpec
+
+SUFFIX = ".truth.safetensors"
+SCHEMA_VERSION = "1"
+KIND = "itembank simulation truth"
+
+
+def truth_path(responses: Path) -> Path:
+    """Where the truth of a response file stands: ``responses.parquet`` has ``responses.truth.safetensors``."""
+    return responses.with_name(responses.stem + SUFFIX)
+
+
+def save_truth(truth: Truth, path: str | Path) -> None:
+    """Write the truth, whole or not at all."""
+    arrays = {
+        "loadings": truth.parameters.loadings,
+        "intercept": truth.parameters.intercept,
+        "lower_asymptote": truth.parameters.lower_asymptote,
+        "upper_asymptote": truth.parameters.upper_asymptote,
+        "abilities": truth.abilities,
+        "task_scores": truth.task_scores,
+    }
+    metadata = {
+        "kind": KIND,
+        "schema_version": SCHEMA_VERSION,
+        "spec": json.dumps(dataclasses.asdict(truth.spec)),
+        "task_names": json.dumps(truth.task_names),
+    }
+    with replacing_file(Path(path)) as temporary:
+        save_file({name: np.ascontiguousarray(array) for name, array in arrays.items()}, temporary, metadata)
+
+
+def load_truth(path: str | Path) -> Truth:
+    """Read the truth of simulated responses.
+
+    Raises
+    ------
+    DataError
+        When the file is damaged or holds something else.
+    """
+    try:
+        with safe_open(path, framework="numpy") as file:
+            metadata = file.metadata() or {}
+            if (metadata.get("kind"), metadata.get("schema_version")) != (KIND, SCHEMA_VERSION):
+                raise DataError(f"{path} must hold the truth of a simulation, schema version {SCHEMA_VERSION}.")
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no mapping)
+        parameters = ItemParameters(
+            *(arrays[name] for name in ("loadings", "intercept", "lower_asymptote", "upper_asymptote"))
+        )
+        spec = SimulationSpec(**json.loads(metadata["spec"]))
+        names = tuple(json.loads(metadata["task_names"]))
+        return Truth(spec, names, parameters, arrays["abilities"], arrays["task_scores"])
+    except (SafetensorError, KeyError, TypeError, json.JSONDecodeError, ParameterError) as error:
+        raise DataError(f"{path} must hold the truth of a simulation, and cannot be read: {error}.") from error
