@@ -9,6 +9,7 @@ import polars as pl
 
 from itembank.data.builtin import load_builtin
 from itembank.data.readers.read import read_responses
+from itembank.data.readers.specs import ReadingSpec
 from itembank.data.responses import ResponseMatrix
 from itembank.errors import DataError, DataWarning, ParameterError, shown, warn
 from itembank.numerics.arrays import IntArray
@@ -57,6 +58,7 @@ def _read(spec: DataSpec) -> ResponseMatrix:
         models=_path(spec.models, spec.folder) if spec.models else None,
         items=_path(spec.items, spec.folder) if spec.items else None,
         response_column=spec.response_column,
+        spec=ReadingSpec(columns=spec.columns) if spec.columns else None,
     )
 
 

@@ -43,6 +43,8 @@ class DataSpec:
     models, items : str
         Tables of what else is known, likewise; empty for none.
     response_column : str
+    columns : mapping of our name to the files'
+        For cost columns that are called otherwise, such as ``{"seconds": "latency_s"}``.
     drop_models, keep_models, drop_items, keep_items : mapping or None
         ``{"column": ..., "value": ...}`` of the model or item table; the value may be a list.
     folder : Path
@@ -55,6 +57,7 @@ class DataSpec:
     models: str = ""
     items: str = ""
     response_column: str = "response"
+    columns: Mapping[str, str] = field(default_factory=dict)
     drop_models: Filter | None = None
     keep_models: Filter | None = None
     drop_items: Filter | None = None
@@ -72,6 +75,15 @@ class DataSpec:
             one = getattr(self, name)
             if one is not None and (not isinstance(one, Mapping) or set(one) != {"column", "value"}):
                 raise ParameterError(f"{name} must be {{column = ..., value = ...}}, got {one!r}.")
+        if not isinstance(self.columns, Mapping):
+            raise ParameterError(f"columns must be a table of names, got {self.columns!r}.")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, for JSON."""
+        content = {name: value for name, value in asdict(self).items() if name != "folder"}
+        if not self.columns:  # left out, so that folders made before there was a choice go on
+            del content["columns"]
+        return content
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,7 +270,7 @@ class StudySpec:
         if self.interval != CALIBRATED:  # left out otherwise, so that folders made before there was a choice go on
             content["interval"] = self.interval
         if self.data is not None:
-            content["data"] = {name: value for name, value in asdict(self.data).items() if name != "folder"}
+            content["data"] = self.data.to_dict()
         return content
 
 

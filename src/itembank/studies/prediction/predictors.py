@@ -1,0 +1,153 @@
+"""From some answers of the test models to their mean on the held-out items of every task (P2 6.4)."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from itembank.data.calibrations import Calibration
+from itembank.estimation.regression.ridge import predict_ridge
+from itembank.irt.bernoulli import probability
+from itembank.irt.parameters import ItemParameters
+from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.scoring.newton import map_abilities
+
+EB_STRENGTH = 5.0
+"""P2's lambda of eq. 15."""
+
+
+@dataclass(frozen=True, slots=True)
+class HeldOut:
+    """The items that are predicted, task after task.
+
+    Attributes
+    ----------
+    items : (n_held_out,)
+        Columns of the responses.
+    task : (n_held_out,)
+        Rising.
+    n_tasks : int
+    observed : (n_test, n_held_out)
+        1.0 where the test model answered, else 0.0: predictions are means over the same items as the truth.
+    """
+
+    items: IntArray
+    task: IntArray
+    n_tasks: int
+    observed: FloatArray
+
+    def means(self, values: FloatArray) -> FloatArray:
+        """Mean over each task's held-out items of values (n_models, n_held_out), (n_models, n_tasks); NaN for none.
+
+        The models are the test models; others pass through `train_means`.
+        """
+        return task_means(values, self.observed, self.task, self.n_tasks)
+
+
+def task_means(values: FloatArray, observed: FloatArray, task: IntArray, n_tasks: int) -> FloatArray:
+    """Mean of values (n_models, n_items) over the items of each task that were observed, (n_models, n_tasks).
+
+    Parameters
+    ----------
+    values : (n_models, n_items)
+        Anything where not observed.
+    observed : (n_models, n_items)
+        1.0 or 0.0.
+    task : (n_items,)
+        Rising; every task has an item.
+    """
+    starts = np.searchsorted(task, np.arange(n_tasks))
+    total = np.add.reduceat(np.where(observed > 0.0, values, 0.0), starts, axis=1)
+    count = np.add.reduceat(observed, starts, axis=1)
+    result: FloatArray = np.divide(total, count, out=np.full(total.shape, np.nan), where=count > 0.0)
+    return result
+
+
+def predict_item_model(
+    parameters: ItemParameters,
+    calibration: Calibration,
+    items: IntArray,
+    answers: FloatArray,
+    held_out: HeldOut,
+) -> FloatArray:
+    """Mean predicted probability of each task at the posterior mode of ability (P2 eq. 9), (n_test, n_tasks).
+
+    Parameters
+    ----------
+    parameters : ItemParameters
+        Of the held-out items.
+    calibration : Calibration
+    items : (n,) or (n_test, n)
+        Columns of the answered items: the same for all, or each model's own.
+    answers : (n_test, n)
+        NaN where the model has no answer.
+    held_out : HeldOut
+    """
+    if items.ndim == 1:
+        found = map_abilities(calibration.parameters.take(items), answers, calibration.prior)
+    else:
+        columns, place = np.unique(items, return_inverse=True)
+        wide = np.full((answers.shape[0], columns.size), np.nan)
+        np.put_along_axis(wide, place.reshape(items.shape), answers, axis=1)
+        found = map_abilities(calibration.parameters.take(columns), wide, calibration.prior)
+    return held_out.means(probability(parameters, found.theta))
+
+
+def predict_task_mean(
+    task_of_items: IntArray, answers: FloatArray, train_means: FloatArray, *, strength: float = 0.0
+) -> FloatArray:
+    """Mean of the answers of each task, drawn to the training models' mean with `strength` (P2 eq. 15).
+
+    ``(strength mu_t + sum_R y) / (strength + |R|)``; mu_t itself where nothing was answered.
+
+    Parameters
+    ----------
+    task_of_items : (n,) or (n_test, n)
+        Task of each answered item.
+    answers : (n_test, n)
+        NaN where the model has no answer.
+    train_means : (n_train, n_tasks)
+        On the held-out items.
+    strength : float
+        Zero for the plain mean.
+
+    Returns
+    -------
+    (n_test, n_tasks)
+    """
+    n_test, n_tasks = answers.shape[0], train_means.shape[1]
+    cell = np.arange(n_test)[:, None] * n_tasks + np.broadcast_to(task_of_items, answers.shape)
+    is_there = ~np.isnan(answers)
+    total = np.bincount(cell[is_there], weights=answers[is_there], minlength=n_test * n_tasks)
+    count = np.bincount(cell[is_there], minlength=n_test * n_tasks)
+    total, count = total.reshape(n_test, n_tasks), count.reshape(n_test, n_tasks).astype(np.float64)
+    prior = np.broadcast_to(np.nanmean(train_means, axis=0), total.shape)
+    known = strength + count
+    result: FloatArray = np.divide(strength * prior + total, known, out=prior.copy(), where=known > 0.0)
+    return result
+
+
+def predict_ridge_tasks(
+    items: IntArray, answers: FloatArray, train_responses: FloatArray, train_means: FloatArray
+) -> FloatArray:
+    """Ridge regression of each task's mean on the answered items, fitted on the training models (P2 6.4).
+
+    Where each test model has its own items, each has its own regression.
+
+    Parameters
+    ----------
+    items : (n,) or (n_test, n)
+    answers : (n_test, n)
+    train_responses : (n_train, n_items)
+    train_means : (n_train, n_tasks)
+        On the held-out items.
+
+    Returns
+    -------
+    (n_test, n_tasks)
+    """
+    if items.ndim == 1:
+        return predict_ridge(train_responses[:, items], train_means, answers)
+    rows = [
+        predict_ridge(train_responses[:, own], train_means, answers[[row]]) for row, own in enumerate(items)
+    ]
+    return np.concatenate(rows)
