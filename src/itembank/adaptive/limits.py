@@ -1,0 +1,149 @@
+"""When a session ends: hard budgets, and rules of precision."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from numbers import Integral
+from typing import Any
+
+from itembank.data.targets import OVERALL
+from itembank.errors import ParameterError
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """Hard limits: no item is asked whose expected cost does not fit what is left.
+
+    Attributes
+    ----------
+    n_items : int or None
+        Answers at most, those still pending and those never asked among them; failed attempts do not count.
+    costs : mapping of unit to amount
+        At most this much of each unit ('tokens', or a cost that the bank's responses have). An answer counts what
+        it was said to cost, and what was expected where nothing was said; so do items still pending. Failed attempts
+        count what they were said to cost.
+    """
+
+    n_items: int | None = None
+    costs: Mapping[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Check the limits."""
+        if self.n_items is not None and (not _is_whole(self.n_items) or self.n_items < 1):
+            raise ParameterError(f"a budget of items must be a whole number >= 1, got {self.n_items!r}.")
+        for unit, amount in self.costs.items():
+            _check_number(f"a budget of {unit}", amount, above=0.0, below=math.inf)
+        object.__setattr__(self, "costs", {str(unit): float(amount) for unit, amount in self.costs.items()})
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return {"n_items": self.n_items, "costs": dict(self.costs)}
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Whether a score lies above a threshold: decided when either answer is probable enough.
+
+    Attributes
+    ----------
+    target : str
+        Name of the score.
+    threshold : float or None
+    model : str or None
+        Instead of a threshold: a calibration model, whose score is the threshold.
+    confidence : float
+        Probability, in (0.5, 1), from which on the question is settled.
+    """
+
+    target: str = OVERALL
+    threshold: float | None = None
+    model: str | None = None
+    confidence: float = 0.95
+
+    def __post_init__(self) -> None:
+        """Check the question."""
+        if (self.threshold is None) == (self.model is None):
+            raise ParameterError(
+                "a decision needs either a threshold or a calibration model to compare with, got "
+                f"threshold={self.threshold!r} and model={self.model!r}."
+            )
+        if self.threshold is not None:
+            _check_number("threshold", self.threshold, above=0.0, below=1.0, inclusive=True)
+        _check_number("confidence", self.confidence, above=0.5, below=1.0)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "target": self.target,
+            "threshold": self.threshold,
+            "model": self.model,
+            "confidence": self.confidence,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Stopping:
+    """Rules of precision: the session stops as soon as one of them holds.
+
+    Attributes
+    ----------
+    ability_error : float or None
+        Standard error of ability, at most this in every dimension.
+    half_width : mapping of score to half-width
+        One rule: the intervals of all these scores are this narrow, or narrower.
+    decision : Decision or None
+    level : float
+        Of the intervals.
+    min_items : int
+        Answers before any of the rules may end the session; where constraints ask for a least number of items of a
+        scenario, these come first as well.
+    """
+
+    ability_error: float | None = None
+    half_width: Mapping[str, float] = field(default_factory=dict)
+    decision: Decision | None = None
+    level: float = 0.95
+    min_items: int = 0
+
+    def __post_init__(self) -> None:
+        """Check the rules."""
+        if self.ability_error is not None:
+            _check_number("ability_error", self.ability_error, above=0.0, below=math.inf)
+        for score, width in self.half_width.items():
+            _check_number(f"half-width of {score!r}", width, above=0.0, below=math.inf)
+        _check_number("level", self.level, above=0.0, below=1.0)
+        if not _is_whole(self.min_items) or self.min_items < 0:
+            raise ParameterError(f"min_items must be a whole number >= 0, got {self.min_items!r}.")
+        object.__setattr__(self, "half_width", {str(score): float(width) for score, width in self.half_width.items()})
+
+    @property
+    def has_rules(self) -> bool:
+        """Whether any precision is asked for."""
+        return self.ability_error is not None or bool(self.half_width) or self.decision is not None
+
+    @property
+    def needs_scores(self) -> bool:
+        """Whether a rule looks at scores."""
+        return bool(self.half_width) or self.decision is not None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "ability_error": self.ability_error,
+            "half_width": dict(self.half_width),
+            "decision": None if self.decision is None else self.decision.to_dict(),
+            "level": self.level,
+            "min_items": self.min_items,
+        }
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def _check_number(name: str, value: object, *, above: float, below: float, inclusive: bool = False) -> None:
+    """Raise `ParameterError` unless the value is a number between the bounds."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if is_number and (above < value < below or (inclusive and value in {above, below})):  # type: ignore[operator]
+        return
+    raise ParameterError(f"{name} must be a number between {above:g} and {below:g}, got {value!r}.")

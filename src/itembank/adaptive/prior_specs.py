@@ -1,0 +1,121 @@
+"""What is known of a model before its first answer: one frozen spec a way of saying it."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from itembank.errors import DataError, ParameterError
+
+BANK = "bank"
+
+Known: TypeAlias = str | int | float | bool
+"""A value of a column of the model table."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupPrior:
+    """The calibration models of one group: those that have a value in a column of the bank's model table.
+
+    Attributes
+    ----------
+    column : str
+    value : text or number
+    bank_models : float
+        How many models' worth the bank's own prior counts for, so that a group of few does not say too much.
+    """
+
+    column: str
+    value: Known
+    bank_models: float = 5.0
+
+    def __post_init__(self) -> None:
+        """Check the choices."""
+        _check_positive("bank_models", self.bank_models)
+
+
+@dataclass(frozen=True, slots=True)
+class RegressionPrior:
+    """What columns of the bank's model table foretell, by ridge regression of the calibration models' abilities.
+
+    Attributes
+    ----------
+    columns : tuple of column names
+        Numbers are taken as they are (give the logarithm of a size), text and truth values as categories.
+    known : mapping of column to value
+        The new model's. A column it lacks counts as average.
+    penalty : float
+        On the squared coefficients of standardised columns.
+    bank_models : float
+        How many models' worth the bank's own covariance counts for in that of the residuals.
+    """
+
+    columns: tuple[str, ...]
+    known: Mapping[str, Known] = field(default_factory=dict)
+    penalty: float = 1.0
+    bank_models: float = 5.0
+
+    def __post_init__(self) -> None:
+        """Check the choices."""
+        columns: object = self.columns
+        if not columns or isinstance(columns, str):
+            raise ParameterError(f"columns must name one column or more, got {columns!r}.")
+        object.__setattr__(self, "columns", tuple(self.columns))
+        unknown = [name for name in self.known if name not in self.columns]
+        if unknown:
+            raise ParameterError(f"known must be of the columns {self.columns}, got {unknown} besides.")
+        _check_positive("penalty", self.penalty)
+        _check_positive("bank_models", self.bank_models)
+
+
+PriorSpec: TypeAlias = str | GroupPrior | RegressionPrior
+"""'bank' (the calibration models' distribution), or a spec."""
+
+
+def prior_to_plain(prior: PriorSpec) -> Any:
+    """Plain data of a prior's spec, as `prior_from_plain` reads it."""
+    match prior:
+        case GroupPrior():
+            return {
+                "kind": "group",
+                "column": prior.column,
+                "value": prior.value,
+                "bank_models": prior.bank_models,
+            }
+        case RegressionPrior():
+            return {
+                "kind": "regression",
+                "columns": list(prior.columns),
+                "known": dict(prior.known),
+                "penalty": prior.penalty,
+                "bank_models": prior.bank_models,
+            }
+        case _:
+            return checked_prior(prior)
+
+
+def prior_from_plain(plain: Any) -> PriorSpec:
+    """Make a prior's spec of plain data; `DataError` when it is not that of one."""
+    if isinstance(plain, str):
+        return checked_prior(plain)
+    fields = dict(plain) if isinstance(plain, Mapping) else {}
+    kinds: dict[Any, type[GroupPrior] | type[RegressionPrior]] = {"group": GroupPrior, "regression": RegressionPrior}
+    kind = kinds.get(fields.pop("kind", None))
+    try:
+        if kind is None:
+            raise TypeError("no such kind")
+        return kind(**fields)
+    except TypeError as error:
+        raise DataError(f"a prior must be 'bank', or of a group or a regression, got {plain!r}.") from error
+
+
+def checked_prior(prior: PriorSpec) -> PriorSpec:
+    """Return the spec, or raise `ParameterError` for anything else."""
+    if prior == BANK or isinstance(prior, GroupPrior | RegressionPrior):
+        return prior
+    raise ParameterError(f"prior must be 'bank', a GroupPrior or a RegressionPrior, got {prior!r}.")
+
+
+def _check_positive(name: str, value: float) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 < value < math.inf:
+        raise ParameterError(f"{name} must be a finite number > 0, got {value!r}.")

@@ -1,0 +1,156 @@
+"""`SessionSettings`: everything a session depends on besides its bank and its events."""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, Self
+
+from itembank.adaptive.limits import Budget, Decision, Stopping
+from itembank.adaptive.prior_specs import (
+    BANK,
+    GroupPrior,
+    PriorSpec,
+    RegressionPrior,
+    checked_prior,
+    prior_from_plain,
+    prior_to_plain,
+)
+from itembank.data.costs import CostUnit
+from itembank.data.targets import OVERALL
+from itembank.errors import DataError, ParameterError, shown
+from itembank.selection.constraints import Constraints
+from itembank.selection.criteria import CRITERIA, Criterion
+
+__all__ = ["CUSTOM", "Budget", "Decision", "GroupPrior", "RegressionPrior", "SessionSettings", "Stopping"]
+
+CUSTOM = "custom"
+"""Name of the score of a session whose target is given as item weights."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionSettings:
+    """Choices of a session; JSON keeps them whole (`to_dict`, `from_dict`).
+
+    Attributes
+    ----------
+    criterion : Criterion
+        What the next item is chosen by.
+    cost : CostUnit or None
+        The unit in which a criterion with `per_cost` divides.
+    target : str or mapping of item id to weight
+        The score that is wanted; weights are scaled to sum to one, and the score is then called 'custom'.
+    budget : Budget
+    stopping : Stopping
+    constraints : Constraints
+    prior : 'bank', GroupPrior or RegressionPrior
+    n_start : int
+        So many first items are chosen for abilities spread over the prior instead of for the current estimate.
+    seed : int
+        Of all chance in the session.
+    model_id : str
+    """
+
+    criterion: Criterion
+    cost: CostUnit | None = None
+    target: str | Mapping[str, float] = OVERALL
+    budget: Budget = field(default_factory=Budget)
+    stopping: Stopping = field(default_factory=Stopping)
+    constraints: Constraints = field(default_factory=Constraints)
+    prior: PriorSpec = BANK
+    n_start: int = 0
+    seed: int = 0
+    model_id: str = "model"
+
+    def __post_init__(self) -> None:
+        """Check what can be checked without the bank."""
+        object.__setattr__(self, "criterion", CRITERIA.resolve(self.criterion))
+        checked_prior(self.prior)
+        for name, value in (("n_start", self.n_start), ("seed", self.seed)):
+            if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+                raise ParameterError(f"{name} must be a whole number >= 0, got {value!r}.")
+        if not isinstance(self.model_id, str) or not self.model_id:
+            raise ParameterError(f"model_id must be text and not empty, got {self.model_id!r}.")
+        if not isinstance(self.target, str):
+            object.__setattr__(self, "target", _checked_weights(self.target))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, for JSON."""
+        return {
+            "criterion": {"name": CRITERIA.name_of(self.criterion), **asdict(self.criterion)},
+            "cost": None if self.cost is None else asdict(self.cost),
+            "target": self.target if isinstance(self.target, str) else dict(self.target),
+            "budget": self.budget.to_dict(),
+            "stopping": self.stopping.to_dict(),
+            "constraints": _constraints_to_plain(self.constraints),
+            "prior": prior_to_plain(self.prior),
+            "n_start": self.n_start,
+            "seed": self.seed,
+            "model_id": self.model_id,
+        }
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> Self:
+        """Make settings of what `to_dict` gave.
+
+        Raises
+        ------
+        DataError
+            When the data are not those of settings.
+        """
+        names = [one.name for one in fields(cls)]
+        if not isinstance(plain, Mapping) or set(plain) != set(names):
+            got = sorted(map(str, plain)) if isinstance(plain, Mapping) else plain
+            raise DataError(f"settings of a session must have the fields {shown(names, limit=len(names))}, got {got}.")
+        try:
+            return cls(**{name: _FROM_PLAIN.get(name, _as_is)(plain[name]) for name in names})
+        except (TypeError, KeyError, AttributeError, ParameterError) as error:
+            raise DataError(f"settings of a session must be those of this release: {error}") from error
+
+
+def _checked_weights(target: Mapping[str, float]) -> dict[str, float]:
+    """Return the weights of a custom target as finite numbers >= 0 that are not all zero."""
+    weights = {str(item): float(weight) for item, weight in target.items()}
+    bad = [item for item, weight in weights.items() if not 0.0 <= weight < math.inf]
+    if bad or not sum(weights.values()) > 0.0:
+        raise ParameterError(
+            "weights of a target must be finite numbers >= 0 with one above zero at least, got "
+            + (f"another for {len(bad)} items: {shown(bad)}." if bad else f"{len(weights)} items and none above zero.")
+        )
+    return weights
+
+
+def _as_is(plain: Any) -> Any:
+    return plain
+
+
+def _criterion(plain: Mapping[str, Any]) -> Criterion:
+    choices = dict(plain)
+    name = choices.pop("name")
+    if name not in CRITERIA.kinds:
+        raise ParameterError(f"criterion must be one of {shown(list(CRITERIA.kinds), limit=99)}, got {name!r}.")
+    return CRITERIA.kinds[name](**choices)
+
+
+def _stopping(plain: Mapping[str, Any]) -> Stopping:
+    decision = plain["decision"]
+    return Stopping(**{**plain, "decision": None if decision is None else Decision(**decision)})
+
+
+def _constraints_to_plain(constraints: Constraints) -> dict[str, Any]:
+    plain = asdict(constraints)
+    plain["excluded"] = list(constraints.excluded)
+    return plain
+
+
+def _constraints(plain: Mapping[str, Any]) -> Constraints:
+    return Constraints(**{**plain, "excluded": tuple(plain["excluded"])})
+
+
+_FROM_PLAIN: dict[str, Callable[[Any], Any]] = {
+    "criterion": _criterion,
+    "cost": lambda plain: None if plain is None else CostUnit(**plain),
+    "budget": lambda plain: Budget(**plain),
+    "stopping": _stopping,
+    "constraints": _constraints,
+    "prior": prior_from_plain,
+}
