@@ -3,7 +3,6 @@
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import expit
 
 from itembank.numerics.arrays import FloatArray
 
@@ -29,7 +28,8 @@ def log_sigmoid(x: FloatArray) -> FloatArray:
 
 def sigmoid_slope(x: FloatArray) -> FloatArray:
     """``sigmoid(x) sigmoid(-x)``, elementwise; keeps its digits in both tails, zero at infinity."""
-    result: FloatArray = expit(x) * expit(-x)
+    small = np.exp(-np.abs(x))
+    result: FloatArray = small / (1.0 + small) ** 2
     return result
 
 

@@ -4,15 +4,15 @@ import dataclasses
 from collections.abc import Collection
 
 import numpy as np
-import polars as pl
 
 from itembank.data.banks import Bank
 from itembank.data.selections import Selection
-from itembank.errors import DataError, ParameterError, shown
+from itembank.errors import ParameterError, shown
 from itembank.numerics.arrays import BoolArray, IntArray
 from itembank.numerics.random import as_generator
 from itembank.selection.allocation import expected_counts, rounded_counts
 from itembank.selection.choose import choose
+from itembank.selection.exclusions import not_excluded
 from itembank.selection.pools import ScenarioPool
 from itembank.selection.recipes import recipe_of
 from itembank.selection.specs import (
@@ -77,17 +77,7 @@ def _pool(bank: Bank, scenario: int, is_candidate: BoolArray) -> ScenarioPool:
 
 def candidates(bank: Bank, spec: SelectionSpec, excluded: Collection[str]) -> BoolArray:
     """Items the method may choose, (n_items,)."""
-    is_open: BoolArray = bank.targets.weights > 0.0
-    if excluded:
-        wanted = pl.Series(list(excluded), dtype=pl.String)
-        known = bank.responses.items["item_id"]
-        absent = wanted.filter(~wanted.is_in(known.implode()))
-        if absent.len():
-            raise DataError(
-                f"every excluded item must be in bank {bank.bank_id}: {shown(absent.to_list())} "
-                "are not. Check the spelling."
-            )
-        is_open = is_open & ~known.is_in(wanted.implode()).to_numpy()
+    is_open: BoolArray = (bank.targets.weights > 0.0) & not_excluded(bank, excluded)
     if isinstance(spec, Random | Stratified | Uncertainty):
         return is_open
     if isinstance(spec, AnchorCorrectness | AnchorIRT | AnchorLatent) and spec.allow_degenerate:

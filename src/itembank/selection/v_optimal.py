@@ -14,6 +14,7 @@ from itembank.errors import ParameterError, shown
 from itembank.factors.linear_gaussian import FactorModel
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.selection.anchor_latent import latent_features
+from itembank.selection.greedy import allowed_scenarios
 from itembank.selection.nearest import weighted_by_nearest
 from itembank.selection.pools import Choice, ScenarioPool
 from itembank.selection.specs import VOptimal
@@ -166,7 +167,7 @@ def greedy_v_optimal(
     variances, items = [target_variance], []
     is_open, counts = is_candidate.copy(), np.zeros(at_most.shape[0], dtype=np.int64)
     for n_left in range(n_items, 0, -1):
-        is_allowed = is_open & _allowed_groups(counts, at_least, at_most, n_left)[group]
+        is_allowed = is_open & allowed_scenarios(counts, at_least, at_most, n_left)[group]
         gain = (covariance**2 @ importance) / np.maximum(variance, SMALLEST_VARIANCE)
         gain = np.where(is_allowed, gain, -1.0)
         # items with equal answers tie: the first is taken, whatever the rounding
@@ -185,10 +186,3 @@ def greedy_v_optimal(
         items.append(item)
         variances.append(target_variance)
     return GreedyItems(np.array(items, dtype=np.int64), np.array(variances))
-
-
-def _allowed_groups(counts: IntArray, at_least: IntArray, at_most: IntArray, n_left: int) -> BoolArray:
-    """Which groups the next item may come from: not full, and leaving enough for those that lack some, (n_groups,)."""
-    lacking = np.maximum(at_least - counts, 0)
-    has_room: BoolArray = counts < at_most
-    return has_room & (lacking > 0) if lacking.sum() >= n_left else has_room

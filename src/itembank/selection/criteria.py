@@ -1,0 +1,165 @@
+"""What makes an item worth asking next: one frozen spec a criterion, and the table of their names.
+
+In all of them larger is better. With the logit ``a . theta + c`` of an item, the Fisher information w in that logit
+(asymptotes included) and the posterior covariance C of ability:
+
+=========== ====================================== ==========================================================
+fisher      ``w a^2``                              one dimension (Lord 1980; P2 eq. 3)
+trace       ``w |a|^2``                            trace of the item's information matrix (P2 3.2)
+d-optimal   ``log(1 + w a'Ca)``                    fall of ``log det C`` (Segall 1996)
+a-optimal   ``w |Ca|^2 / (1 + w a'Ca)``            fall of ``tr C``, the sum of the abilities' variances
+v-optimal   ``w (Ca)'M(Ca) / (1 + w a'Ca)``        fall of ``tr MC``: the target items' uncertainty (P2 eq. 6)
+kl          ``E KL(p(eta) || p(x))``               ``x ~ N(eta, a'Ca)`` about the logit eta at the estimate (Chang
+                                                   and Ying 1996; Veldkamp and van der Linden 2002)
+random                                             uniform over items
+uniform                                            the scenario asked least so far, items of it by chance (P2 6.4)
+min-cost    ``- expected cost``                    the cheapest item (P2 6.4)
+=========== ====================================== ==========================================================
+"""
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, get_args
+
+from itembank.errors import ParameterError, shown
+from itembank.methods import MethodTable
+
+Goal = Literal["logits", "probabilities", "score"]
+
+
+@dataclass(frozen=True, slots=True)
+class Fisher:
+    """Fisher information about the one ability; for banks of one dimension.
+
+    Attributes
+    ----------
+    per_cost : bool
+        Divide by the item's expected cost, as with every criterion of information (P2 5.3, "-tau").
+    """
+
+    per_cost: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """Trace of the item's Fisher information matrix; blind to what is known already."""
+
+    per_cost: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DOptimality:
+    """Smallest volume of the region in which ability lies."""
+
+    per_cost: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AOptimality:
+    """Smallest sum of the variances of the abilities; depends on how ability is rotated and scaled."""
+
+    per_cost: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class VOptimality:
+    """Smallest uncertainty about the target items (P2 eq. 6): the score that is wanted steers the choice.
+
+    Attributes
+    ----------
+    of : {'logits', 'probabilities', 'score'}
+        Whose variance falls, items weighing as in the target: 'logits' of the items one by one (P2's M);
+        'probabilities' of a right answer, one by one; 'score': their weighted sum, the expected score.
+    per_cost : bool
+    """
+
+    of: Goal = "logits"
+    per_cost: bool = False
+
+    def __post_init__(self) -> None:
+        """Check the choices."""
+        if self.of not in get_args(Goal):
+            raise ParameterError(f"of must be one of {shown(get_args(Goal))}, got {self.of!r}.")
+
+
+@dataclass(frozen=True, slots=True)
+class KullbackLeibler:
+    """Information about ability over all its posterior, not only at the estimate: for the first few items."""
+
+    per_cost: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RandomItem:
+    """Any item, with equal probability."""
+
+
+@dataclass(frozen=True, slots=True)
+class UniformOverScenarios:
+    """Any item of a scenario with the fewest items so far."""
+
+
+@dataclass(frozen=True, slots=True)
+class MinimumCost:
+    """The item of least expected cost."""
+
+
+InformationCriterion: TypeAlias = Fisher | Trace | DOptimality | AOptimality | VOptimality | KullbackLeibler
+Criterion: TypeAlias = InformationCriterion | RandomItem | UniformOverScenarios | MinimumCost
+
+CRITERIA: MethodTable[Criterion] = MethodTable(
+    "criterion",
+    {
+        "fisher": Fisher,
+        "trace": Trace,
+        "d-optimal": DOptimality,
+        "a-optimal": AOptimality,
+        "v-optimal": VOptimality,
+        "kl": KullbackLeibler,
+        "random": RandomItem,
+        "uniform": UniformOverScenarios,
+        "min-cost": MinimumCost,
+    },
+)
+
+
+INFORMATION = tuple(name for name in CRITERIA.kinds if name not in {"random", "uniform", "min-cost"})
+"""Names of the criteria that weigh what an item tells, and so can be divided by cost."""
+
+
+def criterion_of(criterion: Criterion | str, *, per_cost: bool | None = None, of: str | None = None) -> Criterion:
+    """Return a criterion by name or as given, with these choices changed.
+
+    Raises
+    ------
+    ParameterError
+        For an unknown name, or a choice that the criterion does not have.
+    """
+    spec = CRITERIA.resolve(criterion)
+    if per_cost is not None:
+        if not isinstance(spec, RandomItem | UniformOverScenarios | MinimumCost):
+            spec = dataclasses.replace(spec, per_cost=per_cost)
+        elif per_cost:
+            raise ParameterError(
+                f"only information can be divided by cost, got criterion {CRITERIA.name_of(spec)!r}. Take one of "
+                f"{shown(INFORMATION, limit=len(INFORMATION))}, or leave the cost out."
+            )
+    if of is not None:
+        if not isinstance(spec, VOptimality):
+            raise ParameterError(f"of is a choice of 'v-optimal', got criterion {CRITERIA.name_of(spec)!r}.")
+        spec = VOptimality(of, spec.per_cost)  # type: ignore[arg-type]  # checked when made
+    return spec
+
+
+def uses_cost(criterion: Criterion) -> bool:
+    """Whether the criterion needs the items' expected cost."""
+    return isinstance(criterion, MinimumCost) or bool(getattr(criterion, "per_cost", False))
+
+
+def check_criterion(criterion: Criterion, n_dims: int) -> None:
+    """Raise `ParameterError` for Fisher information in more than one dimension, where it is a matrix."""
+    if isinstance(criterion, Fisher) and n_dims > 1:
+        raise ParameterError(
+            f"criterion 'fisher' is for one ability, got {n_dims} dimensions: information is a matrix there. "
+            "Take 'trace', 'd-optimal' or 'v-optimal'."
+        )

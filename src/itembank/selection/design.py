@@ -1,0 +1,297 @@
+"""Optimal design: what each item of a bank would tell of ability, or of a score, when it comes next.
+
+Kernels over all items at once. Quadratic forms of all loadings are one product: with ``a a'`` packed in rows,
+``a'Sa`` for several symmetric S is ``products @ [pack(S), ...]``.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from itembank.data.banks import Bank
+from itembank.data.costs import CostUnit, expected_cost
+from itembank.errors import ParameterError
+from itembank.irt.logistic import Asymptotes, asymptotes_of, information_weights, log_probabilities
+from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.numerics.stable import sigmoid_slope, softplus
+from itembank.numerics.symmetric import packed_products, unpack
+from itembank.selection.criteria import (
+    AOptimality,
+    Criterion,
+    DOptimality,
+    Fisher,
+    Goal,
+    InformationCriterion,
+    KullbackLeibler,
+    MinimumCost,
+    RandomItem,
+    Trace,
+    UniformOverScenarios,
+    VOptimality,
+)
+from itembank.selection.exclusions import not_excluded
+
+N_QUADRATURE = 9
+"""Gauss-Hermite nodes of the Kullback-Leibler criterion."""
+
+
+@dataclass(frozen=True, slots=True)
+class DesignItems:
+    """Arrays of a bank laid out so that all its items can be weighed quickly.
+
+    Attributes
+    ----------
+    loadings : (n_items, n_dims)
+        Kept column after column.
+    intercept : (n_items,)
+    asymptotes : Asymptotes or None
+    products : (n_items, n_dims (n_dims + 1) / 2)
+        Packed ``a a'`` of each item's loadings (`packed_products`).
+    scenario_index : (n_items,)
+    n_scenarios : int
+    is_candidate : (n_items,)
+        Items that may be asked: they count in the score, the calibration models did not all answer them alike, and
+        they are not excluded.
+    is_degenerate : (n_items,)
+    cost : (n_items,) or None
+        Expected cost of each item.
+    """
+
+    loadings: FloatArray
+    intercept: FloatArray
+    asymptotes: Asymptotes | None
+    products: FloatArray
+    scenario_index: IntArray
+    n_scenarios: int
+    is_candidate: BoolArray
+    is_degenerate: BoolArray
+    cost: FloatArray | None = None
+
+    @classmethod
+    def of_bank(
+        cls,
+        bank: Bank,
+        *,
+        cost: CostUnit | str | None = None,
+        excluded: Collection[str] = (),
+        is_candidate: BoolArray | None = None,
+    ) -> Self:
+        """Lay out a bank, once for many choices.
+
+        Parameters
+        ----------
+        bank : Bank
+        cost : CostUnit or str, optional
+            Unit of the expected costs.
+        excluded : collection of item ids
+        is_candidate : (n_items,), optional
+            Items that may be asked, in place of the rule above; excluded ones are taken from it.
+
+        Raises
+        ------
+        DataError
+            When an excluded item is not in the bank, or the expected cost of a candidate is unknown or not positive.
+        ParameterError
+            When nothing is left to ask.
+        """
+        is_degenerate = bank.calibration.is_degenerate
+        allowed = (bank.targets.weights > 0.0) & ~is_degenerate if is_candidate is None else is_candidate
+        is_open = allowed & not_excluded(bank, excluded)
+        if not is_open.any():
+            raise ParameterError(
+                f"the candidate set must not be empty: {int(allowed.sum())} of {bank.n_items} items count in the "
+                f"score and tell models apart, and none of them is left after excluding {len(set(excluded))}. "
+                "Exclude fewer."
+            )
+        parameters = bank.parameters
+        return cls(
+            np.asfortranarray(parameters.loadings),
+            parameters.intercept,
+            asymptotes_of(parameters.lower_asymptote, parameters.upper_asymptote),
+            packed_products(parameters.loadings),
+            bank.targets.scenario_index,
+            bank.targets.n_scenarios,
+            is_open,
+            is_degenerate,
+            None if cost is None else expected_cost(bank, cost, needed=is_open),
+        )
+
+    @property
+    def n_items(self) -> int:
+        """Number of items."""
+        return int(self.intercept.shape[0])
+
+    @property
+    def n_dims(self) -> int:
+        """Number of ability dimensions."""
+        return int(self.loadings.shape[1])
+
+    def logit(self, theta: FloatArray) -> FloatArray:
+        """Logit of every item at ability theta (n_dims,), (n_items,)."""
+        result: FloatArray = self.loadings @ theta + self.intercept
+        return result
+
+    def weights(self, theta: FloatArray) -> FloatArray:
+        """Fisher information w in the logit of every item at theta (n_dims,), (n_items,)."""
+        return information_weights(self.logit(theta), self.asymptotes)
+
+
+def goal_matrix(items: DesignItems, weights: FloatArray, theta: FloatArray, *, of: Goal) -> FloatArray:
+    """Matrix M for which ``tr MC`` is the uncertainty of the target items, (n_dims, n_dims).
+
+    With ``d_t = dp_t / d eta_t``: 'logits' ``sum_t w_t a_t a_t'`` (P2 eq. 6), 'probabilities'
+    ``sum_t w_t d_t^2 a_t a_t'``, 'score' ``g g'`` with ``g = sum_t w_t d_t a_t``, so that ``tr MC = g'Cg`` is the
+    variance of the expected score.
+    Items that every calibration model answered alike count for nothing: nothing is to be learnt of them (P2 A.1).
+
+    Parameters
+    ----------
+    items : DesignItems
+    weights : (n_items,)
+        Of the items in the target.
+    theta : (n_dims,)
+    of : {'logits', 'probabilities', 'score'}
+    """
+    weights = np.where(items.is_degenerate, 0.0, weights)
+    if of == "logits":
+        return unpack(weights @ items.products, items.n_dims)
+    slopes = _probability_slopes(items, theta)
+    if of == "probabilities":
+        return unpack((weights * slopes**2) @ items.products, items.n_dims)
+    gradient = (weights * slopes) @ items.loadings
+    return np.outer(gradient, gradient)
+
+
+def criterion_scores(
+    items: DesignItems,
+    criterion: Criterion,
+    theta: FloatArray,
+    covariance: FloatArray,
+    *,
+    goal: FloatArray | None,
+    counts: IntArray,
+    rng: np.random.Generator,
+    weights: FloatArray | None = None,
+) -> FloatArray:
+    """Worth of asking each item next, (n_items,); larger is better. Formulas: `itembank.selection.criteria`.
+
+    Parameters
+    ----------
+    items : DesignItems
+        With costs where the criterion uses them (`uses_cost`).
+    criterion : Criterion
+    theta : (n_dims,)
+        Estimate of ability.
+    covariance : (n_dims, n_dims)
+        Its posterior covariance, C.
+    goal : (n_dims, n_dims) or None
+        M, from `goal_matrix`; only 'v-optimal' uses it.
+    counts : (n_scenarios,)
+        Items asked from each scenario so far; only 'uniform' uses it.
+    rng : Generator
+        Only 'random' and 'uniform' use it.
+    weights : (n_items,), optional
+        Fisher information in the logit of each item at theta, where the caller has it already.
+    """
+    match criterion:
+        case RandomItem():
+            return rng.random(items.n_items)
+        case UniformOverScenarios():
+            # distinct whole numbers order the scenarios, chance orders the items of each
+            order = rng.permutation(items.n_scenarios) - items.n_scenarios * counts
+            return order[items.scenario_index] + rng.random(items.n_items)
+        case MinimumCost():
+            return -_cost(items)
+    weights = items.weights(theta) if weights is None else weights
+    gain = _information(items, criterion, theta, weights, covariance, goal=goal)
+    return gain / _cost(items) if criterion.per_cost else gain
+
+
+def updated_covariance(covariance: FloatArray, loading: FloatArray, weight: float) -> FloatArray:
+    """Posterior covariance after an item with this loading (n_dims,) and information weight (P2 eq. 14, Woodbury).
+
+    ``C - w (Ca)(Ca)' / (1 + w a'Ca)``.
+    """
+    direction = covariance @ loading
+    shrink = weight / (1.0 + weight * float(loading @ direction))
+    result: FloatArray = covariance - shrink * np.outer(direction, direction)
+    return result
+
+
+def _information(
+    items: DesignItems,
+    criterion: InformationCriterion,
+    theta: FloatArray,
+    weights: FloatArray,
+    covariance: FloatArray,
+    *,
+    goal: FloatArray | None,
+) -> FloatArray:
+    """Worth of each item by a criterion of information, cost apart, (n_items,)."""
+    match criterion:
+        case Fisher() | Trace():
+            return weights * _quadratic_forms(items, np.eye(items.n_dims))[:, 0]
+        case DOptimality():
+            return np.log1p(weights * _quadratic_forms(items, covariance)[:, 0])
+        case AOptimality():
+            return _variance_reduction(items, weights, covariance, np.eye(items.n_dims))
+        case VOptimality():
+            if goal is None:
+                raise ParameterError("criterion 'v-optimal' needs the matrix of its goal, got None.")
+            return _variance_reduction(items, weights, covariance, goal)
+        case KullbackLeibler():
+            return _expected_divergence(items, theta, _quadratic_forms(items, covariance)[:, 0])
+
+
+def _variance_reduction(
+    items: DesignItems, weights: FloatArray, covariance: FloatArray, goal: FloatArray
+) -> FloatArray:
+    """``w (Ca)'M(Ca) / (1 + w a'Ca)``: by how much ``tr MC`` falls."""
+    forms = _quadratic_forms(items, covariance @ goal @ covariance, covariance)
+    result: FloatArray = weights * forms[:, 0] / (1.0 + weights * forms[:, 1])
+    return result
+
+
+def _quadratic_forms(items: DesignItems, *matrices: FloatArray) -> FloatArray:
+    """``a'Sa`` of every item for each symmetric matrix S, (n_items, n_matrices)."""
+    first, second = np.triu_indices(items.n_dims)
+    twice = np.where(first == second, 0.5, 1.0)
+    packed = np.stack([twice * (matrix[first, second] + matrix[second, first]) for matrix in matrices], axis=1)
+    result: FloatArray = items.products @ packed
+    return result
+
+
+def _expected_divergence(items: DesignItems, theta: FloatArray, variance: FloatArray) -> FloatArray:
+    """``E KL(p(eta) || p(x))`` for ``x ~ N(eta, variance)``, by Gauss-Hermite nodes; never below zero."""
+    nodes, shares = np.polynomial.hermite_e.hermegauss(N_QUADRATURE)
+    shares = shares / shares.sum()
+    eta, spread = items.logit(theta), np.sqrt(variance)
+    if items.asymptotes is None:  # the part linear in x has no mean: E log(1 + e^x) - log(1 + e^eta) is left
+        mean: FloatArray = -softplus(eta)
+        for node, share in zip(nodes.tolist(), shares.tolist(), strict=True):
+            mean += share * softplus(eta + node * spread)
+        return np.maximum(mean, 0.0)
+    log_p, log_q = log_probabilities(eta, items.asymptotes)
+    p, q = np.exp(log_p), np.exp(log_q)
+    divergence = p * log_p + q * log_q
+    for node, share in zip(nodes.tolist(), shares.tolist(), strict=True):
+        there_p, there_q = log_probabilities(eta + node * spread, items.asymptotes)
+        divergence -= share * (p * there_p + q * there_q)
+    return np.maximum(divergence, 0.0)
+
+
+def _probability_slopes(items: DesignItems, theta: FloatArray) -> FloatArray:
+    """``dp / d eta`` of every item, (n_items,)."""
+    slopes = sigmoid_slope(items.logit(theta))
+    if items.asymptotes is None:
+        return slopes
+    result: FloatArray = slopes * (np.exp(items.asymptotes.log_upper) - np.exp(items.asymptotes.log_lower))
+    return result
+
+
+def _cost(items: DesignItems) -> FloatArray:
+    if items.cost is None:
+        raise ParameterError("this criterion needs the items' expected cost; lay the bank out with a cost unit.")
+    return items.cost

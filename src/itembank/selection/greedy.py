@@ -1,0 +1,123 @@
+"""Choose items one after the other, each knowing of those before it."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.selection.criteria import Criterion, VOptimality
+from itembank.selection.design import DesignItems, criterion_scores, goal_matrix, updated_covariance
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """How many items of each scenario are to be asked.
+
+    Attributes
+    ----------
+    at_least, at_most : (n_scenarios,)
+    """
+
+    at_least: IntArray
+    at_most: IntArray
+
+
+def next_items(
+    items: DesignItems,
+    criterion: Criterion,
+    theta: FloatArray,
+    covariance: FloatArray,
+    n: int,
+    *,
+    target_weights: FloatArray,
+    is_open: BoolArray,
+    counts: IntArray,
+    bounds: Bounds,
+    n_left: int,
+    randomesque: int = 1,
+    rng: np.random.Generator,
+    goal: FloatArray | None = None,
+) -> IntArray:
+    """Choose the n best items, the covariance updated after each as if it had been answered (P2 eq. 14).
+
+    Parameters
+    ----------
+    items : DesignItems
+    criterion : Criterion
+    theta, covariance : (n_dims,), (n_dims, n_dims)
+        Estimate of ability, whose information weights serve for all n, and its posterior covariance.
+    n : int
+    target_weights : (n_items,)
+        Weights of the items in the score that 'v-optimal' is to make certain.
+    is_open : (n_items,)
+        Items that may be chosen.
+    counts : (n_scenarios,)
+        Items asked from each scenario so far.
+    bounds : Bounds
+    n_left : int
+        Items that may be asked in all from here on: scenarios that lack as many come first.
+    randomesque : int
+        Draw each item uniformly from this many best, so that not every model is asked the same (Kingsbury and Zara
+        1989).
+    rng : Generator
+    goal : (n_dims, n_dims), optional
+        M of 'v-optimal', where the caller has it already (`goal_matrix`).
+
+    Returns
+    -------
+    (n_chosen,)
+        Positions in the order of choice; fewer than n when no more may be chosen.
+    """
+    if isinstance(criterion, VOptimality) and goal is None:
+        goal = goal_matrix(items, target_weights, theta, of=criterion.of)
+    weights = items.weights(theta)
+    is_open, counts = is_open.copy(), counts.copy()
+    chosen: list[int] = []
+    for step in range(min(n, n_left)):
+        scores = criterion_scores(
+            items, criterion, theta, covariance, goal=goal, counts=counts, rng=rng, weights=weights
+        )
+        scores[~_allowed(items, is_open, counts, bounds, n_left - step)] = -np.inf
+        item = _draw_best(scores, randomesque, rng)
+        if item is None:
+            break
+        chosen.append(item)
+        is_open[item] = False
+        counts[items.scenario_index[item]] += 1
+        covariance = updated_covariance(covariance, items.loadings[item], float(weights[item]))
+    return np.array(chosen, dtype=np.int64)
+
+
+def allowed_scenarios(counts: IntArray, at_least: IntArray, at_most: IntArray, n_left: int) -> BoolArray:
+    """Which scenarios the next item may come from, (n_scenarios,): not full, and leaving enough for those lacking some.
+
+    Parameters
+    ----------
+    counts, at_least, at_most : (n_scenarios,)
+    n_left : int
+        Items still to be chosen.
+    """
+    lacking = np.maximum(at_least - counts, 0)
+    has_room: BoolArray = counts < at_most
+    return has_room & (lacking > 0) if lacking.sum() >= n_left else has_room
+
+
+def _allowed(items: DesignItems, is_open: BoolArray, counts: IntArray, bounds: Bounds, n_left: int) -> BoolArray:
+    """Open items of the scenarios that the next item may come from, (n_items,)."""
+    at_least = bounds.at_least
+    if np.any(counts < at_least):  # what a scenario has no items for cannot be asked of it
+        n_open = np.bincount(items.scenario_index[is_open], minlength=items.n_scenarios)
+        at_least = np.minimum(at_least, counts + n_open)
+    scenarios = allowed_scenarios(counts, at_least, bounds.at_most, n_left)
+    return is_open if scenarios.all() else is_open & scenarios[items.scenario_index]
+
+
+def _draw_best(scores: FloatArray, randomesque: int, rng: np.random.Generator) -> int | None:
+    """Position of the best score, or of one drawn from the best few; None where all are minus infinity."""
+    best = int(np.argmax(scores))
+    if scores[best] == -np.inf:
+        return None
+    if randomesque == 1:
+        return best
+    n_best = min(randomesque, int(np.isfinite(scores).sum()))
+    return int(rng.choice(np.argpartition(scores, -n_best)[-n_best:]))
