@@ -24,7 +24,11 @@ class BankError(ItembankError):
 
 
 class IntegrityError(BankError):
-    """Files of a bank that are missing or are not the ones that were written."""
+    """Files of a bank that are missing or are not the ones that were written; a damaged journal."""
+
+
+class JournalError(ItembankError):
+    """A session's journal that another process has open, or that cannot be written."""
 
 
 class MissingDependencyError(ItembankError, ImportError):

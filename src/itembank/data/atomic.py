@@ -23,7 +23,7 @@ def replacing_file(path: Path) -> Iterator[Path]:
     temporary = Path(name)
     try:
         yield temporary
-        temporary.chmod(0o666 & ~_umask())  # mkstemp makes it private; a result is an ordinary file
+        temporary.chmod(ordinary_mode())  # mkstemp makes it private; a result is an ordinary file
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
@@ -55,8 +55,8 @@ def replacing_folder(path: Path) -> Iterator[Path]:
         shutil.rmtree(workplace, ignore_errors=True)
 
 
-def _umask() -> int:
-    """Read the process's file mode mask (it can only be read by setting it)."""
+def ordinary_mode() -> int:
+    """Return the mode that a new file has (the process's mask can only be read by setting it)."""
     mask = os.umask(0)
     os.umask(mask)
-    return mask
+    return 0o666 & ~mask
