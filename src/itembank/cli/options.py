@@ -53,12 +53,12 @@ def reading_options(function: Function) -> Function:
         click.option("--models", type=path, help="Table of what is known of each model (column model_id)."),
         click.option("--items", type=path, help="Table of what is known of each item (column item_id)."),
     )
-    return _gathered(function, (*tables, *_response_options()), ("models", "items", *RESPONSE_OPTIONS))
+    return gathered(function, (*tables, *_response_options()), ("models", "items", *RESPONSE_OPTIONS), into="reading")
 
 
 def response_options(function: Function) -> Function:
     """Add the options of reading responses without tables of models and items; the command gets `reading`."""
-    return _gathered(function, _response_options(), RESPONSE_OPTIONS)
+    return gathered(function, _response_options(), RESPONSE_OPTIONS, into="reading")
 
 
 RESPONSE_OPTIONS = ("metric", "filter_name", "response_column", "columns", "max_response", "model_id", "repeats")
@@ -127,15 +127,28 @@ def _response_options() -> tuple[Callable[[Any], Any], ...]:
     )
 
 
-def _gathered(function: Function, options: Sequence[Callable[[Any], Any]], names: Sequence[str]) -> Function:
-    """Add options whose values the function gets as one mapping, `reading`."""
+def gathered(
+    function: Function, options: Sequence[Callable[[Any], Any]], names: Sequence[str], *, into: str
+) -> Function:
+    """Add options whose values the function gets as one mapping, its argument `into`."""
 
     @functools.wraps(function)
-    def gathered(**arguments: Any) -> Any:
-        reading = {name: arguments.pop(name) for name in names}
-        return function(reading=reading, **arguments)
+    def with_mapping(**arguments: Any) -> Any:
+        mapping = {name: arguments.pop(name) for name in names}
+        return function(**{into: mapping}, **arguments)
 
-    result: Any = gathered
+    result: Any = with_mapping
     for option in reversed(options):
         result = option(result)
     return result  # type: ignore[no-any-return]
+
+
+def listed_ids(path: Path) -> tuple[str, ...]:
+    """Read item ids, one a line, kept to the letter."""
+    from itembank.errors import DataError  # noqa: PLC0415
+
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path}: must be UTF-8 text, one item id a line: {error}. Save it as UTF-8.") from error
+    return tuple(line for line in text.splitlines() if line)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from itembank.cli.options import bank_argument, format_option, seed_option
+from itembank.cli.options import bank_argument, format_option, listed_ids, seed_option
 from itembank.cli.render import note, print_object, print_rows, progress, warnings_as_notes
 
 METHODS = (
@@ -73,7 +73,7 @@ def command(
 
     loaded = load_bank(bank)
     with warnings_as_notes():
-        excluded = () if exclude is None else _listed_ids(exclude)
+        excluded = () if exclude is None else listed_ids(exclude)
         with progress("select") as report:
             selection = select(
                 loaded,
@@ -100,14 +100,3 @@ def command(
     elif output is None or output_format == "csv":
         title = f"{selection.n_items} of {loaded.n_items} items of bank {loaded.bank_id} by {selection.method}"
         print_rows(selection.to_dict()["items"], output_format, title=title)
-
-
-def _listed_ids(path: Path) -> tuple[str, ...]:
-    """Read ids, one a line, kept to the letter."""
-    from itembank.errors import DataError  # noqa: PLC0415
-
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise DataError(f"{path}: must be UTF-8 text, one item id a line: {error}. Save it as UTF-8.") from error
-    return tuple(line for line in text.splitlines() if line)
