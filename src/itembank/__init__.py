@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from itembank.data.targets import ScoreTarget as ScoreTarget
     from itembank.data.targets import ScoreTargets as ScoreTargets
     from itembank.data.targets import mean_win_rate as mean_win_rate
+    from itembank.diagnostics.dimensionalities import Dimensionality as Dimensionality
+    from itembank.diagnostics.dimensionality import dimensionality as dimensionality
     from itembank.estimation.design_based import design_based_estimates as design_based_estimates
     from itembank.estimation.estimate import estimate as estimate
     from itembank.estimation.estimates import ScoreEstimates as ScoreEstimates
@@ -83,6 +85,7 @@ _HOME = {
     "Bank": "itembank.data.banks",
     "Calibration": "itembank.data.calibrations",
     "Comparison": "itembank.comparison.comparisons",
+    "Dimensionality": "itembank.diagnostics.dimensionalities",
     "Disagreement": "itembank.selection.specs",
     "ExpectedAPosteriori": "itembank.scoring.specs",
     "Factor": "itembank.estimation.regression.specs",
@@ -125,6 +128,7 @@ _HOME = {
     "choose_n_dims": "itembank.calibration.dimensions",
     "compare": "itembank.comparison.compare",
     "design_based_estimates": "itembank.estimation.design_based",
+    "dimensionality": "itembank.diagnostics.dimensionality",
     "estimate": "itembank.estimation.estimate",
     "load_bank": "itembank.data.bank_files",
     "load_builtin": "itembank.data.builtin",

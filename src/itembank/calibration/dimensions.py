@@ -1,19 +1,14 @@
 """How many abilities: by held-out prediction (P1 4.4), and by parallel analysis (P2 B.1)."""
 
-import warnings
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from itembank.calibration.calibrate import MINIMUM_MODELS, calibrate
-from itembank.calibration.item_model_bias import mean_absolute_error, predict_hidden
-from itembank.calibration.specs import METHODS, CalibrationSpec, MarginalML
+from itembank.calibration.held_out_dims import feasible, fit_candidate, leave_out, thinned, told_by
+from itembank.calibration.specs import METHODS, CalibrationSpec
 from itembank.data.responses import ResponseMatrix
-from itembank.data.targets import ScoreTargets
 from itembank.data.validation import check_enough_models
-from itembank.errors import ConvergenceWarning, ParameterError
-from itembank.irt.binarise import apply_thresholds, item_thresholds
-from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.numerics.arrays import BoolArray, FloatArray
 from itembank.numerics.threads import one_blas_thread
 from itembank.progress import ProgressCallback, silent
 
@@ -21,11 +16,7 @@ CANDIDATES = (1, 2, 5, 10, 15)
 HELD_OUT_EVERY = 5
 TOLERANCE = 0.0025
 """Of the mean absolute score error: an ability more must buy at least a quarter of a point."""
-MODELS_PER_DIMENSION = 4
-"""A dimension that fewer models than this have to tell of is not tried."""
 MINIMUM_TO_CHOOSE = 2 * HELD_OUT_EVERY
-MOST_ITEMS = 6000
-"""Of a longer benchmark every k-th item is used: its dimensions show in a part of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,25 +94,14 @@ def choose_n_dims(
     """
     spec = METHODS.resolve(spec)
     check_enough_models(responses.n_models, MINIMUM_TO_CHOOSE, "choosing the number of dimensions")
-    is_held_out = np.arange(responses.n_models) % HELD_OUT_EVERY == 0
-    responses = _thinned(responses)
-    tried = _feasible(candidates, int(np.sum(~is_held_out)), spec)
-    train, usable = _training_part(responses, ~is_held_out)
-    held_out = responses.responses[np.ix_(np.flatnonzero(is_held_out), usable)]
-    targets = ScoreTargets.create(responses.items)
-    is_shown = np.arange(responses.n_items)[usable] % 2 == 0
+    responses, _ = thinned(responses)
+    held_out = leave_out(responses, np.arange(responses.n_models) % HELD_OUT_EVERY == 0)
+    tried = feasible(candidates, held_out.n_calibration, spec)
     measured = []
     for position, n_dims in enumerate(tried):
         progress(f"trying {n_dims}", position / len(tried))
-        chosen = replace(spec, item_model="2pl" if n_dims == 1 else "mirt", n_dims=n_dims)
-        with warnings.catch_warnings():  # a candidate that has not quite settled still predicts
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            fitted = calibrate(train, chosen)
-        predicted = predict_hidden(fitted, held_out, is_shown, targets, usable)
-        error = mean_absolute_error(held_out, predicted, ~is_shown, targets, usable)
-        by_scenario = item_thresholds(fitted.thresholds, targets.scenarios)
-        binary = apply_thresholds(held_out, by_scenario[targets.scenario_index[usable]])
-        measured.append((float(np.nanmean(error)), _mean_log_likelihood(binary, predicted, ~is_shown)))
+        told = told_by(held_out, fit_candidate(held_out, spec, n_dims), held_out.is_even)
+        measured.append((float(np.nanmean(_scenario_means(np.abs(told.errors)))), told.mean_log_likelihood))
     errors, log_likelihoods = np.array(measured).T
     best = tried[int(np.flatnonzero(errors <= errors.min() + TOLERANCE)[0])]
     listed = ", ".join(f"{100 * error:.2f} with {n}" for error, n in zip(errors, tried, strict=True))
@@ -140,61 +120,47 @@ def parallel_analysis(
     Parameters
     ----------
     responses : (n_models, n_items)
-        NaN cells take the item's mean; items that do not vary are left out.
+        NaN cells take the item's mean, and stay where they are when the others are shuffled; items that do not vary
+        are left out.
     rng : Generator
     n_shuffles : int
     percentile : float
         Of the shuffled eigenvalues.
     """
-    standardised = _standardised(responses)
+    standardised, missing = _standardised(responses)
     eigenvalues = _correlation_eigenvalues(standardised)
-    shuffled = np.array([_correlation_eigenvalues(rng.permuted(standardised, axis=0)) for _ in range(n_shuffles)])
+    shuffled = np.array([_correlation_eigenvalues(_shuffled(standardised, missing, rng)) for _ in range(n_shuffles)])
     thresholds = np.percentile(shuffled, percentile, axis=0)
     below = np.flatnonzero(eigenvalues <= thresholds)
     n_dims = int(below[0]) if below.size else eigenvalues.shape[0]
     return ParallelAnalysis(n_dims, eigenvalues, thresholds)
 
 
-def _thinned(responses: ResponseMatrix) -> ResponseMatrix:
-    """Take every k-th item of a long benchmark."""
-    stride = -(-responses.n_items // MOST_ITEMS)
-    return responses if stride == 1 else responses.take(items=np.arange(0, responses.n_items, stride))
+def _scenario_means(errors: FloatArray) -> FloatArray:
+    """Mean over models of (n_models, n_scenarios), without scenarios that none has."""
+    means: FloatArray = np.nanmean(errors[:, ~np.isnan(errors).all(axis=0)], axis=0)
+    return means
 
 
-def _feasible(candidates: tuple[int, ...], n_models: int, spec: CalibrationSpec) -> tuple[int, ...]:
-    """Candidates the data and the method can carry, rising."""
-    most = 2 if isinstance(spec, MarginalML) else n_models
-    tried = tuple(n for n in sorted(set(candidates)) if n == 1 or (n <= most and n * MODELS_PER_DIMENSION <= n_models))
-    if not tried or tried[0] < 1:
-        raise ParameterError(
-            f"a candidate number of dimensions must be at least 1 and leave {MODELS_PER_DIMENSION} of the {n_models} "
-            f"calibration models to each, got {candidates}."
-        )
-    return tried
-
-
-def _training_part(responses: ResponseMatrix, is_training: BoolArray) -> tuple[ResponseMatrix, IntArray]:
-    """Take the training models, and the items one of them answered."""
-    rows = np.flatnonzero(is_training & responses.observed.any(axis=1))
-    check_enough_models(rows.shape[0], MINIMUM_MODELS, "calibration on four fifths of the models")
-    usable = np.flatnonzero(responses.observed[rows].any(axis=0))
-    return responses.take(models=rows, items=usable), usable
-
-
-def _mean_log_likelihood(responses: FloatArray, predicted: FloatArray, is_hidden: BoolArray) -> float:
-    """Mean over the hidden cells of ``Y log p + (1 - Y) log(1 - p)``."""
-    values, chances = responses[:, is_hidden], np.clip(predicted[:, is_hidden], 1e-9, 1.0 - 1e-9)
-    terms = values * np.log(chances) + (1.0 - values) * np.log1p(-chances)
-    return float(np.nanmean(terms))
-
-
-def _standardised(responses: FloatArray) -> FloatArray:
-    """Items with mean 0 and variance 1 over models; missing cells at the mean; constant items left out."""
-    centred = responses - np.nanmean(responses, axis=0)
-    filled = np.where(np.isnan(centred), 0.0, centred)
+def _standardised(responses: FloatArray) -> tuple[FloatArray, BoolArray]:
+    """Items with mean 0 and variance 1 over models, missing cells at the mean; which cells; constant items left out."""
+    missing = np.isnan(responses)
+    answered = np.maximum((~missing).sum(axis=0), 1)
+    filled = np.where(missing, 0.0, responses)
+    filled = np.where(missing, 0.0, filled - filled.sum(axis=0) / answered)
     spread = np.sqrt(np.mean(filled**2, axis=0))
     varies = spread > 1e-12
-    result: FloatArray = filled[:, varies] / spread[varies]
+    return filled[:, varies] / spread[varies], missing[:, varies]
+
+
+def _shuffled(standardised: FloatArray, missing: BoolArray, rng: np.random.Generator) -> FloatArray:
+    """Shuffle each item's observed cells among themselves."""
+    if not missing.any():
+        return rng.permuted(standardised, axis=0)
+    source = np.argsort(np.where(missing, np.inf, rng.random(missing.shape)), axis=0)
+    place = np.argsort(missing, axis=0, kind="stable")
+    result = np.zeros_like(standardised)
+    np.put_along_axis(result, place, np.take_along_axis(standardised, source, axis=0), axis=0)
     return result
 
 

@@ -117,17 +117,28 @@ def mean_absolute_error(
     items : (n_columns,)
         Which item of the targets each column is.
     """
+    errors = np.abs(score_errors(responses, predicted, is_hidden, targets, items))
+    has_any = ~np.isnan(errors).all(axis=0)
+    bias = np.full(targets.n_scenarios, np.nan)
+    bias[has_any] = np.nanmean(errors[:, has_any], axis=0)
+    return bias
+
+
+def score_errors(
+    responses: FloatArray, predicted: FloatArray, is_hidden: BoolArray, targets: ScoreTargets, items: IntArray
+) -> FloatArray:
+    """Weighted mean prediction minus weighted mean response of each model's hidden cells, (n_models, n_scenarios).
+
+    Parameters as for `mean_absolute_error`. NaN where a model has no hidden response of a scenario.
+    """
     weights, scenario_index = targets.weights[items], targets.scenario_index[items]
     weight = (~np.isnan(responses)) * is_hidden * weights  # (n_models, n_columns)
     difference = np.where(np.isnan(responses), 0.0, predicted - responses) * weight
-    bias = np.full(targets.n_scenarios, np.nan)
-    for scenario in range(targets.n_scenarios):
-        own = scenario_index == scenario
-        mass = weight[:, own].sum(axis=1)
-        if (mass > 0.0).any():
-            error = difference[:, own].sum(axis=1)[mass > 0.0] / mass[mass > 0.0]
-            bias[scenario] = np.mean(np.abs(error))
-    return bias
+    inside = (scenario_index[:, None] == np.arange(targets.n_scenarios)).astype(np.float64)
+    mass = weight @ inside
+    with np.errstate(invalid="ignore", divide="ignore"):
+        errors: FloatArray = np.where(mass > 0.0, (difference @ inside) / mass, np.nan)
+    return errors
 
 
 def _half_of_each(scenario_index: IntArray, rng: np.random.Generator) -> BoolArray:

@@ -19,6 +19,7 @@ COMMANDS = {
     "compare": ("itembank.cli.compare", "Say which of two models, or of many, is better."),
     "plan": ("itembank.cli.plan", "Say how many items a question needs."),
     "simulate": ("itembank.cli.simulate", "Make responses of known truth."),
+    "diagnose": ("itembank.cli.diagnose", "Say what responses tell of the benchmark itself."),
     "quickstart": ("itembank.cli.quickstart", "See the whole job on built-in data."),
 }
 

@@ -80,6 +80,20 @@ def put_legend(figure: "Figure", handles: Sequence[Any], names: Sequence[str], *
         text.set_parse_math(False)
 
 
+def check_figure_destination(path: str | Path) -> str:
+    """Return the format that a figure's file name stands for.
+
+    Raises
+    ------
+    ParameterError
+        For another ending than those of `FORMATS`.
+    """
+    kind = Path(path).suffix.lstrip(".").lower()
+    if kind not in FORMATS:
+        raise ParameterError(f"a figure's file name must end in one of {shown(FORMATS)}, got {Path(path).name!r}.")
+    return kind
+
+
 def save_figure(figure: "Figure", path: str | Path) -> Path:
     """Write a figure as PNG, SVG or PDF by the file's name, whole or not at all, and return where.
 
@@ -89,9 +103,7 @@ def save_figure(figure: "Figure", path: str | Path) -> Path:
         For another ending.
     """
     path = Path(path)
-    kind = path.suffix.lstrip(".").lower()
-    if kind not in FORMATS:
-        raise ParameterError(f"a figure's file name must end in one of {shown(FORMATS)}, got {path.name!r}.")
+    kind = check_figure_destination(path)
     with warnings.catch_warnings(), replacing_file(path) as temporary:
         warnings.filterwarnings("ignore", message="Glyph")  # a name in a script the font lacks is no trouble
         figure.savefig(temporary, format=kind)

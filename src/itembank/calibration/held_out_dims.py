@@ -1,0 +1,152 @@
+"""What item models of several numbers of dimensions say of models that they have not seen (P1 4.4)."""
+
+import warnings
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from itembank.calibration.calibrate import MINIMUM_MODELS, calibrate
+from itembank.calibration.item_model_bias import score_errors
+from itembank.calibration.specs import CalibrationSpec, ItemModel, MarginalML
+from itembank.data.calibrations import Calibration
+from itembank.data.responses import ResponseMatrix
+from itembank.data.targets import ScoreTargets
+from itembank.data.validation import check_enough_models
+from itembank.errors import ConvergenceWarning, ParameterError
+from itembank.irt.bernoulli import probability
+from itembank.irt.binarise import apply_thresholds, item_thresholds
+from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.scoring.newton import map_abilities
+
+MODELS_PER_DIMENSION = 4
+"""A dimension that fewer models than this have to tell of is not tried."""
+MOST_ITEMS = 6000
+"""Of a longer benchmark every k-th item is used: its dimensions show in a part of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class HeldOut:
+    """Some models to calibrate on, others to predict.
+
+    Attributes
+    ----------
+    train : ResponseMatrix
+        Of the calibration models, and the items one of them answered.
+    n_calibration : int
+        Calibration models, those without a response included.
+    usable : (n_usable,)
+        Which of all items those are.
+    responses : (n_held_out, n_usable)
+        Raw; NaN where missing.
+    is_even : (n_usable,)
+        Items of even place: abilities come from them, and the others are predicted.
+    targets : ScoreTargets
+        Of all items.
+    """
+
+    train: ResponseMatrix
+    n_calibration: int
+    usable: IntArray
+    responses: FloatArray
+    is_even: BoolArray
+    targets: ScoreTargets
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """How predictions of hidden items compare with the responses.
+
+    Attributes
+    ----------
+    errors : (n_held_out, n_scenarios)
+        Predicted minus actual mean response on the items of odd place; NaN where a model has none.
+    log_likelihoods : (n_held_out,)
+        Mean log-likelihood of a response to an item of odd place; NaN where a model has none.
+    mean_log_likelihood : float
+        The same over all responses.
+    """
+
+    errors: FloatArray
+    log_likelihoods: FloatArray
+    mean_log_likelihood: float
+
+
+def thinned(responses: ResponseMatrix) -> tuple[ResponseMatrix, int]:
+    """Take every k-th item of a long benchmark; also return k."""
+    stride = -(-responses.n_items // MOST_ITEMS)
+    return (responses if stride == 1 else responses.take(items=np.arange(0, responses.n_items, stride))), stride
+
+
+def feasible(candidates: tuple[int, ...], n_models: int, spec: CalibrationSpec) -> tuple[int, ...]:
+    """Candidates that the calibration models and the method can carry, rising.
+
+    Raises
+    ------
+    ParameterError
+        Without one.
+    """
+    most = 2 if isinstance(spec, MarginalML) else n_models
+    tried = tuple(n for n in sorted(set(candidates)) if n == 1 or (n <= most and n * MODELS_PER_DIMENSION <= n_models))
+    if not tried or tried[0] < 1:
+        raise ParameterError(
+            f"a candidate number of dimensions must be at least 1 and leave {MODELS_PER_DIMENSION} of the {n_models} "
+            f"calibration models to each, got {candidates}."
+        )
+    return tried
+
+
+def leave_out(responses: ResponseMatrix, is_held_out: BoolArray) -> HeldOut:
+    """Divide the models, (n_models,) True where held out."""
+    rows = np.flatnonzero(~is_held_out & responses.observed.any(axis=1))
+    check_enough_models(rows.shape[0], MINIMUM_MODELS, "calibration on four fifths of the models")
+    usable = np.flatnonzero(responses.observed[rows].any(axis=0))
+    return HeldOut(
+        train=responses.take(models=rows, items=usable),
+        n_calibration=int(np.sum(~is_held_out)),
+        usable=usable,
+        responses=responses.responses[np.ix_(np.flatnonzero(is_held_out), usable)],
+        is_even=usable % 2 == 0,
+        targets=ScoreTargets.create(responses.items),
+    )
+
+
+def fit_candidate(
+    held_out: HeldOut, spec: CalibrationSpec, n_dims: int, *, item_model: ItemModel = "mirt"
+) -> Calibration:
+    """Calibrate with so many dimensions; the item model is for more than one."""
+    chosen = replace(spec, item_model="2pl" if n_dims == 1 else item_model, n_dims=n_dims)
+    with warnings.catch_warnings():  # a candidate that has not quite settled still predicts
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return calibrate(held_out.train, chosen)
+
+
+def told_by(held_out: HeldOut, fitted: Calibration, is_shown: BoolArray) -> Told:
+    """Find the held-out models' abilities from the shown items, and compare what they say of the odd ones.
+
+    Parameters
+    ----------
+    held_out : HeldOut
+    fitted : Calibration
+        Of `held_out.train`.
+    is_shown : (n_usable,) or (n_held_out, n_usable)
+        Among the items of even place.
+    """
+    by_scenario = item_thresholds(fitted.thresholds, held_out.targets.scenarios)
+    binary = apply_thresholds(held_out.responses, by_scenario[held_out.targets.scenario_index[held_out.usable]])
+    if is_shown.ndim == 1:
+        columns = np.flatnonzero(is_shown)
+        abilities = map_abilities(fitted.parameters.take(columns), binary[:, columns], fitted.prior)
+    else:
+        abilities = map_abilities(fitted.parameters, np.where(is_shown, binary, np.nan), fitted.prior)
+    predicted = probability(fitted.parameters, abilities.theta)
+    is_hidden = ~held_out.is_even
+    values, chances = binary[:, is_hidden], np.clip(predicted[:, is_hidden], 1e-9, 1.0 - 1e-9)
+    terms = values * np.log(chances) + (1.0 - values) * np.log1p(-chances)
+    counts = (~np.isnan(terms)).sum(axis=1)
+    with np.errstate(invalid="ignore"):
+        by_model = np.nansum(terms, axis=1) / counts
+    return Told(
+        score_errors(held_out.responses, predicted, is_hidden, held_out.targets, held_out.usable),
+        by_model,
+        float(np.nanmean(terms)),
+    )

@@ -1,0 +1,85 @@
+"""`itembank diagnose`: what responses say about the benchmark itself."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from itembank.cli.options import format_option, reading_options, reading_spec, seed_option
+from itembank.cli.render import note, print_record, progress, warnings_as_notes
+
+DIMENSIONS_CANDIDATES = "1,2,3,4,5,8"
+
+
+@click.group("diagnose")
+def command() -> None:
+    """Say what responses tell of the benchmark itself.
+
+    \b
+      itembank diagnose dimensions responses.parquet --figure dimensions.png
+    """  # noqa: D301
+
+
+@command.command("dimensions")
+@click.argument("responses", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path))
+@click.option(
+    "--candidates",
+    default=DIMENSIONS_CANDIDATES,
+    show_default=True,
+    metavar="N,N,...",
+    help="Numbers of dimensions to try on models left out.",
+)
+@click.option(
+    "--method",
+    type=click.Choice(["variational", "map", "mml"]),
+    default="variational",
+    show_default=True,
+    help="How they are calibrated, as for itembank calibrate.",
+)
+@click.option("--figure", type=click.Path(dir_okay=False, path_type=Path), help="Also draw it: a PNG, SVG or PDF file.")
+@reading_options
+@seed_option
+@format_option
+def dimensions(
+    *,
+    responses: tuple[Path, ...],
+    candidates: str,
+    method: str,
+    figure: Path | None,
+    reading: dict[str, Any],
+    seed: int,
+    output_format: str,
+) -> None:
+    """Count the abilities that responses tell of.
+
+    By the eigenvalues of the item correlations, by those that exceed shuffled responses (parallel analysis), and by
+    how well each number of dimensions predicts the scores of models left out. The last is what calibrate goes by.
+
+    \b
+      itembank diagnose dimensions responses.parquet --figure dimensions.png
+      itembank diagnose dimensions responses.parquet --candidates 1,2,4,8 --format json
+    """  # noqa: D301
+    from itembank.data.readers.read import read_responses  # noqa: PLC0415
+    from itembank.diagnostics.dimensionality import dimensionality  # noqa: PLC0415
+    from itembank.reports.canvas import check_figure_destination, save_figure  # noqa: PLC0415
+    from itembank.reports.dimensions import figure_dimensionality  # noqa: PLC0415
+
+    tried = _numbers(candidates)
+    if figure is not None:
+        check_figure_destination(figure)  # complains before the long work, not after
+    with warnings_as_notes():
+        matrix = read_responses(responses, spec=reading_spec(reading), models=reading["models"], items=reading["items"])
+        with progress("diagnose") as report:
+            found = dimensionality(matrix, method, candidates=tried, rng=seed, progress=report)
+        if figure is not None:
+            note(f"Figure: {save_figure(figure_dimensionality(found), figure)}")
+    print_record(found.to_dict(), "held_out", found.rows(), output_format, title="Dimensions")
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    try:
+        return tuple(int(part) for part in text.split(","))
+    except ValueError:
+        raise click.BadParameter(
+            f"must be whole numbers with commas between them, got {text!r}.", param_hint="--candidates"
+        ) from None
