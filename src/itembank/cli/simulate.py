@@ -72,7 +72,7 @@ def command(
 
 
 def _summary(output: Path, truth: Path, made: "Simulated") -> dict[str, Any]:
-    """What was made, as one row."""
+    """Say in one row what was made."""
     responses = made.responses
     return {
         "file": str(output),

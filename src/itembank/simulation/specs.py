@@ -73,27 +73,33 @@ class SimulationSpec:
 
     def __post_init__(self) -> None:
         """Check every choice."""
-        for name, least in (("n_models", 1), ("n_items", 1), ("n_tasks", 1), ("n_dims", 0), ("smallest_task", 1)):
-            value = getattr(self, name)
-            if not isinstance(value, int) or isinstance(value, bool) or value < least:
-                raise ParameterError(f"{name} must be a whole number >= {least}, got {value!r}.")
+        for name, least in LEAST.items():
+            _check_count(name, getattr(self, name), least)
         if self.n_items < self.n_tasks:
             raise ParameterError(
                 f"every task must have an item: n_items must be at least n_tasks = {self.n_tasks}, got {self.n_items}."
             )
         for name in (field.name for field in fields(self) if field.type is float):
-            value = getattr(self, name)
-            if not isinstance(value, int | float) or not math.isfinite(value):
-                raise ParameterError(f"{name} must be a finite number, got {value!r}.")
-        for name in ("guessing", "missing"):
-            if not 0.0 <= getattr(self, name) < 1.0:
-                raise ParameterError(f"{name} must be at least 0 and below 1, got {getattr(self, name)!r}.")
-        for name in ("task_cost_ratio", "cheapest_task_tokens"):
-            if getattr(self, name) < 1.0:
-                raise ParameterError(f"{name} must be at least 1, got {getattr(self, name)!r}.")
-        negative = [name for name in SPREADS if getattr(self, name) < 0.0]
-        if negative:
-            raise ParameterError(f"{negative[0]} must be at least 0, got {getattr(self, negative[0])!r}.")
+            _check_number(name, getattr(self, name))
 
 
-SPREADS = tuple(field.name for field in fields(SimulationSpec) if field.name.endswith("_spread"))
+LEAST = {"n_models": 1, "n_items": 1, "n_tasks": 1, "n_dims": 0, "smallest_task": 1}
+SHARES = ("guessing", "missing")
+AT_LEAST_ONE = ("cheapest_task_tokens", "task_cost_ratio")
+
+
+def _check_count(name: str, value: object, least: int) -> None:
+    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        raise ParameterError(f"{name} must be a whole number >= {least}, got {value!r}.")
+
+
+def _check_number(name: str, value: object) -> None:
+    """Raise for what is no finite number, or not one that the choice of this name may be."""
+    if not isinstance(value, int | float) or not math.isfinite(value):
+        raise ParameterError(f"{name} must be a finite number, got {value!r}.")
+    if name in SHARES and not 0.0 <= value < 1.0:
+        raise ParameterError(f"{name} must be at least 0 and below 1, got {value!r}.")
+    if name in AT_LEAST_ONE and value < 1.0:
+        raise ParameterError(f"{name} must be at least 1, got {value!r}.")
+    if name.endswith("_spread") and value < 0.0:
+        raise ParameterError(f"{name} must be at least 0, got {value!r}.")

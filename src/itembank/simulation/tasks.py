@@ -87,7 +87,7 @@ def draw_items(spec: SimulationSpec, tasks: TaskDraw, rng: np.random.Generator) 
 def _whole_with_sum(relative: FloatArray, total: int, least: int) -> IntArray:
     """Turn relative sizes into whole numbers >= `least` of a given sum, the remainders largest first."""
     shares = _scale(relative, total, least) * relative
-    sizes = np.maximum(np.floor(shares).astype(np.int64), least)
+    sizes: IntArray = np.maximum(np.floor(shares).astype(np.int64), least)
     short = total - int(sizes.sum())
     order = np.argsort(np.floor(shares) - shares, kind="stable")  # largest remainder first
     if short >= 0:

@@ -15,8 +15,9 @@ from itembank.simulation.results import Truth
 from itembank.simulation.specs import SimulationSpec
 
 SUFFIX = ".truth.safetensors"
-SCHEMA_VERSION = "1"
-KIND = "itembank simulation truth"
+SCHEMA_VERSION = 1
+KEY = "itembank.simulation"
+"""The only one of the file's metadata, for they are written in no fixed order."""
 
 
 def truth_path(responses: Path) -> Path:
@@ -34,14 +35,15 @@ def save_truth(truth: Truth, path: str | Path) -> None:
         "abilities": truth.abilities,
         "task_scores": truth.task_scores,
     }
-    metadata = {
-        "kind": KIND,
+    record = {
         "schema_version": SCHEMA_VERSION,
-        "spec": json.dumps(dataclasses.asdict(truth.spec)),
-        "task_names": json.dumps(truth.task_names),
+        "spec": dataclasses.asdict(truth.spec),
+        "task_names": truth.task_names,
     }
     with replacing_file(Path(path)) as temporary:
-        save_file({name: np.ascontiguousarray(array) for name, array in arrays.items()}, temporary, metadata)
+        save_file(
+            {name: np.ascontiguousarray(array) for name, array in arrays.items()}, temporary, {KEY: json.dumps(record)}
+        )
 
 
 def load_truth(path: str | Path) -> Truth:
@@ -54,15 +56,15 @@ def load_truth(path: str | Path) -> Truth:
     """
     try:
         with safe_open(path, framework="numpy") as file:
-            metadata = file.metadata() or {}
-            if (metadata.get("kind"), metadata.get("schema_version")) != (KIND, SCHEMA_VERSION):
+            record = json.loads((file.metadata() or {}).get(KEY, "{}"))
+            if record.get("schema_version") != SCHEMA_VERSION:
                 raise DataError(f"{path} must hold the truth of a simulation, schema version {SCHEMA_VERSION}.")
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no mapping)
         parameters = ItemParameters(
             *(arrays[name] for name in ("loadings", "intercept", "lower_asymptote", "upper_asymptote"))
         )
-        spec = SimulationSpec(**json.loads(metadata["spec"]))
-        names = tuple(json.loads(metadata["task_names"]))
+        spec = SimulationSpec(**record["spec"])
+        names = tuple(record["task_names"])
         return Truth(spec, names, parameters, arrays["abilities"], arrays["task_scores"])
     except (SafetensorError, KeyError, TypeError, json.JSONDecodeError, ParameterError) as error:
         raise DataError(f"{path} must hold the truth of a simulation, and cannot be read: {error}.") from error
