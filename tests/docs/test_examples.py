@@ -54,7 +54,7 @@ def check_command(line):
                 assert child is not None, f"no command {spelling!r} in: {line}"
             command, known = child, {"-h", "--help"}
         elif word.startswith("-"):
-            known |= {spelling for one in command.params for spelling in one.opts}
+            known |= {spelling for one in command.params for spelling in (*one.opts, *one.secondary_opts)}
             assert word.split("=")[0] in known, f"no option {word} in: {line}"
 
 
