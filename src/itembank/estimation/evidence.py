@@ -5,16 +5,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from itembank.data.banks import Bank
+from itembank.data.targets import ScoreTargets
+from itembank.estimation.basis import ScoreBasis
 from itembank.estimation.mean import sample_mean
-from itembank.estimation.noise import noise_ratio
 from itembank.estimation.observations import Observations
 from itembank.estimation.p_irt import p_irt
 from itembank.estimation.posterior import score_posterior
 from itembank.estimation.predictions import PredictedSums, predicted_sums
 from itembank.estimation.scenario_sums import scenario_sums
 from itembank.estimation.weighted import weighted_mean
-from itembank.irt.binarise import apply_thresholds, item_thresholds
+from itembank.irt.binarise import apply_thresholds
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.scoring.abilities import Abilities
 from itembank.scoring.newton import map_abilities
 
 CELLS_AT_ONCE = 2**22
@@ -79,29 +81,38 @@ def gather_evidence(bank: Bank, observations: Observations) -> Evidence:
     """
     n_models = observations.responses.shape[0]
     n_block = max(1, CELLS_AT_ONCE // bank.n_items)
-    ratio = bank.cache.remember("noise ratio", lambda: noise_ratio(bank))
-    found = [
-        _of_block(bank, observations, observations.responses[start : start + n_block], ratio)
-        for start in range(0, n_models, n_block)
-    ]
-    return _joined(found)
+    basis = ScoreBasis.of_bank(bank)
+    blocks = [observations.responses[start : start + n_block] for start in range(0, n_models, n_block)]
+    return _joined([_of_block(basis, observations, responses) for responses in blocks])
 
 
-def _of_block(bank: Bank, observations: Observations, responses: FloatArray, ratio: FloatArray) -> Evidence:
+def evidence_at(basis: ScoreBasis, observations: Observations, abilities: Abilities) -> Evidence:
+    """Gather the evidence at abilities that are known already, of the few models that were observed."""
+    return _of_abilities(basis, observations, observations.responses, abilities)
+
+
+def _of_block(basis: ScoreBasis, observations: Observations, responses: FloatArray) -> Evidence:
     """Gather the evidence from the responses of a block of models, (n_models, n_columns)."""
-    targets, positions = bank.targets, observations.positions
+    positions = observations.positions
+    thresholds = basis.thresholds[basis.targets.scenario_index[positions]]
+    answers = apply_thresholds(responses, thresholds)
+    abilities = map_abilities(basis.parameters.take(positions), answers, basis.prior)
+    return _of_abilities(basis, observations, responses, abilities)
+
+
+def _of_abilities(
+    basis: ScoreBasis, observations: Observations, responses: FloatArray, abilities: Abilities
+) -> Evidence:
+    """Gather the evidence from raw responses (n_models, n_columns) and abilities."""
+    targets, positions = basis.targets, observations.positions
     n_scenarios, own_scenario = targets.n_scenarios, targets.scenario_index[positions]
-    thresholds = item_thresholds(bank.calibration.thresholds, targets.scenarios)[own_scenario]
     observed = ~np.isnan(responses)
     n_observed = scenario_sums(observed.astype(np.float64), own_scenario, n_scenarios).astype(np.int64)
-    abilities = map_abilities(
-        bank.parameters.take(positions), apply_thresholds(responses, thresholds), bank.calibration.prior
-    )
     omega = targets.weights[positions]
     known = scenario_sums(np.where(observed, responses, 0.0) * omega, own_scenario, n_scenarios)
-    open_weight = _open_weight(bank, observed, omega, own_scenario)
-    unseen = _without(_unseen(bank, positions, abilities.theta, observed), open_weight == 0.0)
-    posterior = score_posterior(known, unseen, abilities.covariance, ratio)
+    open_weight = _open_weight(targets, observed, omega, own_scenario)
+    unseen = _without(_unseen(basis, positions, abilities.theta, observed), open_weight == 0.0)
+    posterior = score_posterior(known, unseen, abilities.covariance, basis.noise_ratio)
     weights = observations.weights
     return Evidence(
         sample_mean=sample_mean(responses, own_scenario, n_scenarios),
@@ -129,9 +140,8 @@ def _n_effective(weights: FloatArray, own_scenario: IntArray, n_scenarios: int) 
     return np.divide(total**2, squares, out=np.zeros(total.shape), where=squares > 0.0)
 
 
-def _open_weight(bank: Bank, observed: BoolArray, omega: FloatArray, own_scenario: IntArray) -> FloatArray:
+def _open_weight(targets: ScoreTargets, observed: BoolArray, omega: FloatArray, own_scenario: IntArray) -> FloatArray:
     """Weight of the items not observed, exactly zero where none that counts is left, (n_models, n_scenarios)."""
-    targets = bank.targets
     counts = (targets.weights > 0.0).astype(np.float64)
     needed = np.bincount(targets.scenario_index, weights=counts, minlength=targets.n_scenarios)
     seen = scenario_sums((observed & (omega > 0.0)).astype(np.float64), own_scenario, targets.n_scenarios)
@@ -139,12 +149,12 @@ def _open_weight(bank: Bank, observed: BoolArray, omega: FloatArray, own_scenari
     return np.where(seen == needed, 0.0, np.maximum(1.0 - mass, np.finfo(np.float64).tiny))
 
 
-def _unseen(bank: Bank, positions: IntArray, theta: FloatArray, observed: BoolArray) -> PredictedSums:
+def _unseen(basis: ScoreBasis, positions: IntArray, theta: FloatArray, observed: BoolArray) -> PredictedSums:
     """Predict the items that were not observed: all less the observed ones."""
-    targets = bank.targets
-    everything = predicted_sums(bank.parameters, targets.weights, targets.scenario_index, targets.n_scenarios, theta)
+    targets = basis.targets
+    everything = predicted_sums(basis.parameters, targets.weights, targets.scenario_index, targets.n_scenarios, theta)
     seen = predicted_sums(
-        bank.parameters.take(positions),
+        basis.parameters.take(positions),
         targets.weights[positions],
         targets.scenario_index[positions],
         targets.n_scenarios,

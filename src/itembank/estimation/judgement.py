@@ -4,10 +4,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from itembank.data.banks import Bank
 from itembank.data.selections import Selection
+from itembank.data.targets import ScoreTargets
 from itembank.estimation.evidence import Evidence
 from itembank.estimation.intervals import ROUNDING, calibrated_half_widths, cut_to_possible
 from itembank.estimation.observations import Observations
@@ -65,17 +66,50 @@ def judge(
     """
     past = _past(bank, observations, selection, spec, needed=is_calibrated, progress=progress)
     value = _value(bank, observations, evidence, spec, past[1])
-    means, variances = posterior_moments(bank, evidence)
-    model_error = standard_error(value, means, variances)
-    if is_calibrated and past[0] is not None:
-        inflation = _inflation(past[0])
-        half = calibrated_half_widths(past[0].error, past[0].standard_error, model_error, level=level)
-        half = np.where(np.isnan(half), norm.ppf(0.5 + level / 2.0) * model_error, half)
-    else:
-        inflation = np.ones(value.shape[1])
-        half = norm.ppf(0.5 + level / 2.0) * model_error
-    known = bank.targets.with_overall(evidence.known)
-    unseen = bank.targets.with_overall(evidence.open_weight)
+    if not is_calibrated or past[0] is None:
+        return model_based(bank.targets, evidence, value, level=level)
+    model_error = _model_error(bank.targets, evidence, value)
+    half = calibrated_half_widths(past[0].error, past[0].standard_error, model_error, level=level)
+    half = np.where(np.isnan(half), ndtri(0.5 + level / 2.0) * model_error, half)
+    return _judgement(bank.targets, evidence, value, model_error=model_error, half=half, inflation=_inflation(past[0]))
+
+
+def model_based(
+    targets: ScoreTargets,
+    evidence: Evidence,
+    value: FloatArray,
+    *,
+    level: float,
+    inflation: FloatArray | None = None,
+) -> Judgement:
+    """Give estimates (n_models, n_targets) the intervals of the item model: ``value +- z`` standard errors.
+
+    `inflation` (n_targets,) multiplies the standard errors; one by default.
+    """
+    inflation = np.ones(value.shape[1]) if inflation is None else inflation
+    model_error = _model_error(targets, evidence, value)
+    half = ndtri(0.5 + level / 2.0) * (model_error * inflation)
+    return _judgement(targets, evidence, value, model_error=model_error, half=half, inflation=inflation)
+
+
+def _model_error(targets: ScoreTargets, evidence: Evidence, value: FloatArray) -> FloatArray:
+    """Find standard errors by the item model alone, (n_models, n_targets)."""
+    means, variances = posterior_moments(targets, evidence)
+    return standard_error(value, means, variances)
+
+
+def _judgement(
+    targets: ScoreTargets,
+    evidence: Evidence,
+    value: FloatArray,
+    *,
+    model_error: FloatArray,
+    half: FloatArray,
+    inflation: FloatArray,
+) -> Judgement:
+    """Cut estimates and intervals to what is possible."""
+    known = targets.with_overall(evidence.known)
+    unseen = targets.with_overall(evidence.open_weight)
     low, high = cut_to_possible(value - half, value + half, known, unseen)
     value, _ = cut_to_possible(value, value, known, unseen)
     return Judgement(value, model_error * inflation, low, high, np.tile(inflation, (value.shape[0], 1)))
@@ -120,5 +154,7 @@ def _value(
     values = np.stack([point_scores(bank, observations, evidence, member) for member in spec.members])
     if weights is None:  # too few models to learn weights from
         weights = np.full((len(spec.members), values.shape[2]), 1.0 / len(spec.members))
-    _, variances = posterior_moments(bank, evidence)
-    return with_certain(bank, evidence, reconciled(combined(values, weights), variances, bank.targets.scenario_weights))
+    _, variances = posterior_moments(bank.targets, evidence)
+    return with_certain(
+        bank.targets, evidence, reconciled(combined(values, weights), variances, bank.targets.scenario_weights)
+    )

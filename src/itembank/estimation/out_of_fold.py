@@ -8,6 +8,7 @@ import numpy as np
 
 from itembank.calibration.folds import Fold, folds
 from itembank.data.banks import Bank
+from itembank.data.targets import ScoreTargets
 from itembank.estimation.evidence import Evidence, gather_evidence
 from itembank.estimation.observations import Observations
 from itembank.estimation.point import calibration_scores, point_scores
@@ -176,19 +177,19 @@ def _run_fold(bank: Bank, fold: Fold, sample: Observations, specs: Sequence[Poin
     held_out = sample.with_responses(bank.responses.responses[np.ix_(fold.held_out, sample.positions)])
     evidence = gather_evidence(fold.bank, held_out)
     values = [point_scores(fold.bank, held_out, evidence, spec) for spec in specs]
-    means, variances = posterior_moments(bank, evidence)
+    means, variances = posterior_moments(bank.targets, evidence)
     return np.stack([*values, means, variances])
 
 
-def posterior_moments(bank: Bank, evidence: Evidence) -> tuple[FloatArray, FloatArray]:
+def posterior_moments(targets: ScoreTargets, evidence: Evidence) -> tuple[FloatArray, FloatArray]:
     """Mean and variance of every target by the item model, each (n_models, n_targets).
 
     The overall score has its own variance ``w' V w``: scenario scores share the uncertain ability.
     """
-    weights, covariance = bank.targets.scenario_weights, evidence.posterior_covariance
+    weights, covariance = targets.scenario_weights, evidence.posterior_covariance
     overall = np.einsum("j,mjk,k->m", weights, covariance, weights)
     variances = np.column_stack([np.einsum("mjj->mj", covariance), overall])
-    return bank.targets.with_overall(evidence.posterior_mean), variances
+    return targets.with_overall(evidence.posterior_mean), variances
 
 
 def digest(observations: Observations, specs: Sequence[PointSpec], *others: str) -> str:

@@ -4,6 +4,7 @@ import numpy as np
 
 from itembank.data.bank_factors import bank_factor_model
 from itembank.data.banks import Bank
+from itembank.data.targets import ScoreTargets
 from itembank.estimation.evidence import Evidence, gather_evidence
 from itembank.estimation.gp_irt import estimated_factor, gp_irt, sample_share
 from itembank.estimation.observations import Observations
@@ -36,16 +37,21 @@ def point_scores(bank: Bank, observations: Observations, evidence: Evidence, spe
         scores = bank.targets.with_overall(_scenario_scores(bank, observations, evidence, spec))
     else:
         scores = _from_calibration_models(bank, observations, evidence, spec)
-    return with_certain(bank, evidence, scores)
+    return with_certain(bank.targets, evidence, scores)
 
 
-def with_certain(bank: Bank, evidence: Evidence, scores: FloatArray) -> FloatArray:
+def with_certain(targets: ScoreTargets, evidence: Evidence, scores: FloatArray) -> FloatArray:
     """Put exact scores where everything was observed, and NaN where nothing was."""
-    is_complete = evidence.is_complete
-    whole = np.column_stack([is_complete, is_complete.all(axis=1)])
-    result: FloatArray = np.where(whole, bank.targets.with_overall(evidence.known), scores)
+    result = with_exact(targets, evidence, scores)
     result[evidence.is_silent] = np.nan
     return result
+
+
+def with_exact(targets: ScoreTargets, evidence: Evidence, scores: FloatArray) -> FloatArray:
+    """Put exact scores where everything was observed, (n_models, n_scenarios + 1)."""
+    is_complete = evidence.is_complete
+    whole = np.column_stack([is_complete, is_complete.all(axis=1)])
+    return np.where(whole, targets.with_overall(evidence.known), scores)
 
 
 def calibration_scores(bank: Bank) -> FloatArray:

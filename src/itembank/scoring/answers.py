@@ -37,6 +37,9 @@ class Answers:
         Of the shape of the intercept.
     products : (n_answers, n_dims (n_dims + 1) / 2) or None
         Packed outer products of the loadings in the shared layout.
+    weights : (n_models, n_answers) or None
+        How many times each answer counts in the likelihood (repeated trials), 0 where there is none; None where
+        each counts once.
     """
 
     responses: FloatArray
@@ -45,6 +48,7 @@ class Answers:
     intercept: FloatArray
     asymptotes: Asymptotes | None
     products: FloatArray | None
+    weights: FloatArray | None = None
 
     @property
     def is_shared(self) -> bool:
@@ -72,27 +76,34 @@ class Answers:
     def take(self, rows: IntArray) -> "Answers":
         """Return the answers of the models at `rows`."""
         is_answered = None if self.is_answered is None else self.is_answered[rows]
+        weights = None if self.weights is None else self.weights[rows]
         if self.is_shared:
             shared = (self.loadings, self.intercept, self.asymptotes, self.products)
-            return Answers(self.responses[rows], is_answered, *shared)
+            return Answers(self.responses[rows], is_answered, *shared, weights)
         asymptotes = None if self.asymptotes is None else self.asymptotes.take(rows)
         own = (self.loadings[rows], self.intercept[rows], asymptotes, None)
-        return Answers(self.responses[rows], is_answered, *own)
+        return Answers(self.responses[rows], is_answered, *own, weights)
 
 
-def gather(parameters: ItemParameters, responses: FloatArray) -> Answers:
-    """Lay out responses (n_models, n_items), NaN missing; items nobody answered or without loadings are left out."""
+def gather(parameters: ItemParameters, responses: FloatArray, weights: FloatArray | None = None) -> Answers:
+    """Lay out responses (n_models, n_items), NaN missing; items nobody answered or without loadings are left out.
+
+    `weights` (n_models, n_items) say how many times each response counts; once by default.
+    """
     is_answered = ~np.isnan(responses)
     columns = np.flatnonzero(is_answered.any(axis=0) & parameters.loadings.any(axis=1))
     if len(columns) < responses.shape[1]:
         parameters, responses, is_answered = parameters.take(columns), responses[:, columns], is_answered[:, columns]
+        weights = None if weights is None else weights[:, columns]
+    if weights is not None:
+        weights = np.where(is_answered, weights, 0.0)
     if is_answered.size and is_answered.mean() < SPARSE_BELOW:
-        return _own_items(parameters, responses, is_answered)
+        return _own_items(parameters, responses, is_answered, weights)
     asymptotes = asymptotes_of(parameters.lower_asymptote, parameters.upper_asymptote)
     shared = (parameters.loadings, parameters.intercept, asymptotes, packed_products(parameters.loadings))
     if is_answered.all():
-        return Answers(responses, None, *shared)
-    return Answers(np.where(is_answered, responses, 0.0), is_answered, *shared)
+        return Answers(responses, None, *shared, weights)
+    return Answers(np.where(is_answered, responses, 0.0), is_answered, *shared, weights)
 
 
 def blocks(responses: FloatArray, width: int | None = None) -> Iterator[slice]:
@@ -112,7 +123,9 @@ def logits(answers: Answers, theta: FloatArray) -> FloatArray:
 
 
 def only_answered(answers: Answers, terms: FloatArray) -> FloatArray:
-    """Set to zero the terms (n_models, n_answers) without an answer."""
+    """Weigh the terms (n_models, n_answers), and set those without an answer to zero."""
+    if answers.weights is not None:
+        return terms * answers.weights
     return terms if answers.is_answered is None else terms * answers.is_answered
 
 
@@ -150,6 +163,9 @@ def log_likelihood_at(answers: Answers, points: FloatArray) -> FloatArray:
         return _log_likelihood_at_own(answers, points)
     x = points @ answers.loadings.T + answers.intercept  # (n_points, n_answers)
     log_p, log_q = log_probabilities(x, answers.asymptotes)
+    if answers.weights is not None:
+        weighted: FloatArray = (answers.weights * answers.responses) @ (log_p - log_q).T + answers.weights @ log_q.T
+        return weighted
     if answers.is_answered is None:
         result: FloatArray = answers.responses @ (log_p - log_q).T + log_q.sum(axis=1)
         return result
@@ -166,7 +182,9 @@ def _log_likelihood_at_own(answers: Answers, points: FloatArray) -> FloatArray:
     return result
 
 
-def _own_items(parameters: ItemParameters, responses: FloatArray, is_answered: BoolArray) -> Answers:
+def _own_items(
+    parameters: ItemParameters, responses: FloatArray, is_answered: BoolArray, weights: FloatArray | None
+) -> Answers:
     """Give every model its own list of items, padded to the longest."""
     rows, columns = np.nonzero(is_answered)
     counts = is_answered.sum(axis=1)
@@ -182,4 +200,5 @@ def _own_items(parameters: ItemParameters, responses: FloatArray, is_answered: B
         parameters.intercept[items],
         None if asymptotes is None else asymptotes.take(items),
         None,
+        None if weights is None else np.where(filled, np.take_along_axis(weights, items, axis=1), 0.0),
     )

@@ -12,11 +12,16 @@ from itembank.scoring.starts import best_points, prior_points
 
 
 def map_abilities(
-    parameters: ItemParameters, responses: FloatArray, prior: AbilityPrior, *, start: FloatArray | None = None
+    parameters: ItemParameters,
+    responses: FloatArray,
+    prior: AbilityPrior,
+    *,
+    weights: FloatArray | None = None,
+    start: FloatArray | None = None,
 ) -> Abilities:
     """Find the mode of the posterior of ability.
 
-    ``argmax sum_i [y_i log p_i + (1 - y_i) log(1 - p_i)] - (theta - mu)' P (theta - mu) / 2``
+    ``argmax sum_i w_i [y_i log p_i + (1 - y_i) log(1 - p_i)] - (theta - mu)' P (theta - mu) / 2``
 
     Parameters
     ----------
@@ -24,6 +29,8 @@ def map_abilities(
     responses : (n_models, n_items)
         In [0, 1], a fraction is a weighted likelihood; NaN where missing.
     prior : AbilityPrior
+    weights : (n_models, n_items), optional
+        w, how many times each response counts: the number of trials that it is the mean of. Once by default.
     start : (n_models, n_dims), optional
         Where to start. By default the prior mean, or with asymptotes, where there can be more than one
         mode, the best of some points spread over the prior (beyond two dimensions a star of few
@@ -36,7 +43,11 @@ def map_abilities(
         the prior's mean and covariance.
     """
     runs = [
-        _map_block(gather(parameters, responses[run]), prior, None if start is None else start[run])
+        _map_block(
+            gather(parameters, responses[run], None if weights is None else weights[run]),
+            prior,
+            None if start is None else start[run],
+        )
         for run in blocks(responses)
     ]
     return join(runs)
