@@ -18,7 +18,10 @@ import numpy as np
 from scipy.special import expit
 
 from itembank.numerics.arrays import FloatArray, IntArray
-from itembank.numerics.stable import sigmoid_slope, sigmoid_terms, softplus
+from itembank.numerics.stable import sigmoid_pair, sigmoid_slope, sigmoid_terms, softplus
+
+SMALLEST_SHARE = 1e-300
+"""Sigmoids below this are taken as this where they are divided by one another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,12 +157,14 @@ def information_slopes(x: FloatArray, asymptotes: Asymptotes | None) -> tuple[Fl
 def _log_slopes(x: FloatArray, asymptotes: Asymptotes) -> tuple[FloatArray, FloatArray]:
     """``d log p / dx`` and ``- d log(1 - p) / dx``, both >= 0.
 
-    A difference of sigmoids is ``sigmoid(b) - sigmoid(a) = sigmoid(b) sigmoid(-a) (1 - exp(a - b))``.
+    With ``s = sigmoid(x)``, ``r = 1 - s`` and ``h = u - g`` they are ``r (h s / (g + h s))`` and
+    ``s (h r / (1 - u + h r))``: sums of positive terms only, from one exponential.
     """
-    lower_shift, upper_shift = asymptotes.lower_shift, asymptotes.upper_shift
-    rising = expit(-x) * expit(x + lower_shift) * -np.expm1(-lower_shift)
-    falling = expit(x) * expit(upper_shift - x) * -np.expm1(-upper_shift)
-    return rising, falling
+    lower, one_minus_upper = np.exp(asymptotes.log_lower), np.exp(asymptotes.log_one_minus_upper)
+    height = np.exp(asymptotes.log_upper) - lower
+    share, rest = sigmoid_pair(x)
+    above, below = height * np.maximum(share, SMALLEST_SHARE), height * np.maximum(rest, SMALLEST_SHARE)
+    return rest * (above / (lower + above)), share * (below / (one_minus_upper + below))
 
 
 def _slope_change(x: FloatArray) -> FloatArray:

@@ -33,6 +33,15 @@ def sigmoid_slope(x: FloatArray) -> FloatArray:
     return result
 
 
+def sigmoid_pair(x: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """``sigmoid(x)`` and ``sigmoid(-x)``, elementwise, from one exponential; both keep their digits in both tails."""
+    small = np.exp(-np.abs(x))
+    larger = 1.0 / (1.0 + small)  # sigmoid(|x|)
+    smaller = small * larger  # sigmoid(-|x|)
+    is_positive = x >= 0.0
+    return np.where(is_positive, larger, smaller), np.where(is_positive, smaller, larger)
+
+
 def sigmoid_terms(x: FloatArray) -> SigmoidTerms:
     """Softplus, sigmoid and slope together, from one exponential: solvers need all three."""
     small = np.exp(-np.abs(x))
