@@ -11,7 +11,6 @@ from itembank.cli.options import gathered, listed_ids
 if TYPE_CHECKING:
     from itembank.adaptive.limits import Budget, Decision, Stopping
     from itembank.adaptive.prior_specs import PriorSpec
-    from itembank.data.banks import Bank
     from itembank.data.costs import CostUnit
     from itembank.selection.constraints import Constraints
     from itembank.selection.criteria import Criterion
@@ -216,21 +215,18 @@ def constraints_of_options(choices: Mapping[str, Any]) -> "Constraints":
     )
 
 
-def prior_of_options(prior: Mapping[str, Any], bank: "Bank") -> "PriorSpec":
-    """Return what is known of the model before; values become numbers where the bank's column holds numbers."""
+def prior_of_options(prior: Mapping[str, Any]) -> "PriorSpec":
+    """Return what is known of the model before."""
     from itembank.adaptive.prior_specs import GroupPrior, RegressionPrior  # noqa: PLC0415
 
     group, known = prior["prior_group"], prior["prior_known"]
     if group and known:
         raise click.UsageError("--prior-group and --prior-known are two ways to begin; give one of them.")
     if group:
-        column, value = _pair("--prior-group", group)
-        return GroupPrior(column, _as_in_column(bank, column, value))
+        return GroupPrior(*_pair("--prior-group", group))
     if known:
         pairs = dict(_pair("--prior-known", one) for one in known)
-        return RegressionPrior(
-            tuple(pairs), {column: _as_in_column(bank, column, value) for column, value in pairs.items()}
-        )
+        return RegressionPrior(tuple(pairs), pairs)
     return "bank"
 
 
@@ -279,19 +275,6 @@ def _pair(option: str, text: str) -> tuple[str, str]:
     if not (column and equals):
         raise click.BadParameter(f"must be COLUMN=VALUE, got {text!r}.", param_hint=option)
     return column, value
-
-
-def _as_in_column(bank: "Bank", column: str, value: str) -> str | float | int | bool:
-    """Read a value as the kind that the column holds; an unknown column is left to the prior to refuse."""
-    import polars as pl  # noqa: PLC0415
-
-    kind = bank.responses.models.schema.get(column, pl.String)
-    if kind == pl.Boolean and value.lower() in {"true", "false"}:
-        return value.lower() == "true"
-    number = _number(value) if kind.is_numeric() else None
-    if number is None:
-        return value
-    return int(number) if kind.is_integer() and number.is_integer() else number
 
 
 def _number(text: str) -> float | None:
