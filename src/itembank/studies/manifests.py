@@ -3,6 +3,7 @@
 import hashlib
 import json
 import platform
+from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,8 @@ from itembank.studies.splits import Fold
 
 SCHEMA_VERSION = 1
 FILE_NAME = "manifest.json"
+COMPARISON, PREDICTION = "comparison", "prediction"
+"""Kinds of studies."""
 PACKAGES = ("itembank", "numpy", "scipy", "scikit-learn")
 
 
@@ -25,12 +28,32 @@ def make_manifest(spec: StudySpec, responses: ResponseMatrix, folds: list[Fold])
     The fingerprint covers the study, the responses, their costs, and the models of every fold (so that other dates
     or groups make another study).
     """
-    study, data = spec.to_dict(), data_fingerprint(responses)
+    divisions = [
+        f"{fold.split}/{fold.repeats}/{fold.fold}/".encode() + fold.train.tobytes() + b"/" + fold.test.tobytes()
+        for fold in folds
+    ]
+    return manifest_of(spec.to_dict(), responses, divisions, seed=spec.seed)
+
+
+def manifest_of(
+    study: dict[str, Any], responses: ResponseMatrix, divisions: list[bytes], *, seed: int, kind: str = COMPARISON
+) -> dict[str, Any]:
+    """Return the content of the manifest of a study of any kind.
+
+    Parameters
+    ----------
+    study : dict
+        All that the numbers depend on, but the responses.
+    responses : ResponseMatrix
+    divisions : list of bytes
+        One a part of the work: what of the data is in it.
+    seed : int
+    kind : {'comparison', 'prediction'}
+    """
+    data = data_fingerprint(responses)
     digest = hashlib.sha256(json.dumps([study, data], sort_keys=True, default=str).encode())
-    for fold in folds:
-        digest.update(
-            f"{fold.split}/{fold.repeats}/{fold.fold}/".encode() + fold.train.tobytes() + b"/" + fold.test.tobytes()
-        )
+    for division in divisions:
+        digest.update(division)
     for unit in sorted(responses.costs):
         digest.update(unit.encode() + responses.costs[unit].tobytes())
     versions = {name: version(name) for name in PACKAGES} | {"python": platform.python_version()}
@@ -39,12 +62,14 @@ def make_manifest(spec: StudySpec, responses: ResponseMatrix, folds: list[Fold])
         "fingerprint": digest.hexdigest(),
         "data_fingerprint": data,
         "versions": versions,
-        "seed": spec.seed,
-        "n_folds": len(folds),
+        "seed": seed,
+        "n_folds": len(divisions),
         "n_models": responses.n_models,
         "n_items": responses.n_items,
         "study": study,
     }
+    if kind != COMPARISON:
+        content["kind"] = kind
     plain: dict[str, Any] = json.loads(json.dumps(content, default=str))
     return plain
 
@@ -67,6 +92,11 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     if not isinstance(content, dict) or content.get("schema_version") != SCHEMA_VERSION:
         raise DataError(f"{path}: schema_version of a study must be {SCHEMA_VERSION}. Run the study again elsewhere.")
     return content
+
+
+def kind_of(manifest: Mapping[str, Any]) -> str:
+    """Return the kind of a study."""
+    return str(manifest.get("kind", COMPARISON))
 
 
 def begin(folder: Path, manifest: dict[str, Any], *, resume: bool) -> None:

@@ -1,7 +1,5 @@
 """The verb `run_study`: every fold once, in parallel, going on where an earlier run stopped."""
 
-import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import polars as pl
@@ -12,6 +10,7 @@ from itembank.errors import ConvergenceWarning, DataError, DataWarning, Paramete
 from itembank.progress import ProgressCallback, silent
 from itembank.studies.data_sets import load_data
 from itembank.studies.manifests import begin, make_manifest, read_manifest
+from itembank.studies.parallel import check_jobs, run_parts
 from itembank.studies.results import COLUMNS, ESTIMATES, PARTS, SUMMARY, StudyResult
 from itembank.studies.specs import StudySpec
 from itembank.studies.splits import Fold, make_folds
@@ -66,8 +65,7 @@ def run_study(
     >>> result = run_study(load_study("study.toml"), "study", n_jobs=-1)  # doctest: +SKIP
     >>> result.summary.select("split", "selector", "estimator", "budget", "mae")  # doctest: +SKIP
     """
-    if n_jobs == 0 or n_jobs < -1:
-        raise ParameterError(f"n_jobs must be -1 (one process a core) or at least 1, got {n_jobs}.")
+    check_jobs(n_jobs)
     folder = Path(output)
     matrix = _responses(spec, responses)
     _check_against(spec, matrix)
@@ -77,7 +75,8 @@ def run_study(
     # the longest first, so that no process is left alone with one at the end
     unfinished = [(path, fold) for path, fold in parts.items() if not path.is_file()]
     left = dict(sorted(unfinished, key=lambda one: -len(one[1].repeats)))
-    _run_all(spec, matrix, left, n_jobs, progress, n_done=len(folds) - len(left))
+    work = [(spec, matrix, fold, path) for path, fold in left.items()]
+    run_parts(run_and_write, work, n_jobs=n_jobs, progress=progress, n_done=len(folds) - len(work), word="folds")
     progress("putting results together", 1.0)
     estimates = pl.concat([pl.read_parquet(path) for path in parts])
     summary = summarise(estimates)
@@ -112,37 +111,6 @@ def _check_against(spec: StudySpec, responses: ResponseMatrix) -> None:
         )
 
 
-def _run_all(
-    spec: StudySpec,
-    responses: ResponseMatrix,
-    left: dict[Path, Fold],
-    n_jobs: int,
-    progress: ProgressCallback,
-    *,
-    n_done: int,
-) -> None:
-    """Run the folds that are left and tell how long the rest will take."""
-    n_folds, started = n_done + len(left), time.monotonic()
-    progress(f"{n_done} of {n_folds} folds", n_done / n_folds)
-    for count, _ in enumerate(_each(spec, responses, left, n_jobs), start=1):
-        seconds = (time.monotonic() - started) / count * (len(left) - count)
-        progress(f"{n_done + count} of {n_folds} folds, {_duration(seconds)} left", (n_done + count) / n_folds)
-
-
-def _each(spec: StudySpec, responses: ResponseMatrix, left: dict[Path, Fold], n_jobs: int) -> Iterator[None]:
-    """Run folds in this process or in several; yield whenever one is done and written."""
-    if n_jobs == 1 or len(left) < 2:
-        for path, fold in left.items():
-            run_and_write(spec, responses, fold, path)
-            yield
-        return
-    import joblib  # noqa: PLC0415 (only studies that run in parallel need it)
-
-    with joblib.parallel_config(backend="loky", inner_max_num_threads=1):
-        work = joblib.Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1)
-        yield from work(joblib.delayed(run_and_write)(spec, responses, fold, path) for path, fold in left.items())
-
-
 def run_and_write(spec: StudySpec, responses: ResponseMatrix, fold: Fold, path: Path) -> None:
     """Run a fold and write its estimates, whole or not at all."""
     _write(run_fold(spec, responses, fold).select(COLUMNS), path)
@@ -151,13 +119,6 @@ def run_and_write(spec: StudySpec, responses: ResponseMatrix, fold: Fold, path: 
 def _write(table: pl.DataFrame, path: Path) -> None:
     with replacing_file(path) as temporary:
         table.write_parquet(temporary)
-
-
-def _duration(seconds: float) -> str:
-    """Say a time in the unit a person would."""
-    if seconds < 90.0:
-        return f"about {seconds:.0f} s"
-    return f"about {seconds / 60.0:.0f} min" if seconds < 5400.0 else f"about {seconds / 3600.0:.1f} h"
 
 
 def _warn_of_fits(estimates: pl.DataFrame) -> None:

@@ -32,64 +32,71 @@ def load_study(path: str | Path) -> StudySpec:
     >>> result = run_study(load_study("study.toml"), "study")  # doctest: +SKIP
     """
     path = Path(path)
-    try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise DataError(f"{path}: cannot be read as a study, a TOML file: {error}.") from error
+    content = read_toml(path)
     try:
         return _study(content, path.parent)
     except ParameterError as error:
         raise ParameterError(f"{path}: {error}") from error
 
 
+def read_toml(path: Path) -> dict[str, Any]:
+    """Read a study's file; `DataError` when it is not TOML."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise DataError(f"{path}: cannot be read as a study, a TOML file: {error}.") from error
+
+
 def _study(content: dict[str, Any], folder: Path) -> StudySpec:
     if "data" not in content:
         raise ParameterError("a study file needs a table [data]: builtin = a name, or responses = files.")
-    content["data"] = _data(content["data"], folder)
-    content["calibration"] = _calibration(content.get("calibration", {}))
+    content["data"] = data_spec(content["data"], folder)
+    content["calibration"] = calibration_choice(content.get("calibration", {}))
     splits = content.get("splits", [])
     if not isinstance(splits, list):
         raise ParameterError("splits must be a list of tables: [[splits]].")
     content["splits"] = tuple(_split(one) for one in splits)
     if "budget" in content:
-        content["budget"] = CostBudget(**_checked(content["budget"], CostBudget, "budget"))
-    return StudySpec(**_checked(content, StudySpec, "a study file"))
+        content["budget"] = CostBudget(**checked_table(content["budget"], CostBudget, "budget"))
+    return StudySpec(**checked_table(content, StudySpec, "a study file"))
 
 
-def _data(content: Any, folder: Path) -> DataSpec:
-    table = _checked(content, DataSpec, "[data]", without=("folder",))
+def data_spec(content: Any, folder: Path) -> DataSpec:
+    """Read ``[data]``."""
+    table = checked_table(content, DataSpec, "[data]", without=("folder",))
     if isinstance(table.get("responses"), str):
         table["responses"] = (table["responses"],)
     return DataSpec(**table, folder=folder)
 
 
-def _calibration(content: Any) -> CalibrationChoice:
+def calibration_choice(content: Any) -> CalibrationChoice:
     """Read ``[calibration]``: keys that are not its own are options of the method."""
     own = [one.name for one in fields(CalibrationChoice) if one.name != "options"]
-    table = _table(content, "[calibration]")
+    table = as_table(content, "[calibration]")
     options = {key: value for key, value in table.items() if key not in own}
     return CalibrationChoice(**{key: table[key] for key in own if key in table}, options=options)
 
 
 def _split(content: Any) -> SplitSpec:
-    table = dict(_table(content, "[[splits]]"))
+    table = dict(as_table(content, "[[splits]]"))
     kind = table.pop("kind", None)
     if not isinstance(kind, str) or kind not in SPLITS.kinds:
         names = shown(list(SPLITS.kinds), len(SPLITS.kinds))
         raise ParameterError(f"kind of a split must be one of {names}, got {kind!r}.")
-    return SPLITS.kinds[kind](**_checked(table, SPLITS.kinds[kind], f"split {kind!r}"))
+    return SPLITS.kinds[kind](**checked_table(table, SPLITS.kinds[kind], f"split {kind!r}"))
 
 
-def _table(content: Any, where: str) -> Mapping[str, Any]:
+def as_table(content: Any, where: str) -> Mapping[str, Any]:
+    """Return a table, or raise `ParameterError` for anything else."""
     if not isinstance(content, Mapping):
         raise ParameterError(f"{where} must be a table, got {content!r}.")
     return content
 
 
-def _checked(content: Any, kind: Any, where: str, *, without: tuple[str, ...] = ()) -> dict[str, Any]:
+def checked_table(content: Any, kind: Any, where: str, *, without: tuple[str, ...] = ()) -> dict[str, Any]:
     """Check keys and the kinds of values against the fields of a class; lists become tuples."""
     known = {one.name: one for one in fields(kind) if one.init and one.name not in without}
-    table = _table(content, where)
+    table = as_table(content, where)
     unknown = [key for key in table if key not in known]
     missing = [name for name, one in known.items() if _is_required(one) and name not in table]
     if unknown:

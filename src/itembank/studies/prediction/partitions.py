@@ -99,6 +99,16 @@ def calibration_task_counts(spec: PredictionSpec, n_tasks: int) -> tuple[int, ..
     return tuple(dict.fromkeys(min(n, n_tasks // 2) for n in spec.n_calibration_tasks))
 
 
+def budgets_of(spec: PredictionSpec, tasks: Tasks, n_calibration_tasks: int) -> tuple[int, ...]:
+    """Budgets that can be spent on the largest choice of so many tasks, and the first budget in any case.
+
+    Partitions whose tasks have fewer items spend all they have, so that a curve is of the same partitions throughout.
+    """
+    sizes = np.sort(tasks.n_items - tasks.n_held_out)[::-1]
+    most = max(int(sizes[:n_calibration_tasks].sum()), spec.n_items[0])
+    return tuple(n for n in spec.n_items if n <= most)
+
+
 def make_partition(spec: PredictionSpec, responses: ResponseMatrix, tasks: Tasks, number: int) -> Partition:
     """Draw a partition: the same for the same seed and number, whatever else is in the study.
 

@@ -7,7 +7,6 @@ import numpy as np
 from itembank.data.calibrations import Calibration
 from itembank.estimation.regression.ridge import predict_ridge
 from itembank.irt.bernoulli import probability
-from itembank.irt.parameters import ItemParameters
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.scoring.newton import map_abilities
 
@@ -36,10 +35,7 @@ class HeldOut:
     observed: FloatArray
 
     def means(self, values: FloatArray) -> FloatArray:
-        """Mean over each task's held-out items of values (n_models, n_held_out), (n_models, n_tasks); NaN for none.
-
-        The models are the test models; others pass through `train_means`.
-        """
+        """Mean of values (n_test, n_held_out) over what each test model answered of each task, (n_test, n_tasks)."""
         return task_means(values, self.observed, self.task, self.n_tasks)
 
 
@@ -53,43 +49,46 @@ def task_means(values: FloatArray, observed: FloatArray, task: IntArray, n_tasks
     observed : (n_models, n_items)
         1.0 or 0.0.
     task : (n_items,)
-        Rising; every task has an item.
+        Rising.
+    n_tasks : int
+
+    Returns
+    -------
+    (n_models, n_tasks)
+        NaN where nothing was observed.
     """
-    starts = np.searchsorted(task, np.arange(n_tasks))
+    present, starts = np.unique(task, return_index=True)
+    result = np.full((values.shape[0], n_tasks), np.nan)
+    if not present.size:
+        return result
     total = np.add.reduceat(np.where(observed > 0.0, values, 0.0), starts, axis=1)
     count = np.add.reduceat(observed, starts, axis=1)
-    result: FloatArray = np.divide(total, count, out=np.full(total.shape, np.nan), where=count > 0.0)
+    result[:, present] = np.divide(total, count, out=np.full(total.shape, np.nan), where=count > 0.0)
     return result
 
 
-def predict_item_model(
-    parameters: ItemParameters,
-    calibration: Calibration,
-    items: IntArray,
-    answers: FloatArray,
-    held_out: HeldOut,
-) -> FloatArray:
+def predict_item_model(calibration: Calibration, items: IntArray, answers: FloatArray, held_out: HeldOut) -> FloatArray:
     """Mean predicted probability of each task at the posterior mode of ability (P2 eq. 9), (n_test, n_tasks).
 
     Parameters
     ----------
-    parameters : ItemParameters
-        Of the held-out items.
     calibration : Calibration
     items : (n,) or (n_test, n)
-        Columns of the answered items: the same for all, or each model's own.
+        Columns of the answered items: the same for all, or each model's own; -1 for none.
     answers : (n_test, n)
         NaN where the model has no answer.
     held_out : HeldOut
     """
+    parameters, prior = calibration.parameters, calibration.prior
     if items.ndim == 1:
-        found = map_abilities(calibration.parameters.take(items), answers, calibration.prior)
+        found = map_abilities(parameters.take(items), answers, prior)
     else:
-        columns, place = np.unique(items, return_inverse=True)
+        columns = np.unique(items[items >= 0])
         wide = np.full((answers.shape[0], columns.size), np.nan)
-        np.put_along_axis(wide, place.reshape(items.shape), answers, axis=1)
-        found = map_abilities(calibration.parameters.take(columns), wide, calibration.prior)
-    return held_out.means(probability(parameters, found.theta))
+        rows, places = np.nonzero(items >= 0)
+        wide[rows, np.searchsorted(columns, items[rows, places])] = answers[rows, places]
+        found = map_abilities(parameters.take(columns), wide, prior)
+    return held_out.means(probability(parameters.take(held_out.items), found.theta))
 
 
 def predict_task_mean(
@@ -136,6 +135,7 @@ def predict_ridge_tasks(
     Parameters
     ----------
     items : (n,) or (n_test, n)
+        Columns of the answered items; -1 for none.
     answers : (n_test, n)
     train_responses : (n_train, n_items)
     train_means : (n_train, n_tasks)
@@ -148,6 +148,7 @@ def predict_ridge_tasks(
     if items.ndim == 1:
         return predict_ridge(train_responses[:, items], train_means, answers)
     rows = [
-        predict_ridge(train_responses[:, own], train_means, answers[[row]]) for row, own in enumerate(items)
+        predict_ridge(train_responses[:, own[own >= 0]], train_means, answers[[row]][:, own >= 0])
+        for row, own in enumerate(items)
     ]
     return np.concatenate(rows)

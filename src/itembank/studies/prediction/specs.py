@@ -79,7 +79,7 @@ class Assessor:
     @property
     def is_designed(self) -> bool:
         """Whether the selector looks at an item model."""
-        return self.selector in (*CRITERIA, *ANCHORS)
+        return self.selector in (*CRITERIA, "anchor-irt")
 
     @property
     def design_model(self) -> str:
@@ -142,6 +142,9 @@ class PredictionSpec:
         Budgets, rising; those that exceed the items there are, are left out.
     levels : tuple of float
         Errors for which results say the cost of reaching them.
+    reference : str
+        Name of an assessor; results also say what reaching its error at some budgets costs. The first of random items
+        if empty, else the first.
     seed : int
 
     Examples
@@ -166,6 +169,7 @@ class PredictionSpec:
     smallest_task: int = 16
     n_items: tuple[int, ...] = BUDGETS
     levels: tuple[float, ...] = (0.07,)
+    reference: str = ""
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -178,6 +182,12 @@ class PredictionSpec:
         _check_numbers(self)
         _check_item_models(self.item_models)
         _check_assessors(self)
+
+    @property
+    def reference_name(self) -> str:
+        """Name of the reference."""
+        random = [one.name for one in self.assessors if one.paradigm == "prediction"]
+        return self.reference or (random or [self.assessors[0].name])[0]
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON: all that the numbers depend on, but the responses themselves."""
@@ -257,3 +267,5 @@ def _check_assessors(spec: PredictionSpec) -> None:
     repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated:
         raise ParameterError(f"names of assessors must differ, got {shown(repeated)} more than once. Give a 'name'.")
+    if spec.reference and spec.reference not in names:
+        raise ParameterError(f"reference must be one of {shown(names, len(names))}, got {spec.reference!r}.")

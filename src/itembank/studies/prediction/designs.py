@@ -1,0 +1,193 @@
+"""Items chosen at once, the same for every test model (P2 6.2 'selection', 6.4)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from itembank.data.calibrations import Calibration
+from itembank.errors import ParameterError
+from itembank.irt.logistic import asymptotes_of
+from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.numerics.symmetric import packed_products
+from itembank.selection.anchors import NO_SPREAD, choose_anchors, spread
+from itembank.selection.criteria import CRITERIA, Criterion
+from itembank.selection.design import DesignItems
+from itembank.selection.greedy import Bounds, next_items
+from itembank.selection.pools import ScenarioPool
+from itembank.studies.choices import MethodChoice, resolve_choice
+from itembank.studies.prediction.prepared import Known, part_of
+from itembank.studies.prediction.specs import ANCHORS, Assessor
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """The items that may be chosen, and those whose prediction matters.
+
+    Attributes
+    ----------
+    items : (n_pool,)
+        Columns of the interpolation tasks' items that are not held out.
+    targets : (n_targets,)
+        Columns of the held-out items of all tasks.
+    target_weights : (n_targets,)
+        Every task weighs the same; they sum to one.
+    """
+
+    items: IntArray
+    targets: IntArray
+    target_weights: FloatArray
+
+
+def make_pool(known: Known, interpolation: IntArray, held_out: IntArray) -> Pool:
+    """Return the pool of some interpolation tasks.
+
+    Parameters
+    ----------
+    known : Known
+    interpolation : (n_interpolation,)
+        Tasks by number.
+    held_out : (n_targets,)
+        Columns of all held-out items.
+    """
+    is_open = np.isin(known.task, interpolation) & ~known.is_held_out
+    counts = np.bincount(known.task[held_out], minlength=known.n_tasks)
+    weights = 1.0 / counts[known.task[held_out]]
+    return Pool(np.flatnonzero(is_open), held_out, weights / weights.sum())
+
+
+def criterion_of(assessor: Assessor) -> Criterion:
+    """Return the criterion of an assessor that has one."""
+    options = {**assessor.options, "per_cost": True} if assessor.per_cost else dict(assessor.options)
+    return resolve_choice(MethodChoice(assessor.selector, options), CRITERIA)
+
+
+def choose_static(
+    assessor: Assessor, known: Known, pool: Pool, budgets: tuple[int, ...], rng: np.random.Generator
+) -> Mapping[int, IntArray]:
+    """Choose items for each budget; columns in the order of choice.
+
+    Where a method ranks items one after the other, a smaller budget's are the first of a larger one's. Random and
+    uniform choices take any item of the pool, the others only such as tell training models apart.
+
+    Parameters
+    ----------
+    assessor : Assessor
+    known : Known
+    pool : Pool
+    budgets : tuple of int
+    rng : Generator
+
+    Returns
+    -------
+    mapping of budget to (n,)
+        Fewer than the budget where no more may be chosen.
+    """
+    if assessor.selector in ANCHORS:
+        return {n: _anchors(assessor, known, pool, n, rng) for n in budgets}
+    order = _order(assessor, known, pool, min(max(budgets), pool.items.size), rng)
+    return {n: order[:n] for n in budgets}
+
+
+def _order(assessor: Assessor, known: Known, pool: Pool, n: int, rng: np.random.Generator) -> IntArray:
+    """Items in the order of choice, at most n."""
+    if assessor.selector == "random":
+        return rng.permutation(pool.items)[:n]
+    if assessor.selector == "uniform":
+        return uniform_order(pool.items, known.task[pool.items], rng)[:n]
+    if assessor.selector == "min-cost":
+        items = _informative(known, pool)
+        return items[np.argsort(_cost(known)[items], kind="stable")][:n]
+    return greedy_order(assessor, known, pool, n, rng)
+
+
+def uniform_order(items: IntArray, task: IntArray, rng: np.random.Generator) -> IntArray:
+    """Items by chance so that, however many are taken, the numbers of two tasks differ by at most one (P2 6.4).
+
+    Parameters
+    ----------
+    items, task : (n,)
+    rng : Generator
+
+    Returns
+    -------
+    (n,)
+        In rounds: each takes one item of every task that has some left, tasks in a new random order.
+    """
+    shuffled = rng.permutation(items.size)
+    shuffled = shuffled[np.argsort(task[shuffled], kind="stable")]
+    counts = np.bincount(task)
+    counts = counts[counts > 0]
+    rounds = np.arange(items.size) - np.repeat(np.cumsum(counts) - counts, counts)
+    return items[shuffled[np.lexsort((rng.random(items.size), rounds))]]
+
+
+def greedy_order(assessor: Assessor, known: Known, pool: Pool, n: int, rng: np.random.Generator) -> IntArray:
+    """Items by a criterion, each knowing of those before it, at the centre of the training models' abilities.
+
+    The centre is the median ability where there is one (P2 6.4), else the prior's mean.
+    """
+    columns = np.concatenate([_informative(known, pool), pool.targets])
+    n_open = columns.size - pool.targets.size
+    calibration = part_of(known.calibrations[assessor.design_model], columns)
+    is_open = np.arange(columns.size) < n_open
+    weights = np.concatenate([np.zeros(n_open), pool.target_weights])
+    items = _design_items(calibration, is_open, _cost(known)[columns] if assessor.per_cost else None)
+    prior = calibration.prior
+    chosen = next_items(
+        items,
+        criterion_of(assessor),
+        np.median(calibration.abilities, axis=0) if prior.n_dims == 1 else prior.mean,
+        prior.covariance,
+        min(n, n_open),
+        target_weights=weights,
+        is_open=is_open,
+        counts=np.zeros(1, dtype=np.int64),
+        bounds=Bounds(np.zeros(1, dtype=np.int64), np.array([columns.size])),
+        n_left=min(n, n_open),
+        rng=rng,
+    )
+    return columns[chosen]
+
+
+def _design_items(calibration: Calibration, is_open: BoolArray, cost: FloatArray | None) -> DesignItems:
+    parameters = calibration.parameters
+    return DesignItems(
+        np.asfortranarray(parameters.loadings),
+        parameters.intercept,
+        asymptotes_of(parameters.lower_asymptote, parameters.upper_asymptote),
+        packed_products(parameters.loadings),
+        np.zeros(parameters.n_items, dtype=np.int64),
+        1,
+        is_open,
+        calibration.is_degenerate,
+        cost,
+    )
+
+
+def _anchors(assessor: Assessor, known: Known, pool: Pool, n: int, rng: np.random.Generator) -> IntArray:
+    """Items nearest the centres of n clusters of the pool (P2 6.4, after P1 3.2)."""
+    items = _informative(known, pool)
+    everyone = ScenarioPool(np.arange(items.size), np.full(items.size, 1.0 / items.size), np.ones(items.size, bool))
+    if assessor.selector == "anchor-binary":
+        responses = known.responses[:, items]
+        means = np.nanmean(responses, axis=0)
+        features = np.where(np.isnan(responses), means, responses).T.astype(np.float32)
+    else:
+        parameters = known.calibrations[assessor.design_model].parameters.take(items)
+        features = np.column_stack([parameters.loadings, parameters.intercept])
+        scale = spread(features, everyone)
+        scale[:-1] = np.sqrt(np.sum(scale[:-1] ** 2))  # as `irt_features`
+        features = features / np.where(scale > NO_SPREAD, scale, 1.0)
+    restarts = int(assessor.options.get("n_restarts", 1))
+    return items[choose_anchors(everyone, features, min(n, items.size), rng, n_restarts=restarts).chosen]
+
+
+def _informative(known: Known, pool: Pool) -> IntArray:
+    return pool.items[~known.is_degenerate[pool.items]]
+
+
+def _cost(known: Known) -> FloatArray:
+    if known.cost is None:
+        raise ParameterError("this selector needs the study to name a cost.")
+    return known.cost

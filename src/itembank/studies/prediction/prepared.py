@@ -1,0 +1,222 @@
+"""What all assessors of a partition share: item models, held-out items, costs, and what is to be predicted."""
+
+import dataclasses
+import time
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from itembank.calibration.calibrate import calibrate
+from itembank.data.banks import Bank
+from itembank.data.calibrations import Calibration
+from itembank.data.costs import CostUnit, response_costs
+from itembank.data.responses import ResponseMatrix
+from itembank.data.targets import ScoreTargets
+from itembank.errors import ItembankWarning
+from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.studies.leaks import ITEM_COLUMNS
+from itembank.studies.prediction.partitions import Partition, Tasks
+from itembank.studies.prediction.predictors import HeldOut, task_means
+from itembank.studies.prediction.specs import PredictionSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What may be known before a test model is asked anything. Items are those that a training model answered.
+
+    Attributes
+    ----------
+    responses : (n_train, n_items)
+        Of the training models.
+    item_ids : tuple of n_items ids
+    task : (n_items,)
+        Task of each item; -1 for none.
+    task_names : tuple of n_tasks names
+    is_held_out, is_degenerate : (n_items,)
+        Items that are only predicted; items that every training model answered alike.
+    cost : (n_items,) or None
+        Expected cost of each item (P2 eq. 10); the mean of the others where no training model's is known.
+    calibrations : mapping of name to Calibration
+        On all items.
+    """
+
+    responses: FloatArray
+    item_ids: tuple[str, ...]
+    task: IntArray
+    task_names: tuple[str, ...]
+    is_held_out: BoolArray
+    is_degenerate: BoolArray
+    cost: FloatArray | None
+    calibrations: Mapping[str, Calibration]
+
+    @property
+    def n_tasks(self) -> int:
+        """Number of tasks."""
+        return len(self.task_names)
+
+    def bank(self, name: str, items: IntArray, unit: str) -> Bank:
+        """Return the bank of an item model and some items, as sessions need it, without what only scores need."""
+        calibration = part_of(self.calibrations[name], items)
+        names = np.array([*self.task_names, "(none)"], dtype=object)
+        responses = self.responses[:, items]
+        table = pl.DataFrame(
+            {
+                "item_id": [self.item_ids[item] for item in items],
+                "scenario": names[self.task[items]].tolist(),
+                "subscenario": pl.Series([None] * items.size, dtype=pl.String),
+            }
+        )
+        costs = {} if self.cost is None else {unit: np.broadcast_to(self.cost[items], responses.shape)}
+        models = pl.DataFrame({"model_id": [f"train-{row}" for row in range(responses.shape[0])]})
+        targets = ScoreTargets.create(table)
+        unknown = np.full(targets.n_scenarios, np.nan)
+        matrix = ResponseMatrix(responses, models, table, None, costs)
+        return Bank("study", matrix, calibration, targets, unknown, unknown)
+
+
+@dataclass(frozen=True, slots=True)
+class TestModels:
+    """The test models, and all their responses: assessors see of them what `answers` gives.
+
+    Attributes
+    ----------
+    model_ids : tuple of n_test ids
+    responses : (n_test, n_items)
+    cost : (n_test, n_items) or None
+        Of each response; the expected one where it is not known.
+    """
+
+    model_ids: tuple[str, ...]
+    responses: FloatArray
+    cost: FloatArray | None
+
+    def answers(self, items: IntArray) -> FloatArray:
+        """Responses to items (n,), or to each model's own (n_test, n); (n_test, n), NaN for none."""
+        return _at(self.responses, items)
+
+    def spent(self, items: IntArray) -> FloatArray:
+        """Cost of running the items, (n_test,); NaN without costs."""
+        if self.cost is None:
+            return np.full(len(self.model_ids), np.nan)
+        result: FloatArray = np.where(items < 0, 0.0, _at(self.cost, items)).sum(axis=-1)
+        return result
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A partition before any item is chosen.
+
+    Attributes
+    ----------
+    known : Known
+    new : TestModels
+    held_out : HeldOut
+    train_means, truth : (n_train, n_tasks), (n_test, n_tasks)
+        Mean of every model on each task's held-out items.
+    task_order : (n_tasks,)
+    seconds : mapping of item model to CPU seconds
+    """
+
+    known: Known
+    new: TestModels
+    held_out: HeldOut
+    train_means: FloatArray
+    truth: FloatArray
+    task_order: IntArray
+    seconds: Mapping[str, float]
+
+
+def prepare(spec: PredictionSpec, responses: ResponseMatrix, tasks: Tasks, partition: Partition) -> Prepared:
+    """Calibrate the item models of a partition on its training models, and find the truth of the others."""
+    answered = np.flatnonzero(responses.observed[partition.train].any(axis=0))
+    train = responses.responses[np.ix_(partition.train, answered)]
+    values = responses.responses[np.ix_(partition.test, answered)]
+    cost, new_cost = _costs(spec, responses, partition, answered)
+    items = _bare_items(responses, answered)
+    calibrations, seconds = _calibrations(spec, ResponseMatrix(train, _numbered(train), items))
+    task, is_held_out = tasks.index[answered], partition.is_held_out[answered]
+    known = Known(
+        train,
+        tuple(items["item_id"].to_list()),
+        task,
+        tasks.names,
+        is_held_out,
+        np.nanmin(train, axis=0) == np.nanmax(train, axis=0),
+        cost,
+        calibrations,
+    )
+    columns = np.flatnonzero(is_held_out)
+    columns = columns[np.argsort(task[columns], kind="stable")]
+    held_out = HeldOut(columns, task[columns], tasks.n_tasks, _observed(values[:, columns]))
+    ids = responses.model_ids
+    return Prepared(
+        known,
+        TestModels(tuple(ids[row] for row in partition.test), values, new_cost),
+        held_out,
+        task_means(train[:, columns], _observed(train[:, columns]), task[columns], tasks.n_tasks),
+        held_out.means(values[:, columns]),
+        partition.task_order,
+        seconds,
+    )
+
+
+def part_of(calibration: Calibration, items: IntArray) -> Calibration:
+    """Return the calibration with these items only."""
+    return dataclasses.replace(
+        calibration,
+        parameters=calibration.parameters.take(items),
+        item_covariance=calibration.item_covariance[items],
+        is_degenerate=calibration.is_degenerate[items],
+    )
+
+
+def _calibrations(spec: PredictionSpec, train: ResponseMatrix) -> tuple[dict[str, Calibration], dict[str, float]]:
+    calibrations, seconds = {}, {}
+    for name, choice in spec.item_models.items():
+        started = time.process_time()
+        with warnings.catch_warnings():  # the parts tell whether fits converged
+            warnings.simplefilter("ignore", ItembankWarning)
+            calibrations[name] = calibrate(train, choice.spec(int(choice.n_dims)))
+        seconds[name] = time.process_time() - started
+    return calibrations, seconds
+
+
+def _costs(
+    spec: PredictionSpec, responses: ResponseMatrix, partition: Partition, items: IntArray
+) -> tuple[FloatArray | None, FloatArray | None]:
+    """Expected cost of each item over the training models, and the test models' cost of each response."""
+    if not spec.cost:
+        return None, None
+    every = response_costs(responses, CostUnit(spec.cost, spec.input_weight))
+    train, test = every[np.ix_(partition.train, items)], every[np.ix_(partition.test, items)]
+    is_known = ~np.isnan(train)
+    count = is_known.sum(axis=0)
+    total = np.where(is_known, train, 0.0).sum(axis=0)
+    expected = np.divide(total, count, out=np.full(items.size, np.nan), where=count > 0)
+    expected = np.where(np.isnan(expected), np.nanmean(expected), expected)
+    return expected, np.where(np.isnan(test), expected, test)
+
+
+def _bare_items(responses: ResponseMatrix, items: IntArray) -> pl.DataFrame:
+    """Leave out of the item table what may be a mean over test models."""
+    kept = [name for name in ITEM_COLUMNS if name in responses.items.columns]
+    return responses.items.select(kept)[items]
+
+
+def _numbered(responses: FloatArray) -> pl.DataFrame:
+    return pl.DataFrame({"model_id": [f"train-{row}" for row in range(responses.shape[0])]})
+
+
+def _observed(values: FloatArray) -> FloatArray:
+    return (~np.isnan(values)).astype(np.float64)
+
+
+def _at(values: FloatArray, items: IntArray) -> FloatArray:
+    """Columns (n,) of every row, or each row's own (n_rows, n)."""
+    if items.ndim == 1:
+        return values[:, items]
+    result: FloatArray = np.take_along_axis(values, np.maximum(items, 0), axis=1)
+    return np.where(items < 0, np.nan, result)

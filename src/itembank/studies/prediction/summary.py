@@ -1,0 +1,273 @@
+"""From every prediction to curves of error, what an error costs, and differences of assessors.
+
+Standard errors are over partitions: what other divisions of the same models and items would change.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, Self, TypeAlias
+
+import numpy as np
+import polars as pl
+
+from itembank.errors import ParameterError, shown
+from itembank.numerics.arrays import FloatArray
+from itembank.studies.metrics import clustered_ratio
+from itembank.studies.prediction.specs import Assessor, PredictionSpec
+
+SETS = ("interpolation", "extrapolation")
+CELL = ("n_calibration_tasks", "set", "assessor", "budget")
+REFERENCE_BUDGETS = (16, 64, 256, 1024)
+"""Budgets at which the reference's error is a level that others may reach for less; its largest is another."""
+
+
+@dataclass(frozen=True, slots=True)
+class Errors:
+    """Sums over models and tasks, one row a cell and partition.
+
+    Attributes
+    ----------
+    table : table
+        `n_calibration_tasks`, `set`, `assessor`, `budget`, `partition`, `total` (of absolute errors), `signed`,
+        `count`, `cost`, `n_items`.
+    """
+
+    table: pl.DataFrame
+
+    @classmethod
+    def of(cls, predictions: pl.LazyFrame, runs: pl.LazyFrame) -> Self:
+        """Sum over models and tasks, without reading all predictions at once."""
+        error = pl.col("prediction").cast(pl.Float64) - pl.col("truth").cast(pl.Float64)
+        cells = ["n_calibration_tasks", "assessor", "budget", "partition"]
+        sums = (
+            predictions.with_columns(error=error, set=set_of("is_interpolation"))
+            .filter(pl.col("error").is_not_nan())
+            .group_by([*cells, "set"])
+            .agg(total=pl.col("error").abs().sum(), signed=pl.col("error").sum(), count=pl.len())
+        )
+        spent = runs.group_by(cells).agg(cost=pl.col("cost").mean(), n_items=pl.col("n_items").mean())
+        table = sums.join(spent, on=cells, how="left").collect(engine="streaming")
+        return cls(
+            table.sort(
+                "n_calibration_tasks",
+                "set",
+                "assessor",
+                "budget",
+                "partition",
+                descending=[False, True, False, False, False],
+            )
+        )
+
+
+def set_of(column: str) -> pl.Expr:
+    """Name of the set of tasks."""
+    return pl.when(pl.col(column)).then(pl.lit(SETS[0])).otherwise(pl.lit(SETS[1]))
+
+
+def summarise_curves(errors: Errors) -> pl.DataFrame:
+    """Return one row for each number of calibration tasks, set, assessor and budget.
+
+    `mae` is the task-level mean absolute error (P2 eq. 11), over tasks, test models and partitions; `bias` the mean of
+    prediction less truth; `mae_se`, `bias_se` their standard errors over partitions; `n_items` and `cost` what a test
+    model was asked, on average; `n_partitions`.
+    """
+    rows = []
+    for key, cell in errors.table.group_by(CELL, maintain_order=True):
+        count, partition = cell["count"].to_numpy().astype(np.float64), cell["partition"].to_numpy()
+        row: dict[str, Any] = dict(zip(CELL, key, strict=True))
+        row["mae"], row["mae_se"] = clustered_ratio(cell["total"].to_numpy(), count, partition)
+        row["bias"], row["bias_se"] = clustered_ratio(cell["signed"].to_numpy(), count, partition)
+        rows.append(row | {"n_items": cell["n_items"].mean(), "cost": cell["cost"].mean(), "n_partitions": cell.height})
+    return pl.DataFrame(rows, infer_schema_length=None)
+
+
+def differences(errors: Errors, reference: str) -> pl.DataFrame:
+    """Return each assessor's error less that of a reference in the same partitions, with its standard error.
+
+    Returns
+    -------
+    table
+        `n_calibration_tasks`, `set`, `assessor`, `budget`, `difference`, `difference_se`, `ratio`, `ratio_se`.
+
+    Raises
+    ------
+    ParameterError
+        When the study has no such assessor.
+    """
+    known = errors.table["assessor"].unique(maintain_order=True).to_list()
+    if reference not in known:
+        raise ParameterError(f"the reference must be one of {shown(known, len(known))}, got {reference!r}.")
+    key = ["n_calibration_tasks", "set", "budget", "partition"]
+    other = errors.table.filter(pl.col("assessor") == reference).select(*key, reference="total")
+    pairs = errors.table.filter(pl.col("assessor") != reference).join(other, on=key, maintain_order="left")
+    rows = []
+    for cell_key, cell in pairs.group_by(CELL, maintain_order=True):
+        total, base = cell["total"].to_numpy(), cell["reference"].to_numpy()
+        count, partition = cell["count"].to_numpy().astype(np.float64), cell["partition"].to_numpy()
+        row: dict[str, Any] = dict(zip(CELL, cell_key, strict=True))
+        row["difference"], row["difference_se"] = clustered_ratio(total - base, count, partition)
+        row["ratio"], row["ratio_se"] = clustered_ratio(total, base, partition)
+        rows.append(row)
+    return pl.DataFrame(rows, infer_schema_length=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """Sums of one assessor, by partition and budget; NaN where a partition has no such budget.
+
+    Attributes
+    ----------
+    total, count, cost : (n_partitions, n_budgets)
+    """
+
+    total: FloatArray
+    count: FloatArray
+    cost: FloatArray
+
+    def mae(self) -> FloatArray:
+        """Mean absolute error at each budget, (n_budgets,)."""
+        result: FloatArray = np.nansum(self.total, axis=0) / np.nansum(self.count, axis=0)
+        return result
+
+    def mean_cost(self) -> FloatArray:
+        """Mean cost at each budget, (n_budgets,)."""
+        result: FloatArray = np.nanmean(self.cost, axis=0)
+        return result
+
+    def without(self, partition: int) -> "Curve":
+        """Return the curve of the other partitions."""
+        return Curve(*(np.delete(part, partition, axis=0) for part in (self.total, self.count, self.cost)))
+
+
+def cost_at(mae: FloatArray, cost: FloatArray, level: float) -> float:
+    """Cost at which a curve first falls to a level, linear in the logarithm of the cost between budgets.
+
+    Parameters
+    ----------
+    mae, cost : (n_budgets,)
+        Costs rise.
+    level : float
+
+    Returns
+    -------
+    float
+        The first cost where the curve starts below the level; NaN where it never falls to it.
+    """
+    reached = np.flatnonzero(mae <= level)
+    if not reached.size:
+        return float("nan")
+    k = int(reached[0])
+    if k == 0:
+        return float(cost[0])
+    share = (mae[k - 1] - level) / (mae[k - 1] - mae[k])
+    return float(np.exp(np.log(cost[k - 1]) + share * (np.log(cost[k]) - np.log(cost[k - 1]))))
+
+
+def mae_at(mae: FloatArray, cost: FloatArray, amount: float) -> float:
+    """Error of a curve at a cost, linear in the logarithm of the cost between budgets; NaN outside them."""
+    if not cost[0] <= amount <= cost[-1]:
+        return float("nan")
+    return float(np.interp(np.log(amount), np.log(cost), mae))
+
+
+def costs_to_reach(errors: Errors, spec: PredictionSpec) -> pl.DataFrame:
+    """Return what each assessor spends to reach given errors.
+
+    Levels are those of the study, and the errors that its reference (random items) reaches at some budgets. `ratio`
+    compares an assessor that divides by cost with the same one that does not, `ratio_to_reference` any with the
+    reference. Standard errors are by leaving out one partition after the other (jackknife), with the level found anew.
+
+    Returns
+    -------
+    table
+        `n_calibration_tasks`, `set`, `level` (its name), `mae`, `assessor`, `cost`, `cost_se`, `ratio`, `ratio_se`,
+        `ratio_to_reference`, `ratio_to_reference_se`; NaN where a level is not reached. Empty without costs.
+    """
+    numbers = ("cost", "cost_se", "ratio", "ratio_se", "ratio_to_reference", "ratio_to_reference_se")
+    schema = {
+        "n_calibration_tasks": pl.Int32,
+        "set": pl.String,
+        "level": pl.String,
+        "mae": pl.Float64,
+        "assessor": pl.String,
+        **dict.fromkeys(numbers, pl.Float64),
+    }
+    rows = list(_reached(errors, spec)) if spec.cost else []
+    return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def _reached(errors: Errors, spec: PredictionSpec) -> Iterator[tuple[Any, ...]]:
+    for key, part in errors.table.group_by("n_calibration_tasks", "set", maintain_order=True):
+        curves = {one.name: _curve(part, one.name) for one in spec.assessors}
+        whole, left_out = _points(curves), [_points(one) for one in _jackknife(curves)]
+        budgets = part.filter(pl.col("assessor") == spec.reference_name)["budget"].unique().sort().to_list()
+        for label, level_of in _levels(spec, budgets):
+            for one in spec.assessors:
+                twins = (None, _plain_twin(spec, one), "" if one.name == spec.reference_name else spec.reference_name)
+                pairs = [_with_error(whole, left_out, level_of, one.name, twin) for twin in twins]
+                yield (*key, label, level_of(whole), one.name, *(number for pair in pairs for number in pair))
+
+
+Points: TypeAlias = dict[str, tuple[FloatArray, FloatArray]]
+"""Error and cost at each budget, by assessor."""
+
+
+def _points(curves: dict[str, Curve]) -> Points:
+    return {name: (curve.mae(), curve.mean_cost()) for name, curve in curves.items()}
+
+
+def _jackknife(curves: dict[str, Curve]) -> Iterator[dict[str, Curve]]:
+    """Yield the curves without one partition after the other."""
+    n_partitions = next(iter(curves.values())).total.shape[0]
+    if n_partitions > 1:
+        for partition in range(n_partitions):
+            yield {name: curve.without(partition) for name, curve in curves.items()}
+
+
+def _levels(spec: PredictionSpec, budgets: list[int]) -> Iterator[tuple[str, Callable[[Points], float]]]:
+    """Yield names of levels and how to find them."""
+    for level in spec.levels:
+        yield f"{100.0 * level:g} points", lambda _, level=level: level
+    for budget in budgets:
+        if budget in REFERENCE_BUDGETS or budget == budgets[-1]:
+            place = budgets.index(budget)
+            yield f"reference at {budget}", lambda points, place=place: float(points[spec.reference_name][0][place])
+
+
+def _with_error(
+    whole: Points, left_out: list[Points], level_of: Callable[[Points], float], name: str, other: str | None
+) -> tuple[float, float]:
+    """Cost of reaching a level, or its ratio to that of another assessor, with the jackknife's standard error."""
+    if other == "":
+        return float("nan"), float("nan")
+
+    def number(points: Points) -> float:
+        level = level_of(points)
+        cost = cost_at(*points[name], level)
+        return cost if other is None else cost / cost_at(*points[other], level)
+
+    found = np.array([number(points) for points in left_out])
+    n_partitions = found.size
+    error = float(np.sqrt((n_partitions - 1) * np.var(found))) if n_partitions else float("nan")
+    return number(whole), error
+
+
+def _plain_twin(spec: PredictionSpec, assessor: Assessor) -> str:
+    """Name of the assessor that differs only in not dividing by cost; empty for none."""
+    if not assessor.per_cost:
+        return ""
+    plain = replace(assessor, per_cost=False, name="")
+    return next((one.name for one in spec.assessors if replace(one, name="") == plain), "")
+
+
+def _curve(part: pl.DataFrame, name: str) -> Curve:
+    """Lay the sums of one assessor out by partition and budget."""
+    own = part.filter(pl.col("assessor") == name)
+    _, row = np.unique(own["partition"].to_numpy(), return_inverse=True)
+    _, column = np.unique(own["budget"].to_numpy(), return_inverse=True)
+    arrays = []
+    for field in ("total", "count", "cost"):
+        array = np.full((int(row.max(initial=-1)) + 1, int(column.max(initial=-1)) + 1), np.nan)
+        array[row, column] = own[field].to_numpy()
+        arrays.append(array)
+    return Curve(*arrays)

@@ -1,0 +1,183 @@
+"""The work of one partition: item models once, every choice of items once, every prediction from it."""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import polars as pl
+
+from itembank.data.responses import ResponseMatrix
+from itembank.errors import ItembankError
+from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.numerics.threads import one_blas_thread
+from itembank.studies.prediction.designs import Pool, choose_static, make_pool
+from itembank.studies.prediction.partitions import Partition, Tasks, budgets_of, calibration_task_counts
+from itembank.studies.prediction.predictors import (
+    EB_STRENGTH,
+    predict_item_model,
+    predict_ridge_tasks,
+    predict_task_mean,
+)
+from itembank.studies.prediction.prepared import Known, Prepared, prepare
+from itembank.studies.prediction.specs import Assessor, PredictionSpec
+from itembank.studies.streams import stream
+
+PREDICTIONS, RUNS, CHOICES, SECONDS = "predictions", "runs", "choices", "seconds"
+TABLES = (PREDICTIONS, RUNS, CHOICES, SECONDS)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where in a partition an assessor works."""
+
+    number: int
+    n_tasks: int
+    interpolation: IntArray
+    budgets: tuple[int, ...]
+
+
+@dataclass(slots=True)
+class _Collected:
+    """Columns of the tables as they grow, one array an assessor and budget."""
+
+    places: list[tuple[int, str, int]] = field(default_factory=list)  # (n_calibration_tasks, assessor, budget)
+    predictions: list[FloatArray] = field(default_factory=list)  # (n_test, n_tasks)
+    spent: list[FloatArray] = field(default_factory=list)  # (n_test,)
+    asked: list[IntArray] = field(default_factory=list)  # (n_test,)
+    chosen: list[FloatArray] = field(default_factory=list)  # (n_tasks,)
+    seconds: list[tuple[int, str, str, float]] = field(default_factory=list)
+
+
+@one_blas_thread()
+def run_partition(
+    spec: PredictionSpec, responses: ResponseMatrix, tasks: Tasks, partition: Partition
+) -> dict[str, pl.DataFrame]:
+    """Return the tables of a partition: 'predictions', 'runs', 'choices' and 'seconds'; see `PredictionResult`.
+
+    Raises
+    ------
+    ItembankError
+        As the methods, with the place in the study.
+    """
+    try:
+        prepared = prepare(spec, responses, tasks, partition)
+    except ItembankError as error:
+        raise type(error)(f"partition {partition.number}, calibration: {error}") from error
+    collected = _Collected()
+    collected.seconds.extend((0, name, "calibrate", seconds) for name, seconds in prepared.seconds.items())
+    for n_tasks in calibration_task_counts(spec, tasks.n_tasks):
+        place = Place(partition.number, n_tasks, prepared.task_order[:n_tasks], budgets_of(spec, tasks, n_tasks))
+        pool = make_pool(prepared.known, place.interpolation, prepared.held_out.items)
+        choices: dict[tuple[object, ...], Mapping[int, IntArray]] = {}
+        for assessor in spec.assessors:
+            try:
+                _assess(spec, prepared, place, pool, assessor, choices, collected)
+            except ItembankError as error:
+                where = f"partition {partition.number}, {n_tasks} calibration tasks, assessor {assessor.name!r}"
+                raise type(error)(f"{where}: {error}") from error
+    return _tables(spec, prepared, partition.number, collected)
+
+
+def _assess(
+    spec: PredictionSpec,
+    prepared: Prepared,
+    place: Place,
+    pool: Pool,
+    assessor: Assessor,
+    choices: dict[tuple[object, ...], Mapping[int, IntArray]],
+    collected: _Collected,
+) -> None:
+    """Choose items, unless another assessor chose the same, and predict at every budget."""
+    started = time.process_time()
+    key = assessor.selection_key
+    if key not in choices:
+        choices[key] = _choose(spec, prepared, place, pool, assessor)
+        collected.seconds.append((place.n_tasks, assessor.name, "choose", time.process_time() - started))
+    started = time.process_time()
+    for budget, items in choices[key].items():
+        collected.places.append((place.n_tasks, assessor.name, budget))
+        collected.predictions.append(_predict(prepared, assessor, items))
+        collected.spent.append(prepared.new.spent(items))
+        collected.asked.append(np.broadcast_to((items >= 0).sum(axis=-1), len(prepared.new.model_ids)))
+        collected.chosen.append(_per_task(prepared.known, items))
+    collected.seconds.append((place.n_tasks, assessor.name, "predict", time.process_time() - started))
+
+
+def _choose(
+    spec: PredictionSpec, prepared: Prepared, place: Place, pool: Pool, assessor: Assessor
+) -> Mapping[int, IntArray]:
+    """Return the items of each budget, by one sequence of random numbers an assessor's way of choosing."""
+    rng = stream(spec.seed, "choose", place.number, place.n_tasks, repr(assessor.selection_key))
+    if assessor.paradigm == "adaptation":
+        from itembank.studies.prediction.adaptation import choose_adaptively
+
+        return choose_adaptively(assessor, prepared.known, prepared.new, pool, place.budgets, unit=spec.cost)
+    return choose_static(assessor, prepared.known, pool, place.budgets, rng)
+
+
+def _predict(prepared: Prepared, assessor: Assessor, items: IntArray) -> FloatArray:
+    """Predict every task's mean on the held-out items, (n_test, n_tasks), from the answers to these items."""
+    known, answers = prepared.known, prepared.new.answers(items)
+    match assessor.predictor:
+        case "task-mean":
+            return predict_task_mean(_tasks_of(known, items), answers, prepared.train_means)
+        case "task-mean-eb":
+            return predict_task_mean(_tasks_of(known, items), answers, prepared.train_means, strength=EB_STRENGTH)
+        case "ridge":
+            return predict_ridge_tasks(items, answers, known.responses, prepared.train_means)
+        case name:
+            return predict_item_model(known.calibrations[name], items, answers, prepared.held_out)
+
+
+def _tasks_of(known: Known, items: IntArray) -> IntArray:
+    return known.task[np.maximum(items, 0)]
+
+
+def _per_task(known: Known, items: IntArray) -> FloatArray:
+    """Items of each task, (n_tasks,): on average over the models where each has its own."""
+    rows = 1 if items.ndim == 1 else items.shape[0]
+    counts: FloatArray = np.bincount(known.task[items[items >= 0]], minlength=known.n_tasks) / rows
+    return counts
+
+
+def _tables(spec: PredictionSpec, prepared: Prepared, number: int, collected: _Collected) -> dict[str, pl.DataFrame]:
+    """Lay the collected arrays out as tables."""
+    known, ids = prepared.known, prepared.new.model_ids
+    n_test, n_tasks, n_places = len(ids), known.n_tasks, len(collected.places)
+    counts, names, budgets = (list(column) for column in zip(*collected.places, strict=True))
+    assessors = pl.Enum([one.name for one in spec.assessors])
+    places = pl.DataFrame(
+        {
+            "partition": pl.Series([number] * n_places, dtype=pl.Int32),
+            "n_calibration_tasks": pl.Series(counts, dtype=pl.Int32),
+            "assessor": pl.Series(names, dtype=assessors),
+            "budget": pl.Series(budgets, dtype=pl.Int32),
+        }
+    )
+    task_names = pl.Series("task", known.task_names, dtype=pl.Enum(known.task_names))
+    models = pl.Series("model_id", ids, dtype=pl.Categorical)
+    rank = np.empty(n_tasks, dtype=np.int64)
+    rank[prepared.task_order] = np.arange(n_tasks)
+    of_model = np.tile(np.repeat(np.arange(n_test), n_tasks), n_places)
+    of_task = np.tile(np.arange(n_tasks), n_places * n_test)
+    of_place = np.repeat(np.arange(n_places), n_test * n_tasks)
+    predictions = places[of_place].with_columns(
+        models[of_model],
+        task_names[of_task],
+        pl.Series("is_interpolation", rank[of_task] < np.array(counts)[of_place]),
+        pl.Series("truth", np.tile(prepared.truth.ravel(), n_places), dtype=pl.Float32),
+        pl.Series("prediction", np.concatenate(collected.predictions).ravel(), dtype=pl.Float32),
+    )
+    runs = places[np.repeat(np.arange(n_places), n_test)].with_columns(
+        models[np.tile(np.arange(n_test), n_places)],
+        pl.Series("n_items", np.concatenate(collected.asked), dtype=pl.Int32),
+        pl.Series("cost", np.concatenate(collected.spent)),
+    )
+    choices = places[np.repeat(np.arange(n_places), n_tasks)].with_columns(
+        task_names[np.tile(np.arange(n_tasks), n_places)], pl.Series("n_items", np.concatenate(collected.chosen))
+    )
+    seconds = pl.DataFrame(
+        collected.seconds, schema=["n_calibration_tasks", "name", "work", "seconds"], orient="row"
+    ).with_columns(pl.lit(number, dtype=pl.Int32).alias("partition"))
+    return {PREDICTIONS: predictions, RUNS: runs, CHOICES: choices.filter(pl.col("n_items") > 0), SECONDS: seconds}
