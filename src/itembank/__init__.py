@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from itembank.data.banks import Bank as Bank
     from itembank.data.builtin import load_builtin as load_builtin
     from itembank.data.calibrations import Calibration as Calibration
+    from itembank.data.costs import CostUnit as CostUnit
     from itembank.data.readers.frames import responses_from_frame as responses_from_frame
     from itembank.data.readers.read import read_responses as read_responses
     from itembank.data.readers.specs import ReadingSpec as ReadingSpec
@@ -58,11 +59,22 @@ if TYPE_CHECKING:
     from itembank.scoring.specs import MaximumAPosteriori as MaximumAPosteriori
     from itembank.scoring.specs import MaximumLikelihood as MaximumLikelihood
     from itembank.scoring.specs import WeightedLikelihood as WeightedLikelihood
+    from itembank.selection.constraints import Constraints as Constraints
+    from itembank.selection.criteria import AOptimality as AOptimality
+    from itembank.selection.criteria import DOptimality as DOptimality
+    from itembank.selection.criteria import Fisher as Fisher
+    from itembank.selection.criteria import KullbackLeibler as KullbackLeibler
+    from itembank.selection.criteria import MinimumCost as MinimumCost
+    from itembank.selection.criteria import RandomItem as RandomItem
+    from itembank.selection.criteria import Trace as Trace
+    from itembank.selection.criteria import UniformOverScenarios as UniformOverScenarios
+    from itembank.selection.criteria import VOptimality as VOptimality
     from itembank.selection.specs import AnchorCorrectness as AnchorCorrectness
     from itembank.selection.specs import AnchorIRT as AnchorIRT
     from itembank.selection.specs import AnchorLatent as AnchorLatent
     from itembank.selection.specs import Disagreement as Disagreement
     from itembank.selection.specs import Information as Information
+    from itembank.selection.specs import OptimalDesign as OptimalDesign
     from itembank.selection.specs import Random as Random
     from itembank.selection.specs import Stratified as Stratified
     from itembank.selection.specs import Uncertainty as Uncertainty
@@ -77,6 +89,7 @@ if TYPE_CHECKING:
     from itembank.studies.study_files import load_study as load_study
 
 _HOME = {
+    "AOptimality": "itembank.selection.criteria",
     "AbilityPrior": "itembank.irt.parameters",
     "AnchorCorrectness": "itembank.selection.specs",
     "AnchorIRT": "itembank.selection.specs",
@@ -85,23 +98,31 @@ _HOME = {
     "Bank": "itembank.data.banks",
     "Calibration": "itembank.data.calibrations",
     "Comparison": "itembank.comparison.comparisons",
+    "Constraints": "itembank.selection.constraints",
+    "CostUnit": "itembank.data.costs",
+    "DOptimality": "itembank.selection.criteria",
     "Dimensionality": "itembank.diagnostics.dimensionalities",
     "Disagreement": "itembank.selection.specs",
     "ExpectedAPosteriori": "itembank.scoring.specs",
     "Factor": "itembank.estimation.regression.specs",
+    "Fisher": "itembank.selection.criteria",
     "GPIRT": "itembank.estimation.specs",
     "Information": "itembank.selection.specs",
     "ItemParameters": "itembank.irt.parameters",
     "JointMAP": "itembank.calibration.specs",
     "KNearest": "itembank.estimation.regression.specs",
+    "KullbackLeibler": "itembank.selection.criteria",
     "MarginalML": "itembank.calibration.specs",
     "MaximumAPosteriori": "itembank.scoring.specs",
     "MaximumLikelihood": "itembank.scoring.specs",
     "Metabench": "itembank.estimation.regression.specs",
+    "MinimumCost": "itembank.selection.criteria",
+    "OptimalDesign": "itembank.selection.specs",
     "PIRT": "itembank.estimation.specs",
     "Plan": "itembank.planning.plans",
     "Random": "itembank.selection.specs",
     "RandomForest": "itembank.estimation.regression.specs",
+    "RandomItem": "itembank.selection.criteria",
     "ReadingSpec": "itembank.data.readers.specs",
     "ResponseMatrix": "itembank.data.responses",
     "Ridge": "itembank.estimation.regression.specs",
@@ -118,9 +139,12 @@ _HOME = {
     "StudySpec": "itembank.studies.specs",
     "TaskMean": "itembank.estimation.regression.specs",
     "TaskMeanEB": "itembank.estimation.regression.specs",
+    "Trace": "itembank.selection.criteria",
     "Uncertainty": "itembank.selection.specs",
-    "Variational": "itembank.calibration.specs",
+    "UniformOverScenarios": "itembank.selection.criteria",
     "VOptimal": "itembank.selection.specs",
+    "VOptimality": "itembank.selection.criteria",
+    "Variational": "itembank.calibration.specs",
     "Weighted": "itembank.estimation.specs",
     "WeightedLikelihood": "itembank.scoring.specs",
     "build_bank": "itembank.calibration.build",

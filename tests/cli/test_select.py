@@ -12,7 +12,7 @@ def test_every_method_of_the_library_is_offered():
     assert ("auto", *METHODS.kinds) == OFFERED
 
 
-@pytest.mark.parametrize("method", [method for method in OFFERED if method not in {"auto", "v-optimal"}])
+@pytest.mark.parametrize("method", [method for method in OFFERED if method not in {"auto", "v-optimal", "optimal-design"}])
 def test_writes_a_selection_spread_over_the_scenarios(run, bank_folder, tmp_path, method):
     outcome = run("select", bank_folder, "-n", 12, "-o", tmp_path / "s.json", "--method", method, "--seed", 5)
     assert (outcome.code, outcome.out) == (0, "")

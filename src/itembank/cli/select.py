@@ -1,10 +1,13 @@
 """`itembank select`: choose the items to run on a new model."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import click
 
+from itembank.cli.design_options import design_options, method_of_options
 from itembank.cli.options import bank_argument, format_option, listed_ids, seed_option
 from itembank.cli.render import note, print_object, print_rows, progress, warnings_as_notes
 
@@ -19,6 +22,7 @@ METHODS = (
     "disagreement",
     "information",
     "uncertainty",
+    "optimal-design",
 )
 
 
@@ -34,6 +38,7 @@ METHODS = (
 @click.option(
     "--method", type=click.Choice(METHODS), default="auto", show_default=True, help="How the items are chosen."
 )
+@design_options
 @click.option(
     "--exclude",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
@@ -53,6 +58,7 @@ def command(
     per_scenario: bool,
     output: Path | None,
     method: str,
+    design: Mapping[str, Any],
     exclude: Path | None,
     emit: str | None,
     seed: int,
@@ -66,6 +72,7 @@ def command(
       itembank select bank -n 100 -o selection.json
       itembank select bank -n 100 -o selection.json --emit lm-eval > samples.json
       lm_eval --model hf --model_args pretrained=... --samples samples.json --log_samples ...
+      itembank select bank -n 100 -o selection.json --criterion v-optimal --cost tokens --at-most 20
     """  # noqa: D301
     from itembank.data.bank_files import load_bank  # noqa: PLC0415
     from itembank.planning.select import select  # noqa: PLC0415
@@ -78,7 +85,7 @@ def command(
             selection = select(
                 loaded,
                 n_items,
-                method=method,
+                method=method_of_options(method, design),
                 per_scenario=per_scenario,
                 excluded=excluded,
                 rng=seed,

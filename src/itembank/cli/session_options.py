@@ -208,8 +208,8 @@ def constraints_of_options(choices: Mapping[str, Any]) -> "Constraints":
     from itembank.selection.constraints import Constraints  # noqa: PLC0415
 
     return Constraints(
-        _counts("--at-least", choices["at_least"]) or 0,
-        _counts("--at-most", choices["at_most"]),
+        counts("--at-least", choices["at_least"]) or 0,
+        counts("--at-most", choices["at_most"]),
         () if choices["exclude"] is None else listed_ids(choices["exclude"]),
         choices["randomesque"],
     )
@@ -245,7 +245,7 @@ def amounts(option: str, given: Sequence[str], *, unnamed: str | None = None) ->
     return result
 
 
-def _counts(option: str, given: Sequence[str]) -> int | dict[str, int] | None:
+def counts(option: str, given: Sequence[str]) -> int | dict[str, int] | None:
     """Turn SCENARIO=M into a mapping, or a single M into a number; None where nothing is given."""
     if len(given) == 1 and "=" not in given[0]:
         given = [f"every={given[0]}"]

@@ -12,6 +12,7 @@ from itembank.selection.anchor_latent import latent_features
 from itembank.selection.anchors import choose_anchors
 from itembank.selection.disagreement import choose_by_disagreement
 from itembank.selection.information import choose_by_information
+from itembank.selection.optimal_design import choose_optimal_design
 from itembank.selection.pools import Choice, ScenarioPool
 from itembank.selection.simple_random import choose_random
 from itembank.selection.specs import (
@@ -20,6 +21,7 @@ from itembank.selection.specs import (
     AnchorLatent,
     Disagreement,
     Information,
+    OptimalDesign,
     Random,
     ScenarioSpec,
     SelectionSpec,
@@ -49,6 +51,8 @@ def choose(
     if isinstance(spec, VOptimal):
         model = bank_factor_model(bank, n_factors=spec.n_factors, discrepancy=spec.discrepancy)
         return choose_v_optimal(model, bank.targets, spec, pools, counts)
+    if isinstance(spec, OptimalDesign):
+        return choose_optimal_design(bank, spec, pools, int(counts.sum()), rng)
     shared = _shared_by_scenarios(bank, spec)
     return [
         _choose_from(bank, spec, pool, int(count), rng, shared=shared[pool.items])

@@ -151,6 +151,11 @@ def criterion_of(criterion: Criterion | str, *, per_cost: bool | None = None, of
     return spec
 
 
+def uses_information(criterion: Criterion) -> bool:
+    """Whether the criterion weighs what an item tells."""
+    return not isinstance(criterion, RandomItem | UniformOverScenarios | MinimumCost)
+
+
 def uses_cost(criterion: Criterion) -> bool:
     """Whether the criterion needs the items' expected cost."""
     return isinstance(criterion, MinimumCost) or bool(getattr(criterion, "per_cost", False))

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
-from itembank.selection.criteria import Criterion, VOptimality
+from itembank.selection.criteria import Criterion, VOptimality, uses_information
 from itembank.selection.design import DesignItems, criterion_scores, goal_matrix, updated_covariance
 
 
@@ -70,7 +70,7 @@ def next_items(
     """
     if isinstance(criterion, VOptimality) and goal is None:
         goal = goal_matrix(items, target_weights, theta, of=criterion.of)
-    weights = items.weights(theta)
+    weights = items.weights(theta) if uses_information(criterion) else np.zeros(items.n_items)
     is_open, counts = is_open.copy(), counts.copy()
     chosen: list[int] = []
     for step in range(min(n, n_left)):

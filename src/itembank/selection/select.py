@@ -20,6 +20,7 @@ from itembank.selection.specs import (
     AnchorCorrectness,
     AnchorIRT,
     AnchorLatent,
+    OptimalDesign,
     Random,
     SelectionSpec,
     Stratified,
@@ -44,9 +45,13 @@ def select(
     spec = METHODS.resolve(method)
     if per_scenario and isinstance(spec, VOptimal):
         spec = dataclasses.replace(spec, allocation="equal")
+    if per_scenario and isinstance(spec, OptimalDesign):
+        spec = dataclasses.replace(spec, at_least=n_items, at_most=n_items)
     generator = as_generator(rng)
     is_candidate = candidates(bank, spec, excluded)
-    counts = _scenario_counts(bank, is_candidate, n_items, per_scenario)
+    # a design says itself how many of each scenario it wants, none at all included
+    is_free = isinstance(spec, OptimalDesign) and not per_scenario
+    counts = _scenario_counts(bank, is_candidate, n_items, per_scenario=per_scenario, is_free=is_free)
     pools = [_pool(bank, scenario, is_candidate) for scenario in range(bank.targets.n_scenarios)]
     positions, weights, probabilities = [], [], []
     for pool, choice in zip(pools, choose(bank, spec, pools, counts, generator), strict=True):
@@ -89,12 +94,14 @@ def candidates(bank: Bank, spec: SelectionSpec, excluded: Collection[str]) -> Bo
     return result
 
 
-def _scenario_counts(bank: Bank, is_candidate: BoolArray, n_items: int, per_scenario: bool) -> IntArray:
+def _scenario_counts(
+    bank: Bank, is_candidate: BoolArray, n_items: int, *, per_scenario: bool, is_free: bool
+) -> IntArray:
     """Items to choose from each scenario, (n_scenarios,)."""
     names, n_scenarios = bank.targets.scenarios, bank.targets.n_scenarios
     capacities = np.bincount(bank.targets.scenario_index[is_candidate], minlength=n_scenarios)
     empty = [names[j] for j in np.flatnonzero(capacities == 0)]
-    if empty:
+    if empty and not is_free:
         raise ParameterError(f"every scenario needs an item to choose, got none in {shown(empty)}. Exclude fewer.")
     if per_scenario:
         short = [f"{names[j]} ({capacities[j]})" for j in np.flatnonzero(capacities < n_items)]
@@ -105,10 +112,12 @@ def _scenario_counts(bank: Bank, is_candidate: BoolArray, n_items: int, per_scen
             )
         return np.full(n_scenarios, n_items)
     total = int(capacities.sum())
-    if not n_scenarios <= n_items <= total:
+    least, meaning = (1, "") if is_free else (n_scenarios, " (one for each scenario)")
+    if total == 0:
+        raise ParameterError("the candidate set must not be empty: every item is excluded. Exclude fewer.")
+    if not least <= n_items <= total:
         raise ParameterError(
-            f"n_items must be from {n_scenarios} (one for each scenario) to {total} (all that can be chosen), "
-            f"got {n_items}."
+            f"n_items must be from {least}{meaning} to {total} (all that can be chosen), got {n_items}."
         )
     expected = expected_counts(n_items, np.ones(n_scenarios), capacities)
     return rounded_counts(expected, capacities)

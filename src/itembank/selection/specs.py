@@ -5,8 +5,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
+from itembank.data.costs import TOKENS, CostUnit
 from itembank.errors import ParameterError, shown
 from itembank.methods import MethodTable
+from itembank.selection.constraints import Constraints
+from itembank.selection.criteria import Criterion, Goal, criterion_of
 
 Allocation = Literal["equal", "proportional"]
 BenchmarkAllocation = Literal["free", "equal"]
@@ -209,12 +212,71 @@ class Uncertainty:
             raise ParameterError(f"mixture must be above 0 and at most 1, got {self.mixture!r}.")
 
 
+@dataclass(frozen=True, slots=True)
+class OptimalDesign:
+    """Items chosen one after the other by a criterion of optimal design, at the mean ability (P2 6.2, "Selection").
+
+    Unlike `VOptimal` it trusts the item model, in which items that nearly all models get right or wrong tell little.
+
+    Attributes
+    ----------
+    criterion : str
+        A short name of `itembank.selection.criteria`: 'v-optimal', 'd-optimal', 'a-optimal', 'trace', 'fisher' (one
+        dimension), 'kl', 'random', 'uniform', 'min-cost'.
+    of : {'logits', 'probabilities', 'score'} or None
+        For 'v-optimal', whose variance is to fall (`VOptimality`); None for its default.
+    target : str
+        For 'v-optimal', the score that is wanted: 'overall' or a scenario.
+    per_cost : bool
+        Divide what an item tells by its expected cost (P2 5.3, "-tau").
+    cost, input_weight : str, float
+        The unit (`CostUnit`), for `per_cost` and 'min-cost'.
+    at_least : int or mapping of scenario to int
+        Least number of items of every scenario, or of those named; 0 lets scenarios go without.
+    at_most : int, mapping of scenario to int, or None
+    randomesque : int
+        Draw each item from this many best.
+    """
+
+    criterion: str = "v-optimal"
+    of: Goal | None = None
+    target: str = "overall"
+    per_cost: bool = False
+    cost: str = TOKENS
+    input_weight: float = 0.5
+    at_least: int | Mapping[str, int] = 1
+    at_most: int | Mapping[str, int] | None = None
+    randomesque: int = 1
+
+    def __post_init__(self) -> None:
+        """Check the choices."""
+        _ = self.full_criterion, self.constraints, self.cost_unit  # each checks its own
+
+    @property
+    def full_criterion(self) -> Criterion:
+        """The criterion with its choices."""
+        return criterion_of(self.criterion, per_cost=self.per_cost, of=self.of)
+
+    @property
+    def constraints(self) -> Constraints:
+        """What the chosen items must keep to."""
+        return Constraints(self.at_least, self.at_most, randomesque=self.randomesque)
+
+    @property
+    def cost_unit(self) -> CostUnit:
+        """How the cost of an item is counted."""
+        return CostUnit(self.cost, self.input_weight)
+
+
 ScenarioSpec: TypeAlias = (
     Random | Stratified | AnchorCorrectness | AnchorIRT | AnchorLatent | Disagreement | Information | Uncertainty
 )
 """Methods that choose from one scenario at a time."""
 
-SelectionSpec: TypeAlias = ScenarioSpec | VOptimal
+BenchmarkSpec: TypeAlias = VOptimal | OptimalDesign
+"""Methods that choose from the benchmark as a whole."""
+
+SelectionSpec: TypeAlias = ScenarioSpec | BenchmarkSpec
 
 METHODS: MethodTable[SelectionSpec] = MethodTable(
     "selection",
@@ -228,6 +290,7 @@ METHODS: MethodTable[SelectionSpec] = MethodTable(
         "disagreement": Disagreement,
         "information": Information,
         "uncertainty": Uncertainty,
+        "optimal-design": OptimalDesign,
     },
 )
 

@@ -1,0 +1,80 @@
+"""A static optimal design: items chosen greedily at the prior mean of ability, by any criterion."""
+
+import numpy as np
+
+from itembank.data.banks import Bank
+from itembank.errors import ParameterError
+from itembank.numerics.arrays import IntArray
+from itembank.selection.anchor_irt import irt_features
+from itembank.selection.criteria import check_criterion, uses_cost
+from itembank.selection.design import DesignItems
+from itembank.selection.greedy import next_items
+from itembank.selection.nearest import weighted_by_nearest
+from itembank.selection.pools import Choice, ScenarioPool
+from itembank.selection.specs import OptimalDesign
+
+
+def choose_optimal_design(
+    bank: Bank, spec: OptimalDesign, pools: list[ScenarioPool], n_items: int, rng: np.random.Generator
+) -> list[Choice]:
+    """Choose from all scenarios at once, as a session would of a model of average ability that it learns nothing of.
+
+    Starts from the prior of ability; each item narrows the posterior covariance as its expected information says.
+    Weights are those of `weighted_by_nearest` on the item parameters: items that tell most are not typical ones, so
+    that estimates should come from ability or a regression, not from the weighted mean.
+
+    Parameters
+    ----------
+    bank : Bank
+    spec : OptimalDesign
+    pools : list of n_scenarios pools
+    n_items : int
+        In all.
+    rng : Generator
+
+    Raises
+    ------
+    ParameterError
+        For constraints that contradict each other, a target the bank has not, or Fisher information in more than one
+        dimension.
+    DataError
+        When the criterion uses costs and those of some items are unknown, zero or negative.
+    """
+    criterion, constraints = spec.full_criterion, spec.constraints
+    check_criterion(criterion, bank.calibration.n_dims)
+    is_candidate = np.zeros(bank.n_items, dtype=bool)
+    for pool in pools:
+        is_candidate[pool.items] = pool.is_candidate
+    bounds = constraints.bounds(bank.targets, is_candidate, n_items)
+    if bounds.at_most.sum() < n_items:
+        raise ParameterError(
+            f"n_items must be at most {bounds.at_most.sum()}, what at_most leaves of {is_candidate.sum()} items to "
+            f"choose from, got {n_items}. Ask for fewer, or allow more of each scenario."
+        )
+    items = DesignItems.of_bank(bank, cost=spec.cost_unit if uses_cost(criterion) else None, is_candidate=is_candidate)
+    chosen = next_items(
+        items,
+        criterion,
+        bank.calibration.prior.mean,
+        bank.calibration.prior.covariance,
+        n_items,
+        target_weights=bank.targets.target(spec.target).weights,
+        is_open=is_candidate,
+        counts=_no_counts(bank),
+        bounds=bounds,
+        n_left=n_items,
+        randomesque=constraints.randomesque,
+        rng=rng,
+    )
+    return [_weighted(bank, pool, chosen) for pool in pools]
+
+
+def _no_counts(bank: Bank) -> IntArray:
+    return np.zeros(bank.targets.n_scenarios, dtype=np.int64)
+
+
+def _weighted(bank: Bank, pool: ScenarioPool, chosen: IntArray) -> Choice:
+    own = np.flatnonzero(np.isin(pool.items, chosen))
+    if not own.size:
+        return Choice(own, np.zeros(0))
+    return weighted_by_nearest(pool, irt_features(bank, pool, standardise=True), own)
