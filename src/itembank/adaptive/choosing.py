@@ -1,0 +1,136 @@
+"""Which items a session asks next."""
+
+import numpy as np
+from scipy.special import ndtri
+
+from itembank.adaptive.pool import SessionPool
+from itembank.adaptive.spending import affordable, left_of_budget
+from itembank.adaptive.state import SessionState
+from itembank.irt.logistic import information_weights
+from itembank.irt.parameters import AbilityPrior
+from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.selection.design import goal_matrix, updated_covariance
+from itembank.selection.greedy import next_items
+
+
+def choose(
+    pool: SessionPool, state: SessionState, theta: FloatArray, covariance: FloatArray, *, start: FloatArray, n: int
+) -> IntArray:
+    """Choose the n best items, fewer when no more may be asked: positions in the order of choice.
+
+    Pending items count as answered. With a budget of costs, or while the first items cover the range of ability, items
+    are chosen one by one, since what may follow depends on each.
+
+    Parameters
+    ----------
+    pool : SessionPool
+    state : SessionState
+    theta, covariance : (n_dims,), (n_dims, n_dims)
+        Ability from what is answered.
+    start : (n_start, n_dims)
+        Abilities for which the first items are chosen, see `start_abilities`.
+    n : int
+    """
+    rng = np.random.default_rng([pool.settings.seed, state.n_asks])
+    covariance = with_pending(pool, state, theta, covariance)
+    budget = pool.settings.budget
+    n_left = int(state.n_open.sum()) if budget.n_items is None else budget.n_items - state.n_used
+    if not budget.costs and state.n_used >= len(start):
+        return _next(pool, theta, covariance, n, is_open=state.is_open, counts=state.counts, n_left=n_left, rng=rng)
+    return _one_by_one(pool, state, theta, covariance, start=start, n=min(n, n_left), n_left=n_left, rng=rng)
+
+
+def start_abilities(pool: SessionPool, prior: AbilityPrior) -> FloatArray:
+    """Abilities for which the first `n_start` items are chosen, (n_start, n_dims), the middle first.
+
+    Quantiles ``(k + 1/2) / n_start`` of the prior along the direction in which the wanted score varies most with
+    ability as it is distributed: ``mu + z Sigma g / sqrt(g' Sigma g)`` with g the score's gradient at mu, which is the
+    expected ability given how far the score lies from its mean, to first order.
+    """
+    n_start = pool.settings.n_start
+    quantiles = ndtri((np.arange(n_start) + 0.5) / max(n_start, 1))
+    quantiles = quantiles[np.argsort(np.abs(quantiles), kind="stable")]
+    outer = goal_matrix(pool.items, pool.target_weights, prior.mean, of="score")
+    gradient = np.linalg.eigh(outer)[1][:, -1]
+    along = prior.covariance @ gradient
+    length = float(np.sqrt(gradient @ along))
+    direction = along / length if length > 0.0 else np.zeros(prior.n_dims)
+    result: FloatArray = prior.mean + quantiles[:, None] * direction
+    return result
+
+
+def with_pending(pool: SessionPool, state: SessionState, theta: FloatArray, covariance: FloatArray) -> FloatArray:
+    """Covariance of ability as if the pending items had been answered, (n_dims, n_dims)."""
+    if not state.pending:
+        return covariance
+    positions = np.array(sorted(state.pending), dtype=np.int64)
+    loadings = pool.items.loadings[positions]
+    weights = _weights(pool, positions, theta)
+    result: FloatArray = np.linalg.inv(np.linalg.inv(covariance) + (loadings.T * weights) @ loadings)
+    return result
+
+
+def _one_by_one(
+    pool: SessionPool,
+    state: SessionState,
+    theta: FloatArray,
+    covariance: FloatArray,
+    *,
+    start: FloatArray,
+    n: int,
+    n_left: int,
+    rng: np.random.Generator,
+) -> IntArray:
+    is_open, counts, left = state.is_open.copy(), state.counts.copy(), left_of_budget(pool, state)
+    chosen: list[int] = []
+    for step in range(n):
+        number = state.n_used + step
+        at = start[number] if number < len(start) else theta
+        may = affordable(pool, is_open, left)
+        found = _next(pool, at, covariance, 1, is_open=may, counts=counts, n_left=n_left - step, rng=rng)
+        if not found.size:
+            break
+        item = int(found[0])
+        chosen.append(item)
+        is_open[item] = False
+        counts[pool.items.scenario_index[item]] += 1
+        left = {name: amount - float(pool.expected_costs[name][item]) for name, amount in left.items()}
+        weight = float(_weights(pool, found, at)[0])
+        covariance = updated_covariance(covariance, pool.items.loadings[item], weight)
+    return np.array(chosen, dtype=np.int64)
+
+
+def _weights(pool: SessionPool, positions: IntArray, theta: FloatArray) -> FloatArray:
+    """Fisher information in the logit of some items at theta, (n_positions,)."""
+    items = pool.items
+    asymptotes = None if items.asymptotes is None else items.asymptotes.take(positions)
+    return information_weights(items.loadings[positions] @ theta + items.intercept[positions], asymptotes)
+
+
+def _next(
+    pool: SessionPool,
+    theta: FloatArray,
+    covariance: FloatArray,
+    n: int,
+    *,
+    is_open: BoolArray,
+    counts: IntArray,
+    n_left: int,
+    rng: np.random.Generator,
+) -> IntArray:
+    """Choose by the pool's criterion, target and bounds."""
+    return next_items(
+        pool.items,
+        pool.settings.criterion,
+        theta,
+        covariance,
+        n,
+        target_weights=pool.target_weights,
+        is_open=is_open,
+        counts=counts,
+        bounds=pool.bounds,
+        n_left=n_left,
+        randomesque=pool.settings.constraints.randomesque,
+        rng=rng,
+        goal=pool.goal,
+    )

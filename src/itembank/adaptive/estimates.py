@@ -1,0 +1,129 @@
+"""Ability and scores of a session's model: p-IRT at the session's ability, with the item model's intervals."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from itembank.adaptive.pool import SessionPool
+from itembank.adaptive.state import SessionState
+from itembank.data.targets import ScoreTargets
+from itembank.estimation.basis import ScoreBasis
+from itembank.estimation.estimates import ScoreEstimates
+from itembank.estimation.evidence import Evidence, evidence_at
+from itembank.estimation.judgement import Judgement, model_based
+from itembank.estimation.observations import Observations
+from itembank.estimation.point import with_exact
+from itembank.irt.binarise import apply_thresholds
+from itembank.irt.parameters import AbilityPrior
+from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.scoring.abilities import Abilities
+from itembank.scoring.newton import map_abilities
+
+METHOD = "p-irt"
+INTERVAL_KIND = "model-based"
+
+
+@dataclass(frozen=True, slots=True)
+class SessionEstimate:
+    """What a session knows of its model.
+
+    Attributes
+    ----------
+    model_id : str
+    theta : (n_dims,)
+        MAP ability from all answers.
+    covariance : (n_dims, n_dims)
+        Inverse observed information, prior included.
+    scores : ScoreEstimates
+        Of one model: every scenario, 'overall', and 'custom' where the target was given as weights.
+    """
+
+    model_id: str
+    theta: FloatArray
+    covariance: FloatArray
+    scores: ScoreEstimates
+
+    @property
+    def standard_errors(self) -> FloatArray:
+        """Standard error of each ability, (n_dims,)."""
+        result: FloatArray = np.sqrt(np.diagonal(self.covariance))
+        return result
+
+
+def session_ability(pool: SessionPool, state: SessionState, prior: AbilityPrior) -> Abilities:
+    """Find the MAP ability (one row) from all answers, whatever order they came in.
+
+    Responses are made binary where the calibration's were; the mean of repeated trials that is not counts once a
+    trial.
+    """
+    positions = state.answered
+    told = [state.answers[position] for position in positions.tolist()]
+    raw = np.array([[answer.response for answer in told]])
+    thresholds = pool.thresholds[positions]
+    trials = np.array([[answer.n_trials or 1 for answer in told]], dtype=np.float64)
+    weights = np.where(np.isnan(thresholds), trials, 1.0) if np.any(trials != 1.0) else None
+    responses = apply_thresholds(raw, thresholds)
+    return map_abilities(pool.basis.parameters.take(positions), responses, prior, weights=weights)
+
+
+def session_estimate(
+    pool: SessionPool, state: SessionState, abilities: Abilities, *, model_id: str, level: float
+) -> SessionEstimate:
+    """Estimate all scores at the session's ability.
+
+    Without any answer they are the prior's.
+    """
+    positions = state.answered
+    responses = np.array([[state.answers[position].response for position in positions.tolist()]])
+    targets = pool.basis.targets
+    n_targets = len(targets.names)
+    evidence, judgement = _judged(
+        pool.basis, targets, responses, positions, abilities, level=level, inflation=pool.inflation[:n_targets]
+    )
+    columns = [judgement.value, judgement.standard_error, judgement.low, judgement.high]
+    n_items = [*evidence.n_observed[0].tolist(), positions.size]
+    n_total = [*targets.scenario_sizes.tolist(), targets.n_items]
+    if pool.custom is not None:
+        inflation = np.full(n_targets, pool.inflation[-1])
+        _, own = _judged(pool.basis, pool.custom, responses, positions, abilities, level=level, inflation=inflation)
+        extra = [own.value, own.standard_error, own.low, own.high]
+        columns = [np.column_stack([column, more[:, -1]]) for column, more in zip(columns, extra, strict=True)]
+        n_items.append(int(np.sum(pool.target_weights[positions] > 0.0)))
+        n_total.append(int(np.sum(pool.target_weights > 0.0)))
+    scores = ScoreEstimates(
+        model_ids=(model_id,),
+        targets=pool.score_names,
+        value=columns[0],
+        standard_error=columns[1],
+        low=columns[2],
+        high=columns[3],
+        n_items=np.array([n_items]),
+        n_total=np.array(n_total),
+        n_missing=np.zeros(1, dtype=np.int64),
+        level=level,
+        method=METHOD,
+        explanation="",
+        bank_id=pool.bank_id,
+        interval_kind=INTERVAL_KIND,
+        sample_share=None,
+        abilities=abilities.theta,
+        ability_covariance=abilities.covariance,
+    )
+    return SessionEstimate(model_id, abilities.theta[0], abilities.covariance[0], scores)
+
+
+def _judged(
+    basis: ScoreBasis,
+    targets: ScoreTargets,
+    responses: FloatArray,
+    positions: IntArray,
+    abilities: Abilities,
+    *,
+    level: float,
+    inflation: FloatArray,
+) -> tuple[Evidence, Judgement]:
+    """Judge one model's scores on these targets, standard errors multiplied by `inflation` (n_targets,)."""
+    observations = Observations.of_items(responses, positions, targets.weights[positions], is_random=True)
+    evidence = evidence_at(replace(basis, targets=targets), observations, abilities)
+    value = with_exact(targets, evidence, targets.with_overall(evidence.posterior_mean))
+    return evidence, model_based(targets, evidence, value, level=level, inflation=inflation)

@@ -1,0 +1,200 @@
+"""`SessionPool`: what sessions of many models over one bank share, made once and light enough to send to workers."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+
+from itembank.adaptive.limits import Decision
+from itembank.adaptive.priors import KnownModels, ability_prior
+from itembank.adaptive.settings import CUSTOM, SessionSettings
+from itembank.data.banks import Bank
+from itembank.data.costs import TOKENS, CostUnit, expected_cost
+from itembank.data.targets import OVERALL, ScoreTargets
+from itembank.errors import DataError, ParameterError, shown
+from itembank.estimation.basis import ScoreBasis
+from itembank.numerics.arrays import FloatArray
+from itembank.selection.criteria import VOptimality, check_criterion, uses_cost
+from itembank.selection.design import DesignItems, goal_matrix
+from itembank.selection.greedy import Bounds
+
+NO_LIMIT = np.iinfo(np.int64).max
+
+
+@dataclass(frozen=True, slots=True)
+class SessionPool:
+    """A bank and the choices of a session, laid out for speed, without the calibration responses.
+
+    Make one with `SessionPool.create`, send it to as many processes as you like, and give each model its
+    `AdaptiveSession.of_pool`.
+
+    Attributes
+    ----------
+    settings : SessionSettings
+    bank_id : str
+    item_ids : tuple of n_items ids
+    positions : mapping of item id to position
+    items : DesignItems
+    basis : ScoreBasis
+    custom : ScoreTargets or None
+        Targets whose 'overall' is the custom one.
+    known : KnownModels
+    bounds : Bounds
+    target_weights : (n_items,)
+        Of the score that is wanted.
+    goal : (n_dims, n_dims) or None
+        M of 'v-optimal' where it does not depend on ability.
+    thresholds : (n_items,)
+        From which response on an answer counts as right for ability; NaN where it is taken as it is.
+    units : mapping of name to CostUnit
+        Of the budget's costs.
+    expected_costs : mapping of name to (n_items,)
+        In the units of the budget.
+    threshold : float
+        Of the decision; NaN without one.
+    inflation : (n_targets,)
+        What standard errors of the scores are multiplied by.
+    """
+
+    settings: SessionSettings
+    bank_id: str
+    item_ids: tuple[str, ...]
+    positions: Mapping[str, int]
+    items: DesignItems
+    basis: ScoreBasis
+    custom: ScoreTargets | None
+    known: KnownModels
+    bounds: Bounds
+    target_weights: FloatArray
+    goal: FloatArray | None
+    thresholds: FloatArray
+    units: Mapping[str, CostUnit]
+    expected_costs: Mapping[str, FloatArray]
+    threshold: float
+    inflation: FloatArray
+
+    @classmethod
+    def create(cls, bank: Bank, settings: SessionSettings) -> Self:
+        """Lay out a bank for sessions with these settings.
+
+        Raises
+        ------
+        DataError
+            When an item, column, model or cost that the settings name is not in the bank.
+        ParameterError
+            When nothing may be asked, constraints contradict each other, a score is unknown, or the criterion does
+            not fit the bank.
+        """
+        check_criterion(settings.criterion, bank.parameters.n_dims)
+        unit = (settings.cost or CostUnit()) if uses_cost(settings.criterion) else None
+        items = DesignItems.of_bank(bank, cost=unit, excluded=settings.constraints.excluded)
+        positions = {item: position for position, item in enumerate(bank.item_ids)}
+        basis = ScoreBasis.of_bank(bank)
+        custom = _custom_targets(settings.target, bank, positions)
+        weights = (custom or bank.targets).target(OVERALL if custom else str(settings.target)).weights
+        units = {name: _budget_unit(name, settings.cost) for name in settings.budget.costs}
+        pool = cls(
+            settings,
+            bank.bank_id,
+            tuple(positions),
+            positions,
+            items,
+            basis,
+            custom,
+            KnownModels.of_bank(bank),
+            _bounds(settings, bank, items),
+            weights,
+            _fixed_goal(settings, items, weights),
+            basis.thresholds[bank.targets.scenario_index],
+            units,
+            {name: expected_cost(bank, one, needed=items.is_candidate) for name, one in units.items()},
+            _decision_threshold(settings.stopping.decision, bank, custom),
+            np.ones(len(bank.targets.names) + (custom is not None)),
+        )
+        _check_scores(settings, pool.score_names)
+        ability_prior(pool.known, settings.prior)
+        return pool
+
+    @property
+    def score_names(self) -> tuple[str, ...]:
+        """Names of the scores that sessions estimate: every scenario, 'overall', and 'custom' where there is one."""
+        names = self.basis.targets.names
+        return names if self.custom is None else (*names, CUSTOM)
+
+    def with_settings(self, **changes: object) -> Self:
+        """Return the same pool for other `model_id`, `seed` or `prior`, or with another `n_start`."""
+        others = sorted(set(changes) - {"model_id", "seed", "prior", "n_start"})
+        if others:
+            raise ParameterError(f"{shown(others)} of a pool is settled when it is made; make another pool.")
+        return replace(self, settings=replace(self.settings, **changes))  # type: ignore[arg-type]
+
+
+def _custom_targets(target: str | Mapping[str, float], bank: Bank, positions: Mapping[str, int]) -> ScoreTargets | None:
+    """Turn weights of items into targets over the bank's scenarios whose overall score is the weighted mean."""
+    if isinstance(target, str):
+        return None
+    if CUSTOM in bank.targets.names:
+        raise ParameterError(f"a target given as weights is called {CUSTOM!r}, and so is a scenario; rename that.")
+    unknown = [item for item in target if item not in positions]
+    if unknown:
+        raise DataError(f"every item of the target must be in bank {bank.bank_id}, got {shown(unknown)}.")
+    weights, index = np.zeros(bank.n_items), bank.targets.scenario_index
+    weights[[positions[item] for item in target]] = list(target.values())
+    mass = np.bincount(index, weights=weights, minlength=bank.targets.n_scenarios)
+    within = np.divide(weights, mass[index], out=np.zeros(weights.shape), where=mass[index] > 0.0)
+    return ScoreTargets(bank.targets.scenarios, index, within, mass / mass.sum(), "custom", "items")
+
+
+def _budget_unit(name: str, cost: CostUnit | None) -> CostUnit:
+    """Count a budget's tokens as the criterion does."""
+    return cost if cost is not None and cost.name == name == TOKENS else CostUnit(name)
+
+
+def _bounds(settings: SessionSettings, bank: Bank, items: DesignItems) -> Bounds:
+    """Lay out the constraints; a scenario that may be asked in full has no limit, whatever else is told of it."""
+    bounds = settings.constraints.bounds(bank.targets, items.is_candidate, settings.budget.n_items)
+    available = np.bincount(items.scenario_index[items.is_candidate], minlength=items.n_scenarios)
+    return Bounds(bounds.at_least, np.where(bounds.at_most >= available, NO_LIMIT, bounds.at_most))
+
+
+def _fixed_goal(settings: SessionSettings, items: DesignItems, weights: FloatArray) -> FloatArray | None:
+    criterion = settings.criterion
+    if not isinstance(criterion, VOptimality) or criterion.of != "logits":
+        return None
+    return goal_matrix(items, weights, np.zeros(items.n_dims), of=criterion.of)
+
+
+def _decision_threshold(decision: Decision | None, bank: Bank, custom: ScoreTargets | None) -> float:
+    """Return the threshold of a decision: as given, or a calibration model's score."""
+    if decision is None:
+        return float("nan")
+    if decision.threshold is not None:
+        return decision.threshold
+    row = bank.responses.model_indices([str(decision.model)])
+    targets, name = bank.targets, decision.target
+    if custom is not None and name == CUSTOM:
+        targets, name = custom, OVERALL
+    weights = targets.target(name).weights
+    counts = np.flatnonzero(weights > 0.0)
+    responses = bank.responses.responses[row][:, counts]
+    if np.isnan(responses).all():
+        raise DataError(f"model {decision.model!r} must have a score on {decision.target!r}, but answered none of it.")
+    if targets is not custom:
+        scores = targets.scenario_means(bank.responses.responses[row], missing=True)
+        value = float(targets.with_overall(scores)[0, targets.names.index(name)])
+    else:
+        value = float(np.nansum(responses * weights[counts]) / (~np.isnan(responses) @ weights[counts])[0])
+    if np.isnan(value):
+        raise DataError(
+            f"model {decision.model!r} must have a score on {decision.target!r}, but some scenario of it has no answer."
+        )
+    return value
+
+
+def _check_scores(settings: SessionSettings, names: tuple[str, ...]) -> None:
+    decision = settings.stopping.decision
+    wanted = [*settings.stopping.half_width, *([] if decision is None else [decision.target])]
+    unknown = [name for name in wanted if name not in names]
+    if unknown:
+        raise ParameterError(f"a rule must name a score among {shown(names)}, got {shown(unknown)}.")

@@ -1,0 +1,413 @@
+"""`AdaptiveSession`: ask, tell, estimate, for one model and one bank."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Protocol, Self
+
+import numpy as np
+
+from itembank.adaptive import state as states
+from itembank.adaptive.choosing import choose, start_abilities
+from itembank.adaptive.estimates import SessionEstimate, session_ability, session_estimate
+from itembank.adaptive.events import (
+    Asked,
+    Event,
+    Failed,
+    Told,
+    checked_costs,
+    checked_counts,
+    checked_response,
+)
+from itembank.adaptive.limits import Budget, Stopping
+from itembank.adaptive.pool import SessionPool
+from itembank.adaptive.prior_specs import BANK, PriorSpec
+from itembank.adaptive.priors import ability_prior
+from itembank.adaptive.settings import SessionSettings
+from itembank.adaptive.spending import left_of_budget, told_costs
+from itembank.adaptive.stopping import limit_reason, precision_reason
+from itembank.data.banks import Bank
+from itembank.data.costs import CostUnit, as_cost_unit
+from itembank.data.targets import OVERALL
+from itembank.errors import DataError, ParameterError
+from itembank.numerics.random import as_generator
+from itembank.numerics.threads import one_blas_thread
+from itembank.scoring.abilities import Abilities
+from itembank.selection.constraints import Constraints
+from itembank.selection.criteria import INFORMATION, Criterion, criterion_of
+
+
+class EventLog(Protocol):
+    """Where events are kept before they count."""
+
+    def append(self, event: Mapping[str, Any]) -> None:
+        """Keep the plain data of an event for good; when this raises, the event has not happened."""
+        ...
+
+
+class AdaptiveSession:
+    """One model answering items of a bank, each chosen by what its answers so far leave open.
+
+    Ask for items, tell the answers in any order, and go on until nothing more is asked:
+
+        while items := session.ask():
+            for item in items:
+                session.tell(item, response=run(item))
+
+    Everything follows from the events (`history`), the settings and the bank: the same events make the same session,
+    bit for bit. An error changes nothing.
+
+    Parameters
+    ----------
+    bank : Bank
+    criterion : Criterion or str
+        A name of `CRITERIA` in `itembank.selection.criteria`, or a spec with its choices.
+    stopping : Stopping, optional
+        Rules of precision.
+    budget : Budget, optional
+        Hard limits.
+    target : str or mapping of item id to weight
+        The score that is wanted: 'overall', a scenario, or any weighted mean of items.
+    cost : CostUnit or str, optional
+        Unit of expected cost. A criterion of information given by its name is divided by it; one given as a spec when
+        it says `per_cost`.
+    constraints : Constraints, optional
+    prior : 'bank', GroupPrior or RegressionPrior
+        What is known of the model before its first answer.
+    n_start : int
+        So many first items are chosen for abilities spread over the prior.
+    model_id : str
+    rng : Generator, int or None
+        Where chance enters: a seed, or what one is drawn from.
+    journal : object with `append`, optional
+        Is given every event as plain data before it counts.
+
+    Raises
+    ------
+    DataError, ParameterError
+        See `SessionPool.create`.
+
+    Examples
+    --------
+    >>> session = AdaptiveSession(bank, budget=Budget(n_items=100))  # doctest: +SKIP
+    >>> session.ask()  # doctest: +SKIP
+    ('gsm8k/17',)
+    >>> session.tell("gsm8k/17", 1.0, costs={"output_tokens": 310})  # doctest: +SKIP
+    >>> session.estimate().scores.rows()[-1]["estimate"]  # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        bank: Bank,
+        criterion: Criterion | str = "v-optimal",
+        *,
+        stopping: Stopping | None = None,
+        budget: Budget | None = None,
+        target: str | Mapping[str, float] = OVERALL,
+        cost: CostUnit | str | None = None,
+        constraints: Constraints | None = None,
+        prior: PriorSpec = BANK,
+        n_start: int = 0,
+        model_id: str = "model",
+        rng: np.random.Generator | int | None = 0,
+        journal: EventLog | None = None,
+    ) -> None:
+        settings = session_settings(
+            criterion,
+            stopping=stopping,
+            budget=budget,
+            target=target,
+            cost=cost,
+            constraints=constraints,
+            prior=prior,
+            n_start=n_start,
+            model_id=model_id,
+            rng=rng,
+        )
+        self._begin(SessionPool.create(bank, settings), (), journal, bank)
+
+    @classmethod
+    def resume(
+        cls, bank: Bank, settings: SessionSettings, events: Iterable[Event], *, journal: EventLog | None = None
+    ) -> Self:
+        """Go on with a session of these settings after these events; `journal` is given those that follow.
+
+        Raises
+        ------
+        DataError
+            When the events are not those of one session over this bank.
+        """
+        session = cls.__new__(cls)
+        session._begin(SessionPool.create(bank, settings), events, journal, bank)
+        return session
+
+    @classmethod
+    def of_pool(
+        cls,
+        pool: SessionPool,
+        *,
+        model_id: str | None = None,
+        seed: int | None = None,
+        prior: PriorSpec | None = None,
+        events: Iterable[Event] = (),
+        journal: EventLog | None = None,
+    ) -> Self:
+        """Begin, or go on with, the session of one model on a pool that many share; what is not given is the pool's."""
+        given = {"model_id": model_id, "seed": seed, "prior": prior}
+        changes = {name: value for name, value in given.items() if value is not None}
+        session = cls.__new__(cls)
+        session._begin(pool.with_settings(**changes) if changes else pool, events, journal)
+        return session
+
+    def _begin(
+        self, pool: SessionPool, events: Iterable[Event], journal: EventLog | None, bank: Bank | None = None
+    ) -> None:
+        self._bank = bank
+        self._pool = pool
+        self._prior = ability_prior(pool.known, pool.settings.prior)
+        self._start = start_abilities(pool, self._prior)
+        self._state = states.fold(pool.items, pool.positions, events)
+        self._journal = journal
+        self._forget()
+
+    def _forget(self) -> None:
+        """Drop what was derived from an earlier state."""
+        self._abilities: Abilities | None = None
+        self._estimate: SessionEstimate | None = None
+        self._precision: tuple[str | None] | None = None
+
+    @one_blas_thread()
+    def ask(self, n: int = 1) -> tuple[str, ...]:
+        """Choose up to n items to be answered next, none of them pending or answered.
+
+        Returns
+        -------
+        tuple of item ids
+            Fewer than n when a limit is reached, none when the session has stopped (`reason_stopped`).
+
+        Raises
+        ------
+        ParameterError
+            When n is not a whole number >= 1.
+        """
+        if isinstance(n, bool) or not hasattr(n, "__index__") or n < 1:
+            raise ParameterError(f"the number of items to ask must be a whole number >= 1, got {n!r}.")
+        if self.reason_stopped is not None:
+            return ()
+        abilities = self._ability()
+        chosen = choose(
+            self._pool, self._state, abilities.theta[0], abilities.covariance[0], start=self._start, n=int(n)
+        )
+        item_ids = tuple(self._pool.item_ids[position] for position in chosen.tolist())
+        if item_ids:
+            self._record(Asked(item_ids))
+        return item_ids
+
+    def tell(
+        self,
+        item_id: str,
+        response: float | None = None,
+        *,
+        n_correct: int | None = None,
+        n_trials: int | None = None,
+        costs: Mapping[str, float] | None = None,
+    ) -> None:
+        """Take the answer to an item, whether it was asked or not; an earlier answer to it is replaced.
+
+        Parameters
+        ----------
+        item_id : str
+        response : float
+            In [0, 1].
+        n_correct, n_trials : int
+            Instead of a response: how many of repeated trials were correct. Their mean counts in scores; for ability
+            each trial counts.
+        costs : mapping of unit to amount
+            What the answer cost.
+
+        Raises
+        ------
+        DataError
+            When the item is not in the bank, or a number is not what it must be.
+        """
+        if (response is None) == (n_correct is None) or (n_correct is None) != (n_trials is None):
+            raise DataError(
+                f"an answer must be a response, or n_correct of n_trials; got response={response!r}, "
+                f"n_correct={n_correct!r}, n_trials={n_trials!r} for item {item_id!r}."
+            )
+        if n_correct is not None:
+            n_correct, n_trials = checked_counts(n_correct, n_trials, item_id)
+            value = n_correct / n_trials
+        else:
+            value = checked_response(response, item_id)
+        position = self._pool.positions.get(item_id, -1)
+        event = Told(
+            item_id,
+            value,
+            n_correct,
+            n_trials,
+            checked_costs(costs, f"item {item_id!r}"),
+            was_asked=position in self._state.asked,
+            is_correction=position in self._state.answers,
+        )
+        self._record(event)
+
+    def tell_failed(
+        self, item_id: str, *, again: bool = False, reason: str = "", costs: Mapping[str, float] | None = None
+    ) -> None:
+        """Take note that an item could not be answered; an earlier answer to it is taken back.
+
+        Parameters
+        ----------
+        item_id : str
+        again : bool
+            Whether it may be asked again; else it is skipped.
+        reason : str
+        costs : mapping of unit to amount
+            What the attempt cost all the same.
+
+        Raises
+        ------
+        DataError
+            When the item is not in the bank, or a cost is not what it must be.
+        """
+        self._record(Failed(item_id, bool(again), str(reason), checked_costs(costs, f"item {item_id!r}")))
+
+    def check_items(self, item_ids: Iterable[str]) -> None:
+        """Raise `DataError` naming the items that are not in the bank."""
+        states.check_items(list(item_ids), self._pool.positions)
+
+    @one_blas_thread()
+    def estimate(self) -> SessionEstimate:
+        """Estimate ability and all scores from the answers so far; without any, they are the prior's."""
+        return self._scores()
+
+    @property
+    def settings(self) -> SessionSettings:
+        """Everything the session depends on besides the bank and the events."""
+        return self._pool.settings
+
+    @property
+    def bank(self) -> Bank:
+        """The bank; `ParameterError` for a session on a pool, which has only a part of it."""
+        if self._bank is None:
+            raise ParameterError("a session on a pool does not have the whole bank; take the bank it was made of.")
+        return self._bank
+
+    @property
+    def bank_id(self) -> str:
+        """Fingerprint of the bank."""
+        return self._pool.bank_id
+
+    @property
+    def history(self) -> tuple[Event, ...]:
+        """All events, oldest first."""
+        return tuple(self._state.events)
+
+    @property
+    def told(self) -> dict[str, Told]:
+        """The answer that counts for each answered item, in the bank's order."""
+        answers = self._state.answers
+        return {self._pool.item_ids[position]: answers[position] for position in sorted(answers)}
+
+    @property
+    def pending(self) -> tuple[str, ...]:
+        """Items that were asked and are neither answered nor failed, in the order of asking."""
+        return tuple(self._pool.item_ids[position] for position in self._state.pending)
+
+    @property
+    def n_items(self) -> int:
+        """Number of answered items."""
+        return len(self._state.answers)
+
+    @property
+    def n_unasked(self) -> int:
+        """Items that may still be asked, budgets apart."""
+        return int(self._state.n_open.sum())
+
+    @property
+    def costs(self) -> dict[str, float]:
+        """What was told of costs so far, summed by unit; failed attempts included."""
+        return told_costs(self._state)
+
+    @property
+    def left(self) -> dict[str, float]:
+        """What is left of each cost in the budget, unknown and pending ones counted as expected."""
+        return left_of_budget(self._pool, self._state)
+
+    @property
+    def reason_stopped(self) -> str | None:
+        """Why no more items are asked, None while they are; see `itembank.adaptive.stopping` for the texts."""
+        return self._precision_reason() or limit_reason(self._pool, self._state)
+
+    @property
+    def is_precise(self) -> bool:
+        """Whether a rule of precision holds."""
+        return self._precision_reason() is not None
+
+    def _record(self, event: Event) -> None:
+        """Let an event happen: checked, kept, applied, in this order, so that an error changes nothing."""
+        states.check(self._state, event, self._pool.positions)
+        if self._journal is not None:
+            self._journal.append(event.to_dict())
+        states.apply(self._state, event, self._pool.items, self._pool.positions)
+        if not isinstance(event, Asked):
+            self._forget()
+
+    def _ability(self) -> Abilities:
+        if self._abilities is None:
+            self._abilities = session_ability(self._pool, self._state, self._prior)
+        return self._abilities
+
+    def _scores(self) -> SessionEstimate:
+        if self._estimate is None:
+            settings = self._pool.settings
+            self._estimate = session_estimate(
+                self._pool, self._state, self._ability(), model_id=settings.model_id, level=settings.stopping.level
+            )
+        return self._estimate
+
+    def _precision_reason(self) -> str | None:
+        if self._precision is None:
+            if not self._pool.settings.stopping.has_rules:
+                self._precision = (None,)
+            else:
+                covariance = self._ability().covariance[0]
+                self._precision = (precision_reason(self._pool, self._state, covariance, self._scores),)
+        return self._precision[0]
+
+
+def session_settings(
+    criterion: Criterion | str = "v-optimal",
+    *,
+    stopping: Stopping | None = None,
+    budget: Budget | None = None,
+    target: str | Mapping[str, float] = OVERALL,
+    cost: CostUnit | str | None = None,
+    constraints: Constraints | None = None,
+    prior: PriorSpec = BANK,
+    n_start: int = 0,
+    model_id: str = "model",
+    rng: np.random.Generator | int | None = 0,
+) -> SessionSettings:
+    """Make the settings that the arguments of `AdaptiveSession` stand for."""
+    unit = None if cost is None else as_cost_unit(cost)
+    is_divided = unit is not None and isinstance(criterion, str) and criterion in INFORMATION
+    return SessionSettings(
+        criterion=criterion_of(criterion, per_cost=True if is_divided else None),
+        cost=unit,
+        target=target,
+        budget=budget or Budget(),
+        stopping=stopping or Stopping(),
+        constraints=constraints or Constraints(),
+        prior=prior,
+        n_start=n_start,
+        seed=_seed(rng),
+        model_id=model_id,
+    )
+
+
+def _seed(rng: np.random.Generator | int | None) -> int:
+    """Return the seed itself, or draw one."""
+    if isinstance(rng, int | np.integer) and not isinstance(rng, bool):
+        as_generator(int(rng))  # refuses a negative one
+        return int(rng)
+    return int(as_generator(rng).integers(2**32))

@@ -1,0 +1,52 @@
+"""What a session has spent, and what its budget leaves."""
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+
+from itembank.adaptive.pool import SessionPool
+from itembank.adaptive.state import SessionState
+from itembank.data.costs import INPUT_TOKENS, OUTPUT_TOKENS, TOKENS, CostUnit
+from itembank.numerics.arrays import BoolArray
+
+
+def amount_in(costs: Mapping[str, float], unit: CostUnit) -> float | None:
+    """Return costs by unit counted in this one; None where they do not say."""
+    if unit.name in costs:
+        return costs[unit.name]
+    if unit.name != TOKENS or not (OUTPUT_TOKENS in costs or INPUT_TOKENS in costs):
+        return None
+    return costs.get(OUTPUT_TOKENS, 0.0) + unit.input_weight * costs.get(INPUT_TOKENS, 0.0)
+
+
+def told_costs(state: SessionState) -> dict[str, float]:
+    """Sum the costs that were told, those of failed attempts among them, by unit."""
+    amounts: dict[str, list[float]] = {}
+    for costs in (*(answer.costs for answer in state.answers.values()), *state.failed_costs):
+        for unit, amount in costs.items():
+            amounts.setdefault(unit, []).append(amount)
+    return {unit: math.fsum(amounts[unit]) for unit in sorted(amounts)}  # exact, so that order does not matter
+
+
+def left_of_budget(pool: SessionPool, state: SessionState) -> dict[str, float]:
+    """Return what is left of each cost in the budget, pending items counted as expected; below zero when overspent."""
+    budget = pool.settings.budget.costs
+    return {name: amount - _counted(pool, state, pool.units[name]) for name, amount in budget.items()}
+
+
+def affordable(pool: SessionPool, is_open: BoolArray, left: Mapping[str, float]) -> BoolArray:
+    """Open items whose expected cost fits what is left, (n_items,)."""
+    for name, amount in left.items():
+        is_open = is_open & (pool.expected_costs[name] <= amount)
+    return is_open
+
+
+def _counted(pool: SessionPool, state: SessionState, unit: CostUnit) -> float:
+    expected = pool.expected_costs[unit.name]
+    amounts = [float(expected[position]) for position in state.pending]
+    for position, answer in state.answers.items():
+        told = amount_in(answer.costs, unit)
+        amounts.append(float(np.nan_to_num(expected[position])) if told is None else told)
+    amounts.extend(amount_in(costs, unit) or 0.0 for costs in state.failed_costs)
+    return math.fsum(amounts)

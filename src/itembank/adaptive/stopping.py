@@ -1,0 +1,96 @@
+"""Why a session stops asking: functions of its present state alone.
+
+Reasons are short and stable: 'ability', 'half-width of overall', 'decision: above 0.5', 'decision: below 0.5',
+'decision: better than MODEL', 'decision: not better than MODEL', 'budget: 50 items', 'budget: 2000 tokens',
+'exhausted'.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+from scipy.special import ndtr
+
+from itembank.adaptive.estimates import SessionEstimate
+from itembank.adaptive.pool import SessionPool
+from itembank.adaptive.spending import affordable, left_of_budget
+from itembank.adaptive.state import SessionState
+from itembank.estimation.estimates import ScoreEstimates
+from itembank.numerics.arrays import BoolArray, FloatArray
+
+EXHAUSTED = "exhausted"
+
+
+def precision_reason(
+    pool: SessionPool, state: SessionState, covariance: FloatArray, estimate: Callable[[], SessionEstimate]
+) -> str | None:
+    """Return which rule of precision holds, None when none does.
+
+    No rule holds before the first answer, before `min_items` of them, or while a scenario lacks items that the
+    constraints ask for.
+    """
+    rules = pool.settings.stopping
+    if not rules.has_rules or len(state.answers) < max(1, rules.min_items) or _lacks_items(pool, state):
+        return None
+    if rules.ability_error is not None and np.all(np.diagonal(covariance) <= rules.ability_error**2):
+        return "ability"
+    if not rules.needs_scores:
+        return None
+    scores = estimate().scores
+    return _half_width_reason(pool, scores) or _decision_reason(pool, scores)
+
+
+def limit_reason(pool: SessionPool, state: SessionState) -> str | None:
+    """Return which limit keeps another item from being asked, None when none does."""
+    has_room = state.counts < pool.bounds.at_most
+    if not np.any((state.n_open > 0) & has_room):
+        return EXHAUSTED
+    budget = pool.settings.budget
+    if budget.n_items is not None and state.n_used >= budget.n_items:
+        return f"budget: {budget.n_items} items"
+    if not budget.costs:
+        return None
+    is_open = state.is_open if has_room.all() else state.is_open & has_room[pool.items.scenario_index]
+    left = left_of_budget(pool, state)
+    if affordable(pool, is_open, left).any():
+        return None
+    tight = [name for name, amount in left.items() if not affordable(pool, is_open, {name: amount}).any()]
+    return "budget: " + ", ".join(f"{_number(budget.costs[name])} {name}" for name in tight or left)
+
+
+def _lacks_items(pool: SessionPool, state: SessionState) -> BoolArray | bool:
+    """Whether a scenario lacks items that it must have and can get."""
+    return bool(np.any((state.counts < pool.bounds.at_least) & (state.n_open > 0)))
+
+
+def _half_width_reason(pool: SessionPool, scores: ScoreEstimates) -> str | None:
+    widths = pool.settings.stopping.half_width
+    for name, width in widths.items():
+        column = scores.targets.index(name)
+        if not 0.5 * (scores.high[0, column] - scores.low[0, column]) <= width:
+            return None
+    return f"half-width of {', '.join(widths)}" if widths else None
+
+
+def _decision_reason(pool: SessionPool, scores: ScoreEstimates) -> str | None:
+    decision = pool.settings.stopping.decision
+    if decision is None:
+        return None
+    column = scores.targets.index(decision.target)
+    above = probability_above(float(scores.value[0, column]), float(scores.standard_error[0, column]), pool.threshold)
+    if max(above, 1.0 - above) < decision.confidence:
+        return None
+    if decision.model is not None:
+        return f"decision: {'better' if above > 0.5 else 'not better'} than {decision.model}"
+    return f"decision: {'above' if above > 0.5 else 'below'} {_number(pool.threshold)}"
+
+
+def probability_above(value: float, standard_error: float, threshold: float) -> float:
+    """Probability that a score lies above a threshold, by its normal posterior; a score that is known settles it."""
+    if standard_error <= 0.0:
+        return float(value > threshold)
+    return float(ndtr((value - threshold) / standard_error))
+
+
+def _number(value: float) -> str:
+    """Write a number without needless digits: 2000, 2.5."""
+    return str(int(value)) if float(value).is_integer() else repr(float(value))
