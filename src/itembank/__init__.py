@@ -7,6 +7,13 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from itembank.adaptive.limits import Budget as Budget
+    from itembank.adaptive.limits import Decision as Decision
+    from itembank.adaptive.limits import Stopping as Stopping
+    from itembank.adaptive.pool import SessionPool as SessionPool
+    from itembank.adaptive.prior_specs import GroupPrior as GroupPrior
+    from itembank.adaptive.prior_specs import RegressionPrior as RegressionPrior
+    from itembank.adaptive.session import AdaptiveSession as AdaptiveSession
     from itembank.calibration.build import build_bank as build_bank
     from itembank.calibration.calibrate import calibrate as calibrate
     from itembank.calibration.dimensions import choose_n_dims as choose_n_dims
@@ -89,6 +96,7 @@ if TYPE_CHECKING:
     from itembank.studies.study_files import load_study as load_study
 
 _HOME = {
+    "AdaptiveSession": "itembank.adaptive.session",
     "AOptimality": "itembank.selection.criteria",
     "AbilityPrior": "itembank.irt.parameters",
     "AnchorCorrectness": "itembank.selection.specs",
@@ -96,10 +104,12 @@ _HOME = {
     "AnchorLatent": "itembank.selection.specs",
     "Auto": "itembank.estimation.specs",
     "Bank": "itembank.data.banks",
+    "Budget": "itembank.adaptive.limits",
     "Calibration": "itembank.data.calibrations",
     "Comparison": "itembank.comparison.comparisons",
     "Constraints": "itembank.selection.constraints",
     "CostUnit": "itembank.data.costs",
+    "Decision": "itembank.adaptive.limits",
     "DOptimality": "itembank.selection.criteria",
     "Dimensionality": "itembank.diagnostics.dimensionalities",
     "Disagreement": "itembank.selection.specs",
@@ -107,6 +117,7 @@ _HOME = {
     "Factor": "itembank.estimation.regression.specs",
     "Fisher": "itembank.selection.criteria",
     "GPIRT": "itembank.estimation.specs",
+    "GroupPrior": "itembank.adaptive.prior_specs",
     "Information": "itembank.selection.specs",
     "ItemParameters": "itembank.irt.parameters",
     "JointMAP": "itembank.calibration.specs",
@@ -124,6 +135,7 @@ _HOME = {
     "RandomForest": "itembank.estimation.regression.specs",
     "RandomItem": "itembank.selection.criteria",
     "ReadingSpec": "itembank.data.readers.specs",
+    "RegressionPrior": "itembank.adaptive.prior_specs",
     "ResponseMatrix": "itembank.data.responses",
     "Ridge": "itembank.estimation.regression.specs",
     "SampleMean": "itembank.estimation.specs",
@@ -131,9 +143,11 @@ _HOME = {
     "ScoreTarget": "itembank.data.targets",
     "ScoreTargets": "itembank.data.targets",
     "Selection": "itembank.data.selections",
+    "SessionPool": "itembank.adaptive.pool",
     "Simulated": "itembank.simulation.results",
     "SimulationSpec": "itembank.simulation.specs",
     "Stacked": "itembank.estimation.specs",
+    "Stopping": "itembank.adaptive.limits",
     "Stratified": "itembank.selection.specs",
     "StudyResult": "itembank.studies.results",
     "StudySpec": "itembank.studies.specs",
