@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from itembank.adaptive.pool import SessionPool as SessionPool
     from itembank.adaptive.prior_specs import GroupPrior as GroupPrior
     from itembank.adaptive.prior_specs import RegressionPrior as RegressionPrior
+    from itembank.adaptive.replay import replay as replay
+    from itembank.adaptive.replay_results import ReplayResult as ReplayResult
     from itembank.adaptive.session import AdaptiveSession as AdaptiveSession
     from itembank.calibration.build import build_bank as build_bank
     from itembank.calibration.calibrate import calibrate as calibrate
@@ -136,6 +138,7 @@ _HOME = {
     "RandomItem": "itembank.selection.criteria",
     "ReadingSpec": "itembank.data.readers.specs",
     "RegressionPrior": "itembank.adaptive.prior_specs",
+    "ReplayResult": "itembank.adaptive.replay_results",
     "ResponseMatrix": "itembank.data.responses",
     "Ridge": "itembank.estimation.regression.specs",
     "SampleMean": "itembank.estimation.specs",
@@ -176,6 +179,7 @@ _HOME = {
     "parallel_analysis": "itembank.calibration.dimensions",
     "plan": "itembank.planning.plan",
     "read_responses": "itembank.data.readers.read",
+    "replay": "itembank.adaptive.replay",
     "responses_from_frame": "itembank.data.readers.frames",
     "run_study": "itembank.studies.run",
     "save_bank": "itembank.data.bank_files",

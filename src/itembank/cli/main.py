@@ -18,6 +18,7 @@ COMMANDS = {
     "study": ("itembank.cli.study", "Compare selections and estimates by leaving models out."),
     "compare": ("itembank.cli.compare", "Say which of two models, or of many, is better."),
     "plan": ("itembank.cli.plan", "Say how many items a question needs."),
+    "replay": ("itembank.cli.replay", "Send recorded models through adaptive sessions."),
     "simulate": ("itembank.cli.simulate", "Make responses of known truth."),
     "diagnose": ("itembank.cli.diagnose", "Say what responses tell of the benchmark itself."),
     "quickstart": ("itembank.cli.quickstart", "See the whole job on built-in data."),

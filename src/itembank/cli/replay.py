@@ -1,0 +1,129 @@
+"""`itembank replay`: recorded models through adaptive sessions, as if they were evaluated now."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from itembank.cli.known_models import note_known_models
+from itembank.cli.options import bank_argument, format_option, reading_options, reading_spec, seed_option
+from itembank.cli.render import note, print_rows, progress, warnings_as_notes
+from itembank.cli.session_options import prior_of_options, prior_options, session_choices, session_options
+
+if TYPE_CHECKING:
+    from itembank.adaptive.replay_results import ReplayResult
+
+EXIT_IMPRECISE = 3
+
+
+@click.command("replay")
+@bank_argument
+@click.argument("responses", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path))
+@session_options
+@prior_options
+@click.option(
+    "--batch", type=click.IntRange(min=1), default=1, show_default=True, help="Ask so many items at once each time."
+)
+@click.option(
+    "--jobs",
+    type=click.IntRange(min=-1),
+    default=1,
+    show_default=True,
+    help="Processes to share the models among; -1 for one a core.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="PATH",
+    help="Also write every item asked, one row each, to this .csv or .parquet file.",
+)
+@reading_options
+@seed_option
+@format_option
+@click.pass_context
+def command(
+    ctx: click.Context,
+    *,
+    bank: Path,
+    responses: tuple[Path, ...],
+    choices: dict[str, Any],
+    prior: dict[str, Any],
+    batch: int,
+    jobs: int,
+    output: Path | None,
+    reading: dict[str, Any],
+    seed: int,
+    output_format: str,
+) -> None:
+    """Send recorded models through adaptive sessions.
+
+    RESPONSES are response files or harness logs of models that answered many items of the bank. Each is asked what
+    a session would ask it, and its estimate is the one that the session would end with: the same numbers as by hand
+    with the same seed (itembank session start, ask, tell). An item that a model has no response to counts as failed.
+
+    \b
+      itembank replay bank models.parquet --max-items 50
+      itembank replay bank models.parquet --half-width 0.03 --max-items 200 --format json
+      itembank replay bank models.parquet --cost tokens --max-tokens 20000 --jobs 2
+
+    Ends with exit code 3 when a precision was asked for and some model's session ended without it.
+    """  # noqa: D301
+    from itembank.adaptive.replay import replay  # noqa: PLC0415
+    from itembank.data.bank_files import load_bank  # noqa: PLC0415
+    from itembank.data.readers.agreement import check_same_content, spec_like  # noqa: PLC0415
+    from itembank.data.readers.read import read_responses  # noqa: PLC0415
+
+    _check_output(output)
+    loaded = load_bank(bank)
+    arguments = {**session_choices(choices), "prior": prior_of_options(prior)}
+    with warnings_as_notes():
+        spec = spec_like(loaded.responses.items, reading_spec(reading, empty="drop"))
+        matrix = read_responses(responses, spec=spec, models=reading["models"], items=reading["items"])
+        check_same_content(matrix.items, loaded.responses.items)
+        note_known_models(loaded, matrix.model_ids)
+        with progress("replay") as report:
+            result = replay(loaded, matrix, **arguments, batch=batch, n_jobs=jobs, rng=seed, progress=report)
+    if output is not None:
+        _write(result, output)
+    _print(result, choices["cost"], output_format)
+    if arguments["stopping"].has_rules and not result.is_precise.all():
+        note(f"{int((~result.is_precise).sum())} of {result.n_models} models ended without the precision asked for.")
+        ctx.exit(EXIT_IMPRECISE)
+
+
+def _check_output(output: Path | None) -> None:
+    """Refuse before the work what could not be written after it."""
+    if output is not None and output.suffix.lower() not in {".csv", ".parquet"}:
+        raise click.BadParameter(f"must end in .csv or .parquet, got {output.name!r}.", param_hint="--output")
+
+
+def _write(result: "ReplayResult", output: Path) -> None:
+    """Write the items asked, whole or not at all."""
+    from itembank.data.atomic import replacing_file  # noqa: PLC0415
+
+    with replacing_file(output) as temporary:
+        if output.suffix.lower() == ".csv":
+            result.asked.write_csv(temporary)
+        else:
+            result.asked.write_parquet(temporary)
+
+
+def _print(result: "ReplayResult", unit: str | None, output_format: str) -> None:
+    """Print the rows; in a table each estimate stands with its interval and how the session ended."""
+    rows = result.rows(unit)
+    if output_format == "table":
+        rows = [
+            {
+                "model_id": row["model_id"],
+                "target": row["target"],
+                "estimate": row["estimate"],
+                f"{100 * row['level']:g} % interval": f"{row['low']:.4f} to {row['high']:.4f}",
+                "items": row["n_answered"],
+                **({} if unit is None else {f"cost ({unit})": row["cost"]}),
+                "reason_stopped": row["reason_stopped"],
+            }
+            for row in rows
+        ]
+    title = f"Replayed sessions of {result.n_models} models, bank {result.estimates.bank_id}"
+    print_rows(rows, output_format, title=title)
