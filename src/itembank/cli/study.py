@@ -9,6 +9,16 @@ import click
 
 from itembank.cli.options import format_option
 from itembank.cli.render import note, print_rows, progress, warnings_as_notes
+from itembank.cli.study_prediction import (
+    COMPARISON_KINDS,
+    PREDICTION_KINDS,
+    check_kind,
+    is_prediction,
+    plot_prediction,
+    prediction_options,
+    print_prediction,
+    refuse_options,
+)
 
 if TYPE_CHECKING:
     import polars as pl
@@ -33,6 +43,14 @@ def command() -> None:
       itembank study run study.toml -o study
       itembank study table study --metric mae --metric coverage
       itembank study plot study --kind error -o error.png
+
+    A prediction study asks how well few answers to some tasks predict these and other tasks; `table` and `plot` know
+    it by its folder.
+
+    \b
+      itembank study predict prediction.toml -o prediction
+      itembank study table prediction --set extrapolation
+      itembank study plot prediction --kind items -o items.png
     """  # noqa: D301
 
 
@@ -65,6 +83,36 @@ def run(*, study: Path, output: Path, jobs: int, no_resume: bool) -> None:
     note(f"Next: itembank study table {output}")
 
 
+@command.command("predict")
+@click.argument("study", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="STUDY.toml")
+@click.option(
+    "-o", "--output", required=True, type=click.Path(path_type=Path), metavar="DIR", help="Folder of the results."
+)
+@click.option(
+    "--jobs", type=int, default=-1, show_default=True, metavar="N", help="Processes; -1 for one on each core."
+)
+@click.option("--no-resume", is_flag=True, help="Refuse to go on with a study that stands at -o.")
+def predict(*, study: Path, output: Path, jobs: int, no_resume: bool) -> None:
+    """Run a prediction study written as a TOML file.
+
+    Models are divided into training and test models, tasks into those that may be asked and those that may not; every
+    assessor chooses items and predicts each task's held-out items. A study that was stopped goes on where it was when
+    the same command is given again, and finds the same numbers.
+
+    \b
+      itembank study predict prediction.toml -o prediction
+    """  # noqa: D301
+    from itembank.studies.prediction.run import run_prediction  # noqa: PLC0415
+    from itembank.studies.prediction.spec_files import load_prediction  # noqa: PLC0415
+
+    with warnings_as_notes():
+        spec = load_prediction(study)
+        with progress(f"study {spec.name}") as report:
+            result = run_prediction(spec, output, n_jobs=jobs, progress=report, resume=not no_resume)
+    note(f"{result.curves.height} errors of {len(spec.assessors)} assessors in {output}.")
+    note(f"Next: itembank study table {output}")
+
+
 @command.command("table")
 @STUDY_ARGUMENT
 @click.option(
@@ -81,11 +129,25 @@ def run(*, study: Path, output: Path, jobs: int, no_resume: bool) -> None:
     help="Print mean absolute errors over those of this method instead of metrics.",
 )
 @TARGET_OPTION
+@prediction_options
+@click.option(
+    "--against-assessor", metavar="NAME", help="Prediction: print differences of errors to those of this assessor."
+)
 @format_option
 def table(
-    *, study: Path, metrics: tuple[str, ...], against: tuple[str, str] | None, target: str, output_format: str
+    *,
+    study: Path,
+    metrics: tuple[str, ...],
+    against: tuple[str, str] | None,
+    target: str,
+    sets: tuple[str, ...],
+    n_tasks: tuple[int, ...],
+    against_assessor: str | None,
+    output_format: str,
 ) -> None:
     """Print a study's metrics: one row a split, selector and estimator, one column a number of items.
+
+    Of a prediction study, errors and costs at every budget, one row an assessor, and what given errors cost.
 
     Errors and widths stand in points (hundredths of a score) in tables, as shares in JSON and CSV, which have one
     row for each size too, and every metric unless some are named. After ± stands the standard error over repeats.
@@ -95,7 +157,13 @@ def table(
       itembank study table study --metric spearman --target gsm8k
       itembank study table study --against anchor-irt gp-irt
       itembank study table study --format csv > summary.csv
+      itembank study table prediction --set extrapolation --tasks 16
     """  # noqa: D301
+    if is_prediction(study):
+        refuse_options({"--metric": metrics, "--against": against}, "prediction")
+        print_prediction(study, against=against_assessor, sets=sets, n_tasks=n_tasks, output_format=output_format)
+        return
+    refuse_options({"--set": sets, "--tasks": n_tasks, "--against-assessor": against_assessor}, "comparison")
     from itembank.studies.results import StudyResult  # noqa: PLC0415
     from itembank.studies.summary import CELL, METRICS  # noqa: PLC0415
 
@@ -141,9 +209,10 @@ def _print_ratios(result: "StudyResult", against: tuple[str, str], target: str, 
 @STUDY_ARGUMENT
 @click.option(
     "--kind",
-    type=click.Choice(["error", "rank", "spread", "coverage"]),
+    type=click.Choice([*COMPARISON_KINDS, *PREDICTION_KINDS]),
     required=True,
-    help="Error or rank correlation against the number of items; errors against true scores; coverage and width.",
+    help="Error or rank correlation against the number of items; errors against true scores; coverage and width. "
+    "Prediction: error against items or cost; differences of two assessors by task or model; items chosen by task.",
 )
 @click.option(
     "-o",
@@ -157,7 +226,13 @@ def _print_ratios(result: "StudyResult", against: tuple[str, str], target: str, 
 @click.option("--split", "splits", multiple=True, help="Draw only these splits.")
 @click.option("--selector", "selectors", multiple=True, help="Draw only these selectors.")
 @click.option("--estimator", "estimators", multiple=True, help="Draw only these estimators.")
-@click.option("--n", "size", type=float, help="Spread: number of items or amount of cost.  [default: the largest]")
+@prediction_options
+@click.option(
+    "--assessor", "assessors", multiple=True, help="Prediction: draw only these; tasks, models: two to compare."
+)
+@click.option(
+    "--n", "size", type=float, help="Spread, tasks, models, choices: items or amount of cost.  [default: the largest]"
+)
 @click.option("--force", is_flag=True, help="Replace the file that stands at -o.")
 def plot(
     *,
@@ -168,6 +243,9 @@ def plot(
     splits: tuple[str, ...],
     selectors: tuple[str, ...],
     estimators: tuple[str, ...],
+    sets: tuple[str, ...],
+    n_tasks: tuple[int, ...],
+    assessors: tuple[str, ...],
     size: float | None,
     force: bool,
 ) -> None:
@@ -176,6 +254,8 @@ def plot(
     \b
       itembank study plot study --kind error -o error.png
       itembank study plot study --kind spread -o spread.png --selector anchor-irt --estimator gp-irt --n 100
+      itembank study plot prediction --kind cost --set extrapolation --tasks 16 -o cost.png
+      itembank study plot prediction --kind tasks --n 16 -o tasks.png
     """  # noqa: D301
     from itembank.errors import DataError  # noqa: PLC0415
     from itembank.reports.canvas import save_figure  # noqa: PLC0415
@@ -184,6 +264,14 @@ def plot(
 
     if output.exists() and not force:
         raise DataError(f"{output} is there already. Give another name, or --force.")
+    if is_prediction(study):
+        refuse_options({"--split": splits, "--selector": selectors, "--estimator": estimators}, "prediction")
+        check_kind(kind, PREDICTION_KINDS)
+        budget = None if size is None else int(size)
+        plot_prediction(study, kind, output, sets=sets, n_tasks=n_tasks, assessors=assessors, budget=budget)
+        return
+    refuse_options({"--set": sets, "--tasks": n_tasks, "--assessor": assessors}, "comparison")
+    check_kind(kind, COMPARISON_KINDS)
     result = StudyResult.load(study)
     summary, estimates = _of_target(result.summary, target), _of_target(result.estimates, target)
     wanted = {"split": splits, "selector": selectors, "estimator": estimators}

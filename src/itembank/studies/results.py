@@ -8,7 +8,7 @@ from typing import Any, Self
 import polars as pl
 
 from itembank.errors import DataError
-from itembank.studies.manifests import read_manifest
+from itembank.studies.manifests import COMPARISON, kind_of, read_manifest
 
 ESTIMATES, SUMMARY, PARTS = "estimates.parquet", "summary.parquet", "parts"
 
@@ -74,6 +74,8 @@ class StudyResult:
         """
         folder = Path(folder)
         manifest = read_manifest(folder)
+        if kind_of(manifest) != COMPARISON:
+            raise DataError(f"{folder} is a {kind_of(manifest)} study. Load it with PredictionResult.")
         if not (folder / ESTIMATES).is_file() or not (folder / SUMMARY).is_file():
             n_done = len(list((folder / PARTS).glob("*.parquet")))
             raise DataError(

@@ -78,14 +78,14 @@ def run_fold(spec: StudySpec, responses: ResponseMatrix, fold: Fold) -> pl.DataF
     where = f"split {fold.split!r}, repeat {fold.repeats[0]}, fold {fold.fold}"
     with warnings.catch_warnings():  # fits that stopped early are told by the column `converged`
         warnings.simplefilter("ignore", ItembankWarning)
-        with _told_where(f"{where}, calibration"):
+        with told_where(f"{where}, calibration"):
             prepared = prepare(spec, responses, fold)
         places = itertools.starmap(
             Place, itertools.product(fold.repeats, range(spec.n_draws), spec.selectors, spec.budgets)
         )
         parts: list[pl.DataFrame] = []
         for place in places:
-            with _told_where(f"{where}, selector {place.selector.label!r}, n_items or amount {place.budget:g}"):
+            with told_where(f"{where}, selector {place.selector.label!r}, n_items or amount {place.budget:g}"):
                 parts.extend(_estimates_at(spec, prepared, fold, place))
     constant = {
         "study": spec.name,
@@ -226,7 +226,7 @@ def _table(found: ScoreEstimates | None, prepared: Prepared, effective: FloatArr
 
 
 @contextmanager
-def _told_where(where: str) -> Iterator[None]:
+def told_where(where: str) -> Iterator[None]:
     """Add the place in the study to an error."""
     try:
         yield

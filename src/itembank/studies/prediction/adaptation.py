@@ -4,35 +4,73 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from itembank.adaptive.limits import Budget
+from itembank.adaptive.pool import SessionPool
 from itembank.adaptive.session import AdaptiveSession
-from itembank.adaptive.settings import Budget
-from itembank.data.banks import Bank
+from itembank.adaptive.settings import SessionSettings
+from itembank.data.costs import CostUnit
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.selection.constraints import Constraints
 from itembank.studies.prediction.designs import Pool, criterion_of
-from itembank.studies.prediction.prepared import Known, TestModels
+from itembank.studies.prediction.prepared import STUDY_COST, Known, TestModels
 from itembank.studies.prediction.specs import Assessor
 
 
 def choose_adaptively(
-    assessor: Assessor, known: Known, new: TestModels, pool: Pool, budgets: tuple[int, ...], *, unit: str
+    assessor: Assessor, known: Known, new: TestModels, pool: Pool, budgets: tuple[int, ...]
 ) -> Mapping[int, IntArray]:
     """Run one session for each test model; a smaller budget's items are the first of a larger one's.
 
-    Items that a model has no response to are asked, fail, and count for nothing.
+    An item that the model has no response to fails when it is asked, and counts for nothing.
 
     Returns
     -------
     mapping of budget to (n_test, n)
         Columns in the order of asking; -1 where a session ended before.
     """
-    columns = np.concatenate([pool.items, pool.targets])
-    bank = known.bank(assessor.design_model, columns, unit)
-    place = {item_id: column for item_id, column in zip(bank.item_ids, columns.tolist(), strict=True)}
     most = min(max(budgets), pool.items.size)
+    columns = np.concatenate([pool.items, pool.targets])
+    sessions = session_pool(assessor, known, pool, columns, most)
     asked = np.full((len(new.model_ids), most), -1, dtype=np.int64)
-    for row in range(asked.shape[0]):
-        session = _session(assessor, bank, known, pool, most, unit)
-        for step, item_id in enumerate(_asked(session, new.responses[row], place, most)):
-            asked[row, step] = place[item_id]
+    for row, responses in enumerate(new.responses):
+        places = answered_in_turn(AdaptiveSession.of_pool(sessions), sessions.positions, responses[columns], most)
+        asked[row, : places.size] = columns[places]
     return {n: asked[:, :n] for n in budgets}
+
+
+def session_pool(assessor: Assessor, known: Known, pool: Pool, columns: IntArray, most: int) -> SessionPool:
+    """Lay out what the sessions of all test models share: `columns` are the pool's items, then the targets."""
+    bank = known.bank(assessor.design_model, columns)
+    targets = bank.item_ids[pool.items.size :]
+    settings = SessionSettings(
+        criterion=criterion_of(assessor),
+        cost=CostUnit(STUDY_COST) if assessor.per_cost else None,
+        constraints=Constraints(excluded=tuple(targets)),
+        target=dict(zip(targets, pool.target_weights.tolist(), strict=True)),
+        budget=Budget(n_items=most),
+    )
+    return SessionPool.create(bank, settings)
+
+
+def answered_in_turn(
+    session: AdaptiveSession, positions: Mapping[str, int], responses: FloatArray, most: int
+) -> IntArray:
+    """Answer whatever a session asks from recorded responses (n_items,), NaN for none; at most `most` answers.
+
+    Returns
+    -------
+    (n_answered,)
+        Positions in the bank, in the order of asking.
+    """
+    answered: list[int] = []
+    while len(answered) < most:
+        asked = session.ask()
+        if not asked:
+            break
+        place = positions[asked[0]]
+        if np.isnan(responses[place]):
+            session.tell_failed(asked[0])
+            continue
+        session.tell(asked[0], float(responses[place]))
+        answered.append(place)
+    return np.array(answered, dtype=np.int64)

@@ -63,7 +63,7 @@ def criterion_of(assessor: Assessor) -> Criterion:
 
 
 def choose_static(
-    assessor: Assessor, known: Known, pool: Pool, budgets: tuple[int, ...], rng: np.random.Generator
+    assessor: Assessor, known: Known, pool: Pool, budgets: tuple[int, ...], *, rng: np.random.Generator
 ) -> Mapping[int, IntArray]:
     """Choose items for each budget; columns in the order of choice.
 

@@ -22,6 +22,9 @@ from itembank.studies.prediction.partitions import Partition, Tasks
 from itembank.studies.prediction.predictors import HeldOut, task_means
 from itembank.studies.prediction.specs import PredictionSpec
 
+STUDY_COST = "study_cost"
+"""Name of the one cost that the banks of sessions have: the study's."""
+
 
 @dataclass(frozen=True, slots=True)
 class Known:
@@ -57,7 +60,7 @@ class Known:
         """Number of tasks."""
         return len(self.task_names)
 
-    def bank(self, name: str, items: IntArray, unit: str) -> Bank:
+    def bank(self, name: str, items: IntArray) -> Bank:
         """Return the bank of an item model and some items, as sessions need it, without what only scores need."""
         calibration = part_of(self.calibrations[name], items)
         names = np.array([*self.task_names, "(none)"], dtype=object)
@@ -69,7 +72,7 @@ class Known:
                 "subscenario": pl.Series([None] * items.size, dtype=pl.String),
             }
         )
-        costs = {} if self.cost is None else {unit: np.broadcast_to(self.cost[items], responses.shape)}
+        costs = {} if self.cost is None else {STUDY_COST: np.broadcast_to(self.cost[items], responses.shape)}
         models = pl.DataFrame({"model_id": [f"train-{row}" for row in range(responses.shape[0])]})
         targets = ScoreTargets.create(table)
         unknown = np.full(targets.n_scenarios, np.nan)
@@ -187,7 +190,7 @@ def _calibrations(spec: PredictionSpec, train: ResponseMatrix) -> tuple[dict[str
 def _costs(
     spec: PredictionSpec, responses: ResponseMatrix, partition: Partition, items: IntArray
 ) -> tuple[FloatArray | None, FloatArray | None]:
-    """Expected cost of each item over the training models, and the test models' cost of each response."""
+    """Return the expected cost of each item over the training models, and the test models' of each response."""
     if not spec.cost:
         return None, None
     every = response_costs(responses, CostUnit(spec.cost, spec.input_weight))

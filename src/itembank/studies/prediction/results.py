@@ -9,6 +9,7 @@ import polars as pl
 
 from itembank.errors import DataError
 from itembank.studies.manifests import PREDICTION, kind_of, read_manifest
+from itembank.studies.prediction.summary import Errors
 from itembank.studies.prediction.units import CHOICES, PREDICTIONS, RUNS, SECONDS, TABLES
 
 PARTS = "parts"
@@ -65,6 +66,16 @@ class PredictionResult:
         """CPU seconds by partition, number of calibration tasks, assessor (or item model) and work."""
         return scan(self.folder, SECONDS)
 
+    @property
+    def errors(self) -> Errors:
+        """Sums of errors by cell and partition, from which differences are made."""
+        return Errors.of(self.predictions, self.runs)
+
+    @property
+    def unit(self) -> str:
+        """Unit of the costs; empty for none."""
+        return str(self.manifest["study"]["cost"])
+
     @classmethod
     def load(cls, folder: str | Path) -> Self:
         """Read a finished prediction study from its folder.
@@ -77,7 +88,7 @@ class PredictionResult:
         folder = Path(folder)
         manifest = read_manifest(folder)
         if kind_of(manifest) != PREDICTION:
-            raise DataError(f"{folder} is a study of another kind: {kind_of(manifest)}. Load it with StudyResult.")
+            raise DataError(f"{folder} is a {kind_of(manifest)} study. Load it with StudyResult.")
         if not all((folder / f"{name}.parquet").is_file() for name in SUMMARIES):
             n_done = len(list((folder / PARTS).glob("[0-9]*")))
             raise DataError(

@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-import polars as pl
-
 from itembank.data.atomic import replacing_file, replacing_folder
 from itembank.data.costs import CostUnit, response_costs
 from itembank.data.responses import ResponseMatrix

@@ -176,7 +176,7 @@ class PredictionSpec:
         """Check everything that can be checked without the data."""
         for name in ("n_calibration_tasks", "n_items", "levels"):
             value = getattr(self, name)
-            if not isinstance(value, tuple | list) or not value and name != "levels":
+            if not isinstance(value, tuple | list) or (not value and name != "levels"):
                 raise ParameterError(f"{name} must be a list of at least one number, got {value!r}.")
             object.__setattr__(self, name, tuple(value))
         _check_numbers(self)

@@ -5,10 +5,12 @@ Standard errors are over partitions: what other divisions of the same models and
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Self, TypeAlias
 
 import numpy as np
 import polars as pl
+from scipy.optimize import isotonic_regression
 
 from itembank.errors import ParameterError, shown
 from itembank.numerics.arrays import FloatArray
@@ -140,12 +142,12 @@ class Curve:
 
 
 def cost_at(mae: FloatArray, cost: FloatArray, level: float) -> float:
-    """Cost at which a curve first falls to a level, linear in the logarithm of the cost between budgets.
+    """Cost at which a falling curve reaches a level, linear in the logarithm of the cost between budgets.
 
     Parameters
     ----------
     mae, cost : (n_budgets,)
-        Costs rise.
+        Errors do not rise, costs do not fall.
     level : float
 
     Returns
@@ -175,7 +177,7 @@ def costs_to_reach(errors: Errors, spec: PredictionSpec) -> pl.DataFrame:
 
     Levels are those of the study, and the errors that its reference (random items) reaches at some budgets. `ratio`
     compares an assessor that divides by cost with the same one that does not, `ratio_to_reference` any with the
-    reference. Standard errors are by leaving out one partition after the other (jackknife), with the level found anew.
+    reference. Curves of error are made to fall first (`falling`). Standard errors are by leaving out one partition after the other (jackknife), with the level found anew.
 
     Returns
     -------
@@ -213,7 +215,17 @@ Points: TypeAlias = dict[str, tuple[FloatArray, FloatArray]]
 
 
 def _points(curves: dict[str, Curve]) -> Points:
-    return {name: (curve.mae(), curve.mean_cost()) for name, curve in curves.items()}
+    return {name: (falling(curve.mae()), curve.mean_cost()) for name, curve in curves.items()}
+
+
+def falling(mae: FloatArray) -> FloatArray:
+    """Closest curve that never rises, (n_budgets,), by isotonic regression.
+
+    The error of a few items goes up and down by chance; without this, one lucky first item would have reached what
+    takes dozens to keep.
+    """
+    result: FloatArray = isotonic_regression(mae, increasing=False).x
+    return result
 
 
 def _jackknife(curves: dict[str, Curve]) -> Iterator[dict[str, Curve]]:
@@ -227,11 +239,18 @@ def _jackknife(curves: dict[str, Curve]) -> Iterator[dict[str, Curve]]:
 def _levels(spec: PredictionSpec, budgets: list[int]) -> Iterator[tuple[str, Callable[[Points], float]]]:
     """Yield names of levels and how to find them."""
     for level in spec.levels:
-        yield f"{100.0 * level:g} points", lambda _, level=level: level
-    for budget in budgets:
+        yield f"{100.0 * level:g} points", partial(_fixed_level, level)
+    for place, budget in enumerate(budgets):
         if budget in REFERENCE_BUDGETS or budget == budgets[-1]:
-            place = budgets.index(budget)
-            yield f"reference at {budget}", lambda points, place=place: float(points[spec.reference_name][0][place])
+            yield f"reference at {budget}", partial(_level_of, spec.reference_name, place)
+
+
+def _fixed_level(level: float, _: Points) -> float:
+    return level
+
+
+def _level_of(name: str, place: int, points: Points) -> float:
+    return float(points[name][0][place])
 
 
 def _with_error(

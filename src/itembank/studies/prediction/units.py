@@ -3,14 +3,15 @@
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 import numpy as np
 import polars as pl
 
 from itembank.data.responses import ResponseMatrix
-from itembank.errors import ItembankError
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.threads import one_blas_thread
+from itembank.studies.prediction.adaptation import choose_adaptively
 from itembank.studies.prediction.designs import Pool, choose_static, make_pool
 from itembank.studies.prediction.partitions import Partition, Tasks, budgets_of, calibration_task_counts
 from itembank.studies.prediction.predictors import (
@@ -22,18 +23,36 @@ from itembank.studies.prediction.predictors import (
 from itembank.studies.prediction.prepared import Known, Prepared, prepare
 from itembank.studies.prediction.specs import Assessor, PredictionSpec
 from itembank.studies.streams import stream
+from itembank.studies.units import told_where
 
 PREDICTIONS, RUNS, CHOICES, SECONDS = "predictions", "runs", "choices", "seconds"
 TABLES = (PREDICTIONS, RUNS, CHOICES, SECONDS)
 
+Choices: TypeAlias = dict[tuple[object, ...], Mapping[int, IntArray]]
+"""Items of each budget, by what the choice depends on."""
+
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where in a partition an assessor works."""
+    """Where in a study assessors work: a partition with a number of calibration tasks.
 
+    Attributes
+    ----------
+    spec : PredictionSpec
+    prepared : Prepared
+    number : int
+        Of the partition.
+    n_tasks : int
+        Calibration tasks.
+    pool : Pool
+    budgets : tuple of int
+    """
+
+    spec: PredictionSpec
+    prepared: Prepared
     number: int
     n_tasks: int
-    interpolation: IntArray
+    pool: Pool
     budgets: tuple[int, ...]
 
 
@@ -60,39 +79,27 @@ def run_partition(
     ItembankError
         As the methods, with the place in the study.
     """
-    try:
+    where = f"partition {partition.number}"
+    with told_where(f"{where}, calibration"):
         prepared = prepare(spec, responses, tasks, partition)
-    except ItembankError as error:
-        raise type(error)(f"partition {partition.number}, calibration: {error}") from error
     collected = _Collected()
     collected.seconds.extend((0, name, "calibrate", seconds) for name, seconds in prepared.seconds.items())
     for n_tasks in calibration_task_counts(spec, tasks.n_tasks):
-        place = Place(partition.number, n_tasks, prepared.task_order[:n_tasks], budgets_of(spec, tasks, n_tasks))
-        pool = make_pool(prepared.known, place.interpolation, prepared.held_out.items)
-        choices: dict[tuple[object, ...], Mapping[int, IntArray]] = {}
+        pool = make_pool(prepared.known, prepared.task_order[:n_tasks], prepared.held_out.items)
+        place = Place(spec, prepared, partition.number, n_tasks, pool, budgets_of(spec, tasks, n_tasks))
+        choices: Choices = {}
         for assessor in spec.assessors:
-            try:
-                _assess(spec, prepared, place, pool, assessor, choices, collected)
-            except ItembankError as error:
-                where = f"partition {partition.number}, {n_tasks} calibration tasks, assessor {assessor.name!r}"
-                raise type(error)(f"{where}: {error}") from error
+            with told_where(f"{where}, {n_tasks} calibration tasks, assessor {assessor.name!r}"):
+                _assess(place, assessor, choices, collected)
     return _tables(spec, prepared, partition.number, collected)
 
 
-def _assess(
-    spec: PredictionSpec,
-    prepared: Prepared,
-    place: Place,
-    pool: Pool,
-    assessor: Assessor,
-    choices: dict[tuple[object, ...], Mapping[int, IntArray]],
-    collected: _Collected,
-) -> None:
+def _assess(place: Place, assessor: Assessor, choices: Choices, collected: _Collected) -> None:
     """Choose items, unless another assessor chose the same, and predict at every budget."""
+    key, prepared = assessor.selection_key, place.prepared
     started = time.process_time()
-    key = assessor.selection_key
     if key not in choices:
-        choices[key] = _choose(spec, prepared, place, pool, assessor)
+        choices[key] = _choose(place, assessor)
         collected.seconds.append((place.n_tasks, assessor.name, "choose", time.process_time() - started))
     started = time.process_time()
     for budget, items in choices[key].items():
@@ -104,16 +111,13 @@ def _assess(
     collected.seconds.append((place.n_tasks, assessor.name, "predict", time.process_time() - started))
 
 
-def _choose(
-    spec: PredictionSpec, prepared: Prepared, place: Place, pool: Pool, assessor: Assessor
-) -> Mapping[int, IntArray]:
-    """Return the items of each budget, by one sequence of random numbers an assessor's way of choosing."""
-    rng = stream(spec.seed, "choose", place.number, place.n_tasks, repr(assessor.selection_key))
+def _choose(place: Place, assessor: Assessor) -> Mapping[int, IntArray]:
+    """Return the items of each budget, by one sequence of random numbers a way of choosing."""
+    known, new = place.prepared.known, place.prepared.new
     if assessor.paradigm == "adaptation":
-        from itembank.studies.prediction.adaptation import choose_adaptively
-
-        return choose_adaptively(assessor, prepared.known, prepared.new, pool, place.budgets, unit=spec.cost)
-    return choose_static(assessor, prepared.known, pool, place.budgets, rng)
+        return choose_adaptively(assessor, known, new, place.pool, place.budgets)
+    rng = stream(place.spec.seed, "choose", place.number, place.n_tasks, repr(assessor.selection_key))
+    return choose_static(assessor, known, place.pool, place.budgets, rng=rng)
 
 
 def _predict(prepared: Prepared, assessor: Assessor, items: IntArray) -> FloatArray:

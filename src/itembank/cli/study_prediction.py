@@ -1,0 +1,166 @@
+"""What `itembank study` prints and draws of prediction studies."""
+
+import math
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from itembank.cli.render import note, print_rows
+
+if TYPE_CHECKING:
+    import polars as pl
+
+SETS = ("interpolation", "extrapolation")
+COMPARISON_KINDS = ("error", "rank", "spread", "coverage")
+PREDICTION_KINDS = ("items", "cost", "tasks", "models", "choices")
+
+
+def prediction_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that say which part of a prediction study is meant."""
+    number = click.option(
+        "--tasks", "n_tasks", type=int, multiple=True, help="Prediction: numbers of calibration tasks."
+    )
+    which = click.option(
+        "--set", "sets", type=click.Choice(SETS), multiple=True, help="Prediction: tasks that were asked, or others."
+    )
+    return which(number(function))
+
+
+def is_prediction(folder: Path) -> bool:
+    """Whether a study's folder is that of a prediction study."""
+    from itembank.studies.manifests import PREDICTION, kind_of, read_manifest  # noqa: PLC0415
+
+    return kind_of(read_manifest(folder)) == PREDICTION
+
+
+def refuse_options(options: Mapping[str, object], kind: str) -> None:
+    """Refuse options that a study of this kind has no use for."""
+    given = [name for name, value in options.items() if value]
+    if given:
+        raise click.UsageError(f"{', '.join(given)} cannot go with a {kind} study; leave it out.")
+
+
+def check_kind(kind: str, known: tuple[str, ...]) -> None:
+    """Refuse figures of studies of the other kind."""
+    if kind not in known:
+        raise click.BadParameter(
+            f"must be one of {', '.join(known)} for this study, got {kind!r}.", param_hint="--kind"
+        )
+
+
+def print_prediction(
+    folder: Path, *, against: str | None, sets: tuple[str, ...], n_tasks: tuple[int, ...], output_format: str
+) -> None:
+    """Print error and cost at each budget, and what errors cost; or differences to one assessor."""
+    from itembank.studies.prediction.results import PredictionResult  # noqa: PLC0415
+    from itembank.studies.prediction.summary import differences  # noqa: PLC0415
+
+    result = PredictionResult.load(folder)
+    check_numbers(n_tasks, result.curves["n_calibration_tasks"].unique().sort().to_list())
+    if against is not None:
+        table = chosen(differences(result.errors, against), sets, n_tasks)
+        if output_format != "table":
+            print_rows(table.to_dicts(), output_format)
+            return
+        for title, part in panels(table):
+            print_rows(wide(part, "difference"), "table", title=f"mean absolute error less that of {against}, {title}")
+        return
+    curves, costs = chosen(result.curves, sets, n_tasks), chosen(result.costs, sets, n_tasks)
+    if output_format != "table":
+        print_rows(curves.to_dicts(), output_format)
+        return
+    print_rows(result.tasks.to_dicts(), "table", title="tasks: items, and how many of them are held out")
+    for title, part in panels(curves):
+        print_rows(wide(part, "mae"), "table", title=f"mean absolute error in points, {title}")
+        if result.unit:
+            unit = f"cost of a test model in {result.unit}"
+            print_rows(wide(part, "cost"), "table", title=f"{unit}, {title}")
+    for title, part in panels(costs):
+        print_rows(reached(part), "table", title=f"cost of reaching an error, {title}")
+
+
+def check_numbers(n_tasks: tuple[int, ...], known: list[int]) -> None:
+    """Refuse numbers of calibration tasks that the study does not have."""
+    unknown = [n for n in n_tasks if n not in known]
+    if unknown:
+        listed = ", ".join(map(str, known))
+        raise click.BadParameter(f"must be one of {listed}, got {unknown[0]}.", param_hint="--tasks")
+
+
+def chosen(table: "pl.DataFrame", sets: tuple[str, ...], n_tasks: tuple[int, ...]) -> "pl.DataFrame":
+    """Keep some sets and numbers of calibration tasks; all where none is named."""
+    for column, wanted in (("set", sets), ("n_calibration_tasks", n_tasks)):
+        if wanted:
+            table = table.filter(table[column].is_in(wanted))
+    return table
+
+
+def panels(table: "pl.DataFrame") -> list[tuple[str, "pl.DataFrame"]]:
+    """Return one table a set and number of calibration tasks, with a title."""
+    groups = table.group_by("n_calibration_tasks", "set", maintain_order=True)
+    return [(f"{which}, calibration tasks: {n_tasks}", part) for (n_tasks, which), part in groups]
+
+
+def wide(table: "pl.DataFrame", metric: str) -> list[dict[str, Any]]:
+    """One row an assessor, one column a budget."""
+    rows: dict[str, dict[str, Any]] = {}
+    for row in table.to_dicts():
+        scale, digits = (1.0, None) if metric == "cost" else (100.0, 2)
+        rows.setdefault(row["assessor"], {"assessor": row["assessor"]})[f"n = {row['budget']}"] = shown_number(
+            row[metric], row.get(f"{metric}_se"), scale=scale, digits=digits
+        )
+    return list(rows.values())
+
+
+def reached(table: "pl.DataFrame") -> list[dict[str, Any]]:
+    """One row a level and assessor that reaches it."""
+    return [
+        {
+            "level": row["level"],
+            "error": shown_number(row["mae"], None, scale=100.0, digits=2),
+            "assessor": row["assessor"],
+            "cost": shown_number(row["cost"], row["cost_se"]),
+            "of not dividing by cost": shown_number(row["ratio"], row["ratio_se"], digits=2),
+            "of the reference": shown_number(row["ratio_to_reference"], row["ratio_to_reference_se"], digits=2),
+        }
+        for row in table.to_dicts()
+        if not math.isnan(row["cost"])
+    ]
+
+
+def shown_number(value: float | None, error: float | None, *, scale: float = 1.0, digits: int | None = None) -> str:
+    """Write a number and, where there is one, its standard error; three figures where no digits are asked for."""
+    if value is None or math.isnan(value):
+        return "-"
+
+    def text(number: float) -> str:
+        if digits is not None:
+            return f"{scale * number:.{digits}f}"
+        places = 0 if abs(scale * value) >= 100.0 else 1 if abs(scale * value) >= 10.0 else 2
+        return f"{scale * number:,.{places}f}"
+
+    return text(value) if error is None or math.isnan(error) else f"{text(value)} ± {text(error)}"
+
+
+def plot_prediction(
+    folder: Path,
+    kind: str,
+    output: Path,
+    *,
+    sets: tuple[str, ...],
+    n_tasks: tuple[int, ...],
+    assessors: tuple[str, ...],
+    budget: int | None,
+) -> None:
+    """Draw one of the figures of a prediction study."""
+    from itembank.reports.canvas import save_figure  # noqa: PLC0415
+    from itembank.reports.prediction_figures import draw_prediction  # noqa: PLC0415
+    from itembank.studies.prediction.results import PredictionResult  # noqa: PLC0415
+
+    result = PredictionResult.load(folder)
+    check_numbers(n_tasks, result.curves["n_calibration_tasks"].unique().sort().to_list())
+    figure = draw_prediction(result, kind, sets=sets, n_tasks=n_tasks, assessors=assessors, budget=budget)
+    save_figure(figure, output)
+    note(f"Drawn in {output}.")
