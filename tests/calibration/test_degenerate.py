@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from itembank.calibration.degenerate import find_degenerate, put_back
+from itembank.calibration.degenerate import DegenerateItems, find_degenerate, put_back
 from itembank.calibration.fits import Fit
 from itembank.irt.bernoulli import probability
 from itembank.irt.parameters import AbilityPrior
@@ -42,7 +42,7 @@ def test_a_degenerate_item_has_the_mode_of_its_posterior(lower):
     responses = with_degenerate(fit, rng, [right])
     asymptotes = np.zeros(13)
     asymptotes[12] = lower
-    parameters, _ = put_back(fit, responses, np.arange(13) == 12, asymptotes)
+    parameters, _ = put_back(fit, responses, DegenerateItems(np.arange(13) == 12, asymptotes))
 
     fitted = np.column_stack([fit.loadings, fit.intercept])
     precision = np.linalg.inv(np.cov(fitted.T) + 1e-6 * np.eye(3))
@@ -62,7 +62,9 @@ def test_a_degenerate_item_has_the_mode_of_its_posterior(lower):
 def test_what_nobody_solved_is_improbable_for_them_and_less_so_for_stronger_models():
     rng = np.random.default_rng(2)
     fit = make_fit(rng, n_dims=1)
-    parameters, _ = put_back(fit, with_degenerate(fit, rng, [np.zeros(30)]), np.arange(13) == 12, np.zeros(13))
+    parameters, _ = put_back(
+        fit, with_degenerate(fit, rng, [np.zeros(30)]), DegenerateItems(np.arange(13) == 12, np.zeros(13))
+    )
     chances = probability(parameters, np.array([[0.0], [3.0], [6.0]]))[:, 12]
     assert chances[0] < 0.1
     assert np.all(np.diff(chances) > 0.05)
@@ -73,7 +75,7 @@ def test_fitted_items_keep_their_parameters_and_order():
     fit = make_fit(rng)
     responses = with_degenerate(fit, rng, [np.zeros(30), np.ones(30)])
     order = np.array([13, *range(5), 12, *range(5, 12)])
-    parameters, covariance = put_back(fit, responses[:, order], order >= 12, np.zeros(14))
+    parameters, covariance = put_back(fit, responses[:, order], DegenerateItems(order >= 12, np.zeros(14)))
     fitted = np.flatnonzero(order < 12)
     np.testing.assert_array_equal(parameters.loadings[fitted], fit.loadings)
     np.testing.assert_array_equal(parameters.intercept[fitted], fit.intercept)
@@ -84,13 +86,17 @@ def test_fitted_items_keep_their_parameters_and_order():
 def test_a_common_slope_stays_common():
     rng = np.random.default_rng(4)
     fit = make_fit(rng, common_slope=1.3)
-    parameters, _ = put_back(fit, with_degenerate(fit, rng, [np.zeros(30)]), np.arange(13) == 12, np.zeros(13))
+    parameters, _ = put_back(
+        fit, with_degenerate(fit, rng, [np.zeros(30)]), DegenerateItems(np.arange(13) == 12, np.zeros(13))
+    )
     assert parameters.loadings[12, 0] == pytest.approx(1.3, abs=1e-4)
 
 
 def test_one_fitted_item_is_prior_enough():
     rng = np.random.default_rng(5)
     fit = make_fit(rng, n_items=1)
-    parameters, covariance = put_back(fit, with_degenerate(fit, rng, [np.ones(30)]), np.arange(2) == 1, np.zeros(2))
+    parameters, covariance = put_back(
+        fit, with_degenerate(fit, rng, [np.ones(30)]), DegenerateItems(np.arange(2) == 1, np.zeros(2))
+    )
     assert np.isfinite(parameters.loadings).all()
     assert np.all(np.linalg.eigvalsh(covariance[1]) > 0.0)

@@ -2,25 +2,29 @@
 
 import importlib
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TypeAlias
 
 import numpy as np
 import polars as pl
 
 from itembank.calibration.binarisation import scenario_thresholds
-from itembank.calibration.degenerate import find_degenerate, put_back
+from itembank.calibration.degenerate import DegenerateItems, find_degenerate, put_back
 from itembank.calibration.fits import Fit, FitData
-from itembank.calibration.specs import METHODS, CalibrationSpec, JointMAP, MarginalML, Variational
+from itembank.calibration.specs import METHODS, CalibrationSpec, JointMAP, MarginalML, Variational, plain_options
 from itembank.data.calibrations import Calibration
 from itembank.data.responses import ResponseMatrix
 from itembank.data.validation import check_enough_models, check_models_and_items_have_responses
-from itembank.errors import ConvergenceWarning, DataError, shown, warn
+from itembank.errors import ConvergenceWarning, DataError, ParameterError, shown, warn
 from itembank.irt.binarise import apply_thresholds, item_thresholds
-from itembank.numerics.arrays import BoolArray, FloatArray
+from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.threads import one_blas_thread
 from itembank.progress import ProgressCallback, silent
 
 MINIMUM_MODELS = 3
+
+MOST_BYTES = 4 * 2**30
+"""Of the covariances of the items of a bifactor model, whose abilities are as many as scenarios."""
 
 Kernel: TypeAlias = Callable[..., Fit]
 
@@ -58,7 +62,9 @@ def calibrate(
     ------
     DataError
         With fewer than three models, a model or an item without responses, no item that tells models apart,
-        or known guessing asked for without chance levels.
+        or known guessing asked for without chance levels; and 'bifactor' with fewer than two scenarios.
+    ParameterError
+        For 'bifactor' with a number of dimensions other than one more than scenarios, or too many of them.
 
     Examples
     --------
@@ -74,6 +80,9 @@ def calibrate(
     spec = METHODS.resolve(spec)
     _check(responses)
     scenarios = responses.items["scenario"].to_list()
+    scenario_index = None
+    if spec.item_model == "bifactor":
+        spec, scenario_index = _with_scenarios(spec, scenarios)
     thresholds = {} if responses.is_binary else scenario_thresholds(responses.responses, scenarios)
     binary = responses.responses
     if thresholds:
@@ -85,10 +94,16 @@ def calibrate(
             f"models: {shown(responses.item_ids)}. Check the metric, or add models of other strength."
         )
     lower = known_lower_asymptote(responses.items) if spec.known_guessing else np.zeros(responses.n_items)
-    fit = _kernel(spec)(_fit_data(binary, is_degenerate, lower), spec, progress=progress)
+    data = _fit_data(binary, is_degenerate, lower)
+    if scenario_index is not None:
+        data = replace(data, scenario_index=scenario_index[~is_degenerate])
+    fit = _kernel(spec)(data, spec, progress=progress)
     if not fit.converged:
         warn(f"calibration did not converge: {fit.message}", ConvergenceWarning)
-    parameters, item_covariance = put_back(fit, binary, is_degenerate, lower)
+    others = DegenerateItems(
+        is_degenerate, lower, scenario_index, is_majority=getattr(spec, "degenerate", "prior") == "majority"
+    )
+    parameters, item_covariance = put_back(fit, binary, others)
     return Calibration(
         parameters=parameters,
         item_covariance=item_covariance,
@@ -104,6 +119,7 @@ def calibrate(
         message=fit.message,
         history=fit.history,
         tolerance=spec.tolerance,
+        options=plain_options(spec),
     )
 
 
@@ -149,6 +165,29 @@ def _fit_data(binary: FloatArray, is_degenerate: BoolArray, lower: FloatArray) -
     if not missing.any():
         return FitData(values, None, lower[~is_degenerate])
     return FitData(np.where(missing, 0.0, values), ~missing, lower[~is_degenerate])
+
+
+def _with_scenarios(spec: CalibrationSpec, scenarios: list[str]) -> tuple[CalibrationSpec, IntArray]:
+    """Give a bifactor spec one ability a scenario beside the general one; also the scenario of each item."""
+    names, index = np.unique(scenarios, return_inverse=True)
+    n_dims = 1 + names.size
+    if names.size < 2:
+        raise DataError(
+            f"item_model 'bifactor' needs two scenarios or more, each with an ability of its own, got {shown(names.tolist())}. "
+            "Use 'nested', or give the scenario of each item with --items."
+        )
+    if spec.n_dims not in {1, n_dims}:
+        raise ParameterError(
+            f"n_dims of item_model 'bifactor' is one more than there are scenarios, {n_dims} here, got {spec.n_dims}. "
+            "Leave it out."
+        )
+    size = len(scenarios) * (n_dims + 1) ** 2 * 8
+    if size > MOST_BYTES:
+        raise ParameterError(
+            f"item_model 'bifactor' with {names.size} scenarios and {len(scenarios)} items needs {size / 2**30:.0f} GiB"
+            f" for the items' covariances; {MOST_BYTES / 2**30:.0f} are the most. Use 'nested', or merge scenarios."
+        )
+    return replace(spec, n_dims=n_dims), index
 
 
 def _kernel(spec: CalibrationSpec) -> Kernel:

@@ -1,13 +1,36 @@
 """Items that every calibration model answered the same way: the others are what is known of them."""
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+
 import numpy as np
 
 from itembank.calibration.fits import Fit
 from itembank.irt.parameters import AbilityPrior, ItemParameters
-from itembank.numerics.arrays import BoolArray, FloatArray
+from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.scoring.newton import map_abilities
 
 SMALLEST_VARIANCE = 1e-6
+
+
+@dataclass(frozen=True, slots=True)
+class DegenerateItems:
+    """Which items were left out of a fit, and what of them is known all the same.
+
+    Attributes
+    ----------
+    is_degenerate : (n_items,)
+    lower_asymptote : (n_items,)
+    scenario_index : (n_items,) or None
+        In a bifactor model, whose items rest on the general ability and their scenario's.
+    is_majority : bool
+        Whether they predict the common answer for every model.
+    """
+
+    is_degenerate: BoolArray
+    lower_asymptote: FloatArray
+    scenario_index: IntArray | None = None
+    is_majority: bool = False
 
 
 def find_degenerate(responses: FloatArray) -> BoolArray:
@@ -18,16 +41,15 @@ def find_degenerate(responses: FloatArray) -> BoolArray:
     return same
 
 
-def put_back(
-    fit: Fit, responses: FloatArray, is_degenerate: BoolArray, lower_asymptote: FloatArray
-) -> tuple[ItemParameters, FloatArray]:
+def put_back(fit: Fit, responses: FloatArray, items: DegenerateItems) -> tuple[ItemParameters, FloatArray]:
     """Give parameters and covariances of all items, from those of the items that were fitted.
 
     A degenerate item is taken to be like the others: the fitted items' (loadings, intercept) are its normal prior,
     and it gets the mode and the curvature of its posterior given the calibration models' abilities. Its curve so
     rises with ability from where all of them stand. (A constant probability fits them as well, but a new model
     beyond their range then never gets the credit: on AlpacaEval split by date it made p-IRT's error six times as
-    large, `docs/results.md`.)
+    large, `docs/results.md`.) With `is_majority` it is that constant (P2 A.1), of ``(n + 1/2) / (n + 1)`` for n
+    equal answers.
 
     Parameters
     ----------
@@ -35,24 +57,67 @@ def put_back(
         Of the items that are not degenerate.
     responses : (n_models, n_items)
         Binary, NaN where missing.
-    is_degenerate : (n_items,)
-    lower_asymptote : (n_items,)
+    items : DegenerateItems
 
     Returns
     -------
     parameters : ItemParameters
     item_covariance : (n_items, n_dims + 1, n_dims + 1)
     """
-    n_items, n_dims = is_degenerate.shape[0], fit.loadings.shape[1]
-    coefficients = np.empty((n_items, n_dims + 1))
-    covariance = np.empty((n_items, n_dims + 1, n_dims + 1))
+    is_degenerate, n_dims = items.is_degenerate, fit.loadings.shape[1]
+    n_items = is_degenerate.shape[0]
+    coefficients = np.zeros((n_items, n_dims + 1))
+    covariance = np.zeros((n_items, n_dims + 1, n_dims + 1))
     coefficients[~is_degenerate] = np.column_stack([fit.loadings, fit.intercept])
     covariance[~is_degenerate] = fit.item_covariance
-    prior = _item_prior(coefficients[~is_degenerate])
-    for lower in np.unique(lower_asymptote[is_degenerate]):
-        alike = is_degenerate & (lower_asymptote == lower)
-        coefficients[alike], covariance[alike] = _by_prior(responses[:, alike], fit.abilities, prior, lower=lower)
-    return ItemParameters.create(coefficients[:, :-1], coefficients[:, -1], lower_asymptote), covariance
+    if items.is_majority:
+        coefficients[is_degenerate, -1], covariance[is_degenerate, -1, -1] = _majority(responses[:, is_degenerate])
+    else:
+        for group, dims in _groups(items, n_dims):
+            _put_back_group(fit, responses, items, group=group, dims=dims, into=(coefficients, covariance))
+    return ItemParameters.create(coefficients[:, :-1], coefficients[:, -1], items.lower_asymptote), covariance
+
+
+def _groups(items: DegenerateItems, n_dims: int) -> Iterator[tuple[BoolArray, IntArray]]:
+    """Items that rest on the same abilities, and these: all, or in a bifactor model those of each scenario."""
+    if items.scenario_index is None:
+        yield np.ones(items.is_degenerate.shape[0], dtype=bool), np.arange(n_dims)
+        return
+    for scenario in np.unique(items.scenario_index[items.is_degenerate]):
+        yield items.scenario_index == scenario, np.array([0, 1 + scenario])
+
+
+def _put_back_group(
+    fit: Fit,
+    responses: FloatArray,
+    items: DegenerateItems,
+    *,
+    group: BoolArray,
+    dims: IntArray,
+    into: tuple[FloatArray, FloatArray],
+) -> None:
+    """Write the degenerate items of a group into coefficients and covariances, from its other items."""
+    coefficients, covariance = into
+    columns = np.append(dims, fit.loadings.shape[1])
+    fitted = group & ~items.is_degenerate
+    if not fitted.any():  # a scenario without a fitted item: its items are like those of all scenarios
+        fitted = ~items.is_degenerate
+    prior = _item_prior(coefficients[np.ix_(np.flatnonzero(fitted), columns)])
+    missing = group & items.is_degenerate
+    for lower in np.unique(items.lower_asymptote[missing]):
+        alike = np.flatnonzero(missing & (items.lower_asymptote == lower))
+        found, spread = _by_prior(responses[:, alike], fit.abilities[:, dims], prior, lower=lower)
+        coefficients[np.ix_(alike, columns)] = found
+        covariance[np.ix_(alike, columns, columns)] = spread
+
+
+def _majority(responses: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Find intercepts, and their variances, of items that predict the common answer for every model."""
+    n_answers = np.sum(~np.isnan(responses), axis=0)
+    sign = np.where(np.nanmax(responses, axis=0) > 0.5, 1.0, -1.0)
+    intercept = np.log(2.0 * n_answers + 1.0)
+    share = 1.0 / (2.0 * n_answers + 2.0)
+    return sign * intercept, 1.0 / ((n_answers + 1.0) * share * (1.0 - share))
 
 
 def _item_prior(coefficients: FloatArray) -> AbilityPrior:

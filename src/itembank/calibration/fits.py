@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from itembank.irt.parameters import AbilityPrior
-from itembank.numerics.arrays import BoolArray, FloatArray
+from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,11 +18,14 @@ class FitData:
         None when complete.
     lower_asymptote : (n_items,)
         Known chance of guessing right; zero unless asked for.
+    scenario_index : (n_items,) or None
+        Scenario of each item, for the bifactor item model.
     """
 
     responses: FloatArray
     observed: BoolArray | None
     lower_asymptote: FloatArray
+    scenario_index: IntArray | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
 """Fits that leave some of the calibration models out, so that methods can be tried on models they have not seen."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import cast
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, cast
 
 import numpy as np
 
@@ -69,7 +69,14 @@ def spec_of(calibration: Calibration) -> CalibrationSpec:
         n_dims=calibration.n_dims,
         known_guessing=bool(np.any(calibration.parameters.lower_asymptote > 0.0)),
         tolerance=default.tolerance if calibration.tolerance is None else calibration.tolerance,
+        **_known_options(default, calibration.options),
     )
+
+
+def _known_options(default: CalibrationSpec, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options that this release's spec has."""
+    names = {one.name for one in fields(default)}
+    return {name: value for name, value in options.items() if name in names}
 
 
 def _make_folds(bank: Bank, progress: ProgressCallback) -> tuple[Fold, ...]:

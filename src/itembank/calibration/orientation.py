@@ -63,6 +63,32 @@ def standardise(
     )
 
 
+def standardise_each(
+    loadings: FloatArray,
+    intercept: FloatArray,
+    item_covariance: FloatArray,
+    abilities: FloatArray,
+    ability_covariance: FloatArray,
+) -> Oriented:
+    """Move each ability to mean 0 and variance 1 by itself, and items with it: zeros of the loadings stay zeros.
+
+    Variances are total ones as in `standardise`; abilities stay correlated. Loadings of each dimension sum to a
+    positive number. Arguments and result are those of `standardise`.
+    """
+    mean = abilities.mean(axis=0)
+    centred = abilities - mean
+    total = np.mean(centred**2, axis=0) + np.einsum("ldd->d", ability_covariance) / len(abilities)
+    scale = np.sqrt(np.where(total > 0.0, total, 1.0)) * np.where(loadings.sum(axis=0) < 0.0, -1.0, 1.0)
+    item_map = _item_map(np.diag(scale), mean)
+    return Oriented(
+        loadings * scale,
+        intercept + loadings @ mean,
+        item_map @ item_covariance @ item_map.T,
+        centred / scale,
+        ability_covariance / np.outer(scale, scale),
+    )
+
+
 def _square_root(covariance: FloatArray) -> FloatArray:
     """Symmetric square root; a direction without any variance keeps its scale."""
     values, vectors = np.linalg.eigh(covariance)

@@ -1,6 +1,6 @@
 """Choices of a calibration: one frozen spec a method."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Literal, TypeAlias, get_args
 
 from itembank.errors import ParameterError, shown
@@ -207,6 +207,20 @@ METHODS: MethodTable[CalibrationSpec] = MethodTable(
         "mml": MarginalML,
     },
 )
+
+
+OWN_FIELDS = ("item_model", "n_dims", "known_guessing", "tolerance")
+"""What a calibration states by itself."""
+
+
+def plain_options(spec: CalibrationSpec) -> dict[str, float | str | bool]:
+    """Return the choices of a spec that differ from its defaults and that files can hold, but `OWN_FIELDS`."""
+    values = {one.name: (getattr(spec, one.name), one.default) for one in fields(spec) if one.name not in OWN_FIELDS}
+    return {name: value for name, (value, default) in values.items() if _is_plain(value) and value != default}
+
+
+def _is_plain(value: object) -> bool:
+    return isinstance(value, str | float | int | bool)
 
 
 def check_item_model(item_model: str, n_dims: int, known: tuple[str, ...] = PLAIN_ITEM_MODELS) -> None:

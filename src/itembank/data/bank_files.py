@@ -138,6 +138,7 @@ def _record(bank: Bank) -> dict[str, Any]:
             "n_iterations": calibration.n_iterations,
             "message": calibration.message,
             "tolerance": calibration.tolerance,
+            "options": dict(calibration.options),
             "thresholds": dict(calibration.thresholds),
         },
         "targets": {
@@ -236,6 +237,7 @@ def _calibration(
         str(about["message"]),
         arrays["history"],
         None if about.get("tolerance") is None else float(about["tolerance"]),
+        dict(about.get("options", {})),
     )
 
 

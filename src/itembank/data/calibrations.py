@@ -1,7 +1,7 @@
 """`Calibration`: item parameters with all that is known of how they were found."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -28,7 +28,7 @@ class Calibration:
     thresholds : mapping of scenario to threshold, or empty
         Where responses were made binary by ``Y >= threshold`` (P1 4.3).
     method, item_model : str
-        'variational', 'map' or 'mml'; '1pl', '2pl' or 'mirt'.
+        'variational', 'map' or 'mml'; '1pl', '2pl', 'mirt', 'nested' or 'bifactor'.
     converged : bool
     n_iterations : int
     message : str
@@ -37,6 +37,8 @@ class Calibration:
         The objective after each iteration, rising.
     tolerance : float or None
         Where the fit was to stop, as its spec says; None in banks of earlier releases.
+    options : mapping of name to number or text
+        Further choices of the spec, where they differ from its defaults.
     """
 
     parameters: ItemParameters
@@ -53,6 +55,7 @@ class Calibration:
     message: str
     history: FloatArray
     tolerance: float | None = None
+    options: Mapping[str, float | str | bool] = field(default_factory=dict)
 
     @property
     def standard_errors(self) -> FloatArray:

@@ -31,7 +31,7 @@ class Derivatives(NamedTuple):
     precision: FloatArray
 
 
-class _Terms(NamedTuple):
+class Terms(NamedTuple):
     """Of one block: log-likelihood, and its slope and curvature in each logit, (n_models, n_items)."""
 
     log_likelihood: float
@@ -63,7 +63,7 @@ def ability_derivatives(data: FitData, items: FloatArray, abilities: FloatArray)
     return Derivatives(total, gradient, unpack(packed, abilities.shape[1]))
 
 
-def _blocks(data: FitData, items: FloatArray, design: FloatArray) -> Iterator[tuple[slice, _Terms]]:
+def _blocks(data: FitData, items: FloatArray, design: FloatArray) -> Iterator[tuple[slice, Terms]]:
     """Give the terms of each block of items."""
     n_models, n_items = data.responses.shape
     has_guessing = bool(np.any(data.lower_asymptote))
@@ -75,26 +75,26 @@ def _blocks(data: FitData, items: FloatArray, design: FloatArray) -> Iterator[tu
         observed = None if data.observed is None else data.observed[:, block]
         if has_guessing:
             lower = data.lower_asymptote[block]
-            yield block, _guessing_terms(x, responses, observed, asymptotes_of(lower, np.ones_like(lower)))
+            yield block, guessing_terms(x, responses, observed, asymptotes_of(lower, np.ones_like(lower)))
         else:
-            yield block, _logistic_terms(x, responses, observed)
+            yield block, logistic_terms(x, responses, observed)
 
 
-def _logistic_terms(x: FloatArray, responses: FloatArray, observed: BoolArray | None) -> _Terms:
+def logistic_terms(x: FloatArray, responses: FloatArray, observed: BoolArray | None) -> Terms:
     """Terms without guessing."""
     softplus, share, curvature = sigmoid_terms(x)
     if observed is None:
-        return _Terms(float(np.vdot(responses, x) - softplus.sum()), responses - share, curvature)
+        return Terms(float(np.vdot(responses, x) - softplus.sum()), responses - share, curvature)
     total = float(np.vdot(responses, x) - np.sum(softplus * observed))
-    return _Terms(total, responses - share * observed, curvature * observed)
+    return Terms(total, responses - share * observed, curvature * observed)
 
 
-def _guessing_terms(
+def guessing_terms(
     x: FloatArray, responses: FloatArray, observed: BoolArray | None, asymptotes: Asymptotes | None
-) -> _Terms:
+) -> Terms:
     """Terms with lower asymptotes."""
     log_likelihood = log_likelihood_terms(x, responses, asymptotes)
     slope, curvature = score_terms(x, responses, asymptotes), information_weights(x, asymptotes)
     if observed is None:
-        return _Terms(float(log_likelihood.sum()), slope, curvature)
-    return _Terms(float(np.sum(log_likelihood * observed)), slope * observed, curvature * observed)
+        return Terms(float(log_likelihood.sum()), slope, curvature)
+    return Terms(float(np.sum(log_likelihood * observed)), slope * observed, curvature * observed)

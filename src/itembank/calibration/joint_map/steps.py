@@ -31,8 +31,13 @@ def log_prior(items: FloatArray, abilities: FloatArray, spec: JointMAP) -> float
 
 def ability_step(abilities: FloatArray, derivatives: Derivatives) -> FloatArray:
     """Newton step of every ability, (n_models, n_dims)."""
-    gradient = derivatives.gradient - abilities
-    precision = derivatives.precision + np.eye(abilities.shape[1])
+    return newton_step(abilities, derivatives.gradient, derivatives.precision)
+
+
+def newton_step(abilities: FloatArray, slopes: FloatArray, information: FloatArray) -> FloatArray:
+    """Newton step of every ability from the log-likelihood's derivatives, prior N(0, I), (n_models, n_dims)."""
+    gradient = slopes - abilities
+    precision = information + np.eye(abilities.shape[1])
     step: FloatArray = np.linalg.solve(precision, gradient[..., None])[..., 0]
     length = np.linalg.norm(step, axis=1, keepdims=True)
     shorter: FloatArray = np.minimum(1.0, LARGEST_STEP / np.maximum(length, 1e-300))
@@ -50,10 +55,10 @@ def item_step(items: FloatArray, derivatives: Derivatives, spec: JointMAP) -> Fl
     pull = gradient[:, :-1] - mixed * (gradient[:, -1] / own)[:, None]
     if spec.item_model == "1pl":
         common, l1 = items[:1, :-1], spec.l1 * len(items)
-        slope = np.maximum(_thresholded(common, pull.sum(axis=0)[None], reduced.sum(axis=0)[None], l1), 0.0)
+        slope = np.maximum(thresholded(common, pull.sum(axis=0)[None], reduced.sum(axis=0)[None], l1), 0.0)
         step = np.broadcast_to(slope - common, items[:, :-1].shape)
     else:
-        step = _thresholded(items[:, :-1], pull, reduced, spec.l1) - items[:, :-1]
+        step = thresholded(items[:, :-1], pull, reduced, spec.l1) - items[:, :-1]
     intercept = (gradient[:, -1] - np.sum(mixed * step, axis=1)) / own
     whole: FloatArray = np.column_stack([step, intercept])
     reach = 2.0 * np.linalg.norm(step, axis=1) + np.abs(intercept)
@@ -64,7 +69,7 @@ def item_step(items: FloatArray, derivatives: Derivatives, spec: JointMAP) -> Fl
     return shortened
 
 
-def _thresholded(loadings: FloatArray, pull: FloatArray, precision: FloatArray, l1: float) -> FloatArray:
+def thresholded(loadings: FloatArray, pull: FloatArray, precision: FloatArray, l1: float) -> FloatArray:
     """Maximise ``pull . (b - a) - (b - a)' H (b - a) / 2 - l1 |b|`` over b for every item: coordinate descent.
 
     Each coordinate's maximum is a soft threshold; one dimension is done after the first.
@@ -99,7 +104,7 @@ def best_affine(items: FloatArray, abilities: FloatArray, spec: JointMAP) -> tup
     scale = _best_scale(loadings, shifted, spec.l1)  # (n_dims,)
     scaled, shifted = loadings * scale, shifted / scale
     if loadings.shape[1] > 1:
-        transform = _best_transform(scaled, shifted, spec.l1)
+        transform = best_transform(scaled, shifted, spec.l1)
         scaled, shifted = scaled @ transform, shifted @ np.linalg.inv(transform).T
     return np.column_stack([scaled, items[:, -1] + loadings @ shift]), shifted
 
@@ -114,7 +119,7 @@ def _best_scale(loadings: FloatArray, abilities: FloatArray, l1: float) -> Float
     return np.where(is_used, np.cbrt(square / np.where(is_used, size, 1.0)), 1.0)
 
 
-def _best_transform(loadings: FloatArray, abilities: FloatArray, l1: float) -> FloatArray:
+def best_transform(loadings: FloatArray, abilities: FloatArray, l1: float) -> FloatArray:
     """Best matrix W of ``a' = W' a``, ``theta' = W^-1 theta``, (n_dims, n_dims), near the identity.
 
     Minimises ``l1 sum |a'| + sum |theta'|^2 / 2`` with corners of the absolute value rounded, so that it can be

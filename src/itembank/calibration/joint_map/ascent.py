@@ -1,0 +1,173 @@
+"""The ascent of joint MAP: sweeps of items and abilities with jumps along the way, for any of its item models."""
+
+from collections.abc import Callable
+from typing import Generic, NamedTuple, Protocol, TypeVar
+
+import numpy as np
+
+from itembank.numerics.arrays import FloatArray
+from itembank.progress import ProgressCallback, silent
+
+OBJECTIVE_NOISE = 1e-12
+"""Share of the objective's size that rounding may take from it."""
+
+LEAST_SHARE = 1e-4
+"""Smallest share of a step that is tried."""
+
+
+class Point(NamedTuple):
+    """Items (n_items, n_dims + 1) and abilities (n_models, n_dims)."""
+
+    items: FloatArray
+    abilities: FloatArray
+
+
+class Path(NamedTuple):
+    """Where the ascent ended, the log posterior density on the way, and whether it met the tolerance."""
+
+    point: Point
+    history: list[float]
+    converged: bool
+
+
+class HasLogLikelihood(Protocol):
+    """Derivatives of a log-likelihood, which they hold too."""
+
+    @property
+    def log_likelihood(self) -> float:
+        """Of all responses."""
+        ...
+
+
+Slopes = TypeVar("Slopes", bound=HasLogLikelihood)
+
+
+class Problem(Protocol[Slopes]):
+    """A log posterior density of items and abilities, with the steps that raise it."""
+
+    def item_derivatives(self, point: Point) -> Slopes:
+        """Log-likelihood and what `item_step` needs."""
+        ...
+
+    def ability_derivatives(self, point: Point) -> Slopes:
+        """Log-likelihood and what `ability_step` needs."""
+        ...
+
+    def item_step(self, point: Point, derivatives: Slopes) -> FloatArray:
+        """Step of all items, (n_items, n_dims + 1)."""
+        ...
+
+    def ability_step(self, point: Point, derivatives: Slopes) -> FloatArray:
+        """Step of all abilities, (n_models, n_dims)."""
+        ...
+
+    def settled(self, point: Point) -> Point:
+        """Move items and abilities together to a higher prior, along what the likelihood says nothing of."""
+        ...
+
+    def log_prior(self, point: Point) -> float:
+        """Log prior of all parameters up to its constant."""
+        ...
+
+
+class _Line(NamedTuple):
+    """A point, a step from it, and the objective there."""
+
+    start: Point
+    step: Point
+    objective: float
+
+
+class _Reached(NamedTuple, Generic[Slopes]):
+    """A point with the derivatives that the next step needs, and the objective there."""
+
+    point: Point
+    derivatives: Slopes
+    objective: float
+
+
+def ascend(
+    problem: Problem[Slopes],
+    start: Point,
+    *,
+    max_iterations: int,
+    tolerance: float,
+    progress: ProgressCallback = silent,
+) -> Path:
+    """Repeat sweeps until one raises the log posterior density by less than the tolerance times its size.
+
+    After every second sweep it tries a jump along the way of the last two (SQUAREM, Varadhan and Roland
+    2008, scheme S3), which is kept only when the density does not fall.
+    """
+    of_items = problem.item_derivatives(start)
+    reached = _Reached(start, of_items, of_items.log_likelihood + problem.log_prior(start))
+    history, before = [reached.objective], [start]
+    for sweep in range(max_iterations):
+        reached = _sweep(problem, reached)
+        history.append(reached.objective)
+        rise = (history[-1] - history[-2]) / abs(history[-1])
+        if rise <= tolerance:
+            return Path(reached.point, history, converged=True)
+        before.append(reached.point)
+        if len(before) == 3:
+            reached = _jump(problem, before, reached)
+            before = [reached.point]
+        done = float(np.log(rise) / np.log(tolerance)) if rise < 1.0 else 0.0
+        progress("joint MAP", max(sweep / max_iterations, done))
+    return Path(reached.point, history, converged=False)
+
+
+def _sweep(problem: Problem[Slopes], reached: _Reached[Slopes]) -> _Reached[Slopes]:
+    """Step of all items, then of all abilities."""
+    point, of_items, objective = reached
+    step = Point(problem.item_step(point, of_items), np.zeros_like(point.abilities))
+    point, of_abilities, objective = _raise(_Line(point, step, objective), problem, problem.ability_derivatives)
+    step = Point(np.zeros_like(point.items), problem.ability_step(point, of_abilities))
+    return _raise(_Line(point, step, objective), problem, problem.item_derivatives)
+
+
+def _jump(problem: Problem[Slopes], before: list[Point], reached: _Reached[Slopes]) -> _Reached[Slopes]:
+    """Extrapolate three points on the way; loadings that would change sign stay where they are."""
+    once = [second - first for first, second in zip(before[0], before[1], strict=True)]
+    twice = [third - second - step for second, third, step in zip(before[1], before[2], once, strict=True)]
+    bend = sum(float(np.vdot(part, part)) for part in twice)
+    speed = sum(float(np.vdot(part, part)) for part in once)
+    if speed <= bend:
+        return reached
+    stretch = float(np.sqrt(speed / bend)) if bend > 0.0 else 1.0
+    items, abilities = (
+        first + 2.0 * stretch * step + stretch**2 * turn
+        for first, step, turn in zip(before[0], once, twice, strict=True)
+    )
+    items = np.where(items * before[2].items < 0.0, before[2].items, items)
+    point = problem.settled(Point(items, abilities))
+    derivatives = problem.item_derivatives(point)
+    objective = derivatives.log_likelihood + problem.log_prior(point)
+    return _Reached(point, derivatives, objective) if objective >= reached.objective else reached
+
+
+def _raise(line: _Line, problem: Problem[Slopes], derivatives_at: Callable[[Point], Slopes]) -> _Reached[Slopes]:
+    """Take the step, or less of it, so that the objective does not fall; settle; differentiate there."""
+    share, least = 1.0, line.objective - OBJECTIVE_NOISE * abs(line.objective)
+    while True:
+        items = line.start.items + share * line.step.items
+        point = problem.settled(Point(items, line.start.abilities + share * line.step.abilities))
+        derivatives = derivatives_at(point)
+        objective = derivatives.log_likelihood + problem.log_prior(point)
+        if objective >= least or share < LEAST_SHARE:
+            return _Reached(point, derivatives, objective)
+        share *= 0.5
+
+
+def ending(path: Path, tolerance: float) -> str:
+    """Say how the ascent ended."""
+    n_sweeps = len(path.history) - 1
+    if path.converged:
+        return (
+            f"the log posterior rose by less than {tolerance:g} of its size in sweep {n_sweeps}; "
+            "standard errors of items take abilities as known."
+        )
+    return (
+        f"the log posterior still rose by more than {tolerance:g} of its size in sweep {n_sweeps}. "
+        "Raise max_iterations, or accept a larger tolerance."
+    )

@@ -1,0 +1,222 @@
+"""Joint MAP of nested item models: a general ability in every item, specific ones beside it (P2 5.1-5.2, App. A)."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from itembank.calibration.fits import Fit, FitData
+from itembank.calibration.joint_map.ascent import Path, Point, ascend, ending
+from itembank.calibration.joint_map.nested_passes import (
+    Group,
+    NestedData,
+    NestedDerivatives,
+    ability_derivatives,
+    canonical,
+    item_derivatives,
+)
+from itembank.calibration.joint_map.nested_steps import best_axes, best_scale, item_step, log_prior
+from itembank.calibration.joint_map.steps import newton_step
+from itembank.calibration.orientation import standardise_each
+from itembank.calibration.specs import JointMAP
+from itembank.calibration.start import standardised, start_abilities
+from itembank.irt.parameters import AbilityPrior
+from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.progress import ProgressCallback, silent
+
+N_START_STEPS = 4
+
+LEAST_INFORMATION = 1e-8
+"""Added to an item's, for a dimension in which no model differs from another: its errors are huge, not infinite."""
+
+
+class _Derivatives(NamedTuple):
+    """Of items (a part a group) or abilities (one part)."""
+
+    log_likelihood: float
+    parts: list[NestedDerivatives]
+
+
+class Nested(NamedTuple):
+    """The ascent's problem; items are (alpha, K, c), with zeros in K where an item's group has no ability."""
+
+    data: NestedData
+    spec: JointMAP
+
+    @property
+    def may_turn(self) -> bool:
+        """Whether the specific abilities have no axes but those the L1 term gives them."""
+        return len(self.data.groups) == 1 and self.data.groups[0].dims.size > 2
+
+    def item_derivatives(self, point: Point) -> _Derivatives:
+        """Of each group."""
+        parts = item_derivatives(self.data, *point)
+        return _Derivatives(sum(part.log_likelihood for part in parts), parts)
+
+    def ability_derivatives(self, point: Point) -> _Derivatives:
+        """Of all abilities."""
+        found = ability_derivatives(self.data, *point)
+        return _Derivatives(found.log_likelihood, [found])
+
+    def item_step(self, point: Point, derivatives: _Derivatives) -> FloatArray:
+        """Step of all items, group by group."""
+        step = np.zeros_like(point.items)
+        for group, part in zip(self.data.groups, derivatives.parts, strict=True):
+            columns = np.append(group.dims, point.items.shape[1] - 1)
+            step[group.items, columns] = item_step(point.items, group, part, self.spec)
+        return step
+
+    def ability_step(self, point: Point, derivatives: _Derivatives) -> FloatArray:
+        """Newton step of all abilities."""
+        (part,) = derivatives.parts
+        return newton_step(point.abilities, part.gradient, part.precision)
+
+    def settled(self, point: Point) -> Point:
+        """Best scale, and best axes where there are none."""
+        if self.may_turn:
+            point = Point(*best_axes(*point, self.spec))
+        return Point(*best_scale(*point, self.spec))
+
+    def log_prior(self, point: Point) -> float:
+        """Of items and abilities."""
+        return log_prior(*point, self.spec)
+
+
+def fit_nested(data: FitData, spec: JointMAP, *, progress: ProgressCallback = silent) -> Fit:
+    """Maximise the joint posterior density of a nested item model.
+
+    Abilities then get mean 0 and variance 1 in each dimension, and items move with them; dimensions are neither
+    turned nor mixed. The prior for new models has the calibration abilities' covariance (P2 eq. 9), by the law of
+    total variance: that of the estimates plus the mean of their posterior covariances.
+
+    Raises
+    ------
+    ParameterError
+        For 'bifactor' where the number of dimensions is not one more than there are groups of items.
+    """
+    order, problem = make_problem(data, spec)
+    path = climb(problem, start_point(problem), progress=progress)
+    oriented = standardise_each(*_in_canonical(problem, path.point))
+    back = np.argsort(order, kind="stable")
+    return Fit(
+        loadings=oriented.loadings[back],
+        intercept=oriented.intercept[back],
+        item_covariance=oriented.item_covariance[back],
+        abilities=oriented.abilities,
+        ability_covariance=oriented.ability_covariance,
+        prior=empirical_prior(oriented.abilities, oriented.ability_covariance),
+        converged=path.converged,
+        n_iterations=len(path.history) - 1,
+        message=ending(path, spec.tolerance),
+        history=np.asarray(path.history),
+    )
+
+
+def climb(problem: Nested, start: Point, *, progress: ProgressCallback = silent) -> Path:
+    """Climb from a point."""
+    spec = problem.spec
+    return ascend(problem, start, max_iterations=spec.max_iterations, tolerance=spec.tolerance, progress=progress)
+
+
+def make_problem(data: FitData, spec: JointMAP) -> tuple[IntArray, Nested]:
+    """Put items of the same abilities next to each other; also give the order they are then in."""
+    order, groups = _groups(data, spec)
+    responses, lower = data.responses, data.lower_asymptote
+    observed = data.observed
+    if len(groups) > 1:
+        responses, lower = responses[:, order], lower[order]
+        observed = None if observed is None else observed[:, order]
+    return order, Nested(NestedData(responses, observed, lower, groups, spec.general_weight), spec)
+
+
+def _groups(data: FitData, spec: JointMAP) -> tuple[IntArray, tuple[Group, ...]]:
+    """Order of the items, and their groups: one in a nested model, one a scenario in a bifactor one."""
+    n_items = data.responses.shape[1]
+    if spec.item_model == "nested" or data.scenario_index is None:
+        return np.arange(n_items), (Group(slice(0, n_items), np.arange(spec.n_dims)),)
+    order = np.argsort(data.scenario_index, kind="stable")
+    ends = np.cumsum(np.bincount(data.scenario_index, minlength=spec.n_dims - 1))
+    groups = [
+        Group(slice(start, end), np.array([0, 1 + scenario]))
+        for scenario, (start, end) in enumerate(zip(np.append(0, ends[:-1]), ends, strict=True))
+        if end > start
+    ]
+    return order, tuple(groups)
+
+
+def start_point(problem: Nested) -> Point:
+    """Abilities along the leading directions of the responses, and items fitted to them."""
+    data, n_dims = problem.data, problem.spec.n_dims
+    if len(data.groups) == 1:
+        abilities = start_abilities(data.responses, data.observed, n_dims=n_dims)
+    else:
+        abilities = _scenario_abilities(data, n_dims)
+    items = np.zeros((data.responses.shape[1], n_dims + 1))
+    items[:, 0] = 1.0
+    point = Point(items, abilities)
+    for _ in range(N_START_STEPS):
+        step = problem.item_step(point, problem.item_derivatives(point))
+        point = Point(point.items + step, point.abilities)
+    return problem.settled(point)
+
+
+def _scenario_abilities(data: NestedData, n_dims: int) -> FloatArray:
+    """Leading direction of all responses, and what is left of each group's score beside it, (n_models, n_dims)."""
+    values = standardised(data.responses, data.observed)
+    abilities = np.zeros((len(values), n_dims))
+    abilities[:, :1] = start_abilities(data.responses, data.observed, n_dims=1)
+    general = abilities[:, 0] - abilities[:, 0].mean()
+    for group in data.groups:
+        score = values[:, group.items].sum(axis=1, dtype=np.float64)
+        score = score - score.mean()
+        rest = score - general * (general @ score) / max(float(general @ general), 1e-300)
+        spread = float(np.sqrt(np.mean(rest**2)))
+        abilities[:, group.dims[1]] = rest / spread if spread > 0.0 else 0.0
+    return abilities
+
+
+def _in_canonical(problem: Nested, point: Point) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Give loadings, intercepts, abilities and covariances: inverse information, the other being known.
+
+    The information is that of the responses alone, which the general logit's term would count twice. An L1 term
+    counts as a normal prior of the same variance.
+    """
+    spec, n_dims = problem.spec, problem.spec.n_dims
+    plain = problem.data._replace(general_weight=0.0)
+    n_items = len(point.items)
+    item_covariance = np.zeros((n_items, n_dims + 1, n_dims + 1))
+    for group, part in zip(plain.groups, item_derivatives(plain, *point), strict=True):
+        item_covariance[
+            np.ix_(np.arange(group.items.start, group.items.stop), *[np.append(group.dims, n_dims)] * 2)
+        ] = _item_covariances(point.items[group.items][:, group.dims], part.precision, spec)
+    information = ability_derivatives(plain, *point).precision
+    items = canonical(point.items)
+    return (
+        items[:, :-1],
+        items[:, -1],
+        item_covariance,
+        point.abilities,
+        np.linalg.inv(information + np.eye(n_dims)),
+    )
+
+
+def _item_covariances(loadings: FloatArray, precision: FloatArray, spec: JointMAP) -> FloatArray:
+    """Covariance of (alpha, alpha K, c), from the precision of (alpha, K, c)."""
+    size = precision.shape[1]
+    precision = precision.copy()
+    own = np.full(size, spec.l1**2 / 2.0)
+    own[0], own[-1] = 1.0 / spec.slope_sd**2, 1.0 / spec.intercept_sd**2
+    inner = np.arange(size)
+    precision[:, inner, inner] += own + LEAST_INFORMATION
+    chain = np.zeros_like(precision)  # of each canonical parameter (row) on each own one
+    chain[:, 0, 0] = chain[:, -1, -1] = 1.0
+    chain[:, 1:-1, 0] = loadings[:, 1:]
+    chain[:, inner[1:-1], inner[1:-1]] = loadings[:, :1]
+    result: FloatArray = chain @ np.linalg.inv(precision) @ chain.swapaxes(1, 2)
+    return result
+
+
+def empirical_prior(abilities: FloatArray, covariance: FloatArray) -> AbilityPrior:
+    """Give the normal distribution of the calibration abilities (P2 eq. 9), posterior covariances included."""
+    mean = abilities.mean(axis=0)
+    centred = abilities - mean
+    return AbilityPrior(mean, centred.T @ centred / len(abilities) + covariance.mean(axis=0))

@@ -1,0 +1,98 @@
+"""The steps of joint MAP for nested item models, and the scale and axes that items and abilities share.
+
+Objective (P2 5.1, App. A), with normal priors of alpha and the intercept c that P2 does not state:
+``sum l(y, alpha (theta_g + K . theta) + c) + lambda l(y, alpha theta_g + c)``
+``- |theta|^2 / 2 - l1 sum |K| - sum (alpha - 1)^2 / (2 slope_sd^2) - sum c^2 / (2 intercept_sd^2)``.
+"""
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+
+from itembank.calibration.joint_map.nested_passes import Group, NestedDerivatives, active_items
+from itembank.calibration.joint_map.steps import LARGEST_STEP, best_transform, thresholded
+from itembank.calibration.specs import JointMAP
+from itembank.numerics.arrays import FloatArray
+
+SCALE_RANGE = 2.0
+"""Largest factor, up or down, by which one step changes the scale of the general ability."""
+
+
+def log_prior(items: FloatArray, abilities: FloatArray, spec: JointMAP) -> float:
+    """Log prior of all parameters up to its constant."""
+    slopes = float(np.sum((items[:, 0] - 1.0) ** 2)) / (2.0 * spec.slope_sd**2)
+    intercepts = float(np.sum(items[:, -1] ** 2)) / (2.0 * spec.intercept_sd**2)
+    loadings = spec.l1 * float(np.abs(items[:, 1:-1]).sum())
+    return -0.5 * float(np.sum(abilities**2)) - loadings - slopes - intercepts
+
+
+def item_step(items: FloatArray, group: Group, derivatives: NestedDerivatives, spec: JointMAP) -> FloatArray:
+    """Proximal Newton step of a group's (alpha, K, c), (n_group, n_active + 1), with the L1 term exact."""
+    active = active_items(items, group)
+    gradient, precision = derivatives.gradient.copy(), derivatives.precision.copy()
+    for place, centre, spread in ((0, 1.0, spec.slope_sd), (-1, 0.0, spec.intercept_sd)):
+        gradient[:, place] -= (active[:, place] - centre) / spread**2
+        precision[:, place, place] += 1.0 / spread**2
+    # alpha and c have no L1 term: eliminate them first
+    ends, inner = np.array([0, active.shape[1] - 1]), np.arange(1, active.shape[1] - 1)
+    own = precision[:, ends[:, None], ends]
+    mixed = precision[:, inner[:, None], ends]  # (n_group, n_specific, 2)
+    share = np.linalg.solve(own, mixed.swapaxes(1, 2))  # (n_group, 2, n_specific)
+    reduced = precision[:, inner[:, None], inner] - mixed @ share
+    pull = gradient[:, inner] - np.einsum("iep,ie->ip", share, gradient[:, ends])
+    specific = thresholded(active[:, inner], pull, reduced, spec.l1) - active[:, inner]
+    rest = np.linalg.solve(own, gradient[:, ends, None])[..., 0] - np.einsum("iep,ip->ie", share, specific)
+    step = np.column_stack([rest[:, 0], specific, rest[:, 1]])
+    # of the logit, to first order, at abilities of size 2
+    reach = 2.0 * np.abs(rest[:, 0]) * (1.0 + np.linalg.norm(active[:, inner], axis=1)) + np.abs(rest[:, 1])
+    reach += 2.0 * np.abs(active[:, 0]) * np.linalg.norm(specific, axis=1)
+    shortened: FloatArray = step * np.minimum(1.0, LARGEST_STEP / np.maximum(reach, 1e-300))[:, None]
+    return shortened
+
+
+def best_scale(items: FloatArray, abilities: FloatArray, spec: JointMAP) -> tuple[FloatArray, FloatArray]:
+    """Shift and scale the general ability, and scale the specific ones, to the highest log prior; no logit changes.
+
+    With ``theta_g = m + s theta_g'`` and ``theta_k = t_k theta_k'`` items are
+    ``alpha' = s alpha``, ``K_k' = t_k K_k / s`` and ``c' = c + alpha m``. The best m is a ratio; for given s the best
+    ``t_k^3`` is ``s sum theta_k^2 / (l1 sum |K_k|)``; s is found by a search in one dimension.
+    """
+    slope, specific, intercept = items[:, 0], items[:, 1:-1], items[:, -1]
+    variance = spec.intercept_sd**2
+    shift = (abilities[:, 0].sum() - slope @ intercept / variance) / (len(abilities) + slope @ slope / variance)
+    general = abilities[:, 0] - shift
+    scale = _general_scale(items, general, abilities[:, 1:], spec)
+    scales = _specific_scales(specific, abilities[:, 1:], spec.l1, scale)
+    moved = np.column_stack([slope * scale, specific * (scales / scale), intercept + slope * shift])
+    return moved, np.column_stack([general / scale, abilities[:, 1:] / scales])
+
+
+def _general_scale(items: FloatArray, general: FloatArray, specific: FloatArray, spec: JointMAP) -> float:
+    """Best scale s of the general ability."""
+    slope, spread = items[:, 0], float(general @ general)
+    linear, square = float(slope.sum()), float(slope @ slope)
+    sizes, spreads = spec.l1 * np.abs(items[:, 1:-1]).sum(axis=0), np.sum(specific**2, axis=0)
+    least = 1.5 * float(np.sum(np.cbrt(spreads * sizes**2)))  # l1 |K'| + |theta'|^2 / 2 at the best t, for s = 1
+
+    def penalty(logarithm: float) -> float:
+        scale = np.exp(logarithm)
+        slopes = (scale**2 * square - 2.0 * scale * linear) / (2.0 * spec.slope_sd**2)
+        return float(slopes + spread / (2.0 * scale**2) + least * scale ** (-2.0 / 3.0))
+
+    reach = np.log(SCALE_RANGE)
+    found = minimize_scalar(penalty, bounds=(-reach, reach), method="bounded", options={"xatol": 1e-9})
+    return float(np.exp(found.x)) if found.fun < penalty(0.0) else 1.0
+
+
+def _specific_scales(loadings: FloatArray, abilities: FloatArray, l1: float, scale: float) -> FloatArray:
+    """Best scale t of each specific ability, (n_specific,)."""
+    size, square = l1 * np.abs(loadings).sum(axis=0), np.sum(abilities**2, axis=0)
+    is_used = (size > 0.0) & (square > 0.0)
+    return np.where(is_used, np.cbrt(scale * square / np.where(is_used, size, 1.0)), 1.0)
+
+
+def best_axes(items: FloatArray, abilities: FloatArray, spec: JointMAP) -> tuple[FloatArray, FloatArray]:
+    """Turn the specific abilities, and K with them, to the highest log prior; no logit changes."""
+    transform = best_transform(items[:, 1:-1], abilities[:, 1:], spec.l1)
+    turned = abilities[:, 1:] @ np.linalg.inv(transform).T
+    moved = np.column_stack([items[:, 0], items[:, 1:-1] @ transform, items[:, -1]])
+    return moved, np.column_stack([abilities[:, 0], turned])
