@@ -172,7 +172,7 @@ def _anchors(assessor: Assessor, known: Known, pool: Pool, n: int, rng: np.rando
     if assessor.selector == "anchor-binary":
         responses = known.responses[:, items]
         means = np.nanmean(responses, axis=0)
-        features = np.where(np.isnan(responses), means, responses).T.astype(np.float32)
+        features: FloatArray = np.where(np.isnan(responses), means, responses).T
     else:
         parameters = known.calibrations[assessor.design_model].parameters.take(items)
         features = np.column_stack([parameters.loadings, parameters.intercept])

@@ -113,6 +113,53 @@ def differences(errors: Errors, reference: str) -> pl.DataFrame:
     return pl.DataFrame(rows, infer_schema_length=None)
 
 
+def errors_by(
+    predictions: pl.LazyFrame, column: str, pair: tuple[str, str], *, n_tasks: int, which: str, budget: int
+) -> pl.DataFrame:
+    """Compare two assessors task by task or model by model (P2 Figures 12 to 15).
+
+    Parameters
+    ----------
+    predictions : table
+        As `PredictionResult.predictions`.
+    column : {'task', 'model_id'}
+    pair : two names of assessors
+    n_tasks, which, budget
+        Number of calibration tasks, set of tasks, budget.
+
+    Returns
+    -------
+    table
+        `name`, `first`, `second` (mean absolute errors), `difference` (first less second) and `difference_se`, rising
+        by difference.
+    """
+    error = (pl.col("prediction").cast(pl.Float64) - pl.col("truth").cast(pl.Float64)).abs()
+    chosen = predictions.filter(
+        pl.col("assessor").cast(pl.String).is_in(pair),
+        pl.col("n_calibration_tasks") == n_tasks,
+        pl.col("budget") == budget,
+        pl.col("is_interpolation") == (which == SETS[0]),
+    ).with_columns(name=pl.col(column).cast(pl.String), error=error, assessor=pl.col("assessor").cast(pl.String))
+    sums = (
+        chosen.filter(pl.col("error").is_not_nan())
+        .group_by("name", "assessor", "partition")
+        .agg(total=pl.col("error").sum(), count=pl.len())
+        .collect(engine="streaming")
+    )
+    first, second = (sums.filter(pl.col("assessor") == name).drop("assessor") for name in pair)
+    both = first.join(second, on=["name", "partition"], suffix="_second").sort("name", "partition")
+    rows = []
+    for (name,), part in both.group_by("name", maintain_order=True):
+        total, other = part["total"].to_numpy(), part["total_second"].to_numpy()
+        count, partition = part["count"].to_numpy().astype(np.float64), part["partition"].to_numpy()
+        difference, difference_se = clustered_ratio(total - other, count, partition)
+        maes = [clustered_ratio(one, count, partition)[0] for one in (total, other)]
+        rows.append((name, *maes, difference, difference_se))
+    names = ("name", "first", "second", "difference", "difference_se")
+    schema = {name: pl.String if name == "name" else pl.Float64 for name in names}
+    return pl.DataFrame(rows, schema=schema, orient="row").sort("difference", "name")
+
+
 @dataclass(frozen=True, slots=True)
 class Curve:
     """Sums of one assessor, by partition and budget; NaN where a partition has no such budget.
@@ -177,7 +224,8 @@ def costs_to_reach(errors: Errors, spec: PredictionSpec) -> pl.DataFrame:
 
     Levels are those of the study, and the errors that its reference (random items) reaches at some budgets. `ratio`
     compares an assessor that divides by cost with the same one that does not, `ratio_to_reference` any with the
-    reference. Curves of error are made to fall first (`falling`). Standard errors are by leaving out one partition after the other (jackknife), with the level found anew.
+    reference. Curves of error are made to fall first (`falling`). Standard errors are by leaving out one partition
+    after the other (jackknife), with the level found anew.
 
     Returns
     -------
