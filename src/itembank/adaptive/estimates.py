@@ -1,12 +1,11 @@
 """Ability and scores of a session's model: p-IRT at the session's ability, with the item model's intervals."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from itembank.adaptive.pool import SessionPool
 from itembank.adaptive.state import SessionState
-from itembank.data.targets import ScoreTargets
 from itembank.estimation.basis import ScoreBasis
 from itembank.estimation.estimates import ScoreEstimates
 from itembank.estimation.evidence import Evidence, evidence_at
@@ -78,14 +77,14 @@ def session_estimate(
     targets = pool.basis.targets
     n_targets = len(targets.names)
     evidence, judgement = _judged(
-        pool.basis, targets, responses, positions, abilities, level=level, inflation=pool.inflation[:n_targets]
+        pool.basis, responses, positions, abilities, level=level, inflation=pool.inflation[:n_targets]
     )
     columns = [judgement.value, judgement.standard_error, judgement.low, judgement.high]
     n_items = [*evidence.n_observed[0].tolist(), positions.size]
-    n_total = [*targets.scenario_sizes.tolist(), targets.n_items]
+    n_total = [*pool.scenario_sizes.tolist(), targets.n_items]
     if pool.custom is not None:
         inflation = np.full(n_targets, pool.inflation[-1])
-        _, own = _judged(pool.basis, pool.custom, responses, positions, abilities, level=level, inflation=inflation)
+        _, own = _judged(pool.custom, responses, positions, abilities, level=level, inflation=inflation)
         extra = [own.value, own.standard_error, own.low, own.high]
         columns = [np.column_stack([column, more[:, -1]]) for column, more in zip(columns, extra, strict=True)]
         n_items.append(int(np.sum(pool.target_weights[positions] > 0.0)))
@@ -114,7 +113,6 @@ def session_estimate(
 
 def _judged(
     basis: ScoreBasis,
-    targets: ScoreTargets,
     responses: FloatArray,
     positions: IntArray,
     abilities: Abilities,
@@ -123,7 +121,8 @@ def _judged(
     inflation: FloatArray,
 ) -> tuple[Evidence, Judgement]:
     """Judge one model's scores on these targets, standard errors multiplied by `inflation` (n_targets,)."""
+    targets = basis.targets
     observations = Observations.of_items(responses, positions, targets.weights[positions], is_random=True)
-    evidence = evidence_at(replace(basis, targets=targets), observations, abilities)
+    evidence = evidence_at(basis, observations, abilities)
     value = with_exact(targets, evidence, targets.with_overall(evidence.posterior_mean))
     return evidence, model_based(targets, evidence, value, level=level, inflation=inflation)

@@ -14,7 +14,7 @@ from itembank.data.costs import TOKENS, CostUnit, expected_cost
 from itembank.data.targets import OVERALL, ScoreTargets
 from itembank.errors import DataError, ParameterError, shown
 from itembank.estimation.basis import ScoreBasis
-from itembank.numerics.arrays import FloatArray
+from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.selection.criteria import VOptimality, check_criterion, uses_cost
 from itembank.selection.design import DesignItems, goal_matrix
 from itembank.selection.greedy import Bounds
@@ -37,8 +37,8 @@ class SessionPool:
     positions : mapping of item id to position
     items : DesignItems
     basis : ScoreBasis
-    custom : ScoreTargets or None
-        Targets whose 'overall' is the custom one.
+    custom : ScoreBasis or None
+        The same with targets whose 'overall' is the custom one.
     known : KnownModels
     bounds : Bounds
     target_weights : (n_items,)
@@ -53,6 +53,7 @@ class SessionPool:
         In the units of the budget.
     threshold : float
         Of the decision; NaN without one.
+    scenario_sizes : (n_scenarios,)
     inflation : (n_targets,)
         What standard errors of the scores are multiplied by.
     """
@@ -63,7 +64,7 @@ class SessionPool:
     positions: Mapping[str, int]
     items: DesignItems
     basis: ScoreBasis
-    custom: ScoreTargets | None
+    custom: ScoreBasis | None
     known: KnownModels
     bounds: Bounds
     target_weights: FloatArray
@@ -72,6 +73,7 @@ class SessionPool:
     units: Mapping[str, CostUnit]
     expected_costs: Mapping[str, FloatArray]
     threshold: float
+    scenario_sizes: IntArray
     inflation: FloatArray
 
     @classmethod
@@ -101,7 +103,7 @@ class SessionPool:
             positions,
             items,
             basis,
-            custom,
+            None if custom is None else ScoreBasis.of_bank(bank, custom),
             KnownModels.of_bank(bank),
             _bounds(settings, bank, items),
             weights,
@@ -110,6 +112,7 @@ class SessionPool:
             units,
             {name: expected_cost(bank, one, needed=items.is_candidate) for name, one in units.items()},
             _decision_threshold(settings.stopping.decision, bank, custom),
+            bank.targets.scenario_sizes,
             np.ones(len(bank.targets.names) + (custom is not None)),
         )
         _check_scores(settings, pool.score_names)

@@ -3,9 +3,12 @@
 from dataclasses import dataclass
 from typing import Self
 
+import numpy as np
+
 from itembank.data.banks import Bank
 from itembank.data.targets import ScoreTargets
 from itembank.estimation.noise import noise_ratio
+from itembank.estimation.predictions import WeightedItems
 from itembank.irt.binarise import item_thresholds
 from itembank.irt.parameters import AbilityPrior, ItemParameters
 from itembank.numerics.arrays import FloatArray
@@ -13,7 +16,7 @@ from itembank.numerics.arrays import FloatArray
 
 @dataclass(frozen=True, slots=True)
 class ScoreBasis:
-    """Item model and score targets of n_items items.
+    """Item model and score targets of n_items items; make one with `of_bank`.
 
     Attributes
     ----------
@@ -24,6 +27,10 @@ class ScoreBasis:
         From which response on an answer counts as right for ability; NaN where responses are taken as they are.
     noise_ratio : (n_scenarios,)
         See `itembank.estimation.noise.noise_ratio`.
+    weighted : WeightedItems
+        The items with their weights in the targets.
+    n_counting : (n_scenarios,)
+        Items of each scenario that count in its score.
     """
 
     parameters: ItemParameters
@@ -31,14 +38,20 @@ class ScoreBasis:
     targets: ScoreTargets
     thresholds: FloatArray
     noise_ratio: FloatArray
+    weighted: WeightedItems
+    n_counting: FloatArray
 
     @classmethod
-    def of_bank(cls, bank: Bank) -> Self:
-        """Take from a bank what is needed."""
+    def of_bank(cls, bank: Bank, targets: ScoreTargets | None = None) -> Self:
+        """Take from a bank what is needed; other targets must have the bank's scenarios."""
+        targets = bank.targets if targets is None else targets
+        counts = (targets.weights > 0.0).astype(np.float64)
         return cls(
             bank.parameters,
             bank.calibration.prior,
-            bank.targets,
+            targets,
             item_thresholds(bank.calibration.thresholds, bank.targets.scenarios),
             bank.cache.remember("noise ratio", lambda: noise_ratio(bank)),
+            WeightedItems.create(bank.parameters, targets.weights, targets.scenario_index, targets.n_scenarios),
+            np.bincount(targets.scenario_index, weights=counts, minlength=targets.n_scenarios).astype(np.float64),
         )

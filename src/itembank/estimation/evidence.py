@@ -5,13 +5,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from itembank.data.banks import Bank
-from itembank.data.targets import ScoreTargets
 from itembank.estimation.basis import ScoreBasis
 from itembank.estimation.mean import sample_mean
 from itembank.estimation.observations import Observations
 from itembank.estimation.p_irt import p_irt
 from itembank.estimation.posterior import score_posterior
-from itembank.estimation.predictions import PredictedSums, predicted_sums
+from itembank.estimation.predictions import PredictedSums, predicted_sums, sums_at
 from itembank.estimation.scenario_sums import scenario_sums
 from itembank.estimation.weighted import weighted_mean
 from itembank.irt.binarise import apply_thresholds
@@ -81,7 +80,7 @@ def gather_evidence(bank: Bank, observations: Observations) -> Evidence:
     """
     n_models = observations.responses.shape[0]
     n_block = max(1, CELLS_AT_ONCE // bank.n_items)
-    basis = ScoreBasis.of_bank(bank)
+    basis = bank.cache.remember("score basis", lambda: ScoreBasis.of_bank(bank))
     blocks = [observations.responses[start : start + n_block] for start in range(0, n_models, n_block)]
     return _joined([_of_block(basis, observations, responses) for responses in blocks])
 
@@ -110,7 +109,7 @@ def _of_abilities(
     n_observed = scenario_sums(observed.astype(np.float64), own_scenario, n_scenarios).astype(np.int64)
     omega = targets.weights[positions]
     known = scenario_sums(np.where(observed, responses, 0.0) * omega, own_scenario, n_scenarios)
-    open_weight = _open_weight(targets, observed, omega, own_scenario)
+    open_weight = _open_weight(basis, observed, omega, own_scenario)
     unseen = _without(_unseen(basis, positions, abilities.theta, observed), open_weight == 0.0)
     posterior = score_posterior(known, unseen, abilities.covariance, basis.noise_ratio)
     weights = observations.weights
@@ -140,19 +139,18 @@ def _n_effective(weights: FloatArray, own_scenario: IntArray, n_scenarios: int) 
     return np.divide(total**2, squares, out=np.zeros(total.shape), where=squares > 0.0)
 
 
-def _open_weight(targets: ScoreTargets, observed: BoolArray, omega: FloatArray, own_scenario: IntArray) -> FloatArray:
+def _open_weight(basis: ScoreBasis, observed: BoolArray, omega: FloatArray, own_scenario: IntArray) -> FloatArray:
     """Weight of the items not observed, exactly zero where none that counts is left, (n_models, n_scenarios)."""
-    counts = (targets.weights > 0.0).astype(np.float64)
-    needed = np.bincount(targets.scenario_index, weights=counts, minlength=targets.n_scenarios)
+    targets = basis.targets
     seen = scenario_sums((observed & (omega > 0.0)).astype(np.float64), own_scenario, targets.n_scenarios)
     mass = scenario_sums(observed * omega, own_scenario, targets.n_scenarios)
-    return np.where(seen == needed, 0.0, np.maximum(1.0 - mass, np.finfo(np.float64).tiny))
+    return np.where(seen == basis.n_counting, 0.0, np.maximum(1.0 - mass, np.finfo(np.float64).tiny))
 
 
 def _unseen(basis: ScoreBasis, positions: IntArray, theta: FloatArray, observed: BoolArray) -> PredictedSums:
     """Predict the items that were not observed: all less the observed ones."""
     targets = basis.targets
-    everything = predicted_sums(basis.parameters, targets.weights, targets.scenario_index, targets.n_scenarios, theta)
+    everything = sums_at(basis.weighted, theta)
     seen = predicted_sums(
         basis.parameters.take(positions),
         targets.weights[positions],

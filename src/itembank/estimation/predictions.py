@@ -1,6 +1,7 @@
 """What the item model says of weighted sums of responses, scenario by scenario."""
 
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 from scipy.special import expit
@@ -37,6 +38,57 @@ class PredictedSums:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class WeightedItems:
+    """Items with their weights, those of a scenario side by side, for sums that are taken again and again.
+
+    Attributes
+    ----------
+    order : (n_items,)
+        Which item stands where.
+    begins : tuple of n_scenarios + 1 positions
+        Where the items of each scenario begin, and the end of the last.
+    loadings : (n_items, n_dims)
+    intercept : (n_items,)
+    asymptotes : (lower, rise), each (n_items,), or None
+        Lower asymptote and its distance to the upper one; None where every curve rises from 0 to 1.
+    weights, squares : (n_items,)
+        omega and its square.
+    weighted : (n_items, n_dims)
+        ``omega_i a_i``.
+    """
+
+    order: IntArray
+    begins: tuple[int, ...]
+    loadings: FloatArray
+    intercept: FloatArray
+    asymptotes: tuple[FloatArray, FloatArray] | None
+    weights: FloatArray
+    squares: FloatArray
+    weighted: FloatArray
+
+    @classmethod
+    def create(
+        cls, parameters: ItemParameters, weights: FloatArray, scenario_index: IntArray, n_scenarios: int
+    ) -> Self:
+        """Sort items by scenario; `weights` are omega, (n_items,)."""
+        groups = scenario_items(scenario_index, n_scenarios)
+        order = np.concatenate(groups)
+        sizes = [len(group) for group in groups]
+        of, omega = parameters.take(order), weights[order]
+        is_plain = not np.any(of.lower_asymptote) and bool(np.all(of.upper_asymptote == 1.0))
+        return cls(
+            order,
+            (0, *np.cumsum(sizes).tolist()),
+            of.loadings,
+            of.intercept,
+            None if is_plain else (of.lower_asymptote, of.upper_asymptote - of.lower_asymptote),
+            omega,
+            omega**2,
+            omega[:, None] * of.loadings,
+        )
+
+
 def predicted_sums(
     parameters: ItemParameters,
     weights: FloatArray,
@@ -62,21 +114,29 @@ def predicted_sums(
     mask : (n_models, n_items), optional
         Which items to sum over; all by default.
     """
+    return sums_at(WeightedItems.create(parameters, weights, scenario_index, n_scenarios), theta, mask=mask)
+
+
+def sums_at(items: WeightedItems, theta: FloatArray, *, mask: BoolArray | None = None) -> PredictedSums:
+    """Do the same for items laid out before; `mask` (n_models, n_items) is in the order they had then."""
     n_models, n_dims = theta.shape
+    n_scenarios = len(items.begins) - 1
     mean = np.zeros((n_models, n_scenarios))
     noise = np.zeros((n_models, n_scenarios))
     gradient = np.zeros((n_models, n_scenarios, n_dims))
-    for scenario, items in enumerate(scenario_items(scenario_index, n_scenarios)):
-        loadings, omega = parameters.loadings[items], weights[items]
-        lower, upper = parameters.lower_asymptote[items], parameters.upper_asymptote[items]
-        share = expit(theta @ loadings.T + parameters.intercept[items])  # (n_models, n_items)
-        p = lower + (upper - lower) * share
-        slope = (upper - lower) * share * (1.0 - share)
-        spread = p * (1.0 - p)
+    for scenario, (begin, end) in enumerate(zip(items.begins[:-1], items.begins[1:], strict=True)):
+        own = slice(begin, end)
+        p = expit(theta @ items.loadings[own].T + items.intercept[own])  # (n_models, n_items)
+        slope = p * (1.0 - p)
+        spread = slope
+        if items.asymptotes is not None:
+            lower, rise = items.asymptotes[0][own], items.asymptotes[1][own]
+            p, slope = lower + rise * p, rise * slope
+            spread = p * (1.0 - p)
         if mask is not None:
-            seen = mask[:, items]
+            seen = mask[:, items.order[own]]
             p, slope, spread = p * seen, slope * seen, spread * seen
-        mean[:, scenario] = p @ omega
-        noise[:, scenario] = spread @ omega**2
-        gradient[:, scenario] = slope @ (omega[:, None] * loadings)
+        mean[:, scenario] = p @ items.weights[own]
+        noise[:, scenario] = spread @ items.squares[own]
+        gradient[:, scenario] = slope @ items.weighted[own]
     return PredictedSums(mean, noise, gradient)
