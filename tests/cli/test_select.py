@@ -3,16 +3,22 @@ import json
 import pytest
 
 from itembank.cli.select import METHODS as OFFERED
-from itembank.data.bank_files import load_bank
+from itembank.cli.session_options import CRITERIA as OFFERED_CRITERIA
+from itembank.data.bank_files import load_bank, save_bank
 from itembank.data.selections import Selection
-from itembank.selection.specs import METHODS
+from itembank.selection.criteria import CRITERIA
+from itembank.selection.select import select
+from itembank.selection.specs import METHODS, OptimalDesign
+from tests.data.banks import make_bank
 
 
 def test_every_method_of_the_library_is_offered():
     assert ("auto", *METHODS.kinds) == OFFERED
 
 
-@pytest.mark.parametrize("method", [method for method in OFFERED if method not in {"auto", "v-optimal", "optimal-design"}])
+@pytest.mark.parametrize(
+    "method", [method for method in OFFERED if method not in {"auto", "v-optimal", "optimal-design"}]
+)
 def test_writes_a_selection_spread_over_the_scenarios(run, bank_folder, tmp_path, method):
     outcome = run("select", bank_folder, "-n", 12, "-o", tmp_path / "s.json", "--method", method, "--seed", 5)
     assert (outcome.code, outcome.out) == (0, "")
@@ -88,3 +94,103 @@ def test_more_items_than_there_are_is_a_clear_error(run, bank_folder, tmp_path):
     assert outcome.code == 2
     assert "30" in outcome.err
     assert not (tmp_path / "s.json").exists()
+
+
+@pytest.fixture
+def costly_folder(tmp_path):
+    """A small bank whose responses have costs."""
+    save_bank(make_bank(with_extras=True), tmp_path / "costly")
+    return tmp_path / "costly"
+
+
+def chosen_by(run, folder, *options, n_items=6):
+    outcome = run("select", folder, "-n", n_items, "--format", "json", *options)
+    assert outcome.code == 0, outcome.err
+    return json.loads(outcome.out)
+
+
+def test_a_criterion_implies_optimal_design(run, costly_folder):
+    content = chosen_by(run, costly_folder, "--criterion", "d-optimal")
+    assert content["method"] == "optimal-design"
+    assert content["recipe"]["options"]["criterion"] == "d-optimal"
+    expected = select(load_bank(costly_folder), 6, method=OptimalDesign("d-optimal"), rng=0)
+    assert [row["item_id"] for row in content["items"]] == list(expected.item_ids)
+    again = chosen_by(run, costly_folder, "--criterion", "d-optimal", "--method", "optimal-design")
+    assert again == content
+
+
+def test_every_criterion_of_the_library_is_offered(run, costly_folder):
+    assert (*CRITERIA.kinds,) == OFFERED_CRITERIA
+    for name in CRITERIA.kinds:
+        if name != "fisher":
+            assert chosen_by(run, costly_folder, "--criterion", name)["recipe"]["options"]["criterion"] == name
+    refused = run("select", costly_folder, "-n", 6, "--criterion", "fisher")
+    assert refused.code == 2
+    assert "for one ability, got 2 dimensions" in refused.err
+
+
+def test_options_of_optimal_design_reach_its_spec(run, costly_folder):
+    content = chosen_by(
+        run,
+        costly_folder,
+        *("--criterion", "v-optimal", "--of", "score", "--target", "law", "--cost", "tokens"),
+        *("--input-weight", "0.25", "--at-least", "math=2", "--at-least", "law=1", "--at-most", "4"),
+        *("--randomesque", "2", "--seed", "3"),
+    )
+    assert content["recipe"]["options"] == {
+        "criterion": "v-optimal",
+        "of": "score",
+        "target": "law",
+        "per_cost": True,
+        "cost": "tokens",
+        "input_weight": 0.25,
+        "at_least": {"math": 2, "law": 1},
+        "at_most": 4,
+        "randomesque": 2,
+    }
+    scenarios = [row["scenario"] for row in content["items"]]
+    assert scenarios.count("math") >= 2
+    assert "law" in scenarios
+    assert max(map(scenarios.count, scenarios)) <= 4
+
+
+def test_the_unit_of_the_cheapest_items_can_be_named(run, costly_folder):
+    content = chosen_by(run, costly_folder, "--criterion", "min-cost", "--cost", "output_tokens")
+    assert content["recipe"]["options"]["per_cost"] is False
+    costs = load_bank(costly_folder).responses.expected_costs()["output_tokens"]
+    assert content["recipe"]["options"]["cost"] == "output_tokens"
+    bank = load_bank(costly_folder)
+    chosen = bank.responses.item_indices([row["item_id"] for row in content["items"]])
+    assert costs[chosen].mean() < 0.8 * costs.mean()
+
+
+def test_scenarios_may_go_without(run, costly_folder):
+    assert len(chosen_by(run, costly_folder, "--criterion", "v-optimal", "--at-least", "0", n_items=2)["items"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--cost", "tokens"], "--cost goes with --criterion, or --method optimal-design"),
+        (["--at-least", "2", "--method", "random"], "--at-least goes with --criterion"),
+        (["--criterion", "kl", "--method", "anchor-irt"], "--criterion is for --method optimal-design"),
+        (["--criterion", "random", "--cost", "tokens"], "only information can be divided by cost"),
+        (["--criterion", "kl", "--at-least", "maths=2"], "at_least must name scenarios of the bank"),
+        (["--criterion", "kl", "--at-least", "2.5"], "must be a whole number"),
+        (
+            ["--criterion", "kl", "--at-least", "math=3", "--at-most", "2"],
+            "at_least is above at_most in 'math (3 > 2)'",
+        ),
+        (["--criterion", "kl", "--target", "maths"], "target must be one of"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused(run, costly_folder, options, message):
+    outcome = run("select", costly_folder, "-n", 6, *options)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert message in " ".join(outcome.err.split())
+
+
+def test_an_unknown_unit_names_the_known_ones(run, costly_folder):
+    outcome = run("select", costly_folder, "-n", 6, "--criterion", "kl", "--cost", "euros")
+    assert (outcome.code, outcome.out) == (1, "")
+    assert "must be one of 'tokens', 'output_tokens', got 'euros'" in " ".join(outcome.err.split())

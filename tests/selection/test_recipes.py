@@ -6,7 +6,16 @@ import pytest
 from itembank.data.selections import Selection
 from itembank.selection.recipes import Recipe, n_items_asked, read_recipe
 from itembank.selection.select import select
-from itembank.selection.specs import METHODS, AnchorIRT, AnchorLatent, Disagreement, Stratified, Uncertainty, VOptimal
+from itembank.selection.specs import (
+    METHODS,
+    AnchorIRT,
+    AnchorLatent,
+    Disagreement,
+    OptimalDesign,
+    Stratified,
+    Uncertainty,
+    VOptimal,
+)
 from tests.data.banks import make_bank
 
 SPECS = [
@@ -18,6 +27,8 @@ SPECS = [
     Stratified("proportional"),
     Disagreement("jensen-shannon"),
     Uncertainty(mixture=0.25),
+    OptimalDesign("d-optimal", at_least={"law": 3}, at_most=5, randomesque=2),
+    OptimalDesign(of="score", target="math", at_least=0),
 ]
 
 

@@ -46,7 +46,7 @@ def _outer_nodes(n_quadrature: int) -> tuple[list[tuple[float, float]], float]:
 
 
 OUTER_NODES, CENTRE = _outer_nodes(7)
-"""Of the Kullback-Leibler criterion: off by less than 0.2 % up to a variance of 4 in the logit."""
+"""Of the Kullback-Leibler criterion: off by less than 0.6 % up to a variance of 4 in the logit, 4 % up to 9."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,314 @@
+import dataclasses
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy.integrate import quad
+from scipy.stats import norm
+
+from itembank.data.targets import ScoreTargets
+from itembank.errors import DataError, ParameterError
+from itembank.irt.bernoulli import probability
+from itembank.irt.parameters import ItemParameters
+from itembank.selection.criteria import CRITERIA, INFORMATION, VOptimality, criterion_of
+from itembank.selection.design import DesignItems, criterion_scores, goal_matrix, updated_covariance
+from tests.data.banks import make_bank
+from tests.selection.designs import (
+    KINDS,
+    covariance_after,
+    expected_information,
+    make_items,
+    make_parameters,
+    make_posterior,
+)
+
+NO_COUNTS = np.zeros(3, dtype=np.int64)
+ALL_KINDS = pytest.mark.parametrize("kind", KINDS)
+ALL_DIMS = pytest.mark.parametrize("n_dims", [1, 2, 4])
+
+
+def scores(items, criterion, theta, covariance, *, goal=None, counts=NO_COUNTS, seed=0):
+    spec = criterion_of(criterion) if isinstance(criterion, str) else criterion
+    rng = np.random.default_rng(seed)
+    return criterion_scores(items, spec, theta, covariance, goal=goal, counts=counts, rng=rng)
+
+
+@ALL_KINDS
+@ALL_DIMS
+def test_information_weights_are_the_expected_hessian(kind, n_dims):
+    parameters = make_parameters(n_dims, kind=kind)
+    theta, _ = make_posterior(n_dims)
+    np.testing.assert_allclose(
+        make_items(parameters).weights(theta), expected_information(parameters, theta), atol=1e-6
+    )
+
+
+@ALL_KINDS
+@ALL_DIMS
+@pytest.mark.parametrize("seed", range(3))
+def test_every_gain_is_that_of_inverting_the_information_anew(kind, n_dims, seed):
+    parameters = make_parameters(n_dims, seed=seed, kind=kind)
+    items = make_items(parameters)
+    theta, covariance = make_posterior(n_dims, seed)
+    weights = expected_information(parameters, theta)
+    root = np.random.default_rng(seed).normal(size=(n_dims, 2))
+    goal = root @ root.T
+    after = [covariance_after(covariance, a, w) for a, w in zip(parameters.loadings, weights, strict=True)]
+    expected = {
+        "trace": [w * np.trace(np.outer(a, a)) for a, w in zip(parameters.loadings, weights, strict=True)],
+        "d-optimal": [np.linalg.slogdet(covariance)[1] - np.linalg.slogdet(new)[1] for new in after],
+        "a-optimal": [np.trace(covariance) - np.trace(new) for new in after],
+        "v-optimal": [np.trace(goal @ covariance) - np.trace(goal @ new) for new in after],
+    }
+    for name, values in expected.items():
+        np.testing.assert_allclose(scores(items, name, theta, covariance, goal=goal), values, rtol=1e-4, atol=1e-6)
+
+
+@ALL_KINDS
+def test_in_one_dimension_variance_criteria_order_items_as_fisher_information_does(kind):
+    items = make_items(make_parameters(1, kind=kind))
+    theta, covariance = make_posterior(1)
+    order = np.argsort(scores(items, "fisher", theta, covariance))
+    for name in ("trace", "d-optimal", "a-optimal", "v-optimal"):
+        np.testing.assert_array_equal(np.argsort(scores(items, name, theta, covariance, goal=np.eye(1))), order)
+
+
+def test_the_rank_one_update_is_the_inverse_of_the_summed_information():
+    parameters = make_parameters(4)
+    theta, covariance = make_posterior(4)
+    weights = make_items(parameters).weights(theta)
+    updated = covariance
+    for loading, weight in zip(parameters.loadings, weights, strict=True):
+        updated = updated_covariance(updated, loading, float(weight))
+    information = np.linalg.inv(covariance) + (parameters.loadings.T * weights) @ parameters.loadings
+    np.testing.assert_allclose(updated, np.linalg.inv(information), rtol=1e-10)
+
+
+@ALL_KINDS
+def test_the_divergence_is_that_of_numerical_integration(kind):
+    parameters = make_parameters(2, n_items=12, kind=kind)
+    items = make_items(parameters)
+    theta, covariance = make_posterior(2)
+    covariance *= 4.0 / np.einsum("ij,jk,ik->i", items.loadings, covariance, items.loadings).max()
+    lower, upper = KINDS[kind]
+
+    def divergence(a, c):
+        eta, deviation = float(a @ theta + c), float(np.sqrt(a @ covariance @ a))
+        p = lower + (upper - lower) / (1.0 + np.exp(-eta))
+
+        def integrand(z):
+            there = lower + (upper - lower) / (1.0 + np.exp(-eta - deviation * z))
+            return norm.pdf(z) * (p * np.log(p / there) + (1.0 - p) * np.log((1.0 - p) / (1.0 - there)))
+
+        return quad(integrand, -10.0, 10.0, epsabs=1e-12)[0]
+
+    expected = [divergence(a, c) for a, c in zip(parameters.loadings, parameters.intercept, strict=True)]
+    np.testing.assert_allclose(scores(items, "kl", theta, covariance), expected, rtol=0.006)
+
+
+@ALL_KINDS
+def test_the_divergence_of_a_narrow_posterior_is_half_the_information_times_its_variance(kind):
+    items = make_items(make_parameters(kind=kind))
+    theta, covariance = make_posterior()
+    narrow = 1e-6 * covariance
+    variance = np.einsum("ij,jk,ik->i", items.loadings, narrow, items.loadings)
+    np.testing.assert_allclose(scores(items, "kl", theta, narrow), 0.5 * items.weights(theta) * variance, rtol=1e-3)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_criteria_are_finite_and_not_negative_for_hopeless_items(kind):
+    parameters = ItemParameters.create([[3.0], [3.0], [0.0]], [900.0, -900.0, 0.0], *KINDS[kind])
+    items = make_items(parameters)
+    for name in INFORMATION:
+        found = scores(items, name, np.zeros(1), np.eye(1), goal=np.eye(1))
+        assert np.all(np.isfinite(found))
+        assert np.all(found >= 0.0)
+        np.testing.assert_allclose(found, 0.0, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", [name for name in INFORMATION if name not in {"fisher", "trace", "a-optimal"}])
+@pytest.mark.parametrize("of", ["logits", "probabilities", "score"])
+@ALL_KINDS
+def test_the_scale_and_rotation_of_ability_do_not_matter(name, of, kind):
+    parameters = make_parameters(kind=kind)
+    theta, covariance = make_posterior()
+    mixing = np.random.default_rng(3).normal(size=(3, 3))  # theta = K theta'
+    turned = dataclasses.replace(parameters, loadings=parameters.loadings @ mixing)
+    back = np.linalg.inv(mixing)
+    weights = np.random.default_rng(4).random(parameters.n_items)
+    found = []
+    for one, ability, spread in ((parameters, theta, covariance), (turned, back @ theta, back @ covariance @ back.T)):
+        items = make_items(one)
+        goal = goal_matrix(items, weights, ability, of=of)
+        found.append(scores(items, name, ability, spread, goal=goal))
+    np.testing.assert_allclose(found[1], found[0], rtol=1e-6)
+
+
+@ALL_KINDS
+def test_goals_are_those_of_their_definitions(kind):
+    parameters = make_parameters(kind=kind)
+    items = make_items(parameters)
+    theta, covariance = make_posterior()
+    weights = np.random.default_rng(2).dirichlet(np.ones(parameters.n_items))
+    a = parameters.loadings
+    np.testing.assert_allclose(goal_matrix(items, weights, theta, of="logits"), (a.T * weights) @ a, rtol=1e-12)
+    # gradients of each probability, and of the expected score, by finite differences
+    steps = 1e-5 * np.eye(3)
+    gradients = (probability(parameters, theta + steps) - probability(parameters, theta - steps)).T / 2e-5
+    expected = (gradients.T * weights) @ gradients
+    np.testing.assert_allclose(goal_matrix(items, weights, theta, of="probabilities"), expected, rtol=1e-7)
+    gradient = weights @ gradients
+    found = goal_matrix(items, weights, theta, of="score")
+    np.testing.assert_allclose(np.trace(found @ covariance), gradient @ covariance @ gradient, rtol=1e-7)
+    assert np.linalg.matrix_rank(found) == 1
+
+
+def test_degenerate_items_are_no_goal():
+    parameters = make_parameters()
+    is_degenerate = np.arange(24) < 5
+    weights = np.full(24, 1.0 / 24.0)
+    for of in ("logits", "probabilities", "score"):
+        left_out = goal_matrix(make_items(parameters, is_degenerate=is_degenerate), weights, np.zeros(3), of=of)
+        without = goal_matrix(make_items(parameters), np.where(is_degenerate, 0.0, weights), np.zeros(3), of=of)
+        np.testing.assert_array_equal(left_out, without)
+
+
+@pytest.mark.parametrize("name", INFORMATION)
+def test_information_is_divided_by_cost(name):
+    cost = np.random.default_rng(0).lognormal(size=24)
+    items = make_items(make_parameters(), cost=cost)
+    theta, covariance = make_posterior()
+    plain = scores(items, name, theta, covariance, goal=np.eye(3))
+    divided = scores(items, criterion_of(name, per_cost=True), theta, covariance, goal=np.eye(3))
+    np.testing.assert_allclose(divided, plain / cost)
+
+
+def test_the_cheapest_item_is_the_best_by_minimum_cost():
+    cost = np.random.default_rng(0).lognormal(size=24)
+    items = make_items(make_parameters(), cost=cost)
+    assert np.argmax(scores(items, "min-cost", *make_posterior())) == np.argmin(cost)
+
+
+@pytest.mark.parametrize("criterion", ["min-cost", VOptimality(per_cost=True)])
+def test_a_criterion_of_cost_needs_costs(criterion):
+    with pytest.raises(ParameterError, match="needs the items' expected cost"):
+        scores(make_items(make_parameters()), criterion, *make_posterior(), goal=np.eye(3))
+
+
+def test_v_optimality_needs_a_goal():
+    with pytest.raises(ParameterError, match="needs the matrix of its goal"):
+        scores(make_items(make_parameters()), "v-optimal", *make_posterior())
+
+
+def drawn(criterion, counts, *, n_draws=3000, n_items=24):
+    """How often each item is the best."""
+    items = make_items(make_parameters(n_items=n_items))
+    theta, covariance = make_posterior()
+    best = [int(np.argmax(scores(items, criterion, theta, covariance, counts=counts, seed=s))) for s in range(n_draws)]
+    return np.bincount(best, minlength=n_items)
+
+
+def test_chance_is_uniform_over_items():
+    counts = drawn("random", NO_COUNTS)
+    assert abs(np.sum((counts - 125.0) ** 2 / 125.0) - 23.0) < 5.0 * np.sqrt(2.0 * 23.0)
+
+
+def test_uniform_takes_a_scenario_with_the_fewest_items_and_any_item_of_it():
+    # 25 items: nine of the first scenario, eight of the others
+    by_item = drawn("uniform", np.array([4, 2, 2]), n_items=25)
+    by_scenario = np.bincount(np.arange(25) % 3, weights=by_item)
+    assert by_scenario[0] == 0.0
+    assert abs(by_scenario[1] - 1500.0) < 4.0 * np.sqrt(750.0)
+    inside = by_item[1::3]
+    expected = inside.sum() / 8.0
+    assert abs(np.sum((inside - expected) ** 2 / expected) - 7.0) < 5.0 * np.sqrt(14.0)
+
+
+def test_uniform_does_not_favour_large_scenarios():
+    items = dataclasses.replace(make_items(make_parameters()), scenario_index=np.repeat([0, 1, 2], [20, 2, 2]))
+    best = [
+        int(items.scenario_index[np.argmax(scores(items, "uniform", *make_posterior(), seed=seed))])
+        for seed in range(3000)
+    ]
+    assert np.all(np.abs(np.bincount(best) - 1000.0) < 4.0 * np.sqrt(3000.0 * 2.0 / 9.0))
+
+
+def test_the_same_chance_gives_the_same_scores():
+    items = make_items(make_parameters())
+    for name in ("random", "uniform"):
+        one, again, other = (scores(items, name, *make_posterior(), seed=seed) for seed in (1, 1, 2))
+        np.testing.assert_array_equal(one, again)
+        assert not np.array_equal(one, other)
+
+
+def test_permuting_items_permutes_scores():
+    parameters = make_parameters(kind="lower")
+    order = np.random.default_rng(0).permutation(24)
+    theta, covariance = make_posterior()
+    for name in INFORMATION:
+        plain = scores(make_items(parameters), name, theta, covariance, goal=np.eye(3))
+        permuted = scores(make_items(parameters.take(order)), name, theta, covariance, goal=np.eye(3))
+        np.testing.assert_allclose(permuted, plain[order], rtol=1e-12)
+
+
+def test_arguments_are_left_as_they_are():
+    items = make_items(make_parameters(kind="both"), cost=np.ones(24))
+    before = {field.name: np.copy(getattr(items, field.name)) for field in dataclasses.fields(items)}
+    theta, covariance = make_posterior()
+    kept = theta.copy(), covariance.copy()
+    for name in CRITERIA.kinds:
+        scores(items, name, theta, covariance, goal=np.eye(3))
+    np.testing.assert_array_equal(theta, kept[0])
+    np.testing.assert_array_equal(covariance, kept[1])
+    for name, value in before.items():
+        if name != "asymptotes":
+            np.testing.assert_array_equal(getattr(items, name), value)
+
+
+@pytest.fixture(scope="module")
+def bank():
+    bank = make_bank(n_models=20, n_items=30, n_dims=3, with_extras=True)
+    calibration = dataclasses.replace(bank.calibration, is_degenerate=np.arange(30) == 4)
+    items = bank.responses.items.with_columns(weight=pl.Series(np.where(np.arange(30) == 7, 0.0, 1.0)))
+    responses = dataclasses.replace(bank.responses, items=items)
+    targets = ScoreTargets.create(items, within="custom")
+    return dataclasses.replace(bank, calibration=calibration, responses=responses, targets=targets)
+
+
+def test_a_bank_is_laid_out_in_its_order(bank):
+    items = DesignItems.of_bank(bank, cost="tokens", excluded=["code/1", "law/2"])
+    assert np.flatnonzero(~items.is_candidate).tolist() == [1, 2, 4, 7]
+    assert np.flatnonzero(items.is_degenerate).tolist() == [4]
+    assert (items.n_items, items.n_dims, items.n_scenarios, items.asymptotes) == (30, 3, 3, None)
+    theta = np.array([0.3, -0.2, 1.0])
+    p = probability(bank.parameters, theta[None, :])[0]
+    np.testing.assert_allclose(items.weights(theta), p * (1.0 - p), rtol=1e-12)
+    np.testing.assert_array_equal(items.cost, bank.responses.expected_costs()["output_tokens"])
+    assert DesignItems.of_bank(bank).cost is None
+
+
+def test_candidates_may_be_given(bank):
+    given = np.arange(30) < 10
+    items = DesignItems.of_bank(bank, excluded=["math/0"], is_candidate=given)
+    assert np.flatnonzero(items.is_candidate).tolist() == list(range(1, 10))
+    assert given.sum() == 10
+
+
+def test_an_empty_candidate_set_is_refused(bank):
+    with pytest.raises(ParameterError, match=r"candidate set must not be empty: 28 of 30 items .* excluding 30"):
+        DesignItems.of_bank(bank, excluded=bank.item_ids)
+
+
+def test_an_excluded_item_of_another_bank_is_refused(bank):
+    with pytest.raises(DataError, match=r"every excluded item must be in bank .*'math/999'"):
+        DesignItems.of_bank(bank, excluded=["math/999"])
+
+
+def test_only_candidates_need_a_cost(bank):
+    costs = {"seconds": np.ones(bank.responses.responses.shape)}
+    costs["seconds"][:, [1, 4]] = np.nan
+    changed = dataclasses.replace(bank, responses=dataclasses.replace(bank.responses, costs=costs))
+    with pytest.raises(DataError, match="unknown for every model for 1 of 28: 'code/1'"):
+        DesignItems.of_bank(changed, cost="seconds")
+    items = DesignItems.of_bank(changed, cost="seconds", excluded=["code/1"])
+    assert np.all(items.cost[items.is_candidate] == 1.0)

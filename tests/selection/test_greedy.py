@@ -1,0 +1,246 @@
+import dataclasses
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from itembank.selection.criteria import CRITERIA, VOptimality, criterion_of
+from itembank.selection.design import criterion_scores, goal_matrix
+from itembank.selection.greedy import Bounds, allowed_scenarios, next_items
+from tests.selection.designs import covariance_after, make_items, make_parameters, make_posterior
+
+N_ITEMS = 24
+
+
+def choose(items, criterion, n, *, theta=None, covariance=None, **changes):
+    """Choose with nothing that binds, except for what is given."""
+    ability, spread = make_posterior(items.n_dims)
+    arguments = {
+        "target_weights": np.full(items.n_items, 1.0 / items.n_items),
+        "is_open": np.ones(items.n_items, dtype=bool),
+        "counts": np.zeros(items.n_scenarios, dtype=np.int64),
+        "bounds": free(items.n_scenarios),
+        "n_left": n,
+        "rng": np.random.default_rng(0),
+        **changes,
+    }
+    criterion = criterion_of(criterion) if isinstance(criterion, str) else criterion
+    theta = ability if theta is None else theta
+    return next_items(items, criterion, theta, spread if covariance is None else covariance, n, **arguments)
+
+
+def free(n_scenarios):
+    return Bounds(np.zeros(n_scenarios, dtype=np.int64), np.full(n_scenarios, 10_000))
+
+
+def bounds(at_least, at_most):
+    return Bounds(np.array(at_least), np.array(at_most))
+
+
+@pytest.mark.parametrize("kind", ["none", "both"])
+@pytest.mark.parametrize("per_cost", [False, True])
+@pytest.mark.parametrize("name", ["trace", "d-optimal", "a-optimal", "v-optimal", "kl"])
+@pytest.mark.parametrize("n_dims", [1, 3])
+def test_a_batch_is_what_inverting_anew_after_each_item_gives(name, per_cost, kind, n_dims):
+    parameters = make_parameters(n_dims, kind=kind)
+    items = make_items(parameters, cost=np.random.default_rng(5).lognormal(size=N_ITEMS))
+    criterion = criterion_of(name, per_cost=per_cost)
+    theta, covariance = make_posterior(n_dims)
+    weights, target = items.weights(theta), np.random.default_rng(6).dirichlet(np.ones(N_ITEMS))
+    goal = goal_matrix(items, target, theta, of="logits")
+    expected, spread = [], covariance
+    for _ in range(8):
+        worth = criterion_scores(
+            items, criterion, theta, spread, goal=goal, counts=np.zeros(3, dtype=int), rng=np.random.default_rng(0)
+        )
+        worth[expected] = -np.inf
+        expected.append(int(np.argmax(worth)))
+        spread = covariance_after(spread, parameters.loadings[expected[-1]], weights[expected[-1]])
+    assert choose(items, criterion, 8, target_weights=target).tolist() == expected
+    assert choose(items, criterion, 8, target_weights=np.zeros(N_ITEMS), goal=goal).tolist() == expected
+
+
+@pytest.mark.parametrize("of", ["logits", "probabilities", "score"])
+def test_a_batch_lowers_the_uncertainty_of_its_goal_more_than_the_best_items_taken_singly(of):
+    """Near-copies of one good item show it: the second of them tells little."""
+    rng = np.random.default_rng(1)
+    parameters = make_parameters(3)
+    loadings = np.where(np.arange(N_ITEMS)[:, None] < 12, parameters.loadings[3], parameters.loadings)
+    loadings += 0.01 * rng.normal(size=loadings.shape)
+    parameters = dataclasses.replace(parameters, loadings=loadings, intercept=0.1 * parameters.intercept)
+    items = make_items(parameters)
+    theta, covariance = np.zeros(3), 4.0 * np.eye(3)
+    target = np.full(N_ITEMS, 1.0 / N_ITEMS)
+    goal = goal_matrix(items, target, theta, of=of)
+    criterion = VOptimality(of)
+
+    def left(chosen):
+        information = np.linalg.inv(covariance) + (loadings[chosen].T * items.weights(theta)[chosen]) @ loadings[chosen]
+        return np.trace(goal @ np.linalg.inv(information))
+
+    arguments = {"theta": theta, "covariance": covariance, "target_weights": target}
+    batch = choose(items, criterion, 5, **arguments)
+    worth = criterion_scores(
+        items, criterion, theta, covariance, goal=goal, counts=np.zeros(3, dtype=int), rng=np.random.default_rng(0)
+    )
+    assert left(batch) < left(np.argsort(-worth)[:5])
+    singles = [left(np.array([item])) for item in range(N_ITEMS)]
+    assert choose(items, criterion, 1, **arguments).tolist() == [int(np.argmin(singles))]
+
+
+def test_the_target_steers_the_choice():
+    loadings = np.repeat(np.eye(3), 8, axis=0)
+    parameters = dataclasses.replace(make_parameters(3), loadings=loadings, intercept=np.linspace(-1.0, 1.0, N_ITEMS))
+    items = make_items(parameters)
+    for wanted in range(3):
+        target = (np.arange(N_ITEMS) // 8 == wanted) / 8.0
+        chosen = choose(items, "v-optimal", 4, theta=np.zeros(3), covariance=np.eye(3), target_weights=target)
+        assert set(chosen // 8) == {wanted}
+
+
+@pytest.mark.parametrize("name", list(CRITERIA.kinds))
+def test_closed_items_are_not_chosen_and_none_twice(name):
+    items = make_items(make_parameters(1), cost=np.ones(N_ITEMS))
+    is_open = np.arange(N_ITEMS) % 4 != 0
+    chosen = choose(items, name, 30, is_open=is_open)
+    assert sorted(chosen) == np.flatnonzero(is_open).tolist()  # all that are open, and no more
+
+
+@pytest.mark.parametrize("name", list(CRITERIA.kinds))
+def test_arguments_are_left_as_they_are(name):
+    items = make_items(make_parameters(1), cost=np.ones(N_ITEMS))
+    is_open, counts, (theta, covariance) = np.ones(N_ITEMS, dtype=bool), np.zeros(3, dtype=np.int64), make_posterior(1)
+    kept = theta.copy(), covariance.copy()
+    choose(items, name, 6, is_open=is_open, counts=counts, theta=theta, covariance=covariance)
+    assert is_open.all()
+    assert not counts.any()
+    np.testing.assert_array_equal((theta, covariance[0]), (kept[0], kept[1][0]))
+
+
+def test_nothing_is_chosen_when_nothing_may_be_asked():
+    items = make_items(make_parameters())
+    for changes in ({"is_open": np.zeros(N_ITEMS, dtype=bool)}, {"n_left": 0}, {"bounds": bounds([0] * 3, [0] * 3)}):
+        assert choose(items, "d-optimal", 3, **changes).size == 0
+
+
+@pytest.mark.parametrize("name", ["d-optimal", "uniform", "random"])
+def test_bounds_are_kept(name):
+    items = make_items(make_parameters())
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        chosen = choose(items, name, 10, bounds=bounds([0, 3, 4], [2, 8, 5]), rng=rng)
+        counts = np.bincount(chosen % 3, minlength=3)
+        assert chosen.size == 10
+        assert np.all((counts >= [0, 3, 4]) & (counts <= [2, 8, 5]))
+
+
+def test_items_asked_before_count():
+    items = make_items(make_parameters())
+    chosen = choose(items, "d-optimal", 6, counts=np.array([2, 3, 0]), bounds=bounds([0, 0, 4], [3, 3, 8]))
+    counts = np.bincount(chosen % 3, minlength=3)
+    assert counts[0] <= 1
+    assert counts[1] == 0
+    assert counts[2] >= 4
+
+
+def test_one_at_a_time_meets_the_bounds_as_a_batch_does():
+    items = make_items(make_parameters())
+    is_open, counts = np.ones(N_ITEMS, dtype=bool), np.zeros(3, dtype=np.int64)
+    for n_left in range(9, 0, -1):
+        item = choose(
+            items, "d-optimal", 1, is_open=is_open, counts=counts, bounds=bounds([3] * 3, [4] * 3), n_left=n_left
+        )
+        assert item.size == 1
+        is_open[item], counts[item % 3] = False, counts[item % 3] + 1
+    assert counts.tolist() == [3, 3, 3]
+
+
+def test_what_a_scenario_has_no_items_for_is_not_waited_for():
+    items = make_items(make_parameters())
+    is_open = np.arange(N_ITEMS) % 3 != 1  # failed for good, say
+    chosen = choose(items, "d-optimal", 6, is_open=is_open, bounds=bounds([2, 3, 2], [8, 8, 8]))
+    assert chosen.size == 6
+    counts = np.bincount(chosen % 3, minlength=3)
+    assert counts[1] == 0
+    assert min(counts[0], counts[2]) >= 2
+
+
+@given(
+    at_least=st.lists(st.integers(0, 3), min_size=3, max_size=3),
+    slack=st.lists(st.integers(0, 3), min_size=3, max_size=3),
+    extra=st.integers(0, 4),
+    seed=st.integers(0, 99),
+)
+@settings(max_examples=40, deadline=None)
+def test_bounds_that_can_be_kept_are_kept(at_least, slack, extra, seed):
+    at_most = np.minimum(np.add(at_least, slack), 8)
+    n_items = min(sum(at_least) + extra, int(at_most.sum()))
+    items = make_items(make_parameters(2, seed=seed))
+    chosen = choose(items, "a-optimal", n_items, bounds=bounds(at_least, at_most))
+    counts = np.bincount(chosen % 3, minlength=3)
+    assert chosen.size == n_items
+    assert np.all((counts >= at_least) & (counts <= at_most))
+
+
+def test_uniform_spreads_items_over_scenarios():
+    items = make_items(make_parameters())
+    chosen = choose(items, "uniform", 11)
+    assert sorted(np.bincount(chosen % 3)) == [3, 4, 4]
+    small = choose(items, "uniform", 11, bounds=bounds([0] * 3, [1, 8, 8]))
+    assert sorted(np.bincount(small % 3)) == [1, 5, 5]
+
+
+def test_the_cheapest_items_come_first():
+    cost = np.random.default_rng(0).lognormal(size=N_ITEMS)
+    items = make_items(make_parameters(), cost=cost)
+    assert choose(items, "min-cost", 7).tolist() == np.argsort(cost)[:7].tolist()
+
+
+def test_cost_buys_more_information():
+    cost = np.random.default_rng(0).lognormal(sigma=1.5, size=N_ITEMS)
+    items = make_items(make_parameters(), cost=cost)
+    theta, covariance = make_posterior()
+
+    def bought(per_cost):
+        chosen = choose(items, VOptimality(per_cost=per_cost), 8)
+        goal = goal_matrix(items, np.full(N_ITEMS, 1.0 / N_ITEMS), theta, of="logits")
+        loadings = items.loadings[chosen]
+        information = np.linalg.inv(covariance) + (loadings.T * items.weights(theta)[chosen]) @ loadings
+        return np.trace(goal @ (covariance - np.linalg.inv(information))) / cost[chosen].sum()
+
+    assert bought(per_cost=True) > 1.5 * bought(per_cost=False)
+
+
+def test_randomesque_draws_uniformly_among_the_best():
+    items = make_items(make_parameters())
+    best = choose(items, "trace", 4)  # no item changes what others are worth by this criterion
+    drawn = [int(choose(items, "trace", 1, randomesque=4, rng=np.random.default_rng(s))[0]) for s in range(2000)]
+    assert set(drawn) == set(best.tolist())
+    counts = np.array([drawn.count(item) for item in best])
+    assert np.sum((counts - 500.0) ** 2 / 500.0) < 20.0
+    assert choose(items, "trace", 4, randomesque=1).tolist() == best.tolist()
+
+
+def test_randomesque_takes_what_there_is_when_there_are_fewer():
+    items = make_items(make_parameters())
+    is_open = np.arange(N_ITEMS) < 3
+    assert sorted(choose(items, "trace", 5, randomesque=10, is_open=is_open)) == [0, 1, 2]
+
+
+def test_the_same_chance_chooses_the_same():
+    items = make_items(make_parameters())
+    for name, randomesque in (("random", 1), ("uniform", 1), ("v-optimal", 5)):
+        one, again, other = (
+            choose(items, name, 6, randomesque=randomesque, rng=np.random.default_rng(seed)).tolist()
+            for seed in (3, 3, 4)
+        )
+        assert one == again
+        assert one != other
+
+
+def test_scenarios_that_lack_items_come_first_when_only_these_are_left():
+    at_least, at_most = np.array([0, 2, 1]), np.array([9, 9, 9])
+    allowed = [allowed_scenarios(np.array([3, 0, 1]), at_least, at_most, n_left).tolist() for n_left in (3, 2, 1)]
+    assert allowed == [[True, True, True], [False, True, False], [False, True, False]]
+    assert allowed_scenarios(np.array([9, 2, 1]), at_least, at_most, 5).tolist() == [False, True, True]

@@ -1,0 +1,191 @@
+import dataclasses
+
+import numpy as np
+import pytest
+
+from itembank.data.selections import Selection
+from itembank.errors import DataError, ParameterError
+from itembank.irt.parameters import AbilityPrior
+from itembank.selection.criteria import CRITERIA, criterion_of
+from itembank.selection.design import DesignItems
+from itembank.selection.greedy import Bounds, next_items
+from itembank.selection.recipes import read_recipe
+from itembank.selection.select import select
+from itembank.selection.specs import OptimalDesign
+from tests.data.banks import make_bank
+
+
+@pytest.fixture(scope="module")
+def bank():
+    """Sixty items in two dimensions, with tokens of unequal expectation; new models are not average on both."""
+    bank = make_bank(n_models=20, n_items=60, with_extras=True)
+    rng = np.random.default_rng(2)
+    tokens = rng.lognormal(4.0, 1.5, 60) * rng.lognormal(0.0, 0.2, (20, 60))
+    responses = dataclasses.replace(bank.responses, costs={"output_tokens": tokens, "cost_usd": 0.001 * tokens[:, ::-1]})
+    prior = AbilityPrior(np.array([0.8, -0.4]), np.array([[1.2, 0.3], [0.3, 0.5]]))
+    return dataclasses.replace(
+        bank, responses=responses, calibration=dataclasses.replace(bank.calibration, prior=prior)
+    )
+
+
+def positions(bank, selection):
+    return sorted(bank.responses.item_indices(selection.item_ids).tolist())
+
+
+@pytest.mark.parametrize("name", [name for name in CRITERIA.kinds if name != "fisher"])
+def test_items_are_those_of_the_kernel_at_the_prior(bank, name):
+    prior = bank.calibration.prior
+    expected = next_items(
+        DesignItems.of_bank(bank, cost="tokens"),
+        criterion_of(name),
+        prior.mean,
+        prior.covariance,
+        14,
+        target_weights=bank.targets.overall_weights,
+        is_open=np.ones(60, dtype=bool),
+        counts=np.zeros(3, dtype=np.int64),
+        bounds=Bounds(np.ones(3, dtype=np.int64), np.full(3, 20)),
+        n_left=14,
+        rng=np.random.default_rng(8),
+    )
+    selection = select(bank, 14, method=OptimalDesign(name), rng=8)
+    assert positions(bank, selection) == sorted(expected.tolist())
+    assert selection.method == "optimal-design"
+    assert selection.inclusion_probabilities is None
+
+
+def test_fisher_information_chooses_for_one_ability():
+    one = make_bank(n_models=20, n_items=60, n_dims=1)
+    assert positions(one, select(one, 9, method=OptimalDesign("fisher"))) == positions(
+        one, select(one, 9, method=OptimalDesign("trace"))
+    )
+
+
+def test_fisher_information_is_refused_for_more(bank):
+    with pytest.raises(ParameterError, match="for one ability, got 2 dimensions"):
+        select(bank, 9, method=OptimalDesign("fisher"))
+
+
+def test_dividing_by_cost_saves(bank):
+    tokens = bank.responses.costs["output_tokens"].mean(axis=0)
+
+    def spent(**choices):
+        return tokens[positions(bank, select(bank, 12, method=OptimalDesign(**choices)))].sum()
+
+    assert spent(criterion="min-cost") <= spent(per_cost=True) < 0.6 * spent()
+    # another unit, in which other items are dear
+    dollars = select(bank, 12, method=OptimalDesign(per_cost=True, cost="cost_usd"))
+    assert positions(bank, dollars) != positions(bank, select(bank, 12, method=OptimalDesign(per_cost=True)))
+
+
+def test_the_target_steers_the_choice(bank):
+    loadings = np.zeros((60, 3))
+    loadings[np.arange(60), bank.targets.scenario_index] = 1.0
+    calibration = dataclasses.replace(
+        bank.calibration,
+        parameters=dataclasses.replace(bank.parameters, loadings=loadings),
+        prior=AbilityPrior.standard(3),
+    )
+    apart = dataclasses.replace(bank, calibration=calibration)
+    for scenario in bank.targets.scenarios:
+        chosen = select(apart, 9, method=OptimalDesign(target=scenario, at_least=0))
+        assert set(chosen.scenarios) == {scenario}
+        chosen = select(apart, 9, method=OptimalDesign(target=scenario))
+        assert sorted(chosen.scenarios.count(name) for name in bank.targets.scenarios) == [1, 1, 7]
+
+
+def test_content_constraints_are_kept(bank):
+    spec = OptimalDesign("d-optimal", at_least={"law": 5}, at_most={"math": 1, "code": 4})
+    chosen = select(bank, 9, method=spec)
+    counts = {name: chosen.scenarios.count(name) for name in bank.targets.scenarios}
+    assert counts["law"] >= 5
+    assert counts["math"] <= 1
+    assert counts["code"] <= 4
+
+
+def test_per_scenario_is_the_number_for_each(bank):
+    chosen = select(bank, 4, method="optimal-design", per_scenario=True)
+    assert [chosen.scenarios.count(name) for name in bank.targets.scenarios] == [4, 4, 4]
+
+
+def test_fewer_items_than_scenarios_may_be_chosen_where_scenarios_may_go_without(bank):
+    assert select(bank, 2, method=OptimalDesign(at_least=0)).n_items == 2
+    with pytest.raises(ParameterError, match="at_least asks for 3 items in all, and 2 are to be chosen"):
+        select(bank, 2, method=OptimalDesign())
+
+
+def test_exposure_is_spread_by_drawing_among_the_best(bank):
+    strict = {tuple(positions(bank, select(bank, 9, method=OptimalDesign(), rng=seed))) for seed in range(5)}
+    drawn = {
+        tuple(positions(bank, select(bank, 9, method=OptimalDesign(randomesque=5), rng=seed))) for seed in range(5)
+    }
+    assert (len(strict), len(drawn)) == (1, 5)
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        OptimalDesign(),
+        OptimalDesign("d-optimal", per_cost=True, cost="cost_usd", at_least={"law": 2}, at_most=6),
+        OptimalDesign(of="score", target="code", input_weight=0.1, at_least=0, randomesque=3),
+    ],
+)
+def test_a_recipe_comes_back_from_a_file(bank, spec, tmp_path):
+    chosen = select(bank, 12, method=spec, rng=1, excluded=["law/2"])
+    chosen.save(tmp_path / "s.json")
+    found = read_recipe(Selection.load(tmp_path / "s.json"))
+    assert found.spec == spec
+    again = select(bank, found.n_items, method=found.spec, rng=1, excluded=found.excluded)
+    assert again.item_ids == chosen.item_ids
+
+
+@pytest.mark.parametrize(
+    ("choices", "message"),
+    [
+        ({"criterion": "best"}, "criterion method must be one of"),
+        ({"criterion": "random", "per_cost": True}, "only information can be divided by cost"),
+        ({"criterion": "kl", "of": "score"}, "of is a choice of 'v-optimal'"),
+        ({"at_least": -1}, "at_least must be a whole number >= 0"),
+        ({"randomesque": 0}, "randomesque must be a whole number >= 1"),
+        ({"input_weight": -1.0}, "input_weight must be a finite number"),
+    ],
+)
+def test_the_spec_checks_itself(choices, message):
+    with pytest.raises(ParameterError, match=message):
+        OptimalDesign(**choices)
+
+
+@pytest.mark.parametrize(
+    ("choices", "n_items", "message"),
+    [
+        ({"target": "maths"}, 9, "target must be one of .*, got 'maths'"),
+        ({"at_least": {"maths": 1}}, 9, "at_least must name scenarios of the bank"),
+        ({"at_least": 4}, 9, "at_least asks for 12 items in all, and 9 are to be chosen"),
+        ({"at_most": 2}, 9, "n_items must be at most 6, what at_most leaves of 60"),
+        ({}, 61, "n_items must be from 1 to 60"),
+        ({"at_least": 0}, 0, "n_items must be from 1 to 60"),
+    ],
+)
+def test_what_cannot_be_chosen_is_said(bank, choices, n_items, message):
+    with pytest.raises(ParameterError, match=message):
+        select(bank, n_items, method=OptimalDesign(**choices))
+
+
+def test_excluding_everything_is_refused(bank):
+    with pytest.raises(ParameterError, match="candidate set must not be empty"):
+        select(bank, 9, method=OptimalDesign(), excluded=bank.item_ids)
+
+
+def test_items_without_a_cost_are_named_and_can_be_excluded(bank):
+    tokens = bank.responses.costs["output_tokens"].copy()
+    tokens[:, [7, 9]] = np.nan
+    changed = dataclasses.replace(bank, responses=dataclasses.replace(bank.responses, costs={"output_tokens": tokens}))
+    with pytest.raises(DataError, match="unknown for every model for 2 of 60: 'code/7', 'math/9'"):
+        select(changed, 9, method=OptimalDesign(per_cost=True))
+    assert select(changed, 9, method=OptimalDesign(per_cost=True), excluded=["code/7", "math/9"]).n_items == 9
+    assert select(changed, 9, method=OptimalDesign()).n_items == 9
+
+
+def test_a_bank_without_costs_says_so():
+    with pytest.raises(DataError, match="is not recorded: no cost is, got 'tokens'"):
+        select(make_bank(), 9, method=OptimalDesign("min-cost"))
