@@ -4,7 +4,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from itembank.adaptive.pool import SessionPool
-from itembank.adaptive.spending import affordable, left_of_budget
+from itembank.adaptive.spending import left_of_budget, with_reserve
 from itembank.adaptive.state import SessionState
 from itembank.irt.logistic import information_weights
 from itembank.irt.parameters import AbilityPrior
@@ -86,8 +86,10 @@ def _one_by_one(
     for step in range(n):
         number = state.n_used + step
         at = start[number] if number < len(start) else theta
-        may = affordable(pool, is_open, left)
-        found = _next(pool, at, covariance, 1, is_open=may, counts=counts, n_left=n_left - step, rng=rng)
+        may, is_enough = with_reserve(pool, is_open, counts, left)
+        # of what cannot be had in full, scenarios that lack items get what is left
+        n_more = n_left - step if is_enough else 1
+        found = _next(pool, at, covariance, 1, is_open=may, counts=counts, n_left=n_more, rng=rng)
         if not found.size:
             break
         item = int(found[0])

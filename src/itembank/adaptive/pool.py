@@ -8,6 +8,7 @@ import numpy as np
 
 from itembank.adaptive.limits import Decision
 from itembank.adaptive.priors import KnownModels, ability_prior
+from itembank.adaptive.reserves import cheapest_cost
 from itembank.adaptive.settings import CUSTOM, SessionSettings
 from itembank.data.banks import Bank
 from itembank.data.costs import TOKENS, CostUnit, expected_cost
@@ -116,6 +117,7 @@ class SessionPool:
             np.ones(len(bank.targets.names) + (custom is not None)),
         )
         _check_scores(settings, pool.score_names)
+        _check_budget(pool)
         ability_prior(pool.known, settings.prior)
         return pool
 
@@ -193,6 +195,19 @@ def _decision_threshold(decision: Decision | None, bank: Bank, custom: ScoreTarg
             f"model {decision.model!r} must have a score on {decision.target!r}, but some scenario of it has no answer."
         )
     return value
+
+
+def _check_budget(pool: SessionPool) -> None:
+    """Refuse a budget that cannot pay for the items that each scenario must have."""
+    for name, amount in pool.settings.budget.costs.items():
+        needed, _ = cheapest_cost(
+            pool.expected_costs[name], pool.items.is_candidate, pool.items.scenario_index, pool.bounds.at_least
+        )
+        if needed > amount:
+            raise ParameterError(
+                f"constraints must not contradict each other: at_least asks for {pool.bounds.at_least.sum()} items, the "
+                f"cheapest of which cost {needed:g} {name}, and the budget is {amount:g}. Ask for fewer, or raise it."
+            )
 
 
 def _check_scores(settings: SessionSettings, names: tuple[str, ...]) -> None:

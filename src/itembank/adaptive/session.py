@@ -174,7 +174,6 @@ class AdaptiveSession:
         self._estimate: SessionEstimate | None = None
         self._precision: tuple[str | None] | None = None
 
-    @one_blas_thread()
     def ask(self, n: int = 1) -> tuple[str, ...]:
         """Choose up to n items to be answered next, none of them pending or answered.
 
@@ -193,9 +192,9 @@ class AdaptiveSession:
         if self.reason_stopped is not None:
             return ()
         abilities = self._ability()
-        chosen = choose(
-            self._pool, self._state, abilities.theta[0], abilities.covariance[0], start=self._start, n=int(n)
-        )
+        theta, covariance = abilities.theta[0], abilities.covariance[0]
+        with one_blas_thread():
+            chosen = choose(self._pool, self._state, theta, covariance, start=self._start, n=int(n))
         item_ids = tuple(self._pool.item_ids[position] for position in chosen.tolist())
         if item_ids:
             self._record(Asked(item_ids))
@@ -275,7 +274,6 @@ class AdaptiveSession:
         """Raise `DataError` naming the items that are not in the bank."""
         states.check_items(list(item_ids), self._pool.positions)
 
-    @one_blas_thread()
     def estimate(self) -> SessionEstimate:
         """Estimate ability and all scores from the answers so far; without any, they are the prior's."""
         return self._scores()
@@ -354,15 +352,17 @@ class AdaptiveSession:
 
     def _ability(self) -> Abilities:
         if self._abilities is None:
-            self._abilities = session_ability(self._pool, self._state, self._prior)
+            with one_blas_thread():
+                self._abilities = session_ability(self._pool, self._state, self._prior)
         return self._abilities
 
     def _scores(self) -> SessionEstimate:
         if self._estimate is None:
-            settings = self._pool.settings
-            self._estimate = session_estimate(
-                self._pool, self._state, self._ability(), model_id=settings.model_id, level=settings.stopping.level
-            )
+            settings, abilities = self._pool.settings, self._ability()
+            with one_blas_thread():
+                self._estimate = session_estimate(
+                    self._pool, self._state, abilities, model_id=settings.model_id, level=settings.stopping.level
+                )
         return self._estimate
 
     def _precision_reason(self) -> str | None:

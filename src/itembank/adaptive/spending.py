@@ -6,9 +6,10 @@ from collections.abc import Mapping
 import numpy as np
 
 from itembank.adaptive.pool import SessionPool
+from itembank.adaptive.reserves import cheapest_cost
 from itembank.adaptive.state import SessionState
 from itembank.data.costs import INPUT_TOKENS, OUTPUT_TOKENS, TOKENS, CostUnit
-from itembank.numerics.arrays import BoolArray
+from itembank.numerics.arrays import BoolArray, IntArray
 
 
 def amount_in(costs: Mapping[str, float], unit: CostUnit) -> float | None:
@@ -40,6 +41,28 @@ def affordable(pool: SessionPool, is_open: BoolArray, left: Mapping[str, float])
     for name, amount in left.items():
         is_open = is_open & (pool.expected_costs[name] <= amount)
     return is_open
+
+
+def with_reserve(
+    pool: SessionPool, is_open: BoolArray, counts: IntArray, left: Mapping[str, float]
+) -> tuple[BoolArray, bool]:
+    """Affordable items that leave enough for the scenarios that lack some, (n_items,), and whether there is enough.
+
+    Kept back are the cheapest items that would do: with R their cost, an item of a scenario that lacks none must cost
+    ``left - R`` at most; one that stands in for a kept item may cost as much more as the dearest kept one of its own
+    scenario. Where not even R is left, all affordable items are returned.
+    """
+    lacking = np.maximum(pool.bounds.at_least - counts, 0)
+    result = affordable(pool, is_open, left)
+    if not lacking.any():
+        return result, True
+    index, allowed = pool.items.scenario_index, result
+    for name, amount in left.items():
+        reserve, dearest = cheapest_cost(pool.expected_costs[name], result, index, lacking)
+        if reserve > amount:
+            return result, False
+        allowed = allowed & (pool.expected_costs[name] <= (amount - reserve + dearest)[index])
+    return allowed, True
 
 
 def _counted(pool: SessionPool, state: SessionState, unit: CostUnit) -> float:

@@ -1,0 +1,32 @@
+"""What must be kept back so that every scenario can still get the items it is to have."""
+
+import numpy as np
+
+from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+
+
+def cheapest_cost(
+    costs: FloatArray, is_open: BoolArray, scenario_index: IntArray, lacking: IntArray
+) -> tuple[float, FloatArray]:
+    """Cost of the cheapest open items that give each scenario what it lacks, or as many as it has.
+
+    Parameters
+    ----------
+    costs : (n_items,)
+    is_open : (n_items,)
+    scenario_index : (n_items,)
+    lacking : (n_scenarios,)
+        Items each scenario lacks.
+
+    Returns
+    -------
+    total : float
+    dearest : (n_scenarios,)
+        Cost of the dearest of them in each scenario, 0 where there is none.
+    """
+    total, dearest = 0.0, np.zeros(lacking.shape)
+    for scenario in np.flatnonzero(lacking):
+        own = np.sort(costs[is_open & (scenario_index == scenario)])[: lacking[scenario]]
+        total += float(own.sum())
+        dearest[scenario] = own[-1] if own.size else 0.0
+    return total, dearest
