@@ -11,6 +11,9 @@ from itembank.adaptive.state import SessionState
 from itembank.data.costs import INPUT_TOKENS, OUTPUT_TOKENS, TOKENS, CostUnit
 from itembank.numerics.arrays import BoolArray, IntArray
 
+ROUNDING = 1e-9
+"""Share of a budget that sums of costs may be off by rounding."""
+
 
 def amount_in(costs: Mapping[str, float], unit: CostUnit) -> float | None:
     """Return costs by unit counted in this one; None where they do not say."""
@@ -39,7 +42,7 @@ def left_of_budget(pool: SessionPool, state: SessionState) -> dict[str, float]:
 def affordable(pool: SessionPool, is_open: BoolArray, left: Mapping[str, float]) -> BoolArray:
     """Open items whose expected cost fits what is left, (n_items,)."""
     for name, amount in left.items():
-        is_open = is_open & (pool.expected_costs[name] <= amount)
+        is_open = is_open & (pool.expected_costs[name] <= amount + _slack(pool, name))
     return is_open
 
 
@@ -59,10 +62,16 @@ def with_reserve(
     index, allowed = pool.items.scenario_index, result
     for name, amount in left.items():
         reserve, dearest = cheapest_cost(pool.expected_costs[name], result, index, lacking)
-        if reserve > amount:
+        slack = _slack(pool, name)
+        if reserve > amount + slack:
             return result, False
-        allowed = allowed & (pool.expected_costs[name] <= (amount - reserve + dearest)[index])
+        allowed = allowed & (pool.expected_costs[name] <= (amount - reserve + dearest + slack)[index])
     return allowed, True
+
+
+def _slack(pool: SessionPool, name: str) -> float:
+    """Three items of 0.1 fit a budget of 0.3."""
+    return ROUNDING * pool.settings.budget.costs[name]
 
 
 def _counted(pool: SessionPool, state: SessionState, unit: CostUnit) -> float:
