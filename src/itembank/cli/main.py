@@ -18,6 +18,7 @@ COMMANDS = {
     "study": ("itembank.cli.study", "Compare selections and estimates by leaving models out."),
     "compare": ("itembank.cli.compare", "Say which of two models, or of many, is better."),
     "plan": ("itembank.cli.plan", "Say how many items a question needs."),
+    "session": ("itembank.cli.session", "Test a model adaptively: ask for items, tell the answers."),
     "replay": ("itembank.cli.replay", "Send recorded models through adaptive sessions."),
     "simulate": ("itembank.cli.simulate", "Make responses of known truth."),
     "diagnose": ("itembank.cli.diagnose", "Say what responses tell of the benchmark itself."),
@@ -137,7 +138,7 @@ def cli(ctx: click.Context, *, debug: bool, quiet: bool) -> None:
 
 
 def main() -> None:
-    """Run the command line; exit 0 done, 1 failed, 2 usage, 4 integrity check failed."""
+    """Run the command line; exit 0 done, 1 failed, 2 usage, 3 precision not reached, 4 integrity check failed."""
     debug = "--debug" in sys.argv or os.environ.get("ITEMBANK_DEBUG", "") not in {"", "0", "false"}
     try:
         cli.main(standalone_mode=False)

@@ -1,0 +1,45 @@
+"""The answers of a session as responses, which every other command and verb takes."""
+
+import numpy as np
+import polars as pl
+
+from itembank.adaptive.events import Told
+from itembank.adaptive.session import AdaptiveSession
+from itembank.data.responses import ResponseMatrix
+from itembank.errors import DataError
+
+
+def session_responses(session: AdaptiveSession) -> ResponseMatrix:
+    """Return what a session was told, as responses of one model to the items told, in the bank's order.
+
+    Raises
+    ------
+    DataError
+        When it was told nothing yet.
+    """
+    told = session.told
+    if not told:
+        raise DataError("a session must have been told an answer before its answers can be written, got none.")
+    items = session.bank.responses.items
+    items = items.filter(items["item_id"].is_in(pl.Series(list(told)).implode()))
+    answers = [told[item_id] for item_id in items["item_id"]]
+    return ResponseMatrix.create(
+        np.array([[answer.response for answer in answers]]),
+        models=pl.DataFrame({"model_id": [session.settings.model_id]}),
+        items=items,
+        n_trials=_trials(answers),
+        costs=_costs(answers),
+    )
+
+
+def _trials(answers: list[Told]) -> np.ndarray | None:
+    """Trials behind each answer, (1, n_items), where any were told."""
+    if all(answer.n_trials is None for answer in answers):
+        return None
+    return np.array([[answer.n_trials or 1 for answer in answers]])
+
+
+def _costs(answers: list[Told]) -> dict[str, np.ndarray]:
+    """Cost of each answer by unit, each (1, n_items); NaN where not told."""
+    units = dict.fromkeys(unit for answer in answers for unit in answer.costs)
+    return {unit: np.array([[answer.costs.get(unit, np.nan) for answer in answers]]) for unit in units}

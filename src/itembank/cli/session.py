@@ -1,0 +1,377 @@
+"""`itembank session`: adaptive testing from a shell, one question at a time, kept in a journal."""
+
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from itembank.cli.options import bank_argument, format_option, seed_option
+from itembank.cli.render import note, print_object, print_record, print_rows, visible, warnings_as_notes
+from itembank.cli.session_options import (
+    amounts,
+    prior_of_options,
+    prior_options,
+    session_choices,
+    session_options,
+)
+
+if TYPE_CHECKING:
+    from itembank.adaptive.answers import Answer
+    from itembank.adaptive.session import AdaptiveSession
+    from itembank.data.banks import Bank
+    from itembank.data.responses import ResponseMatrix
+
+EXIT_IMPRECISE = 3
+
+_JOURNAL = click.argument("journal", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+_BANK = click.option(
+    "--bank",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Where the bank lies now.  [default: where the journal says]",
+)
+_WAIT = click.option(
+    "--wait",
+    type=click.FloatRange(min=0.0),
+    default=60.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long to wait for another command that has the journal open.",
+)
+
+
+@click.group("session")
+def command() -> None:
+    """Test a model adaptively: the next items depend on its answers so far.
+
+    A session is kept in a journal, a file that holds every question and answer. Ask it which items to run next, run
+    them with whatever tool you have, tell it the answers; stop the loop at any time and start it again: it goes on
+    where it was, and no answer that was told is ever lost.
+
+    \b
+      itembank session start bank -o run.jsonl --model-id my-model --max-items 50 --half-width 0.03
+      itembank session ask run.jsonl --format ids | while IFS= read -r item; do
+        itembank session tell run.jsonl "$item" --response "$(my-harness "$item")"
+      done
+      itembank session status run.jsonl
+    """  # noqa: D301 (click's \b keeps the block's lines)
+
+
+@command.command("start")
+@bank_argument
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    type=click.Path(path_type=Path),
+    metavar="JOURNAL",
+    help="The journal to make; nothing may stand there.",
+)
+@click.option("--model-id", required=True, help="Id of the model that is tested.")
+@session_options
+@prior_options
+@seed_option
+def start(
+    *, bank: Path, output: Path, model_id: str, choices: Mapping[str, Any], prior: Mapping[str, Any], seed: int
+) -> None:
+    """Start a session, and say how items are chosen and when to stop.
+
+    It stops when a precision that was asked for is reached (--half-width, --ability-error, --threshold,
+    --better-than), when what is left of the budget allows no further item (--max-items, --max-tokens, --max-cost), or
+    when no item is left.
+
+    \b
+      itembank session start bank -o run.jsonl --model-id my-model --max-items 50
+      itembank session start bank -o run.jsonl --model-id my-model --cost tokens --max-tokens 20000 --half-width 0.03
+      itembank session start bank -o run.jsonl --model-id my-model --threshold 0.7 --at-least 5 --max-items 300
+    """  # noqa: D301
+    from itembank.adaptive.journal_sessions import start_session  # noqa: PLC0415
+    from itembank.data.bank_files import load_bank  # noqa: PLC0415
+
+    with warnings_as_notes():
+        loaded = load_bank(bank)
+        known = {"prior": prior_of_options(prior), "model_id": model_id, "rng": seed}
+        with start_session(output, loaded, bank_path=bank, **session_choices(choices), **known):
+            pass
+    note(f"Session of {visible(model_id)} over the {loaded.n_items} items of bank {loaded.bank_id} in {output}.")
+    note(f"Next: itembank session ask {output}")
+
+
+@command.command("ask")
+@_JOURNAL
+@click.option("-n", "n_items", type=click.IntRange(min=1), default=1, show_default=True, help="Items at most.")
+@click.option(
+    "--new",
+    "only_new",
+    is_flag=True,
+    help="Leave out items that were asked before and not answered yet: another worker has them.",
+)
+@_BANK
+@_WAIT
+@click.option(
+    "--format",
+    "output_format",
+    type=click.Choice(["json", "ids", "table"]),
+    default="json",
+    show_default=True,
+    help="One JSON object; the ids, one a line; or a table.",
+)
+def ask(*, journal: Path, n_items: int, only_new: bool, bank: Path | None, wait: float, output_format: str) -> None:
+    """Print the items to run next.
+
+    Items that were asked before and have no answer yet come first, so that a loop that was killed goes on; with --new
+    only further ones, for several workers on one session. Nothing is printed once the session has stopped (in JSON:
+    an empty list, and reason_stopped says why). The exit code is then 3 if a precision was asked for and not reached.
+
+    \b
+      itembank session ask run.jsonl
+      itembank session ask run.jsonl -n 8 --new --format ids
+    """  # noqa: D301
+    from itembank.adaptive.journal_sessions import open_session  # noqa: PLC0415
+
+    with warnings_as_notes(), open_session(journal, _loaded(bank), wait=wait) as session:
+        pending = () if only_new or session.is_precise else session.pending[:n_items]
+        items = (*pending, *session.ask(n_items - len(pending))) if len(pending) < n_items else pending
+    rows = _item_rows(session, items, again=len(pending))
+    if output_format == "json":
+        print_object({"items": rows, **_progress(session)})
+    elif output_format == "ids":
+        _print_ids(items)
+    else:
+        print_rows(rows, "table", title=f"Next items for {session.settings.model_id}")
+    if not items:
+        _say_why_none(session)
+        _exit_if_imprecise(session)
+
+
+@command.command("tell")
+@_JOURNAL
+@click.argument("item", required=False)
+@click.option("--response", type=float, help="The outcome, between 0 and 1.")
+@click.option("--correct", "n_correct", type=int, metavar="C", help="Correct trials; with --trials.")
+@click.option("--trials", "n_trials", type=int, metavar="N", help="Trials in all.")
+@click.option("--cost", "costs", multiple=True, metavar="UNIT=AMOUNT", help="What the answer cost. Repeatable.")
+@click.option("--failed", is_flag=True, help="There is no answer: skip the item.")
+@click.option("--again", is_flag=True, help="With --failed: the item may be asked again.")
+@click.option("--reason", default="", help="With --failed: why, for people.")
+@_BANK
+@_WAIT
+@click.option(
+    "--format",
+    "output_format",
+    type=click.Choice(["json", "table"]),
+    default="json",
+    show_default=True,
+    help="How to print where the session stands.",
+)
+def tell(*, journal: Path, item: str | None, bank: Path | None, wait: float, output_format: str, **given: Any) -> None:
+    """Tell the answer to ITEM; or, with - for ITEM, many answers as JSON Lines on standard input.
+
+    An answer is safe on the disk when the command ends. Telling an item again replaces its answer. An item that the
+    session never asked counts as well. Of many answers either all are fit to be told, or none is told; one line each:
+
+    \b
+      {"item_id": "q1", "response": 1}
+      {"item_id": "q2", "n_correct": 3, "n_trials": 4, "costs": {"output_tokens": 912}}
+      {"item_id": "q3", "failed": true, "again": true, "reason": "timeout"}
+
+    \b
+      itembank session tell run.jsonl q1 --response 1 --cost output_tokens=310
+      itembank session tell run.jsonl q2 --correct 3 --trials 4
+      itembank session tell run.jsonl q3 --failed --again
+      my-harness | itembank session tell run.jsonl -
+
+    An id that begins with a dash stands last, after two dashes (--).
+    """  # noqa: D301
+    from itembank.adaptive.answers import parse_answers, tell_all  # noqa: PLC0415
+    from itembank.adaptive.journal_sessions import open_session  # noqa: PLC0415
+
+    if item == "-":
+        _check_no_options(given)
+        answers = parse_answers(_standard_input(), "standard input")
+    else:
+        answers = (_answer(item, given),)
+    with warnings_as_notes(), open_session(journal, _loaded(bank), wait=wait) as session:
+        tell_all(session, answers)
+    told = {"told": [answer.item_id for answer in answers], **_progress(session)}
+    if output_format == "json":
+        print_object(told)
+    else:
+        print_rows([{"fact": name, "value": value} for name, value in _in_words(told).items()], "table")
+
+
+@command.command("status")
+@_JOURNAL
+@_BANK
+@format_option
+def status(*, journal: Path, bank: Path | None, output_format: str) -> None:
+    """Say where a session stands: estimated scores with their intervals, items, costs, and why it stopped.
+
+    It never waits and changes nothing: look at a session while it runs. The exit code is 3 when the session has
+    stopped without the precision that was asked for.
+
+    \b
+      itembank session status run.jsonl
+      itembank session status run.jsonl --format json
+    """  # noqa: D301
+    from itembank.adaptive.journal_sessions import read_session  # noqa: PLC0415
+
+    with warnings_as_notes():
+        session = read_session(journal, _loaded(bank))
+        estimate = session.estimate()
+    facts = {
+        "model_id": session.settings.model_id,
+        "bank": session.bank_id,
+        **_progress(session),
+        "ability": estimate.theta.tolist(),
+        "ability_errors": estimate.standard_errors.tolist(),
+    }
+    rows = estimate.scores.rows()
+    if output_format == "table":
+        facts, rows = _in_words(facts), _score_rows(rows)
+    print_record(facts, "scores", rows, output_format, title=str(journal))
+    _exit_if_imprecise(session)
+
+
+@command.command("export")
+@_JOURNAL
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="PATH",
+    help="Write a response file (its name must end in .parquet) instead of printing.",
+)
+@_BANK
+@format_option
+def export(*, journal: Path, output: Path | None, bank: Path | None, output_format: str) -> None:
+    """Give the answers of a session as responses, for estimate, compare and calibrate.
+
+    \b
+      itembank session export run.jsonl -o answers.parquet
+      itembank estimate bank answers.parquet
+      itembank session export run.jsonl --format csv > answers.csv
+    """  # noqa: D301
+    from itembank.adaptive.answer_table import session_responses  # noqa: PLC0415
+    from itembank.adaptive.journal_sessions import read_session  # noqa: PLC0415
+    from itembank.data.response_files import write_responses  # noqa: PLC0415
+
+    with warnings_as_notes():
+        session = read_session(journal, _loaded(bank))
+        responses = session_responses(session)
+    if output is None:
+        print_rows(_answer_rows(responses), output_format, title=f"Answers of {session.settings.model_id}")
+        return
+    write_responses(responses, output)
+    note(f"{responses.n_items} answers of {visible(session.settings.model_id)} written to {output}.")
+
+
+def _loaded(bank: Path | None) -> "Bank | None":
+    from itembank.data.bank_files import load_bank  # noqa: PLC0415
+
+    return None if bank is None else load_bank(bank)
+
+
+def _answer(item: str | None, given: Mapping[str, Any]) -> "Answer":
+    """Make the answer of the options."""
+    from itembank.adaptive.answers import Answer  # noqa: PLC0415
+
+    if item is None:
+        raise click.UsageError("Say which ITEM the answer is to, or give - and answers as JSON Lines.")
+    if (given["n_correct"] is None) != (given["n_trials"] is None):
+        raise click.UsageError("--correct C and --trials N belong together.")
+    if given["failed"] + (given["response"] is not None) + (given["n_trials"] is not None) != 1:
+        raise click.UsageError("Give one of --response R, --correct C with --trials N, or --failed.")
+    if not given["failed"] and (given["again"] or given["reason"]):
+        raise click.UsageError("--again and --reason belong to --failed.")
+    return Answer(item, **{**given, "costs": amounts("--cost", given["costs"])})
+
+
+def _standard_input() -> str:
+    """Read all of standard input as UTF-8, whatever the locale."""
+    from itembank.errors import DataError  # noqa: PLC0415
+
+    try:
+        return sys.stdin.buffer.read().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DataError(f"standard input must be UTF-8, one JSON object a line: {error}. Nothing was told.") from error
+
+
+def _check_no_options(given: Mapping[str, Any]) -> None:
+    if any(value not in (None, (), "", False) for value in given.values()):
+        raise click.UsageError("With - the answers stand on standard input; leave the options of one answer out.")
+
+
+def _progress(session: "AdaptiveSession") -> dict[str, Any]:
+    """Say how far a session is."""
+    return {
+        "n_items": session.n_items,
+        "n_pending": len(session.pending),
+        "n_unasked": session.n_unasked,
+        "costs": dict(session.costs),
+        "left": dict(session.left),
+        "reason_stopped": session.reason_stopped,
+        "is_precise": session.is_precise,
+    }
+
+
+def _item_rows(session: "AdaptiveSession", items: Sequence[str], *, again: int) -> list[dict[str, Any]]:
+    """Say of each item what a harness needs to find it; the first `again` were asked before."""
+    table = session.bank.responses.items
+    known = table.filter(table["item_id"].is_in(list(items))).select("item_id", "scenario", "subscenario")
+    places = {row["item_id"]: row for row in known.to_dicts()}
+    return [{**places[item], "is_new": number >= again} for number, item in enumerate(items)]
+
+
+def _print_ids(items: Sequence[str]) -> None:
+    from itembank.errors import DataError  # noqa: PLC0415
+
+    if any("\n" in item or "\r" in item for item in items):
+        raise DataError("an item's id holds a line break, so that ids cannot stand one a line. Take --format json.")
+    for item in items:
+        click.echo(item)
+
+
+def _say_why_none(session: "AdaptiveSession") -> None:
+    if session.reason_stopped:
+        note(f"Stopped: {session.reason_stopped}.")
+    else:
+        note(f"No further item while {len(session.pending)} are pending.")
+
+
+def _exit_if_imprecise(session: "AdaptiveSession") -> None:
+    """Exit 3 when a session has stopped without the precision that was asked for."""
+    if session.reason_stopped and session.settings.stopping.has_rules and not session.is_precise:
+        sys.exit(EXIT_IMPRECISE)
+
+
+def _answer_rows(responses: "ResponseMatrix") -> list[dict[str, Any]]:
+    """One row an answer."""
+    columns: dict[str, Any] = {"response": responses.responses[0]}
+    if responses.n_trials is not None:
+        columns["n_trials"] = responses.n_trials[0]
+    columns |= {name: cost[0] for name, cost in responses.costs.items()}
+    table = responses.items.select("item_id", "scenario", "subscenario").with_columns(**columns)
+    return [{"model_id": responses.model_ids[0], **row} for row in table.to_dicts()]
+
+
+def _in_words(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Write amounts by unit as a table shows them."""
+    return {
+        name: [f"{amount:g} {unit}" for unit, amount in value.items()] if isinstance(value, Mapping) else value
+        for name, value in facts.items()
+    }
+
+
+def _score_rows(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Estimates with their intervals and the items behind them."""
+    return [
+        {
+            "target": row["target"],
+            "estimate": row["estimate"],
+            f"{100 * row['level']:g} % interval": f"{row['low']:.4f} to {row['high']:.4f}",
+            "items": f"{row['n_items']}/{row['n_total']}",
+        }
+        for row in rows
+    ]
