@@ -1,10 +1,16 @@
 import dataclasses
 
 import numpy as np
+import polars as pl
 import pytest
 
+from itembank.calibration.build import build_bank
+from itembank.calibration.folds import folds
+from itembank.calibration.specs import JointMAP
 from itembank.data.selections import Selection
 from itembank.errors import DataError, ParameterError
+from itembank.estimation.specs import PIRT
+from itembank.estimation.trial import sample_of, trial
 from itembank.irt.parameters import AbilityPrior
 from itembank.selection.criteria import CRITERIA, criterion_of
 from itembank.selection.design import DesignItems
@@ -12,7 +18,9 @@ from itembank.selection.greedy import Bounds, next_items
 from itembank.selection.recipes import read_recipe
 from itembank.selection.select import select
 from itembank.selection.specs import OptimalDesign
+from itembank.studies.run import run_study
 from tests.data.banks import make_bank
+from tests.studies.simulated import make_responses, make_spec
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +29,9 @@ def bank():
     bank = make_bank(n_models=20, n_items=60, with_extras=True)
     rng = np.random.default_rng(2)
     tokens = rng.lognormal(4.0, 1.5, 60) * rng.lognormal(0.0, 0.2, (20, 60))
-    responses = dataclasses.replace(bank.responses, costs={"output_tokens": tokens, "cost_usd": 0.001 * tokens[:, ::-1]})
+    responses = dataclasses.replace(
+        bank.responses, costs={"output_tokens": tokens, "cost_usd": 0.001 * tokens[:, ::-1]}
+    )
     prior = AbilityPrior(np.array([0.8, -0.4]), np.array([[1.2, 0.3], [0.3, 0.5]]))
     return dataclasses.replace(
         bank, responses=responses, calibration=dataclasses.replace(bank.calibration, prior=prior)
@@ -189,3 +199,36 @@ def test_items_without_a_cost_are_named_and_can_be_excluded(bank):
 def test_a_bank_without_costs_says_so():
     with pytest.raises(DataError, match="is not recorded: no cost is, got 'tokens'"):
         select(make_bank(), 9, method=OptimalDesign("min-cost"))
+
+
+@pytest.fixture(scope="module")
+def calibrated():
+    """A bank of calibrated models, with costs that rise with the item's number."""
+    return build_bank(make_responses(), JointMAP(n_dims=1))
+
+
+def test_folds_choose_their_own_items_by_the_recipe(calibrated, monkeypatch):
+    spec = OptimalDesign(per_cost=True, at_least=0)
+    selection = select(calibrated, 6, method=spec, rng=0)
+    asked = []
+
+    def seen(bank, n_items, **choices):
+        asked.append((n_items, choices["method"]))
+        return select(bank, n_items, **choices)
+
+    monkeypatch.setattr("itembank.estimation.trial.select", seen)
+    found = trial(calibrated, sample_of(calibrated, selection), selection, [PIRT()])
+    assert asked == [(6, spec)] * len(folds(calibrated))
+    assert len(asked) > 1
+    assert np.isfinite(found.errors).all()
+
+
+def test_a_study_can_choose_by_it(tmp_path):
+    selectors = (
+        "optimal-design",
+        {"method": "optimal-design", "name": "cheap", "criterion": "fisher", "per_cost": True, "at_least": 0},
+    )
+    spec = make_spec(selectors=selectors, estimators=("p-irt",), repeats=1, cost="output_tokens")
+    result = run_study(spec, tmp_path / "study", responses=make_responses())
+    spent = dict(result.estimates.group_by("selector").agg(pl.col("cost").mean()).iter_rows())
+    assert spent["cheap"] < 0.7 * spent["optimal-design"]
