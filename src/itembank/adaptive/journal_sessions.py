@@ -12,7 +12,7 @@ from itembank.adaptive.journal import Journal, read_journal
 from itembank.adaptive.journal_lines import JournalContent
 from itembank.adaptive.session import AdaptiveSession
 from itembank.adaptive.settings import SessionSettings
-from itembank.data.bank_files import load_bank
+from itembank.data.bank_files import RECORD, load_bank
 from itembank.data.banks import Bank
 from itembank.errors import BankError, DataError
 
@@ -103,22 +103,13 @@ def read_session(path: str | Path, bank: Bank | None = None) -> AdaptiveSession:
     return _resumed(_bank_of(content, Path(path), bank), content, Path(path), None)
 
 
-def bank_path_of(content: JournalContent, path: Path) -> Path:
-    """Return where a journal says its bank lies; `BankError` when it does not say."""
-    kept = content.header.get("bank_path")
-    if not isinstance(kept, str):
-        raise BankError(f"{path} does not say where its bank lies. Give the bank (bank=, --bank).")
-    return path.parent / kept
-
-
 def _bank_of(content: JournalContent, path: Path, bank: Bank | None) -> Bank:
     """Load the bank where none is given, and check that it is the session's."""
     if bank is None:
-        place = bank_path_of(content, path)
-        try:
-            bank = load_bank(place)
-        except FileNotFoundError as error:
-            raise BankError(f"the bank of {path} is not at {place}. Say where it is (bank=, --bank).") from error
+        place = _place_of_bank(content, path)
+        if not (place / RECORD).is_file():
+            raise BankError(f"the bank of {path} is not at {place} any more. Say where it is now (bank=, --bank).")
+        bank = load_bank(place)
     wanted = content.header.get("bank_id")
     if bank.bank_id != wanted:
         raise BankError(
@@ -126,6 +117,14 @@ def _bank_of(content: JournalContent, path: Path, bank: Bank | None) -> Bank:
             "(bank=, --bank), or start another session with this one."
         )
     return bank
+
+
+def _place_of_bank(content: JournalContent, path: Path) -> Path:
+    """Return where a journal says its bank lies."""
+    kept = content.header.get("bank_path")
+    if not isinstance(kept, str):
+        raise BankError(f"{path} does not say where its bank lies. Give the bank (bank=, --bank).")
+    return path.parent / kept
 
 
 def _resumed(bank: Bank, content: JournalContent, path: Path, journal: Journal | None) -> AdaptiveSession:

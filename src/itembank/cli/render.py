@@ -145,12 +145,12 @@ def _print_table(rows: Sequence[Row], title: str, columns: Sequence[str], *, sho
     table = Table(box=SIMPLE_HEAD, show_header=show_header)
     for column in columns:
         is_number = bool(rows) and isinstance(_plain(rows[0].get(column)), int | float)
-        table.add_column(Text(column), justify="right" if is_number else "left", overflow="fold")
+        table.add_column(Text(visible(column)), justify="right" if is_number else "left", overflow="fold")
     for row in rows:  # ids come from strangers: Text shows brackets as they are instead of reading them as markup
         table.add_row(*(Text(_cell_text(row.get(column))) for column in columns))
     console = Console(width=None if sys.stdout.isatty() else 160)
     if title:
-        console.print(Text(title, style="bold"))
+        console.print(Text(visible(title), style="bold"))
     console.print(table)
 
 

@@ -329,8 +329,9 @@ def _print_ids(items: Sequence[str]) -> None:
 
     if any("\n" in item or "\r" in item for item in items):
         raise DataError("an item's id holds a line break, so that ids cannot stand one a line. Take --format json.")
-    for item in items:
-        click.echo(item)
+    is_terminal = sys.stdout.isatty()
+    for item in items:  # as bytes: click.echo takes escape sequences out of text, which would make it another id
+        click.echo(visible(item) if is_terminal else item.encode("utf-8"))
 
 
 def _say_why_none(session: "AdaptiveSession") -> None:
