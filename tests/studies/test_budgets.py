@@ -1,3 +1,5 @@
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -47,3 +49,10 @@ def test_too_small_an_amount_is_refused(bank):
 def test_a_cost_that_is_not_there_is_named(bank):
     with pytest.raises(DataError, match=r"cost 'cost_usd' needs that column.*'output_tokens'"):
         item_costs(bank, "cost_usd")
+
+
+def test_tokens_are_a_unit_in_which_those_read_count_half(bank):
+    written = bank.responses.costs["output_tokens"]
+    costs = {"output_tokens": written, "input_tokens": np.full(written.shape, 10.0)}
+    changed = dataclasses.replace(bank, responses=dataclasses.replace(bank.responses, costs=costs))
+    np.testing.assert_allclose(item_costs(changed, "tokens"), item_costs(bank, "output_tokens") + 5.0)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from itembank.data.banks import Bank
-from itembank.data.responses import ResponseMatrix
+from itembank.data.responses import ResponseMatrix, mean_where_known
 from itembank.errors import DataError, ParameterError, shown
 from itembank.numerics.arrays import BoolArray, FloatArray
 
@@ -74,10 +74,21 @@ def response_costs(responses: ResponseMatrix, unit: CostUnit | str) -> FloatArra
     return costs[OUTPUT_TOKENS] + tokens_read if OUTPUT_TOKENS in costs else tokens_read
 
 
+def mean_cost(responses: ResponseMatrix, unit: CostUnit | str = TOKENS) -> FloatArray:
+    """Mean cost of each item over the models for which it is known (P2 eq. 10), (n_items,); NaN where for none.
+
+    Raises
+    ------
+    DataError
+        When the unit is unknown.
+    """
+    return mean_where_known(response_costs(responses, unit))
+
+
 def expected_cost(
     source: Bank | ResponseMatrix, unit: CostUnit | str = TOKENS, *, needed: BoolArray | None = None
 ) -> FloatArray:
-    """Mean cost of each item over the models for which it is known (P2 eq. 10), (n_items,).
+    """`mean_cost` of items that information is to be divided by, or whose cost a budget must bear, (n_items,).
 
     Parameters
     ----------
@@ -96,10 +107,7 @@ def expected_cost(
     responses = source.responses if isinstance(source, Bank) else source
     unit = as_cost_unit(unit)
     costs = response_costs(responses, unit)
-    is_known = ~np.isnan(costs)
-    count = is_known.sum(axis=0)
-    total = np.where(is_known, costs, 0.0).sum(axis=0)
-    expected: FloatArray = np.divide(total, count, out=np.full(responses.n_items, np.nan), where=count > 0)
+    expected = mean_where_known(costs)
     wanted = np.ones(responses.n_items, dtype=bool) if needed is None else needed
     with np.errstate(invalid="ignore"):
         is_wrong = ((costs < 0.0) | np.isinf(costs)).any(axis=0)

@@ -114,13 +114,7 @@ class ResponseMatrix:
 
     def expected_costs(self) -> dict[str, FloatArray]:
         """Mean cost of each item over the models it is known for, by unit, each (n_items,); NaN where unknown."""
-        result = {}
-        for name, cost in self.costs.items():
-            known = ~np.isnan(cost)
-            count = known.sum(axis=0)
-            total = np.where(known, cost, 0.0).sum(axis=0)
-            result[name] = np.divide(total, count, out=np.full(self.n_items, np.nan), where=count > 0)
-        return result
+        return {name: mean_where_known(cost) for name, cost in self.costs.items()}
 
     def take(self, *, models: IntArray | None = None, items: IntArray | None = None) -> "ResponseMatrix":
         """Return the rows and columns at these indices, in that order."""
@@ -142,6 +136,15 @@ class ResponseMatrix:
     def item_indices(self, item_ids: Sequence[str]) -> IntArray:
         """Column of each of these items; `DataError` names those that are absent."""
         return _positions(self.item_ids, item_ids, "item")
+
+
+def mean_where_known(values: FloatArray) -> FloatArray:
+    """Mean of each column of values (n_models, n_items) over the models that have one, (n_items,); NaN for none."""
+    is_known = ~np.isnan(values)
+    count = is_known.sum(axis=0)
+    total = np.where(is_known, values, 0.0).sum(axis=0)
+    result: FloatArray = np.divide(total, count, out=np.full(values.shape[1], np.nan), where=count > 0)
+    return result
 
 
 def with_scenario_columns(items: pl.DataFrame) -> pl.DataFrame:

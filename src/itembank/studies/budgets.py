@@ -5,6 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from itembank.data.banks import Bank
+from itembank.data.costs import known_units, mean_cost
 from itembank.data.selections import Selection
 from itembank.errors import DataError, ParameterError, shown
 from itembank.numerics.arrays import FloatArray
@@ -20,13 +21,13 @@ def item_costs(bank: Bank, unit: str) -> FloatArray:
     DataError
         When the responses do not have this cost.
     """
-    known = bank.responses.expected_costs()
-    if unit not in known or np.isnan(known[unit]).all():
+    known = known_units(bank.responses)
+    costs = mean_cost(bank.responses, unit) if unit in known else np.full(bank.n_items, np.nan)
+    if np.isnan(costs).all():
         raise DataError(
             f"a study of cost {unit!r} needs that column with the responses, which have "
             f"{shown(sorted(known)) or 'no costs'}."
         )
-    costs = known[unit]
     result: FloatArray = np.where(np.isnan(costs), np.nanmean(costs), costs)
     return result
 
