@@ -4,7 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from itembank.numerics.arrays import FloatArray
+from itembank.irt.parameters import AbilityPrior
+from itembank.numerics.arrays import FloatArray, IntArray
 
 
 class Oriented(NamedTuple):
@@ -87,6 +88,25 @@ def standardise_each(
         centred / scale,
         ability_covariance / np.outer(scale, scale),
     )
+
+
+def reordered(oriented: Oriented, order: IntArray) -> Oriented:
+    """Put the abilities in another order, (n_dims,)."""
+    with_intercept = np.append(order, order.shape[0])
+    return Oriented(
+        oriented.loadings[:, order],
+        oriented.intercept,
+        oriented.item_covariance[:, with_intercept[:, None], with_intercept],
+        oriented.abilities[:, order],
+        oriented.ability_covariance[:, order[:, None], order],
+    )
+
+
+def empirical_prior(abilities: FloatArray, covariance: FloatArray) -> AbilityPrior:
+    """Give the normal distribution of the calibration abilities (P2 eq. 9), posterior covariances included."""
+    mean = abilities.mean(axis=0)
+    centred = abilities - mean
+    return AbilityPrior(mean, centred.T @ centred / len(abilities) + covariance.mean(axis=0))
 
 
 def _square_root(covariance: FloatArray) -> FloatArray:

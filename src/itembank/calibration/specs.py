@@ -20,10 +20,11 @@ class Variational:
 
     Attributes
     ----------
-    item_model : {'1pl', '2pl', 'mirt'}
-        One common slope; a slope an item; `n_dims` slopes an item.
+    item_model : {'1pl', '2pl', 'mirt', 'nested'}
+        One common slope; a slope an item; `n_dims` slopes an item; the same with one general ability, the first, and
+        `n_dims - 1` specific ones, whose loadings have the prior mean zero and a spread of their own for each.
     n_dims : int
-        Dimensions of ability; one unless the item model is 'mirt'.
+        Dimensions of ability; one unless the item model is 'mirt' or 'nested'.
     known_guessing : bool
         Take each item's lower asymptote from its column `chance`, or `1 / n_options`.
     max_iterations : int
@@ -42,7 +43,7 @@ class Variational:
 
     def __post_init__(self) -> None:
         """Check the choices."""
-        check_item_model(self.item_model, self.n_dims)
+        check_item_model(self.item_model, self.n_dims, (*PLAIN_ITEM_MODELS, "nested"))
         check_iterations(self.max_iterations, self.tolerance)
 
 

@@ -32,7 +32,26 @@ def test_abilities_become_white_and_the_bound_rises(blocks):
     assert divergence(moved) < divergence(posterior)
     second = moved.ability_covariance.mean(axis=0) + moved.ability_mean.T @ moved.ability_mean / 20
     np.testing.assert_allclose(second, np.eye(3), atol=1e-9)
-    np.testing.assert_allclose(moved.ability_mean.mean(axis=0), 0.0, atol=1e-9)
+
+
+@pytest.mark.parametrize("is_nested", [False, True])
+def test_no_other_centre_or_axes_would_be_better(is_nested):
+    """With many items their priors' own priors count for nothing, and the closed form is the best."""
+    posterior = replace(random_posterior(30, 4000, 3), is_nested=is_nested)
+    best = divergence(rescale(rescale(posterior)))
+    moved = rescale(posterior)
+    rng = np.random.default_rng(3)
+    for size in (1e-1, 1e-2):
+        for _ in range(20):
+            matrix, centre = np.eye(3) + size * rng.normal(size=(3, 3)), size * rng.normal(size=3)
+            assert divergence(update_item_prior(transform(moved, matrix, centre))) > best - 0.05
+
+
+def test_a_nested_posterior_keeps_specific_loadings_centred():
+    posterior = rescale(replace(random_posterior(30, 4000, 3), is_nested=True))
+    np.testing.assert_array_equal(posterior.item_prior.mean[1:-1], 0.0)
+    np.testing.assert_allclose(posterior.item_mean[:, 1:-1].mean(axis=0), 0.0, atol=1e-9)
+    assert abs(posterior.item_prior.mean[0]) > 0.01
 
 
 def test_a_rescaled_posterior_stays(blocks):

@@ -16,10 +16,9 @@ from itembank.calibration.joint_map.nested_passes import (
 )
 from itembank.calibration.joint_map.nested_steps import best_axes, best_scale, item_step, log_prior
 from itembank.calibration.joint_map.steps import newton_step
-from itembank.calibration.orientation import standardise_each
+from itembank.calibration.orientation import empirical_prior, standardise_each
 from itembank.calibration.specs import JointMAP
 from itembank.calibration.start import standardised, start_abilities
-from itembank.irt.parameters import AbilityPrior
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.progress import ProgressCallback, silent
 
@@ -213,10 +212,3 @@ def _item_covariances(loadings: FloatArray, precision: FloatArray, spec: JointMA
     chain[:, inner[1:-1], inner[1:-1]] = loadings[:, :1]
     result: FloatArray = chain @ np.linalg.inv(precision) @ chain.swapaxes(1, 2)
     return result
-
-
-def empirical_prior(abilities: FloatArray, covariance: FloatArray) -> AbilityPrior:
-    """Give the normal distribution of the calibration abilities (P2 eq. 9), posterior covariances included."""
-    mean = abilities.mean(axis=0)
-    centred = abilities - mean
-    return AbilityPrior(mean, centred.T @ centred / len(abilities) + covariance.mean(axis=0))

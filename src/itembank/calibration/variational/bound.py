@@ -47,14 +47,17 @@ def item_divergence(posterior: Posterior) -> FloatArray:
 
 
 def item_prior_divergence(posterior: Posterior) -> float:
-    """``KL(q(mu) || N(0, 10)) + KL(q(u) || Gamma(1, 1))``, over the loadings and the intercept."""
+    """``KL(q(mu) || N(0, 10)) + KL(q(u) || Gamma(1, 1))``, over the loadings and the intercept, mu where not known."""
     terms = _normal_divergence(posterior.item_prior) + _gamma_divergence(posterior.item_prior)
     return float(np.sum(terms[1:] if posterior.has_common_slope else terms))
 
 
 def _normal_divergence(prior: ItemPrior) -> FloatArray:
-    ratio = prior.mean_variance / HYPER_MEAN_VARIANCE
-    result: FloatArray = 0.5 * (ratio + prior.mean**2 / HYPER_MEAN_VARIANCE - 1.0 - np.log(ratio))
+    """KL of each mu, none where it is known."""
+    is_free = prior.mean_variance > 0.0
+    ratio = np.where(is_free, prior.mean_variance / HYPER_MEAN_VARIANCE, 1.0)
+    distance = np.where(is_free, prior.mean**2 / HYPER_MEAN_VARIANCE, 0.0)
+    result: FloatArray = 0.5 * (ratio + distance - 1.0 - np.log(ratio))
     return result
 
 

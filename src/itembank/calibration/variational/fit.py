@@ -3,7 +3,7 @@
 import numpy as np
 
 from itembank.calibration.fits import Fit, FitData
-from itembank.calibration.orientation import standardise
+from itembank.calibration.orientation import Oriented, empirical_prior, reordered, standardise, standardise_each
 from itembank.calibration.specs import Variational
 from itembank.calibration.start import start_abilities
 from itembank.calibration.variational.ascent import Ascent, ascend
@@ -33,7 +33,9 @@ def fit_variational(data: FitData, spec: Variational, *, progress: ProgressCallb
     Returns
     -------
     Fit
-        Abilities with mean 0 and unit second moment over the models, on the principal axes of the loadings.
+        Abilities with mean 0 and unit second moment over the models, on the principal axes of the loadings. Nested:
+        mean 0 and variance 1, the general one first and then by the size of the loadings; the prior is the
+        distribution of the calibration models' abilities.
         `history` is the bound on the log evidence of all responses; in float64 it never falls.
     """
     blocks = make_blocks(data, single_precision=spec.single_precision)
@@ -67,6 +69,7 @@ def all_items(blocks: Blocks, of_some: Posterior) -> Posterior:
         of_some.ability_covariance,
         blocks.n_items,
         has_common_slope=of_some.has_common_slope,
+        is_nested=of_some.is_nested,
     )
     full_steps = np.ones(blocks.n_items)
     for _ in range(ITEM_ROUNDS):
@@ -78,7 +81,13 @@ def _from_nothing(blocks: Blocks, data: FitData, spec: Variational) -> Ascent:
     """Start at the leading directions in which models differ and go part of the way."""
     abilities = start_abilities(data.responses, data.observed, n_dims=spec.n_dims)
     covariance = np.tile(START_VARIANCE * np.eye(spec.n_dims), (len(abilities), 1, 1))
-    start = start_posterior(abilities, covariance, blocks.n_items, has_common_slope=spec.item_model == "1pl")
+    start = start_posterior(
+        abilities,
+        covariance,
+        blocks.n_items,
+        has_common_slope=spec.item_model == "1pl",
+        is_nested=spec.item_model == "nested",
+    )
     return ascend(
         blocks,
         start,
@@ -120,18 +129,25 @@ def _fit(ascent: Ascent, history: list[float], spec: Variational, *, n_sweeps: i
             f"the bound still rose by more than {spec.tolerance:g} of its size after {n_sweeps} sweeps. "
             "Raise max_iterations, or accept a larger tolerance."
         )
-    oriented = standardise(
-        posterior.item_mean[:, :-1],
-        posterior.item_mean[:, -1],
-        posterior.item_covariance,
-        posterior.ability_mean,
-        posterior.ability_covariance,
-    )
+    oriented, prior = _oriented(posterior)
     return Fit(
         *oriented,
-        prior=AbilityPrior.standard(spec.n_dims),
+        prior=prior,
         converged=ascent.converged,
         n_iterations=n_sweeps,
         message=message,
         history=np.asarray(history),
     )
+
+
+def _oriented(posterior: Posterior) -> tuple[Oriented, AbilityPrior]:
+    """Give items and abilities on the standard scale, and the distribution that new models' abilities have there."""
+    loadings, intercept = posterior.item_mean[:, :-1], posterior.item_mean[:, -1]
+    abilities = (posterior.ability_mean, posterior.ability_covariance)
+    if not posterior.is_nested:
+        oriented = standardise(loadings, intercept, posterior.item_covariance, *abilities)
+        return oriented, AbilityPrior.standard(posterior.n_dims)
+    oriented = standardise_each(loadings, intercept, posterior.item_covariance, *abilities)
+    sizes = np.sum(oriented.loadings[:, 1:] ** 2, axis=0)
+    oriented = reordered(oriented, np.append(0, 1 + np.argsort(-sizes, kind="stable")))
+    return oriented, empirical_prior(oriented.abilities, oriented.ability_covariance)

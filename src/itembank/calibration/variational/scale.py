@@ -5,11 +5,12 @@ so only the divergence from the prior changes, and the step is taken only if tha
 updates of abilities and items would take hundreds of sweeps to cover the same ground.
 """
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
+from itembank.calibration.variational.axes import best_centre, general_axes, principal_axes
 from itembank.calibration.variational.bound import divergence
 from itembank.calibration.variational.state import Posterior
 from itembank.calibration.variational.updates import update_item_prior
@@ -17,11 +18,10 @@ from itembank.numerics.arrays import FloatArray
 
 
 def rescale(posterior: Posterior) -> Posterior:
-    """Whiten the abilities and turn them to the axes of the loadings, unless the bound would fall."""
+    """Move the abilities to the centre and axes that suit the priors best, unless the bound would fall."""
     before = update_item_prior(posterior)
-    whitened = _turned(_whitened(before))
-    after = update_item_prior(whitened)
-    return after if divergence(after) <= divergence(before) else before
+    moved = (update_item_prior(candidate) for candidate in _candidates(before))
+    return min((before, *moved), key=divergence)
 
 
 def transform(posterior: Posterior, matrix: FloatArray, centre: FloatArray) -> Posterior:
@@ -40,27 +40,25 @@ def transform(posterior: Posterior, matrix: FloatArray, centre: FloatArray) -> P
     )
 
 
-def _whitened(posterior: Posterior) -> Posterior:
-    """Mean 0 and unit second moment of ability over the models, their uncertainty included."""
-    mean, covariance = posterior.ability_mean, posterior.ability_covariance
-    centre = mean.mean(axis=0)
-    spread = covariance.mean(axis=0) + (mean - centre).T @ (mean - centre) / mean.shape[0]
-    values, vectors = np.linalg.eigh(spread)
-    return transform(posterior, (vectors / np.sqrt(values)) @ vectors.T, centre)
-
-
-def _turned(posterior: Posterior) -> Posterior:
-    """Rotate to the eigenvectors of the loadings' covariance."""
+def _candidates(posterior: Posterior) -> Iterator[Posterior]:
+    """Give the same posterior in other axes."""
     n_dims = posterior.n_dims
-    loadings = posterior.item_mean[:, :n_dims]
-    moment = loadings.T @ loadings + posterior.item_covariance[:, :n_dims, :n_dims].sum(axis=0)
-    moment -= np.outer(loadings.sum(axis=0), loadings.mean(axis=0))
-    _, vectors = np.linalg.eigh(moment)
-    return transform(posterior, _nearest_order(vectors).T, np.zeros(n_dims))
+    mean = posterior.item_mean.mean(axis=0)
+    items = _covariance(posterior.item_mean, posterior.item_covariance)
+    average = posterior.ability_mean.mean(axis=0)
+    spread = _covariance(posterior.ability_mean, posterior.ability_covariance)
+    centre = best_centre(items, spread, average, n_items=posterior.n_items, n_models=len(posterior.ability_mean))
+    moment = spread + np.outer(centre - average, centre - average)
+    loadings = items[:n_dims, :n_dims]
+    if posterior.is_nested:
+        yield transform(posterior, general_axes(moment, loadings, mean[:n_dims]), centre)
+        yield transform(posterior, np.diag(1.0 / np.sqrt(np.diag(moment))), centre)
+    else:
+        yield transform(posterior, principal_axes(moment, loadings), centre)
 
 
-def _nearest_order(axes: FloatArray) -> FloatArray:
-    """Order and sign the new axes (columns) so that each stays close to the old axis of its place."""
-    _, order = linear_sum_assignment(-np.abs(axes))
-    ordered: FloatArray = axes[:, order]
-    return ordered * np.where(np.diag(ordered) < 0.0, -1.0, 1.0)
+def _covariance(means: FloatArray, covariances: FloatArray) -> FloatArray:
+    """Covariance over the rows, the uncertainty of each included."""
+    away = means - means.mean(axis=0)
+    result: FloatArray = away.T @ away / len(away) + covariances.mean(axis=0)
+    return result

@@ -3,7 +3,8 @@
 Model (P1 4.4, identified by a standard normal ability): ``theta_l ~ N(0, I)``, ``beta_i = (a_i, c_i)`` with
 ``beta_id ~ N(mu_d, 1 / u_d)``, ``mu_d ~ N(0, 10)``, ``u_d ~ Gamma(1, 1)``. Family: independent ``q(theta_l)`` and
 ``q(beta_i)`` with full covariances, ``q(mu_d)`` normal and ``q(u_d)`` gamma. With one common slope (1PL) the slope
-has the fixed prior N(0, 10) and a joint normal posterior with all intercepts.
+has the fixed prior N(0, 10) and a joint normal posterior with all intercepts. Nested: the first ability is general,
+and ``mu_d = 0`` for the loadings on all others, so that only it makes items easier or harder on the whole.
 """
 
 from dataclasses import dataclass, replace
@@ -24,7 +25,7 @@ class ItemPrior:
     Attributes
     ----------
     mean, mean_variance : (n_dims + 1,)
-        Of mu.
+        Of mu; both zero where mu is known to be zero.
     shape, rate : (n_dims + 1,)
         Of u.
     """
@@ -54,6 +55,8 @@ class Posterior:
     item_prior : ItemPrior
     has_common_slope : bool
         One slope for all items (1PL): the first column of `item_mean` is constant.
+    is_nested : bool
+        The prior means of all loadings but the first are zero.
     """
 
     item_mean: FloatArray
@@ -62,6 +65,7 @@ class Posterior:
     ability_covariance: FloatArray
     item_prior: ItemPrior
     has_common_slope: bool
+    is_nested: bool = False
 
     @property
     def n_items(self) -> int:
@@ -87,16 +91,25 @@ class Posterior:
 
 
 def start_posterior(
-    ability_mean: FloatArray, ability_covariance: FloatArray, n_items: int, *, has_common_slope: bool
+    ability_mean: FloatArray,
+    ability_covariance: FloatArray,
+    n_items: int,
+    *,
+    has_common_slope: bool,
+    is_nested: bool = False,
 ) -> Posterior:
     """Items at zero, so that the first update of the items is a ridge regression on the abilities given."""
     size = ability_mean.shape[1] + 1
     half = np.full(size, HYPER_SHAPE + 0.5 * n_items)
+    mean_variance = np.full(size, 1.0 / n_items)
+    if is_nested:
+        mean_variance[1:-1] = 0.0
     return Posterior(
         item_mean=np.zeros((n_items, size)),
         item_covariance=np.broadcast_to(0.01 * np.eye(size), (n_items, size, size)).copy(),
         ability_mean=ability_mean,
         ability_covariance=ability_covariance,
-        item_prior=ItemPrior(np.zeros(size), np.full(size, 1.0 / n_items), half, half),
+        item_prior=ItemPrior(np.zeros(size), mean_variance, half, half),
         has_common_slope=has_common_slope,
+        is_nested=is_nested,
     )

@@ -55,10 +55,13 @@ def update_item_prior(posterior: Posterior) -> Posterior:
     squares = np.sum(posterior.item_mean**2 + variance, axis=0)
     shape = np.full(total.shape, HYPER_SHAPE + 0.5 * n_items)
     rate, mean, mean_variance = prior.rate, prior.mean, prior.mean_variance
+    may_differ = np.ones(total.shape)
+    if posterior.is_nested:
+        may_differ[1:-1] = 0.0
     for _ in range(HYPER_ROUNDS):
         spread = squares - 2.0 * mean * total + n_items * (mean**2 + mean_variance)
         rate = HYPER_RATE + 0.5 * spread
-        mean_variance = 1.0 / (1.0 / HYPER_MEAN_VARIANCE + n_items * shape / rate)
+        mean_variance = may_differ / (1.0 / HYPER_MEAN_VARIANCE + n_items * shape / rate)
         mean = mean_variance * (shape / rate) * total
     return replace(posterior, item_prior=ItemPrior(mean, mean_variance, shape, rate))
 
