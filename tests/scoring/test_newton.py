@@ -68,3 +68,34 @@ def test_one_item_with_a_closed_form():
     responses = (np.arange(10) < 7).astype(float)[None]
     theta = map_abilities(parameters, responses, AbilityPrior.standard(1)).theta[0, 0]
     assert 7.0 - 10.0 * expit(theta) == pytest.approx(theta, abs=1e-12)
+
+
+@pytest.mark.parametrize("lower", [0.0, 0.25])
+def test_a_weight_counts_like_repeated_responses(rng, lower):
+    """Three trials of which two are right are two right responses and a wrong one."""
+    parameters, responses = simulate(rng, 6, 20, 3, lower)
+    trials = rng.integers(0, 5, responses.shape).astype(float)
+    correct = rng.binomial(trials.astype(int), 0.6).astype(float)
+    means = np.divide(correct, trials, out=np.full(trials.shape, np.nan), where=trials > 0)
+    prior = AbilityPrior.standard(3)
+    found = map_abilities(parameters, means, prior, weights=trials)
+    repeated = parameters.take(np.repeat(np.arange(20), 4))
+    order = np.tile(np.arange(4), 20)
+    right, asked = np.repeat(correct, 4, axis=1), np.repeat(trials, 4, axis=1)
+    one_by_one = np.where(order < asked, (order < right).astype(float), np.nan)
+    expected = map_abilities(repeated, one_by_one, prior)
+    np.testing.assert_allclose(found.theta, expected.theta, atol=1e-8)
+    np.testing.assert_allclose(found.covariance, expected.covariance, rtol=1e-6, atol=1e-10)
+
+
+def test_weights_of_models_that_answered_few_items_each(rng):
+    """With many gaps each model keeps its own list of items, and its own weights."""
+    parameters, responses = simulate(rng, 12, 80, 2)
+    responses[rng.random(responses.shape) < 0.9] = np.nan
+    weights = rng.integers(1, 6, responses.shape).astype(float)
+    together = map_abilities(parameters, responses, AbilityPrior.standard(2), weights=weights)
+    for row in range(12):
+        alone = map_abilities(
+            parameters, responses[row : row + 1], AbilityPrior.standard(2), weights=weights[row : row + 1]
+        )
+        np.testing.assert_allclose(together.theta[row], alone.theta[0], atol=1e-8)

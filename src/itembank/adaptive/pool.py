@@ -205,8 +205,8 @@ def _check_budget(pool: SessionPool) -> None:
         )
         if needed > amount:
             raise ParameterError(
-                f"constraints must not contradict the budget: at_least asks for {pool.bounds.at_least.sum()} items, which "
-                f"cost {needed:g} {name} at least, and the budget is {amount:g}. Ask for fewer, or raise it."
+                f"constraints must not contradict the budget: at_least asks for {pool.bounds.at_least.sum()} items, "
+                f"which cost {needed:g} {name} at least, and the budget is {amount:g}. Ask for fewer, or raise it."
             )
 
 

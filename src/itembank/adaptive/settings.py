@@ -103,7 +103,7 @@ class SessionSettings:
             raise DataError(f"settings of a session must have the fields {shown(names, limit=len(names))}, got {got}.")
         try:
             return cls(**{name: _FROM_PLAIN.get(name, _as_is)(plain[name]) for name in names})
-        except (TypeError, KeyError, AttributeError, ParameterError) as error:
+        except (TypeError, KeyError, AttributeError, ValueError) as error:
             raise DataError(f"settings of a session must be those of this release: {error}") from error
 
 

@@ -1,0 +1,53 @@
+"""Banks with costs and thresholds, new models, and sessions that these answer."""
+
+import dataclasses
+
+import numpy as np
+
+from itembank.adaptive.session import AdaptiveSession
+from itembank.data.banks import Bank
+from itembank.irt.bernoulli import probability
+from itembank.irt.parameters import ItemParameters
+from tests.data.banks import make_bank
+
+
+def session_bank(*, n_models=12, n_items=60, n_dims=2, seed=0, thresholds=False, lower=0.0):
+    """Make a bank whose items cost 1 to 9 output tokens, and 10 input tokens each, by every model."""
+    made = make_bank(n_models=n_models, n_items=n_items, n_dims=n_dims, seed=seed)
+    calibration = made.calibration
+    if not thresholds:
+        calibration = dataclasses.replace(calibration, thresholds={})
+    if lower:
+        parameters = ItemParameters.create(calibration.parameters.loadings, calibration.parameters.intercept, lower)
+        calibration = dataclasses.replace(calibration, parameters=parameters)
+    each = np.random.default_rng(seed + 1).integers(1, 10, n_items).astype(float)
+    costs = {
+        "output_tokens": np.tile(each, (n_models, 1)),
+        "input_tokens": np.full((n_models, n_items), 10.0),
+        "cost_usd": np.tile(each / 10.0, (n_models, 1)),
+    }
+    responses = dataclasses.replace(made.responses, costs=costs)
+    return dataclasses.replace(made, responses=responses, calibration=calibration)
+
+
+def true_answers(bank: Bank, *, seed=1, theta=None):
+    """Answers of one new model to every item, drawn from the bank's item model, by item id."""
+    rng = np.random.default_rng(seed)
+    theta = rng.normal(size=bank.parameters.n_dims) if theta is None else theta
+    p = probability(bank.parameters, np.atleast_2d(theta))[0]
+    return dict(zip(bank.item_ids, (rng.random(p.shape) < p).astype(float).tolist(), strict=True))
+
+
+def expected(bank: Bank, unit="output_tokens"):
+    """Expected cost of each item, by id."""
+    return dict(zip(bank.item_ids, bank.responses.costs[unit][0].tolist(), strict=True))
+
+
+def run(session: AdaptiveSession, answers, *, n=1, most=10_000):
+    """Answer whatever is asked until nothing is, or `most` answers are told; return the items in order."""
+    asked = []
+    while len(asked) < most and (items := session.ask(n)):
+        for item in items:
+            session.tell(item, answers[item])
+            asked.append(item)
+    return asked

@@ -1,0 +1,39 @@
+import math
+
+import pytest
+
+from itembank.adaptive.limits import Budget, Decision, Stopping
+from itembank.errors import ParameterError
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Budget(0),
+        lambda: Budget(2.5),
+        lambda: Budget(True),
+        lambda: Budget(costs={"tokens": 0}),
+        lambda: Budget(costs={"tokens": math.inf}),
+        lambda: Budget(costs={"tokens": "many"}),
+        lambda: Stopping(ability_error=0.0),
+        lambda: Stopping(half_width={"overall": -0.1}),
+        lambda: Stopping(level=1.0),
+        lambda: Stopping(min_items=-1),
+        Decision,
+        lambda: Decision(threshold=0.5, model="a"),
+        lambda: Decision(threshold=1.5),
+        lambda: Decision(threshold=math.nan),
+        lambda: Decision(threshold=0.5, confidence=0.5),
+    ],
+)
+def test_impossible_limits_are_refused(make):
+    with pytest.raises(ParameterError):
+        make()
+
+
+def test_rules_are_those_that_are_given():
+    assert not Stopping().has_rules
+    assert Stopping(ability_error=0.1).has_rules
+    assert not Stopping(ability_error=0.1).needs_scores
+    assert Stopping(half_width={"overall": 0.1}).needs_scores
+    assert Stopping(decision=Decision(threshold=0.0)).needs_scores

@@ -1,0 +1,87 @@
+import json
+
+import pytest
+
+from itembank.adaptive.prior_specs import GroupPrior, RegressionPrior
+from itembank.adaptive.settings import Budget, Decision, SessionSettings, Stopping
+from itembank.data.costs import CostUnit
+from itembank.errors import DataError, ParameterError
+from itembank.selection.constraints import Constraints
+from itembank.selection.criteria import CRITERIA, Trace, VOptimality
+
+RICH = SessionSettings(
+    VOptimality("score", per_cost=True),
+    cost=CostUnit("tokens", 0.25),
+    target={"a": 1, "b": 2.5},
+    budget=Budget(10, {"tokens": 3}),
+    stopping=Stopping(0.3, {"overall": 0.02}, Decision(model="other"), 0.9, 5),
+    constraints=Constraints({"x": 1}, 4, ("a",), 3),
+    prior=RegressionPrior(("size", "family"), {"size": 3.2, "family": "x"}),
+    n_start=3,
+    seed=2**70,
+    model_id="mine",
+)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        RICH,
+        *(SessionSettings(kind()) for kind in CRITERIA.kinds.values()),
+        SessionSettings(Trace(), prior=GroupPrior("family", "x", 2.0)),
+        SessionSettings(Trace(), stopping=Stopping(decision=Decision("math", 0.5))),
+    ],
+)
+def test_json_keeps_settings_whole(settings):
+    assert SessionSettings.from_dict(json.loads(json.dumps(settings.to_dict()))) == settings
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"criterion": {"name": "best"}},
+        {"criterion": {"name": "trace", "of": "score"}},
+        {"criterion": "trace"},
+        {"budget": {"n_items": 0, "costs": {}}},
+        {"budget": {"n_days": 1}},
+        {"stopping": {"level": 0.9}},
+        {"prior": {"kind": "hunch"}},
+        {"prior": "hunch"},
+        {"prior": 3},
+        {"n_start": -1},
+        {"seed": "x"},
+        {"model_id": ""},
+        {"target": {"a": -1.0}},
+        {"cost": {"name": ""}},
+        {"constraints": {"at_least": -1, "at_most": None, "excluded": [], "randomesque": 1}},
+    ],
+)
+def test_plain_data_that_are_no_settings_are_refused(change):
+    with pytest.raises(DataError):
+        SessionSettings.from_dict({**RICH.to_dict(), **change})
+
+
+def test_a_field_too_few_or_too_many_is_refused():
+    plain = RICH.to_dict()
+    with pytest.raises(DataError, match="fields"):
+        SessionSettings.from_dict({**plain, "mood": "good"})
+    del plain["seed"]
+    with pytest.raises(DataError, match="fields"):
+        SessionSettings.from_dict(plain)
+
+
+@pytest.mark.parametrize("target", [{}, {"a": 0.0}, {"a": float("nan")}, {"a": 1.0, "b": -1.0}])
+def test_weights_of_a_target_must_be_weights(target):
+    with pytest.raises(ParameterError, match="weights of a target"):
+        SessionSettings(Trace(), target=target)
+
+
+@pytest.mark.parametrize("columns", [(), "size"])
+def test_a_regression_needs_columns(columns):
+    with pytest.raises(ParameterError, match="columns"):
+        RegressionPrior(columns)
+
+
+def test_a_regression_knows_its_columns_only():
+    with pytest.raises(ParameterError, match="besides"):
+        RegressionPrior(("size",), {"family": "x"})

@@ -1,0 +1,269 @@
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from itembank.adaptive.limits import Budget, Decision, Stopping
+from itembank.adaptive.session import AdaptiveSession
+from itembank.adaptive.stopping import probability_above
+from itembank.errors import DataError, ParameterError
+from itembank.selection.constraints import Constraints
+from tests.adaptive.simulated import expected, run, session_bank, true_answers
+
+BANK = session_bank(n_items=150)
+ANSWERS = true_answers(BANK)
+
+
+def first_time(holds, **choices):
+    """Run a session without rules, and return after how many answers (one at least) a rule would have held."""
+    session = AdaptiveSession(BANK, **choices)
+    while items := session.ask():
+        session.tell(items[0], ANSWERS[items[0]])
+        if holds(session.estimate()):
+            return session.n_items
+    return None
+
+
+def stopped(stopping, **choices):
+    session = AdaptiveSession(BANK, stopping=stopping, **choices)
+    run(session, ANSWERS)
+    return session
+
+
+def test_half_width_stops_as_soon_as_the_interval_is_narrow_and_not_before():
+    def narrow(found):
+        return found.scores.high[0, -1] - found.scores.low[0, -1] <= 2 * 0.05
+
+    session = stopped(Stopping(half_width={"overall": 0.05}))
+    assert session.n_items == first_time(narrow)
+    assert session.reason_stopped == "half-width of overall"
+    assert session.is_precise
+    assert session.ask() == ()
+
+
+def test_all_named_scores_must_be_narrow():
+    one = stopped(Stopping(half_width={"overall": 0.06}))
+    both = stopped(Stopping(half_width={"overall": 0.06, "math": 0.06}))
+    assert both.reason_stopped == "half-width of overall, math"
+    assert both.n_items > one.n_items
+    scores = both.estimate().scores
+    for name in ("overall", "math"):
+        column = scores.targets.index(name)
+        assert scores.high[0, column] - scores.low[0, column] <= 0.12
+
+
+def test_level_sets_how_wide_intervals_are():
+    assert (
+        stopped(Stopping(half_width={"overall": 0.05}, level=0.5)).n_items
+        < stopped(Stopping(half_width={"overall": 0.05})).n_items
+    )
+
+
+def test_ability_stops_when_every_dimension_is_sure():
+    session = stopped(Stopping(ability_error=0.6), criterion="a-optimal")
+    assert session.n_items == first_time(lambda found: np.all(found.standard_errors <= 0.6), criterion="a-optimal")
+    assert session.reason_stopped == "ability"
+
+
+@pytest.mark.parametrize(("threshold", "answer"), [(0.02, "above"), (0.98, "below")])
+def test_a_decision_stops_when_it_is_sure_enough(threshold, answer):
+    def decided(found):
+        value, error = found.scores.value[0, -1], found.scores.standard_error[0, -1]
+        above = norm.cdf((value - threshold) / error)
+        return max(above, 1.0 - above) >= 0.999
+
+    session = stopped(Stopping(decision=Decision(threshold=threshold, confidence=0.999)))
+    assert session.n_items == first_time(decided)
+    assert session.reason_stopped == f"decision: {answer} {threshold}"
+
+
+def test_a_decision_against_a_calibration_model_takes_its_score():
+    worst, best = np.argsort(BANK.targets.with_overall(BANK.scenario_scores)[:, -1])[[0, -1]]
+    ids = BANK.responses.model_ids
+    better = stopped(Stopping(decision=Decision(model=ids[worst], confidence=0.9)))
+    assert better.reason_stopped == f"decision: better than {ids[worst]}"
+    score = float(BANK.targets.with_overall(BANK.scenario_scores)[best, -1])
+    against = stopped(Stopping(decision=Decision(model=ids[best], confidence=0.9)))
+    number = stopped(Stopping(decision=Decision(threshold=score, confidence=0.9)))
+    assert against.history == number.history
+
+
+def test_a_score_that_is_known_decides_without_doubt():
+    assert probability_above(0.5, 0.0, 0.4) == 1.0
+    assert probability_above(0.5, 0.0, 0.5) == 0.0
+    assert probability_above(0.5, 0.1, 0.5) == 0.5
+    assert math.isclose(probability_above(0.6, 0.1, 0.5), norm.cdf(1.0))
+
+
+def test_no_rule_holds_before_the_least_number_of_answers():
+    easy = {"overall": 0.9}
+    assert stopped(Stopping(half_width=easy)).n_items == 1
+    assert stopped(Stopping(half_width=easy, min_items=7)).n_items == 7
+    session = stopped(Stopping(half_width=easy), constraints=Constraints(at_least=2))
+    assert session.n_items > 2
+    scenarios = [item.split("/")[0] for item in session.told]
+    assert {name: scenarios.count(name) >= 2 for name in ("math", "code", "law")} == dict.fromkeys(
+        ("math", "code", "law"), True
+    )
+
+
+def test_precision_is_the_reason_where_a_budget_ends_too():
+    session = stopped(Stopping(half_width={"overall": 0.9}), budget=Budget(1))
+    assert session.reason_stopped == "half-width of overall"
+
+
+def test_a_correction_can_set_a_session_going_again():
+    session = stopped(Stopping(decision=Decision(threshold=0.02, confidence=0.99)))
+    for item in session.told:
+        session.tell(item, 0.0)
+    assert session.reason_stopped is None
+    assert session.ask() != ()
+
+
+def test_a_budget_of_items_counts_what_is_in_hand():
+    session = AdaptiveSession(BANK, budget=Budget(10))
+    assert len(session.ask(7)) == 7
+    assert len(session.ask(7)) == 3
+    assert session.reason_stopped == "budget: 10 items"
+    session.tell_failed(session.pending[0])  # a failure makes room
+    assert session.reason_stopped is None
+    session.tell(next(item for item in BANK.item_ids if item not in session.pending), 1.0)
+    assert session.reason_stopped == "budget: 10 items"
+
+
+def test_an_exhausted_bank_stops():
+    session = AdaptiveSession(BANK, constraints=Constraints(at_most={"math": 0, "code": 2, "law": 1}))
+    run(session, ANSWERS)
+    assert session.reason_stopped == "exhausted"
+    assert session.n_items == 3
+    assert not session.is_precise
+
+
+@pytest.mark.parametrize("n", [1, 4])
+@pytest.mark.parametrize("criterion", ["v-optimal", "random"])
+def test_a_budget_of_costs_is_never_overrun(n, criterion):
+    cost = expected(BANK)
+    for amount in (3.0, 20.5, 61.0):
+        session = AdaptiveSession(BANK, criterion, budget=Budget(costs={"output_tokens": amount}))
+        asked = run(session, ANSWERS, n=n)  # without costs told, the expected ones count
+        spent = sum(cost[item] for item in asked)
+        assert spent <= amount
+        assert amount - spent < min(cost[item] for item in BANK.item_ids if item not in asked)
+        assert math.isclose(session.left["output_tokens"], amount - spent)
+        assert session.reason_stopped == f"budget: {amount:g} output_tokens"
+
+
+def test_what_is_told_of_costs_counts_instead_of_what_was_expected():
+    cost = expected(BANK)
+    session = AdaptiveSession(BANK, budget=Budget(costs={"output_tokens": 30.0}))
+    first, second = session.ask(2)
+    assert math.isclose(session.left["output_tokens"], 30.0 - cost[first] - cost[second])
+    session.tell(first, 1.0, costs={"output_tokens": 27.0})
+    session.tell_failed(second, costs={"output_tokens": 2.0})
+    assert math.isclose(session.left["output_tokens"], 1.0)
+    asked = session.ask(5)
+    assert [cost[item] for item in asked] == [1.0]
+    session.tell(asked[0], 1.0, costs={"output_tokens": 5.0})  # actual costs may go beyond
+    assert session.left["output_tokens"] == -4.0
+    assert session.reason_stopped == "budget: 30 output_tokens"
+
+
+def test_tokens_count_input_by_half_or_as_the_cost_unit_says():
+    session = AdaptiveSession(BANK, budget=Budget(costs={"tokens": 100.0}))
+    (item,) = session.ask()
+    assert math.isclose(session.left["tokens"], 100.0 - expected(BANK)[item] - 5.0)
+    session.tell(item, 1.0, costs={"output_tokens": 7.0, "input_tokens": 4.0})
+    assert math.isclose(session.left["tokens"], 100.0 - 7.0 - 2.0)
+    session.tell(item, 1.0, costs={"tokens": 3.0})
+    assert math.isclose(session.left["tokens"], 97.0)
+
+
+def test_several_budgets_hold_together():
+    cost = expected(BANK)
+    session = AdaptiveSession(BANK, budget=Budget(12, {"output_tokens": 40.0, "cost_usd": 2.0}))
+    asked = run(session, ANSWERS)
+    assert sum(cost[item] for item in asked) <= 20.0 + 1e-9  # cost_usd is a tenth of the tokens
+    assert len(asked) <= 12
+    assert session.reason_stopped in {"budget: 12 items", "budget: 2 cost_usd"}
+
+
+def test_tenths_fill_a_budget_of_tenths():
+    bank = session_bank(n_items=30)
+    bank.responses.costs["cost_usd"][:] = 0.1
+    session = AdaptiveSession(bank, budget=Budget(costs={"cost_usd": 0.3}))
+    assert len(run(session, true_answers(bank))) == 3
+
+
+@pytest.mark.parametrize("n", [1, 3])
+def test_a_cost_budget_leaves_enough_for_what_scenarios_must_have(n):
+    cost = expected(BANK)
+    cheapest = {
+        name: sorted(cost[item] for item in BANK.item_ids if item.startswith(name))[:3]
+        for name in ("math", "code", "law")
+    }
+    needed = sum(map(sum, cheapest.values()))
+    for spare in (0.0, 4.0, 15.0):
+        session = AdaptiveSession(
+            BANK,
+            "d-optimal",
+            budget=Budget(costs={"output_tokens": needed + spare}),
+            constraints=Constraints(at_least={"math": 3, "code": 3, "law": 3}),
+        )
+        asked = run(session, ANSWERS, n=n)
+        assert sum(cost[item] for item in asked) <= needed + spare
+        for name in cheapest:
+            assert sum(item.startswith(name) for item in asked) >= 3
+    with pytest.raises(ParameterError, match="budget"):
+        AdaptiveSession(BANK, budget=Budget(costs={"output_tokens": needed - 0.5}), constraints=Constraints(at_least=3))
+
+
+def test_items_that_turned_out_dear_leave_the_rest_to_scenarios_that_lack_some():
+    session = AdaptiveSession(
+        BANK, budget=Budget(costs={"output_tokens": 16.0}), constraints=Constraints(at_least={"law": 6})
+    )
+    session.tell(next(item for item in BANK.item_ids if item.startswith("math")), 1.0, costs={"output_tokens": 14.0})
+    assert {item.split("/")[0] for item in run(session, ANSWERS)} == {"law"}
+
+
+@pytest.mark.parametrize(
+    ("choices", "error", "message"),
+    [
+        ({"stopping": Stopping(half_width={"art": 0.1})}, ParameterError, "art"),
+        ({"stopping": Stopping(decision=Decision("art", 0.5))}, ParameterError, "art"),
+        ({"stopping": Stopping(decision=Decision(model="nobody"))}, DataError, "nobody"),
+        ({"target": "art"}, ParameterError, "art"),
+        ({"target": {"nothing": 1.0}}, DataError, "nothing"),
+        ({"budget": Budget(costs={"yen": 1.0})}, DataError, "yen"),
+        ({"cost": "yen"}, DataError, "yen"),
+        ({"constraints": Constraints(excluded=tuple(BANK.item_ids))}, ParameterError, "empty"),
+        ({"constraints": Constraints(excluded=("nothing",))}, DataError, "nothing"),
+        ({"constraints": Constraints(at_least=9, at_most=2)}, ParameterError, "contradict"),
+        ({"constraints": Constraints(at_least=9), "budget": Budget(5)}, ParameterError, "contradict"),
+    ],
+)
+def test_what_does_not_fit_the_bank_is_said_at_the_start(choices, error, message):
+    with pytest.raises(error, match=message):
+        AdaptiveSession(BANK, **choices)
+
+
+def test_a_model_without_answers_to_the_target_cannot_be_compared_with():
+    bank = session_bank(n_items=30)
+    law = [k for k, item in enumerate(bank.item_ids) if item.startswith("law")]
+    bank.responses.responses[0, law] = np.nan
+    name = bank.responses.model_ids[0]
+    for target in ("law", "overall"):
+        with pytest.raises(DataError, match="must have a score"):
+            AdaptiveSession(bank, stopping=Stopping(decision=Decision(target, model=name)))
+    AdaptiveSession(bank, stopping=Stopping(decision=Decision("math", model=name)))
+
+
+def test_a_custom_score_can_be_decided_on():
+    weights = {item: 1.0 for item in BANK.item_ids if item.startswith("law")}
+    law = BANK.scenario_scores[:, BANK.targets.scenarios.index("law")]
+    name = BANK.responses.model_ids[int(np.argmin(law))]
+    rule = Stopping(decision=Decision("custom", model=name, confidence=0.9))
+    session = stopped(rule, target=weights)
+    same = stopped(Stopping(decision=Decision("law", threshold=float(law.min()), confidence=0.9)), target=weights)
+    assert session.n_items == same.n_items
+    assert session.reason_stopped == f"decision: better than {name}"
