@@ -48,12 +48,14 @@ def check_command(line):
     command, context = cli, click.Context(cli)
     known = {"-h", "--help"}
     for word in words:
+        if word in {"--", "|", "||", "&&"}:  # arguments that are no options, another program
+            break
         if isinstance(command, click.Group) and not word.startswith("-"):
             for spelling in word.split("|"):  # 'import table|py-irt' stands for both
                 child = command.get_command(context, spelling)
                 assert child is not None, f"no command {spelling!r} in: {line}"
             command, known = child, {"-h", "--help"}
-        elif word.startswith("-"):
+        elif word.startswith("-") and word != "-":
             known |= {spelling for one in command.params for spelling in (*one.opts, *one.secondary_opts)}
             assert word.split("=")[0] in known, f"no option {word} in: {line}"
 

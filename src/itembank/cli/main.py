@@ -28,6 +28,7 @@ COMMANDS = {
 
 EXIT_FAILED = 1
 EXIT_USAGE = 2
+EXIT_IMPRECISE = 3
 EXIT_INTEGRITY = 4
 
 
@@ -141,9 +142,7 @@ def main() -> None:
     """Run the command line; exit 0 done, 1 failed, 2 usage, 3 precision not reached, 4 integrity check failed."""
     debug = "--debug" in sys.argv or os.environ.get("ITEMBANK_DEBUG", "") not in {"", "0", "false"}
     try:
-        cli.main(standalone_mode=False)
-    except click.exceptions.Exit as stop:
-        sys.exit(stop.exit_code)
+        code = cli.main(standalone_mode=False)  # what a command exits with (ctx.exit) comes back as a number
     except click.Abort:
         click.echo("Aborted.", err=True)
         sys.exit(1)
@@ -154,6 +153,9 @@ def main() -> None:
         if debug:
             raise
         _fail(error)
+    else:
+        if isinstance(code, int) and code:
+            sys.exit(code)
 
 
 def _fail(error: Exception) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from itembank.cli.main import EXIT_IMPRECISE
 from itembank.cli.options import bank_argument, format_option, seed_option
 from itembank.cli.render import note, print_object, print_record, print_rows, visible, warnings_as_notes
 from itembank.cli.session_options import (
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
     from itembank.adaptive.session import AdaptiveSession
     from itembank.data.banks import Bank
     from itembank.data.responses import ResponseMatrix
-
-EXIT_IMPRECISE = 3
 
 _JOURNAL = click.argument("journal", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 _BANK = click.option(
@@ -51,8 +50,8 @@ def command() -> None:
 
     \b
       itembank session start bank -o run.jsonl --model-id my-model --max-items 50 --half-width 0.03
-      itembank session ask run.jsonl --format ids | while IFS= read -r item; do
-        itembank session tell run.jsonl "$item" --response "$(my-harness "$item")"
+      while item=$(itembank session ask run.jsonl --format ids) && [ -n "$item" ]; do
+        itembank session tell run.jsonl --response "$(my-harness "$item")" -- "$item" || break
       done
       itembank session status run.jsonl
     """  # noqa: D301 (click's \b keeps the block's lines)
@@ -342,9 +341,10 @@ def _say_why_none(session: "AdaptiveSession") -> None:
 
 
 def _exit_if_imprecise(session: "AdaptiveSession") -> None:
-    """Exit 3 when a session has stopped without the precision that was asked for."""
-    if session.reason_stopped and session.settings.stopping.has_rules and not session.is_precise:
-        sys.exit(EXIT_IMPRECISE)
+    """Exit 3 when a session has ended, nothing pending, without the precision that was asked for."""
+    is_over = session.reason_stopped is not None and not session.pending
+    if is_over and session.settings.stopping.has_rules and not session.is_precise:
+        click.get_current_context().exit(EXIT_IMPRECISE)
 
 
 def _answer_rows(responses: "ResponseMatrix") -> list[dict[str, Any]]:
