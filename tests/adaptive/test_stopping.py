@@ -223,7 +223,8 @@ def test_items_that_turned_out_dear_leave_the_rest_to_scenarios_that_lack_some()
         BANK, budget=Budget(costs={"output_tokens": 16.0}), constraints=Constraints(at_least={"law": 6})
     )
     session.tell(next(item for item in BANK.item_ids if item.startswith("math")), 1.0, costs={"output_tokens": 14.0})
-    assert {item.split("/")[0] for item in run(session, ANSWERS)} == {"law"}
+    assert expected(BANK)[session.ask()[0]] <= 2.0
+    assert session.pending[0].startswith("law")
 
 
 @pytest.mark.parametrize(
