@@ -7,6 +7,10 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from itembank.adaptive.answer_table import session_responses as session_responses
+    from itembank.adaptive.journal_sessions import open_session as open_session
+    from itembank.adaptive.journal_sessions import read_session as read_session
+    from itembank.adaptive.journal_sessions import start_session as start_session
     from itembank.adaptive.limits import Budget as Budget
     from itembank.adaptive.limits import Decision as Decision
     from itembank.adaptive.limits import Stopping as Stopping
@@ -98,9 +102,9 @@ if TYPE_CHECKING:
     from itembank.studies.study_files import load_study as load_study
 
 _HOME = {
-    "AdaptiveSession": "itembank.adaptive.session",
     "AOptimality": "itembank.selection.criteria",
     "AbilityPrior": "itembank.irt.parameters",
+    "AdaptiveSession": "itembank.adaptive.session",
     "AnchorCorrectness": "itembank.selection.specs",
     "AnchorIRT": "itembank.selection.specs",
     "AnchorLatent": "itembank.selection.specs",
@@ -111,8 +115,8 @@ _HOME = {
     "Comparison": "itembank.comparison.comparisons",
     "Constraints": "itembank.selection.constraints",
     "CostUnit": "itembank.data.costs",
-    "Decision": "itembank.adaptive.limits",
     "DOptimality": "itembank.selection.criteria",
+    "Decision": "itembank.adaptive.limits",
     "Dimensionality": "itembank.diagnostics.dimensionalities",
     "Disagreement": "itembank.selection.specs",
     "ExpectedAPosteriori": "itembank.scoring.specs",
@@ -176,16 +180,20 @@ _HOME = {
     "load_study": "itembank.studies.study_files",
     "load_truth": "itembank.simulation.truth_files",
     "mean_win_rate": "itembank.data.targets",
+    "open_session": "itembank.adaptive.journal_sessions",
     "parallel_analysis": "itembank.calibration.dimensions",
     "plan": "itembank.planning.plan",
     "read_responses": "itembank.data.readers.read",
+    "read_session": "itembank.adaptive.journal_sessions",
     "replay": "itembank.adaptive.replay",
     "responses_from_frame": "itembank.data.readers.frames",
     "run_study": "itembank.studies.run",
     "save_bank": "itembank.data.bank_files",
     "score": "itembank.scoring.score",
     "select": "itembank.planning.select",
+    "session_responses": "itembank.adaptive.answer_table",
     "simulate": "itembank.simulation.simulate",
+    "start_session": "itembank.adaptive.journal_sessions",
     "write_responses": "itembank.data.response_files",
 }
 
