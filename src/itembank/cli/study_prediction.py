@@ -77,6 +77,8 @@ def print_prediction(
         if result.unit:
             unit = f"cost of a test model in {result.unit}"
             print_rows(wide(part, "cost"), "table", title=f"{unit}, {title}")
+    for title, part in panels(chosen(result.at_cost, sets, n_tasks)):
+        print_rows(at_cost(part), "table", title=f"mean absolute error in points at a cost of the reference, {title}")
     for title, part in panels(costs):
         print_rows(reached(part), "table", title=f"cost of reaching an error, {title}")
 
@@ -111,6 +113,16 @@ def wide(table: "pl.DataFrame", metric: str) -> list[dict[str, Any]]:
         rows.setdefault(row["assessor"], {"assessor": row["assessor"]})[f"n = {row['budget']}"] = shown_number(
             row[metric], row.get(f"{metric}_se"), scale=scale, digits=digits
         )
+    return list(rows.values())
+
+
+def at_cost(table: "pl.DataFrame") -> list[dict[str, Any]]:
+    """One row an assessor, one column a cost."""
+    rows: dict[str, dict[str, Any]] = {}
+    for row in table.to_dicts():
+        column = f"{shown_number(row['cost'], None)} (n = {row['reference_budget']})"
+        number = shown_number(row["mae"], row["mae_se"], scale=100.0, digits=2)
+        rows.setdefault(row["assessor"], {"assessor": row["assessor"]})[column] = number
     return list(rows.values())
 
 

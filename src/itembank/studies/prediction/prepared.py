@@ -18,7 +18,7 @@ from itembank.data.targets import ScoreTargets
 from itembank.errors import ItembankWarning
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.studies.leaks import ITEM_COLUMNS
-from itembank.studies.prediction.partitions import Partition, Tasks
+from itembank.studies.prediction.partitions import NO_TASK, Partition, Tasks
 from itembank.studies.prediction.predictors import HeldOut, task_means
 from itembank.studies.prediction.specs import PredictionSpec
 
@@ -63,12 +63,11 @@ class Known:
     def bank(self, name: str, items: IntArray) -> Bank:
         """Return the bank of an item model and some items, as sessions need it, without what only scores need."""
         calibration = part_of(self.calibrations[name], items)
-        names = np.array([*self.task_names, "(none)"], dtype=object)
         responses = self.responses[:, items]
         table = pl.DataFrame(
             {
                 "item_id": [self.item_ids[item] for item in items],
-                "scenario": names[self.task[items]].tolist(),
+                "scenario": _task_names(self.task_names, self.task[items]),
                 "subscenario": pl.Series([None] * items.size, dtype=pl.String),
             }
         )
@@ -138,7 +137,7 @@ def prepare(spec: PredictionSpec, responses: ResponseMatrix, tasks: Tasks, parti
     train = responses.responses[np.ix_(partition.train, answered)]
     values = responses.responses[np.ix_(partition.test, answered)]
     cost, new_cost = _costs(spec, responses, partition, answered)
-    items = _bare_items(responses, answered)
+    items = _bare_items(responses, answered, tasks)
     calibrations, seconds = _calibrations(spec, ResponseMatrix(train, _numbered(train), items))
     task, is_held_out = tasks.index[answered], partition.is_held_out[answered]
     known = Known(
@@ -203,10 +202,15 @@ def _costs(
     return expected, np.where(np.isnan(test), expected, test)
 
 
-def _bare_items(responses: ResponseMatrix, items: IntArray) -> pl.DataFrame:
-    """Leave out of the item table what may be a mean over test models."""
+def _bare_items(responses: ResponseMatrix, items: IntArray, tasks: Tasks) -> pl.DataFrame:
+    """Leave out of the item table what may be a mean over test models; tasks are the scenarios."""
     kept = [name for name in ITEM_COLUMNS if name in responses.items.columns]
-    return responses.items.select(kept)[items]
+    return responses.items.select(kept)[items].with_columns(_task_names(tasks.names, tasks.index[items]))
+
+
+def _task_names(names: tuple[str, ...], task: IntArray) -> pl.Series:
+    known = np.array([*names, NO_TASK], dtype=object)
+    return pl.Series("scenario", known[task].tolist(), dtype=pl.String)
 
 
 def _numbered(responses: FloatArray) -> pl.DataFrame:

@@ -13,8 +13,8 @@ from itembank.studies.prediction.summary import Errors
 from itembank.studies.prediction.units import CHOICES, PREDICTIONS, RUNS, SECONDS, TABLES
 
 PARTS = "parts"
-TASKS, CURVES, COSTS = "tasks", "curves", "costs"
-SUMMARIES = (TASKS, CURVES, COSTS)
+TASKS, CURVES, COSTS, AT_COST = "tasks", "curves", "costs", "errors_at_cost"
+SUMMARIES = (TASKS, CURVES, COSTS, AT_COST)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +28,8 @@ class PredictionResult:
         `mae` and `mae_se`, `cost` and `n_items` on average; see `summarise_curves`.
     costs : table
         What reaching an error costs; see `costs_to_reach`.
+    at_cost : table
+        The error at given costs; see `errors_at_cost`.
     tasks : table
         `task`, `n_items`, `n_held_out`.
     manifest : mapping
@@ -38,6 +40,7 @@ class PredictionResult:
 
     curves: pl.DataFrame
     costs: pl.DataFrame
+    at_cost: pl.DataFrame
     tasks: pl.DataFrame
     manifest: Mapping[str, Any]
     folder: Path
@@ -101,7 +104,7 @@ class PredictionResult:
             raise DataError(
                 f"the results in {folder} cannot be read: {error}. Delete them and run it again."
             ) from error
-        return cls(tables[CURVES], tables[COSTS], tables[TASKS], manifest, folder)
+        return cls(tables[CURVES], tables[COSTS], tables[AT_COST], tables[TASKS], manifest, folder)
 
 
 def part_path(folder: Path, number: int) -> Path:

@@ -246,20 +246,91 @@ def costs_to_reach(errors: Errors, spec: PredictionSpec) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
-def _reached(errors: Errors, spec: PredictionSpec) -> Iterator[tuple[Any, ...]]:
-    for key, part in errors.table.group_by("n_calibration_tasks", "set", maintain_order=True):
-        curves = {one.name: _curve(part, one.name) for one in spec.assessors}
-        whole, left_out = _points(curves), [_points(one) for one in _jackknife(curves)]
-        budgets = part.filter(pl.col("assessor") == spec.reference_name)["budget"].unique().sort().to_list()
-        for label, level_of in _levels(spec, budgets):
+def errors_at_cost(errors: Errors, spec: PredictionSpec) -> pl.DataFrame:
+    """Return each assessor's error at what the reference spends at some budgets.
+
+    Returns
+    -------
+    table
+        `n_calibration_tasks`, `set`, `reference_budget`, `cost`, `assessor`, `mae`, `mae_se`; NaN where an assessor's
+        budgets do not span the cost. Empty without costs.
+    """
+    schema = {
+        "n_calibration_tasks": pl.Int32,
+        "set": pl.String,
+        "reference_budget": pl.Int32,
+        "cost": pl.Float64,
+        "assessor": pl.String,
+        "mae": pl.Float64,
+        "mae_se": pl.Float64,
+    }
+    rows = []
+    for panel in _panels(errors, spec) if spec.cost else ():
+        for budget, place in panel.budgets:
             for one in spec.assessors:
-                twins = (None, _plain_twin(spec, one), "" if one.name == spec.reference_name else spec.reference_name)
-                pairs = [_with_error(whole, left_out, level_of, one.name, twin) for twin in twins]
-                yield (*key, label, level_of(whole), one.name, *(number for pair in pairs for number in pair))
+
+                def number(points: Points, name: str = one.name, place: int = place) -> float:
+                    return mae_at(*points[name], float(points[spec.reference_name][1][place]))
+
+                cost = float(panel.whole[spec.reference_name][1][place])
+                rows.append((*panel.key, budget, cost, one.name, *_with_error(panel, number)))
+    return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def _reached(errors: Errors, spec: PredictionSpec) -> Iterator[tuple[Any, ...]]:
+    for panel in _panels(errors, spec):
+        levels: list[tuple[str, Callable[[Points], float]]] = [
+            (f"{100.0 * level:g} points", partial(_fixed_level, level)) for level in spec.levels
+        ]
+        for budget, place in panel.budgets:
+            levels.append((f"reference at {budget}", partial(_level_of, spec.reference_name, place)))
+        for label, level_of in levels:
+            for one in spec.assessors:
+                reference = "" if one.name == spec.reference_name else spec.reference_name
+                pairs = [
+                    _with_error(panel, partial(_cost_of, level_of, one.name, other))
+                    for other in (None, _plain_twin(spec, one), reference)
+                ]
+                yield (
+                    *panel.key,
+                    label,
+                    level_of(panel.whole),
+                    one.name,
+                    *(number for pair in pairs for number in pair),
+                )
 
 
 Points: TypeAlias = dict[str, tuple[FloatArray, FloatArray]]
 """Error and cost at each budget, by assessor."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Panel:
+    """Curves of all assessors for one number of calibration tasks and set.
+
+    Attributes
+    ----------
+    key : (n_calibration_tasks, set)
+    whole : Points
+        Of all partitions.
+    left_out : list of Points
+        Without one partition after the other; empty where there is one.
+    budgets : list of (budget, place)
+        Of the reference, and where they stand on its curve.
+    """
+
+    key: tuple[Any, ...]
+    whole: Points
+    left_out: list[Points]
+    budgets: list[tuple[int, int]]
+
+
+def _panels(errors: Errors, spec: PredictionSpec) -> Iterator[_Panel]:
+    for key, part in errors.table.group_by("n_calibration_tasks", "set", maintain_order=True):
+        curves = {one.name: _curve(part, one.name) for one in spec.assessors}
+        every = part.filter(pl.col("assessor") == spec.reference_name)["budget"].unique().sort().to_list()
+        chosen = [(n, place) for place, n in enumerate(every) if n in REFERENCE_BUDGETS or n == every[-1]]
+        yield _Panel(key, _points(curves), [_points(one) for one in _jackknife(curves)], chosen)
 
 
 def _points(curves: dict[str, Curve]) -> Points:
@@ -284,15 +355,6 @@ def _jackknife(curves: dict[str, Curve]) -> Iterator[dict[str, Curve]]:
             yield {name: curve.without(partition) for name, curve in curves.items()}
 
 
-def _levels(spec: PredictionSpec, budgets: list[int]) -> Iterator[tuple[str, Callable[[Points], float]]]:
-    """Yield names of levels and how to find them."""
-    for level in spec.levels:
-        yield f"{100.0 * level:g} points", partial(_fixed_level, level)
-    for place, budget in enumerate(budgets):
-        if budget in REFERENCE_BUDGETS or budget == budgets[-1]:
-            yield f"reference at {budget}", partial(_level_of, spec.reference_name, place)
-
-
 def _fixed_level(level: float, _: Points) -> float:
     return level
 
@@ -301,22 +363,20 @@ def _level_of(name: str, place: int, points: Points) -> float:
     return float(points[name][0][place])
 
 
-def _with_error(
-    whole: Points, left_out: list[Points], level_of: Callable[[Points], float], name: str, other: str | None
-) -> tuple[float, float]:
-    """Cost of reaching a level, or its ratio to that of another assessor, with the jackknife's standard error."""
+def _cost_of(level_of: Callable[[Points], float], name: str, other: str | None, points: Points) -> float:
+    """Cost of reaching a level, or its ratio to that of another assessor; NaN where there is no other."""
     if other == "":
-        return float("nan"), float("nan")
+        return float("nan")
+    level = level_of(points)
+    cost = cost_at(*points[name], level)
+    return cost if other is None else cost / cost_at(*points[other], level)
 
-    def number(points: Points) -> float:
-        level = level_of(points)
-        cost = cost_at(*points[name], level)
-        return cost if other is None else cost / cost_at(*points[other], level)
 
-    found = np.array([number(points) for points in left_out])
-    n_partitions = found.size
-    error = float(np.sqrt((n_partitions - 1) * np.var(found))) if n_partitions else float("nan")
-    return number(whole), error
+def _with_error(panel: _Panel, number: Callable[[Points], float]) -> tuple[float, float]:
+    """Return a number made of curves, with its standard error by the jackknife over partitions."""
+    found = np.array([number(points) for points in panel.left_out])
+    error = float(np.sqrt((found.size - 1) * np.var(found))) if found.size else float("nan")
+    return number(panel.whole), error
 
 
 def _plain_twin(spec: PredictionSpec, assessor: Assessor) -> str:

@@ -1,0 +1,50 @@
+"""Small simulated data for prediction studies."""
+
+import numpy as np
+import polars as pl
+
+from itembank.data.responses import ResponseMatrix
+from itembank.studies.prediction.specs import Assessor, PredictionSpec
+from itembank.studies.specs import CalibrationChoice
+
+TWO_PL = CalibrationChoice("map", n_dims=1, item_model="2pl", options={"tolerance": 1e-5})
+MIRT = CalibrationChoice("map", n_dims=2, item_model="mirt", options={"tolerance": 1e-4})
+
+
+def make_responses(*, n_models=24, n_tasks=6, n_per_task=24, seed=0, slope=1.5, missing=0.0):
+    """Two abilities, of which tasks ask for more or less; costs differ tenfold by task."""
+    rng = np.random.default_rng(seed)
+    task = np.repeat(np.arange(n_tasks), n_per_task)
+    angle = np.linspace(0.0, 0.5 * np.pi, n_tasks)[task]
+    ability = rng.normal(size=(n_models, 2))
+    logit = slope * (ability @ np.array([np.cos(angle), np.sin(angle)]) - rng.normal(size=task.size))
+    responses = (rng.random(logit.shape) < 1.0 / (1.0 + np.exp(-logit))).astype(float)
+    responses[rng.random(logit.shape) < missing] = np.nan
+    items = pl.DataFrame(
+        {
+            "item_id": [f"item-{j}" for j in range(task.size)],
+            "scenario": ["all"] * task.size,
+            "subscenario": [f"task-{j}" for j in task],
+            "mean_response": responses.mean(axis=0),  # what no assessor may see
+        }
+    )
+    cost = (1.0 + 9.0 * rng.random(task.size)) * np.exp(0.2 * rng.normal(size=logit.shape))
+    return ResponseMatrix.create(responses, items=items, costs={"output_tokens": cost, "input_tokens": 2.0 * cost})
+
+
+def make_spec(*assessors, **changes):
+    """A study that takes a fraction of a second."""
+    used = {name for one in assessors for name in (one.predictor, one.design_model)}
+    models = {"2pl": TWO_PL, "mirt": MIRT}
+    choices = {
+        "item_models": {name: one for name, one in models.items() if not assessors or name in used},
+        "assessors": assessors or (Assessor("2pl"), Assessor("task-mean")),
+        "task": "subscenario",
+        "cost": "tokens",
+        "n_partitions": 2,
+        "n_test": 6,
+        "n_calibration_tasks": (1, 3),
+        "n_items": (1, 4, 12),
+        "seed": 3,
+    }
+    return PredictionSpec("simulated", **{**choices, **changes})

@@ -1,0 +1,125 @@
+import numpy as np
+import pytest
+
+from itembank.selection.criteria import VOptimality
+from itembank.studies.prediction.designs import choose_static, criterion_of, make_pool, uniform_order
+from itembank.studies.prediction.partitions import find_tasks, make_partition
+from itembank.studies.prediction.prepared import prepare
+from itembank.studies.prediction.specs import ANCHORS, CRITERIA, UNINFORMED, Assessor
+from tests.studies.prediction.simulated import make_responses, make_spec
+
+RESPONSES = make_responses()
+SPEC = make_spec()
+
+
+@pytest.fixture(scope="module")
+def prepared():
+    tasks = find_tasks(SPEC, RESPONSES)
+    return prepare(SPEC, RESPONSES, tasks, make_partition(SPEC, RESPONSES, tasks, 0))
+
+
+@pytest.fixture(scope="module")
+def pool(prepared):
+    return make_pool(prepared.known, prepared.task_order[:3], prepared.held_out.items)
+
+
+def chosen(prepared, pool, selector, budgets=(1, 4, 12), seed=0, **options):
+    model = "2pl" if selector == "fisher" else "mirt"
+    assessor = Assessor(model, "selection", selector, **options)
+    return choose_static(assessor, prepared.known, pool, budgets, rng=np.random.default_rng(seed))
+
+
+def test_the_pool_is_what_may_be_asked_of_the_calibration_tasks(prepared, pool):
+    known = prepared.known
+    assert set(known.task[pool.items]) == set(prepared.task_order[:3])
+    assert not known.is_held_out[pool.items].any()
+    assert pool.items.size == 3 * 12
+    assert set(known.task[pool.targets]) == set(range(6))
+    np.testing.assert_allclose(np.bincount(known.task[pool.targets], weights=pool.target_weights), 1.0 / 6.0)
+
+
+@pytest.mark.parametrize("selector", [*UNINFORMED, *CRITERIA, *ANCHORS])
+def test_items_are_of_the_pool_and_each_taken_once(prepared, pool, selector):
+    for budget, items in chosen(prepared, pool, selector).items():
+        assert items.size == budget == np.unique(items).size
+        assert np.isin(items, pool.items).all()
+
+
+@pytest.mark.parametrize("selector", [*UNINFORMED, *CRITERIA])
+def test_smaller_choices_are_the_first_of_larger_ones(prepared, pool, selector):
+    found = chosen(prepared, pool, selector)
+    assert (found[12][:4] == found[4]).all()
+    assert (found[4][:1] == found[1]).all()
+
+
+@pytest.mark.parametrize("selector", [*UNINFORMED, *CRITERIA, *ANCHORS])
+def test_no_more_is_chosen_than_there_is(prepared, pool, selector):
+    (items,) = chosen(prepared, pool, selector, budgets=(1000,)).values()
+    is_open = ~prepared.known.is_degenerate[pool.items]
+    expected = pool.items if selector in {"random", "uniform"} else pool.items[is_open]
+    assert sorted(items) == sorted(expected)
+
+
+def test_the_cheapest_items_come_first(prepared, pool):
+    cost = prepared.known.cost
+    (items,) = chosen(prepared, pool, "min-cost", budgets=(5,)).values()
+    others = np.setdiff1d(pool.items[~prepared.known.is_degenerate[pool.items]], items)
+    assert cost[items].max() <= cost[others].min()
+
+
+def test_uniform_numbers_of_tasks_differ_by_at_most_one(rng):
+    task = np.repeat([1, 4, 7], [5, 9, 9])
+    items = 10 * np.arange(task.size)
+    order = uniform_order(items, task, rng)
+    assert sorted(order) == items.tolist()
+    for n in range(1, 16):  # as long as the smallest task has items left
+        assert np.ptp([np.sum(task[order[:n] // 10] == one) for one in (1, 4, 7)]) <= 1
+
+
+def test_uniform_gives_every_task_and_item_the_first_place_as_often(rng):
+    task = np.repeat([0, 1], [2, 6])
+    first = [uniform_order(np.arange(8), task, rng)[0] for _ in range(4000)]
+    counts = np.bincount(first, minlength=8)
+    # 1000 each of task 0 and 333 each of task 1; standard deviations at most 28
+    np.testing.assert_allclose(counts, [1000.0] * 2 + [1000.0 / 3.0] * 6, atol=140.0)
+
+
+def test_v_optimal_takes_first_what_leaves_the_least_variance_of_the_targets(prepared, pool):
+    """By brute force: the posterior covariance with each item in turn, and the targets' variance under it."""
+    known, calibration = prepared.known, prepared.known.calibrations["mirt"]
+    (items,) = chosen(prepared, pool, "v-optimal", budgets=(2,)).values()
+    parameters, prior = calibration.parameters, calibration.prior
+    is_useful = ~known.is_degenerate[pool.targets]
+    targets, weights = parameters.loadings[pool.targets[is_useful]], pool.target_weights[is_useful]
+    precision, taken = np.linalg.inv(prior.covariance), []
+    for _ in range(2):
+        left = {}
+        for item in np.setdiff1d(pool.items[~known.is_degenerate[pool.items]], taken):
+            loading = parameters.loadings[item]
+            p = 1.0 / (1.0 + np.exp(-(loading @ prior.mean + parameters.intercept[item])))
+            after = np.linalg.inv(precision + p * (1.0 - p) * np.outer(loading, loading))
+            left[item] = (weights * np.einsum("td,de,te->t", targets, after, targets)).sum(), p, loading
+        best = min(left, key=lambda item: left[item][0])
+        taken.append(best)
+        _, p, loading = left[best]
+        precision = precision + p * (1.0 - p) * np.outer(loading, loading)
+    assert items.tolist() == taken
+
+
+def test_fisher_information_is_taken_at_the_median_ability(prepared, pool):
+    calibration = prepared.known.calibrations["2pl"]
+    slope, intercept = calibration.parameters.loadings[:, 0], calibration.parameters.intercept
+    p = 1.0 / (1.0 + np.exp(-(slope * np.median(calibration.abilities) + intercept)))
+    information = slope**2 * p * (1.0 - p)
+    (items,) = chosen(prepared, pool, "fisher", budgets=(6,)).values()
+    is_open = ~prepared.known.is_degenerate[pool.items]
+    best = pool.items[is_open][np.argsort(-information[pool.items[is_open]])][:6]
+    assert items.tolist() == best.tolist()
+    (cheap,) = chosen(prepared, pool, "fisher", budgets=(6,), per_cost=True).values()
+    value = (information / prepared.known.cost)[pool.items[is_open]]
+    assert cheap.tolist() == pool.items[is_open][np.argsort(-value)][:6].tolist()
+
+
+def test_options_reach_the_criterion():
+    assessor = Assessor("mirt", "selection", "v-optimal", per_cost=True, options={"of": "score"})
+    assert criterion_of(assessor) == VOptimality("score", per_cost=True)

@@ -1,0 +1,229 @@
+"""The work of a partition: what assessors see, and that known truth is found."""
+
+import dataclasses
+
+import numpy as np
+import polars as pl
+import pytest
+
+from itembank.data.responses import ResponseMatrix
+from itembank.errors import DataError
+from itembank.studies.prediction import adaptation, predictors, units
+from itembank.studies.prediction.partitions import find_tasks, make_partition
+from itembank.studies.prediction.specs import ANCHORS, CRITERIA, UNINFORMED, Assessor
+from itembank.studies.prediction.units import run_partition
+from tests.studies.prediction.simulated import make_responses, make_spec
+
+RESPONSES = make_responses()
+FISHER, V_OPTIMAL = Assessor("2pl", "adaptation", "fisher"), Assessor("mirt", "adaptation", "v-optimal")
+PREDICTED = ("n_calibration_tasks", "assessor", "budget", "model_id", "task", "prediction")
+
+EVERY_ASSESSOR = [
+    *(Assessor(predictor) for predictor in ("2pl", "mirt", "task-mean", "task-mean-eb", "ridge")),
+    *(Assessor("mirt", "selection", one) for one in UNINFORMED),
+    *(Assessor("2pl" if one == "fisher" else "mirt", "selection", one) for one in (*CRITERIA, *ANCHORS)),
+    *(Assessor("2pl" if one == "fisher" else "mirt", "adaptation", one) for one in CRITERIA),
+    Assessor("mirt", "adaptation", "v-optimal", per_cost=True),
+    Assessor("ridge", "adaptation", "v-optimal", design="mirt"),
+]
+
+
+def run(spec, responses, number=0):
+    tasks = find_tasks(spec, responses)
+    partition = make_partition(spec, responses, tasks, number)
+    return run_partition(spec, responses, tasks, partition), partition
+
+
+def with_asked(spec, responses, monkeypatch):
+    """Run a partition; also return which test model was asked which item by any assessor."""
+    asked = np.zeros((spec.n_test, responses.n_items), dtype=bool)
+    honest = units._choose
+
+    def recorded(place, assessor):
+        found = honest(place, assessor)
+        for items in found.values():
+            rows = np.broadcast_to(items, (spec.n_test, items.shape[-1]))
+            model, place_of = np.nonzero(rows >= 0)
+            asked[model, rows[model, place_of]] = True
+        return found
+
+    with monkeypatch.context() as patched:
+        patched.setattr(units, "_choose", recorded)
+        tables, partition = run(spec, responses)
+    return tables, partition, asked
+
+
+def poisoned(responses, partition, asked):
+    """The same data, but test models answer every item they were not asked the other way, at other costs."""
+    values = responses.responses.copy()
+    values[partition.test] = np.where(asked, values[partition.test], 1.0 - values[partition.test])
+    costs = {unit: cost.copy() for unit, cost in responses.costs.items()}
+    for cost in costs.values():
+        cost[partition.test] *= 3.0
+    return ResponseMatrix(values, responses.models, responses.items, None, costs)
+
+
+def is_blind(spec, monkeypatch):
+    """Whether predictions stay the same to the last bit when all else that test models did is changed."""
+    tables, partition, asked = with_asked(spec, RESPONSES, monkeypatch)
+    assert 0 < asked.sum() < 0.6 * asked.size
+    other, _ = run(spec, poisoned(RESPONSES, partition, asked))
+    before, after = tables["predictions"], other["predictions"]
+    assert not before["truth"].equals(after["truth"])  # the poison is there
+    return before.select(PREDICTED).equals(after.select(PREDICTED)) and tables["choices"].equals(other["choices"])
+
+
+@pytest.mark.parametrize("assessor", EVERY_ASSESSOR, ids=lambda one: one.name)
+def test_no_assessor_sees_more_than_the_answers_to_chosen_items(assessor, monkeypatch):
+    assert is_blind(make_spec(assessor, n_calibration_tasks=(3,), n_items=(1, 6)), monkeypatch)
+
+
+def test_the_guard_catches_a_choice_that_knows_the_answers(monkeypatch):
+    def leaking(assessor, known, pool, budgets, *, rng):
+        del assessor, rng
+        order = pool.items[np.argsort(-leaking.truth[pool.items], kind="stable")]
+        return {n: order[:n] for n in budgets}
+
+    honest = units.prepare
+
+    def watched(*arguments):
+        prepared = honest(*arguments)
+        leaking.truth = np.nanmean(prepared.new.responses, axis=0)
+        return prepared
+
+    monkeypatch.setattr(units, "choose_static", leaking)
+    monkeypatch.setattr(units, "prepare", watched)
+    assert not is_blind(make_spec(Assessor("2pl"), n_calibration_tasks=(3,), n_items=(1, 6)), monkeypatch)
+
+
+def test_the_guard_catches_a_prediction_that_knows_the_truth(monkeypatch):
+    honest = units._predict
+    monkeypatch.setattr(units, "_predict", lambda prepared, *rest: 0.9 * honest(prepared, *rest) + 0.1 * prepared.truth)
+    assert not is_blind(make_spec(Assessor("2pl"), n_calibration_tasks=(3,), n_items=(1, 6)), monkeypatch)
+
+
+def test_tables_say_what_was_done():
+    spec = make_spec(Assessor("2pl"), FISHER, Assessor("task-mean"))
+    tables, partition = run(spec, RESPONSES)
+    predictions = tables["predictions"]
+    assert predictions.height == 3 * (3 + 3) * 6 * 6  # assessors, budgets for 1 and 3 tasks, models, tasks
+    share = predictions.filter(n_calibration_tasks=3)["is_interpolation"].mean()
+    assert share == 0.5
+    names = set(predictions["model_id"].cast(pl.String))
+    assert names == {RESPONSES.model_ids[row] for row in partition.test}
+    held_out = np.flatnonzero(partition.is_held_out)
+    of_task = held_out[[RESPONSES.items["subscenario"][int(item)] == "task-2" for item in held_out]]
+    row = int(partition.test[0])
+    truth = predictions.filter(pl.col("task") == "task-2", pl.col("model_id") == RESPONSES.model_ids[row])["truth"]
+    np.testing.assert_allclose(truth.to_numpy(), RESPONSES.responses[row, of_task].mean(), rtol=1e-6)
+    runs = tables["runs"]
+    assert (runs["n_items"] == runs["budget"]).all()
+    assert (
+        tables["choices"]
+        .group_by("n_calibration_tasks", "assessor", "budget")
+        .agg(pl.col("n_items").sum())
+        .filter((pl.col("n_items") - pl.col("budget")).abs() > 1e-9)
+        .is_empty()
+    )
+    assert set(tables["seconds"]["work"]) == {"calibrate", "choose", "predict"}
+
+
+def test_costs_are_the_test_models_own():
+    """Of one random item each: output tokens and half of the input tokens, which are twice as many."""
+    spec = make_spec(Assessor("2pl"), n_calibration_tasks=(3,), n_items=(1,))
+    tables, partition = run(spec, RESPONSES)
+    cost = 2.0 * RESPONSES.costs["output_tokens"][partition.test]
+    spent = tables["runs"]["cost"].to_numpy()
+    assert np.isclose(cost, spent[:, None]).all(axis=0).sum() == 1  # the item that was drawn
+    other, _ = run(dataclasses.replace(spec, input_weight=0.0), RESPONSES)
+    np.testing.assert_allclose(other["runs"]["cost"].to_numpy(), 0.5 * spent)
+
+
+def test_an_unknown_cost_counts_as_expected():
+    spec = make_spec(Assessor("2pl"), n_calibration_tasks=(3,), n_items=(1,))
+    tasks = find_tasks(spec, RESPONSES)
+    partition = make_partition(spec, RESPONSES, tasks, 0)
+    costs = {unit: cost.copy() for unit, cost in RESPONSES.costs.items()}
+    costs["output_tokens"][partition.test] = np.nan
+    unknown = ResponseMatrix(RESPONSES.responses, RESPONSES.models, RESPONSES.items, None, costs)
+    spent = run_partition(spec, unknown, tasks, partition)["runs"]["cost"].to_numpy()
+    expected = 2.0 * RESPONSES.costs["output_tokens"][partition.train].mean(axis=0)
+    assert np.isclose(expected, spent[0]).sum() == 1
+    assert np.allclose(spent, spent[0])
+
+
+def test_ability_is_that_of_the_session(monkeypatch):
+    """What sessions find after their last item is what the study predicts from."""
+    found = []
+    honest = adaptation.answered_in_turn
+
+    def watched(session, *arguments):
+        places = honest(session, *arguments)
+        found.append(session.estimate().theta)
+        return places
+
+    thetas = []
+    monkeypatch.setattr(adaptation, "answered_in_turn", watched)
+    real = predictors.map_abilities
+    monkeypatch.setattr(predictors, "map_abilities", lambda *arguments: thetas.append(real(*arguments)) or thetas[-1])
+    run(make_spec(V_OPTIMAL, n_calibration_tasks=(3,), n_items=(6,)), RESPONSES)
+    np.testing.assert_allclose(thetas[-1].theta, np.stack(found).reshape(6, -1), atol=1e-7)
+
+
+def test_nothing_else_in_a_study_changes_an_assessor():
+    alone, _ = run(make_spec(V_OPTIMAL), RESPONSES)
+    spec = make_spec(Assessor("ridge"), Assessor("mirt", "selection", "uniform"), V_OPTIMAL, n_calibration_tasks=(3, 1))
+    among, _ = run(spec, RESPONSES)
+    columns = ["n_calibration_tasks", "budget", "model_id", "task", "prediction"]
+    order = ["n_calibration_tasks", "budget", "model_id", "task"]
+    tables = [
+        one["predictions"]
+        .filter(pl.col("assessor").cast(pl.String) == V_OPTIMAL.name)
+        .select(pl.col(columns).cast(pl.String))
+        .sort(order)
+        for one in (alone, among)
+    ]
+    assert tables[0].height > 0
+    assert tables[0].equals(tables[1])
+
+
+def test_missing_responses_are_neither_answers_nor_truth():
+    responses = make_responses(missing=0.3)
+    spec = make_spec(Assessor("2pl"), FISHER, Assessor("ridge"), n_calibration_tasks=(3,), n_items=(1, 6))
+    tables, partition = run(spec, responses)
+    assert not np.isnan(tables["predictions"]["prediction"].to_numpy()).any()
+    adaptive = tables["runs"].filter(pl.col("assessor").cast(pl.String) == FISHER.name)
+    assert (adaptive["n_items"] == adaptive["budget"]).all()  # items that failed were followed by others
+    assert np.isnan(responses.responses[partition.test]).any()
+
+
+def test_errors_say_where_they_arose():
+    broken = RESPONSES.responses.copy()
+    broken[:, :] = 1.0
+    broken[0, 0] = 0.0
+    responses = ResponseMatrix(broken, RESPONSES.models, RESPONSES.items, None, RESPONSES.costs)
+    spec = make_spec(Assessor("2pl"))
+    tasks = find_tasks(spec, responses)
+    partition = make_partition(spec, responses, tasks, 0)
+    partition = dataclasses.replace(partition, test=np.arange(6), train=np.arange(6, 24))
+    with pytest.raises(DataError, match="partition 0, calibration: at least one item must tell models apart"):
+        run_partition(spec, responses, tasks, partition)
+
+
+@pytest.mark.parametrize(
+    "assessor", [Assessor("2pl"), FISHER, Assessor("2pl", "selection", "uniform")], ids=lambda one: one.name
+)
+def test_without_noise_the_error_vanishes(assessor):
+    """One ability, and items that all and only models above their difficulty solve: 64 items place a model."""
+    rng = np.random.default_rng(1)
+    n_models, n_tasks, n_per_task = 60, 4, 150
+    ability, difficulty = rng.normal(size=n_models), rng.normal(size=n_tasks * n_per_task)
+    values = (ability[:, None] > difficulty).astype(float)
+    tasks = [f"task-{j // n_per_task}" for j in range(difficulty.size)]
+    responses = ResponseMatrix.create(values, scenarios=tasks)
+    spec = make_spec(assessor, task="scenario", cost="", n_calibration_tasks=(2,), n_items=(1, 64), n_test=10)
+    tables, _ = run(spec, responses)
+    found = tables["predictions"].with_columns(error=(pl.col("prediction") - pl.col("truth")).abs())
+    mae = dict(found.group_by("budget").agg(pl.col("error").mean()).rows())
+    assert mae[64] < 0.02
+    assert mae[1] > 0.08
