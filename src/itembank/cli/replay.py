@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from itembank.cli.known_models import note_known_models
+from itembank.cli.main import EXIT_IMPRECISE
 from itembank.cli.options import bank_argument, format_option, reading_options, reading_spec, seed_option
 from itembank.cli.render import note, print_rows, progress, warnings_as_notes
 from itembank.cli.session_options import prior_of_options, prior_options, session_choices, session_options
 
 if TYPE_CHECKING:
     from itembank.adaptive.replay_results import ReplayResult
-
-EXIT_IMPRECISE = 3
 
 
 @click.command("replay")
@@ -41,9 +40,7 @@ EXIT_IMPRECISE = 3
 @reading_options
 @seed_option
 @format_option
-@click.pass_context
 def command(
-    ctx: click.Context,
     *,
     bank: Path,
     responses: tuple[Path, ...],
@@ -89,7 +86,7 @@ def command(
     _print(result, choices["cost"], output_format)
     if arguments["stopping"].has_rules and not result.is_precise.all():
         note(f"{int((~result.is_precise).sum())} of {result.n_models} models ended without the precision asked for.")
-        ctx.exit(EXIT_IMPRECISE)
+        click.get_current_context().exit(EXIT_IMPRECISE)
 
 
 def _check_output(output: Path | None) -> None:

@@ -1,0 +1,195 @@
+"""`itembank replay`: the numbers of sessions driven from a shell, all models at once."""
+
+import csv
+import io
+import json
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from itembank.data.bank_files import save_bank
+from itembank.data.response_files import write_responses
+from itembank.data.responses import ResponseMatrix
+from itembank.irt.bernoulli import probability
+from tests.data.banks import make_bank
+
+N_MODELS = 3
+
+
+@pytest.fixture
+def data(tmp_path):
+    """A bank, and new models that answered everything; the folder of both."""
+    bank = make_bank(n_models=15, n_items=60, with_extras=True)
+    save_bank(bank, tmp_path / "bank")
+    rng = np.random.default_rng(1)
+    chances = probability(bank.parameters, rng.normal(size=(N_MODELS, 2)))
+    recorded = ResponseMatrix.create(
+        (rng.random(chances.shape) < chances).astype(float),
+        model_ids=[f"new-{row}" for row in range(N_MODELS)],
+        items=bank.responses.items,
+        costs={"output_tokens": rng.integers(1, 99, chances.shape).astype(float)},
+    )
+    write_responses(recorded, tmp_path / "new.parquet")
+    return tmp_path
+
+
+def replayed(run, data, *options):
+    outcome = run("replay", data / "bank", data / "new.parquet", *options, "--format", "json")
+    return outcome, json.loads(outcome.out)
+
+
+def answers(data):
+    """Response and cost by model and item."""
+    table = pl.read_parquet(data / "new.parquet").cast({"model_id": pl.String, "item_id": pl.String})
+    return {(row["model_id"], row["item_id"]): row for row in table.to_dicts()}
+
+
+SAME = ("target", "estimate", "low", "high", "standard_error", "n_items", "n_total")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--max-items", 7),
+        ("--cost", "tokens", "--max-tokens", 300),
+        ("--criterion", "random", "--max-items", 5, "--seed", 3),
+        ("--half-width", 0.1, "--max-items", 8, "--at-least", 1),
+    ],
+)
+def test_a_loop_of_ask_and_tell_ends_with_the_numbers_of_replay(run, data, options):
+    known = answers(data)
+    outcome, rows = replayed(run, data, *options)
+    codes = set()
+    for model in ("new-0", "new-1", "new-2"):
+        journal = data / f"{model}.jsonl"
+        assert run("session", "start", data / "bank", "-o", journal, "--model-id", model, *options).code == 0
+        while items := run("session", "ask", journal, "--format", "ids").out.splitlines():
+            for item in items:
+                one = known[model, item]
+                cost = f"output_tokens={one['output_tokens']}"
+                run("session", "tell", journal, item, "--response", one["response"], "--cost", cost)
+        status = run("session", "status", journal, "--format", "json")
+        told = json.loads(status.out)
+        codes.add(status.code)
+        mine = [row for row in rows if row["model_id"] == model]
+        assert [{name: row[name] for name in SAME} for row in mine] == [
+            {name: row[name] for name in SAME} for row in told["scores"]
+        ]
+        assert mine[0]["reason_stopped"] == told["reason_stopped"]
+        assert mine[0]["is_precise"] == told["is_precise"]
+        if "--cost" in options:
+            assert mine[0]["cost"] == told["costs"]["output_tokens"]
+    assert outcome.code == max(codes)
+
+
+SCRIPT = """
+set -e
+itembank() {{ {python} -m itembank --quiet "$@"; }}
+itembank session start bank -o run.jsonl --model-id new-1 --max-items 4
+while items=$(itembank session ask run.jsonl -n 2 --format ids); [ -n "$items" ]; do
+  for item in $items; do
+    response=$(grep "^new-1,$item," answers.csv | cut -d, -f3)
+    itembank session tell run.jsonl "$item" --response "$response" > told.json
+  done
+done
+itembank session status run.jsonl --format json
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
+def test_a_real_shell_loop_ends_with_the_numbers_of_replay(run, data):
+    _, rows = replayed(run, data, "--max-items", 4, "--batch", 2)
+    table = pl.read_parquet(data / "new.parquet").select("model_id", "item_id", "response")
+    table.cast({"model_id": pl.String, "item_id": pl.String}).write_csv(data / "answers.csv", include_header=False)
+    script = SCRIPT.format(python=shlex.quote(sys.executable))
+    done = subprocess.run([shutil.which("bash"), "-c", script], cwd=data, capture_output=True, text=True, check=True)
+    told = json.loads(done.stdout)
+    mine = [row for row in rows if row["model_id"] == "new-1"]
+    assert [{name: row[name] for name in SAME} for row in mine] == [
+        {name: row[name] for name in SAME} for row in told["scores"]
+    ]
+
+
+def test_the_exit_code_says_whether_every_model_was_precise(run, data):
+    outcome, rows = replayed(run, data, "--half-width", 0.3)
+    assert outcome.code == 0
+    assert {row["reason_stopped"] for row in rows} == {"half-width of overall"}
+    outcome, rows = replayed(run, data, "--half-width", 0.01, "--max-items", 3)
+    assert outcome.code == 3
+    assert "3 of 3 models ended without the precision asked for" in outcome.err
+    assert {row["reason_stopped"] for row in rows} == {"budget: 3 items"}
+    assert replayed(run, data, "--max-items", 3)[0].code == 0  # none was asked for
+
+
+def test_rows_are_those_of_estimate_and_say_how_the_session_went(run, data):
+    outcome, rows = replayed(run, data, "--max-items", 5, "--cost", "output_tokens")
+    assert outcome.code == 0
+    estimated = json.loads(run("estimate", data / "bank", data / "new.parquet", "--format", "json").out)
+    assert len(rows) == len(estimated) == N_MODELS * 4
+    own = {"n_answered", "n_failed", "cost", "cost_unit", "reason_stopped", "is_precise"}
+    assert set(rows[0]) == set(estimated[0]) | own
+    spent = {row["model_id"]: row["cost"] for row in rows}
+    table = csv.DictReader(
+        io.StringIO(
+            run(
+                "replay",
+                data / "bank",
+                data / "new.parquet",
+                "--max-items",
+                5,
+                "--cost",
+                "output_tokens",
+                "--format",
+                "csv",
+            ).out
+        )
+    )
+    assert {row["model_id"]: float(row["cost"]) for row in table} == spent
+    text = run("replay", data / "bank", data / "new.parquet", "--max-items", 5, "--cost", "output_tokens").out
+    assert "cost (output_tokens)" in text
+    assert text.count("budget: 5 items") == N_MODELS * 4
+
+
+@pytest.mark.parametrize("name", ["asked.csv", "asked.parquet"])
+def test_the_items_asked_can_be_kept(run, data, name):
+    outcome, _ = replayed(run, data, "--max-items", 4, "--batch", 2, "-o", data / name)
+    assert outcome.code == 0
+    table = pl.read_csv(data / name) if name.endswith("csv") else pl.read_parquet(data / name)
+    assert table["step"].to_list() == N_MODELS * [1, 2, 3, 4]
+    known = answers(data)
+    for row in table.to_dicts():
+        one = known[row["model_id"], row["item_id"]]
+        assert (row["response"], row["output_tokens"]) == (one["response"], one["output_tokens"])
+
+
+def test_processes_change_no_number(run, data):
+    alone, shared = (replayed(run, data, "--max-items", 4, "--jobs", jobs)[1] for jobs in (1, 2))
+    assert alone == shared
+
+
+def test_mistakes_are_named_and_nothing_is_written(run, data):
+    common = ("replay", data / "bank", data / "new.parquet")
+    for options, code, message in (
+        (("-o", data / "asked.txt"), 2, "must end in .csv or .parquet, got 'asked.txt'"),
+        (("--jobs", 0), 2, "n_jobs must be -1"),
+        (("--criterion", "fisher"), 2, "criterion 'fisher' is for one ability"),
+        (("--cost", "seconds", "-o", data / "asked.csv"), 1, "'seconds'"),
+        (("--half-width", "physics=0.1"), 2, "'physics'"),
+        (("--at-least", "math=9", "--at-most", "math=4"), 2, "at_least is above at_most in 'math (9 > 4)'"),
+        (("--at-least", 5, "--max-items", 6), 2, "at_least asks for 15 items in all, and 6"),
+    ):
+        outcome = run(*common, *options)
+        assert (outcome.code, outcome.out) == (code, "")
+        assert message in outcome.err
+    (data / "other.csv").write_text("model_id,item_id,response\na,elsewhere,1\n")
+    outcome = run("replay", data / "bank", data / "other.csv")
+    assert outcome.code == 1
+    assert "'elsewhere'" in outcome.err
+    assert not [path for path in Path(data).iterdir() if path.name.startswith("asked")]
