@@ -48,3 +48,21 @@ def make_spec(*assessors, **changes):
         "seed": 3,
     }
     return PredictionSpec("simulated", **{**choices, **changes})
+
+
+RANDOM, STATIC = Assessor("2pl"), Assessor("2pl", "selection", "fisher")
+CHEAP = Assessor("2pl", "selection", "fisher", per_cost=True)
+R, S, C = (one.name for one in (RANDOM, STATIC, CHEAP))
+
+
+def tables_of(errors, costs):
+    """Predictions and runs of one model and task from errors and costs, (assessor, budget) to a list by partition."""
+    predictions, runs = [], []
+    for (assessor, budget), values in errors.items():
+        for partition, error in enumerate(values):
+            cell = {"partition": partition, "n_calibration_tasks": 2, "assessor": assessor, "budget": budget}
+            model = {"model_id": "m"}
+            task = {"task": "t", "is_interpolation": False, "truth": 0.5, "prediction": 0.5 + error}
+            predictions.append(cell | model | task)
+            runs.append(cell | model | {"n_items": budget, "cost": costs[assessor, budget][partition]})
+    return pl.DataFrame(predictions).lazy(), pl.DataFrame(runs).lazy()

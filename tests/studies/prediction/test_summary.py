@@ -3,36 +3,8 @@ import polars as pl
 import pytest
 
 from itembank.errors import ParameterError
-from itembank.studies.prediction.specs import Assessor
-from itembank.studies.prediction.summary import (
-    Errors,
-    cost_at,
-    costs_to_reach,
-    differences,
-    errors_at_cost,
-    errors_by,
-    falling,
-    mae_at,
-    summarise_curves,
-)
-from tests.studies.prediction.simulated import make_spec
-
-RANDOM, STATIC = Assessor("2pl"), Assessor("2pl", "selection", "fisher")
-CHEAP = Assessor("2pl", "selection", "fisher", per_cost=True)
-R, S, C = (one.name for one in (RANDOM, STATIC, CHEAP))
-
-
-def tables(errors, costs):
-    """Predictions and runs of one model and task from errors and costs, (assessor, budget) to a list by partition."""
-    predictions, runs = [], []
-    for (assessor, budget), values in errors.items():
-        for partition, error in enumerate(values):
-            cell = {"partition": partition, "n_calibration_tasks": 2, "assessor": assessor, "budget": budget}
-            model = {"model_id": "m"}
-            task = {"task": "t", "is_interpolation": False, "truth": 0.5, "prediction": 0.5 + error}
-            predictions.append(cell | model | task)
-            runs.append(cell | model | {"n_items": budget, "cost": costs[assessor, budget][partition]})
-    return pl.DataFrame(predictions).lazy(), pl.DataFrame(runs).lazy()
+from itembank.studies.prediction.summary import Errors, differences, errors_by, summarise_curves
+from tests.studies.prediction.simulated import R, S, tables_of
 
 
 def test_the_mean_absolute_error_by_hand():
@@ -64,86 +36,10 @@ def test_the_mean_absolute_error_by_hand():
     assert outside["n_partitions"] == 2
 
 
-def test_costs_between_budgets_are_logarithmic():
-    mae, cost = np.array([0.3, 0.2, 0.1]), np.array([10.0, 100.0, 400.0])
-    assert cost_at(mae, cost, 0.25) == pytest.approx(np.sqrt(10.0 * 100.0))
-    assert cost_at(mae, cost, 0.2) == pytest.approx(100.0)
-    assert cost_at(mae, cost, 0.15) == pytest.approx(200.0)
-    assert cost_at(mae, cost, 0.5) == 10.0
-    assert np.isnan(cost_at(mae, cost, 0.05))
-    assert mae_at(mae, cost, np.sqrt(1000.0)) == pytest.approx(0.25)
-    assert mae_at(mae, cost, 400.0) == pytest.approx(0.1)
-    assert np.isnan(mae_at(mae, cost, 401.0))
-    assert np.isnan(mae_at(mae, cost, 9.0))
-    for level in (0.12, 0.18, 0.22):
-        assert mae_at(mae, cost, cost_at(mae, cost, level)) == pytest.approx(level)
-
-
-def test_a_falling_curve_is_the_closest_one():
-    np.testing.assert_allclose(falling(np.array([0.3, 0.1, 0.2, 0.05])), [0.3, 0.15, 0.15, 0.05])
-    np.testing.assert_allclose(falling(np.array([0.3, 0.2, 0.1])), [0.3, 0.2, 0.1])
-
-
-def test_costs_of_reaching_errors_by_hand():
-    spec = make_spec(RANDOM, STATIC, CHEAP, levels=(0.2,), n_items=(1, 16))
-    errors = {(R, 1): [0.3], (R, 16): [0.1], (S, 1): [0.3], (S, 16): [0.1]}
-    errors |= {(C, 1): [0.3], (C, 16): [0.1]}
-    costs = {(R, 1): [100.0], (R, 16): [1600.0], (S, 1): [50.0], (S, 16): [800.0]}
-    costs |= {(C, 1): [10.0], (C, 16): [160.0]}
-    found = costs_to_reach(Errors.of(*tables(errors, costs)), spec)
-    rows = {(row["level"], row["assessor"]): row for row in found.to_dicts()}
-    assert {level for level, _ in rows} == {"20 points", "reference at 16"}
-    assert rows["20 points", R]["cost"] == pytest.approx(400.0)  # half way from 100 to 1600
-    assert rows["20 points", C]["cost"] == pytest.approx(40.0)
-    assert rows["20 points", C]["ratio"] == pytest.approx(0.2)  # of 200, what it costs without the division
-    assert rows["20 points", C]["ratio_to_reference"] == pytest.approx(0.1)
-    assert np.isnan(rows["20 points", S]["ratio"])
-    assert rows["20 points", S]["ratio_to_reference"] == pytest.approx(0.5)
-    assert rows["reference at 16", R]["mae"] == pytest.approx(0.1)
-    assert rows["reference at 16", C]["cost"] == pytest.approx(160.0)
-    assert all(np.isnan(row["cost_se"]) for row in rows.values())  # one partition
-
-
-def test_errors_at_a_cost_by_hand():
-    spec = make_spec(RANDOM, CHEAP, n_items=(1, 16))
-    errors = {(R, 1): [0.3], (R, 16): [0.2], (C, 1): [0.3], (C, 16): [0.1], (C, 64): [0.05]}
-    costs = {(R, 1): [100.0], (R, 16): [200.0], (C, 1): [50.0], (C, 16): [100.0], (C, 64): [400.0]}
-    found = errors_at_cost(Errors.of(*tables(errors, costs)), spec)
-    rows = {row["assessor"]: row for row in found.to_dicts()}
-    assert rows[R]["reference_budget"] == 16
-    assert rows[R]["cost"] == 200.0
-    assert rows[R]["mae"] == pytest.approx(0.2)
-    assert rows[C]["mae"] == pytest.approx(0.075)  # half way from 100 to 400
-
-
-def test_standard_errors_of_costs_are_by_leaving_partitions_out():
-    spec = make_spec(RANDOM, CHEAP, levels=(0.2,), n_items=(1, 16))
-    errors = {(R, 1): [0.3, 0.32, 0.29], (R, 16): [0.1, 0.12, 0.14]}
-    errors |= {(C, 1): [0.28, 0.3, 0.31], (C, 16): [0.1, 0.1, 0.11]}
-    costs = {
-        key: [base * one for one in (1.0, 1.1, 0.8)] for key, base in zip(errors, (100, 1600, 10, 160), strict=True)
-    }
-    found = costs_to_reach(Errors.of(*tables(errors, costs)), spec)
-    row = found.filter(level="20 points", assessor=C).row(0, named=True)
-
-    def ratio(kept):
-        spent = []
-        for assessor in (C, R):
-            mae = [np.mean([errors[assessor, n][k] for k in kept]) for n in (1, 16)]
-            cost = [np.mean([costs[assessor, n][k] for k in kept]) for n in (1, 16)]
-            spent.append(cost_at(np.array(mae), np.array(cost), 0.2))
-        return spent[0] / spent[1]
-
-    left_out = np.array([ratio(kept) for kept in ((1, 2), (0, 2), (0, 1))])
-    assert row["ratio_to_reference"] == pytest.approx(ratio((0, 1, 2)))
-    expected = np.sqrt(2.0 / 3.0 * np.sum((left_out - left_out.mean()) ** 2))
-    assert row["ratio_to_reference_se"] == pytest.approx(expected)
-
-
 def test_differences_are_of_the_same_partitions():
     errors = {(R, 4): [0.3, 0.2, 0.1], (S, 4): [0.2, 0.12, 0.03]}
     costs = {key: [1.0, 1.0, 1.0] for key in errors}
-    found = differences(Errors.of(*tables(errors, costs)), R)
+    found = differences(Errors.of(*tables_of(errors, costs)), R)
     assert found.height == 1
     row = found.row(0, named=True)
     each = np.array([-0.1, -0.08, -0.07])
@@ -151,11 +47,11 @@ def test_differences_are_of_the_same_partitions():
     assert row["difference_se"] == pytest.approx(each.std(ddof=1) / np.sqrt(3))
     assert row["ratio"] == pytest.approx(0.35 / 0.6)
     with pytest.raises(ParameterError, match=r"the reference must be one of .* got 'x'"):
-        differences(Errors.of(*tables(errors, costs)), "x")
+        differences(Errors.of(*tables_of(errors, costs)), "x")
 
 
 def test_two_assessors_are_compared_task_by_task():
-    predictions, _ = tables({(R, 4): [0.3, 0.1], (S, 4): [0.1, 0.1]}, {(R, 4): [1, 1], (S, 4): [1, 1]})
+    predictions, _ = tables_of({(R, 4): [0.3, 0.1], (S, 4): [0.1, 0.1]}, {(R, 4): [1, 1], (S, 4): [1, 1]})
     other = predictions.with_columns(task=pl.lit("u"), truth=pl.lit(0.4))  # errs by 0.1 more
     both = pl.concat([predictions, other])
     pair = (R, S)

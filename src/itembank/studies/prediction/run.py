@@ -10,10 +10,11 @@ from itembank.progress import ProgressCallback, silent
 from itembank.studies.data_sets import load_data
 from itembank.studies.manifests import PREDICTION, begin, manifest_of
 from itembank.studies.parallel import check_jobs, run_parts
+from itembank.studies.prediction.costs import costs_to_reach, errors_at_cost
 from itembank.studies.prediction.partitions import Partition, Tasks, find_tasks, make_partition
 from itembank.studies.prediction.results import AT_COST, COSTS, CURVES, TASKS, PredictionResult, part_path, scan
 from itembank.studies.prediction.specs import PredictionSpec
-from itembank.studies.prediction.summary import Errors, costs_to_reach, errors_at_cost, summarise_curves
+from itembank.studies.prediction.summary import Errors, summarise_curves
 from itembank.studies.prediction.units import PREDICTIONS, RUNS, run_partition
 
 

@@ -1,0 +1,260 @@
+"""What an error costs, and which error a cost buys: numbers read off the curves of assessors.
+
+Standard errors are by the jackknife over partitions: what other divisions of the same models and items would change.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, TypeAlias
+
+import numpy as np
+import polars as pl
+from scipy.optimize import isotonic_regression
+
+from itembank.numerics.arrays import FloatArray
+from itembank.studies.prediction.specs import Assessor, PredictionSpec
+from itembank.studies.prediction.summary import Errors
+
+REFERENCE_BUDGETS = (16, 64, 256, 1024)
+"""Budgets at which the reference's error is a level that others may reach for less; its largest is another."""
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """Sums of one assessor, by partition and budget; NaN where a partition has no such budget.
+
+    Attributes
+    ----------
+    total, count, cost : (n_partitions, n_budgets)
+    """
+
+    total: FloatArray
+    count: FloatArray
+    cost: FloatArray
+
+    def mae(self) -> FloatArray:
+        """Mean absolute error at each budget, (n_budgets,)."""
+        result: FloatArray = np.nansum(self.total, axis=0) / np.nansum(self.count, axis=0)
+        return result
+
+    def mean_cost(self) -> FloatArray:
+        """Mean cost at each budget, (n_budgets,)."""
+        result: FloatArray = np.nanmean(self.cost, axis=0)
+        return result
+
+    def without(self, partition: int) -> "Curve":
+        """Return the curve of the other partitions."""
+        return Curve(*(np.delete(part, partition, axis=0) for part in (self.total, self.count, self.cost)))
+
+
+def cost_at(mae: FloatArray, cost: FloatArray, level: float) -> float:
+    """Cost at which a falling curve reaches a level, linear in the logarithm of the cost between budgets.
+
+    Parameters
+    ----------
+    mae, cost : (n_budgets,)
+        Errors do not rise, costs do not fall.
+    level : float
+
+    Returns
+    -------
+    float
+        The first cost where the curve starts below the level; NaN where it never falls to it.
+    """
+    reached = np.flatnonzero(mae <= level)
+    if not reached.size:
+        return float("nan")
+    k = int(reached[0])
+    if k == 0:
+        return float(cost[0])
+    share = (mae[k - 1] - level) / (mae[k - 1] - mae[k])
+    return float(np.exp(np.log(cost[k - 1]) + share * (np.log(cost[k]) - np.log(cost[k - 1]))))
+
+
+def mae_at(mae: FloatArray, cost: FloatArray, amount: float) -> float:
+    """Error of a curve at a cost, linear in the logarithm of the cost between budgets; NaN outside them."""
+    if not cost[0] <= amount <= cost[-1]:
+        return float("nan")
+    return float(np.interp(np.log(amount), np.log(cost), mae))
+
+
+def costs_to_reach(errors: Errors, spec: PredictionSpec) -> pl.DataFrame:
+    """Return what each assessor spends to reach given errors.
+
+    Levels are those of the study, and the errors that its reference (random items) reaches at some budgets. `ratio`
+    compares an assessor that divides by cost with the same one that does not, `ratio_to_reference` any with the
+    reference. Curves of error are made to fall first (`falling`). Standard errors are by leaving out one partition
+    after the other (jackknife), with the level found anew.
+
+    Returns
+    -------
+    table
+        `n_calibration_tasks`, `set`, `level` (its name), `mae`, `assessor`, `cost`, `cost_se`, `ratio`, `ratio_se`,
+        `ratio_to_reference`, `ratio_to_reference_se`; NaN where a level is not reached. Empty without costs.
+    """
+    numbers = ("cost", "cost_se", "ratio", "ratio_se", "ratio_to_reference", "ratio_to_reference_se")
+    schema = {
+        "n_calibration_tasks": pl.Int32,
+        "set": pl.String,
+        "level": pl.String,
+        "mae": pl.Float64,
+        "assessor": pl.String,
+        **dict.fromkeys(numbers, pl.Float64),
+    }
+    rows = list(_reached(errors, spec)) if spec.cost else []
+    return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def errors_at_cost(errors: Errors, spec: PredictionSpec) -> pl.DataFrame:
+    """Return each assessor's error at what the reference spends at some budgets.
+
+    Returns
+    -------
+    table
+        `n_calibration_tasks`, `set`, `reference_budget`, `cost`, `assessor`, `mae`, `mae_se`; NaN where an assessor's
+        budgets do not span the cost. Empty without costs.
+    """
+    schema = {
+        "n_calibration_tasks": pl.Int32,
+        "set": pl.String,
+        "reference_budget": pl.Int32,
+        "cost": pl.Float64,
+        "assessor": pl.String,
+        "mae": pl.Float64,
+        "mae_se": pl.Float64,
+    }
+    rows = []
+    for panel in _panels(errors, spec) if spec.cost else ():
+        for budget, place in panel.budgets:
+            for one in spec.assessors:
+
+                def number(points: Points, name: str = one.name, place: int = place) -> float:
+                    return mae_at(*points[name], float(points[spec.reference_name][1][place]))
+
+                cost = float(panel.whole[spec.reference_name][1][place])
+                rows.append((*panel.key, budget, cost, one.name, *_with_error(panel, number)))
+    return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def _reached(errors: Errors, spec: PredictionSpec) -> Iterator[tuple[Any, ...]]:
+    for panel in _panels(errors, spec):
+        levels: list[tuple[str, Callable[[Points], float]]] = [
+            (f"{100.0 * level:g} points", partial(_fixed_level, level)) for level in spec.levels
+        ]
+        for budget, place in panel.budgets:
+            levels.append((f"reference at {budget}", partial(_level_of, spec.reference_name, place)))
+        for label, level_of in levels:
+            for one in spec.assessors:
+                reference = "" if one.name == spec.reference_name else spec.reference_name
+                pairs = [
+                    _with_error(panel, partial(_cost_of, level_of, one.name, other))
+                    for other in (None, _plain_twin(spec, one), reference)
+                ]
+                yield (
+                    *panel.key,
+                    label,
+                    level_of(panel.whole),
+                    one.name,
+                    *(number for pair in pairs for number in pair),
+                )
+
+
+Points: TypeAlias = dict[str, tuple[FloatArray, FloatArray]]
+"""Error and cost at each budget, by assessor."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Panel:
+    """Curves of all assessors for one number of calibration tasks and set.
+
+    Attributes
+    ----------
+    key : (n_calibration_tasks, set)
+    whole : Points
+        Of all partitions.
+    left_out : list of Points
+        Without one partition after the other; empty where there is one.
+    budgets : list of (budget, place)
+        Of the reference, and where they stand on its curve.
+    """
+
+    key: tuple[Any, ...]
+    whole: Points
+    left_out: list[Points]
+    budgets: list[tuple[int, int]]
+
+
+def _panels(errors: Errors, spec: PredictionSpec) -> Iterator[_Panel]:
+    for key, part in errors.table.group_by("n_calibration_tasks", "set", maintain_order=True):
+        curves = {one.name: _curve(part, one.name) for one in spec.assessors}
+        every = part.filter(pl.col("assessor") == spec.reference_name)["budget"].unique().sort().to_list()
+        chosen = [(n, place) for place, n in enumerate(every) if n in REFERENCE_BUDGETS or n == every[-1]]
+        yield _Panel(key, _points(curves), [_points(one) for one in _jackknife(curves)], chosen)
+
+
+def _points(curves: dict[str, Curve]) -> Points:
+    return {name: (falling(curve.mae()), curve.mean_cost()) for name, curve in curves.items()}
+
+
+def falling(mae: FloatArray) -> FloatArray:
+    """Closest curve that never rises, (n_budgets,), by isotonic regression.
+
+    The error of a few items goes up and down by chance; without this, one lucky first item would have reached what
+    takes dozens to keep.
+    """
+    result: FloatArray = isotonic_regression(mae, increasing=False).x
+    return result
+
+
+def _jackknife(curves: dict[str, Curve]) -> Iterator[dict[str, Curve]]:
+    """Yield the curves without one partition after the other."""
+    n_partitions = next(iter(curves.values())).total.shape[0]
+    if n_partitions > 1:
+        for partition in range(n_partitions):
+            yield {name: curve.without(partition) for name, curve in curves.items()}
+
+
+def _fixed_level(level: float, _: Points) -> float:
+    return level
+
+
+def _level_of(name: str, place: int, points: Points) -> float:
+    return float(points[name][0][place])
+
+
+def _cost_of(level_of: Callable[[Points], float], name: str, other: str | None, points: Points) -> float:
+    """Cost of reaching a level, or its ratio to that of another assessor; NaN where there is no other."""
+    if other == "":
+        return float("nan")
+    level = level_of(points)
+    cost = cost_at(*points[name], level)
+    return cost if other is None else cost / cost_at(*points[other], level)
+
+
+def _with_error(panel: _Panel, number: Callable[[Points], float]) -> tuple[float, float]:
+    """Return a number made of curves, with its standard error by the jackknife over partitions."""
+    found = np.array([number(points) for points in panel.left_out])
+    error = float(np.sqrt((found.size - 1) * np.var(found))) if found.size else float("nan")
+    return number(panel.whole), error
+
+
+def _plain_twin(spec: PredictionSpec, assessor: Assessor) -> str:
+    """Name of the assessor that differs only in not dividing by cost; empty for none."""
+    if not assessor.per_cost:
+        return ""
+    plain = replace(assessor, per_cost=False, name="")
+    return next((one.name for one in spec.assessors if replace(one, name="") == plain), "")
+
+
+def _curve(part: pl.DataFrame, name: str) -> Curve:
+    """Lay the sums of one assessor out by partition and budget."""
+    own = part.filter(pl.col("assessor") == name)
+    _, row = np.unique(own["partition"].to_numpy(), return_inverse=True)
+    _, column = np.unique(own["budget"].to_numpy(), return_inverse=True)
+    arrays = []
+    for field in ("total", "count", "cost"):
+        array = np.full((int(row.max(initial=-1)) + 1, int(column.max(initial=-1)) + 1), np.nan)
+        array[row, column] = own[field].to_numpy()
+        arrays.append(array)
+    return Curve(*arrays)
