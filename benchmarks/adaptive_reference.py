@@ -12,9 +12,11 @@ from collections.abc import Callable
 import numpy as np
 
 Answer = Callable[[int], bool]
+Steps = tuple[list[float], list[int]]
+"""CPU seconds of each step, and the items in the order of asking."""
 
 
-def run_plain(slope: np.ndarray, difficulty: np.ndarray, answer: Answer, n_steps: int) -> list[float]:
+def run_plain(slope: np.ndarray, difficulty: np.ndarray, answer: Answer, n_steps: int) -> Steps:
     """Fisher information of the whole bank, sorted, the items asked filtered out one by one; MAP by search."""
     from scipy.optimize import minimize_scalar  # noqa: PLC0415
 
@@ -36,10 +38,10 @@ def run_plain(slope: np.ndarray, difficulty: np.ndarray, answer: Answer, n_steps
 
         theta = float(minimize_scalar(loss, bounds=(-6.0, 6.0), method="bounded").x)
         seconds.append(time.process_time() - started)
-    return seconds
+    return seconds, asked
 
 
-def run_catsim(slope: np.ndarray, difficulty: np.ndarray, answer: Answer, n_steps: int) -> list[float]:
+def run_catsim(slope: np.ndarray, difficulty: np.ndarray, answer: Answer, n_steps: int) -> Steps:
     """Take catsim's `MaxInfoSelector` and `NumericalSearchEstimator` as they come."""
     from catsim.estimation import NumericalSearchEstimator  # noqa: PLC0415
     from catsim.item_bank import ItemBank  # noqa: PLC0415
@@ -60,7 +62,7 @@ def run_catsim(slope: np.ndarray, difficulty: np.ndarray, answer: Answer, n_step
             estimate.estimate(item_bank=bank, administered_items=asked, response_vector=told, est_theta=theta)
         )
         seconds.append(time.process_time() - started)
-    return seconds
+    return seconds, asked
 
 
 TOOLS = {"plain Python": run_plain, "catsim": run_catsim}
@@ -75,7 +77,7 @@ def main(tool: str, n_items: int, n_steps: int) -> dict[str, object]:
         return bool(rng.random() < 1.0 / (1.0 + np.exp(-slope[item] * (0.5 - difficulty[item]))))
 
     try:
-        seconds = TOOLS[tool](slope, difficulty, answer, n_steps)
+        seconds, _ = TOOLS[tool](slope, difficulty, answer, n_steps)
     except ImportError as error:
         return {"skipped": f"not installed ({error})"}
     return {"median_seconds": float(np.median(seconds)), "largest_seconds": max(seconds)}
