@@ -32,11 +32,13 @@ def select(
     bank : Bank
     n_items : int
         Items in all, spread equally over the scenarios (counts differ by at most one; a scenario with too
-        few items gives what it cannot take to the others); 'v-optimal' spreads them as the score wants.
+        few items gives what it cannot take to the others); 'v-optimal' and 'optimal-design' spread them as the
+        score wants.
     method : spec or str
         'auto': what would have served the calibration models best (`choose_selection`; the selection's `method` names
         it and its `explanation` says why). Or 'random', 'stratified', 'anchor-correctness', 'anchor-irt',
-        'anchor-latent', 'v-optimal', 'disagreement', 'information', 'uncertainty', or a spec with its choices.
+        'anchor-latent', 'v-optimal', 'disagreement', 'information', 'uncertainty', 'optimal-design', or a spec with its
+        choices.
     per_scenario : bool
         Make `n_items` the number for each scenario instead, whatever the method.
     rng : Generator, int or None

@@ -6,7 +6,7 @@ Kernels over all items at once. Quadratic forms of all loadings are one product:
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -286,20 +286,32 @@ def _expected_divergence(items: DesignItems, theta: FloatArray, variance: FloatA
         for node, share in OUTER_NODES:
             mean += share * softplus(eta + node * spread)
         return np.maximum(mean, 0.0)
-    p, q = _probabilities(eta, items.asymptotes)
+    curve = _Curve.of(items.asymptotes)
+    p, q = curve.probabilities(eta)
     divergence = (1.0 - CENTRE) * (p * np.log(p) + q * np.log(q))
     for node, share in OUTER_NODES:
-        there_p, there_q = _probabilities(eta + node * spread, items.asymptotes)
+        there_p, there_q = curve.probabilities(eta + node * spread)
         divergence -= share * (p * np.log(there_p) + q * np.log(there_q))
     return np.maximum(divergence, 0.0)
 
 
-def _probabilities(x: FloatArray, asymptotes: Asymptotes) -> tuple[FloatArray, FloatArray]:
-    """Probability of a right and of a wrong answer, never quite zero: sums of positive terms only."""
-    lower, one_minus_upper = np.exp(asymptotes.log_lower), np.exp(asymptotes.log_one_minus_upper)
-    height = np.exp(asymptotes.log_upper) - lower
-    share, rest = sigmoid_pair(x)
-    return np.maximum(lower + height * share, SMALLEST), np.maximum(one_minus_upper + height * rest, SMALLEST)
+class _Curve(NamedTuple):
+    """Asymptotes as probabilities, and what lies between them, each (n_items,)."""
+
+    lower: FloatArray
+    height: FloatArray
+    one_minus_upper: FloatArray
+
+    @classmethod
+    def of(cls, asymptotes: Asymptotes) -> Self:
+        lower = np.exp(asymptotes.log_lower)
+        return cls(lower, np.exp(asymptotes.log_upper) - lower, np.exp(asymptotes.log_one_minus_upper))
+
+    def probabilities(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Probability of a right and of a wrong answer, never quite zero: sums of positive terms only."""
+        share, rest = sigmoid_pair(x)
+        p, q = self.lower + self.height * share, self.one_minus_upper + self.height * rest
+        return np.maximum(p, SMALLEST), np.maximum(q, SMALLEST)
 
 
 def _probability_slopes(items: DesignItems, theta: FloatArray) -> FloatArray:
@@ -307,8 +319,7 @@ def _probability_slopes(items: DesignItems, theta: FloatArray) -> FloatArray:
     slopes = sigmoid_slope(items.logit(theta))
     if items.asymptotes is None:
         return slopes
-    result: FloatArray = slopes * (np.exp(items.asymptotes.log_upper) - np.exp(items.asymptotes.log_lower))
-    return result
+    return slopes * _Curve.of(items.asymptotes).height
 
 
 def _cost(items: DesignItems) -> FloatArray:
