@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import expit, log_expit
 
-from itembank.numerics.stable import log_sigmoid, sigmoid_slope, sigmoid_terms, softplus
+from itembank.numerics.stable import log_sigmoid, sigmoid_pair, sigmoid_slope, sigmoid_terms, softplus
 
 WIDE = np.concatenate([-np.logspace(3, -12, 60), [0.0], np.logspace(-12, 3, 60)])
 
@@ -30,3 +30,10 @@ def test_sigmoid_terms_agree_with_each_alone(x):
     np.testing.assert_allclose(terms.softplus, softplus(np.array([x])), rtol=1e-14)
     np.testing.assert_allclose(terms.sigmoid, expit(x), rtol=1e-14)
     np.testing.assert_allclose(terms.slope, sigmoid_slope(np.array([x])), rtol=1e-13)
+
+
+def test_sigmoids_of_both_signs_agree_with_scipy():
+    rising, falling = sigmoid_pair(WIDE)
+    np.testing.assert_allclose(rising, expit(WIDE), rtol=1e-14)
+    np.testing.assert_allclose(falling, expit(-WIDE), rtol=1e-14)
+    np.testing.assert_allclose(sigmoid_slope(WIDE), expit(WIDE) * expit(-WIDE), rtol=1e-14)
