@@ -18,6 +18,7 @@ from itembank.cli.session_options import GOALS
 from itembank.data.bank_files import load_bank, save_bank
 from itembank.data.costs import CostUnit
 from itembank.data.readers.read import read_responses
+from itembank.data.response_files import write_responses
 from itembank.selection.constraints import Constraints
 from itembank.selection.criteria import CRITERIA, DOptimality, VOptimality
 from tests.adaptive.session_worker import response_to
@@ -493,3 +494,43 @@ def test_help_loads_neither_numpy_nor_polars():
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+@pytest.mark.parametrize("batch", [1, 4])
+@pytest.mark.parametrize(
+    "options",
+    [
+        (*LIMIT, "--half-width", 0.05),
+        ("--criterion", "random", "--seed", 11, "--max-items", 9),
+        ("--criterion", "d-optimal", "--cost", "output_tokens", "--max-cost", "output_tokens=600", "--n-start", 2),
+    ],
+)
+def test_a_loop_over_a_recorded_model_ends_with_the_numbers_of_replay(run, bank_folder, tmp_path, batch, options):
+    recorded = make_bank(n_items=60, with_extras=True, n_models=3, seed=8).responses.take(models=np.array([1]))
+    write_responses(recorded, tmp_path / "recorded.parquet")
+    replayed = run("replay", bank_folder, tmp_path / "recorded.parquet", *options, "--batch", batch, "--format", "json")
+    journal = tmp_path / "j"
+    start = run("session", "start", bank_folder, "-o", journal, "--model-id", recorded.model_ids[0], *options)
+    assert start.code == 0
+    column = {item: place for place, item in enumerate(recorded.item_ids)}
+    while True:
+        asked = run("session", "ask", journal, "-n", batch, "--new", "--format", "ids")
+        if asked.code or not asked.out:
+            break
+        for item in asked.out.splitlines():
+            response = recorded.responses[0, column[item]]
+            if np.isnan(response):
+                run("session", "tell", journal, item, "--failed")
+                continue
+            trials = int(recorded.n_trials[0, column[item]])
+            cost = f"output_tokens={recorded.costs['output_tokens'][0, column[item]]}"
+            told = ("--correct", round(response * trials), "--trials", trials, "--cost", cost)
+            assert run("session", "tell", journal, item, *told).code == 0
+    assert asked.code == replayed.code
+    status = json.loads(run("session", "status", journal, "--format", "json").out)
+    rows = json.loads(replayed.out)
+    shared = ("target", "estimate", "low", "high", "standard_error", "n_items", "n_total")
+    assert [{name: row[name] for name in shared} for row in status["scores"]] == [
+        {name: row[name] for name in shared} for row in rows
+    ]
+    assert {row["reason_stopped"] for row in rows} == {status["reason_stopped"]}
