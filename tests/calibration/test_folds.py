@@ -116,6 +116,21 @@ def test_the_same_kind_of_fit_is_made():
             assert (fold.bank.calibration.item_model, fold.bank.calibration.n_dims) == (spec.item_model, 1)
 
 
+def test_a_nested_bank_keeps_its_kind_in_folds_and_files(tmp_path):
+    made = build_bank(make_bank(n_models=40, n_items=60).responses, Variational("nested", n_dims=2), rng=0)
+    save_bank(made, tmp_path / "bank")
+    loaded = load_bank(tmp_path / "bank")
+    assert spec_of(loaded.calibration) == Variational("nested", n_dims=2)
+    np.testing.assert_array_equal(loaded.parameters.loadings, made.parameters.loadings)
+    np.testing.assert_array_equal(loaded.calibration.prior.covariance, made.calibration.prior.covariance)
+    parts = folds(loaded)
+    assert len(parts) == 10
+    for fold in parts:
+        calibration = fold.bank.calibration
+        assert (calibration.item_model, calibration.n_dims) == ("nested", 2)
+        assert calibration.parameters.loadings[:, 0].mean() > 3 * abs(calibration.parameters.loadings[:, 1].mean())
+
+
 def test_thresholds_of_continuous_responses_come_from_the_other_models():
     base = make_bank(n_models=12, n_items=24)
     values = np.random.default_rng(0).random((12, 24))

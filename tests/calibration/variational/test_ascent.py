@@ -20,14 +20,17 @@ CASES = {
     "1pl guessing": {"common_slope": 1.5, "guessing": 0.3},
     "3 dims": {"n_dims": 3},
     "3 dims missing guessing": {"n_dims": 3, "missing": 0.2, "guessing": 0.2},
+    "nested": {"n_dims": 3},
+    "nested missing guessing": {"n_dims": 4, "missing": 0.2, "guessing": 0.2},
 }
 
 
-def begin(data, n_dims, *, has_common_slope=False):
+def begin(data, n_dims, *, has_common_slope=False, is_nested=False):
     blocks = make_blocks(data, single_precision=False)
     abilities = start_abilities(data.responses, data.observed, n_dims=n_dims)
     covariance = np.tile(0.1 * np.eye(n_dims), (len(abilities), 1, 1))
-    return blocks, start_posterior(abilities, covariance, blocks.n_items, has_common_slope=has_common_slope)
+    kind = {"has_common_slope": has_common_slope, "is_nested": is_nested}
+    return blocks, start_posterior(abilities, covariance, blocks.n_items, **kind)
 
 
 def bound_of(blocks, posterior, rule):
@@ -40,7 +43,8 @@ def test_the_bound_never_falls(case, rule):
     options = CASES[case]
     n_dims = options.get("n_dims", 1)
     data = simulate(40, 60, seed=1, **options).data
-    blocks, start = begin(data, n_dims, has_common_slope="common_slope" in options)
+    kind = {"has_common_slope": "common_slope" in options, "is_nested": case.startswith("nested")}
+    blocks, start = begin(data, n_dims, **kind)
     found = ascend(blocks, start, rule, tolerance=1e-11, max_sweeps=120, progress=silent)
     history = np.array(found.history)
     assert len(history) > 8

@@ -69,6 +69,15 @@ def test_parameters_of_the_prior_by_integration():
     assert item_prior_divergence(posterior) == pytest.approx(expected, rel=1e-6)
 
 
+def test_a_known_mean_of_the_prior_has_no_divergence():
+    """What is left of it is that of the precision: the limit of a mean that is known better and better."""
+    known = replace(PRIOR, mean=np.array([0.4, 0.0, 0.1]), mean_variance=np.array([0.02, 0.0, 0.3]))
+    posterior = random_posterior(5, 4, 2)
+    free = replace(known, mean_variance=np.array([0.02, 10.0, 0.3]))  # as its own prior: no divergence either
+    found = [item_prior_divergence(replace(posterior, item_prior=prior)) for prior in (known, free)]
+    assert found[0] == pytest.approx(found[1], rel=1e-12)
+
+
 def test_whole_is_the_sum_of_its_parts():
     posterior = random_posterior(5, 4, 2)
     parts = ability_divergence(posterior) + item_divergence(posterior).sum() + item_prior_divergence(posterior)

@@ -11,7 +11,7 @@ from itembank.calibration.variational import fit as variational
 from itembank.calibration.variational.fit import fit_variational, spread_over_difficulty
 from itembank.calibration.variational.passes import make_blocks
 from itembank.progress import silent
-from tests.calibration.simulated import simulate
+from tests.calibration.simulated import simulate, tell_apart
 
 EXACT = Variational(tolerance=1e-8, single_precision=False, max_iterations=2000)
 
@@ -38,6 +38,61 @@ def test_history_rises_and_the_scale_is_standard(item_model, n_dims):
     assert np.all(np.diff(np.diag(gram)) <= 0.0)
     assert np.all(found.loadings.sum(axis=0) > 0.0)
     np.testing.assert_array_equal(found.prior.covariance, np.eye(n_dims))
+
+
+def simulate_nested(n_models, n_items, *, seed):
+    """A general ability in every item and three specific ones, each in a third of the items."""
+    rng = np.random.default_rng(seed)
+    theta = rng.normal(size=(n_models, 4))
+    specific = np.eye(3)[np.arange(n_items) % 3] * rng.normal(0.0, [1.2, 0.9, 0.6], (n_items, 3))
+    loadings = np.column_stack([rng.lognormal(0.2, 0.3, n_items), specific])
+    intercept = rng.normal(0.0, 1.0, n_items)
+    chances = expit(theta @ loadings.T + intercept)
+    responses = (rng.random(chances.shape) < chances).astype(float)
+    tell_apart(responses, np.ones(responses.shape, dtype=bool), theta)
+    return theta, chances, FitData(responses, None, np.zeros(n_items))
+
+
+def test_nested_keeps_its_structure():
+    data = simulate_nested(80, 300, seed=1)[2]
+    found = fit(data, replace(EXACT, item_model="nested", n_dims=4, tolerance=1e-7))
+    assert found.converged
+    assert np.diff(found.history).min() >= 0.0
+    second = found.ability_covariance.mean(axis=0) + found.abilities.T @ found.abilities / 80
+    np.testing.assert_allclose(np.diag(second), 1.0, atol=1e-9)
+    np.testing.assert_allclose(found.abilities.mean(axis=0), 0.0, atol=1e-9)
+    np.testing.assert_allclose(found.prior.covariance, second, atol=1e-9)
+    means = found.loadings.mean(axis=0)
+    assert means[0] > 1.0
+    assert np.abs(means[1:]).max() < 0.05
+    assert np.all(np.diff(np.sum(found.loadings[:, 1:] ** 2, axis=0)) <= 0.0)
+
+
+def test_nested_finds_general_ability_and_chances():
+    theta, chances, data = simulate_nested(150, 600, seed=2)
+    found = fit(data, Variational("nested", 4))
+    plain = fit(data, Variational("mirt", 4))
+    single = fit(data, Variational("2pl"))
+    error, plain_error, single_error = (
+        np.sqrt(np.mean((expit(logits(one)) - chances) ** 2)) for one in (found, plain, single)
+    )
+    assert error < 0.085
+    assert error < 1.01 * plain_error
+    assert error < 0.6 * single_error
+    assert found.history[-1] > plain.history[-1]  # the evidence tells that the means of specific loadings are zero
+    assert np.corrcoef(found.abilities[:, 0], theta[:, 0])[0, 1] > 0.99
+    specific = np.abs(np.corrcoef(found.abilities[:, 1:].T, theta[:, 1:].T)[:3, 3:])
+    assert specific.max(axis=1).min() > 0.85
+
+
+def test_nested_is_mirt_with_fewer_free_means():
+    """Given the same responses its bound cannot be far from mirt's, nor can its predictions."""
+    data = simulate_nested(60, 400, seed=3)[2]
+    nested, plain = (
+        fit(data, replace(EXACT, tolerance=1e-7, item_model=model, n_dims=4)) for model in ("nested", "mirt")
+    )
+    assert nested.history[-1] == pytest.approx(plain.history[-1], abs=60.0)
+    assert np.mean(np.abs(expit(logits(nested)) - expit(logits(plain)))) < 0.01
 
 
 def test_order_of_models_and_items_does_not_matter():

@@ -15,7 +15,8 @@ from scipy.optimize import linear_sum_assignment
 
 from itembank.numerics.arrays import FloatArray, IntArray
 
-CENTRE_ROUNDS = 15
+CENTRE_ROUNDS = 100
+CENTRE_TOLERANCE = 1e-6
 
 
 def best_centre(items: FloatArray, spread: FloatArray, centre: FloatArray, n_items: int, n_models: int) -> FloatArray:
@@ -38,13 +39,15 @@ def best_centre(items: FloatArray, spread: FloatArray, centre: FloatArray, n_ite
     -------
     (n_dims,)
     """
-    found = centre
+    found, before = centre, np.full(centre.shape, np.inf)
     for _ in range(CENTRE_ROUNDS):
+        if np.abs(found - before).max() < CENTRE_TOLERANCE:
+            break
         extended = np.append(found, 1.0)
         pull = n_items / (extended @ items @ extended)
         away = found - centre
         hold = n_models * np.linalg.inv(spread + np.outer(away, away))
-        found = np.linalg.solve(pull * items[:-1, :-1] + hold, hold @ centre - pull * items[:-1, -1])
+        before, found = found, np.linalg.solve(pull * items[:-1, :-1] + hold, hold @ centre - pull * items[:-1, -1])
     return found
 
 
