@@ -65,6 +65,30 @@ def test_every_gain_is_that_of_inverting_the_information_anew(kind, n_dims, seed
 
 
 @ALL_KINDS
+@pytest.mark.parametrize("seed", range(2))
+def test_v_optimality_is_the_expected_fall_in_variance_over_both_answers(kind, seed):
+    """Bayes' rule on a grid, for a posterior narrow enough that the likelihood is nearly straight on it.
+
+    ``tr M Cov(theta) - E_y tr M Cov(theta | y) = sum_y p(y) |E(theta | y) - E theta|_M^2`` (law of total variance).
+    """
+    parameters = make_parameters(2, seed=seed, kind=kind)
+    theta, covariance = make_posterior(2, seed)
+    covariance *= 1e-4
+    goal = np.array([[2.0, 0.5], [0.5, 1.0]])
+    nodes, shares = np.polynomial.hermite_e.hermegauss(12)
+    grid = np.stack([axis.ravel() for axis in np.meshgrid(nodes, nodes)], axis=1) @ np.linalg.cholesky(covariance).T
+    mass = np.outer(shares, shares).ravel() / shares.sum() ** 2
+    right = probability(parameters, theta + grid)  # (n_quadrature, n_items)
+    expected = 0.0
+    for likelihood in (right, 1.0 - right):
+        marginal = mass @ likelihood
+        shift = (grid.T * mass) @ likelihood / marginal  # (n_dims, n_items)
+        expected = expected + marginal * np.einsum("di,de,ei->i", shift, goal, shift)
+    found = scores(make_items(parameters), "v-optimal", theta, covariance, goal=goal)
+    np.testing.assert_allclose(found, expected, rtol=0.01)
+
+
+@ALL_KINDS
 def test_in_one_dimension_variance_criteria_order_items_as_fisher_information_does(kind):
     items = make_items(make_parameters(1, kind=kind))
     theta, covariance = make_posterior(1)
