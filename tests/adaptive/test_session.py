@@ -329,6 +329,8 @@ def test_a_unit_of_cost_divides_a_criterion_given_by_name():
 
 
 BAD = [
+    lambda session: session.tell([BANK.item_ids[0]], 1.0),
+    lambda session: session.tell(7, 1.0),
     lambda session: session.tell("no such item", 1.0),
     lambda session: session.tell(BANK.item_ids[0], 1.5),
     lambda session: session.tell(BANK.item_ids[0], float("nan")),

@@ -108,6 +108,23 @@ def test_no_rule_holds_before_the_least_number_of_answers():
     )
 
 
+@pytest.mark.parametrize("budget", [None, Budget(costs={"output_tokens": 200.0})])
+def test_what_is_lacking_comes_next_once_the_rule_holds(budget):
+    scarce = BANK.item_ids[2::30]  # the last that would be chosen, were it not for the constraint
+    others = [item for item in BANK.item_ids if item.startswith("law") and item not in scarce]
+    session = AdaptiveSession(
+        BANK,
+        "a-optimal",
+        stopping=Stopping(half_width={"overall": 0.9}),
+        constraints=Constraints(at_least={"law": 4}, excluded=tuple(others)),
+        budget=budget,
+    )
+    session.tell(BANK.item_ids[0], 1.0)
+    assert set(session.ask(9)) <= set(scarce)
+    assert len(session.pending) == 4
+    assert session.reason_stopped == "half-width of overall"
+
+
 def test_precision_is_the_reason_where_a_budget_ends_too():
     session = stopped(Stopping(half_width={"overall": 0.9}), budget=Budget(1))
     assert session.reason_stopped == "half-width of overall"

@@ -14,7 +14,14 @@ from itembank.selection.greedy import next_items
 
 
 def choose(
-    pool: SessionPool, state: SessionState, theta: FloatArray, covariance: FloatArray, *, start: FloatArray, n: int
+    pool: SessionPool,
+    state: SessionState,
+    theta: FloatArray,
+    covariance: FloatArray,
+    *,
+    start: FloatArray,
+    n: int,
+    is_precise: bool = False,
 ) -> IntArray:
     """Choose the n best items, fewer when no more may be asked: positions in the order of choice.
 
@@ -30,11 +37,15 @@ def choose(
     start : (n_start, n_dims)
         Abilities for which the first items are chosen, see `start_abilities`.
     n : int
+    is_precise : bool
+        Whether nothing is wanted any more but items of scenarios that lack some.
     """
     rng = np.random.default_rng([pool.settings.seed, state.n_asks])
     covariance = with_pending(pool, state, theta, covariance)
     budget = pool.settings.budget
     n_left = int(state.n_open.sum()) if budget.n_items is None else budget.n_items - state.n_used
+    if is_precise:
+        n_left = min(n_left, int(np.maximum(pool.bounds.at_least - state.counts, 0).sum()))
     if not budget.costs and state.n_used >= len(start):
         return _next(pool, theta, covariance, n, is_open=state.is_open, counts=state.counts, n_left=n_left, rng=rng)
     return _one_by_one(pool, state, theta, covariance, start=start, n=min(n, n_left), n_left=n_left, rng=rng)
@@ -48,7 +59,9 @@ def start_abilities(pool: SessionPool, prior: AbilityPrior) -> FloatArray:
     expected ability given how far the score lies from its mean, to first order.
     """
     n_start = pool.settings.n_start
-    quantiles = ndtri((np.arange(n_start) + 0.5) / max(n_start, 1))
+    if n_start == 0:
+        return np.empty((0, prior.n_dims))
+    quantiles = ndtri((np.arange(n_start) + 0.5) / n_start)
     quantiles = quantiles[np.argsort(np.abs(quantiles), kind="stable")]
     outer = goal_matrix(pool.items, pool.target_weights, prior.mean, of="score")
     gradient = np.linalg.eigh(outer)[1][:, -1]

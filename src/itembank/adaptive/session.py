@@ -23,7 +23,7 @@ from itembank.adaptive.prior_specs import BANK, PriorSpec
 from itembank.adaptive.priors import ability_prior
 from itembank.adaptive.settings import SessionSettings
 from itembank.adaptive.spending import left_of_budget, told_costs
-from itembank.adaptive.stopping import limit_reason, precision_reason
+from itembank.adaptive.stopping import lacks_items, limit_reason, rule_that_holds
 from itembank.data.banks import Bank
 from itembank.data.costs import CostUnit, as_cost_unit
 from itembank.data.targets import OVERALL
@@ -172,7 +172,7 @@ class AdaptiveSession:
         """Drop what was derived from an earlier state."""
         self._abilities: Abilities | None = None
         self._estimate: SessionEstimate | None = None
-        self._precision: tuple[str | None] | None = None
+        self._rule: tuple[str | None] | None = None  # (None,): none holds
 
     def ask(self, n: int = 1) -> tuple[str, ...]:
         """Choose up to n items to be answered next, none of them pending or answered.
@@ -194,7 +194,15 @@ class AdaptiveSession:
         abilities = self._ability()
         theta, covariance = abilities.theta[0], abilities.covariance[0]
         with one_blas_thread():
-            chosen = choose(self._pool, self._state, theta, covariance, start=self._start, n=int(n))
+            chosen = choose(
+                self._pool,
+                self._state,
+                theta,
+                covariance,
+                start=self._start,
+                n=int(n),
+                is_precise=self._rule_that_holds() is not None,
+            )
         item_ids = tuple(self._pool.item_ids[position] for position in chosen.tolist())
         if item_ids:
             self._record(Asked(item_ids))
@@ -237,7 +245,8 @@ class AdaptiveSession:
             value = n_correct / n_trials
         else:
             value = checked_response(response, item_id)
-        position = self._pool.positions.get(item_id, -1)
+        self.check_items([item_id])
+        position = self._pool.positions[item_id]
         event = Told(
             item_id,
             value,
@@ -365,14 +374,19 @@ class AdaptiveSession:
                 )
         return self._estimate
 
-    def _precision_reason(self) -> str | None:
-        if self._precision is None:
+    def _rule_that_holds(self) -> str | None:
+        """Which rule of precision holds, whether or not items are lacking."""
+        if self._rule is None:
             if not self._pool.settings.stopping.has_rules:
-                self._precision = (None,)
+                self._rule = (None,)
             else:
                 covariance = self._ability().covariance[0]
-                self._precision = (precision_reason(self._pool, self._state, covariance, self._scores),)
-        return self._precision[0]
+                self._rule = (rule_that_holds(self._pool, self._state, covariance, self._scores),)
+        return self._rule[0]
+
+    def _precision_reason(self) -> str | None:
+        reason = self._rule_that_holds()
+        return None if reason is None or lacks_items(self._pool, self._state) else reason
 
 
 def session_settings(

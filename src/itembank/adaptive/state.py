@@ -96,7 +96,7 @@ def check(state: SessionState, event: Event, positions: Mapping[str, int]) -> No
 
 def check_items(item_ids: Sequence[str], positions: Mapping[str, int]) -> None:
     """Raise `DataError` naming the items that are not in the bank."""
-    unknown = [item for item in item_ids if item not in positions]
+    unknown = [item for item in item_ids if not isinstance(item, str) or item not in positions]
     if unknown:
         raise DataError(
             f"every item must be in the bank, which has {len(positions)}, got {shown(unknown)}. Check the spelling, or "

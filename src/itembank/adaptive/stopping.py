@@ -15,21 +15,20 @@ from itembank.adaptive.pool import SessionPool
 from itembank.adaptive.spending import affordable, left_of_budget
 from itembank.adaptive.state import SessionState
 from itembank.estimation.estimates import ScoreEstimates
-from itembank.numerics.arrays import BoolArray, FloatArray
+from itembank.numerics.arrays import FloatArray
 
 EXHAUSTED = "exhausted"
 
 
-def precision_reason(
+def rule_that_holds(
     pool: SessionPool, state: SessionState, covariance: FloatArray, estimate: Callable[[], SessionEstimate]
 ) -> str | None:
-    """Return which rule of precision holds, None when none does.
+    """Return which rule of precision holds, None when none does; none before the first answer or before `min_items`.
 
-    No rule holds before the first answer, before `min_items` of them, or while a scenario lacks items that the
-    constraints ask for.
+    It ends the session unless a scenario `lacks_items`.
     """
     rules = pool.settings.stopping
-    if not rules.has_rules or len(state.answers) < max(1, rules.min_items) or _lacks_items(pool, state):
+    if not rules.has_rules or len(state.answers) < max(1, rules.min_items):
         return None
     if rules.ability_error is not None and np.all(np.diagonal(covariance) <= rules.ability_error**2):
         return "ability"
@@ -57,7 +56,7 @@ def limit_reason(pool: SessionPool, state: SessionState) -> str | None:
     return "budget: " + ", ".join(f"{_number(budget.costs[name])} {name}" for name in tight or left)
 
 
-def _lacks_items(pool: SessionPool, state: SessionState) -> BoolArray | bool:
+def lacks_items(pool: SessionPool, state: SessionState) -> bool:
     """Whether a scenario lacks items that it must have and can get."""
     return bool(np.any((state.counts < pool.bounds.at_least) & (state.n_open > 0)))
 
