@@ -58,7 +58,7 @@ def _read(spec: DataSpec) -> ResponseMatrix:
         models=_path(spec.models, spec.folder) if spec.models else None,
         items=_path(spec.items, spec.folder) if spec.items else None,
         response_column=spec.response_column,
-        spec=ReadingSpec(columns=spec.columns) if spec.columns else None,
+        spec=ReadingSpec(columns=spec.columns, prefix_scenario=spec.prefix_scenario),
     )
 
 

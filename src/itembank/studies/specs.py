@@ -45,6 +45,8 @@ class DataSpec:
     response_column : str
     columns : mapping of our name to the files'
         For cost columns that are called otherwise, such as ``{"seconds": "latency_s"}``.
+    prefix_scenario : bool
+        Put the scenario before each item id, for files whose scenarios share ids.
     drop_models, keep_models, drop_items, keep_items : mapping or None
         ``{"column": ..., "value": ...}`` of the model or item table; the value may be a list.
     folder : Path
@@ -58,6 +60,7 @@ class DataSpec:
     items: str = ""
     response_column: str = "response"
     columns: Mapping[str, str] = field(default_factory=dict)
+    prefix_scenario: bool = False
     drop_models: Filter | None = None
     keep_models: Filter | None = None
     drop_items: Filter | None = None
@@ -75,14 +78,17 @@ class DataSpec:
             one = getattr(self, name)
             if one is not None and (not isinstance(one, Mapping) or set(one) != {"column", "value"}):
                 raise ParameterError(f"{name} must be {{column = ..., value = ...}}, got {one!r}.")
+        if not isinstance(self.prefix_scenario, bool):
+            raise ParameterError(f"prefix_scenario must be true or false, got {self.prefix_scenario!r}.")
         if not isinstance(self.columns, Mapping):
             raise ParameterError(f"columns must be a table of names, got {self.columns!r}.")
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON."""
         content = {name: value for name, value in asdict(self).items() if name != "folder"}
-        if not self.columns:  # left out, so that folders made before there was a choice go on
-            del content["columns"]
+        for name in ("columns", "prefix_scenario"):  # left out, so that folders made before there was a choice go on
+            if not content[name]:
+                del content[name]
         return content
 
 
@@ -95,7 +101,8 @@ class CalibrationChoice:
     method : str
         Short name of a calibration.
     n_dims : int or 'auto'
-        'auto' chooses it on the calibration models of each split, as `choose_n_dims` does (one below ten models).
+        'auto' chooses it on the calibration models of each split, as `choose_n_dims` does (below ten models one, or
+        two of 'nested', which counts the general one); for 'bifactor' it stands for one more than scenarios.
     item_model : str
         By the number of dimensions when empty: '2pl' for one, 'mirt' for more.
     within, across : str
@@ -125,7 +132,12 @@ class CalibrationChoice:
         ):
             if value not in allowed:
                 raise ParameterError(f"{word} must be one of {shown(allowed)}, got {value!r}.")
-        self.spec(1 if self.n_dims == AUTO else int(self.n_dims))
+        self.spec(self.least_dims if self.n_dims == AUTO else int(self.n_dims))
+
+    @property
+    def least_dims(self) -> int:
+        """Fewest dimensions of the item model."""
+        return 2 if self.item_model == "nested" else 1
 
     def spec(self, n_dims: int) -> CalibrationSpec:
         """Return the calibration's spec with this number of dimensions."""

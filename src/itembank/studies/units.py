@@ -120,8 +120,8 @@ def _bank_seed(spec: StudySpec, fold: Fold) -> int:
 def _bank(choice: CalibrationChoice, known: ResponseMatrix, *, seed: int) -> Bank:
     n_dims = choice.n_dims
     if n_dims == AUTO:
-        few = known.n_models < MINIMUM_TO_CHOOSE
-        n_dims = 1 if few else choose_n_dims(known, choice.spec(1)).n_dims
+        few = known.n_models < MINIMUM_TO_CHOOSE or choice.item_model == "bifactor"
+        n_dims = choice.least_dims if few else choose_n_dims(known, choice.spec(choice.least_dims)).n_dims
     return build_bank(known, choice.spec(int(n_dims)), within=choice.within, across=choice.across, rng=seed)
 
 

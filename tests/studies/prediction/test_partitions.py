@@ -23,6 +23,12 @@ def test_tasks_are_those_that_are_large_enough():
     assert find_tasks(make_spec(), responses).n_held_out.tolist() == [12, 12, 12]  # at most half
 
 
+def test_a_task_can_be_a_part_of_a_column():
+    tasks = find_tasks(make_spec(task_pattern="^task-[0-3]"), RESPONSES)
+    assert tasks.names == ("(none)", "task-0", "task-1", "task-2", "task-3")
+    assert tasks.n_items.tolist() == [48, 24, 24, 24, 24]
+
+
 def test_too_few_tasks_are_refused_with_what_to_do():
     with pytest.raises(DataError, match=r"at least two tasks of 16 items or more are needed, got 1 of 1 .* 'all'"):
         find_tasks(make_spec(task="scenario"), RESPONSES)

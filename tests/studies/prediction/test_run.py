@@ -163,6 +163,16 @@ def test_what_cannot_be_studied_is_refused_before_the_work(tmp_path):
     assert not (tmp_path / "a").exists()
 
 
+def test_models_without_responses_are_left_out(tmp_path):
+    values = RESPONSES.responses.copy()
+    values[:10] = np.nan
+    spec = make_spec(Assessor("2pl"), n_partitions=2, cost="")
+    result = run_prediction(
+        spec, tmp_path / "study", responses=ResponseMatrix(values, RESPONSES.models, RESPONSES.items, None, {})
+    )
+    assert result.manifest["n_models"] == 14
+
+
 def test_a_study_without_costs_says_nothing_of_them(tmp_path):
     spec = make_spec(Assessor("2pl"), cost="", n_partitions=2)
     bare = ResponseMatrix(RESPONSES.responses, RESPONSES.models, RESPONSES.items, None, {})

@@ -54,6 +54,27 @@ def test_a_file_says_a_study(load, tmp_path):
     assert spec.to_dict()["data"]["columns"] == {"output_tokens": "output_chars"}
 
 
+def test_lists_stand_for_all_combinations(load):
+    many = (
+        SMALL
+        + """
+[[assessors]]
+predictor = "nested"
+paradigm = ["selection", "adaptation"]
+selector = ["d-optimal", "trace"]
+per_cost = [false, true]
+"""
+    )
+    made = load(many).assessors[2:]
+    assert len(made) == len({one.name for one in made}) == 8
+    assert {(one.paradigm, one.selector, one.per_cost) for one in made} == {
+        (paradigm, selector, per_cost)
+        for paradigm in ("selection", "adaptation")
+        for selector in ("d-optimal", "trace")
+        for per_cost in (False, True)
+    }
+
+
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [

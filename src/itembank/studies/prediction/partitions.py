@@ -74,8 +74,10 @@ def find_tasks(spec: PredictionSpec, responses: ResponseMatrix) -> Tasks:
     DataError
         When the column is not there, or fewer than two tasks are large enough.
     """
-    column = column_of(responses.items, spec.task, "the task of an item").cast(pl.String).fill_null(NO_TASK)
-    every, first_index = np.unique(column.to_numpy().astype(str), return_inverse=True)
+    column = column_of(responses.items, spec.task, "the task of an item").cast(pl.String)
+    if spec.task_pattern:
+        column = column.str.extract(f"({spec.task_pattern})", 1)
+    every, first_index = np.unique(column.fill_null(NO_TASK).to_numpy().astype(str), return_inverse=True)
     size = np.bincount(first_index.ravel(), minlength=every.size)
     is_large = size >= spec.smallest_task
     if is_large.sum() < 2:

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import numpy as np
+
 from itembank.data.atomic import replacing_file, replacing_folder
 from itembank.data.costs import CostUnit, response_costs
 from itembank.data.responses import ResponseMatrix
@@ -41,7 +43,7 @@ def run_prediction(
     output : path
         A new folder, or that of the same study: finished partitions are not run again.
     responses : ResponseMatrix, optional
-        Instead of the data the study names.
+        Instead of the data the study names. Models without any response are left out.
     n_jobs : int
         Processes, each with one BLAS thread; -1 for one a core.
     progress : ProgressCallback
@@ -106,6 +108,9 @@ def _responses(spec: PredictionSpec, given: ResponseMatrix | None) -> ResponseMa
     responses = load_data(spec.data) if given is None and spec.data is not None else given
     if responses is None or not responses.is_binary:
         raise DataError("a prediction study needs responses of 0 and 1 only. Make them binary first.")
+    observed = responses.observed
+    if not observed.any(axis=1).all():  # a filter of items left some models nothing
+        responses = responses.take(models=np.flatnonzero(observed.any(axis=1)))
     if spec.cost:
         response_costs(responses, CostUnit(spec.cost, spec.input_weight))  # before the long work
     return responses

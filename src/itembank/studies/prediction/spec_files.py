@@ -1,12 +1,16 @@
 """`load_prediction`: a prediction study written as a TOML file."""
 
-from collections.abc import Mapping
+import itertools
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from itembank.errors import ParameterError
 from itembank.studies.prediction.specs import Assessor, PredictionSpec
 from itembank.studies.study_files import as_table, calibration_choice, checked_table, data_spec, read_toml
+
+LISTED = ("predictor", "paradigm", "selector", "per_cost")
+"""Choices of an assessor that may be lists: the table then stands for all combinations."""
 
 
 def load_prediction(path: str | Path) -> PredictionSpec:
@@ -42,13 +46,17 @@ def _prediction(content: dict[str, Any], folder: Path) -> PredictionSpec:
     assessors = content.get("assessors", [])
     if not isinstance(assessors, list):
         raise ParameterError("assessors must be a list of tables: [[assessors]].")
-    content["assessors"] = tuple(_assessor(one) for one in assessors)
+    content["assessors"] = tuple(one for table in assessors for one in _assessors(table))
     return PredictionSpec(**checked_table(content, PredictionSpec, "a prediction study"))
 
 
-def _assessor(content: Any) -> Assessor:
-    table = checked_table(content, Assessor, "[[assessors]]")
-    options: Any = table.get("options", {})
-    if not isinstance(options, Mapping):
-        raise ParameterError(f"options of an assessor must be a table, got {options!r}.")
-    return Assessor(**table)
+def _assessors(content: Any) -> Iterator[Assessor]:
+    """Yield the assessors of a table: one for each combination where choices are lists."""
+    table = as_table(content, "[[assessors]]")
+    lists = [name for name in LISTED if isinstance(table.get(name), list)]
+    for values in itertools.product(*(table[name] for name in lists)):
+        one = checked_table({**table, **dict(zip(lists, values, strict=True))}, Assessor, "[[assessors]]")
+        options: Any = one.get("options", {})
+        if not isinstance(options, Mapping):
+            raise ParameterError(f"options of an assessor must be a table, got {options!r}.")
+        yield Assessor(**one)

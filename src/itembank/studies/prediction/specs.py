@@ -1,5 +1,6 @@
 """`PredictionSpec`: what a prediction study compares, on what, and how often."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal, get_args
@@ -119,6 +120,8 @@ class PredictionSpec:
         None when `run_prediction` is given the responses.
     task : str
         Column of the item table that says which task an item belongs to.
+    task_pattern : str
+        Regular expression: the part of that column it matches is the task; all of it if empty.
     cost : str
         'tokens' (output, and input by `input_weight`), or any cost of the responses; empty for none.
     input_weight : float
@@ -158,6 +161,7 @@ class PredictionSpec:
     assessors: tuple[Assessor, ...]
     data: DataSpec | None = None
     task: str = "scenario"
+    task_pattern: str = ""
     cost: str = ""
     input_weight: float = 0.5
     n_partitions: int = 20
@@ -222,6 +226,12 @@ def _check_numbers(spec: PredictionSpec) -> None:
         raise ParameterError(f"n_items must rise, got {shown(spec.n_items)}.")
     if len(set(spec.n_calibration_tasks)) < len(spec.n_calibration_tasks):
         raise ParameterError(f"n_calibration_tasks must differ, got {shown(spec.n_calibration_tasks)}.")
+    try:
+        re.compile(spec.task_pattern)
+    except (re.error, TypeError) as error:
+        raise ParameterError(
+            f"task_pattern must be a regular expression, got {spec.task_pattern!r}: {error}."
+        ) from error
     share, weight = spec.largest_held_out_share, spec.input_weight
     if not is_number(share) or not 0.0 < share < 1.0:
         raise ParameterError(f"largest_held_out_share must be between 0 and 1, got {share!r}.")
