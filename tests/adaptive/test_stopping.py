@@ -125,6 +125,16 @@ def test_what_is_lacking_comes_next_once_the_rule_holds(budget):
     assert session.reason_stopped == "half-width of overall"
 
 
+@pytest.mark.parametrize("budget", [Budget(2), Budget(costs={"output_tokens": 14.0})])
+def test_what_is_lacking_and_cannot_be_had_does_not_keep_a_session_going(budget):
+    rule = Stopping(half_width={"overall": 0.9})
+    session = AdaptiveSession(BANK, stopping=rule, constraints=Constraints(at_least={"law": 2}), budget=budget)
+    for item in [item for item in BANK.item_ids if item.startswith("math")][:2]:
+        session.tell(item, 1.0, costs={"output_tokens": 7.0})
+    assert session.reason_stopped == "half-width of overall"
+    assert session.is_precise
+
+
 def test_precision_is_the_reason_where_a_budget_ends_too():
     session = stopped(Stopping(half_width={"overall": 0.9}), budget=Budget(1))
     assert session.reason_stopped == "half-width of overall"

@@ -57,8 +57,15 @@ def limit_reason(pool: SessionPool, state: SessionState) -> str | None:
 
 
 def lacks_items(pool: SessionPool, state: SessionState) -> bool:
-    """Whether a scenario lacks items that it must have and can get."""
-    return bool(np.any((state.counts < pool.bounds.at_least) & (state.n_open > 0)))
+    """Whether a scenario lacks items that it must have and can still get."""
+    lacking = (state.counts < pool.bounds.at_least) & (state.n_open > 0)
+    budget = pool.settings.budget
+    if not lacking.any() or (budget.n_items is not None and state.n_used >= budget.n_items):
+        return False
+    if not budget.costs:
+        return True
+    within = affordable(pool, state.is_open, left_of_budget(pool, state))
+    return bool(np.any(within & lacking[pool.items.scenario_index]))
 
 
 def _half_width_reason(pool: SessionPool, scores: ScoreEstimates) -> str | None:
