@@ -1,0 +1,73 @@
+"""The page on sessions runs as it stands: Python blocks in this process, shell blocks in bash, in their order."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from itembank.adaptive.journal import read_journal
+from itembank.adaptive.journal_sessions import open_session, read_session, start_session
+from itembank.adaptive.limits import Budget
+from itembank.data.bank_files import load_bank, save_bank
+from tests.data.banks import make_bank
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "sessions.md"
+FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", flags=re.MULTILINE | re.DOTALL)
+
+
+BLOCKS = FENCE.findall(PAGE.read_text(encoding="utf-8"))
+
+
+def in_bash(code, folder):
+    """Run a shell block as a reader would, with this environment's programs first."""
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    command = ["bash", "-euo", "pipefail", "-c", code]
+    done = subprocess.run(
+        command, cwd=folder, env={**os.environ, "PATH": path}, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def asked(journal):
+    return [event["item_ids"] for event in read_journal(journal).events if event["event"] == "asked"]
+
+
+@pytest.mark.slow
+def test_the_page_runs_and_its_two_loops_agree(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    namespace, printed = {"__name__": "example"}, []
+    for language, code in BLOCKS:
+        if language == "python":
+            exec(compile(code, "sessions.md", "exec"), namespace)  # noqa: S102
+        elif language == "sh":
+            printed.append(in_bash(code, tmp_path))
+    shell, python = read_session("run.jsonl"), read_session("python.jsonl")
+    assert shell.reason_stopped == python.reason_stopped is not None
+    assert asked("run.jsonl") == asked("python.jsonl")
+    assert shell.estimate().scores.rows() == python.estimate().scores.rows()
+    assert f"{shell.estimate().scores.rows()[-1]['estimate']:.4f}" in printed[1]
+    assert printed[-1].count('"event":"told"') == 3
+    known = namespace["response"]
+    assert {item: answer.response for item, answer in shell.told.items()} == {item: known[item] for item in shell.told}
+
+
+def test_the_loop_of_the_page_goes_on_where_it_was_stopped(tmp_path):
+    """On a small bank: one item is told, two are in hand, when the loop begins again."""
+    save_bank(make_bank(), tmp_path / "bank")
+    bank = load_bank(tmp_path / "bank")
+    with start_session(tmp_path / "run.jsonl", bank, budget=Budget(6), model_id="m") as session:
+        first = session.ask(3)
+        session.tell(first[0], 1.0)
+    rows = [f'"{item}",{number % 2},0.5' for number, item in enumerate(bank.item_ids)]
+    (tmp_path / "new-model.csv").write_text("\n".join(["item_id,response,seconds", *rows]))
+    shell = [code for language, code in BLOCKS if language == "sh"]
+    loop = re.search(r"^while .*^done$", shell[1], flags=re.MULTILINE | re.DOTALL)[0]
+    in_bash(shell[0] + loop, tmp_path)
+    with open_session(tmp_path / "run.jsonl", bank) as session:
+        assert (session.reason_stopped, session.pending, session.n_items) == ("budget: 6 items", (), 6)
+        assert set(first) <= set(session.told)
+        assert session.costs == {"seconds": 2.5}
