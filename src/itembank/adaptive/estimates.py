@@ -1,16 +1,20 @@
-"""Ability and scores of a session's model: p-IRT at the session's ability, with the item model's intervals."""
+"""Ability and scores of a session's model: p-IRT at the session's ability, with intervals."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from itembank.adaptive.past_errors import PastErrors
 from itembank.adaptive.pool import SessionPool
+from itembank.adaptive.settings import CALIBRATED, MODEL_BASED
 from itembank.adaptive.state import SessionState
 from itembank.estimation.basis import ScoreBasis
 from itembank.estimation.estimates import ScoreEstimates
 from itembank.estimation.evidence import Evidence, evidence_at
-from itembank.estimation.judgement import Judgement, model_based
+from itembank.estimation.judgement import Judgement, calibrated, model_based
 from itembank.estimation.observations import Observations
+from itembank.estimation.out_of_fold import OutOfFold
 from itembank.estimation.point import with_exact
 from itembank.irt.binarise import apply_thresholds
 from itembank.irt.parameters import AbilityPrior
@@ -19,7 +23,6 @@ from itembank.scoring.abilities import Abilities
 from itembank.scoring.newton import map_abilities
 
 METHOD = "p-irt"
-INTERVAL_KIND = "model-based"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,25 +69,30 @@ def session_ability(pool: SessionPool, state: SessionState, prior: AbilityPrior)
 
 
 def session_estimate(
-    pool: SessionPool, state: SessionState, abilities: Abilities, *, model_id: str, level: float
+    pool: SessionPool,
+    state: SessionState,
+    abilities: Abilities,
+    past: PastErrors | None,
+    *,
+    model_id: str,
+    level: float,
 ) -> SessionEstimate:
-    """Estimate all scores at the session's ability.
+    """Estimate all scores at the session's ability, with intervals by past errors, or by the item model without them.
 
-    Without any answer they are the prior's.
+    Without any answer the scores are the prior's.
     """
     positions = state.answered
     responses = np.array([[state.answers[position].response for position in positions.tolist()]])
     targets = pool.basis.targets
     n_targets = len(targets.names)
-    evidence, judgement = _judged(
-        pool.basis, responses, positions, abilities, level=level, inflation=pool.inflation[:n_targets]
-    )
+    near = _around(past, positions, np.arange(n_targets))
+    evidence, judgement = _judged(pool.basis, responses, abilities, positions, near, level=level)
     columns = [judgement.value, judgement.standard_error, judgement.low, judgement.high]
     n_items = [*evidence.n_observed[0].tolist(), positions.size]
     n_total = [*pool.scenario_sizes.tolist(), targets.n_items]
     if pool.custom is not None:
-        inflation = np.full(n_targets, pool.inflation[-1])
-        _, own = _judged(pool.custom, responses, positions, abilities, level=level, inflation=inflation)
+        near = _around(past, positions, np.full(n_targets, -1))  # the custom score is the last of all
+        _, own = _judged(pool.custom, responses, abilities, positions, near, level=level)
         extra = [own.value, own.standard_error, own.low, own.high]
         columns = [np.column_stack([column, more[:, -1]]) for column, more in zip(columns, extra, strict=True)]
         n_items.append(int(np.sum(pool.target_weights[positions] > 0.0)))
@@ -103,7 +111,7 @@ def session_estimate(
         method=METHOD,
         explanation="",
         bank_id=pool.bank_id,
-        interval_kind=INTERVAL_KIND,
+        interval_kind=MODEL_BASED if past is None else CALIBRATED,
         sample_share=None,
         abilities=abilities.theta,
         ability_covariance=abilities.covariance,
@@ -114,15 +122,22 @@ def session_estimate(
 def _judged(
     basis: ScoreBasis,
     responses: FloatArray,
-    positions: IntArray,
     abilities: Abilities,
+    positions: IntArray,
+    past: Sequence[tuple[OutOfFold, float]],
     *,
     level: float,
-    inflation: FloatArray,
 ) -> tuple[Evidence, Judgement]:
-    """Judge one model's scores on these targets, standard errors multiplied by `inflation` (n_targets,)."""
+    """Judge one model's scores on these targets, by past errors where there are any."""
     targets = basis.targets
     observations = Observations.of_items(responses, positions, targets.weights[positions], is_random=True)
     evidence = evidence_at(basis, observations, abilities)
     value = with_exact(targets, evidence, targets.with_overall(evidence.posterior_mean))
-    return evidence, model_based(targets, evidence, value, level=level, inflation=inflation)
+    if not past:
+        return evidence, model_based(targets, evidence, value, level=level)
+    return evidence, calibrated(targets, evidence, value, past, level=level)
+
+
+def _around(past: PastErrors | None, positions: IntArray, columns: IntArray) -> list[tuple[OutOfFold, float]]:
+    """Past errors about as many answers as there are, of these targets; none where none are known."""
+    return [] if past is None else past.around(positions.size, columns)

@@ -7,6 +7,7 @@ from typing import Self
 import numpy as np
 
 from itembank.adaptive.limits import Decision
+from itembank.adaptive.past_errors import PastErrors
 from itembank.adaptive.priors import KnownModels, ability_prior
 from itembank.adaptive.reserves import cheapest_cost
 from itembank.adaptive.settings import CUSTOM, SessionSettings
@@ -55,8 +56,8 @@ class SessionPool:
     threshold : float
         Of the decision; NaN without one.
     scenario_sizes : (n_scenarios,)
-    inflation : (n_targets,)
-        What standard errors of the scores are multiplied by.
+    past : PastErrors or None
+        What intervals of the scores rest on; None where they are the item model's.
     """
 
     settings: SessionSettings
@@ -75,7 +76,7 @@ class SessionPool:
     expected_costs: Mapping[str, FloatArray]
     threshold: float
     scenario_sizes: IntArray
-    inflation: FloatArray
+    past: PastErrors | None = None
 
     @classmethod
     def create(cls, bank: Bank, settings: SessionSettings) -> Self:
@@ -114,7 +115,6 @@ class SessionPool:
             {name: expected_cost(bank, one, needed=items.is_candidate) for name, one in units.items()},
             _decision_threshold(settings.stopping.decision, bank, custom),
             bank.targets.scenario_sizes,
-            np.ones(len(bank.targets.names) + (custom is not None)),
         )
         _check_scores(settings, pool.score_names)
         _check_budget(pool)
@@ -126,6 +126,10 @@ class SessionPool:
         """Names of the scores that sessions estimate: every scenario, 'overall', and 'custom' where there is one."""
         names = self.basis.targets.names
         return names if self.custom is None else (*names, CUSTOM)
+
+    def with_past(self, past: PastErrors | None) -> Self:
+        """Return the same pool with these past errors for the intervals."""
+        return replace(self, past=past)
 
     def with_settings(self, **changes: object) -> Self:
         """Return the same pool for other `model_id`, `seed` or `prior`, or with another `n_start`."""

@@ -18,12 +18,14 @@ from itembank.adaptive.events import (
     checked_response,
 )
 from itembank.adaptive.limits import Budget, Stopping
+from itembank.adaptive.past_errors import PastErrors
 from itembank.adaptive.pool import SessionPool
 from itembank.adaptive.prior_specs import BANK, PriorSpec
 from itembank.adaptive.priors import ability_prior
-from itembank.adaptive.settings import SessionSettings
+from itembank.adaptive.settings import CALIBRATED, SessionInterval, SessionSettings
 from itembank.adaptive.spending import left_of_budget, told_costs
 from itembank.adaptive.stopping import lacks_items, limit_reason, rule_that_holds
+from itembank.adaptive.trial import past_errors
 from itembank.data.banks import Bank
 from itembank.data.costs import CostUnit, as_cost_unit
 from itembank.data.targets import OVERALL
@@ -77,6 +79,10 @@ class AdaptiveSession:
     model_id : str
     rng : Generator, int or None
         Where chance enters: a seed, or what one is drawn from.
+    interval : {'calibrated', 'model-based'}
+        'calibrated': as wide as the errors of such sessions for calibration models left out in turn ask for
+        (`past_errors`): the first estimate of a bank takes seconds to find them. With fewer than ten calibration
+        models, or 'model-based': from the item model alone, whose intervals are too narrow after many answers.
     journal : object with `append`, optional
         Is given every event as plain data before it counts.
 
@@ -108,6 +114,7 @@ class AdaptiveSession:
         n_start: int = 0,
         model_id: str = "model",
         rng: np.random.Generator | int | None = 0,
+        interval: SessionInterval = CALIBRATED,
         journal: EventLog | None = None,
     ) -> None:
         settings = session_settings(
@@ -121,6 +128,7 @@ class AdaptiveSession:
             n_start=n_start,
             model_id=model_id,
             rng=rng,
+            interval=interval,
         )
         self._begin(SessionPool.create(bank, settings), (), journal, bank)
 
@@ -367,12 +375,18 @@ class AdaptiveSession:
 
     def _scores(self) -> SessionEstimate:
         if self._estimate is None:
-            settings, abilities = self._pool.settings, self._ability()
+            settings, abilities, past = self._pool.settings, self._ability(), self._past()
             with one_blas_thread():
                 self._estimate = session_estimate(
-                    self._pool, self._state, abilities, model_id=settings.model_id, level=settings.stopping.level
+                    self._pool, self._state, abilities, past, model_id=settings.model_id, level=settings.stopping.level
                 )
         return self._estimate
+
+    def _past(self) -> PastErrors | None:
+        """Past errors for the intervals: the pool's, or the bank's, found when they are first needed."""
+        if self._pool.past is None and self._bank is not None and self._pool.settings.interval == CALIBRATED:
+            self._pool = self._pool.with_past(past_errors(self._bank, self._pool.settings))
+        return self._pool.past
 
     def _rule_that_holds(self) -> str | None:
         """Which rule of precision holds, whether or not items are lacking."""
@@ -401,6 +415,7 @@ def session_settings(
     n_start: int = 0,
     model_id: str = "model",
     rng: np.random.Generator | int | None = 0,
+    interval: SessionInterval = CALIBRATED,
 ) -> SessionSettings:
     """Make the settings that the arguments of `AdaptiveSession` stand for."""
     unit = None if cost is None else as_cost_unit(cost)
@@ -416,6 +431,7 @@ def session_settings(
         n_start=n_start,
         seed=_seed(rng),
         model_id=model_id,
+        interval=interval,
     )
 
 

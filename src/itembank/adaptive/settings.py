@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any, Self
+from typing import Any, Final, Literal, Self, get_args
 
 from itembank.adaptive.limits import Budget, Decision, Stopping
 from itembank.adaptive.prior_specs import (
@@ -22,6 +22,10 @@ from itembank.selection.constraints import Constraints
 from itembank.selection.criteria import CRITERIA, Criterion
 
 __all__ = ["CUSTOM", "Budget", "Decision", "GroupPrior", "RegressionPrior", "SessionSettings", "Stopping"]
+
+SessionInterval = Literal["calibrated", "model-based"]
+CALIBRATED: Final = "calibrated"
+MODEL_BASED: Final = "model-based"
 
 CUSTOM = "custom"
 """Name of the score of a session whose target is given as item weights."""
@@ -48,6 +52,9 @@ class SessionSettings:
     seed : int
         Of all chance in the session.
     model_id : str
+    interval : {'calibrated', 'model-based'}
+        'calibrated': as wide as the errors of such sessions for calibration models left out in turn ask for
+        (`past_errors`); with fewer than ten calibration models it is 'model-based': from the item model alone.
     """
 
     criterion: Criterion
@@ -60,6 +67,7 @@ class SessionSettings:
     n_start: int = 0
     seed: int = 0
     model_id: str = "model"
+    interval: SessionInterval = CALIBRATED
 
     def __post_init__(self) -> None:
         """Check what can be checked without the bank."""
@@ -70,6 +78,8 @@ class SessionSettings:
                 raise ParameterError(f"{name} must be a whole number >= 0, got {value!r}.")
         if not isinstance(self.model_id, str) or not self.model_id:
             raise ParameterError(f"model_id must be text and not empty, got {self.model_id!r}.")
+        if self.interval not in get_args(SessionInterval):
+            raise ParameterError(f"interval must be one of {shown(get_args(SessionInterval))}, got {self.interval!r}.")
         if not isinstance(self.target, str):
             object.__setattr__(self, "target", _checked_weights(self.target))
 
@@ -86,6 +96,7 @@ class SessionSettings:
             "n_start": self.n_start,
             "seed": self.seed,
             "model_id": self.model_id,
+            "interval": self.interval,
         }
 
     @classmethod

@@ -1,5 +1,6 @@
 """Estimates with intervals for models that answered the same items."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -68,27 +69,37 @@ def judge(
     value = _value(bank, observations, evidence, spec, past[1])
     if not is_calibrated or past[0] is None:
         return model_based(bank.targets, evidence, value, level=level)
-    model_error = _model_error(bank.targets, evidence, value)
-    half = calibrated_half_widths(past[0].error, past[0].standard_error, model_error, level=level)
-    half = np.where(np.isnan(half), ndtri(0.5 + level / 2.0) * model_error, half)
-    return _judgement(bank.targets, evidence, value, model_error=model_error, half=half, inflation=_inflation(past[0]))
+    return calibrated(bank.targets, evidence, value, [(past[0], 1.0)], level=level)
 
 
-def model_based(
+def calibrated(
     targets: ScoreTargets,
     evidence: Evidence,
     value: FloatArray,
+    past: Sequence[tuple[OutOfFold, float]],
     *,
     level: float,
-    inflation: FloatArray | None = None,
 ) -> Judgement:
-    """Give estimates (n_models, n_targets) the intervals of the item model: ``value +- z`` standard errors.
+    """Give estimates (n_models, n_targets) intervals as wide as past errors ask for (`calibrated_half_widths`).
 
-    `inflation` (n_targets,) multiplies the standard errors; one by default.
+    Of several sets of past errors, each with its share, widths and inflations are averaged. A score of which no error
+    is known gets the interval of the item model.
     """
-    inflation = np.ones(value.shape[1]) if inflation is None else inflation
     model_error = _model_error(targets, evidence, value)
-    half = ndtri(0.5 + level / 2.0) * (model_error * inflation)
+    by_model = ndtri(0.5 + level / 2.0) * model_error
+    half, inflation = np.zeros(value.shape), np.zeros(value.shape[1])
+    for errors, share in past:
+        found = calibrated_half_widths(errors.error, errors.standard_error, model_error, level=level)
+        half += share * np.where(np.isnan(found), by_model, found)
+        inflation += share * _inflation(errors)
+    return _judgement(targets, evidence, value, model_error=model_error, half=half, inflation=inflation)
+
+
+def model_based(targets: ScoreTargets, evidence: Evidence, value: FloatArray, *, level: float) -> Judgement:
+    """Give estimates (n_models, n_targets) the intervals of the item model: ``value +- z`` standard errors."""
+    model_error = _model_error(targets, evidence, value)
+    half = ndtri(0.5 + level / 2.0) * model_error
+    inflation = np.ones(value.shape[1])
     return _judgement(targets, evidence, value, model_error=model_error, half=half, inflation=inflation)
 
 

@@ -1,0 +1,207 @@
+"""Run sessions of calibration models as if these were new, to learn how far such sessions are off.
+
+Adaptive tests choose the items about which the item model is boldest, so that its own standard errors promise too much,
+the more so the more items are asked. What sessions did for models that the bank had not seen says by how much.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from itembank.adaptive.choosing import choose, start_abilities
+from itembank.adaptive.estimates import session_ability, session_estimate
+from itembank.adaptive.events import Asked, Event, Failed, Told
+from itembank.adaptive.limits import Budget, Stopping
+from itembank.adaptive.past_errors import PastErrors
+from itembank.adaptive.pool import SessionPool
+from itembank.adaptive.prior_specs import BANK, GroupPrior, PriorSpec, RegressionPrior
+from itembank.adaptive.priors import ability_prior
+from itembank.adaptive.settings import MODEL_BASED, SessionSettings
+from itembank.adaptive.state import apply, initial
+from itembank.calibration.folds import MINIMUM_FOR_FOLDS, Fold, folds
+from itembank.data.banks import Bank
+from itembank.errors import DataError, ParameterError
+from itembank.estimation.point import calibration_scores
+from itembank.irt.parameters import AbilityPrior
+from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.numerics.threads import one_blas_thread
+from itembank.progress import ProgressCallback, silent
+
+MOST_MODELS = 100
+"""Calibration models that are tried; more would hardly change the errors' quantiles, and take time."""
+
+USUAL_ITEMS = 128
+"""Answers of a tried session where the budget does not say how many there will be."""
+
+MOST_ITEMS = 512
+SEED = 40
+PAST_MODEL = "past model"
+
+
+@one_blas_thread()
+def past_errors(bank: Bank, settings: SessionSettings, *, progress: ProgressCallback = silent) -> PastErrors | None:
+    """Run sessions with these settings for calibration models left out in turn; None where too few can be left out.
+
+    Each model's items are chosen, and its answers scored, by the bank of a fold that has not seen it (`folds`). Its
+    scores are estimated after 1, 2, 4, 8, ... answers, up to the budget's number of items (128 without one, 512 at
+    most). Rules of stopping are left out, so that the errors are those at a number of answers. With a group's prior the
+    group's own models are tried, if they are ten or more; with one by regression each model's own columns count.
+    Kept in the bank's cache.
+
+    Parameters
+    ----------
+    bank : Bank
+    settings : SessionSettings
+    progress : ProgressCallback
+        Seconds the first time, a minute where the folds have not been fitted yet.
+    """
+    if bank.n_models < MINIMUM_FOR_FOLDS:
+        return None
+    parts = folds(bank, progress=lambda text, share: progress(text, 0.5 * share))
+    if not parts:
+        return None
+    tried = _tried_settings(bank, settings)
+    checkpoints = _checkpoints(bank, tried)
+    n_targets = len(bank.targets.names) + (not isinstance(settings.target, str))
+    shape = (2, len(checkpoints), bank.n_models, n_targets)
+    found = bank.cache.arrays(
+        f"out-of-fold-sessions-{_digest(tried)}",
+        lambda: {"found": _run(bank, parts, tried, checkpoints, progress)},
+        fits=lambda arrays: arrays.get("found", np.empty(0)).shape == shape,
+    )["found"]
+    if np.isnan(found).all():
+        return None
+    return PastErrors(checkpoints, _truth(bank, settings), found[0], found[1])
+
+
+def _tried_settings(bank: Bank, settings: SessionSettings) -> SessionSettings:
+    """Return the settings without what does not change the errors after a number of answers."""
+    n_items = settings.budget.n_items or USUAL_ITEMS
+    prior = settings.prior
+    if isinstance(prior, RegressionPrior):
+        prior = replace(prior, known={})
+    elif isinstance(prior, GroupPrior) and len(_members(bank, prior)) < MINIMUM_FOR_FOLDS:
+        prior = BANK
+    return replace(
+        settings,
+        stopping=Stopping(),
+        budget=Budget(n_items=min(n_items, MOST_ITEMS)),
+        prior=prior,
+        seed=SEED,
+        model_id=PAST_MODEL,
+        interval=MODEL_BASED,
+    )
+
+
+def _checkpoints(bank: Bank, settings: SessionSettings) -> IntArray:
+    most = min(settings.budget.n_items or USUAL_ITEMS, int(np.sum(~bank.calibration.is_degenerate)))
+    powers = [2**k for k in range(most.bit_length()) if 2**k < most]
+    return np.array([*powers, most], dtype=np.int64)
+
+
+def _digest(settings: SessionSettings) -> str:
+    plain = json.dumps(settings.to_dict(), sort_keys=True)
+    return hashlib.sha256(f"{plain} {MOST_MODELS}".encode()).hexdigest()[:20]
+
+
+def _truth(bank: Bank, settings: SessionSettings) -> FloatArray:
+    """Full scores of the calibration models, (n_models, n_targets); the custom target last where there is one."""
+    scores = calibration_scores(bank)
+    if isinstance(settings.target, str):
+        return scores
+    positions = bank.responses.item_indices(list(settings.target))
+    weights = np.array(list(settings.target.values()))
+    custom = bank.responses.responses[:, positions] @ (weights / weights.sum())
+    return np.column_stack([scores, custom])
+
+
+def _run(
+    bank: Bank,
+    parts: tuple[Fold, ...],
+    settings: SessionSettings,
+    checkpoints: IntArray,
+    progress: ProgressCallback,
+) -> FloatArray:
+    """Values and errors after each checkpoint, (2, n_checkpoints, n_models, n_targets); NaN where not tried."""
+    chosen = _tried_models(bank, settings)
+    n_targets = len(bank.targets.names) + (not isinstance(settings.target, str))
+    result = np.full((2, len(checkpoints), bank.n_models, n_targets), np.nan)
+    done, ids = 0, bank.item_ids
+    for part in parts:
+        pool = _fold_pool(part, settings)
+        if pool is None:
+            continue
+        for row in np.intersect1d(part.held_out, chosen):
+            progress("running sessions of calibration models left out", 0.5 + 0.5 * done / chosen.size)
+            done += 1
+            prior = ability_prior(pool.known, _own_prior(bank, settings.prior, int(row)))
+            for number, value, error in _walk(pool, partial(_answer, bank, ids, int(row)), prior, checkpoints):
+                result[0, number, row], result[1, number, row] = value, error
+    return result
+
+
+def _fold_pool(part: Fold, settings: SessionSettings) -> SessionPool | None:
+    """Lay out a fold's bank; None where it lacks what the settings name, as it may without some models."""
+    try:
+        return SessionPool.create(part.bank, settings)
+    except (DataError, ParameterError):
+        return None
+
+
+def _tried_models(bank: Bank, settings: SessionSettings) -> IntArray:
+    """Rows of the calibration models that are tried."""
+    prior = settings.prior
+    rows = _members(bank, prior) if isinstance(prior, GroupPrior) else np.arange(bank.n_models)
+    if rows.size <= MOST_MODELS:
+        return rows
+    return np.sort(np.random.default_rng(SEED).choice(rows, MOST_MODELS, replace=False))
+
+
+def _members(bank: Bank, prior: GroupPrior) -> IntArray:
+    models = bank.responses.models
+    if prior.column not in models.columns:
+        return np.arange(0)
+    return np.flatnonzero([str(value) == str(prior.value) for value in models[prior.column].to_list()])
+
+
+def _own_prior(bank: Bank, prior: PriorSpec, row: int) -> PriorSpec:
+    """Return the prior as it would be given for a calibration model."""
+    if not isinstance(prior, RegressionPrior):
+        return prior
+    record = bank.responses.models.row(row, named=True)
+    known = {name: record[name] for name in prior.columns if record.get(name) is not None}
+    return replace(prior, known=known)
+
+
+def _answer(bank: Bank, ids: list[str], row: int, position: int) -> Event:
+    """Say what happens when a calibration model is asked an item."""
+    item, response = ids[position], float(bank.responses.responses[row, position])
+    if np.isnan(response):
+        return Failed(item)
+    n_trials = 1 if bank.responses.n_trials is None else int(bank.responses.n_trials[row, position])
+    return Told(item, response) if n_trials <= 1 else Told(item, response, round(response * n_trials), n_trials)
+
+
+def _walk(
+    pool: SessionPool, answer: Callable[[int], Event], prior: AbilityPrior, checkpoints: IntArray
+) -> Iterator[tuple[int, FloatArray, FloatArray]]:
+    """Run one session; yield number, values and standard errors (n_targets,) of each checkpoint that it reaches."""
+    state, start = initial(pool.items), start_abilities(pool, prior)
+    number = 0
+    while number < len(checkpoints):
+        abilities = session_ability(pool, state, prior)
+        if len(state.answers) == checkpoints[number]:
+            scores = session_estimate(pool, state, abilities, None, model_id=PAST_MODEL, level=0.95).scores
+            yield number, scores.value[0], scores.standard_error[0]
+            number += 1
+            continue
+        found = choose(pool, state, abilities.theta[0], abilities.covariance[0], start=start, n=1)
+        if not found.size:
+            return
+        item = int(found[0])
+        apply(state, Asked((pool.item_ids[item],)), pool.items, pool.positions)
+        apply(state, answer(item), pool.items, pool.positions)
