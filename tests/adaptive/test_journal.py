@@ -3,9 +3,11 @@
 import errno
 import json
 import os
+import stat
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -361,6 +363,32 @@ def test_events_are_on_the_disk_before_append_returns(path, monkeypatch):
     with Journal.open(path) as journal:
         journal.append({"event": "later"})
         assert synced[-1] == path.stat().st_size
+
+
+def test_a_new_journal_is_on_the_disk_before_it_has_its_name(tmp_path, monkeypatch):
+    done = []
+    sync, link = os.fsync, Path.hardlink_to
+
+    def record_sync(handle):
+        sync(handle)
+        done.append("folder" if stat.S_ISDIR(os.fstat(handle).st_mode) else "file")
+
+    def record_link(self, target):
+        link(self, target)
+        done.append("name")
+
+    monkeypatch.setattr(os, "fsync", record_sync)
+    monkeypatch.setattr(Path, "hardlink_to", record_link)
+    Journal.create(tmp_path / "run.jsonl", HEADER).close()
+    assert done == ["file", "name", "folder"]
+
+
+def test_programs_that_a_session_starts_do_not_hold_its_journal(path):
+    with Journal.open(path):
+        program = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    with program:
+        Journal.open(path).close()
+        program.communicate(b"\n")
 
 
 def test_a_journal_removed_replaced_or_changed_meanwhile_is_noticed(path):
