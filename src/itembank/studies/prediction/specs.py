@@ -184,6 +184,7 @@ class PredictionSpec:
                 raise ParameterError(f"{name} must be a list of at least one number, got {value!r}.")
             object.__setattr__(self, name, tuple(value))
         _check_numbers(self)
+        _check_pattern(self.task_pattern)
         _check_item_models(self.item_models)
         _check_assessors(self)
 
@@ -226,12 +227,6 @@ def _check_numbers(spec: PredictionSpec) -> None:
         raise ParameterError(f"n_items must rise, got {shown(spec.n_items)}.")
     if len(set(spec.n_calibration_tasks)) < len(spec.n_calibration_tasks):
         raise ParameterError(f"n_calibration_tasks must differ, got {shown(spec.n_calibration_tasks)}.")
-    try:
-        re.compile(spec.task_pattern)
-    except (re.error, TypeError) as error:
-        raise ParameterError(
-            f"task_pattern must be a regular expression, got {spec.task_pattern!r}: {error}."
-        ) from error
     share, weight = spec.largest_held_out_share, spec.input_weight
     if not is_number(share) or not 0.0 < share < 1.0:
         raise ParameterError(f"largest_held_out_share must be between 0 and 1, got {share!r}.")
@@ -240,6 +235,13 @@ def _check_numbers(spec: PredictionSpec) -> None:
     bad = [level for level in spec.levels if not is_number(level) or not 0.0 < level < 1.0]
     if bad:
         raise ParameterError(f"levels must be errors between 0 and 1, got {shown(bad)}.")
+
+
+def _check_pattern(pattern: str) -> None:
+    try:
+        re.compile(pattern)
+    except (re.error, TypeError) as error:
+        raise ParameterError(f"task_pattern must be a regular expression, got {pattern!r}: {error}.") from error
 
 
 def _check_item_models(item_models: Mapping[str, CalibrationChoice]) -> None:

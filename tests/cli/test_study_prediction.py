@@ -1,0 +1,106 @@
+import json
+
+import pytest
+
+from itembank.data.response_files import write_responses
+from itembank.studies.prediction.results import PredictionResult
+from tests.studies.prediction.simulated import make_responses
+
+STUDY = """
+name = "small"
+task = "subscenario"
+cost = "tokens"
+n_partitions = 2
+n_test = 6
+n_calibration_tasks = [1, 3]
+n_items = [1, 4, 12]
+levels = [0.2]
+[data]
+responses = "responses.parquet"
+[item_models.2pl]
+method = "map"
+item_model = "2pl"
+n_dims = 1
+[[assessors]]
+predictor = ["2pl", "task-mean"]
+[[assessors]]
+predictor = "2pl"
+paradigm = "adaptation"
+selector = ["fisher", "v-optimal"]
+per_cost = [false, true]
+"""
+
+
+@pytest.fixture(scope="module")
+def workplace(tmp_path_factory):
+    """A folder with a study file and its data."""
+    folder = tmp_path_factory.mktemp("prediction")
+    write_responses(make_responses(), folder / "responses.parquet")
+    (folder / "study.toml").write_text(STUDY, encoding="utf-8")
+    return folder
+
+
+@pytest.fixture
+def study(run, workplace):
+    """The folder of the finished study; made once."""
+    outcome = run("study", "predict", workplace / "study.toml", "-o", workplace / "done", "--jobs", 1)
+    assert outcome.code == 0, outcome.err
+    return workplace / "done"
+
+
+def test_predict_tells_how_far_it_is_and_goes_on(run, workplace, tmp_path):
+    outcome = run("study", "predict", workplace / "study.toml", "-o", tmp_path / "done", "--jobs", 1)
+    assert (outcome.code, outcome.out) == (0, "")
+    assert "2 of 2 partitions" in outcome.err
+    assert "Next: itembank study table" in outcome.err
+    again = run("study", "predict", workplace / "study.toml", "-o", tmp_path / "done", "--jobs", 1, "--no-resume")
+    assert again.code == 1
+    assert "is a study already" in again.err
+
+
+def test_a_table_has_errors_costs_and_what_errors_cost(run, study):
+    outcome = run("study", "table", study, "--set", "extrapolation", "--tasks", 3)
+    assert outcome.code == 0, outcome.err
+    curves = PredictionResult.load(study).curves.filter(
+        set="extrapolation", n_calibration_tasks=3, assessor="2pl, adaptive v-optimal", budget=12
+    )
+    (row,) = curves.to_dicts()
+    assert f"{100 * row['mae']:.2f} ± {100 * row['mae_se']:.2f}" in outcome.out
+    assert f"{row['cost']:,.1f}" in outcome.out or f"{row['cost']:,.0f}" in outcome.out
+    assert "cost of reaching an error" in outcome.out
+    assert "n_held_out" in outcome.out
+    assert "interpolation" not in outcome.out
+
+
+def test_a_table_has_differences_to_one_assessor(run, study):
+    outcome = run("study", "table", study, "--against-assessor", "2pl, random", "--format", "json")
+    assert outcome.code == 0, outcome.err
+    rows = json.loads(outcome.out)
+    assert len(rows) == 5 * 2 * 2 * 3
+    assert {"difference", "difference_se", "ratio", "ratio_se"} <= set(rows[0])
+    shown = run("study", "table", study, "--against-assessor", "2pl, random")
+    assert "mean absolute error less that of 2pl, random" in shown.out
+
+
+@pytest.mark.parametrize("kind", ["items", "cost", "tasks", "models", "choices"])
+def test_every_figure_is_drawn(run, study, tmp_path, kind):
+    outcome = run("study", "plot", study, "--kind", kind, "-o", tmp_path / f"{kind}.png")
+    assert outcome.code == 0, outcome.err
+    assert (tmp_path / f"{kind}.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("table", "--metric", "mae"), "--metric cannot go with a prediction study"),
+        (("table", "--tasks", 2), "must be one of 1, 3, got 2"),
+        (("table", "--against-assessor", "x"), "the reference must be one of"),
+        (("plot", "--kind", "rank", "-o", "x.png"), "must be one of items, cost, tasks, models, choices"),
+        (("plot", "--kind", "items", "--split", "x", "-o", "x.png"), "--split cannot go with a prediction study"),
+        (("plot", "--kind", "items", "--assessor", "x", "-o", "x.png"), "assessors must be among"),
+    ],
+)
+def test_what_does_not_fit_is_refused(run, study, arguments, message):
+    outcome = run("study", arguments[0], study, *arguments[1:])
+    assert outcome.code in {1, 2}
+    assert message in " ".join(outcome.err.split())
