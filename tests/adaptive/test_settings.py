@@ -1,8 +1,9 @@
 import json
 
+import numpy as np
 import pytest
 
-from itembank.adaptive.prior_specs import GroupPrior, RegressionPrior
+from itembank.adaptive.prior_specs import GroupPrior, RegressionPrior, prior_to_plain
 from itembank.adaptive.settings import Budget, Decision, SessionSettings, Stopping
 from itembank.data.costs import CostUnit
 from itembank.errors import DataError, ParameterError
@@ -68,6 +69,22 @@ def test_a_field_too_few_or_too_many_is_refused():
     del plain["seed"]
     with pytest.raises(DataError, match="fields"):
         SessionSettings.from_dict(plain)
+
+
+def test_numbers_of_numpy_become_pythons():
+    one, half = np.int64(1), np.float64(0.5)
+    settings = SessionSettings(
+        Trace(),
+        budget=Budget(one, {"tokens": half}),
+        stopping=Stopping(half, {"overall": half}, Decision(threshold=half), min_items=one),
+        prior=RegressionPrior(("size", "is_open"), {"size": one, "is_open": np.bool_(True)}),
+        n_start=one,
+        seed=one,
+    )
+    assert SessionSettings.from_dict(json.loads(json.dumps(settings.to_dict()))) == settings
+    assert json.dumps(prior_to_plain(GroupPrior("size", one))) == json.dumps(prior_to_plain(GroupPrior("size", 1)))
+    with pytest.raises(ParameterError, match="known"):
+        GroupPrior("size", [1])
 
 
 @pytest.mark.parametrize("target", [{}, {"a": 0.0}, {"a": float("nan")}, {"a": 1.0, "b": -1.0}])

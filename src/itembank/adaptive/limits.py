@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from numbers import Integral
-from typing import Any
+from typing import Any, TypeGuard
 
 from itembank.data.targets import OVERALL
 from itembank.errors import ParameterError
@@ -29,8 +29,9 @@ class Budget:
 
     def __post_init__(self) -> None:
         """Check the limits."""
-        if self.n_items is not None and (not _is_whole(self.n_items) or self.n_items < 1):
+        if self.n_items is not None and (not is_whole(self.n_items) or self.n_items < 1):
             raise ParameterError(f"a budget of items must be a whole number >= 1, got {self.n_items!r}.")
+        object.__setattr__(self, "n_items", None if self.n_items is None else int(self.n_items))
         for unit, amount in self.costs.items():
             _check_number(f"a budget of {unit}", amount, above=0.0, below=math.inf)
         object.__setattr__(self, "costs", {str(unit): float(amount) for unit, amount in self.costs.items()})
@@ -112,8 +113,9 @@ class Stopping:
         for score, width in self.half_width.items():
             _check_number(f"half-width of {score!r}", width, above=0.0, below=math.inf)
         _check_number("level", self.level, above=0.0, below=1.0)
-        if not _is_whole(self.min_items) or self.min_items < 0:
+        if not is_whole(self.min_items) or self.min_items < 0:
             raise ParameterError(f"min_items must be a whole number >= 0, got {self.min_items!r}.")
+        object.__setattr__(self, "min_items", int(self.min_items))
         object.__setattr__(self, "half_width", {str(score): float(width) for score, width in self.half_width.items()})
 
     @property
@@ -137,7 +139,8 @@ class Stopping:
         }
 
 
-def _is_whole(value: object) -> bool:
+def is_whole(value: object) -> TypeGuard[int]:
+    """Whether a value is a whole number, of Python or numpy."""
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 

@@ -31,6 +31,7 @@ class GroupPrior:
 
     def __post_init__(self) -> None:
         """Check the choices."""
+        object.__setattr__(self, "value", _plain(self.value))
         _check_positive("bank_models", self.bank_models)
 
 
@@ -61,6 +62,7 @@ class RegressionPrior:
         if not columns or isinstance(columns, str):
             raise ParameterError(f"columns must name one column or more, got {columns!r}.")
         object.__setattr__(self, "columns", tuple(self.columns))
+        object.__setattr__(self, "known", {name: _plain(value) for name, value in self.known.items()})
         unknown = [name for name in self.known if name not in self.columns]
         if unknown:
             raise ParameterError(f"known must be of the columns {self.columns}, got {unknown} besides.")
@@ -114,6 +116,14 @@ def checked_prior(prior: PriorSpec) -> PriorSpec:
     if prior == BANK or isinstance(prior, GroupPrior | RegressionPrior):
         return prior
     raise ParameterError(f"prior must be 'bank', a GroupPrior or a RegressionPrior, got {prior!r}.")
+
+
+def _plain(value: Any) -> Known:
+    """Return a value as JSON can keep it: a number of numpy's as Python's."""
+    plain = value.item() if hasattr(value, "item") else value
+    if isinstance(plain, str | int | float):
+        return plain
+    raise ParameterError(f"what is known of a model must be text, a number or a truth value, got {value!r}.")
 
 
 def _check_positive(name: str, value: float) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Final, Literal, Self, get_args
 
-from itembank.adaptive.limits import Budget, Decision, Stopping
+from itembank.adaptive.limits import Budget, Decision, Stopping, is_whole
 from itembank.adaptive.prior_specs import (
     BANK,
     GroupPrior,
@@ -73,9 +73,11 @@ class SessionSettings:
         """Check what can be checked without the bank."""
         object.__setattr__(self, "criterion", CRITERIA.resolve(self.criterion))
         checked_prior(self.prior)
-        for name, value in (("n_start", self.n_start), ("seed", self.seed)):
-            if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        for name in ("n_start", "seed"):
+            value = getattr(self, name)
+            if not is_whole(value) or value < 0:
                 raise ParameterError(f"{name} must be a whole number >= 0, got {value!r}.")
+            object.__setattr__(self, name, int(value))
         if not isinstance(self.model_id, str) or not self.model_id:
             raise ParameterError(f"model_id must be text and not empty, got {self.model_id!r}.")
         if self.interval not in get_args(SessionInterval):
