@@ -96,6 +96,11 @@ if TYPE_CHECKING:
     from itembank.simulation.simulate import simulate as simulate
     from itembank.simulation.specs import SimulationSpec as SimulationSpec
     from itembank.simulation.truth_files import load_truth as load_truth
+    from itembank.studies.prediction.results import PredictionResult as PredictionResult
+    from itembank.studies.prediction.run import run_prediction as run_prediction
+    from itembank.studies.prediction.spec_files import load_prediction as load_prediction
+    from itembank.studies.prediction.specs import Assessor as Assessor
+    from itembank.studies.prediction.specs import PredictionSpec as PredictionSpec
     from itembank.studies.results import StudyResult as StudyResult
     from itembank.studies.run import run_study as run_study
     from itembank.studies.specs import StudySpec as StudySpec
@@ -108,6 +113,7 @@ _HOME = {
     "AnchorCorrectness": "itembank.selection.specs",
     "AnchorIRT": "itembank.selection.specs",
     "AnchorLatent": "itembank.selection.specs",
+    "Assessor": "itembank.studies.prediction.specs",
     "Auto": "itembank.estimation.specs",
     "Bank": "itembank.data.banks",
     "Budget": "itembank.adaptive.limits",
@@ -137,6 +143,8 @@ _HOME = {
     "OptimalDesign": "itembank.selection.specs",
     "PIRT": "itembank.estimation.specs",
     "Plan": "itembank.planning.plans",
+    "PredictionResult": "itembank.studies.prediction.results",
+    "PredictionSpec": "itembank.studies.prediction.specs",
     "Random": "itembank.selection.specs",
     "RandomForest": "itembank.estimation.regression.specs",
     "RandomItem": "itembank.selection.criteria",
@@ -177,6 +185,7 @@ _HOME = {
     "estimate": "itembank.estimation.estimate",
     "load_bank": "itembank.data.bank_files",
     "load_builtin": "itembank.data.builtin",
+    "load_prediction": "itembank.studies.prediction.spec_files",
     "load_study": "itembank.studies.study_files",
     "load_truth": "itembank.simulation.truth_files",
     "mean_win_rate": "itembank.data.targets",
@@ -187,6 +196,7 @@ _HOME = {
     "read_session": "itembank.adaptive.journal_sessions",
     "replay": "itembank.adaptive.replay",
     "responses_from_frame": "itembank.data.readers.frames",
+    "run_prediction": "itembank.studies.prediction.run",
     "run_study": "itembank.studies.run",
     "save_bank": "itembank.data.bank_files",
     "score": "itembank.scoring.score",
