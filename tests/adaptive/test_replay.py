@@ -1,11 +1,12 @@
 import dataclasses
+import functools
 
 import numpy as np
 import polars as pl
 import pytest
 
 from itembank.adaptive.limits import Budget, Stopping
-from itembank.adaptive.replay import replay
+from itembank.adaptive.replay import replay as replay_any
 from itembank.adaptive.session import AdaptiveSession
 from itembank.data.costs import CostUnit
 from itembank.data.responses import ResponseMatrix
@@ -14,6 +15,8 @@ from itembank.irt.bernoulli import probability
 from itembank.selection.constraints import Constraints
 from itembank.selection.criteria import VOptimality
 from tests.data.banks import make_bank
+
+replay = functools.partial(replay_any, interval="model-based")  # calibrated ones take a fit for every fold
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +52,7 @@ def recorded(bank):
 
 def driven_by_hand(bank, recorded, row, *, batch=1, **choices):
     """The session of one model, asked and told as a loop around any evaluation tool would."""
-    session = AdaptiveSession(bank, model_id=recorded.model_ids[row], **choices)
+    session = AdaptiveSession(bank, model_id=recorded.model_ids[row], **{"interval": "model-based", **choices})
     while items := session.ask(batch):
         for item in items:
             column = recorded.item_ids.index(item)
@@ -68,6 +71,7 @@ CHOICES = {
     "precision": {"stopping": Stopping(half_width={"overall": 0.09}, min_items=3)},
     "ability": {"criterion": "d-optimal", "stopping": Stopping(ability_error=0.5), "n_start": 4},
     "a target": {"target": {"math/0": 1.0, "code/1": 2.0}, "budget": Budget(n_items=6)},
+    "calibrated": {"interval": "calibrated", "stopping": Stopping(half_width={"overall": 0.15}), "batch": 2},
     "the score": {"criterion": VOptimality("score"), "budget": Budget(n_items=6)},
 }
 
@@ -79,6 +83,7 @@ def test_numbers_are_those_of_a_session_driven_by_hand(bank, recorded, choices):
         session = driven_by_hand(bank, recorded, row, **choices)
         scores = session.estimate().scores
         assert scores.targets == result.estimates.targets
+        assert scores.interval_kind == result.estimates.interval_kind == choices.get("interval", "model-based")
         for name in ("value", "standard_error", "low", "high", "n_items", "abilities", "ability_covariance"):
             np.testing.assert_array_equal(getattr(result.estimates, name)[row], getattr(scores, name)[0])
         asked = [item for event in session.history if hasattr(event, "item_ids") for item in event.item_ids]
@@ -153,7 +158,7 @@ def test_a_model_without_responses_keeps_the_prior(bank, recorded):
         models=np.arange(1), items=np.arange(20)
     )
     result = replay(bank, dataclasses.replace(silent, costs={}))
-    prior = AdaptiveSession(bank).estimate()
+    prior = AdaptiveSession(bank, interval="model-based").estimate()
     assert result.reason_stopped == ("exhausted",)
     assert (result.n_answered[0], result.n_failed[0]) == (0, bank.n_items - bank.calibration.is_degenerate.sum())
     np.testing.assert_array_equal(result.estimates.value, prior.scores.value)

@@ -11,7 +11,9 @@ from itembank.adaptive.pool import SessionPool
 from itembank.adaptive.prior_specs import BANK, PriorSpec
 from itembank.adaptive.replay_results import AskedItem, ReplayResult, SessionEnd, joined_sessions
 from itembank.adaptive.session import AdaptiveSession, session_settings
+from itembank.adaptive.settings import CALIBRATED, SessionInterval
 from itembank.adaptive.spending import amount_in
+from itembank.adaptive.trial import past_errors
 from itembank.data.banks import Bank
 from itembank.data.costs import TOKENS, CostUnit
 from itembank.data.responses import ResponseMatrix
@@ -73,6 +75,7 @@ def replay(
     batch: int = 1,
     n_jobs: int = 1,
     rng: np.random.Generator | int | None = 0,
+    interval: SessionInterval = CALIBRATED,
     progress: ProgressCallback = silent,
 ) -> ReplayResult:
     """Send recorded models through adaptive sessions, to see what these would ask and estimate.
@@ -85,7 +88,7 @@ def replay(
     bank : Bank
     responses : ResponseMatrix
         Of models to many items of the bank; best of models that it was not calibrated on.
-    criterion, stopping, budget, target, cost, constraints, prior, n_start, rng
+    criterion, stopping, budget, target, cost, constraints, prior, n_start, rng, interval
         As `AdaptiveSession` takes them.
     batch : int
         Items asked at once each time.
@@ -117,14 +120,24 @@ def replay(
         prior=prior,
         n_start=n_start,
         rng=rng,
+        interval=interval,
     )
     pool = SessionPool.create(bank, settings)
     recorded = _recorded(bank, responses)
+    if interval == CALIBRATED:
+        pool = pool.with_past(past_errors(bank, settings, progress=_first_half(progress)))
+    before = 0.5 if interval == CALIBRATED else 0.0
     ends: list[SessionEnd] = []
     for part in _each(pool, recorded, batch, n_jobs):
         ends.extend(part)
-        progress(f"{len(ends)} of {responses.n_models} models", len(ends) / responses.n_models)
+        share = len(ends) / responses.n_models
+        progress(f"{len(ends)} of {responses.n_models} models", before + (1.0 - before) * share)
     return joined_sessions(ends)
+
+
+def _first_half(progress: ProgressCallback) -> ProgressCallback:
+    """Tell of work that comes before the sessions."""
+    return lambda message, share: progress(message, 0.5 * share)
 
 
 def _check_counts(batch: int, n_jobs: int) -> None:
