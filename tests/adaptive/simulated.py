@@ -30,6 +30,11 @@ def session_bank(*, n_models=12, n_items=60, n_dims=2, seed=0, thresholds=False,
     return dataclasses.replace(made, responses=responses, calibration=calibration)
 
 
+def model_based(bank: Bank, *args, **choices) -> AdaptiveSession:
+    """Begin a session whose intervals are the item model's, so that nothing is fitted for them."""
+    return AdaptiveSession(bank, *args, interval="model-based", **choices)
+
+
 def true_answers(bank: Bank, *, seed=1, theta=None):
     """Answers of one new model to every item, drawn from the bank's item model, by item id."""
     rng = np.random.default_rng(seed)

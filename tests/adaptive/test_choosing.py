@@ -6,12 +6,12 @@ from itembank.adaptive.choosing import choose, start_abilities, with_pending
 from itembank.adaptive.events import Asked, Told
 from itembank.adaptive.limits import Budget
 from itembank.adaptive.pool import SessionPool
-from itembank.adaptive.session import AdaptiveSession, session_settings
+from itembank.adaptive.session import session_settings
 from itembank.adaptive.state import fold
 from itembank.irt.bernoulli import information_weights, probability
 from itembank.irt.parameters import AbilityPrior
 from itembank.selection.constraints import Constraints
-from tests.adaptive.simulated import run, session_bank, true_answers
+from tests.adaptive.simulated import model_based, run, session_bank, true_answers
 
 BANK = session_bank(n_items=150)
 ANSWERS = true_answers(BANK)
@@ -35,7 +35,7 @@ def test_pending_items_add_their_information():
 def test_v_optimal_choice_is_brute_force_best():
     """The item whose answer leaves the target's items least uncertain, by direct inversion for every item."""
     pool = pool_of(target="law")
-    session = AdaptiveSession(BANK, target="law")
+    session = model_based(BANK, target="law")
     run(session, ANSWERS, most=5)
     found = session.estimate()
     loadings = BANK.parameters.loadings
@@ -76,7 +76,7 @@ def test_a_cold_start_spreads_difficulty(n):
     difficulty = dict(zip(bank.item_ids, bank.parameters.difficulty.tolist(), strict=True))
 
     def first_six(**choices):
-        session = AdaptiveSession(bank, "fisher", **choices)
+        session = model_based(bank, "fisher", **choices)
         return [difficulty[item] for _ in range(6 // n) for item in session.ask(n)]
 
     spread, plain = first_six(n_start=6), first_six()
@@ -86,7 +86,7 @@ def test_a_cold_start_spreads_difficulty(n):
 
 
 def test_after_the_start_the_estimate_decides():
-    start, plain = AdaptiveSession(BANK, n_start=3), AdaptiveSession(BANK)
+    start, plain = model_based(BANK, n_start=3), model_based(BANK)
     for item in run(start, ANSWERS, most=3):
         plain.tell(item, ANSWERS[item])
     assert start.ask() == plain.ask()
@@ -110,7 +110,7 @@ def test_a_batch_is_what_one_by_one_would_be():
 @pytest.mark.parametrize("criterion", ["v-optimal", "random", "uniform", "min-cost"])
 def test_constraints_hold(n, criterion):
     constraints = Constraints({"math": 4, "code": 3}, {"law": 2, "math": 6}, tuple(BANK.item_ids[:30]), randomesque=3)
-    session = AdaptiveSession(BANK, criterion, constraints=constraints, budget=Budget(12), rng=8)
+    session = model_based(BANK, criterion, constraints=constraints, budget=Budget(12), rng=8)
     asked = run(session, ANSWERS, n=n)
     count = {name: sum(item.startswith(name) for item in asked) for name in ("math", "code", "law")}
     assert len(asked) == 12
@@ -123,12 +123,12 @@ def test_constraints_hold(n, criterion):
 def test_what_is_told_without_being_asked_leaves_a_free_scenario_free():
     """Answers to excluded items count in their scenario, but do not close it."""
     law = [item for item in BANK.item_ids if item.startswith("law")]
-    session = AdaptiveSession(BANK, constraints=Constraints(excluded=tuple(law[:10])))
+    session = model_based(BANK, constraints=Constraints(excluded=tuple(law[:10])))
     for item in law[:10]:
         session.tell(item, 1.0)
     asked = run(session, ANSWERS)
     assert set(law[10:]) <= set(asked)
-    limited = AdaptiveSession(BANK, constraints=Constraints(at_most={"law": 12}, excluded=tuple(law[:10])))
+    limited = model_based(BANK, constraints=Constraints(at_most={"law": 12}, excluded=tuple(law[:10])))
     for item in law[:10]:
         limited.tell(item, 1.0)
     assert sum(item.startswith("law") for item in run(limited, ANSWERS)) == 2
@@ -136,11 +136,11 @@ def test_what_is_told_without_being_asked_leaves_a_free_scenario_free():
 
 def test_randomesque_asks_models_different_items_of_nearly_the_same_worth():
     orders = [
-        tuple(run(AdaptiveSession(BANK, constraints=Constraints(randomesque=5), rng=seed), ANSWERS, most=4))
+        tuple(run(model_based(BANK, constraints=Constraints(randomesque=5), rng=seed), ANSWERS, most=4))
         for seed in range(6)
     ]
     assert len(set(orders)) > 3
-    (best,) = {AdaptiveSession(BANK, rng=seed).ask() for seed in range(6)}
+    (best,) = {model_based(BANK, rng=seed).ask() for seed in range(6)}
     scores = [order[0] for order in orders]
     assert len(set(scores)) <= 5
     assert best  # without it, all are asked the same

@@ -15,7 +15,7 @@ from itembank.irt.bernoulli import probability
 from itembank.irt.binarise import apply_thresholds, item_thresholds
 from itembank.scoring.newton import map_abilities
 from itembank.selection.criteria import CRITERIA
-from tests.adaptive.simulated import run, session_bank, true_answers
+from tests.adaptive.simulated import model_based, run, session_bank, true_answers
 
 BANK = session_bank(n_items=40)
 ANSWERS = true_answers(BANK)
@@ -64,7 +64,7 @@ def as_responses(bank, answers):
 def test_estimates_are_those_of_p_irt_on_the_same_responses(thresholds, lower):
     bank = session_bank(thresholds=thresholds, lower=lower)
     answers = {item: 0.25 * (k % 5) for k, item in enumerate(bank.item_ids)} if thresholds else true_answers(bank)
-    session = AdaptiveSession(bank, budget=Budget(25), stopping=Stopping(level=0.8))
+    session = model_based(bank, budget=Budget(25), stopping=Stopping(level=0.8))
     told = {item: answers[item] for item in run(session, answers)}
     found = session.estimate()
     other = estimate(bank, as_responses(bank, told), method="p-irt", interval="model-based", level=0.8)
@@ -80,7 +80,7 @@ def test_estimates_are_those_of_p_irt_on_the_same_responses(thresholds, lower):
 def test_ability_is_that_of_scoring():
     bank = session_bank(thresholds=True)
     values = np.linspace(0.0, 1.0, bank.n_items)
-    session = AdaptiveSession(bank)
+    session = model_based(bank)
     for item, value in zip(bank.item_ids, values.tolist(), strict=True):
         session.tell(item, value)
     cuts = item_thresholds(bank.calibration.thresholds, bank.responses.items["scenario"].to_list())
@@ -91,7 +91,7 @@ def test_ability_is_that_of_scoring():
 
 
 def test_trials_count_one_by_one_for_ability_and_by_their_mean_in_scores():
-    session, repeated = AdaptiveSession(BANK), []
+    session, repeated = model_based(BANK), []
     for k, item in enumerate(BANK.item_ids[:8]):
         session.tell(item, n_correct=k % 4, n_trials=3)
         repeated += [(k, 1.0)] * (k % 4) + [(k, 0.0)] * (3 - k % 4)
@@ -106,7 +106,7 @@ def test_trials_count_one_by_one_for_ability_and_by_their_mean_in_scores():
 
 
 def test_a_custom_target_is_its_weighted_mean():
-    session = AdaptiveSession(BANK, target=CUSTOM)
+    session = model_based(BANK, target=CUSTOM)
     run(session, ANSWERS, most=6)
     found = session.estimate().scores
     p = probability(BANK.parameters, session.estimate().theta[None])[0]
@@ -121,12 +121,12 @@ def test_a_custom_target_is_its_weighted_mean():
 
 def test_the_overall_target_as_weights_gives_the_overall_score():
     weights = dict(zip(BANK.item_ids, (7.0 * BANK.targets.overall_weights).tolist(), strict=True))
-    session = AdaptiveSession(BANK, target=weights)
+    session = model_based(BANK, target=weights)
     run(session, ANSWERS, most=10)
     found = session.estimate().scores
     for name in ("value", "standard_error", "low", "high"):
         np.testing.assert_allclose(getattr(found, name)[0, -1], getattr(found, name)[0, -2], rtol=1e-12)
-    assert run(AdaptiveSession(BANK), ANSWERS, most=10) == list(session_order(session))
+    assert run(model_based(BANK), ANSWERS, most=10) == list(session_order(session))
 
 
 def session_order(session):
@@ -135,7 +135,7 @@ def session_order(session):
 
 
 def test_without_answers_estimates_are_the_priors():
-    session = AdaptiveSession(BANK)
+    session = model_based(BANK)
     found = session.estimate()
     np.testing.assert_array_equal(found.theta, BANK.calibration.prior.mean)
     np.testing.assert_allclose(found.covariance, BANK.calibration.prior.covariance)
@@ -145,7 +145,7 @@ def test_without_answers_estimates_are_the_priors():
 
 
 def test_when_everything_is_told_scores_are_exact():
-    session = AdaptiveSession(BANK)
+    session = model_based(BANK)
     for item, response in ANSWERS.items():
         session.tell(item, response)
     found = session.estimate().scores
@@ -179,7 +179,7 @@ def take(session, step):
 
 
 def make(journal=None):
-    return AdaptiveSession(
+    return model_based(
         BANK, budget=Budget(20, {"output_tokens": 80.0}), n_start=2, rng=5, criterion="d-optimal", journal=journal
     )
 
@@ -200,7 +200,7 @@ def test_the_same_events_make_the_same_session(steps):
 @given(st.lists(st.sampled_from(range(40)), min_size=1, unique=True), st.randoms())
 def test_the_order_of_answers_does_not_matter(items, random):
     def told(order):
-        session = AdaptiveSession(BANK)
+        session = model_based(BANK)
         for position in order:
             session.tell(BANK.item_ids[position], ANSWERS[BANK.item_ids[position]], costs={"cost_usd": 0.1 * position})
         return session
@@ -232,12 +232,12 @@ def test_only_new_items_are_asked_while_any_may_be(steps):
 
 
 def test_a_correction_replaces_the_answer_and_is_flagged():
-    session = AdaptiveSession(BANK)
+    session = model_based(BANK)
     (item,) = session.ask()
     session.tell(item, 0.0)
     before = session.estimate().theta
     session.tell(item, 1.0)
-    straight = AdaptiveSession(BANK)
+    straight = model_based(BANK)
     straight.tell(straight.ask()[0], 1.0)
     np.testing.assert_array_equal(session.estimate().theta, straight.estimate().theta)
     assert not np.array_equal(before, session.estimate().theta)
@@ -246,7 +246,7 @@ def test_a_correction_replaces_the_answer_and_is_flagged():
 
 
 def test_an_answer_nobody_asked_for_counts_and_is_flagged():
-    session = AdaptiveSession(BANK)
+    session = model_based(BANK)
     item = BANK.item_ids[7]
     session.tell(item, 1.0)
     assert not session.history[0].was_asked
@@ -255,7 +255,7 @@ def test_an_answer_nobody_asked_for_counts_and_is_flagged():
 
 
 def test_a_failed_item_is_asked_again_or_skipped():
-    session = AdaptiveSession(BANK)
+    session = model_based(BANK)
     (item,) = session.ask()
     session.tell_failed(item, again=True, reason="timeout")
     assert session.ask() == (item,)
@@ -269,11 +269,11 @@ def test_a_failed_item_is_asked_again_or_skipped():
 
 
 def test_a_failure_takes_an_answer_back():
-    session = AdaptiveSession(BANK)
+    session = model_based(BANK)
     for item in BANK.item_ids[:5]:
         session.tell(item, 1.0)
     session.tell_failed(BANK.item_ids[4], again=True, reason="the grader was wrong")
-    four = AdaptiveSession(BANK)
+    four = model_based(BANK)
     for item in BANK.item_ids[:4]:
         four.tell(item, 1.0)
     np.testing.assert_array_equal(session.estimate().theta, four.estimate().theta)
@@ -283,15 +283,15 @@ def test_a_failure_takes_an_answer_back():
 
 def test_items_in_hand_count_as_answered():
     """The second of two asked together is another than the first asked twice over, and than without it."""
-    together = AdaptiveSession(BANK, "d-optimal").ask(5)
-    session = AdaptiveSession(BANK, "d-optimal")
+    together = model_based(BANK, "d-optimal").ask(5)
+    session = model_based(BANK, "d-optimal")
     assert tuple(item for _ in range(5) for item in session.ask()) == together
     assert session.pending == together
 
 
 @pytest.mark.parametrize("criterion", [name for name in CRITERIA.kinds if name != "fisher"])
 def test_every_criterion_asks_every_item_once(criterion):
-    session = AdaptiveSession(BANK, criterion, cost="tokens")
+    session = model_based(BANK, criterion, cost="tokens")
     asked = run(session, ANSWERS, n=3)
     assert sorted(asked) == sorted(BANK.item_ids)
     assert session.reason_stopped == "exhausted"
@@ -300,28 +300,28 @@ def test_every_criterion_asks_every_item_once(criterion):
 
 def test_fisher_information_needs_one_dimension():
     with pytest.raises(ParameterError, match="fisher"):
-        AdaptiveSession(BANK, "fisher")
+        model_based(BANK, "fisher")
     one = session_bank(n_dims=1, n_items=10)
-    assert len(run(AdaptiveSession(one, "fisher"), true_answers(one))) == 10
+    assert len(run(model_based(one, "fisher"), true_answers(one))) == 10
 
 
 @pytest.mark.parametrize("criterion", ["random", "uniform"])
 def test_chance_follows_the_seed(criterion):
-    first, same, other = (run(AdaptiveSession(BANK, criterion, rng=seed), ANSWERS) for seed in (1, 1, 2))
+    first, same, other = (run(model_based(BANK, criterion, rng=seed), ANSWERS) for seed in (1, 1, 2))
     assert first == same
     assert first != other
 
 
 def test_a_generator_gives_a_seed():
-    seeds = [AdaptiveSession(BANK, rng=np.random.default_rng(4)).settings.seed for _ in range(2)]
+    seeds = [model_based(BANK, rng=np.random.default_rng(4)).settings.seed for _ in range(2)]
     assert seeds[0] == seeds[1]
-    assert AdaptiveSession(BANK, rng=None).settings.seed != AdaptiveSession(BANK, rng=None).settings.seed
+    assert model_based(BANK, rng=None).settings.seed != model_based(BANK, rng=None).settings.seed
 
 
 def test_a_unit_of_cost_divides_a_criterion_given_by_name():
-    assert AdaptiveSession(BANK, "trace", cost="tokens").settings.criterion.per_cost
-    assert not AdaptiveSession(BANK, CRITERIA.resolve("trace"), cost="tokens").settings.criterion.per_cost
-    plain, divided = AdaptiveSession(BANK), AdaptiveSession(BANK, cost="output_tokens")
+    assert model_based(BANK, "trace", cost="tokens").settings.criterion.per_cost
+    assert not model_based(BANK, CRITERIA.resolve("trace"), cost="tokens").settings.criterion.per_cost
+    plain, divided = model_based(BANK), model_based(BANK, cost="output_tokens")
     costs = dict(zip(BANK.item_ids, BANK.responses.costs["output_tokens"][0], strict=True))
     assert sum(costs[item] for item in run(divided, ANSWERS, most=10)) < sum(
         costs[item] for item in run(plain, ANSWERS, most=10)
@@ -396,7 +396,7 @@ def test_events_of_another_session_are_refused():
 
 
 def test_a_pool_serves_many_models(pickled_pool):
-    alone = AdaptiveSession(BANK, "random", budget=Budget(7), rng=3, model_id="b", prior=GroupPrior("size", 3.0))
+    alone = model_based(BANK, "random", budget=Budget(7), rng=3, model_id="b", prior=GroupPrior("size", 3.0))
     shared = AdaptiveSession.of_pool(pickled_pool, model_id="b", seed=3, prior=GroupPrior("size", 3.0))
     assert shared.settings == alone.settings
     run(alone, ANSWERS), run(shared, ANSWERS)
@@ -411,11 +411,13 @@ def test_a_pool_serves_many_models(pickled_pool):
 def pickled_pool():
     import pickle  # noqa: PLC0415
 
-    return pickle.loads(pickle.dumps(SessionPool.create(BANK, session_settings("random", budget=Budget(7)))))  # noqa: S301
+    return pickle.loads(
+        pickle.dumps(SessionPool.create(BANK, session_settings("random", budget=Budget(7), interval="model-based")))
+    )  # noqa: S301
 
 
 def test_a_group_prior_moves_the_start():
-    session = AdaptiveSession(BANK, prior=GroupPrior("size", 3.0, bank_models=1.0))
+    session = model_based(BANK, prior=GroupPrior("size", 3.0, bank_models=1.0))
     row = 2  # size 1.5 a model
     np.testing.assert_allclose(
         session.estimate().theta, 0.5 * (BANK.calibration.prior.mean + BANK.calibration.abilities[row])
@@ -423,7 +425,7 @@ def test_a_group_prior_moves_the_start():
 
 
 def test_costs_are_summed_by_unit():
-    session = AdaptiveSession(BANK)
+    session = model_based(BANK)
     session.tell(BANK.item_ids[0], 1.0, costs={"output_tokens": 3.0, "seconds": 1.0})
     session.tell(BANK.item_ids[1], 1.0, costs={"output_tokens": 4.0})
     session.tell(BANK.item_ids[1], 0.0, costs={"output_tokens": 5.0})  # a correction replaces the cost, too

@@ -5,11 +5,10 @@ import pytest
 from scipy.stats import norm
 
 from itembank.adaptive.limits import Budget, Decision, Stopping
-from itembank.adaptive.session import AdaptiveSession
 from itembank.adaptive.stopping import probability_above
 from itembank.errors import DataError, ParameterError
 from itembank.selection.constraints import Constraints
-from tests.adaptive.simulated import expected, run, session_bank, true_answers
+from tests.adaptive.simulated import expected, model_based, run, session_bank, true_answers
 
 BANK = session_bank(n_items=150)
 ANSWERS = true_answers(BANK)
@@ -17,7 +16,7 @@ ANSWERS = true_answers(BANK)
 
 def first_time(holds, **choices):
     """Run a session without rules, and return after how many answers (one at least) a rule would have held."""
-    session = AdaptiveSession(BANK, **choices)
+    session = model_based(BANK, **choices)
     while items := session.ask():
         session.tell(items[0], ANSWERS[items[0]])
         if holds(session.estimate()):
@@ -26,7 +25,7 @@ def first_time(holds, **choices):
 
 
 def stopped(stopping, **choices):
-    session = AdaptiveSession(BANK, stopping=stopping, **choices)
+    session = model_based(BANK, stopping=stopping, **choices)
     run(session, ANSWERS)
     return session
 
@@ -112,7 +111,7 @@ def test_no_rule_holds_before_the_least_number_of_answers():
 def test_what_is_lacking_comes_next_once_the_rule_holds(budget):
     scarce = BANK.item_ids[2::30]  # the last that would be chosen, were it not for the constraint
     others = [item for item in BANK.item_ids if item.startswith("law") and item not in scarce]
-    session = AdaptiveSession(
+    session = model_based(
         BANK,
         "a-optimal",
         stopping=Stopping(half_width={"overall": 0.9}),
@@ -128,7 +127,7 @@ def test_what_is_lacking_comes_next_once_the_rule_holds(budget):
 @pytest.mark.parametrize("budget", [Budget(2), Budget(costs={"output_tokens": 14.0})])
 def test_what_is_lacking_and_cannot_be_had_does_not_keep_a_session_going(budget):
     rule = Stopping(half_width={"overall": 0.9})
-    session = AdaptiveSession(BANK, stopping=rule, constraints=Constraints(at_least={"law": 2}), budget=budget)
+    session = model_based(BANK, stopping=rule, constraints=Constraints(at_least={"law": 2}), budget=budget)
     for item in [item for item in BANK.item_ids if item.startswith("math")][:2]:
         session.tell(item, 1.0, costs={"output_tokens": 7.0})
     assert session.reason_stopped == "half-width of overall"
@@ -149,7 +148,7 @@ def test_a_correction_can_set_a_session_going_again():
 
 
 def test_a_budget_of_items_counts_what_is_in_hand():
-    session = AdaptiveSession(BANK, budget=Budget(10))
+    session = model_based(BANK, budget=Budget(10))
     assert len(session.ask(7)) == 7
     assert len(session.ask(7)) == 3
     assert session.reason_stopped == "budget: 10 items"
@@ -160,7 +159,7 @@ def test_a_budget_of_items_counts_what_is_in_hand():
 
 
 def test_an_exhausted_bank_stops():
-    session = AdaptiveSession(BANK, constraints=Constraints(at_most={"math": 0, "code": 2, "law": 1}))
+    session = model_based(BANK, constraints=Constraints(at_most={"math": 0, "code": 2, "law": 1}))
     run(session, ANSWERS)
     assert session.reason_stopped == "exhausted"
     assert session.n_items == 3
@@ -172,7 +171,7 @@ def test_an_exhausted_bank_stops():
 def test_a_budget_of_costs_is_never_overrun(n, criterion):
     cost = expected(BANK)
     for amount in (3.0, 20.5, 61.0):
-        session = AdaptiveSession(BANK, criterion, budget=Budget(costs={"output_tokens": amount}))
+        session = model_based(BANK, criterion, budget=Budget(costs={"output_tokens": amount}))
         asked = run(session, ANSWERS, n=n)  # without costs told, the expected ones count
         spent = sum(cost[item] for item in asked)
         assert spent <= amount
@@ -183,7 +182,7 @@ def test_a_budget_of_costs_is_never_overrun(n, criterion):
 
 def test_what_is_told_of_costs_counts_instead_of_what_was_expected():
     cost = expected(BANK)
-    session = AdaptiveSession(BANK, budget=Budget(costs={"output_tokens": 30.0}))
+    session = model_based(BANK, budget=Budget(costs={"output_tokens": 30.0}))
     first, second = session.ask(2)
     assert math.isclose(session.left["output_tokens"], 30.0 - cost[first] - cost[second])
     session.tell(first, 1.0, costs={"output_tokens": 27.0})
@@ -197,7 +196,7 @@ def test_what_is_told_of_costs_counts_instead_of_what_was_expected():
 
 
 def test_tokens_count_input_by_half_or_as_the_cost_unit_says():
-    session = AdaptiveSession(BANK, budget=Budget(costs={"tokens": 100.0}))
+    session = model_based(BANK, budget=Budget(costs={"tokens": 100.0}))
     (item,) = session.ask()
     assert math.isclose(session.left["tokens"], 100.0 - expected(BANK)[item] - 5.0)
     session.tell(item, 1.0, costs={"output_tokens": 7.0, "input_tokens": 4.0})
@@ -208,7 +207,7 @@ def test_tokens_count_input_by_half_or_as_the_cost_unit_says():
 
 def test_several_budgets_hold_together():
     cost = expected(BANK)
-    session = AdaptiveSession(BANK, budget=Budget(12, {"output_tokens": 40.0, "cost_usd": 2.0}))
+    session = model_based(BANK, budget=Budget(12, {"output_tokens": 40.0, "cost_usd": 2.0}))
     asked = run(session, ANSWERS)
     assert sum(cost[item] for item in asked) <= 20.0 + 1e-9  # cost_usd is a tenth of the tokens
     assert len(asked) <= 12
@@ -218,7 +217,7 @@ def test_several_budgets_hold_together():
 def test_tenths_fill_a_budget_of_tenths():
     bank = session_bank(n_items=30)
     bank.responses.costs["cost_usd"][:] = 0.1
-    session = AdaptiveSession(bank, budget=Budget(costs={"cost_usd": 0.3}))
+    session = model_based(bank, budget=Budget(costs={"cost_usd": 0.3}))
     assert len(run(session, true_answers(bank))) == 3
 
 
@@ -231,7 +230,7 @@ def test_a_cost_budget_leaves_enough_for_what_scenarios_must_have(n):
     }
     needed = sum(map(sum, cheapest.values()))
     for spare in (0.0, 4.0, 15.0):
-        session = AdaptiveSession(
+        session = model_based(
             BANK,
             "d-optimal",
             budget=Budget(costs={"output_tokens": needed + spare}),
@@ -242,11 +241,11 @@ def test_a_cost_budget_leaves_enough_for_what_scenarios_must_have(n):
         for name in cheapest:
             assert sum(item.startswith(name) for item in asked) >= 3
     with pytest.raises(ParameterError, match="budget"):
-        AdaptiveSession(BANK, budget=Budget(costs={"output_tokens": needed - 0.5}), constraints=Constraints(at_least=3))
+        model_based(BANK, budget=Budget(costs={"output_tokens": needed - 0.5}), constraints=Constraints(at_least=3))
 
 
 def test_items_that_turned_out_dear_leave_the_rest_to_scenarios_that_lack_some():
-    session = AdaptiveSession(
+    session = model_based(
         BANK, budget=Budget(costs={"output_tokens": 16.0}), constraints=Constraints(at_least={"law": 6})
     )
     session.tell(next(item for item in BANK.item_ids if item.startswith("math")), 1.0, costs={"output_tokens": 14.0})
@@ -272,7 +271,7 @@ def test_items_that_turned_out_dear_leave_the_rest_to_scenarios_that_lack_some()
 )
 def test_what_does_not_fit_the_bank_is_said_at_the_start(choices, error, message):
     with pytest.raises(error, match=message):
-        AdaptiveSession(BANK, **choices)
+        model_based(BANK, **choices)
 
 
 def test_a_model_without_answers_to_the_target_cannot_be_compared_with():
@@ -282,8 +281,8 @@ def test_a_model_without_answers_to_the_target_cannot_be_compared_with():
     name = bank.responses.model_ids[0]
     for target in ("law", "overall"):
         with pytest.raises(DataError, match="must have a score"):
-            AdaptiveSession(bank, stopping=Stopping(decision=Decision(target, model=name)))
-    AdaptiveSession(bank, stopping=Stopping(decision=Decision("math", model=name)))
+            model_based(bank, stopping=Stopping(decision=Decision(target, model=name)))
+    model_based(bank, stopping=Stopping(decision=Decision("math", model=name)))
 
 
 def test_a_custom_score_can_be_decided_on():
