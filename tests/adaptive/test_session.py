@@ -411,9 +411,8 @@ def test_a_pool_serves_many_models(pickled_pool):
 def pickled_pool():
     import pickle  # noqa: PLC0415
 
-    return pickle.loads(
-        pickle.dumps(SessionPool.create(BANK, session_settings("random", budget=Budget(7), interval="model-based")))
-    )  # noqa: S301
+    made = SessionPool.create(BANK, session_settings("random", budget=Budget(7), interval="model-based"))
+    return pickle.loads(pickle.dumps(made))  # noqa: S301
 
 
 def test_a_group_prior_moves_the_start():
