@@ -9,7 +9,7 @@ import click
 
 from itembank.cli.main import EXIT_IMPRECISE
 from itembank.cli.options import bank_argument, format_option, seed_option
-from itembank.cli.render import note, print_object, print_record, print_rows, visible, warnings_as_notes
+from itembank.cli.render import note, print_object, print_record, print_rows, progress, visible, warnings_as_notes
 from itembank.cli.session_options import (
     amounts,
     prior_of_options,
@@ -86,13 +86,16 @@ def start(
       itembank session start bank -o run.jsonl --model-id my-model --threshold 0.7 --at-least 5 --max-items 300
     """  # noqa: D301
     from itembank.adaptive.journal_sessions import start_session  # noqa: PLC0415
+    from itembank.adaptive.trial import past_errors  # noqa: PLC0415
     from itembank.data.bank_files import load_bank  # noqa: PLC0415
 
     with warnings_as_notes():
         loaded = load_bank(bank)
         known = {"prior": prior_of_options(prior), "model_id": model_id, "rng": seed}
-        with start_session(output, loaded, bank_path=bank, **session_choices(choices), **known):
-            pass
+        with start_session(output, loaded, bank_path=bank, **session_choices(choices), **known) as session:
+            if choices["interval"] == "calibrated":  # kept beside the bank, so that no later command has to wait
+                with progress("session start") as report:
+                    past_errors(loaded, session.settings, progress=report)
     note(f"Session of {visible(model_id)} over the {loaded.n_items} items of bank {loaded.bank_id} in {output}.")
     note(f"Next: itembank session ask {output}")
 

@@ -19,6 +19,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 CRITERIA = ("fisher", "trace", "d-optimal", "a-optimal", "v-optimal", "kl", "random", "uniform", "min-cost")
 GOALS = ("logits", "probabilities", "score")
+INTERVALS = ("calibrated", "model-based")
 
 _CHOOSING = (
     click.option(
@@ -85,6 +86,13 @@ _STOPPING = (
     ),
     click.option("--level", type=float, default=0.95, show_default=True, help="Level of the intervals."),
     click.option(
+        "--interval",
+        type=click.Choice(INTERVALS),
+        default="calibrated",
+        show_default=True,
+        help="As wide as the errors of such sessions for bank models left out ask for, or as the item model says.",
+    ),
+    click.option(
         "--min-items",
         type=click.IntRange(min=0),
         default=0,
@@ -134,7 +142,7 @@ _PRIOR = (
 )
 _NAMES = (
     *("criterion", "of", "cost", "input_weight", "target", "n_start", "max_items", "max_tokens", "max_cost"),
-    *("half_width", "ability_error", "threshold", "better_than", "confidence", "level", "min_items"),
+    *("half_width", "ability_error", "threshold", "better_than", "confidence", "level", "interval", "min_items"),
     *("at_least", "at_most", "exclude", "randomesque"),
 )
 
@@ -159,6 +167,7 @@ def session_choices(choices: Mapping[str, Any]) -> dict[str, Any]:
         "stopping": stopping_of_options(choices),
         "constraints": constraints_of_options(choices),
         "n_start": choices["n_start"],
+        "interval": choices["interval"],
     }
 
 
