@@ -6,12 +6,13 @@ import polars as pl
 import pytest
 
 from itembank.data.responses import ResponseMatrix
-from itembank.errors import DataError, ParameterError
+from itembank.errors import ConvergenceWarning, DataError, ParameterError
 from itembank.studies.prediction import run as run_module
 from itembank.studies.prediction.results import PredictionResult
 from itembank.studies.prediction.run import run_prediction
 from itembank.studies.prediction.specs import Assessor
 from itembank.studies.results import StudyResult
+from itembank.studies.specs import CalibrationChoice
 from tests.studies.prediction.simulated import make_responses, make_spec
 
 RESPONSES = make_responses()
@@ -161,6 +162,15 @@ def test_what_cannot_be_studied_is_refused_before_the_work(tmp_path):
     with pytest.raises(DataError, match=r"cost unit must be one of .* got 'cost_usd'"):
         run_prediction(dataclasses.replace(SPEC, cost="cost_usd"), tmp_path / "a", responses=RESPONSES)
     assert not (tmp_path / "a").exists()
+
+
+def test_fits_that_stop_early_are_told(tmp_path):
+    hasty = CalibrationChoice("map", n_dims=1, item_model="2pl", options={"max_iterations": 1})
+    spec = make_spec(Assessor("2pl"), n_partitions=2, item_models={"2pl": hasty})
+    with pytest.warns(ConvergenceWarning, match="2 of 2 calibrations did not converge, of '2pl'"):
+        result = run_prediction(spec, tmp_path / "study", responses=RESPONSES)
+    told = result.seconds.filter(pl.col("work") == "calibrate").collect()
+    assert told["converged"].to_list() == [False, False]
 
 
 def test_models_without_responses_are_left_out(tmp_path):

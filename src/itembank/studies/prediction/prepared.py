@@ -179,7 +179,7 @@ def _calibrations(spec: PredictionSpec, train: ResponseMatrix) -> tuple[dict[str
     calibrations, seconds = {}, {}
     for name, choice in spec.item_models.items():
         started = time.process_time()
-        with warnings.catch_warnings():  # the parts tell whether fits converged
+        with warnings.catch_warnings():  # told once at the end of the study
             warnings.simplefilter("ignore", ItembankWarning)
             calibrations[name] = calibrate(train, choice.spec(int(choice.n_dims)))
         seconds[name] = time.process_time() - started

@@ -66,7 +66,10 @@ class PredictionResult:
 
     @property
     def seconds(self) -> pl.LazyFrame:
-        """CPU seconds by partition, number of calibration tasks, assessor (or item model) and work."""
+        """CPU seconds by partition, number of calibration tasks, assessor (or item model) and work.
+
+        `converged` of the calibrations of item models.
+        """
         return scan(self.folder, SECONDS)
 
     @property

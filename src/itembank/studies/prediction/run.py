@@ -3,11 +3,12 @@
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 
 from itembank.data.atomic import replacing_file, replacing_folder
 from itembank.data.costs import CostUnit, response_costs
 from itembank.data.responses import ResponseMatrix
-from itembank.errors import DataError, ParameterError
+from itembank.errors import ConvergenceWarning, DataError, ParameterError, shown, warn
 from itembank.progress import ProgressCallback, silent
 from itembank.studies.data_sets import load_data
 from itembank.studies.manifests import PREDICTION, begin, manifest_of
@@ -17,7 +18,7 @@ from itembank.studies.prediction.partitions import Partition, Tasks, find_tasks,
 from itembank.studies.prediction.results import AT_COST, COSTS, CURVES, TASKS, PredictionResult, part_path, scan
 from itembank.studies.prediction.specs import PredictionSpec
 from itembank.studies.prediction.summary import Errors, summarise_curves
-from itembank.studies.prediction.units import PREDICTIONS, RUNS, run_partition
+from itembank.studies.prediction.units import PREDICTIONS, RUNS, SECONDS, run_partition
 
 
 def run_prediction(
@@ -53,7 +54,7 @@ def run_prediction(
     Returns
     -------
     PredictionResult
-        Also written to `output`.
+        Also written to `output`. A `ConvergenceWarning` tells of calibrations that did not converge.
 
     Raises
     ------
@@ -89,7 +90,21 @@ def run_prediction(
     ):
         with replacing_file(folder / f"{name}.parquet") as temporary:
             table.write_parquet(temporary)
+    _warn_of_fits(scan(folder, SECONDS))
     return PredictionResult.load(folder)
+
+
+def _warn_of_fits(seconds: pl.LazyFrame) -> None:
+    """Say how many calibrations stopped early."""
+    fits = seconds.filter(pl.col("work") == "calibrate").select("name", "converged").collect()
+    n_early = int((~fits["converged"]).sum())
+    if n_early:
+        names = fits.filter(~pl.col("converged"))["name"].unique(maintain_order=True).to_list()
+        warn(
+            f"{n_early} of {fits.height} calibrations did not converge, of {shown(names)} (column 'converged' of the "
+            "seconds).",
+            ConvergenceWarning,
+        )
 
 
 def run_and_write(

@@ -28,6 +28,14 @@ from itembank.studies.units import told_where
 PREDICTIONS, RUNS, CHOICES, SECONDS = "predictions", "runs", "choices", "seconds"
 TABLES = (PREDICTIONS, RUNS, CHOICES, SECONDS)
 
+SECONDS_COLUMNS = {
+    "n_calibration_tasks": pl.Int32,
+    "name": pl.String,
+    "work": pl.String,
+    "seconds": pl.Float64,
+    "converged": pl.Boolean,
+}
+
 Choices: TypeAlias = dict[tuple[object, ...], Mapping[int, IntArray]]
 """Items of each budget, by what the choice depends on."""
 
@@ -65,7 +73,7 @@ class _Collected:
     spent: list[FloatArray] = field(default_factory=list)  # (n_test,)
     asked: list[IntArray] = field(default_factory=list)  # (n_test,)
     chosen: list[FloatArray] = field(default_factory=list)  # (n_tasks,)
-    seconds: list[tuple[int, str, str, float]] = field(default_factory=list)
+    seconds: list[tuple[int, str, str, float, bool | None]] = field(default_factory=list)
 
 
 @one_blas_thread()
@@ -83,7 +91,8 @@ def run_partition(
     with told_where(f"{where}, calibration"):
         prepared = prepare(spec, responses, tasks, partition)
     collected = _Collected()
-    collected.seconds.extend((0, name, "calibrate", seconds) for name, seconds in prepared.seconds.items())
+    for name, calibration in prepared.known.calibrations.items():
+        collected.seconds.append((0, name, "calibrate", prepared.seconds[name], calibration.converged))
     for n_tasks in calibration_task_counts(spec, tasks.n_tasks):
         pool = make_pool(prepared.known, prepared.task_order[:n_tasks], prepared.held_out.items)
         place = Place(spec, prepared, partition.number, n_tasks, pool, budgets_of(spec, tasks, n_tasks))
@@ -100,7 +109,7 @@ def _assess(place: Place, assessor: Assessor, choices: Choices, collected: _Coll
     started = time.process_time()
     if key not in choices:
         choices[key] = _choose(place, assessor)
-        collected.seconds.append((place.n_tasks, assessor.name, "choose", time.process_time() - started))
+        collected.seconds.append((place.n_tasks, assessor.name, "choose", time.process_time() - started, None))
     started = time.process_time()
     for budget, items in choices[key].items():
         collected.places.append((place.n_tasks, assessor.name, budget))
@@ -108,7 +117,7 @@ def _assess(place: Place, assessor: Assessor, choices: Choices, collected: _Coll
         collected.spent.append(prepared.new.spent(items))
         collected.asked.append(np.broadcast_to((items >= 0).sum(axis=-1), len(prepared.new.model_ids)))
         collected.chosen.append(_per_task(prepared.known, items))
-    collected.seconds.append((place.n_tasks, assessor.name, "predict", time.process_time() - started))
+    collected.seconds.append((place.n_tasks, assessor.name, "predict", time.process_time() - started, None))
 
 
 def _choose(place: Place, assessor: Assessor) -> Mapping[int, IntArray]:
@@ -181,7 +190,6 @@ def _tables(spec: PredictionSpec, prepared: Prepared, number: int, collected: _C
     choices = places[np.repeat(np.arange(n_places), n_tasks)].with_columns(
         task_names[np.tile(np.arange(n_tasks), n_places)], pl.Series("n_items", np.concatenate(collected.chosen))
     )
-    seconds = pl.DataFrame(
-        collected.seconds, schema=["n_calibration_tasks", "name", "work", "seconds"], orient="row"
-    ).with_columns(pl.lit(number, dtype=pl.Int32).alias("partition"))
+    seconds = pl.DataFrame(collected.seconds, schema=SECONDS_COLUMNS, orient="row")
+    seconds = seconds.with_columns(pl.lit(number, dtype=pl.Int32).alias("partition"))
     return {PREDICTIONS: predictions, RUNS: runs, CHOICES: choices.filter(pl.col("n_items") > 0), SECONDS: seconds}
