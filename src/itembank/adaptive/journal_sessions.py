@@ -33,7 +33,7 @@ def start_session(
         path is kept relative to the journal's folder, so that both can be moved together.
     **choices
         What `AdaptiveSession` takes: `criterion`, `stopping`, `budget`, `target`, `cost`, `constraints`, `prior`,
-        `n_start`, `model_id`, `rng`.
+        `n_start`, `model_id`, `rng`, `interval`.
 
     Raises
     ------
