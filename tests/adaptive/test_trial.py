@@ -1,0 +1,146 @@
+import numpy as np
+import pytest
+
+from itembank.adaptive.limits import Budget, Decision, Stopping
+from itembank.adaptive.past_errors import PastErrors
+from itembank.adaptive.prior_specs import GroupPrior, RegressionPrior
+from itembank.adaptive.session import AdaptiveSession, session_settings
+from itembank.adaptive.trial import past_errors
+from itembank.calibration.build import build_bank
+from itembank.calibration.folds import folds
+from itembank.data.responses import ResponseMatrix
+from itembank.selection.constraints import Constraints
+from tests.adaptive.simulated import run, session_bank
+
+BANK = session_bank(n_items=40)
+BUDGET = Budget(n_items=9)
+FIRST, BOTH = np.array([0]), np.array([0, 1])
+
+
+def by_hand(part, row, n_items, **choices):
+    """Run a session of a calibration model over the bank of the fold that left it out."""
+    session = AdaptiveSession(part.bank, budget=Budget(n_items), rng=40, interval="model-based", **choices)
+    run(session, dict(zip(BANK.item_ids, BANK.responses.responses[row].tolist(), strict=True)))
+    scores = session.estimate().scores
+    return scores.value[0], scores.standard_error[0]
+
+
+@pytest.mark.parametrize(
+    "choices",
+    [
+        {},
+        {"criterion": "random", "target": "law"},
+        {"n_start": 4, "constraints": Constraints(at_least=2)},
+        {"target": {BANK.item_ids[3]: 1.0, BANK.item_ids[20]: 3.0}},
+    ],
+    ids=["default", "chance", "constrained", "custom"],
+)
+def test_past_errors_are_those_of_sessions_over_banks_that_left_the_model_out(choices):
+    found = past_errors(BANK, session_settings(budget=BUDGET, **choices))
+    assert found.n_answered.tolist() == [1, 2, 4, 8, 9]
+    part = folds(BANK)[1]
+    row = int(part.held_out[0])
+    value, error = by_hand(part, row, 9, **choices)
+    np.testing.assert_array_equal(found.value[-1, row], value)
+    np.testing.assert_array_equal(found.standard_error[-1, row], error)
+    if "constraints" not in choices:  # which look ahead to the end
+        np.testing.assert_array_equal(found.value[2, row], by_hand(part, row, 4, **choices)[0])
+    truth = np.nanmean(BANK.responses.responses[row][BANK.targets.scenario_index == 1])
+    np.testing.assert_allclose(found.truth[row, 1], truth)
+
+
+def test_the_truth_of_a_custom_score_is_its_weighted_mean():
+    weights = {BANK.item_ids[3]: 1.0, BANK.item_ids[20]: 3.0}
+    found = past_errors(BANK, session_settings(budget=BUDGET, target=weights))
+    responses = BANK.responses.responses
+    np.testing.assert_allclose(found.truth[:, -1], 0.25 * responses[:, 3] + 0.75 * responses[:, 20])
+
+
+def test_rules_seeds_and_names_change_no_past_error():
+    first = past_errors(BANK, session_settings(budget=BUDGET, rng=1, model_id="a"))
+    rules = Stopping(half_width={"overall": 0.1}, decision=Decision(threshold=0.5))
+    second = past_errors(BANK, session_settings(budget=BUDGET, rng=2, model_id="b", stopping=rules))
+    assert np.shares_memory(second.value, first.value)  # not even made again
+
+
+def test_a_prior_is_given_to_each_model_as_it_would_be():
+    plain = past_errors(BANK, session_settings(budget=BUDGET))
+    by_size = past_errors(BANK, session_settings(budget=BUDGET, prior=RegressionPrior(("size",), {"size": 3.0})))
+    assert np.nanmax(np.abs(by_size.value[0] - plain.value[0])) > 0.0
+    part = folds(BANK)[0]
+    row = int(part.held_out[0])
+    own = RegressionPrior(("size",), {"size": BANK.responses.models["size"][row]})
+    np.testing.assert_array_equal(by_size.value[-1, row], by_hand(part, row, 9, prior=own)[0])
+
+
+def test_a_group_too_small_to_be_tried_counts_like_all():
+    few = past_errors(BANK, session_settings(budget=BUDGET, prior=GroupPrior("size", 3.0)))
+    np.testing.assert_array_equal(few.value, past_errors(BANK, session_settings(budget=BUDGET)).value)
+
+
+def test_intervals_are_as_wide_as_past_errors_ask_for():
+    settings = {"budget": BUDGET, "rng": 7}
+    answers = dict(zip(BANK.item_ids, BANK.responses.responses[0].tolist(), strict=True))
+    model_based = AdaptiveSession(BANK, interval="model-based", **settings)
+    calibrated = AdaptiveSession(BANK, **settings)
+    assert run(model_based, answers) == run(calibrated, answers)
+    by_model, by_errors = model_based.estimate().scores, calibrated.estimate().scores
+    assert (by_model.interval_kind, by_errors.interval_kind) == ("model-based", "calibrated")
+    np.testing.assert_array_equal(by_errors.value, by_model.value)
+    past = past_errors(BANK, session_settings(**settings))
+    ratios = (past.value[-1] - past.truth) / past.standard_error[-1]
+    inflation = np.sqrt(np.nanmean(ratios**2, axis=0))
+    np.testing.assert_allclose(by_errors.standard_error[0], by_model.standard_error[0] * inflation)
+
+
+def test_too_few_models_leave_the_item_models_intervals():
+    few = build_bank(BANK.responses.take(models=np.arange(9)))
+    session = AdaptiveSession(few, budget=BUDGET)
+    assert past_errors(few, session.settings) is None
+    assert session.estimate().scores.interval_kind == "model-based"
+
+
+def errors_at(*ratios):
+    """Past errors of one model that are so many standard errors after 1, 4, 16, ... answers."""
+    value = np.array(ratios)[:, None, None] * np.ones((1, 3, 2))
+    return PastErrors(4 ** np.arange(len(ratios)), np.zeros((3, 2)), value, np.ones(value.shape))
+
+
+def test_between_checkpoints_the_logarithm_of_the_number_of_answers_decides():
+    past = errors_at(1.0, 2.0, 3.0)
+    (low, low_share), (high, high_share) = past.around(8, FIRST)
+    np.testing.assert_allclose([low_share, high_share], [0.5, 0.5])
+    assert (low.error[0, 0], high.error[0, 0]) == (2.0, 3.0)
+
+
+@pytest.mark.parametrize(("n", "expected"), [(0, 1.0), (1, 1.0), (4, 2.0), (16, 3.0), (500, 3.0)])
+def test_at_checkpoints_and_beyond_them_one_counts_alone(n, expected):
+    ((found, share),) = errors_at(1.0, 2.0, 3.0).around(n, BOTH)
+    assert share == 1.0
+    assert found.error.shape == (3, 2)
+    assert found.error[0, 1] == expected
+
+
+@pytest.mark.slow
+def test_intervals_hold_where_the_item_model_is_wrong():
+    """Six unrelated abilities, of which the bank knows one: the item model is far too sure after 48 answers."""
+    rng = np.random.default_rng(5)
+    n_models, n_items, n_new = 140, 240, 60
+    group = np.arange(n_items) % 6
+    theta = 0.8 * rng.standard_normal((n_models, 1)) + rng.standard_normal((n_models, 6))
+    logits = 1.5 * (theta[:, group] - rng.standard_normal(n_items))
+    responses = (rng.random(logits.shape) < 1.0 / (1.0 + np.exp(-logits))).astype(float)
+    whole = ResponseMatrix.create(responses)
+    bank = build_bank(whole.take(models=np.arange(n_models - n_new)))
+    truth = responses[-n_new:].mean(axis=1)
+    covered = {}
+    for kind in ("calibrated", "model-based"):
+        held = []
+        for row in range(n_new):
+            session = AdaptiveSession(bank, budget=Budget(48), interval=kind)
+            run(session, dict(zip(bank.item_ids, responses[n_models - n_new + row].tolist(), strict=True)))
+            scores = session.estimate().scores
+            held.append(scores.low[0, -1] <= truth[row] <= scores.high[0, -1])
+        covered[kind] = np.mean(held)
+    assert covered["calibrated"] >= 0.9
+    assert covered["model-based"] < 0.87
