@@ -29,6 +29,7 @@ CHOICES = {
     "n_start": 3,
     "model_id": "new/model",
     "rng": 7,
+    "interval": "model-based",
 }
 
 

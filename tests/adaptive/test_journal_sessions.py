@@ -18,7 +18,7 @@ from itembank.errors import BankError, DataError, JournalError, ParameterError
 from tests.adaptive.session_worker import response_to, work
 from tests.data.banks import make_bank
 
-BUDGET = Budget(8)
+CHOICES = {"budget": Budget(8), "model_id": "m", "interval": "model-based"}
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def bank(tmp_path):
 
 @pytest.fixture
 def journal(tmp_path, bank):
-    with start_session(tmp_path / "run.jsonl", bank, budget=BUDGET, model_id="m") as session:
+    with start_session(tmp_path / "run.jsonl", bank, **CHOICES) as session:
         first = session.ask(2)
         session.tell(first[0], 1.0)
     return tmp_path / "run.jsonl"
@@ -48,7 +48,7 @@ def test_goes_on_where_it_ended(journal, bank, give_bank):
     with open_session(journal, bank if give_bank else None) as session:
         assert (session.n_items, len(session.pending)) == (1, 1)
         work(session)
-    whole = AdaptiveSession(bank, budget=BUDGET, model_id="m")
+    whole = AdaptiveSession(bank, **CHOICES)
     first = whole.ask(2)
     whole.tell(first[0], 1.0)
     work(whole)

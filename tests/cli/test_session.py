@@ -45,12 +45,15 @@ def stdin(monkeypatch):
 @pytest.fixture
 def journal(run, bank_folder, tmp_path):
     """A session that has just begun, of six items at most."""
-    outcome = run("session", "start", bank_folder, "-o", tmp_path / "run.jsonl", "--model-id", "new/model", *LIMIT)
+    options = ("--model-id", "new/model", *LIMIT, *FAST)
+    outcome = run("session", "start", bank_folder, "-o", tmp_path / "run.jsonl", *options)
     assert (outcome.code, outcome.out) == (0, "")
     return tmp_path / "run.jsonl"
 
 
 LIMIT = ("--max-items", 6)
+FAST = ("--interval", "model-based")
+"""Calibrated intervals take a fit for every fold."""
 
 
 def settings_of(journal):
@@ -79,7 +82,7 @@ def test_every_criterion_and_goal_of_the_library_is_offered():
 
 def test_a_loop_ends_with_the_numbers_of_a_session_in_python(run, bank_folder, journal):
     assert play(run, journal) == 0
-    session = AdaptiveSession(load_bank(bank_folder), budget=Budget(6), model_id="new/model")
+    session = AdaptiveSession(load_bank(bank_folder), budget=Budget(6), model_id="new/model", interval="model-based")
     while items := session.ask():
         session.tell(items[0], response_to(items[0]))
     status = json.loads(run("session", "status", journal, "--format", "json").out)
@@ -95,7 +98,7 @@ def test_options_become_settings(run, bank_folder, tmp_path):
         *("--max-items", 40, "--max-cost", "output_tokens=5000", "--ability-error", 0.2),
         *("--half-width", 0.05, "--half-width", "overall=0.1", "--threshold", 0.6, "--confidence", 0.9),
         *("--level", 0.8, "--min-items", 4, "--at-least", "math=2", "--at-least", "law=1", "--at-most", 15),
-        *("--exclude", tmp_path / "exclude.txt", "--randomesque", 2, "--prior-group", "size=3"),
+        *("--exclude", tmp_path / "exclude.txt", "--randomesque", 2, "--prior-group", "size=3", *FAST),
     )
     assert run("session", "start", bank_folder, "-o", tmp_path / "j", "--model-id", "m", *options).code == 0
     assert settings_of(tmp_path / "j") == SessionSettings(
@@ -109,13 +112,14 @@ def test_options_become_settings(run, bank_folder, tmp_path):
         n_start=3,
         seed=5,
         model_id="m",
+        interval="model-based",
     )
 
 
 def test_more_options_become_settings(run, bank_folder, tmp_path):
     options = (
         *("--of", "score", "--cost", "tokens", "--input-weight", 0.25, "--max-tokens", 900, "--at-least", 1),
-        *("--better-than", "org/model-3", "--prior-known", "size=4.5"),
+        *("--better-than", "org/model-3", "--prior-known", "size=4.5", *FAST),
     )
     assert run("session", "start", bank_folder, "-o", tmp_path / "j", "--model-id", "m", *options).code == 0
     settings = settings_of(tmp_path / "j")
@@ -157,10 +161,20 @@ def test_more_options_become_settings(run, bank_folder, tmp_path):
     ],
 )
 def test_choices_that_do_not_fit_leave_no_journal(run, bank_folder, tmp_path, options, code, message):
-    outcome = run("session", "start", bank_folder, "-o", tmp_path / "j", "--model-id", "m", *LIMIT, *options)
+    outcome = run("session", "start", bank_folder, "-o", tmp_path / "j", "--model-id", "m", *LIMIT, *FAST, *options)
     assert message in outcome.err
     assert outcome.code == code
     assert not (tmp_path / "j").exists()
+
+
+def test_calibrated_intervals_are_found_when_the_session_starts(run, bank_folder, tmp_path, monkeypatch):
+    journal = tmp_path / "j"
+    assert run("session", "start", bank_folder, "-o", journal, "--model-id", "m", "--half-width", 0.1).code == 0
+    monkeypatch.setattr("itembank.adaptive.trial._run", None)  # what was found then is in the bank now
+    run("session", "tell", journal, "math/0", "--response", 1)
+    assert len(ids(run, journal)) == 1
+    rows = json.loads(run("session", "status", journal, "--format", "json").out)["scores"]
+    assert {row["interval"] for row in rows} == {"calibrated"}
 
 
 def test_a_session_is_never_started_over(run, bank_folder, journal):
@@ -213,7 +227,19 @@ def test_a_stopped_session_asks_nothing(run, journal):
 def test_exit_code_says_whether_the_precision_was_reached(run, bank_folder, tmp_path):
     for name, width, code in (("wide", 0.4, 0), ("narrow", 0.001, 3)):
         journal = tmp_path / name
-        start = ("session", "start", bank_folder, "-o", journal, "--model-id", "m", *LIMIT, "--half-width", width)
+        start = (
+            "session",
+            "start",
+            bank_folder,
+            "-o",
+            journal,
+            "--model-id",
+            "m",
+            *LIMIT,
+            *FAST,
+            "--half-width",
+            width,
+        )
         assert run(*start).code == 0
         assert run("session", "status", journal).code == 0
         assert play(run, journal, "-n", 2) == code
@@ -225,7 +251,7 @@ def test_exit_code_says_whether_the_precision_was_reached(run, bank_folder, tmp_
 
 def test_a_precise_session_asks_nothing_again(run, bank_folder, tmp_path):
     journal = tmp_path / "j"
-    run("session", "start", bank_folder, "-o", journal, "--model-id", "m", "--half-width", 0.4)
+    run("session", "start", bank_folder, "-o", journal, "--model-id", "m", "--half-width", 0.4, *FAST)
     asked = ids(run, journal, "-n", 30)
     for item in asked[:-1]:
         run("session", "tell", journal, item, "--response", response_to(item))
@@ -392,7 +418,7 @@ def test_failed_and_corrected_answers_are_not_exported(run, journal):
 def test_bank_and_journal_can_be_moved_together(run, bank_folder, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "runs").mkdir()
-    assert run("session", "start", "bank", "-o", "runs/j", "--model-id", "m").code == 0
+    assert run("session", "start", "bank", "-o", "runs/j", "--model-id", "m", *FAST).code == 0
     (tmp_path / "elsewhere").mkdir()
     shutil.move("bank", "elsewhere/bank")
     shutil.move("runs", "elsewhere/runs")
@@ -456,7 +482,7 @@ def test_odd_ids_pass_through_and_drive_no_terminal(run, tmp_path, stdin):
     bank.responses.items.replace_column(0, pl.Series("item_id", odd))
     save_bank(bank, tmp_path / "bank")
     journal = tmp_path / "j"
-    run("session", "start", tmp_path / "bank", "-o", journal, "--model-id", "\x1b[31mred [b]")
+    run("session", "start", tmp_path / "bank", "-o", journal, "--model-id", "\x1b[31mred [b]", *FAST)
     asked = run("session", "ask", journal, "-n", 12, "--format", "ids").out.split("\n")[:-1]
     assert sorted(asked) == sorted(odd)
     for item in asked[:6]:
@@ -480,7 +506,7 @@ def test_an_id_with_a_line_break_does_not_stand_on_a_line(run, tmp_path):
     bank = make_bank(n_items=3)
     bank.responses.items.replace_column(0, pl.Series("item_id", ["a\nb", "c", "d"]))
     save_bank(bank, tmp_path / "bank")
-    run("session", "start", tmp_path / "bank", "-o", tmp_path / "j", "--model-id", "m")
+    run("session", "start", tmp_path / "bank", "-o", tmp_path / "j", "--model-id", "m", *FAST)
     outcome = run("session", "ask", tmp_path / "j", "-n", 3, "--format", "ids")
     assert (outcome.code, outcome.out) == (1, "")
     assert "--format json" in outcome.err
@@ -501,8 +527,18 @@ def test_help_loads_neither_numpy_nor_polars():
     "options",
     [
         (*LIMIT, "--half-width", 0.05),
-        ("--criterion", "random", "--seed", 11, "--max-items", 9),
-        ("--criterion", "d-optimal", "--cost", "output_tokens", "--max-cost", "output_tokens=600", "--n-start", 2),
+        ("--criterion", "random", "--seed", 11, "--max-items", 9, *FAST),
+        (
+            "--criterion",
+            "d-optimal",
+            "--cost",
+            "output_tokens",
+            "--max-cost",
+            "output_tokens=600",
+            "--n-start",
+            2,
+            *FAST,
+        ),
     ],
 )
 def test_a_loop_over_a_recorded_model_ends_with_the_numbers_of_replay(run, bank_folder, tmp_path, batch, options):
