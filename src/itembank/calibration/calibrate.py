@@ -97,6 +97,8 @@ def calibrate(
     data = _fit_data(binary, is_degenerate, lower)
     if scenario_index is not None:
         data = replace(data, scenario_index=scenario_index[~is_degenerate])
+    if isinstance(spec, Variational) and spec.by_task:
+        data = replace(data, task_index=_task_index(responses.items.filter(~is_degenerate)))
     fit = _kernel(spec)(data, spec, progress=progress)
     if not fit.converged:
         warn(f"calibration did not converge: {fit.message}", ConvergenceWarning)
@@ -165,6 +167,12 @@ def _fit_data(binary: FloatArray, is_degenerate: BoolArray, lower: FloatArray) -
     if not missing.any():
         return FitData(values, None, lower[~is_degenerate])
     return FitData(np.where(missing, 0.0, values), ~missing, lower[~is_degenerate])
+
+
+def _task_index(items: pl.DataFrame) -> IntArray:
+    """Give the number of each item's task, one for each scenario and subscenario, (n_items,)."""
+    number = items.select(pl.struct("scenario", "subscenario").rank("dense") - 1).to_series()
+    return number.to_numpy().astype(np.int64)
 
 
 def _with_scenarios(spec: CalibrationSpec, scenarios: list[str]) -> tuple[CalibrationSpec, IntArray]:

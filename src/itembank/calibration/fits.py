@@ -20,12 +20,15 @@ class FitData:
         Known chance of guessing right; zero unless asked for.
     scenario_index : (n_items,) or None
         Scenario of each item, for the bifactor item model.
+    task_index : (n_items,) or None
+        Task of each item, where items of one task share the centre of their prior.
     """
 
     responses: FloatArray
     observed: BoolArray | None
     lower_asymptote: FloatArray
     scenario_index: IntArray | None = None
+    task_index: IntArray | None = None
 
 
 @dataclass(frozen=True, slots=True)

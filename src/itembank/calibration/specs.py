@@ -32,6 +32,9 @@ class Variational:
         Stop when the bound rises by less than this share of its size (10,000 at least) a sweep, on the mean of five.
     single_precision : bool
         Do the large passes in float32: the bound can then waver by about 1e-7 of its size.
+    by_task : bool
+        Items of one task (scenario and subscenario) share the centre of their prior. It helps where models are few
+        and tasks differ; not with '1pl'.
     """
 
     item_model: ItemModel = "2pl"
@@ -40,11 +43,14 @@ class Variational:
     max_iterations: int = 2000
     tolerance: float = 1e-6
     single_precision: bool = True
+    by_task: bool = False
 
     def __post_init__(self) -> None:
         """Check the choices."""
         check_item_model(self.item_model, self.n_dims, (*PLAIN_ITEM_MODELS, "nested"))
         check_iterations(self.max_iterations, self.tolerance)
+        if self.by_task and self.item_model == "1pl":
+            raise ParameterError("by_task is for item models with a slope an item, got item_model '1pl'. Use '2pl'.")
 
 
 @dataclass(frozen=True, slots=True)

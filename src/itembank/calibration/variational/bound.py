@@ -10,6 +10,7 @@ from itembank.calibration.variational.state import (
     ItemPrior,
     Posterior,
 )
+from itembank.calibration.variational.tasks import task_divergence
 from itembank.numerics.arrays import FloatArray
 
 
@@ -34,7 +35,7 @@ def item_divergence(posterior: Posterior) -> FloatArray:
     prior = posterior.item_prior
     mean, covariance = posterior.item_mean, posterior.item_covariance
     n_items = posterior.n_items
-    spread = (mean - prior.mean) ** 2 + np.einsum("ijj->ij", covariance) + prior.mean_variance
+    spread = (mean - prior.centre) ** 2 + np.einsum("ijj->ij", covariance) + prior.centre_variance
     terms = prior.precision * spread - (digamma(prior.shape) - np.log(prior.rate)) - 1.0
     log_determinant: FloatArray = np.linalg.slogdet(covariance)[1]
     if posterior.has_common_slope:
@@ -47,8 +48,14 @@ def item_divergence(posterior: Posterior) -> FloatArray:
 
 
 def item_prior_divergence(posterior: Posterior) -> float:
-    """``KL(q(mu) || N(0, 10)) + KL(q(u) || Gamma(1, 1))``, over the loadings and the intercept, mu where not known."""
-    terms = _normal_divergence(posterior.item_prior) + _gamma_divergence(posterior.item_prior)
+    """``KL(q(mu) || N(0, 10)) + KL(q(u) || Gamma(1, 1))``, over the loadings and the intercept, mu where not known.
+
+    With tasks, also what their centres and the precision of these add.
+    """
+    prior = posterior.item_prior
+    terms = _normal_divergence(prior) + _gamma_divergence(prior.shape, prior.rate)
+    if prior.tasks is not None:
+        terms += task_divergence(prior, prior.tasks) + _gamma_divergence(prior.tasks.shape, prior.tasks.rate)
     return float(np.sum(terms[1:] if posterior.has_common_slope else terms))
 
 
@@ -61,8 +68,7 @@ def _normal_divergence(prior: ItemPrior) -> FloatArray:
     return result
 
 
-def _gamma_divergence(prior: ItemPrior) -> FloatArray:
-    shape, rate = prior.shape, prior.rate
+def _gamma_divergence(shape: FloatArray, rate: FloatArray) -> FloatArray:
     result: FloatArray = (
         (shape - HYPER_SHAPE) * digamma(shape)
         - gammaln(shape)

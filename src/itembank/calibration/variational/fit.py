@@ -3,14 +3,15 @@
 import numpy as np
 
 from itembank.calibration.fits import Fit, FitData
-from itembank.calibration.orientation import Oriented, empirical_prior, reordered, standardise, standardise_each
+from itembank.calibration.orientation import Oriented, empirical_prior, reordered, standardise
 from itembank.calibration.specs import Variational
 from itembank.calibration.start import start_abilities
 from itembank.calibration.variational.ascent import Ascent, ascend
 from itembank.calibration.variational.cells import jaakkola_jordan, normal_expectation
 from itembank.calibration.variational.passes import Blocks, item_statistics, make_blocks
-from itembank.calibration.variational.scale import rescale
+from itembank.calibration.variational.scale import in_general_axes, rescale
 from itembank.calibration.variational.state import Posterior, start_posterior
+from itembank.calibration.variational.tasks import start_tasks
 from itembank.calibration.variational.updates import update_items
 from itembank.irt.parameters import AbilityPrior
 from itembank.numerics.arrays import IntArray
@@ -47,7 +48,7 @@ def fit_variational(data: FitData, spec: Variational, *, progress: ProgressCallb
     some = blocks.take_items(chosen)
     rough = _from_nothing(some, _take_items(data, chosen), spec)
     first = _to_the_end(some, rough.posterior, spec, _stage(progress, f"fit {SUBSET_SIZE} items", 0.1, 0.5))
-    posterior = all_items(blocks, first.posterior)
+    posterior = all_items(blocks, first.posterior, data.task_index)
     ascent = _to_the_end(blocks, posterior, spec, _stage(progress, "fit all items", 0.5, 1.0))
     n_sweeps = len(rough.history) + len(first.history) + ITEM_ROUNDS + len(ascent.history)
     return _fit(ascent, ascent.history, spec, n_sweeps=n_sweeps)
@@ -62,7 +63,7 @@ def spread_over_difficulty(blocks: Blocks, size: int) -> IntArray:
     return np.sort(order[steps]).astype(np.int64)
 
 
-def all_items(blocks: Blocks, of_some: Posterior) -> Posterior:
+def all_items(blocks: Blocks, of_some: Posterior, task_index: IntArray | None = None) -> Posterior:
     """Give a posterior of all items, each from nothing, given the abilities found from some of them."""
     posterior = start_posterior(
         of_some.ability_mean,
@@ -70,6 +71,7 @@ def all_items(blocks: Blocks, of_some: Posterior) -> Posterior:
         blocks.n_items,
         has_common_slope=of_some.has_common_slope,
         is_nested=of_some.is_nested,
+        tasks=None if task_index is None else start_tasks(task_index, of_some.n_dims + 1),
     )
     full_steps = np.ones(blocks.n_items)
     for _ in range(ITEM_ROUNDS):
@@ -87,6 +89,7 @@ def _from_nothing(blocks: Blocks, data: FitData, spec: Variational) -> Ascent:
         blocks.n_items,
         has_common_slope=spec.item_model == "1pl",
         is_nested=spec.item_model == "nested",
+        tasks=None if data.task_index is None else start_tasks(data.task_index, spec.n_dims + 1),
     )
     return ascend(
         blocks,
@@ -112,7 +115,10 @@ def _to_the_end(blocks: Blocks, start: Posterior, spec: Variational, progress: P
 def _take_items(data: FitData, items: IntArray) -> FitData:
     """Cut the data down to some items."""
     observed = None if data.observed is None else data.observed[:, items]
-    return FitData(data.responses[:, items], observed, data.lower_asymptote[items])
+    task_index = None
+    if data.task_index is not None:  # numbers of the tasks that are left
+        task_index = np.unique(data.task_index[items], return_inverse=True)[1].astype(np.int64)
+    return FitData(data.responses[:, items], observed, data.lower_asymptote[items], task_index=task_index)
 
 
 def _stage(progress: ProgressCallback, name: str, first: float, last: float) -> ProgressCallback:
@@ -142,12 +148,19 @@ def _fit(ascent: Ascent, history: list[float], spec: Variational, *, n_sweeps: i
 
 def _oriented(posterior: Posterior) -> tuple[Oriented, AbilityPrior]:
     """Give items and abilities on the standard scale, and the distribution that new models' abilities have there."""
-    loadings, intercept = posterior.item_mean[:, :-1], posterior.item_mean[:, -1]
-    abilities = (posterior.ability_mean, posterior.ability_covariance)
     if not posterior.is_nested:
-        oriented = standardise(loadings, intercept, posterior.item_covariance, *abilities)
-        return oriented, AbilityPrior.standard(posterior.n_dims)
-    oriented = standardise_each(loadings, intercept, posterior.item_covariance, *abilities)
+        return standardise(*_arrays(posterior)), AbilityPrior.standard(posterior.n_dims)
+    oriented = _arrays(in_general_axes(posterior))
     sizes = np.sum(oriented.loadings[:, 1:] ** 2, axis=0)
     oriented = reordered(oriented, np.append(0, 1 + np.argsort(-sizes, kind="stable")))
     return oriented, empirical_prior(oriented.abilities, oriented.ability_covariance)
+
+
+def _arrays(posterior: Posterior) -> Oriented:
+    return Oriented(
+        posterior.item_mean[:, :-1],
+        posterior.item_mean[:, -1],
+        posterior.item_covariance,
+        posterior.ability_mean,
+        posterior.ability_covariance,
+    )

@@ -40,13 +40,23 @@ def transform(posterior: Posterior, matrix: FloatArray, centre: FloatArray) -> P
     )
 
 
+def in_general_axes(posterior: Posterior) -> Posterior:
+    """Turn to the axes in which specific loadings have mean zero and are uncorrelated, abilities centred."""
+    n_dims = posterior.n_dims
+    mean = posterior.item_mean.mean(axis=0)
+    items = _covariance(posterior.item_mean, posterior.item_covariance, mean)
+    centre = posterior.ability_mean.mean(axis=0)
+    spread = _covariance(posterior.ability_mean, posterior.ability_covariance, centre)
+    return transform(posterior, general_axes(spread, items[:n_dims, :n_dims], mean[:n_dims]), centre)
+
+
 def _candidates(posterior: Posterior) -> Iterator[Posterior]:
     """Give the same posterior in other axes."""
     n_dims = posterior.n_dims
     mean = posterior.item_mean.mean(axis=0)
-    items = _covariance(posterior.item_mean, posterior.item_covariance)
+    items = _covariance(posterior.item_mean, posterior.item_covariance, _centres(posterior, mean))
     average = posterior.ability_mean.mean(axis=0)
-    spread = _covariance(posterior.ability_mean, posterior.ability_covariance)
+    spread = _covariance(posterior.ability_mean, posterior.ability_covariance, average)
     centre = best_centre(items, spread, average, n_items=posterior.n_items, n_models=len(posterior.ability_mean))
     moment = spread + np.outer(centre - average, centre - average)
     loadings = items[:n_dims, :n_dims]
@@ -57,8 +67,13 @@ def _candidates(posterior: Posterior) -> Iterator[Posterior]:
         yield transform(posterior, principal_axes(moment, loadings), centre)
 
 
-def _covariance(means: FloatArray, covariances: FloatArray) -> FloatArray:
-    """Covariance over the rows, the uncertainty of each included."""
-    away = means - means.mean(axis=0)
+def _centres(posterior: Posterior, mean: FloatArray) -> FloatArray:
+    """Give what items differ about: their tasks' centres, or the mean of all."""
+    return mean if posterior.item_prior.tasks is None else posterior.item_prior.centre
+
+
+def _covariance(means: FloatArray, covariances: FloatArray, centre: FloatArray) -> FloatArray:
+    """Covariance over the rows about a centre, the uncertainty of each included."""
+    away = means - centre
     result: FloatArray = away.T @ away / len(away) + covariances.mean(axis=0)
     return result

@@ -19,6 +19,27 @@ HYPER_RATE = 1.0
 
 
 @dataclass(frozen=True, slots=True)
+class TaskPrior:
+    """Posterior of the centres gamma that items of one task share, and of their precision tau.
+
+    Attributes
+    ----------
+    index : (n_items,)
+        Task of each item.
+    mean, variance : (n_tasks, n_dims + 1)
+        Of gamma.
+    shape, rate : (n_dims + 1,)
+        Of tau.
+    """
+
+    index: IntArray
+    mean: FloatArray
+    variance: FloatArray
+    shape: FloatArray
+    rate: FloatArray
+
+
+@dataclass(frozen=True, slots=True)
 class ItemPrior:
     """Posterior of the parameters of the items' prior, for each of the n_dims loadings and the intercept.
 
@@ -28,12 +49,29 @@ class ItemPrior:
         Of mu; both zero where mu is known to be zero.
     shape, rate : (n_dims + 1,)
         Of u.
+    tasks : TaskPrior or None
+        Where items of one task share the centre of their prior; mu is then the centre of the tasks'.
     """
 
     mean: FloatArray
     mean_variance: FloatArray
     shape: FloatArray
     rate: FloatArray
+    tasks: TaskPrior | None = None
+
+    @property
+    def centre(self) -> FloatArray:
+        """Where each item's prior is centred, (n_items, n_dims + 1), or the same for all, (n_dims + 1,)."""
+        return self.mean if self.tasks is None else self.tasks.mean[self.tasks.index]
+
+    @property
+    def centre_variance(self) -> FloatArray:
+        """How uncertain that is, in the same shape."""
+        return self.mean_variance if self.tasks is None else self.tasks.variance[self.tasks.index]
+
+    def take_items(self, items: IntArray | BoolArray) -> "ItemPrior":
+        """Return the prior of some of the items."""
+        return self if self.tasks is None else replace(self, tasks=replace(self.tasks, index=self.tasks.index[items]))
 
     @property
     def precision(self) -> FloatArray:
@@ -79,7 +117,12 @@ class Posterior:
 
     def take_items(self, items: IntArray | BoolArray) -> "Posterior":
         """Return the posterior of some of the items, with all abilities."""
-        return replace(self, item_mean=self.item_mean[items], item_covariance=self.item_covariance[items])
+        return replace(
+            self,
+            item_mean=self.item_mean[items],
+            item_covariance=self.item_covariance[items],
+            item_prior=self.item_prior.take_items(items),
+        )
 
     def with_items_of(self, other: "Posterior", where: BoolArray) -> "Posterior":
         """Replace the items marked in `where` (n_items,) by those of another posterior."""
@@ -97,6 +140,7 @@ def start_posterior(
     *,
     has_common_slope: bool,
     is_nested: bool = False,
+    tasks: TaskPrior | None = None,
 ) -> Posterior:
     """Items at zero, so that the first update of the items is a ridge regression on the abilities given."""
     size = ability_mean.shape[1] + 1
@@ -109,7 +153,7 @@ def start_posterior(
         item_covariance=np.broadcast_to(0.01 * np.eye(size), (n_items, size, size)).copy(),
         ability_mean=ability_mean,
         ability_covariance=ability_covariance,
-        item_prior=ItemPrior(np.zeros(size), mean_variance, half, half),
+        item_prior=ItemPrior(np.zeros(size), mean_variance, half, half, tasks),
         has_common_slope=has_common_slope,
         is_nested=is_nested,
     )

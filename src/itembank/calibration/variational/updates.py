@@ -17,6 +17,7 @@ from itembank.calibration.variational.state import (
     ItemPrior,
     Posterior,
 )
+from itembank.calibration.variational.tasks import update_tasks
 from itembank.numerics.arrays import FloatArray
 from itembank.numerics.symmetric import unpack
 
@@ -31,7 +32,7 @@ def update_items(posterior: Posterior, statistics: ItemStatistics, step: FloatAr
         return update_common_slope(posterior, precision, statistics.linear, float(step.min()))
     diagonal = np.arange(posterior.n_dims + 1)
     precision[:, diagonal, diagonal] += prior.precision
-    linear = statistics.linear + prior.precision * prior.mean
+    linear = statistics.linear + prior.precision * prior.centre
     mean, covariance = _normal(posterior.item_mean, posterior.item_covariance, precision, linear, step)
     return replace(posterior, item_mean=mean, item_covariance=covariance)
 
@@ -50,14 +51,16 @@ def update_item_prior(posterior: Posterior) -> Posterior:
     """Find the posterior of mean and precision of the items' prior, by a few alternations of the two."""
     n_items = posterior.n_items
     prior = posterior.item_prior
+    may_differ = np.ones(posterior.n_dims + 1)
+    if posterior.is_nested:
+        may_differ[1:-1] = 0.0
+    if prior.tasks is not None:
+        return replace(posterior, item_prior=update_tasks(posterior, prior.tasks, may_differ))
     variance = np.einsum("ijj->ij", posterior.item_covariance)
     total = posterior.item_mean.sum(axis=0)
     squares = np.sum(posterior.item_mean**2 + variance, axis=0)
     shape = np.full(total.shape, HYPER_SHAPE + 0.5 * n_items)
     rate, mean, mean_variance = prior.rate, prior.mean, prior.mean_variance
-    may_differ = np.ones(total.shape)
-    if posterior.is_nested:
-        may_differ[1:-1] = 0.0
     for _ in range(HYPER_ROUNDS):
         spread = squares - 2.0 * mean * total + n_items * (mean**2 + mean_variance)
         rate = HYPER_RATE + 0.5 * spread
