@@ -249,16 +249,19 @@ def test_exit_code_says_whether_the_precision_was_reached(run, bank_folder, tmp_
         assert run("session", "tell", journal, "math/0", "--response", 1).code == 0
 
 
-def test_a_precise_session_asks_nothing_again(run, bank_folder, tmp_path):
+def test_a_precise_session_asks_nothing_new_but_ends_what_it_began(run, bank_folder, tmp_path):
     journal = tmp_path / "j"
     run("session", "start", bank_folder, "-o", journal, "--model-id", "m", "--half-width", 0.4, *FAST)
     asked = ids(run, journal, "-n", 30)
     for item in asked[:-1]:
         run("session", "tell", journal, item, "--response", response_to(item))
-    assert json.loads(run("session", "status", journal, "--format", "json").out)["n_pending"] == 1
-    outcome = run("session", "ask", journal, "--format", "ids")
+    assert json.loads(run("session", "status", journal, "--format", "json").out)["is_precise"]
+    outcome = run("session", "ask", journal, "--new", "--format", "ids")
     assert (outcome.code, outcome.out) == (0, "")
     assert "half-width of overall" in outcome.err
+    assert ids(run, journal, "-n", 5) == asked[-1:]
+    run("session", "tell", journal, asked[-1], "--failed")
+    assert ids(run, journal) == []
 
 
 def test_tells_responses_counts_costs_failures_and_corrections(run, journal):

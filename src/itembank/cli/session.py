@@ -122,9 +122,10 @@ def start(
 def ask(*, journal: Path, n_items: int, only_new: bool, bank: Path | None, wait: float, output_format: str) -> None:
     """Print the items to run next.
 
-    Items that were asked before and have no answer yet come first, so that a loop that was killed goes on; with --new
-    only further ones, for several workers on one session. Nothing is printed once the session has stopped (in JSON:
-    an empty list, and reason_stopped says why). The exit code is then 3 if a precision was asked for and not reached.
+    Items that were asked before and have no answer yet come first, so that a loop that was killed ends as if it had
+    not been; with --new only further ones, for several workers on one session. Nothing is printed once the session is
+    over (in JSON: an empty list, and reason_stopped says why). The exit code is then 3 if a precision was asked for and
+    not reached.
 
     \b
       itembank session ask run.jsonl
@@ -133,7 +134,7 @@ def ask(*, journal: Path, n_items: int, only_new: bool, bank: Path | None, wait:
     from itembank.adaptive.journal_sessions import open_session  # noqa: PLC0415
 
     with warnings_as_notes(), open_session(journal, _loaded(bank), wait=wait) as session:
-        pending = () if only_new or session.is_precise else session.pending[:n_items]
+        pending = () if only_new else session.pending[:n_items]
         items = (*pending, *session.ask(n_items - len(pending))) if len(pending) < n_items else pending
     rows = _item_rows(session, items, again=len(pending))
     if output_format == "json":
