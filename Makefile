@@ -34,6 +34,7 @@ lint: $(STAMPS)/lint
 
 bench: $(STAMPS)/plot
 	$(BIN)/python -m benchmarks.speed
+	$(BIN)/python -m benchmarks.adaptive_speed
 
 docs: $(STAMPS)/docs $(STAMPS)/plot
 	$(BIN)/python -m sphinx -W -q -b html docs docs/_build/html

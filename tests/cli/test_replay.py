@@ -20,6 +20,7 @@ from itembank.irt.bernoulli import probability
 from tests.data.banks import make_bank
 
 N_MODELS = 3
+QUICK = ("--interval", "model-based")  # calibrated ones take a fit for every fold
 
 
 @pytest.fixture
@@ -57,9 +58,9 @@ SAME = ("target", "estimate", "low", "high", "standard_error", "n_items", "n_tot
     "options",
     [
         ("--max-items", 7),
-        ("--cost", "tokens", "--max-tokens", 300),
-        ("--criterion", "random", "--max-items", 5, "--seed", 3),
-        ("--half-width", 0.1, "--max-items", 8, "--at-least", 1),
+        ("--cost", "tokens", "--max-tokens", 300, *QUICK),
+        ("--criterion", "random", "--max-items", 5, "--seed", 3, *QUICK),
+        ("--half-width", 0.1, "--max-items", 8, "--at-least", 1, *QUICK),
     ],
 )
 def test_a_loop_of_ask_and_tell_ends_with_the_numbers_of_replay(run, data, options):
@@ -118,48 +119,35 @@ def test_a_real_shell_loop_ends_with_the_numbers_of_replay(run, data):
 
 
 def test_the_exit_code_says_whether_every_model_was_precise(run, data):
-    outcome, rows = replayed(run, data, "--half-width", 0.3)
+    outcome, rows = replayed(run, data, "--half-width", 0.3, *QUICK)
     assert outcome.code == 0
     assert {row["reason_stopped"] for row in rows} == {"half-width of overall"}
-    outcome, rows = replayed(run, data, "--half-width", 0.01, "--max-items", 3)
+    outcome, rows = replayed(run, data, "--half-width", 0.01, "--max-items", 3, *QUICK)
     assert outcome.code == 3
     assert "3 of 3 models ended without the precision asked for" in outcome.err
     assert {row["reason_stopped"] for row in rows} == {"budget: 3 items"}
-    assert replayed(run, data, "--max-items", 3)[0].code == 0  # none was asked for
+    assert replayed(run, data, "--max-items", 3, *QUICK)[0].code == 0  # none was asked for
 
 
 def test_rows_are_those_of_estimate_and_say_how_the_session_went(run, data):
-    outcome, rows = replayed(run, data, "--max-items", 5, "--cost", "output_tokens")
+    outcome, rows = replayed(run, data, "--max-items", 5, "--cost", "output_tokens", *QUICK)
     assert outcome.code == 0
-    estimated = json.loads(run("estimate", data / "bank", data / "new.parquet", "--format", "json").out)
+    estimated = json.loads(run("estimate", data / "bank", data / "new.parquet", *QUICK, "--format", "json").out)
     assert len(rows) == len(estimated) == N_MODELS * 4
     own = {"n_answered", "n_failed", "cost", "cost_unit", "reason_stopped", "is_precise"}
     assert set(rows[0]) == set(estimated[0]) | own
     spent = {row["model_id"]: row["cost"] for row in rows}
-    table = csv.DictReader(
-        io.StringIO(
-            run(
-                "replay",
-                data / "bank",
-                data / "new.parquet",
-                "--max-items",
-                5,
-                "--cost",
-                "output_tokens",
-                "--format",
-                "csv",
-            ).out
-        )
-    )
+    command = ("replay", data / "bank", data / "new.parquet", "--max-items", 5, "--cost", "output_tokens", *QUICK)
+    table = csv.DictReader(io.StringIO(run(*command, "--format", "csv").out))
     assert {row["model_id"]: float(row["cost"]) for row in table} == spent
-    text = run("replay", data / "bank", data / "new.parquet", "--max-items", 5, "--cost", "output_tokens").out
+    text = run(*command).out
     assert "cost (output_tokens)" in text
     assert text.count("budget: 5 items") == N_MODELS * 4
 
 
 @pytest.mark.parametrize("name", ["asked.csv", "asked.parquet"])
 def test_the_items_asked_can_be_kept(run, data, name):
-    outcome, _ = replayed(run, data, "--max-items", 4, "--batch", 2, "-o", data / name)
+    outcome, _ = replayed(run, data, "--max-items", 4, "--batch", 2, "-o", data / name, *QUICK)
     assert outcome.code == 0
     table = pl.read_csv(data / name) if name.endswith("csv") else pl.read_parquet(data / name)
     assert table["step"].to_list() == N_MODELS * [1, 2, 3, 4]
@@ -170,7 +158,7 @@ def test_the_items_asked_can_be_kept(run, data, name):
 
 
 def test_processes_change_no_number(run, data):
-    alone, shared = (replayed(run, data, "--max-items", 4, "--jobs", jobs)[1] for jobs in (1, 2))
+    alone, shared = (replayed(run, data, "--max-items", 4, "--jobs", jobs, *QUICK)[1] for jobs in (1, 2))
     assert alone == shared
 
 
