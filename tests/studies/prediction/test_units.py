@@ -152,6 +152,24 @@ def test_an_unknown_cost_counts_as_expected():
     assert np.allclose(spent, spent[0])
 
 
+def test_costs_that_cannot_be_divided_by_are_refused():
+    costs = {"output_tokens": RESPONSES.costs["output_tokens"].copy()}
+    costs["output_tokens"][:, [3, 5]] = 0.0
+    free = ResponseMatrix(RESPONSES.responses, RESPONSES.models, RESPONSES.items, None, costs)
+    adaptive = Assessor("2pl", "adaptation", "fisher", per_cost=True)
+    with pytest.raises(
+        DataError, match=r"above zero for per_cost, got zero or less for 2 of 144 items: 'item-3', 'item-5'"
+    ):
+        run(make_spec(adaptive), free)
+    run(make_spec(Assessor("2pl")), free)
+    costs["output_tokens"][:] = np.nan
+    with pytest.raises(DataError, match="at least one training model's cost in 'tokens' must be known"):
+        run(
+            make_spec(Assessor("2pl")),
+            ResponseMatrix(RESPONSES.responses, RESPONSES.models, RESPONSES.items, None, costs),
+        )
+
+
 def test_ability_is_that_of_the_session(monkeypatch):
     """What sessions find after their last item is what the study predicts from."""
     found = []

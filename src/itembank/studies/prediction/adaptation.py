@@ -1,6 +1,7 @@
 """Items chosen one at a time for each test model, by adaptive sessions (P2 6.2 'adaptation')."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from itembank.adaptive.settings import SessionSettings
 from itembank.data.costs import CostUnit
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.selection.constraints import Constraints
-from itembank.studies.prediction.designs import Pool, criterion_of
+from itembank.studies.prediction.designs import Pool, criterion_of, fixed_goal, needs_targets
 from itembank.studies.prediction.prepared import STUDY_COST, Known, TestModels
 from itembank.studies.prediction.specs import Assessor
 
@@ -29,8 +30,7 @@ def choose_adaptively(
         Columns in the order of asking; -1 where a session ended before.
     """
     most = min(max(budgets), pool.items.size)
-    columns = np.concatenate([pool.items, pool.targets])
-    sessions = session_pool(assessor, known, pool, columns, most)
+    sessions, columns = session_pool(assessor, known, pool, most)
     asked = np.full((len(new.model_ids), most), -1, dtype=np.int64)
     for row, responses in enumerate(new.responses):
         places = answered_in_turn(AdaptiveSession.of_pool(sessions), sessions.positions, responses[columns], most)
@@ -38,18 +38,27 @@ def choose_adaptively(
     return {n: asked[:, :n] for n in budgets}
 
 
-def session_pool(assessor: Assessor, known: Known, pool: Pool, columns: IntArray, most: int) -> SessionPool:
-    """Lay out what the sessions of all test models share: `columns` are the pool's items, then the targets."""
+def session_pool(assessor: Assessor, known: Known, pool: Pool, most: int) -> tuple[SessionPool, IntArray]:
+    """Lay out what the sessions of all test models share, and return it with the columns of its items.
+
+    The target items are among these, not to be asked, where the criterion needs them at every step.
+    """
+    criterion = criterion_of(assessor)
+    settings = SessionSettings(
+        criterion,
+        cost=CostUnit(STUDY_COST) if assessor.per_cost else None,
+        budget=Budget(n_items=most),
+        interval="model-based",
+    )
+    if not needs_targets(criterion):
+        sessions = SessionPool.create(known.bank(assessor.design_model, pool.items), settings)
+        return replace(sessions, goal=fixed_goal(assessor, known, pool)), pool.items
+    columns = np.concatenate([pool.items, pool.targets])
     bank = known.bank(assessor.design_model, columns)
     targets = bank.item_ids[pool.items.size :]
-    settings = SessionSettings(
-        criterion=criterion_of(assessor),
-        cost=CostUnit(STUDY_COST) if assessor.per_cost else None,
-        constraints=Constraints(excluded=tuple(targets)),
-        target=dict(zip(targets, pool.target_weights.tolist(), strict=True)),
-        budget=Budget(n_items=most),
-    )
-    return SessionPool.create(bank, settings)
+    weights = dict(zip(targets, pool.target_weights.tolist(), strict=True))
+    settings = replace(settings, target=weights, constraints=Constraints(excluded=tuple(targets)))
+    return SessionPool.create(bank, settings), columns
 
 
 def answered_in_turn(

@@ -11,8 +11,8 @@ from itembank.irt.logistic import asymptotes_of
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.symmetric import packed_products
 from itembank.selection.anchors import NO_SPREAD, choose_anchors, spread
-from itembank.selection.criteria import CRITERIA, Criterion
-from itembank.selection.design import DesignItems
+from itembank.selection.criteria import CRITERIA, Criterion, VOptimality
+from itembank.selection.design import DesignItems, goal_matrix
 from itembank.selection.greedy import Bounds, next_items
 from itembank.selection.pools import ScenarioPool
 from itembank.studies.choices import MethodChoice, resolve_choice
@@ -127,27 +127,46 @@ def greedy_order(assessor: Assessor, known: Known, pool: Pool, n: int, rng: np.r
 
     The centre is the median ability where there is one (P2 6.4), else the prior's mean.
     """
-    columns = np.concatenate([_informative(known, pool), pool.targets])
-    n_open = columns.size - pool.targets.size
+    open_items, criterion = _informative(known, pool), criterion_of(assessor)
+    needed = pool.targets if needs_targets(criterion) else pool.targets[:0]
+    columns = np.concatenate([open_items, needed])
     calibration = part_of(known.calibrations[assessor.design_model], columns)
-    is_open = np.arange(columns.size) < n_open
-    weights = np.concatenate([np.zeros(n_open), pool.target_weights])
+    is_open = np.arange(columns.size) < open_items.size
     items = _design_items(calibration, is_open, _cost(known)[columns] if assessor.per_cost else None)
-    prior = calibration.prior
+    prior, n = calibration.prior, min(n, open_items.size)
     chosen = next_items(
         items,
-        criterion_of(assessor),
+        criterion,
         np.median(calibration.abilities, axis=0) if prior.n_dims == 1 else prior.mean,
         prior.covariance,
-        min(n, n_open),
-        target_weights=weights,
+        n,
+        target_weights=np.concatenate([np.zeros(open_items.size), pool.target_weights[: needed.size]]),
         is_open=is_open,
         counts=np.zeros(1, dtype=np.int64),
         bounds=Bounds(np.zeros(1, dtype=np.int64), np.array([columns.size])),
-        n_left=min(n, n_open),
+        n_left=n,
         rng=rng,
+        goal=None if needed.size else fixed_goal(assessor, known, pool),
     )
     return columns[chosen]
+
+
+def needs_targets(criterion: Criterion) -> bool:
+    """Whether the target items themselves must be at hand: where what is wanted of them depends on ability."""
+    return isinstance(criterion, VOptimality) and criterion.of != "logits"
+
+
+def fixed_goal(assessor: Assessor, known: Known, pool: Pool) -> FloatArray | None:
+    """V-optimality's matrix of the target items (P2 eq. 6), where it is the same at any ability.
+
+    Taken once, so that choosing does not weigh the target items, often far more than there are to choose from.
+    """
+    criterion = criterion_of(assessor)
+    if not isinstance(criterion, VOptimality) or needs_targets(criterion):
+        return None
+    calibration = part_of(known.calibrations[assessor.design_model], pool.targets)
+    items = _design_items(calibration, np.zeros(pool.targets.size, dtype=bool), None)
+    return goal_matrix(items, pool.target_weights, calibration.prior.mean, of=criterion.of)
 
 
 def _design_items(calibration: Calibration, is_open: BoolArray, cost: FloatArray | None) -> DesignItems:

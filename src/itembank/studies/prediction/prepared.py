@@ -15,7 +15,7 @@ from itembank.data.calibrations import Calibration
 from itembank.data.costs import CostUnit, response_costs
 from itembank.data.responses import ResponseMatrix
 from itembank.data.targets import ScoreTargets
-from itembank.errors import ItembankWarning
+from itembank.errors import DataError, ItembankWarning, shown
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.studies.leaks import ITEM_COLUMNS
 from itembank.studies.prediction.partitions import NO_TASK, Partition, Tasks
@@ -198,8 +198,22 @@ def _costs(
     count = is_known.sum(axis=0)
     total = np.where(is_known, train, 0.0).sum(axis=0)
     expected = np.divide(total, count, out=np.full(items.size, np.nan), where=count > 0)
+    if not count.any():
+        raise DataError(f"at least one training model's cost in {spec.cost!r} must be known, got none of any item.")
     expected = np.where(np.isnan(expected), np.nanmean(expected), expected)
+    _check_positive(spec, responses, items, expected)
     return expected, np.where(np.isnan(test), expected, test)
+
+
+def _check_positive(spec: PredictionSpec, responses: ResponseMatrix, items: IntArray, expected: FloatArray) -> None:
+    """Refuse expected costs that information cannot be divided by."""
+    bad = items[expected <= 0.0]
+    if bad.size and any(one.per_cost for one in spec.assessors):
+        ids = responses.items["item_id"][bad].to_list()
+        raise DataError(
+            f"expected costs in {spec.cost!r} must be above zero for per_cost, got zero or less for {bad.size} of "
+            f"{items.size} items: {shown(ids)}. Correct them, or leave per_cost out."
+        )
 
 
 def _bare_items(responses: ResponseMatrix, items: IntArray, tasks: Tasks) -> pl.DataFrame:
