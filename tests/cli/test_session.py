@@ -185,12 +185,29 @@ def test_a_session_is_never_started_over(run, bank_folder, journal):
 
 
 def test_asks_the_same_again_until_told(run, journal):
-    first = ids(run, journal)
-    assert ids(run, journal) == first
     three = ids(run, journal, "-n", 3)
-    assert (three[:1], len(set(three))) == (first, 3)
+    assert len(set(three)) == 3
+    assert ids(run, journal) == three[:1]
+    assert ids(run, journal, "-n", 5) == three
     run("session", "tell", journal, three[1], "--response", 1)
     assert ids(run, journal, "-n", 2) == [three[0], three[2]]
+    run("session", "tell", journal, three[0], "--failed", "--again")
+    run("session", "tell", journal, three[2], "--failed")
+    assert three[2] not in ids(run, journal, "-n", 2)
+
+
+def test_a_batch_that_was_interrupted_ends_as_it_would_have(run, bank_folder, tmp_path):
+    ends = []
+    for name in ("whole", "interrupted"):
+        journal = tmp_path / name
+        run("session", "start", bank_folder, "-o", journal, "--model-id", "m", "--max-items", 12, *FAST)
+        if name == "interrupted":
+            for item in ids(run, journal, "-n", 4)[:3]:
+                run("session", "tell", journal, item, "--response", response_to(item))
+        play(run, journal, "-n", 4)
+        content = json.loads(run("session", "status", journal, "--format", "json").out)
+        ends.append((content["scores"], content["ability"], read_journal(journal).events))
+    assert ends[0] == ends[1]
 
 
 def test_new_items_are_for_further_workers(run, journal):
@@ -206,7 +223,7 @@ def test_json_says_where_to_find_an_item(run, bank_folder, journal):
         assert item == {name: row[name] for name in ("item_id", "scenario", "subscenario")} | {"is_new": True}
     assert (content["n_items"], content["n_pending"], content["reason_stopped"]) == (0, 2, None)
     again = json.loads(run("session", "ask", journal, "-n", 3).out)
-    assert [item["is_new"] for item in again["items"]] == [False, False, True]
+    assert [item["is_new"] for item in again["items"]] == [False, False]
 
 
 def test_items_in_hand_at_the_end_of_the_budget_are_still_to_be_answered(run, journal):

@@ -122,10 +122,10 @@ def start(
 def ask(*, journal: Path, n_items: int, only_new: bool, bank: Path | None, wait: float, output_format: str) -> None:
     """Print the items to run next.
 
-    Items that were asked before and have no answer yet come first, so that a loop that was killed ends as if it had
-    not been; with --new only further ones, for several workers on one session. Nothing is printed once the session is
-    over (in JSON: an empty list, and reason_stopped says why). The exit code is then 3 if a precision was asked for and
-    not reached.
+    While items that were asked before have no answer yet, these are printed again and no others, so that a loop that
+    was killed goes on and ends as if it had not been; with --new only further ones are, for several workers on one
+    session. Nothing is printed once the session is over (in JSON: an empty list, and reason_stopped says why). The exit
+    code is then 3 if a precision was asked for and not reached.
 
     \b
       itembank session ask run.jsonl
@@ -134,9 +134,10 @@ def ask(*, journal: Path, n_items: int, only_new: bool, bank: Path | None, wait:
     from itembank.adaptive.journal_sessions import open_session  # noqa: PLC0415
 
     with warnings_as_notes(), open_session(journal, _loaded(bank), wait=wait) as session:
+        # None is added to those in hand: it would be chosen before they are answered, which no whole batch is.
         pending = () if only_new else session.pending[:n_items]
-        items = (*pending, *session.ask(n_items - len(pending))) if len(pending) < n_items else pending
-    rows = _item_rows(session, items, again=len(pending))
+        items = pending or session.ask(n_items)
+    rows = _item_rows(session, items, is_new=not pending)
     if output_format == "json":
         print_object({"items": rows, **_progress(session)})
     elif output_format == "ids":
@@ -319,12 +320,12 @@ def _progress(session: "AdaptiveSession") -> dict[str, Any]:
     }
 
 
-def _item_rows(session: "AdaptiveSession", items: Sequence[str], *, again: int) -> list[dict[str, Any]]:
-    """Say of each item what a harness needs to find it; the first `again` were asked before."""
+def _item_rows(session: "AdaptiveSession", items: Sequence[str], *, is_new: bool) -> list[dict[str, Any]]:
+    """Say of each item what a harness needs to find it."""
     table = session.bank.responses.items
     known = table.filter(table["item_id"].is_in(list(items))).select("item_id", "scenario", "subscenario")
     places = {row["item_id"]: row for row in known.to_dicts()}
-    return [{**places[item], "is_new": number >= again} for number, item in enumerate(items)]
+    return [{**places[item], "is_new": is_new} for item in items]
 
 
 def _print_ids(items: Sequence[str]) -> None:
