@@ -170,6 +170,7 @@ class AdaptiveSession:
     ) -> None:
         self._bank = bank
         self._pool = pool
+        self._asks_for_past = pool.past is None and bank is not None and pool.settings.interval == CALIBRATED
         self._prior = ability_prior(pool.known, pool.settings.prior)
         self._start = start_abilities(pool, self._prior)
         self._state = states.fold(pool.items, pool.positions, events)
@@ -384,8 +385,9 @@ class AdaptiveSession:
 
     def _past(self) -> PastErrors | None:
         """Past errors for the intervals: the pool's, or the bank's, found when they are first needed."""
-        if self._pool.past is None and self._bank is not None and self._pool.settings.interval == CALIBRATED:
-            self._pool = self._pool.with_past(past_errors(self._bank, self._pool.settings))
+        if self._asks_for_past:
+            self._asks_for_past = False
+            self._pool = self._pool.with_past(past_errors(self._bank, self._pool.settings))  # type: ignore[arg-type]
         return self._pool.past
 
     def _rule_that_holds(self) -> str | None:

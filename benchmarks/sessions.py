@@ -1,0 +1,133 @@
+"""Adaptive sessions against the default of `select` and `estimate` on real leaderboards.
+
+Models are split at random, three quarters (450 at most) to the bank. The others are replayed through sessions with
+budgets of 16 to 128 items, and estimated from as many items chosen beforehand. Mean absolute error of the overall
+score and median half-width in points; share of 95 % intervals that held. ± one standard error over repeats.
+
+    python -m benchmarks.sessions [--sets swebench_verified,bfcl_v1] [--repeats 5] [--jobs 2]
+"""
+
+import argparse
+import os
+import sys
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.accuracy.data_sets import load
+from itembank.adaptive.limits import Budget, Stopping
+from itembank.adaptive.replay import replay
+from itembank.calibration.build import build_bank
+from itembank.calibration.dimensions import choose_n_dims
+from itembank.calibration.specs import Variational
+from itembank.data.banks import Bank
+from itembank.data.readers.read import read_responses
+from itembank.data.responses import ResponseMatrix
+from itembank.errors import ItembankWarning
+from itembank.estimation.estimate import estimate
+from itembank.estimation.estimates import ScoreEstimates
+from itembank.numerics.arrays import FloatArray
+from itembank.planning.select import select
+
+SETS = ("swebench_verified", "bfcl_v1", "openllm1_core", "mmlu-pro", "alpacaeval2")
+SIZES = (16, 32, 64, 128)
+MOST_TRAINED = 450
+HALF_WIDTH = 0.04
+
+
+def main() -> None:
+    arguments = _arguments()
+    folder = Path(os.environ.get("ITEMBANK_SHARED", "../shared")) / "data"
+    warnings.simplefilter("ignore", ItembankWarning)
+    for name in arguments.sets.split(","):
+        responses = _responses(name, folder)
+        found: dict[tuple[str, str], list[tuple[float, ...]]] = {}
+        for repeat in range(arguments.repeats):
+            for key, numbers in _one(responses, repeat, arguments.jobs):
+                found.setdefault(key, []).append(numbers)
+            print(f"{name}: repeat {repeat + 1} of {arguments.repeats}", file=sys.stderr)
+        _print(name, responses, found)
+
+
+def _responses(name: str, folder: Path) -> ResponseMatrix:
+    if name != "bfcl_v1":
+        return load(name, folder).responses
+    here = folder / name
+    return read_responses([here / "responses.parquet"], models=here / "models.csv", items=here / "items.csv")
+
+
+def _one(responses: ResponseMatrix, repeat: int, n_jobs: int) -> Iterator[tuple[tuple[str, str], tuple[float, ...]]]:
+    """Yield (method, column), (error, share held, half-width, items) of one split."""
+    order = np.random.default_rng([repeat, 4]).permutation(responses.n_models)
+    n_new = max(round(0.25 * responses.n_models), 1)
+    train, new = np.sort(order[n_new:])[:MOST_TRAINED], np.sort(order[:n_new])
+    past = responses.take(models=train)
+    n_dims = choose_n_dims(past).n_dims
+    bank = build_bank(past, Variational("mirt" if n_dims > 1 else "2pl", n_dims=n_dims))
+    tested = responses.take(models=new)
+    truth = bank.targets.with_overall(bank.targets.scenario_means(tested.responses, missing=True))[:, -1]
+    for n in SIZES:
+        for method, found in _estimates(bank, tested, n, repeat, n_jobs):
+            yield (method, str(n)), _numbers(found, truth, float(n))
+    rule = Stopping(half_width={"overall": HALF_WIDTH})
+    stopped = replay(bank, tested, stopping=rule, budget=Budget(max(SIZES)), n_jobs=n_jobs)
+    yield (
+        ("session: v-optimal, to ±4 points", "stop"),
+        _numbers(stopped.estimates, truth, float(np.mean(stopped.n_answered))),
+    )
+
+
+def _estimates(
+    bank: Bank, tested: ResponseMatrix, n: int, repeat: int, n_jobs: int
+) -> Iterator[tuple[str, ScoreEstimates]]:
+    for criterion in ("random", "d-optimal", "v-optimal"):
+        yield (
+            f"session: {criterion}",
+            replay(bank, tested, criterion, budget=Budget(n), rng=repeat, n_jobs=n_jobs).estimates,
+        )
+    yield (
+        "session: v-optimal, model-based",
+        replay(bank, tested, budget=Budget(n), interval="model-based", n_jobs=n_jobs).estimates,
+    )
+    selection = select(bank, n, rng=repeat)
+    yield "chosen beforehand: auto", estimate(bank, tested, selection=selection)
+
+
+def _numbers(found: ScoreEstimates, truth: FloatArray, n_items: float) -> tuple[float, ...]:
+    value, low, high = (part[:, -1] for part in (found.value, found.low, found.high))
+    held = (low <= truth + 1e-12) & (truth <= high + 1e-12)
+    return 100.0 * np.mean(np.abs(value - truth)), np.mean(held), 50.0 * np.median(high - low), n_items
+
+
+def _print(name: str, responses: ResponseMatrix, found: dict[tuple[str, str], list[tuple[float, ...]]]) -> None:
+    print(f"\n{name}: {responses.n_models} models x {responses.n_items} items\n")
+    print("| method | " + " | ".join(f"{n} items" for n in SIZES) + " |")
+    print("|---|" + "---|" * len(SIZES))
+    for method in dict.fromkeys(method for method, column in found if column != "stop"):
+        cells = [_cell(found[method, str(n)]) for n in SIZES]
+        print(f"| {method} | " + " | ".join(cells) + " |")
+    for (method, column), numbers in found.items():
+        if column == "stop":
+            n_items = np.mean([one[3] for one in numbers])
+            print(f"\n{method}: {n_items:.0f} items, {_cell(numbers)}")
+    sys.stdout.flush()
+
+
+def _cell(numbers: list[tuple[float, ...]]) -> str:
+    error, held, width, _ = np.mean(numbers, axis=0)
+    spread = np.std([one[0] for one in numbers], ddof=1) / np.sqrt(len(numbers)) if len(numbers) > 1 else float("nan")
+    return f"{error:.2f} ± {spread:.2f} ({held:.2f}; {width:.1f})"
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sets", default=",".join(SETS))
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--jobs", type=int, default=2)
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()
