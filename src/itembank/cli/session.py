@@ -250,11 +250,14 @@ def status(*, journal: Path, bank: Path | None, output_format: str) -> None:
 @_BANK
 @format_option
 def export(*, journal: Path, output: Path | None, bank: Path | None, output_format: str) -> None:
-    """Give the answers of a session as responses, for estimate, compare and calibrate.
+    """Give the answers of a session as responses.
+
+    The items were chosen by what the model answered, so they are no sample of the benchmark: estimate from them by the
+    item model (p-irt), as session status does, and never calibrate on them.
 
     \b
       itembank session export run.jsonl -o answers.parquet
-      itembank estimate bank answers.parquet
+      itembank estimate bank answers.parquet --method p-irt
       itembank session export run.jsonl --format csv > answers.csv
     """  # noqa: D301
     from itembank.adaptive.answer_table import session_responses  # noqa: PLC0415
