@@ -72,6 +72,16 @@ def test_a_table_has_errors_costs_and_what_errors_cost(run, study):
     assert "interpolation" not in outcome.out
 
 
+def test_parts_can_be_asked_for(run, study):
+    outcome = run("study", "table", study, "--part", "reach", "--format", "json")
+    assert len(json.loads(outcome.out)) == PredictionResult.load(study).costs.height
+    outcome = run("study", "table", study, "--part", "at-cost")
+    assert "at what the reference spends" in outcome.out
+    assert "held out" not in outcome.out
+    outcome = run("study", "table", study, "--part", "tasks", "--format", "csv", "--tasks", 1)
+    assert outcome.out.splitlines()[0] == "task,n_items,n_held_out"
+
+
 def test_a_table_has_differences_to_one_assessor(run, study):
     outcome = run("study", "table", study, "--against-assessor", "2pl, random", "--format", "json")
     assert outcome.code == 0, outcome.err
@@ -93,6 +103,7 @@ def test_every_figure_is_drawn(run, study, tmp_path, kind):
     ("arguments", "message"),
     [
         (("table", "--metric", "mae"), "--metric cannot go with a prediction study"),
+        (("table", "--part", "reach", "--against-assessor", "x"), "--part cannot go with a table of differences"),
         (("table", "--tasks", 2), "must be one of 1, 3, got 2"),
         (("table", "--against-assessor", "x"), "the reference must be one of"),
         (("plot", "--kind", "rank", "-o", "x.png"), "must be one of items, cost, tasks, models, choices"),

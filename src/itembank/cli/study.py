@@ -11,11 +11,13 @@ from itembank.cli.options import format_option
 from itembank.cli.render import note, print_rows, progress, warnings_as_notes
 from itembank.cli.study_prediction import (
     COMPARISON_KINDS,
+    PARTS,
     PREDICTION_KINDS,
     check_kind,
     is_prediction,
     plot_prediction,
     prediction_options,
+    print_differences,
     print_prediction,
     refuse_options,
 )
@@ -131,6 +133,13 @@ def predict(*, study: Path, output: Path, jobs: int, no_resume: bool) -> None:
 @TARGET_OPTION
 @prediction_options
 @click.option(
+    "--part",
+    "parts",
+    type=click.Choice(PARTS),
+    multiple=True,
+    help="Prediction: tables to print; at-cost: errors at a cost; reach: what errors cost.  [default: all]",
+)
+@click.option(
     "--against-assessor", metavar="NAME", help="Prediction: print differences of errors to those of this assessor."
 )
 @format_option
@@ -142,6 +151,7 @@ def table(
     target: str,
     sets: tuple[str, ...],
     n_tasks: tuple[int, ...],
+    parts: tuple[str, ...],
     against_assessor: str | None,
     output_format: str,
 ) -> None:
@@ -157,13 +167,19 @@ def table(
       itembank study table study --metric spearman --target gsm8k
       itembank study table study --against anchor-irt gp-irt
       itembank study table study --format csv > summary.csv
-      itembank study table prediction --set extrapolation --tasks 16
+      itembank study table prediction --set extrapolation --tasks 16 --part errors --part reach
     """  # noqa: D301
     if is_prediction(study):
         refuse_options({"--metric": metrics, "--against": against}, "prediction")
-        print_prediction(study, against=against_assessor, sets=sets, n_tasks=n_tasks, output_format=output_format)
+        if against_assessor is not None:
+            refuse_options({"--part": parts}, "table of differences of a prediction")
+            print_differences(study, against_assessor, sets=sets, n_tasks=n_tasks, output_format=output_format)
+            return
+        print_prediction(study, parts, sets=sets, n_tasks=n_tasks, output_format=output_format)
         return
-    refuse_options({"--set": sets, "--tasks": n_tasks, "--against-assessor": against_assessor}, "comparison")
+    refuse_options(
+        {"--set": sets, "--tasks": n_tasks, "--part": parts, "--against-assessor": against_assessor}, "comparison"
+    )
     from itembank.studies.results import StudyResult  # noqa: PLC0415
     from itembank.studies.summary import CELL, METRICS  # noqa: PLC0415
 

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,10 @@ if TYPE_CHECKING:
 SETS = ("interpolation", "extrapolation")
 COMPARISON_KINDS = ("error", "rank", "spread", "coverage")
 PREDICTION_KINDS = ("items", "cost", "tasks", "models", "choices")
+
+
+PARTS = ("tasks", "errors", "cost", "at-cost", "reach")
+"""Tables of a prediction study."""
 
 
 def prediction_options(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -51,36 +56,54 @@ def check_kind(kind: str, known: tuple[str, ...]) -> None:
 
 
 def print_prediction(
-    folder: Path, *, against: str | None, sets: tuple[str, ...], n_tasks: tuple[int, ...], output_format: str
+    folder: Path, parts: tuple[str, ...], *, sets: tuple[str, ...], n_tasks: tuple[int, ...], output_format: str
 ) -> None:
-    """Print error and cost at each budget, and what errors cost; or differences to one assessor."""
+    """Print tasks, errors and costs at each budget, errors at given costs and what errors cost."""
+    from itembank.studies.prediction.results import PredictionResult  # noqa: PLC0415
+
+    result = PredictionResult.load(folder)
+    check_numbers(n_tasks, result.curves["n_calibration_tasks"].unique().sort().to_list())
+    if output_format != "table":
+        of_part = {"tasks": result.tasks, "at-cost": result.at_cost, "reach": result.costs}
+        for part in parts or ("errors",):
+            print_rows(chosen(of_part.get(part, result.curves), sets, n_tasks).to_dicts(), output_format)
+        return
+    curves = chosen(result.curves, sets, n_tasks)
+    known = PARTS if result.unit else PARTS[:2]
+    for part in parts or known:
+        if part == "tasks":
+            print_rows(result.tasks.to_dicts(), "table", title="tasks: items, and how many of them are held out")
+        elif part == "cost":
+            # the same for both sets
+            for title, rows in panels(curves.filter(curves["set"] == curves["set"][0])):
+                words = f"cost of a test model in {result.unit}, {title.partition(', ')[2]}"
+                print_rows(wide(rows, "cost"), "table", title=words)
+        else:
+            words, table = {
+                "errors": ("mean absolute error in points", curves),
+                "at-cost": ("mean absolute error in points at what the reference spends", result.at_cost),
+                "reach": ("cost of reaching an error", result.costs),
+            }[part]
+            for title, rows in panels(chosen(table, sets, n_tasks)):
+                print_rows(LAYOUTS[part](rows), "table", title=f"{words}, {title}")
+
+
+def print_differences(
+    folder: Path, against: str, *, sets: tuple[str, ...], n_tasks: tuple[int, ...], output_format: str
+) -> None:
+    """Print each assessor's error less that of one."""
     from itembank.studies.prediction.results import PredictionResult  # noqa: PLC0415
     from itembank.studies.prediction.summary import differences  # noqa: PLC0415
 
     result = PredictionResult.load(folder)
     check_numbers(n_tasks, result.curves["n_calibration_tasks"].unique().sort().to_list())
-    if against is not None:
-        table = chosen(differences(result.errors, against), sets, n_tasks)
-        if output_format != "table":
-            print_rows(table.to_dicts(), output_format)
-            return
-        for title, part in panels(table):
-            print_rows(wide(part, "difference"), "table", title=f"mean absolute error less that of {against}, {title}")
-        return
-    curves, costs = chosen(result.curves, sets, n_tasks), chosen(result.costs, sets, n_tasks)
+    table = chosen(differences(result.errors, against), sets, n_tasks)
     if output_format != "table":
-        print_rows(curves.to_dicts(), output_format)
+        print_rows(table.to_dicts(), output_format)
         return
-    print_rows(result.tasks.to_dicts(), "table", title="tasks: items, and how many of them are held out")
-    for title, part in panels(curves):
-        print_rows(wide(part, "mae"), "table", title=f"mean absolute error in points, {title}")
-        if result.unit:
-            unit = f"cost of a test model in {result.unit}"
-            print_rows(wide(part, "cost"), "table", title=f"{unit}, {title}")
-    for title, part in panels(chosen(result.at_cost, sets, n_tasks)):
-        print_rows(at_cost(part), "table", title=f"mean absolute error in points at a cost of the reference, {title}")
-    for title, part in panels(costs):
-        print_rows(reached(part), "table", title=f"cost of reaching an error, {title}")
+    for title, part in panels(table):
+        words = f"mean absolute error less that of {against}, in points"
+        print_rows(wide(part, "difference"), "table", title=f"{words}, {title}")
 
 
 def check_numbers(n_tasks: tuple[int, ...], known: list[int]) -> None:
@@ -94,7 +117,7 @@ def check_numbers(n_tasks: tuple[int, ...], known: list[int]) -> None:
 def chosen(table: "pl.DataFrame", sets: tuple[str, ...], n_tasks: tuple[int, ...]) -> "pl.DataFrame":
     """Keep some sets and numbers of calibration tasks; all where none is named."""
     for column, wanted in (("set", sets), ("n_calibration_tasks", n_tasks)):
-        if wanted:
+        if wanted and column in table.columns:
             table = table.filter(table[column].is_in(wanted))
     return table
 
@@ -154,6 +177,14 @@ def shown_number(value: float | None, error: float | None, *, scale: float = 1.0
         return f"{scale * number:,.{places}f}"
 
     return text(value) if error is None or math.isnan(error) else f"{text(value)} ± {text(error)}"
+
+
+LAYOUTS: Mapping[str, Callable[["pl.DataFrame"], list[dict[str, Any]]]] = {
+    "errors": partial(wide, metric="mae"),
+    "at-cost": at_cost,
+    "reach": reached,
+}
+"""How the tables of errors and costs are laid out."""
 
 
 def plot_prediction(
