@@ -1,7 +1,9 @@
 """`itembank session`: a loop that any shell can run, and what it says when something is wrong."""
 
+import errno
 import io
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -590,3 +592,30 @@ def test_a_loop_over_a_recorded_model_ends_with_the_numbers_of_replay(run, bank_
         {name: row[name] for name in shared} for row in rows
     ]
     assert {row["reason_stopped"] for row in rows} == {status["reason_stopped"]}
+
+
+def test_a_full_disk_loses_nothing_and_the_same_command_works_once_there_is_room(
+    run, bank_folder, journal, tmp_path, stdin, monkeypatch
+):
+    def refuse(handle, content, offset):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    asked = ids(run, journal, "-n", 3)
+    before = journal.read_bytes()
+    answers = "\n".join(json.dumps({"item_id": item, "response": 1}) for item in asked)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "pwrite", refuse)
+        for arguments in (
+            ("ask", journal, "--new"),
+            ("tell", journal, asked[0], "--response", 1),
+            ("tell", journal, "-"),
+        ):
+            stdin(answers)
+            outcome = run("session", *arguments)
+            assert (outcome.code, outcome.out, journal.read_bytes()) == (1, "", before)
+            assert "No space left on device" in outcome.err
+        outcome = run("session", "start", bank_folder, "-o", tmp_path / "j", "--model-id", "m", *FAST)
+        assert outcome.code == 1
+        assert not (tmp_path / "j").exists()
+    stdin(answers)
+    assert json.loads(run("session", "tell", journal, "-").out)["told"] == asked
