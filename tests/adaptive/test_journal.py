@@ -391,6 +391,14 @@ def test_programs_that_a_session_starts_do_not_hold_its_journal(path):
         program.communicate(b"\n")
 
 
+def test_a_closed_journal_is_free_though_a_forked_process_has_it_too(path):
+    journal = Journal.open(path)
+    inherited = os.dup(journal._handle)
+    journal.close()
+    Journal.open(path).close()
+    os.close(inherited)
+
+
 def test_a_journal_removed_replaced_or_changed_meanwhile_is_noticed(path):
     content = path.read_bytes()
     with Journal.open(path) as journal:

@@ -153,6 +153,7 @@ class Journal:
     def close(self) -> None:
         """Let others write; safe to do more than once."""
         if self._handle is not None:
+            _unlock(self._handle)
             os.close(self._handle)
             self._handle = None
 
@@ -235,6 +236,13 @@ def _lock(handle: int, path: Path, wait: float) -> None:
             time.sleep(POLLED_EVERY)
         else:
             return
+
+
+def _unlock(handle: int) -> None:
+    """Let go of the lock, which processes forked meanwhile would keep."""
+    import fcntl  # noqa: PLC0415
+
+    fcntl.flock(handle, fcntl.LOCK_UN)
 
 
 def _write_all(handle: int, content: bytes, offset: int) -> None:

@@ -142,7 +142,7 @@ def ask(*, journal: Path, n_items: int, only_new: bool, bank: Path | None, wait:
         print_object({"items": rows, **_progress(session)})
     elif output_format == "ids":
         _print_ids(items)
-    else:
+    elif rows:
         print_rows(rows, "table", title=f"Next items for {session.settings.model_id}")
     if not items:
         _say_why_none(session)
