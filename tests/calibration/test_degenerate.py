@@ -1,9 +1,13 @@
 import numpy as np
 import pytest
 from scipy.optimize import minimize
+from scipy.special import expit
 
+from itembank.calibration.calibrate import calibrate
 from itembank.calibration.degenerate import DegenerateItems, find_degenerate, put_back
 from itembank.calibration.fits import Fit
+from itembank.calibration.specs import JointMAP
+from itembank.data.responses import ResponseMatrix
 from itembank.irt.bernoulli import probability
 from itembank.irt.parameters import AbilityPrior
 
@@ -100,3 +104,27 @@ def test_one_fitted_item_is_prior_enough():
     )
     assert np.isfinite(parameters.loadings).all()
     assert np.all(np.linalg.eigvalsh(covariance[1]) > 0.0)
+
+
+def test_the_majority_is_predicted_for_every_model_on_request():
+    """P2 A.1: (n + 1/2) / (n + 1) for n equal answers, whatever the ability."""
+    rng = np.random.default_rng(0)
+    responses = (rng.random((20, 12)) < 0.5).astype(float)
+    responses[:, 3], responses[:, 7] = 1.0, 0.0
+    responses[:5, 7] = np.nan
+    found = calibrate(ResponseMatrix.create(responses), JointMAP("nested", n_dims=2, degenerate="majority"))
+    parameters = found.parameters
+    np.testing.assert_array_equal(found.is_degenerate, np.isin(np.arange(12), [3, 7]))
+    np.testing.assert_array_equal(parameters.loadings[[3, 7]], 0.0)
+    np.testing.assert_allclose(expit(parameters.intercept[[3, 7]]), [20.5 / 21.0, 0.5 / 16.0])
+
+
+def test_degenerate_items_of_a_bifactor_model_rest_on_their_scenario():
+    rng = np.random.default_rng(0)
+    responses = (rng.random((20, 24)) < 0.5).astype(float)
+    responses[:, 3], responses[:, 20] = 1.0, 0.0
+    scenarios = ["a"] * 12 + ["b"] * 12
+    found = calibrate(ResponseMatrix.create(responses, scenarios=scenarios), JointMAP("bifactor")).parameters
+    np.testing.assert_array_equal(found.loadings[3, 2], 0.0)
+    np.testing.assert_array_equal(found.loadings[20, 1], 0.0)
+    assert found.intercept[3] > 0.0 > found.intercept[20]

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from itembank.calibration.dimensions import choose_n_dims, parallel_analysis
-from itembank.calibration.specs import MarginalML, Variational
+from itembank.calibration.dimensions import NESTED_CANDIDATES, choose_n_dims, parallel_analysis
+from itembank.calibration.specs import JointMAP, MarginalML, Variational
 from itembank.data.responses import ResponseMatrix
 from itembank.errors import DataError, ParameterError
 from itembank.irt.bernoulli import probability
@@ -72,3 +72,14 @@ def test_eigenvalues_are_those_of_the_correlation_matrix(shape):
     expected = np.linalg.eigvalsh(np.corrcoef(varying.T))[::-1]
     found = parallel_analysis(responses, rng, n_shuffles=1).eigenvalues
     np.testing.assert_allclose(found, expected[: found.shape[0]], atol=1e-10)
+
+
+def test_a_nested_model_stays_one_when_its_dimensions_are_chosen():
+    choice = choose_n_dims(simulated(40, 60, 2), JointMAP("nested", n_dims=2, tolerance=1e-4))
+    assert choice.candidates == NESTED_CANDIDATES
+    assert choice.n_dims in NESTED_CANDIDATES
+
+
+def test_the_dimensions_of_a_bifactor_model_are_not_chosen():
+    with pytest.raises(ParameterError, match="no number to choose"):
+        choose_n_dims(simulated(40, 60, 2), JointMAP("bifactor"))

@@ -155,3 +155,23 @@ def test_progress_runs_from_start_to_end(bank):
     assert shares == sorted(shares)
     assert shares[-1] == 1.0
     assert {text for text, _ in said} >= {f"fitting without models {number} of 10" for number in range(1, 11)}
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [JointMAP("nested", n_dims=3, general_weight=0.3, l1=2.0, degenerate="majority"), JointMAP("bifactor", n_dims=4)],
+)
+def test_nested_banks_are_saved_and_fitted_anew_with_all_their_choices(spec, tmp_path):
+    made = build_bank(make_bank(n_models=24, n_items=30).responses, spec, rng=0)
+    save_bank(made, tmp_path / "bank")
+    bank = load_bank(tmp_path / "bank")
+    assert spec_of(bank.calibration) == spec
+    assert bank.calibration.item_model == spec.item_model
+    np.testing.assert_array_equal(bank.calibration.prior.covariance, made.calibration.prior.covariance)
+    covariance = bank.calibration.prior.covariance
+    np.testing.assert_allclose(np.diag(covariance), 1.0)
+    assert np.abs(covariance - np.eye(spec.n_dims)).max() > 0.01
+    fold = folds(bank)[0]
+    fitted = calibrate(fold.bank.responses, dataclasses.replace(spec, tolerance=TOLERANCE))
+    np.testing.assert_allclose(fold.bank.parameters.loadings, fitted.parameters.loadings)
+    np.testing.assert_allclose(fold.bank.calibration.prior.covariance, fitted.prior.covariance)

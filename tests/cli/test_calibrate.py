@@ -65,6 +65,9 @@ def test_a_bank_is_replaced_only_by_force(run, response_file, tmp_path):
     [
         (("--dims", "two"), "whole number or 'auto'"),
         (("--dims", "auto", "--item-model", "2pl"), "--dims auto"),
+        (("--dims", "auto", "--item-model", "bifactor", "--method", "map"), "one ability a scenario"),
+        (("--general-weight", "1", "--item-model", "nested"), "--method map"),
+        (("--general-weight", "1", "--method", "map"), "--item-model nested"),
     ],
 )
 def test_dims_that_make_no_sense_are_usage_errors(run, response_file, tmp_path, options, message):
@@ -78,6 +81,8 @@ def test_dims_that_make_no_sense_are_usage_errors(run, response_file, tmp_path, 
     [
         (("--dims", "2", "--item-model", "2pl"), "'mirt'", 2),
         (("--dims", "3", "--method", "mml"), "at most 2", 2),
+        (("--dims", "1", "--item-model", "nested"), "n_dims of 2 or more", 2),
+        (("--item-model", "bifactor"), "The map method has it", 2),
         (("--within", "custom"), "'weight'", 1),
         (("--seed", "-1"), "seed", 2),
     ],
@@ -125,3 +130,28 @@ def test_the_next_step_it_names_can_be_taken(run, response_file, tmp_path):
     outcome = run("calibrate", response_file, "-o", tmp_path / "new", "--dims", 1)
     assert f"Next: itembank select {tmp_path / 'new'} -n 8 -o selection.json" in outcome.err
     assert run("select", tmp_path / "new", "-n", 8).code == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "item_model", "n_dims", "kept"),
+    [
+        (("--item-model", "nested"), "nested", 4, {}),
+        (("--item-model", "nested", "--dims", 3, "--general-weight", 0.25), "nested", 3, {"general_weight": 0.25}),
+        (("--item-model", "bifactor"), "bifactor", 4, {}),
+    ],
+)
+def test_nested_banks(run, response_file, tmp_path, options, item_model, n_dims, kept):
+    outcome = run("calibrate", response_file, "-o", tmp_path / "new", "--method", "map", "--no-folds", *options)
+    assert outcome.code == 0, outcome.err
+    calibration = load_bank(tmp_path / "new").calibration
+    assert (calibration.item_model, calibration.n_dims, calibration.options) == (item_model, n_dims, kept)
+
+
+def test_the_dimensions_of_a_nested_bank_are_chosen_on_request(run, response_file, tmp_path):
+    given = ("--method", "map", "--no-folds", "--item-model", "nested", "--dims", "auto")
+    outcome = run("calibrate", response_file, "-o", tmp_path / "new", *given)
+    assert outcome.code == 0, outcome.err
+    assert "mean error of held-out scores" in outcome.err
+    calibration = load_bank(tmp_path / "new").calibration
+    assert calibration.item_model == "nested"
+    assert calibration.n_dims >= 2

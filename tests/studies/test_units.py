@@ -114,6 +114,15 @@ def test_few_models_have_one_dimension():
     assert prepare(make_spec(calibration=CalibrationChoice()), few, fold).bank.calibration.n_dims == 1
 
 
+def test_few_models_have_the_fewest_dimensions_of_their_item_model():
+    few = RESPONSES.take(models=np.arange(9))
+    fold = make_folds(LeaveOneOut(), few.models, 1, 0)[0]
+    for item_model, n_dims in (("nested", 2), ("bifactor", 1 + len(set(few.items["scenario"])))):
+        choice = CalibrationChoice("map", item_model=item_model)
+        calibration = prepare(make_spec(calibration=choice), few, fold).bank.calibration
+        assert (calibration.item_model, calibration.n_dims) == (item_model, n_dims)
+
+
 def test_missing_responses_are_left_out_of_truth_and_estimate():
     sparse = make_responses(missing=0.3, seed=1)
     found = run_fold(make_spec(n_items=(12,)), sparse, FOLD).filter(target="overall")

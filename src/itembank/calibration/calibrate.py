@@ -181,8 +181,8 @@ def _with_scenarios(spec: CalibrationSpec, scenarios: list[str]) -> tuple[Calibr
     n_dims = 1 + names.size
     if names.size < 2:
         raise DataError(
-            f"item_model 'bifactor' needs two scenarios or more, each with an ability of its own, got {shown(names.tolist())}. "
-            "Use 'nested', or give the scenario of each item with --items."
+            "item_model 'bifactor' needs two scenarios or more, each with an ability of its own, got "
+            f"{shown(names.tolist())}. Use 'nested', or give the scenario of each item with --items."
         )
     if spec.n_dims not in {1, n_dims}:
         raise ParameterError(

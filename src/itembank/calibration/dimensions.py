@@ -8,11 +8,14 @@ from itembank.calibration.held_out_dims import feasible, fit_candidate, leave_ou
 from itembank.calibration.specs import METHODS, CalibrationSpec
 from itembank.data.responses import ResponseMatrix
 from itembank.data.validation import check_enough_models
+from itembank.errors import ParameterError
 from itembank.numerics.arrays import BoolArray, FloatArray
 from itembank.numerics.threads import one_blas_thread
 from itembank.progress import ProgressCallback, silent
 
 CANDIDATES = (1, 2, 5, 10, 15)
+NESTED_CANDIDATES = (2, 3, 4, 6)
+"""Of nested item models, with the general ability."""
 HELD_OUT_EVERY = 5
 TOLERANCE = 0.0025
 """Of the mean absolute score error: an ability more must buy at least a quarter of a point."""
@@ -66,7 +69,7 @@ def choose_n_dims(
     responses: ResponseMatrix,
     spec: CalibrationSpec | str = "variational",
     *,
-    candidates: tuple[int, ...] = CANDIDATES,
+    candidates: tuple[int, ...] | None = None,
     progress: ProgressCallback = silent,
 ) -> DimensionChoice:
     """Choose the number of dimensions by predicting held-out models on hidden items (P1 4.4).
@@ -82,7 +85,9 @@ def choose_n_dims(
     responses : ResponseMatrix
     spec : CalibrationSpec or str
         Every choice but the item model and number of dimensions.
-    candidates : tuple of int
+        A nested item model stays one: its number of dimensions counts the general one.
+    candidates : tuple of int, optional
+        ``CANDIDATES``, or ``NESTED_CANDIDATES``.
     progress : ProgressCallback
 
     Raises
@@ -90,9 +95,14 @@ def choose_n_dims(
     DataError
         With fewer than ten models.
     ParameterError
-        Without a candidate that could be tried.
+        Without a candidate that could be tried; for 'bifactor', whose number follows from the scenarios.
     """
     spec = METHODS.resolve(spec)
+    if spec.item_model == "bifactor":
+        raise ParameterError("item_model 'bifactor' has one ability a scenario: there is no number to choose.")
+    is_nested = spec.item_model == "nested"
+    if candidates is None:
+        candidates = NESTED_CANDIDATES if is_nested else CANDIDATES
     check_enough_models(responses.n_models, MINIMUM_TO_CHOOSE, "choosing the number of dimensions")
     responses, _ = thinned(responses)
     held_out = leave_out(responses, np.arange(responses.n_models) % HELD_OUT_EVERY == 0)
@@ -100,7 +110,8 @@ def choose_n_dims(
     measured = []
     for position, n_dims in enumerate(tried):
         progress(f"trying {n_dims}", position / len(tried))
-        told = told_by(held_out, fit_candidate(held_out, spec, n_dims), held_out.is_even)
+        fitted = fit_candidate(held_out, spec, n_dims, item_model="nested" if is_nested else "mirt")
+        told = told_by(held_out, fitted, held_out.is_even)
         measured.append((float(np.nanmean(_scenario_means(np.abs(told.errors)))), told.mean_log_likelihood))
     errors, log_likelihoods = np.array(measured).T
     best = tried[int(np.flatnonzero(errors <= errors.min() + TOLERANCE)[0])]

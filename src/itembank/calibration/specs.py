@@ -11,6 +11,9 @@ PLAIN_ITEM_MODELS: tuple[ItemModel, ...] = ("1pl", "2pl", "mirt")
 GENERAL_ITEM_MODELS: tuple[ItemModel, ...] = ("nested", "bifactor")
 """A general ability that counts in every item, and specific ones beside it."""
 
+PLAIN_L1 = 0.1
+"""Weight of the absolute loadings in joint MAP where there is no general ability."""
+
 Degenerate = Literal["prior", "majority"]
 
 
@@ -67,9 +70,11 @@ class JointMAP:
         Of 'nested' with the general ability: P2 takes 4. Of 'bifactor' 1 more than scenarios; 1 stands for that.
     known_guessing, max_iterations, tolerance
         As for `Variational`; the tolerance is on the rise of the log posterior density, as a share of its size.
-    l1 : float
+    l1 : float or 'auto'
         Weight of the absolute loadings in the objective (P2's lambda in App. A); of K in nested models. It must be
-        positive: without it the density rises for ever as abilities shrink and loadings grow.
+        positive: without it the density rises for ever as abilities shrink and loadings grow. 'auto' is 0.1, and in
+        nested models the weight at which K counts about as much as with a Laplace prior of scale 1 for abilities of
+        variance 1, ``sqrt(0.3 n_items / n_models)`` (of each specific ability's items).
     intercept_sd : float
         Standard deviation of the normal prior of the intercepts.
     general_weight : float
@@ -88,7 +93,7 @@ class JointMAP:
     known_guessing: bool = False
     max_iterations: int = 1000
     tolerance: float = 1e-7
-    l1: float = 0.1
+    l1: float | Literal["auto"] = "auto"
     intercept_sd: float = 3.0
     general_weight: float = 0.5
     slope_sd: float = 0.5
@@ -98,13 +103,18 @@ class JointMAP:
         """Check the choices."""
         check_item_model(self.item_model, self.n_dims, get_args(ItemModel))
         check_iterations(self.max_iterations, self.tolerance)
-        if not (self.l1 > 0.0 and self.intercept_sd > 0.0 and self.slope_sd > 0.0):
+        if not ((self.l1 == "auto" or _is_positive(self.l1)) and self.intercept_sd > 0.0 and self.slope_sd > 0.0):
             given = f"{self.l1}, {self.intercept_sd} and {self.slope_sd}"
-            raise ParameterError(f"l1, intercept_sd and slope_sd must be > 0, got {given}.")
+            raise ParameterError(f"l1 (a number or 'auto'), intercept_sd and slope_sd must be > 0, got {given}.")
         if not 0.0 <= self.general_weight < float("inf"):
             raise ParameterError(f"general_weight must be a number from 0 on, got {self.general_weight}.")
         if self.degenerate not in get_args(Degenerate):
             raise ParameterError(f"degenerate must be one of {shown(get_args(Degenerate))}, got {self.degenerate!r}.")
+
+    @property
+    def loading_weight(self) -> float:
+        """Weight of the absolute loadings; of nested models only where it is given."""
+        return PLAIN_L1 if self.l1 == "auto" else self.l1
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,6 +224,10 @@ METHODS: MethodTable[CalibrationSpec] = MethodTable(
         "mml": MarginalML,
     },
 )
+
+
+def _is_positive(value: object) -> bool:
+    return isinstance(value, int | float) and value > 0.0
 
 
 OWN_FIELDS = ("item_model", "n_dims", "known_guessing", "tolerance")

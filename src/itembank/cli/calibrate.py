@@ -20,19 +20,24 @@ if TYPE_CHECKING:
     from itembank.data.responses import ResponseMatrix
     from itembank.data.targets import Across, Within
 
+OWN_DIMS = {"1pl": 1, "2pl": 1, "nested": 4, "bifactor": 1}
+"""Number of abilities of an item model where none is given; that of a bifactor one follows from the scenarios."""
+
 
 @click.command("calibrate")
 @click.argument("responses", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path))
 @output_option("the bank, a folder")
 @click.option(
     "--item-model",
-    type=click.Choice(["1pl", "2pl", "mirt"]),
-    help="One common slope (1pl), a slope an item (2pl), or several abilities (mirt).  [default: by --dims]",
+    type=click.Choice(["1pl", "2pl", "mirt", "nested", "bifactor"]),
+    help="One common slope (1pl), a slope an item (2pl), several abilities (mirt), a general ability with specific "
+    "ones beside it (nested), or with one for each scenario (bifactor; --method map).  [default: by --dims]",
 )
 @click.option(
     "--dims",
     metavar="N|auto",
-    help="Number of abilities, or 'auto' to choose it by held-out prediction.  [default: auto; 1 with 1pl and 2pl]",
+    help="Number of abilities, or 'auto' to choose it by held-out prediction; of nested with the general one.  "
+    "[default: auto; 1 with 1pl and 2pl, 4 with nested, by the scenarios with bifactor]",
 )
 @click.option(
     "--method",
@@ -40,6 +45,12 @@ if TYPE_CHECKING:
     default="variational",
     show_default=True,
     help="Variational Bayes, joint maximum a posteriori, or marginal maximum likelihood (at most 2 dims).",
+)
+@click.option(
+    "--general-weight",
+    type=float,
+    metavar="WEIGHT",
+    help="nested and bifactor by --method map: how much the general ability must explain by itself.  [default: 0.5]",
 )
 @reading_options
 @click.option(
@@ -76,6 +87,7 @@ def command(
     item_model: str | None,
     dims: str | None,
     method: str,
+    general_weight: float | None,
     reading: dict[str, Any],
     within: "Within",
     overall: "Across",
@@ -104,7 +116,12 @@ def command(
     with warnings_as_notes():
         matrix = read_responses(responses, spec=reading_spec(reading), models=reading["models"], items=reading["items"])
         ScoreTargets.create(matrix.items, within=within, across=overall)  # complains before the long work, not after
-        spec = _spec(matrix, item_model, dims, method, known_guessing=known_guessing)
+        options: dict[str, Any] = {"known_guessing": known_guessing}
+        if general_weight is not None:
+            if method != "map" or item_model not in {"nested", "bifactor"}:
+                raise click.UsageError("--general-weight goes with --method map --item-model nested or bifactor.")
+            options["general_weight"] = general_weight
+        spec = _spec(matrix, item_model, dims, method, options)
         with progress("calibrate") as report:
             bank = build_bank(matrix, spec, within=within, across=overall, rng=seed, progress=report)
         save_bank(bank, output, overwrite=force)
@@ -118,23 +135,25 @@ def command(
 
 
 def _spec(
-    responses: "ResponseMatrix", item_model: str | None, dims: str | None, method: str, *, known_guessing: bool
+    responses: "ResponseMatrix", item_model: str | None, dims: str | None, method: str, options: dict[str, Any]
 ) -> "CalibrationSpec":
     """Make the spec of the options; chooses the number of dimensions when asked to."""
     from itembank.calibration.specs import METHODS  # noqa: PLC0415
 
     kind = METHODS.kinds[method]
-    one_dimensional = item_model in {"1pl", "2pl"}
-    if dims == "auto" and one_dimensional:
+    if dims == "auto" and item_model in {"1pl", "2pl"}:
         raise click.UsageError(f"--dims auto chooses among several abilities; --item-model {item_model} has one.")
-    if dims is None and one_dimensional:
-        n_dims = 1
+    if dims == "auto" and item_model == "bifactor":
+        raise click.UsageError("--dims goes without --item-model bifactor: it has one ability a scenario.")
+    if dims is None and item_model in OWN_DIMS:
+        n_dims = OWN_DIMS[item_model]
     elif dims is None or dims == "auto":
-        n_dims = _chosen_n_dims(responses, kind(known_guessing=known_guessing), is_asked_for=dims == "auto")
+        base = kind(item_model="nested", n_dims=2, **options) if item_model == "nested" else kind(**options)
+        n_dims = _chosen_n_dims(responses, base, is_asked_for=dims == "auto")
     else:
         n_dims = _whole_number(dims)
     model = item_model or ("2pl" if n_dims == 1 else "mirt")
-    return kind(item_model=model, n_dims=n_dims, known_guessing=known_guessing)  # type: ignore[arg-type]
+    return kind(item_model=model, n_dims=n_dims, **options)  # type: ignore[arg-type]
 
 
 def _chosen_n_dims(responses: "ResponseMatrix", spec: "CalibrationSpec", *, is_asked_for: bool) -> int:

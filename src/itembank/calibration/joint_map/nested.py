@@ -1,5 +1,6 @@
 """Joint MAP of nested item models: a general ability in every item, specific ones beside it (P2 5.1-5.2, App. A)."""
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -23,6 +24,12 @@ from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.progress import ProgressCallback, silent
 
 N_START_STEPS = 4
+
+TYPICAL_LOADING = 0.3
+"""Mean size of a specific loading, for abilities of variance 1, that the automatic L1 weight takes."""
+
+SINGLE_PRECISION_CELLS = 1 << 21
+"""From so many cells on the passes over them are in float32; sums over them stay in float64."""
 
 LEAST_INFORMATION = 1e-8
 """Added to an item's, for a dimension in which no model differs from another: its errors are huge, not infinite."""
@@ -119,12 +126,27 @@ def climb(problem: Nested, start: Point, *, progress: ProgressCallback = silent)
 def make_problem(data: FitData, spec: JointMAP) -> tuple[IntArray, Nested]:
     """Put items of the same abilities next to each other; also give the order they are then in."""
     order, groups = _groups(data, spec)
+    n_models, n_items = data.responses.shape
+    spec = replace(spec, l1=_l1_weight(spec, n_items / (len(groups) * n_models)))
     responses, lower = data.responses, data.lower_asymptote
     observed = data.observed
     if len(groups) > 1:
         responses, lower = responses[:, order], lower[order]
         observed = None if observed is None else observed[:, order]
+    if responses.size >= SINGLE_PRECISION_CELLS:
+        responses = responses.astype(np.float32)
     return order, Nested(NestedData(responses, observed, lower, groups, spec.general_weight), spec)
+
+
+def _l1_weight(spec: JointMAP, items_per_model: float) -> float:
+    """Return the weight of the absolute K; 'auto' leaves it to how many items there are to a model.
+
+    P2's objective leaves the scale of the specific abilities free. With abilities ``t theta`` and loadings ``k / t``
+    for abilities theta of variance 1, the penalties ``l1 n_items |k| / t + n_models t^2 / 2`` are least together at
+    ``1.5 n_models^(1/3) (l1 n_items |k|)^(2/3)``, which rises by ``(l1^2 n_models / (n_items |k|))^(1/3)`` a unit of
+    one item's ``|k|``. The weight makes that 1 where ``|k|`` is `TYPICAL_LOADING` on average.
+    """
+    return float(np.sqrt(TYPICAL_LOADING * items_per_model)) if spec.l1 == "auto" else spec.l1
 
 
 def _groups(data: FitData, spec: JointMAP) -> tuple[IntArray, tuple[Group, ...]]:
@@ -149,6 +171,7 @@ def start_point(problem: Nested) -> Point:
         abilities = start_abilities(data.responses, data.observed, n_dims=n_dims)
     else:
         abilities = _scenario_abilities(data, n_dims)
+    abilities[:, 1:] *= _start_scale(problem)
     items = np.zeros((data.responses.shape[1], n_dims + 1))
     items[:, 0] = 1.0
     point = Point(items, abilities)
@@ -156,6 +179,16 @@ def start_point(problem: Nested) -> Point:
         step = problem.item_step(point, problem.item_derivatives(point))
         point = Point(point.items + step, point.abilities)
     return problem.settled(point)
+
+
+def _start_scale(problem: Nested) -> float:
+    """Scale of the specific abilities at which typical loadings and abilities cost least together; 1 at least.
+
+    On a smaller one the L1 term sets every K to zero at once.
+    """
+    n_models, n_items = problem.data.responses.shape
+    size = TYPICAL_LOADING * problem.spec.loading_weight * n_items / (len(problem.data.groups) * n_models)
+    return max(float(np.cbrt(size)), 1.0)
 
 
 def _scenario_abilities(data: NestedData, n_dims: int) -> FloatArray:
@@ -202,7 +235,7 @@ def _item_covariances(loadings: FloatArray, precision: FloatArray, spec: JointMA
     """Covariance of (alpha, alpha K, c), from the precision of (alpha, K, c)."""
     size = precision.shape[1]
     precision = precision.copy()
-    own = np.full(size, spec.l1**2 / 2.0)
+    own = np.full(size, spec.loading_weight**2 / 2.0)
     own[0], own[-1] = 1.0 / spec.slope_sd**2, 1.0 / spec.intercept_sd**2
     inner = np.arange(size)
     precision[:, inner, inner] += own + LEAST_INFORMATION

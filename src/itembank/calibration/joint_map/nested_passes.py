@@ -183,8 +183,8 @@ def _terms(data: NestedData, block: slice, x: FloatArray) -> Terms:
     # a log-likelihood of 0 in cells that were not observed: their response is 0
     cells = np.log(larger)
     cells -= np.maximum(x, 0.0)
+    cells += responses * x
     slope = responses - share
     if observed is not None:
         cells, slope, curvature = cells * observed, slope * observed, curvature * observed
-    total = float(np.vdot(responses, x)) + float(cells.sum(dtype=np.float64))
-    return Terms(total, slope, curvature)
+    return Terms(float(cells.sum(dtype=np.float64)), slope, curvature)

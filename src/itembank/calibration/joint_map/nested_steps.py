@@ -16,12 +16,18 @@ from itembank.numerics.arrays import FloatArray
 SCALE_RANGE = 2.0
 """Largest factor, up or down, by which one step changes the scale of the general ability."""
 
+N_THRESHOLD_SWEEPS = 8
+"""Of coordinate descent in a step of the items: the next step goes on where this one ends."""
+
+LEAST_GAIN = 1e-5
+"""Share of the log prior's size that a turn of the axes must add to it."""
+
 
 def log_prior(items: FloatArray, abilities: FloatArray, spec: JointMAP) -> float:
     """Log prior of all parameters up to its constant."""
     slopes = float(np.sum((items[:, 0] - 1.0) ** 2)) / (2.0 * spec.slope_sd**2)
     intercepts = float(np.sum(items[:, -1] ** 2)) / (2.0 * spec.intercept_sd**2)
-    loadings = spec.l1 * float(np.abs(items[:, 1:-1]).sum())
+    loadings = spec.loading_weight * float(np.abs(items[:, 1:-1]).sum())
     return -0.5 * float(np.sum(abilities**2)) - loadings - slopes - intercepts
 
 
@@ -39,7 +45,7 @@ def item_step(items: FloatArray, group: Group, derivatives: NestedDerivatives, s
     share = np.linalg.solve(own, mixed.swapaxes(1, 2))  # (n_group, 2, n_specific)
     reduced = precision[:, inner[:, None], inner] - mixed @ share
     pull = gradient[:, inner] - np.einsum("iep,ie->ip", share, gradient[:, ends])
-    specific = thresholded(active[:, inner], pull, reduced, spec.l1) - active[:, inner]
+    specific = thresholded(active[:, inner], pull, reduced, spec.loading_weight, N_THRESHOLD_SWEEPS) - active[:, inner]
     rest = np.linalg.solve(own, gradient[:, ends, None])[..., 0] - np.einsum("iep,ip->ie", share, specific)
     step = np.column_stack([rest[:, 0], specific, rest[:, 1]])
     # of the logit, to first order, at abilities of size 2
@@ -61,7 +67,7 @@ def best_scale(items: FloatArray, abilities: FloatArray, spec: JointMAP) -> tupl
     shift = (abilities[:, 0].sum() - slope @ intercept / variance) / (len(abilities) + slope @ slope / variance)
     general = abilities[:, 0] - shift
     scale = _general_scale(items, general, abilities[:, 1:], spec)
-    scales = _specific_scales(specific, abilities[:, 1:], spec.l1, scale)
+    scales = _specific_scales(specific, abilities[:, 1:], spec.loading_weight, scale)
     moved = np.column_stack([slope * scale, specific * (scales / scale), intercept + slope * shift])
     return moved, np.column_stack([general / scale, abilities[:, 1:] / scales])
 
@@ -70,7 +76,7 @@ def _general_scale(items: FloatArray, general: FloatArray, specific: FloatArray,
     """Best scale s of the general ability."""
     slope, spread = items[:, 0], float(general @ general)
     linear, square = float(slope.sum()), float(slope @ slope)
-    sizes, spreads = spec.l1 * np.abs(items[:, 1:-1]).sum(axis=0), np.sum(specific**2, axis=0)
+    sizes, spreads = spec.loading_weight * np.abs(items[:, 1:-1]).sum(axis=0), np.sum(specific**2, axis=0)
     least = 1.5 * float(np.sum(np.cbrt(spreads * sizes**2)))  # l1 |K'| + |theta'|^2 / 2 at the best t, for s = 1
 
     def penalty(logarithm: float) -> float:
@@ -91,8 +97,15 @@ def _specific_scales(loadings: FloatArray, abilities: FloatArray, l1: float, sca
 
 
 def best_axes(items: FloatArray, abilities: FloatArray, spec: JointMAP) -> tuple[FloatArray, FloatArray]:
-    """Turn the specific abilities, and K with them, to the highest log prior; no logit changes."""
-    transform = best_transform(items[:, 1:-1], abilities[:, 1:], spec.l1)
+    """Turn the specific abilities, and K with them, to a higher log prior; no logit changes.
+
+    Every turn costs K its zeros, which the next step of the items brings back: none is made for next to nothing.
+    """
+    transform = best_transform(items[:, 1:-1], abilities[:, 1:], spec.loading_weight)
     turned = abilities[:, 1:] @ np.linalg.inv(transform).T
     moved = np.column_stack([items[:, 0], items[:, 1:-1] @ transform, items[:, -1]])
+    before = log_prior(items, abilities, spec)
+    after = log_prior(moved, np.column_stack([abilities[:, 0], turned]), spec)
+    if after - before <= LEAST_GAIN * abs(before):
+        return items, abilities
     return moved, np.column_stack([abilities[:, 0], turned])

@@ -26,7 +26,7 @@ THRESHOLD_TOLERANCE = 1e-12
 def log_prior(items: FloatArray, abilities: FloatArray, spec: JointMAP) -> float:
     """Log prior of all parameters up to its constant; the slope of the 1PL counts for every item."""
     intercepts = float(np.sum(items[:, -1] ** 2)) / (2.0 * spec.intercept_sd**2)
-    return -0.5 * float(np.sum(abilities**2)) - spec.l1 * float(np.sum(np.abs(items[:, :-1]))) - intercepts
+    return -0.5 * float(np.sum(abilities**2)) - spec.loading_weight * float(np.sum(np.abs(items[:, :-1]))) - intercepts
 
 
 def ability_step(abilities: FloatArray, derivatives: Derivatives) -> FloatArray:
@@ -54,11 +54,11 @@ def item_step(items: FloatArray, derivatives: Derivatives, spec: JointMAP) -> Fl
     reduced = precision[:, :-1, :-1] - mixed[:, :, None] * mixed[:, None, :] / own[:, None, None]
     pull = gradient[:, :-1] - mixed * (gradient[:, -1] / own)[:, None]
     if spec.item_model == "1pl":
-        common, l1 = items[:1, :-1], spec.l1 * len(items)
+        common, l1 = items[:1, :-1], spec.loading_weight * len(items)
         slope = np.maximum(thresholded(common, pull.sum(axis=0)[None], reduced.sum(axis=0)[None], l1), 0.0)
         step = np.broadcast_to(slope - common, items[:, :-1].shape)
     else:
-        step = thresholded(items[:, :-1], pull, reduced, spec.l1) - items[:, :-1]
+        step = thresholded(items[:, :-1], pull, reduced, spec.loading_weight) - items[:, :-1]
     intercept = (gradient[:, -1] - np.sum(mixed * step, axis=1)) / own
     whole: FloatArray = np.column_stack([step, intercept])
     reach = 2.0 * np.linalg.norm(step, axis=1) + np.abs(intercept)
@@ -69,14 +69,16 @@ def item_step(items: FloatArray, derivatives: Derivatives, spec: JointMAP) -> Fl
     return shortened
 
 
-def thresholded(loadings: FloatArray, pull: FloatArray, precision: FloatArray, l1: float) -> FloatArray:
+def thresholded(
+    loadings: FloatArray, pull: FloatArray, precision: FloatArray, l1: float, n_sweeps: int = N_THRESHOLD_SWEEPS
+) -> FloatArray:
     """Maximise ``pull . (b - a) - (b - a)' H (b - a) / 2 - l1 |b|`` over b for every item: coordinate descent.
 
     Each coordinate's maximum is a soft threshold; one dimension is done after the first.
     """
     moved = loadings.copy()
     residual = pull.copy()
-    for _ in range(N_THRESHOLD_SWEEPS):
+    for _ in range(n_sweeps):
         largest = 0.0
         for dim in range(loadings.shape[1]):
             curvature = np.maximum(precision[:, dim, dim], LEAST_CURVATURE)
@@ -97,14 +99,14 @@ def best_affine(items: FloatArray, abilities: FloatArray, spec: JointMAP) -> tup
     The likelihood says nothing of either, so alternating steps would creep along them. The best shift m
     solves ``(M I + A' A / v) m = sum theta - A' c / v``.
     """
-    loadings, variance = items[:, :-1], spec.intercept_sd**2
+    loadings, variance, l1 = items[:, :-1], spec.intercept_sd**2, spec.loading_weight
     matrix = len(abilities) * np.eye(loadings.shape[1]) + loadings.T @ loadings / variance
     shift = np.linalg.solve(matrix, abilities.sum(axis=0) - loadings.T @ items[:, -1] / variance)
     shifted = abilities - shift
-    scale = _best_scale(loadings, shifted, spec.l1)  # (n_dims,)
+    scale = _best_scale(loadings, shifted, l1)  # (n_dims,)
     scaled, shifted = loadings * scale, shifted / scale
     if loadings.shape[1] > 1:
-        transform = best_transform(scaled, shifted, spec.l1)
+        transform = best_transform(scaled, shifted, l1)
         scaled, shifted = scaled @ transform, shifted @ np.linalg.inv(transform).T
     return np.column_stack([scaled, items[:, -1] + loadings @ shift]), shifted
 
@@ -123,8 +125,17 @@ def best_transform(loadings: FloatArray, abilities: FloatArray, l1: float) -> Fl
     """Best matrix W of ``a' = W' a``, ``theta' = W^-1 theta``, (n_dims, n_dims), near the identity.
 
     Minimises ``l1 sum |a'| + sum |theta'|^2 / 2`` with corners of the absolute value rounded, so that it can be
-    differentiated; the identity is kept unless the true sum falls.
+    differentiated; the identity is kept unless the true sum falls. Dimensions without any loading stay as they are.
     """
+    transform = np.eye(loadings.shape[1])
+    used = np.flatnonzero(loadings.any(axis=0) & abilities.any(axis=0))
+    if used.size > 1:
+        transform[np.ix_(used, used)] = _best_of_used(loadings[:, used], abilities[:, used], l1)
+    return transform
+
+
+def _best_of_used(loadings: FloatArray, abilities: FloatArray, l1: float) -> FloatArray:
+    """Best matrix where every dimension counts."""
     n_dims, moments = loadings.shape[1], abilities.T @ abilities
     corner = CORNER * float(np.sqrt(np.mean(loadings**2)))
 

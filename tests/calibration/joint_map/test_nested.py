@@ -1,0 +1,327 @@
+"""Nested item models against P2's objective in P2's own parameters (alpha, K, delta), written anew here."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from scipy.special import expit
+
+from itembank.calibration.fits import FitData
+from itembank.calibration.joint_map.ascent import Point
+from itembank.calibration.joint_map.fit import fit_joint_map
+from itembank.calibration.joint_map.nested import climb, make_problem, start_point
+from itembank.calibration.joint_map.nested_passes import ability_derivatives, item_derivatives
+from itembank.calibration.joint_map.nested_steps import best_axes, best_scale
+from itembank.calibration.specs import JointMAP
+from itembank.errors import ParameterError
+
+SPEC = JointMAP("nested", n_dims=3, l1=0.8, general_weight=0.6, tolerance=1e-8)
+BIFACTOR = replace(SPEC, item_model="bifactor", n_dims=4)
+
+
+def simulated(n_models=30, n_items=18, *, n_dims=3, missing=False, lower=0.0, seed=0):
+    rng = np.random.default_rng(seed)
+    abilities = rng.normal(size=(n_models, n_dims))
+    slope, specific = rng.lognormal(0.0, 0.3, n_items), rng.normal(0.0, 0.8, (n_items, n_dims - 1))
+    specific[rng.random(specific.shape) < 0.4] = 0.0
+    logit = (abilities[:, :1] + abilities[:, 1:] @ specific.T) * slope + rng.normal(size=n_items)
+    chances = lower + (1.0 - lower) * expit(logit)
+    responses = (rng.random(chances.shape) < chances).astype(float)
+    observed = rng.random(chances.shape) > 0.2 if missing else None
+    if missing:
+        responses[~observed] = 0.0
+    index = np.arange(n_items) % 3
+    return FitData(responses, observed, np.full(n_items, lower), index), chances, abilities
+
+
+def simulated_bifactor(n_models, n_items, seed):
+    rng = np.random.default_rng(seed)
+    index, abilities = np.arange(n_items) % 3, rng.normal(size=(n_models, 4))
+    slope, specific = rng.lognormal(0.0, 0.3, n_items), rng.normal(1.0, 0.3, n_items)
+    logit = slope * (abilities[:, :1] + abilities[:, 1 + index] * specific) + rng.normal(size=n_items)
+    responses = (rng.random(logit.shape) < expit(logit)).astype(float)
+    return FitData(responses, None, np.zeros(n_items), index), expit(logit), abilities
+
+
+def log_likelihood(data, logit):
+    chances = data.lower_asymptote + (1.0 - data.lower_asymptote) * expit(logit)
+    cells = data.responses * np.log(chances) + (1.0 - data.responses) * np.log1p(-chances)
+    return cells.sum() if data.observed is None else cells[data.observed].sum()
+
+
+def both_logits(data, weight, alpha, loadings, delta, abilities):
+    """P2's L_total: l(alpha (theta_g + K . theta - delta)) + lambda l(alpha (theta_g - delta))."""
+    general = alpha * (abilities[:, :1] - delta)
+    whole = alpha * (abilities[:, :1] + abilities[:, 1:] @ loadings.T - delta)
+    return log_likelihood(data, whole) + weight * log_likelihood(data, general)
+
+
+def objective(data, spec, alpha, loadings, delta, abilities):
+    """P2's objective, with the two priors it does not state."""
+    added = np.sum((alpha - 1.0) ** 2) / (2 * spec.slope_sd**2) + np.sum((alpha * delta) ** 2) / (
+        2 * spec.intercept_sd**2
+    )
+    stated = 0.5 * np.sum(abilities**2) + spec.l1 * np.abs(loadings).sum()
+    return both_logits(data, spec.general_weight, alpha, loadings, delta, abilities) - stated - added
+
+
+def of_point(point):
+    """(alpha, K, delta, abilities)."""
+    items, abilities = point
+    return items[:, 0], items[:, 1:-1], -items[:, -1] / items[:, 0], abilities
+
+
+def reordered(data, order):
+    observed = None if data.observed is None else data.observed[:, order]
+    return FitData(data.responses[:, order], observed, data.lower_asymptote[order], data.scenario_index[order])
+
+
+@pytest.mark.parametrize("spec", [SPEC, BIFACTOR, replace(SPEC, general_weight=0.0)])
+@pytest.mark.parametrize(("missing", "lower"), [(False, 0.0), (True, 0.0), (True, 0.2)])
+def test_gradients_are_the_slopes_of_p2_s_objective(spec, missing, lower):
+    data, _, _ = simulated(10, 9, missing=missing, lower=lower)
+    order, problem = make_problem(data, spec)
+    data = reordered(data, order)
+    start = start_point(problem)
+    rng = np.random.default_rng(1)
+    is_free = start.items != 0.0
+    point = Point(start.items + 0.3 * rng.normal(size=start.items.shape) * is_free, start.abilities)
+
+    def value(items, abilities):
+        return both_logits(data, spec.general_weight, *of_point(Point(items, abilities)))
+
+    by_group, of_abilities = item_derivatives(problem.data, *point), ability_derivatives(problem.data, *point)
+    assert sum(part.log_likelihood for part in by_group) == pytest.approx(value(*point), rel=1e-12)
+    assert of_abilities.log_likelihood == pytest.approx(value(*point), rel=1e-12)
+    for group, part in zip(problem.data.groups, by_group, strict=True):
+        for row, item in enumerate(range(group.items.start, group.items.stop)):
+            for place, column in enumerate([*group.dims, spec.n_dims]):
+                step = np.zeros_like(point.items)
+                step[item, column] = 1e-5
+                rise = value(point.items + step, point.abilities) - value(point.items - step, point.abilities)
+                assert part.gradient[row, place] == pytest.approx(rise / 2e-5, abs=1e-6)
+    for index in np.ndindex(point.abilities.shape):
+        step = np.zeros_like(point.abilities)
+        step[index] = 1e-5
+        rise = value(point.items, point.abilities + step) - value(point.items, point.abilities - step)
+        assert of_abilities.gradient[index] == pytest.approx(rise / 2e-5, abs=1e-6)
+
+
+def test_precision_of_abilities_is_the_curvature():
+    data, _, _ = simulated(10, 9, missing=True)
+    _, problem = make_problem(data, SPEC)
+    point = start_point(problem)
+    found = ability_derivatives(problem.data, *point)
+    for one in range(3):
+        step = np.zeros_like(point.abilities)
+        step[:, one] = 1e-5
+        change = ability_derivatives(problem.data, point.items, point.abilities + step).gradient
+        change = change - ability_derivatives(problem.data, point.items, point.abilities - step).gradient
+        np.testing.assert_allclose(found.precision[:, one], -change / 2e-5, atol=1e-6)
+
+
+def optimum_nearby(data, spec, point, rng, noise):
+    """Best value that L-BFGS-B finds near a point, in (alpha, K, delta), K by its positive and negative parts."""
+    alpha, loadings, delta, abilities = of_point(point)
+    n_items, size = alpha.size, loadings.size
+
+    def taken_apart(values):
+        own, plus, minus, shift, rest = np.split(values, np.cumsum([n_items, size, size, n_items]))
+        return own, (plus - minus).reshape(n_items, -1), shift, rest.reshape(abilities.shape), plus + minus
+
+    def penalty(values):
+        own, specific, shift, thetas, sizes = taken_apart(values)
+        smooth = objective(data, spec, own, specific, shift, thetas) + spec.l1 * np.abs(specific).sum()
+        return -smooth + spec.l1 * sizes.sum()
+
+    def near(values):
+        return values + noise * rng.normal(size=values.shape)
+
+    moved = near(loadings).ravel()
+    start = np.concatenate(
+        [near(alpha), np.maximum(moved, 0.0), np.maximum(-moved, 0.0), near(delta), near(abilities).ravel()]
+    )
+    free, positive = [(None, None)], [(0.0, None)]
+    bounds = free * n_items + positive * (2 * size) + free * (n_items + abilities.size)
+    options = {"maxiter": 4000, "maxfun": 10**7, "ftol": 1e-14, "gtol": 1e-8}
+    return -minimize(penalty, start, method="L-BFGS-B", bounds=bounds, options=options).fun
+
+
+@pytest.mark.parametrize(("missing", "lower"), [(False, 0.0), (True, 0.0), (False, 0.2)])
+def test_a_general_optimiser_finds_no_better_point_nearby(missing, lower):
+    data, _, _ = simulated(16, 10, missing=missing, lower=lower)
+    _, problem = make_problem(data, replace(SPEC, tolerance=1e-11, max_iterations=5000))
+    start = start_point(problem)
+    path = climb(problem, start)
+    assert path.converged
+    ours = objective(data, SPEC, *of_point(path.point))
+    assert path.history[-1] - path.history[0] == pytest.approx(ours - objective(data, SPEC, *of_point(start)), rel=1e-8)
+    best = optimum_nearby(data, SPEC, path.point, np.random.default_rng(1), noise=0.02)
+    assert ours >= best - 1e-4 * abs(best)
+    assert ours == pytest.approx(best, rel=3e-3)
+
+
+def test_the_optimum_meets_the_conditions_of_the_l1_penalty():
+    data, _, _ = simulated(60, 40)
+    spec = replace(SPEC, l1=3.0, tolerance=1e-10)
+    _, problem = make_problem(data, spec)
+    items, abilities = climb(problem, start_point(problem)).point
+    (part,) = item_derivatives(problem.data, items, abilities)
+    loadings, slopes = items[:, 1:-1], part.gradient[:, 1:-1]
+    is_zero = loadings == 0.0
+    assert 0.1 < is_zero.mean() < 0.9
+    np.testing.assert_allclose(slopes[~is_zero], 3.0 * np.sign(loadings[~is_zero]), atol=0.02)
+    assert np.all(np.abs(slopes[is_zero]) <= 3.0 + 1e-6)
+    np.testing.assert_allclose(part.gradient[:, 0], (items[:, 0] - 1.0) / spec.slope_sd**2, atol=0.02)
+    np.testing.assert_allclose(part.gradient[:, -1], items[:, -1] / spec.intercept_sd**2, atol=0.02)
+
+
+@pytest.mark.parametrize(("item_model", "n_dims"), [("nested", 3), ("bifactor", 4)])
+def test_another_start_gives_the_same_predictions(item_model, n_dims):
+    data, _, _ = simulated(80, 90) if item_model == "nested" else simulated_bifactor(80, 90, 0)
+    spec = JointMAP(item_model, n_dims=n_dims, tolerance=1e-9)
+    _, problem = make_problem(data, spec)
+    one = climb(problem, start_point(problem))
+    first = start_point(problem)
+    rng = np.random.default_rng(2)
+    general = first.abilities[:, :1] + 0.5 * rng.normal(size=(80, 1))
+    items = np.zeros_like(first.items)
+    for group in problem.data.groups:
+        items[group.items, group.dims[1:]] = 0.3 * rng.normal(size=items[group.items, group.dims[1:]].shape)
+    items[:, 0] = 1.0
+    other = climb(problem, Point(items, np.column_stack([general, rng.normal(size=(80, n_dims - 1))])))
+    assert other.history[-1] == pytest.approx(one.history[-1], rel=1e-4)
+    chances = []
+    for alpha, loadings, delta, abilities in map(of_point, (one.point, other.point)):
+        chances.append(expit(alpha * (abilities[:, :1] + abilities[:, 1:] @ loadings.T - delta)))
+    assert np.sqrt(np.mean((chances[0] - chances[1]) ** 2)) < 0.01
+
+
+def test_p2_s_objective_alone_rises_for_ever_in_the_scale():
+    """What the prior of alpha is for: without it abilities shrink and alpha grows, and no logit changes."""
+    data, _, _ = simulated()
+    _, problem = make_problem(data, SPEC)
+    alpha, loadings, delta, abilities = of_point(start_point(problem))
+    free = replace(SPEC, slope_sd=1e9)
+    values = [
+        objective(data, free, alpha * scale, loadings, delta / scale, abilities / scale) for scale in (1.0, 10.0, 1e3)
+    ]
+    assert np.all(np.diff(values) > 0.0)
+    assert values[-1] - values[0] == pytest.approx(0.5 * np.sum(abilities**2), rel=1e-3)
+    held = [objective(data, SPEC, alpha * s, loadings, delta / s, abilities / s) for s in (1.0, 10.0, 1e3)]
+    assert held[2] < held[1] < held[0]
+
+
+@pytest.mark.parametrize("turn", [best_scale, best_axes])
+def test_scale_and_axes_raise_the_prior_and_leave_every_logit(turn):
+    data, _, _ = simulated(40, 50)
+    _, problem = make_problem(data, SPEC)
+    start = start_point(problem)
+    mixed = np.array([[1.2, 0.5], [-0.6, 0.9]])
+    items, abilities = start.items.copy(), start.abilities.copy()
+    items[:, 1:-1], abilities[:, 1:] = items[:, 1:-1] @ mixed, abilities[:, 1:] @ np.linalg.inv(mixed).T
+    items[:, 0], abilities[:, 0], items[:, 1:-1] = 2.0 * items[:, 0], 0.5 * abilities[:, 0], 0.5 * items[:, 1:-1]
+    point = Point(items, abilities)
+    moved = Point(*turn(*point, SPEC))
+    for weight in (0.0, 0.6):
+        before, after = (both_logits(data, weight, *of_point(one)) for one in (point, moved))
+        assert after == pytest.approx(before, rel=1e-10)
+    assert problem.log_prior(moved) > problem.log_prior(point)
+    if turn is best_scale:  # found last, it cannot be bettered
+        for scale in (0.99, 1.01):
+            for dim in range(3):
+                scaled, other = moved.items.copy(), moved.abilities.copy()
+                other[:, dim] /= scale
+                scaled[:, dim] *= scale
+                if dim == 0:
+                    scaled[:, 1:-1] /= scale
+                assert problem.log_prior(Point(scaled, other)) < problem.log_prior(moved)
+
+
+@pytest.mark.parametrize("spec", [SPEC, BIFACTOR])
+def test_abilities_are_standardised_each_by_itself(spec):
+    data, _, _ = simulated(40, 60, missing=True)
+    fit = fit_joint_map(data, spec)
+    assert fit.converged
+    assert np.all(np.diff(fit.history) >= -1e-9 * np.abs(fit.history[-1]))
+    np.testing.assert_allclose(fit.abilities.mean(axis=0), 0.0, atol=1e-10)
+    np.testing.assert_allclose(fit.prior.mean, 0.0, atol=1e-10)
+    total = np.cov(fit.abilities.T, bias=True) + fit.ability_covariance.mean(axis=0)
+    np.testing.assert_allclose(fit.prior.covariance, total, atol=1e-10)
+    np.testing.assert_allclose(np.diag(total), 1.0, atol=1e-10)
+    assert np.abs(total - np.diag(np.diag(total))).max() > 0.01
+    assert np.all(np.linalg.eigvalsh(fit.item_covariance) >= -1e-10)
+    # the same probabilities as on the scale of the fit
+    order, problem = make_problem(data, spec)
+    alpha, loadings, delta, abilities = of_point(climb(problem, start_point(problem)).point)
+    logit = alpha * (abilities[:, :1] + abilities[:, 1:] @ loadings.T - delta)
+    found = fit.abilities @ fit.loadings.T + fit.intercept
+    np.testing.assert_allclose(found[:, order], logit, atol=1e-8)
+
+
+def test_items_of_a_bifactor_model_rest_on_their_scenario_alone():
+    data, _, _ = simulated(50, 45)
+    fit = fit_joint_map(data, BIFACTOR)
+    for scenario in range(3):
+        inside = data.scenario_index == scenario
+        assert np.mean(fit.loadings[inside][:, 1 + scenario] != 0.0) > 0.5
+        np.testing.assert_array_equal(fit.loadings[~inside][:, 1 + scenario], 0.0)
+        np.testing.assert_array_equal(fit.item_covariance[~inside][:, 1 + scenario], 0.0)
+    assert np.all(fit.loadings[:, 0] != 0.0)
+
+
+def test_weight_on_the_general_logit_draws_items_to_it():
+    data, _, _ = simulated(60, 80)
+    general = []
+    for weight in (0.0, 0.5, 5.0):
+        spec = replace(SPEC, general_weight=weight)
+        _, problem = make_problem(data, spec)
+        alpha, _, delta, abilities = of_point(climb(problem, start_point(problem)).point)
+        general.append(log_likelihood(data, alpha * (abilities[:, :1] - delta)))
+    assert general[0] < general[1] < general[2]
+
+
+def test_one_dimension_is_no_nested_model():
+    with pytest.raises(ParameterError, match="'nested' needs n_dims of 2 or more"):
+        JointMAP("nested")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"general_weight": -0.1}, "general_weight must be a number from 0 on"),
+        ({"general_weight": float("nan")}, "general_weight"),
+        ({"slope_sd": 0.0}, "slope_sd must be > 0"),
+        ({"degenerate": "drop"}, "degenerate must be one of 'prior', 'majority'"),
+    ],
+)
+def test_choices_that_cannot_be_are_refused(options, message):
+    with pytest.raises(ParameterError, match=message):
+        JointMAP("nested", n_dims=3, **options)
+
+
+@pytest.mark.slow
+def test_truth_is_recovered():
+    """Many items, few models: probabilities, and the general ability, whose axis the model fixes."""
+    data, chances, abilities = simulated(65, 4000, n_dims=4, seed=3)
+    tells = data.responses.min(axis=0) < data.responses.max(axis=0)
+    data = FitData(data.responses[:, tells], None, data.lower_asymptote[tells])
+    fit = fit_joint_map(data, JointMAP("nested", n_dims=4))
+    assert fit.converged
+    assert np.corrcoef(fit.abilities[:, 0], abilities[:, 0])[0, 1] > 0.99
+    found = expit(fit.abilities @ fit.loadings.T + fit.intercept)
+    error = np.sqrt(np.mean((found - chances[:, tells]) ** 2))
+    plain = fit_joint_map(data, JointMAP())
+    of_one = expit(plain.abilities @ plain.loadings.T + plain.intercept)
+    assert error < 0.11
+    assert error < 0.9 * np.sqrt(np.mean((of_one - chances[:, tells]) ** 2))
+
+
+@pytest.mark.slow
+def test_a_bifactor_truth_is_recovered():
+    data, chances, abilities = simulated_bifactor(150, 600, 4)
+    fit = fit_joint_map(data, JointMAP("bifactor", n_dims=4))
+    for dim in range(4):
+        assert np.corrcoef(fit.abilities[:, dim], abilities[:, dim])[0, 1] > 0.85
+    assert np.sqrt(np.mean((expit(fit.abilities @ fit.loadings.T + fit.intercept) - chances) ** 2)) < 0.09
