@@ -4,6 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from itembank.calibration.folds import folds
 from itembank.data.bank_files import load_bank
 from itembank.data.response_files import write_responses
 from tests.data.banks import make_bank
@@ -68,6 +69,8 @@ def test_a_bank_is_replaced_only_by_force(run, response_file, tmp_path):
         (("--dims", "auto", "--item-model", "bifactor", "--method", "map"), "one ability a scenario"),
         (("--general-weight", "1", "--item-model", "nested"), "--method map"),
         (("--general-weight", "1", "--method", "map"), "--item-model nested"),
+        (("--by-task", "--method", "map"), "--method variational"),
+        (("--by-task", "--item-model", "1pl"), "not with --item-model 1pl"),
     ],
 )
 def test_dims_that_make_no_sense_are_usage_errors(run, response_file, tmp_path, options, message):
@@ -155,3 +158,21 @@ def test_the_dimensions_of_a_nested_bank_are_chosen_on_request(run, response_fil
     calibration = load_bank(tmp_path / "new").calibration
     assert calibration.item_model == "nested"
     assert calibration.n_dims >= 2
+
+
+@pytest.mark.parametrize(
+    ("options", "item_model", "n_dims", "kept"),
+    [
+        (("--item-model", "nested", "--dims", 2), "nested", 2, {}),
+        (("--by-task", "--dims", 1), "2pl", 1, {"by_task": True}),
+    ],
+)
+def test_nested_banks_and_task_priors_by_the_variational_method(
+    run, response_file, tmp_path, options, item_model, n_dims, kept
+):
+    outcome = run("calibrate", response_file, "-o", tmp_path / "new", *options)
+    assert outcome.code == 0, outcome.err
+    bank = load_bank(tmp_path / "new")
+    calibration = bank.calibration
+    assert (calibration.item_model, calibration.n_dims, calibration.options) == (item_model, n_dims, kept)
+    assert {fold.bank.calibration.item_model for fold in folds(bank)} == {item_model}

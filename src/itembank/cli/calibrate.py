@@ -52,6 +52,12 @@ OWN_DIMS = {"1pl": 1, "2pl": 1, "nested": 4, "bifactor": 1}
     metavar="WEIGHT",
     help="nested and bifactor by --method map: how much the general ability must explain by itself.  [default: 0.5]",
 )
+@click.option(
+    "--by-task",
+    is_flag=True,
+    help="--method variational: let items of one scenario and subscenario share their prior; for few models and tasks "
+    "that differ.",
+)
 @reading_options
 @click.option(
     "--within",
@@ -88,6 +94,7 @@ def command(
     dims: str | None,
     method: str,
     general_weight: float | None,
+    by_task: bool,
     reading: dict[str, Any],
     within: "Within",
     overall: "Across",
@@ -121,6 +128,10 @@ def command(
             if method != "map" or item_model not in {"nested", "bifactor"}:
                 raise click.UsageError("--general-weight goes with --method map --item-model nested or bifactor.")
             options["general_weight"] = general_weight
+        if by_task:
+            if method != "variational" or item_model == "1pl":
+                raise click.UsageError("--by-task goes with --method variational, and not with --item-model 1pl.")
+            options["by_task"] = True
         spec = _spec(matrix, item_model, dims, method, options)
         with progress("calibrate") as report:
             bank = build_bank(matrix, spec, within=within, across=overall, rng=seed, progress=report)
