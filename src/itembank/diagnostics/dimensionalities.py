@@ -28,7 +28,7 @@ class Dimensionality:
     n_shown : tuple of n_sizes numbers
         Items that a model left out showed; the last is half of all.
     errors, error_standard_errors : (n_sizes, n_candidates)
-        Mean over models of the mean over scenarios of |predicted - actual| score on the hidden half of the items.
+        Mean over models of the mean over scenarios of ``|predicted - actual|`` score on the hidden half of the items.
     log_likelihoods, log_likelihood_standard_errors : (n_sizes, n_candidates)
         Mean over models of the log-likelihood of a hidden response.
     relative_errors, relative_standard_errors : (n_sizes, n_candidates)

@@ -33,7 +33,7 @@ class HeldOutErrors:
     candidates : tuple of n_candidates numbers
     n_shown : tuple of n_sizes numbers
     errors : (n_sizes, n_candidates, n_models)
-        Mean over scenarios of |predicted - actual| score; NaN where a model has no hidden response.
+        Mean over scenarios of ``|predicted - actual|`` score; NaN where a model has no hidden response.
     log_likelihoods : (n_sizes, n_candidates, n_models)
     """
 
