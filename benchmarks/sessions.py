@@ -12,6 +12,7 @@ import os
 import sys
 import warnings
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -65,12 +66,16 @@ def _one(responses: ResponseMatrix, repeat: int, n_jobs: int) -> Iterator[tuple[
     train, new = np.sort(order[n_new:])[:MOST_TRAINED], np.sort(order[:n_new])
     past = responses.take(models=train)
     n_dims = choose_n_dims(past).n_dims
-    bank = build_bank(past, Variational("mirt" if n_dims > 1 else "2pl", n_dims=n_dims))
+    spec = Variational("mirt" if n_dims > 1 else "2pl", n_dims=n_dims)
+    bank = build_bank(past, spec)
+    by_task = build_bank(past, replace(spec, by_task=True))
     tested = responses.take(models=new)
     truth = bank.targets.with_overall(bank.targets.scenario_means(tested.responses, missing=True))[:, -1]
     for n in SIZES:
         for method, found in _estimates(bank, tested, n, repeat, n_jobs):
             yield (method, str(n)), _numbers(found, truth, float(n))
+        found = replay(by_task, tested, budget=Budget(n), n_jobs=n_jobs).estimates
+        yield ("session: v-optimal, calibrated by task", str(n)), _numbers(found, truth, float(n))
     rule = Stopping(half_width={"overall": HALF_WIDTH})
     stopped = replay(bank, tested, stopping=rule, budget=Budget(max(SIZES)), n_jobs=n_jobs)
     yield (
