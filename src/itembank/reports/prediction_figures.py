@@ -161,8 +161,9 @@ def figure_choices(result: "PredictionResult", n_tasks: int, budget: int, assess
         .join(times, on="task")
         .with_columns(mean=pl.col("total") / pl.col("times"))
     )
-    figure = new_figure(4.6 * len(assessors), 3.2)
-    for axes, name in zip(panels(figure, len(assessors), len(assessors), share_y=False), assessors, strict=True):
+    n_columns = min(2, len(assessors))
+    figure = new_figure(4.6 * n_columns, 2.8 * -(-len(assessors) // n_columns))
+    for axes, name in zip(panels(figure, len(assessors), n_columns, share_y=False), assessors, strict=True):
         top = means.filter(pl.col("assessor") == name).sort("mean", "task", descending=[True, False])
         top = top.head(MOST_CHOICES).reverse()
         axes.barh(np.arange(top.height), top["mean"].to_numpy(), color=PALETTE[0], height=0.75)
