@@ -73,8 +73,8 @@ class JointMAP:
     l1 : float or 'auto'
         Weight of the absolute loadings in the objective (P2's lambda in App. A); of K in nested models. It must be
         positive: without it the density rises for ever as abilities shrink and loadings grow. 'auto' is 0.1, and in
-        nested models the weight at which K counts about as much as with a Laplace prior of scale 1 for abilities of
-        variance 1, ``sqrt(0.3 n_items / n_models)`` (of each specific ability's items).
+        nested models ``sqrt(n_items / n_models)`` (of each specific ability's items): about a Laplace prior of scale
+        2/3 of the loadings for abilities of variance 1.
     intercept_sd : float
         Standard deviation of the normal prior of the intercepts.
     general_weight : float
@@ -95,7 +95,7 @@ class JointMAP:
     tolerance: float = 1e-7
     l1: float | Literal["auto"] = "auto"
     intercept_sd: float = 3.0
-    general_weight: float = 0.5
+    general_weight: float = 0.2
     slope_sd: float = 0.5
     degenerate: Degenerate = "prior"
 

@@ -50,7 +50,7 @@ OWN_DIMS = {"1pl": 1, "2pl": 1, "nested": 4, "bifactor": 1}
     "--general-weight",
     type=float,
     metavar="WEIGHT",
-    help="nested and bifactor by --method map: how much the general ability must explain by itself.  [default: 0.5]",
+    help="nested and bifactor by --method map: how much the general ability must explain by itself.  [default: 0.2]",
 )
 @click.option(
     "--by-task",

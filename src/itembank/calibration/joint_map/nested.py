@@ -26,7 +26,7 @@ from itembank.progress import ProgressCallback, silent
 N_START_STEPS = 4
 
 TYPICAL_LOADING = 0.3
-"""Mean size of a specific loading, for abilities of variance 1, that the automatic L1 weight takes."""
+"""Mean size of a specific loading, for abilities of variance 1."""
 
 SINGLE_PRECISION_CELLS = 1 << 21
 """From so many cells on the passes over them are in float32; sums over them stay in float64."""
@@ -144,9 +144,10 @@ def _l1_weight(spec: JointMAP, items_per_model: float) -> float:
     P2's objective leaves the scale of the specific abilities free. With abilities ``t theta`` and loadings ``k / t``
     for abilities theta of variance 1, the penalties ``l1 n_items |k| / t + n_models t^2 / 2`` are least together at
     ``1.5 n_models^(1/3) (l1 n_items |k|)^(2/3)``, which rises by ``(l1^2 n_models / (n_items |k|))^(1/3)`` a unit of
-    one item's ``|k|``. The weight makes that 1 where ``|k|`` is `TYPICAL_LOADING` on average.
+    one item's ``|k|``. With the weight ``sqrt(n_items / n_models)`` that is 1.5, a Laplace prior's of scale 2/3, where
+    ``|k|`` is `TYPICAL_LOADING` on average.
     """
-    return float(np.sqrt(TYPICAL_LOADING * items_per_model)) if spec.l1 == "auto" else spec.l1
+    return float(np.sqrt(items_per_model)) if spec.l1 == "auto" else spec.l1
 
 
 def _groups(data: FitData, spec: JointMAP) -> tuple[IntArray, tuple[Group, ...]]:
