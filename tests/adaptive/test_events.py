@@ -4,7 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from itembank.adaptive.events import Asked, Failed, Told, checked_counts, checked_response, event_from_dict
+from itembank.adaptive.events import (
+    Asked,
+    Failed,
+    Told,
+    checked_counts,
+    checked_response,
+    counts_behind,
+    event_from_dict,
+)
 from itembank.errors import DataError
 
 IDS = st.text(min_size=1, max_size=8)
@@ -43,6 +51,7 @@ GOOD = Told("a", 0.5, 2, 4, {"tokens": 3.0}).to_dict()
         ({**GOOD, "response": 0.25}, "n_correct / n_trials"),
         ({**GOOD, "n_trials": None}, "whole numbers"),
         ({**GOOD, "costs": {"tokens": -1.0}}, ">= 0"),
+        ({**GOOD, "costs": {"tokens": 10**400}}, ">= 0"),
         ({**GOOD, "costs": None}, "costs"),
         ({**GOOD, "was_asked": 1}, "was_asked"),
         ({"event": "failed", "item_id": "a", "again": "yes", "reason": "", "costs": {}}, "again"),
@@ -53,13 +62,23 @@ def test_a_record_that_is_no_event_is_refused(record, message):
         event_from_dict(record)
 
 
-@pytest.mark.parametrize("response", [-0.01, 1.01, float("nan"), float("inf"), "1", None, [1.0]])
+@pytest.mark.parametrize("response", [-0.01, 1.01, float("nan"), float("inf"), 10**400, "1", None, [1.0]])
 def test_a_response_outside_zero_and_one_is_refused(response):
     with pytest.raises(DataError, match="item 'q'"):
         checked_response(response, "q")
 
 
-@pytest.mark.parametrize("counts", [(3, 2), (-1, 2), (0, 0), (1.0, 2), (True, 2), ("1", 2), (1, None)])
+@pytest.mark.parametrize("counts", [(3, 2), (-1, 2), (0, 0), (1.0, 2), (True, 2), ("1", 2), (1, None), (1, 10**400)])
 def test_impossible_counts_are_refused(counts):
     with pytest.raises(DataError, match="item 'q'"):
         checked_counts(*counts, "q")
+
+
+@pytest.mark.parametrize(("response", "n_trials", "expected"), [(0.3, 10, (3, 10)), (1.0, 1, (1, 1))])
+def test_a_mean_of_trials_stands_for_counts(response, n_trials, expected):
+    assert counts_behind(response, n_trials) == expected
+
+
+@pytest.mark.parametrize(("response", "n_trials"), [(0.3, 0), (0.3, 4)])
+def test_a_response_that_is_no_mean_of_trials_stands_for_none(response, n_trials):
+    assert counts_behind(response, n_trials) is None

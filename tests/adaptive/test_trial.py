@@ -1,4 +1,7 @@
+import dataclasses
+
 import numpy as np
+import polars as pl
 import pytest
 
 from itembank.adaptive.limits import Budget, Decision, Stopping
@@ -76,6 +79,47 @@ def test_a_prior_is_given_to_each_model_as_it_would_be():
 def test_a_group_too_small_to_be_tried_counts_like_all():
     few = past_errors(BANK, session_settings(budget=BUDGET, prior=GroupPrior("size", 3.0)))
     np.testing.assert_array_equal(few.value, past_errors(BANK, session_settings(budget=BUDGET)).value)
+
+
+def test_a_group_is_the_one_that_its_prior_is_of():
+    """A number given as text, as a command does, names the same models."""
+    models = BANK.responses.models.with_columns(generation=pl.Series([3.0] * 11 + [4.0]))
+    bank = dataclasses.replace(BANK, responses=dataclasses.replace(BANK.responses, models=models))
+    budget = Budget(n_items=2)
+    by_number, by_text = (
+        past_errors(bank, session_settings(budget=budget, prior=GroupPrior("generation", value))) for value in (3, "3")
+    )
+    np.testing.assert_array_equal(by_text.value, by_number.value)
+    assert np.isnan(by_text.value[:, 11]).all()
+    assert not np.isnan(by_text.value[:, :11]).all(axis=2).any()
+
+
+def test_items_that_must_be_asked_have_room_beyond_the_usual_number():
+    bank = session_bank(n_items=180, seed=3)
+    settings = session_settings(constraints=Constraints(at_least=45))
+    assert past_errors(bank, settings).n_answered[-1] == 135
+
+
+def test_numbers_of_answers_that_hardly_any_session_reaches_are_left_out():
+    """The banks of folds leave out items that their models answered alike, so that sessions end before the last."""
+    responses = BANK.responses.responses.copy()
+    responses[:, 5:17] = np.eye(12)  # alike but for one model each
+    changed = dataclasses.replace(BANK.responses, responses=responses)
+    bank = dataclasses.replace(BANK, responses=changed)
+    found = past_errors(bank, session_settings())
+    assert found.n_answered.tolist() == [1, 2, 4, 8, 16, 32]
+    assert not np.isnan(found.value).all(axis=2).any()
+
+
+def test_the_truth_of_a_custom_score_is_over_what_was_answered():
+    weights = {BANK.item_ids[3]: 1.0, BANK.item_ids[20]: 3.0}
+    responses = BANK.responses.responses.copy()
+    responses[0, 3], responses[1, [3, 20]] = np.nan, np.nan
+    changed = dataclasses.replace(BANK.responses, responses=responses)
+    bank = dataclasses.replace(BANK, responses=changed)
+    found = past_errors(bank, session_settings(budget=Budget(n_items=2), target=weights))
+    assert found.truth[0, -1] == responses[0, 20]
+    assert np.isnan(found.truth[1, -1])
 
 
 def test_intervals_are_as_wide_as_past_errors_ask_for():

@@ -10,6 +10,9 @@ from typing import Any, TypeAlias
 
 from itembank.errors import DataError
 
+MOST_TRIALS = 10**9
+"""Of one answer; more are a slip, and would not fit the numbers that responses are kept in."""
+
 
 @dataclass(frozen=True, slots=True)
 class Asked:
@@ -133,7 +136,7 @@ def checked_response(response: object, item_id: str) -> float:
     """Return a response as a number in [0, 1], or raise `DataError`."""
     try:
         value = float(response)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         value = math.nan
     if isinstance(response, str) or not 0.0 <= value <= 1.0:
         raise DataError(
@@ -146,12 +149,20 @@ def checked_response(response: object, item_id: str) -> float:
 def checked_counts(n_correct: object, n_trials: object, item_id: str) -> tuple[int, int]:
     """Return counts of correct and of all trials as whole numbers, or raise `DataError`."""
     correct, trials = _whole(n_correct), _whole(n_trials)
-    if correct is None or trials is None or not 0 <= correct <= trials or trials < 1:
+    if correct is None or trials is None or not 0 <= correct <= trials or not 1 <= trials <= MOST_TRIALS:
         raise DataError(
-            "n_correct and n_trials must be whole numbers with 0 <= n_correct <= n_trials and n_trials >= 1, got "
-            f"{n_correct!r} of {n_trials!r} for item {item_id!r}."
+            "n_correct and n_trials must be whole numbers with 0 <= n_correct <= n_trials and n_trials from 1 to "
+            f"{MOST_TRIALS}, got {n_correct!r} of {n_trials!r} for item {item_id!r}."
         )
     return correct, trials
+
+
+def counts_behind(response: float, n_trials: int) -> tuple[int, int] | None:
+    """Return the counts that a recorded mean of trials stands for; None without trials, or where it is none."""
+    if n_trials < 1:
+        return None
+    n_correct = round(response * n_trials)
+    return (n_correct, n_trials) if n_correct / n_trials == response else None
 
 
 def checked_costs(costs: Mapping[str, float] | None, owner: str) -> dict[str, float]:
@@ -163,7 +174,7 @@ def checked_costs(costs: Mapping[str, float] | None, owner: str) -> dict[str, fl
     for unit, amount in amounts.items():
         try:
             value = float(amount)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             value = math.nan
         if not _is_text(unit) or isinstance(amount, str) or not 0.0 <= value < math.inf:
             raise DataError(

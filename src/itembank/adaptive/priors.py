@@ -11,7 +11,7 @@ from itembank.adaptive.prior_specs import GroupPrior, Known, PriorSpec, Regressi
 from itembank.data.banks import Bank
 from itembank.errors import DataError, shown
 from itembank.irt.parameters import AbilityPrior
-from itembank.numerics.arrays import FloatArray
+from itembank.numerics.arrays import FloatArray, IntArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ def ability_prior(known: KnownModels, spec: PriorSpec) -> AbilityPrior:
     """
     match checked_prior(spec):
         case GroupPrior() as group:
-            rows = np.flatnonzero(_matches(_column(known.models, group.column), group.value).to_numpy())
+            rows = group_rows(known.models, group)
             if rows.size == 0:
                 values = known.models[group.column].unique(maintain_order=True).drop_nulls().to_list()
                 raise DataError(
@@ -75,6 +75,11 @@ def ability_prior(known: KnownModels, spec: PriorSpec) -> AbilityPrior:
             )
         case _:
             return known.prior
+
+
+def group_rows(models: pl.DataFrame, group: GroupPrior) -> IntArray:
+    """Rows of the models that belong to a group, (n_members,); `DataError` when there is no such column."""
+    return np.flatnonzero(_matches(_column(models, group.column), group.value).to_numpy())
 
 
 def group_prior(

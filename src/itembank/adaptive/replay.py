@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from itembank.adaptive.events import Asked, Told
+from itembank.adaptive.events import Asked, Told, counts_behind
 from itembank.adaptive.limits import Budget, Stopping
 from itembank.adaptive.pool import SessionPool
 from itembank.adaptive.prior_specs import BANK, PriorSpec
@@ -192,12 +192,11 @@ def _tell(session: AdaptiveSession, recorded: Recorded, row: int, item_id: str, 
     if np.isnan(response):
         session.tell_failed(item_id, reason=NO_RESPONSE, costs=costs)
         return
-    n_trials = 0 if recorded.n_trials is None else int(recorded.n_trials[row, column])
-    n_correct = round(response * n_trials)
-    if n_trials > 0 and n_correct / n_trials == response:
-        session.tell(item_id, n_correct=n_correct, n_trials=n_trials, costs=costs)
-    else:  # no trials, or trials whose responses are no counts
+    counts = None if recorded.n_trials is None else counts_behind(response, int(recorded.n_trials[row, column]))
+    if counts is None:
         session.tell(item_id, response, costs=costs)
+    else:
+        session.tell(item_id, n_correct=counts[0], n_trials=counts[1], costs=costs)
 
 
 def _costs(recorded: Recorded, row: int, column: int) -> dict[str, float]:

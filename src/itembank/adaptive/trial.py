@@ -6,7 +6,7 @@ the more so the more items are asked. What sessions did for models that the bank
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 
@@ -14,12 +14,12 @@ import numpy as np
 
 from itembank.adaptive.choosing import choose, start_abilities
 from itembank.adaptive.estimates import session_ability, session_estimate
-from itembank.adaptive.events import Asked, Event, Failed, Told
+from itembank.adaptive.events import Asked, Event, Failed, Told, counts_behind
 from itembank.adaptive.limits import Budget, Stopping
 from itembank.adaptive.past_errors import PastErrors
 from itembank.adaptive.pool import SessionPool
 from itembank.adaptive.prior_specs import BANK, GroupPrior, PriorSpec, RegressionPrior
-from itembank.adaptive.priors import ability_prior
+from itembank.adaptive.priors import ability_prior, group_rows
 from itembank.adaptive.settings import MODEL_BASED, SessionSettings
 from itembank.adaptive.state import apply, initial
 from itembank.calibration.folds import MINIMUM_FOR_FOLDS, Fold, folds
@@ -73,28 +73,38 @@ def past_errors(bank: Bank, settings: SessionSettings, *, progress: ProgressCall
         lambda: {"found": _run(bank, parts, tried, checkpoints, progress)},
         fits=lambda arrays: arrays.get("found", np.empty(0)).shape == shape,
     )["found"]
-    if np.isnan(found).all():
+    n_reached = (~np.isnan(found[0]).all(axis=2)).sum(axis=1)  # (n_checkpoints,)
+    if not n_reached.any():
         return None
-    return PastErrors(checkpoints, _truth(bank, settings), found[0], found[1])
+    # the last is out of reach where the banks of the folds have fewer items to ask: those who get there are few
+    n_kept = int(np.sum(n_reached >= 0.5 * n_reached.max()))
+    return PastErrors(checkpoints[:n_kept], _truth(bank, settings), found[0, :n_kept], found[1, :n_kept])
 
 
 def _tried_settings(bank: Bank, settings: SessionSettings) -> SessionSettings:
     """Return the settings without what does not change the errors after a number of answers."""
-    n_items = settings.budget.n_items or USUAL_ITEMS
-    prior = settings.prior
+    n_items, prior = settings.budget.n_items or USUAL_ITEMS, settings.prior
     if isinstance(prior, RegressionPrior):
         prior = replace(prior, known={})
-    elif isinstance(prior, GroupPrior) and len(_members(bank, prior)) < MINIMUM_FOR_FOLDS:
+    elif isinstance(prior, GroupPrior) and group_rows(bank.responses.models, prior).size < MINIMUM_FOR_FOLDS:
         prior = BANK
     return replace(
         settings,
         stopping=Stopping(),
-        budget=Budget(n_items=min(n_items, MOST_ITEMS)),
+        budget=Budget(n_items=max(min(n_items, MOST_ITEMS), _least_items(bank, settings))),
         prior=prior,
         seed=SEED,
         model_id=PAST_MODEL,
         interval=MODEL_BASED,
     )
+
+
+def _least_items(bank: Bank, settings: SessionSettings) -> int:
+    """Items that the constraints ask for, which a tried session must have room for."""
+    at_least = settings.constraints.at_least
+    if isinstance(at_least, Mapping):
+        return sum(at_least.values())
+    return at_least * bank.targets.n_scenarios
 
 
 def _checkpoints(bank: Bank, settings: SessionSettings) -> IntArray:
@@ -109,14 +119,16 @@ def _digest(settings: SessionSettings) -> str:
 
 
 def _truth(bank: Bank, settings: SessionSettings) -> FloatArray:
-    """Full scores of the calibration models, (n_models, n_targets); the custom target last where there is one."""
+    """Scores of the calibration models over what each answered, (n_models, n_targets); a custom target last."""
     scores = calibration_scores(bank)
     if isinstance(settings.target, str):
         return scores
     positions = bank.responses.item_indices(list(settings.target))
-    weights = np.array(list(settings.target.values()))
-    custom = bank.responses.responses[:, positions] @ (weights / weights.sum())
-    return np.column_stack([scores, custom])
+    responses = bank.responses.responses[:, positions]
+    weights = ~np.isnan(responses) * np.array(list(settings.target.values()))  # (n_models, n_target_items)
+    mass = weights.sum(axis=1)
+    total = np.sum(weights * np.nan_to_num(responses), axis=1)
+    return np.column_stack([scores, np.divide(total, mass, out=np.full(mass.shape, np.nan), where=mass > 0.0)])
 
 
 def _run(
@@ -155,17 +167,10 @@ def _fold_pool(part: Fold, settings: SessionSettings) -> SessionPool | None:
 def _tried_models(bank: Bank, settings: SessionSettings) -> IntArray:
     """Rows of the calibration models that are tried."""
     prior = settings.prior
-    rows = _members(bank, prior) if isinstance(prior, GroupPrior) else np.arange(bank.n_models)
+    rows = group_rows(bank.responses.models, prior) if isinstance(prior, GroupPrior) else np.arange(bank.n_models)
     if rows.size <= MOST_MODELS:
         return rows
     return np.sort(np.random.default_rng(SEED).choice(rows, MOST_MODELS, replace=False))
-
-
-def _members(bank: Bank, prior: GroupPrior) -> IntArray:
-    models = bank.responses.models
-    if prior.column not in models.columns:
-        return np.arange(0)
-    return np.flatnonzero([str(value) == str(prior.value) for value in models[prior.column].to_list()])
 
 
 def _own_prior(bank: Bank, prior: PriorSpec, row: int) -> PriorSpec:
@@ -182,8 +187,9 @@ def _answer(bank: Bank, ids: list[str], row: int, position: int) -> Event:
     item, response = ids[position], float(bank.responses.responses[row, position])
     if np.isnan(response):
         return Failed(item)
-    n_trials = 1 if bank.responses.n_trials is None else int(bank.responses.n_trials[row, position])
-    return Told(item, response) if n_trials <= 1 else Told(item, response, round(response * n_trials), n_trials)
+    trials = bank.responses.n_trials
+    counts = None if trials is None else counts_behind(response, int(trials[row, position]))
+    return Told(item, response) if counts is None else Told(item, response, *counts)
 
 
 def _walk(
