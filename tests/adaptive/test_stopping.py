@@ -1,3 +1,4 @@
+import dataclasses
 import math
 
 import numpy as np
@@ -251,6 +252,20 @@ def test_items_that_turned_out_dear_leave_the_rest_to_scenarios_that_lack_some()
     session.tell(next(item for item in BANK.item_ids if item.startswith("math")), 1.0, costs={"output_tokens": 14.0})
     assert expected(BANK)[session.ask()[0]] <= 2.0
     assert session.pending[0].startswith("law")
+
+
+def test_units_that_cannot_all_be_kept_back_do_not_end_a_session_without_a_reason():
+    """What is cheap in one unit is dear in the other, so that no item leaves the least reserve of both."""
+    cheap_in_x = np.arange(150) // 3 % 2 == 0
+    costs = {
+        "x": np.tile(np.where(cheap_in_x, 1.0, 10.0), (12, 1)),
+        "y": np.tile(np.where(cheap_in_x, 10.0, 1.0), (12, 1)),
+    }
+    bank = dataclasses.replace(BANK, responses=dataclasses.replace(BANK.responses, costs=costs))
+    constraints = Constraints(at_least={"math": 1, "law": 1})
+    session = model_based(bank, budget=Budget(costs={"x": 10.0, "y": 10.0}), constraints=constraints)
+    assert len(session.ask()) == 1
+    assert session.reason_stopped in {"budget: 10 x", "budget: 10 y"}
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,7 @@ def with_reserve(
 
     Kept back are the cheapest items that would do: with R their cost, an item of a scenario that lacks none must cost
     ``left - R`` at most; one that stands in for a kept item may cost as much more as the dearest kept one of its own
-    scenario. Where not even R is left, all affordable items are returned.
+    scenario. Where not even R is left, or no item would do in all units, all affordable items are returned.
     """
     lacking = np.maximum(pool.bounds.at_least - counts, 0)
     result = affordable(pool, is_open, left)
@@ -66,6 +66,8 @@ def with_reserve(
         if reserve > amount + slack:
             return result, False
         allowed = allowed & (pool.expected_costs[name] <= (amount - reserve + dearest + slack)[index])
+    if not allowed.any():  # several units, and the cheapest in one are dear in another
+        return result, False
     return allowed, True
 
 
