@@ -307,7 +307,8 @@ def test_a_bank_is_laid_out_in_its_order(bank):
     theta = np.array([0.3, -0.2, 1.0])
     p = probability(bank.parameters, theta[None, :])[0]
     np.testing.assert_allclose(items.weights(theta), p * (1.0 - p), rtol=1e-12)
-    np.testing.assert_array_equal(items.cost, bank.responses.expected_costs()["output_tokens"])
+    cost = bank.responses.expected_costs()["output_tokens"]
+    np.testing.assert_array_equal(items.cost, np.where(items.is_candidate, cost, np.nan))
     assert DesignItems.of_bank(bank).cost is None
 
 
@@ -326,6 +327,21 @@ def test_an_empty_candidate_set_is_refused(bank):
 def test_an_excluded_item_of_another_bank_is_refused(bank):
     with pytest.raises(DataError, match=r"every excluded item must be in bank .*'math/999'"):
         DesignItems.of_bank(bank, excluded=["math/999"])
+
+
+def test_items_that_cost_nothing_and_are_not_asked_divide_nothing(bank):
+    costs = {"seconds": np.ones(bank.responses.responses.shape)}
+    costs["seconds"][:, 4] = 0.0
+    changed = dataclasses.replace(bank, responses=dataclasses.replace(bank.responses, costs=costs))
+    items = DesignItems.of_bank(changed, cost="seconds")
+    plain, divided = criterion_of("d-optimal"), criterion_of("d-optimal", per_cost=True)
+    found, expected = (
+        criterion_scores(items, one, np.zeros(3), np.eye(3), goal=None, counts=NO_COUNTS, rng=np.random.default_rng(0))[
+            items.is_candidate
+        ]
+        for one in (divided, plain)
+    )
+    np.testing.assert_array_equal(found, expected)
 
 
 def test_only_candidates_need_a_cost(bank):

@@ -68,7 +68,7 @@ class DesignItems:
         they are not excluded.
     is_degenerate : (n_items,)
     cost : (n_items,) or None
-        Expected cost of each item.
+        Expected cost of each item; NaN where it must not be asked, as nothing is known of that cost.
     """
 
     loadings: FloatArray
@@ -127,7 +127,7 @@ class DesignItems:
             bank.targets.n_scenarios,
             is_open,
             is_degenerate,
-            None if cost is None else expected_cost(bank, cost, needed=is_open),
+            None if cost is None else np.where(is_open, expected_cost(bank, cost, needed=is_open), np.nan),
         )
 
     @property
