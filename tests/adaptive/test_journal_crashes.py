@@ -12,8 +12,8 @@ import pytest
 from itembank.adaptive.events import Told
 from itembank.adaptive.journal import read_journal
 from itembank.adaptive.journal_sessions import open_session, read_session, start_session
+from itembank.adaptive.limits import Budget, Stopping
 from itembank.adaptive.session import AdaptiveSession
-from itembank.adaptive.settings import Budget, Stopping
 from itembank.data.bank_files import load_bank, save_bank
 from itembank.errors import DataWarning
 from itembank.selection.constraints import Constraints

@@ -3,8 +3,9 @@ import json
 import numpy as np
 import pytest
 
+from itembank.adaptive.limits import Budget, Decision, Stopping
 from itembank.adaptive.prior_specs import GroupPrior, RegressionPrior, prior_to_plain
-from itembank.adaptive.settings import Budget, Decision, SessionSettings, Stopping
+from itembank.adaptive.settings import SessionSettings
 from itembank.data.costs import CostUnit
 from itembank.errors import DataError, ParameterError
 from itembank.selection.constraints import Constraints

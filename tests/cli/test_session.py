@@ -13,8 +13,10 @@ import polars as pl
 import pytest
 
 from itembank.adaptive.journal import Journal, read_journal
+from itembank.adaptive.limits import Budget, Decision, Stopping
+from itembank.adaptive.prior_specs import GroupPrior, RegressionPrior
 from itembank.adaptive.session import AdaptiveSession
-from itembank.adaptive.settings import Budget, Decision, GroupPrior, RegressionPrior, SessionSettings, Stopping
+from itembank.adaptive.settings import SessionSettings
 from itembank.cli.session_options import CRITERIA as OFFERED
 from itembank.cli.session_options import GOALS
 from itembank.data.bank_files import load_bank, save_bank

@@ -6,22 +6,12 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Final, Literal, Self, get_args
 
 from itembank.adaptive.limits import Budget, Decision, Stopping, is_whole
-from itembank.adaptive.prior_specs import (
-    BANK,
-    GroupPrior,
-    PriorSpec,
-    RegressionPrior,
-    checked_prior,
-    prior_from_plain,
-    prior_to_plain,
-)
+from itembank.adaptive.prior_specs import BANK, PriorSpec, checked_prior, prior_from_plain, prior_to_plain
 from itembank.data.costs import CostUnit
 from itembank.data.targets import OVERALL
 from itembank.errors import DataError, ParameterError, shown
 from itembank.selection.constraints import Constraints
 from itembank.selection.criteria import CRITERIA, Criterion
-
-__all__ = ["CUSTOM", "Budget", "Decision", "GroupPrior", "RegressionPrior", "SessionSettings", "Stopping"]
 
 SessionInterval = Literal["calibrated", "model-based"]
 CALIBRATED: Final = "calibrated"

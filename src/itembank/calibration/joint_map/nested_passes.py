@@ -122,12 +122,8 @@ def _in_own_parameters(
     return np.einsum("ijk,ik->ij", chain, gradient), chain @ precision @ chain.swapaxes(1, 2)
 
 
-def ability_derivatives(
-    data: NestedData, items: FloatArray, abilities: FloatArray, *, general_weight: float | None = None
-) -> NestedDerivatives:
+def ability_derivatives(data: NestedData, items: FloatArray, abilities: FloatArray) -> NestedDerivatives:
     """Differentiate in every model's ability, items given."""
-    if general_weight is not None:
-        data = data._replace(general_weight=general_weight)
     n_models, n_dims = abilities.shape
     gradient, precision = np.zeros((n_models, n_dims)), np.zeros((n_models, n_dims, n_dims))
     total = 0.0
