@@ -289,6 +289,16 @@ def test_what_does_not_fit_the_bank_is_said_at_the_start(choices, error, message
         model_based(BANK, **choices)
 
 
+@pytest.mark.parametrize("target", ["law", {BANK.item_ids[2]: 1.0}])
+def test_a_target_of_which_nothing_is_to_be_learnt_is_refused_by_what_it_would_steer(target):
+    calibration = dataclasses.replace(BANK.calibration, is_degenerate=np.arange(150) % 3 == 2)
+    bank = dataclasses.replace(BANK, calibration=calibration)
+    with pytest.raises(ParameterError, match="needs a target with an item that tells models apart, and all .* alike"):
+        model_based(bank, target=target)
+    assert model_based(bank, "d-optimal", target=target).ask()
+    assert model_based(bank, target="math").ask()
+
+
 def test_a_model_without_answers_to_the_target_cannot_be_compared_with():
     bank = session_bank(n_items=30)
     law = [k for k, item in enumerate(bank.item_ids) if item.startswith("law")]

@@ -181,6 +181,14 @@ def test_what_cannot_be_chosen_is_said(bank, choices, n_items, message):
         select(bank, n_items, method=OptimalDesign(**choices))
 
 
+def test_a_target_of_which_nothing_is_to_be_learnt_is_refused(bank):
+    is_law = bank.targets.scenario_index == bank.targets.scenarios.index("law")
+    changed = dataclasses.replace(bank, calibration=dataclasses.replace(bank.calibration, is_degenerate=is_law))
+    with pytest.raises(ParameterError, match="all 20 of this one were answered alike"):
+        select(changed, 9, method=OptimalDesign(target="law", at_least=0))
+    assert select(changed, 9, method=OptimalDesign("d-optimal", target="law", at_least=0)).n_items == 9
+
+
 def test_excluding_everything_is_refused(bank):
     with pytest.raises(ParameterError, match="candidate set must not be empty"):
         select(bank, 9, method=OptimalDesign(), excluded=bank.item_ids)

@@ -18,7 +18,7 @@ from itembank.errors import DataError, ParameterError, shown
 from itembank.estimation.basis import ScoreBasis
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.selection.criteria import VOptimality, check_criterion, uses_cost
-from itembank.selection.design import DesignItems, goal_matrix
+from itembank.selection.design import DesignItems, check_goal, goal_matrix
 from itembank.selection.greedy import Bounds
 
 NO_LIMIT = np.iinfo(np.int64).max
@@ -97,6 +97,7 @@ class SessionPool:
         basis = ScoreBasis.of_bank(bank)
         custom = _custom_targets(settings.target, bank, positions)
         weights = (custom or bank.targets).target(OVERALL if custom else str(settings.target)).weights
+        check_goal(items, settings.criterion, weights)
         units = {name: _budget_unit(name, settings.cost) for name in settings.budget.costs}
         pool = cls(
             settings,

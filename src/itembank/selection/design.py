@@ -156,7 +156,9 @@ def goal_matrix(items: DesignItems, weights: FloatArray, theta: FloatArray, *, o
     With ``d_t = dp_t / d eta_t``: 'logits' ``sum_t w_t a_t a_t'`` (P2 eq. 6), 'probabilities'
     ``sum_t w_t d_t^2 a_t a_t'``, 'score' ``g g'`` with ``g = sum_t w_t d_t a_t``, so that ``tr MC = g'Cg`` is the
     variance of the expected score.
-    Items that every calibration model answered alike count for nothing: nothing is to be learnt of them (P2 A.1).
+    Items that every calibration model answered alike count for nothing, here as in P2 (A.1), although their curves
+    rise a little with ability: their loadings come from other items, and nearly all of any model's answers to them are
+    as before. So 'score' is the variance of what the other items contribute.
 
     Parameters
     ----------
@@ -174,6 +176,19 @@ def goal_matrix(items: DesignItems, weights: FloatArray, theta: FloatArray, *, o
         return unpack((weights * slopes**2) @ items.products, items.n_dims)
     gradient = (weights * slopes) @ items.loadings
     return np.outer(gradient, gradient)
+
+
+def check_goal(items: DesignItems, criterion: Criterion, weights: FloatArray) -> None:
+    """Raise `ParameterError` for 'v-optimal' when no item of the target, by its weights (n_items,), tells models apart.
+
+    Every item would be worth the same, nothing, and those at the head of the bank be asked.
+    """
+    if isinstance(criterion, VOptimality) and not np.any((weights > 0.0) & ~items.is_degenerate):
+        raise ParameterError(
+            f"criterion 'v-optimal' needs a target with an item that tells models apart, and all "
+            f"{int(np.sum(weights > 0.0))} of this one were answered alike by every calibration model. Take another "
+            "target or criterion ('d-optimal')."
+        )
 
 
 def criterion_scores(

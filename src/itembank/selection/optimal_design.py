@@ -7,7 +7,7 @@ from itembank.errors import ParameterError
 from itembank.numerics.arrays import IntArray
 from itembank.selection.anchor_irt import irt_features
 from itembank.selection.criteria import check_criterion, uses_cost
-from itembank.selection.design import DesignItems
+from itembank.selection.design import DesignItems, check_goal
 from itembank.selection.greedy import next_items
 from itembank.selection.nearest import weighted_by_nearest
 from itembank.selection.pools import Choice, ScenarioPool
@@ -35,8 +35,8 @@ def choose_optimal_design(
     Raises
     ------
     ParameterError
-        For constraints that contradict each other, a target the bank has not, or Fisher information in more than one
-        dimension.
+        For constraints that contradict each other, a target the bank has not or of which nothing is to be learnt, or
+        Fisher information in more than one dimension.
     DataError
         When the criterion uses costs and those of some items are unknown, zero or negative.
     """
@@ -52,13 +52,15 @@ def choose_optimal_design(
             f"choose from, got {n_items}. Ask for fewer, or allow more of each scenario."
         )
     items = DesignItems.of_bank(bank, cost=spec.cost_unit if uses_cost(criterion) else None, is_candidate=is_candidate)
+    target_weights = bank.targets.target(spec.target).weights
+    check_goal(items, criterion, target_weights)
     chosen = next_items(
         items,
         criterion,
         bank.calibration.prior.mean,
         bank.calibration.prior.covariance,
         n_items,
-        target_weights=bank.targets.target(spec.target).weights,
+        target_weights=target_weights,
         is_open=is_candidate,
         counts=_no_counts(bank),
         bounds=bounds,
