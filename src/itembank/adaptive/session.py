@@ -34,7 +34,7 @@ from itembank.numerics.random import as_generator
 from itembank.numerics.threads import one_blas_thread
 from itembank.scoring.abilities import Abilities
 from itembank.selection.constraints import Constraints
-from itembank.selection.criteria import INFORMATION, Criterion, criterion_of
+from itembank.selection.criteria import Criterion, criterion_by_name
 
 
 class EventLog(Protocol):
@@ -421,9 +421,10 @@ def session_settings(
 ) -> SessionSettings:
     """Make the settings that the arguments of `AdaptiveSession` stand for."""
     unit = None if cost is None else as_cost_unit(cost)
-    is_divided = unit is not None and isinstance(criterion, str) and criterion in INFORMATION
+    if isinstance(criterion, str):
+        criterion = criterion_by_name(criterion, has_cost=unit is not None)
     return SessionSettings(
-        criterion=criterion_of(criterion, per_cost=True if is_divided else None),
+        criterion=criterion,
         cost=unit,
         target=target,
         budget=budget or Budget(),

@@ -173,11 +173,9 @@ def session_choices(choices: Mapping[str, Any]) -> dict[str, Any]:
 
 def criterion_of_options(choices: Mapping[str, Any]) -> "Criterion":
     """Return the criterion; one of information is divided by cost when a unit is given."""
-    from itembank.selection.criteria import INFORMATION, criterion_of  # noqa: PLC0415
+    from itembank.selection.criteria import criterion_by_name  # noqa: PLC0415
 
-    name = choices["criterion"]
-    is_divided = choices["cost"] is not None and name in INFORMATION
-    return criterion_of(name, per_cost=True if is_divided else None, of=choices["of"])
+    return criterion_by_name(choices["criterion"], has_cost=choices["cost"] is not None, of=choices["of"])
 
 
 def cost_of_options(choices: Mapping[str, Any]) -> "CostUnit | None":

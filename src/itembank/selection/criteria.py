@@ -151,6 +151,11 @@ def criterion_of(criterion: Criterion | str, *, per_cost: bool | None = None, of
     return spec
 
 
+def criterion_by_name(name: str, *, has_cost: bool, of: str | None = None) -> Criterion:
+    """Return the criterion of this name; one of information is divided by cost where a unit of cost is given."""
+    return criterion_of(name, per_cost=True if has_cost and name in INFORMATION else None, of=of)
+
+
 def uses_information(criterion: Criterion) -> bool:
     """Whether the criterion weighs what an item tells."""
     return not isinstance(criterion, RandomItem | UniformOverScenarios | MinimumCost)
