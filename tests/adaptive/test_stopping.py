@@ -293,7 +293,7 @@ def test_what_does_not_fit_the_bank_is_said_at_the_start(choices, error, message
 def test_a_target_of_which_nothing_is_to_be_learnt_is_refused_by_what_it_would_steer(target):
     calibration = dataclasses.replace(BANK.calibration, is_degenerate=np.arange(150) % 3 == 2)
     bank = dataclasses.replace(BANK, calibration=calibration)
-    with pytest.raises(ParameterError, match="needs a target with an item that tells models apart, and all .* alike"):
+    with pytest.raises(ParameterError, match=r"needs a target with an item that tells models apart, and all .* alike"):
         model_based(bank, target=target)
     assert model_based(bank, "d-optimal", target=target).ask()
     assert model_based(bank, target="math").ask()

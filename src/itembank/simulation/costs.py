@@ -4,11 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from itembank.data.costs import INPUT_TOKENS, OUTPUT_TOKENS
 from itembank.numerics.arrays import FloatArray
 from itembank.simulation.specs import SimulationSpec
 from itembank.simulation.tasks import ItemDraw, TaskDraw
 
-INPUT_TOKENS, OUTPUT_TOKENS = "input_tokens", "output_tokens"
 TOKENISER_SPREAD = 0.1
 INPUT_SHARE = (2.0, 2.0)
 """Beta distribution of the part of a task's tokens that is input."""
