@@ -1,7 +1,8 @@
 """Ability and scores of a session's model: p-IRT at the session's ability, with intervals."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -87,25 +88,15 @@ def session_estimate(
     n_targets = len(targets.names)
     near = _around(past, positions, np.arange(n_targets))
     evidence, judgement = _judged(pool.basis, responses, abilities, positions, near, level=level)
-    columns = [judgement.value, judgement.standard_error, judgement.low, judgement.high]
-    n_items = [*evidence.n_observed[0].tolist(), positions.size]
-    n_total = [*pool.scenario_sizes.tolist(), targets.n_items]
-    if pool.custom is not None:
-        near = _around(past, positions, np.full(n_targets, -1))  # the custom score is the last of all
-        _, own = _judged(pool.custom, responses, abilities, positions, near, level=level)
-        extra = [own.value, own.standard_error, own.low, own.high]
-        columns = [np.column_stack([column, more[:, -1]]) for column, more in zip(columns, extra, strict=True)]
-        n_items.append(int(np.sum(pool.target_weights[positions] > 0.0)))
-        n_total.append(int(np.sum(pool.target_weights > 0.0)))
     scores = ScoreEstimates(
         model_ids=(model_id,),
-        targets=pool.score_names,
-        value=columns[0],
-        standard_error=columns[1],
-        low=columns[2],
-        high=columns[3],
-        n_items=np.array([n_items]),
-        n_total=np.array(n_total),
+        targets=targets.names,
+        value=judgement.value,
+        standard_error=judgement.standard_error,
+        low=judgement.low,
+        high=judgement.high,
+        n_items=np.array([[*evidence.n_observed[0].tolist(), positions.size]]),
+        n_total=np.array([*pool.scenario_sizes.tolist(), targets.n_items]),
         n_missing=np.zeros(1, dtype=np.int64),
         level=level,
         method=METHOD,
@@ -116,7 +107,27 @@ def session_estimate(
         abilities=abilities.theta,
         ability_covariance=abilities.covariance,
     )
+    if pool.custom is not None:
+        near = _around(past, positions, np.full(n_targets, -1))  # the custom score is the last of all
+        _, own = _judged(pool.custom, responses, abilities, positions, near, level=level)
+        scores = _with_custom(scores, own, pool, positions)
     return SessionEstimate(model_id, abilities.theta[0], abilities.covariance[0], scores)
+
+
+def _with_custom(scores: ScoreEstimates, own: Judgement, pool: SessionPool, positions: IntArray) -> ScoreEstimates:
+    """Add the custom score, the 'overall' of its own targets, as the last column."""
+    columns: dict[str, Any] = {
+        name: np.column_stack([getattr(scores, name), getattr(own, name)[:, -1]])
+        for name in ("value", "standard_error", "low", "high")
+    }
+    counts = pool.target_weights > 0.0
+    return replace(
+        scores,
+        targets=pool.score_names,
+        n_items=np.append(scores.n_items, [[counts[positions].sum()]], axis=1),
+        n_total=np.append(scores.n_total, counts.sum()),
+        **columns,
+    )
 
 
 def _judged(
