@@ -9,18 +9,20 @@ from itembank.calibration.joint_map.ascent import Path, Point, ending
 from itembank.calibration.joint_map.ascent import ascend as climb
 from itembank.calibration.joint_map.nested import fit_nested
 from itembank.calibration.joint_map.passes import Derivatives, ability_derivatives, item_derivatives
-from itembank.calibration.joint_map.steps import ability_step, best_affine, item_step, log_prior
+from itembank.calibration.joint_map.steps import (
+    LEAST_INFORMATION,
+    N_START_STEPS,
+    ability_step,
+    best_affine,
+    item_step,
+    log_prior,
+)
 from itembank.calibration.orientation import standardise
 from itembank.calibration.specs import GENERAL_ITEM_MODELS, JointMAP
 from itembank.calibration.start import start_abilities
 from itembank.irt.parameters import AbilityPrior
 from itembank.numerics.arrays import FloatArray
 from itembank.progress import ProgressCallback, silent
-
-N_START_STEPS = 4
-
-LEAST_INFORMATION = 1e-8
-"""Added to an item's, for a dimension in which no model differs from another: its errors are huge, not infinite."""
 
 
 def fit_joint_map(data: FitData, spec: JointMAP, *, progress: ProgressCallback = silent) -> Fit:

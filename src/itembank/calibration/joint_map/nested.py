@@ -16,23 +16,18 @@ from itembank.calibration.joint_map.nested_passes import (
     item_derivatives,
 )
 from itembank.calibration.joint_map.nested_steps import best_axes, best_scale, item_step, log_prior
-from itembank.calibration.joint_map.steps import newton_step
+from itembank.calibration.joint_map.steps import LEAST_INFORMATION, N_START_STEPS, newton_step
 from itembank.calibration.orientation import empirical_prior, standardise_each
 from itembank.calibration.specs import JointMAP
 from itembank.calibration.start import standardised, start_abilities
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.progress import ProgressCallback, silent
 
-N_START_STEPS = 4
-
 TYPICAL_LOADING = 0.3
 """Mean size of a specific loading, for abilities of variance 1."""
 
 SINGLE_PRECISION_CELLS = 1 << 21
 """From so many cells on the passes over them are in float32; sums over them stay in float64."""
-
-LEAST_INFORMATION = 1e-8
-"""Added to an item's, for a dimension in which no model differs from another: its errors are huge, not infinite."""
 
 
 class _Derivatives(NamedTuple):

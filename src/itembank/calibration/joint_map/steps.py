@@ -10,6 +10,12 @@ from itembank.calibration.joint_map.passes import Derivatives
 from itembank.calibration.specs import JointMAP
 from itembank.numerics.arrays import FloatArray
 
+N_START_STEPS = 4
+"""Of the items, from nothing, on the abilities that the ascent starts with."""
+
+LEAST_INFORMATION = 1e-8
+"""Added to an item's, for a dimension in which no model differs from another: its errors are huge, not infinite."""
+
 LARGEST_STEP = 2.0
 """Largest change of a logit at ability -2 or 2, or of an ability, in one step: Newton's quadratic is local."""
 
