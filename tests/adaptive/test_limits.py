@@ -17,6 +17,7 @@ from itembank.errors import ParameterError
         lambda: Budget(costs={"tokens": "many"}),
         lambda: Stopping(ability_error=0.0),
         lambda: Stopping(half_width={"overall": -0.1}),
+        lambda: Stopping(half_width={"overall": 3}),
         lambda: Stopping(level=1.0),
         lambda: Stopping(min_items=-1),
         Decision,
@@ -29,6 +30,13 @@ from itembank.errors import ParameterError
 def test_impossible_limits_are_refused(make):
     with pytest.raises(ParameterError):
         make()
+
+
+def test_points_given_for_a_half_width_are_refused_with_the_scale():
+    with pytest.raises(
+        ParameterError, match=r"above 0 and below 1, got 3\. Scores run from 0 to 1: 0\.03 is three points"
+    ):
+        Stopping(half_width={"overall": 3})
 
 
 def test_rules_are_those_that_are_given():

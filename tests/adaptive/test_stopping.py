@@ -282,6 +282,12 @@ def test_units_that_cannot_all_be_kept_back_do_not_end_a_session_without_a_reaso
         ({"constraints": Constraints(excluded=("nothing",))}, DataError, "nothing"),
         ({"constraints": Constraints(at_least=9, at_most=2)}, ParameterError, "contradict"),
         ({"constraints": Constraints(at_least=9), "budget": Budget(5)}, ParameterError, "contradict"),
+        (
+            {"budget": Budget(costs={"output_tokens": 1e-3})},
+            ParameterError,
+            r"got 0.001 output_tokens, and the cheapest",
+        ),
+        ({"budget": Budget(5), "stopping": Stopping(0.1, min_items=6)}, ParameterError, "min_items .* got 6 and 5"),
     ],
 )
 def test_what_does_not_fit_the_bank_is_said_at_the_start(choices, error, message):

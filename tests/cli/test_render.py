@@ -1,4 +1,9 @@
-from itembank.cli.render import _PlainProgress, print_rows, progress
+import sys
+
+import pytest
+
+from itembank.cli.render import _PlainProgress, print_ids, print_rows, progress
+from itembank.errors import DataError
 
 
 def test_plain_progress_speaks_for_each_piece_and_each_quarter(capsys):
@@ -36,6 +41,50 @@ def test_ids_are_shown_as_they_are(capsys):
 def test_csv_quotes_what_needs_it(capsys):
     print_rows([{"model_id": 'a,"b"\nc', "n": 1}], "csv")
     assert capsys.readouterr().out == 'model_id,n\n"a,""b""\nc",1\n'
+
+
+ESCAPED = "\x1b[31mred\x1b[0m"
+
+
+def test_csv_keeps_ids_to_the_letter(capsys):
+    print_rows([{"item_id": ESCAPED}], "csv")
+    assert capsys.readouterr().out == f"item_id\n{ESCAPED}\n"
+
+
+def test_ids_are_printed_to_the_letter(capsys):
+    print_ids(["-a", ESCAPED, " b "])
+    assert capsys.readouterr().out == f"-a\n{ESCAPED}\n b \n"
+    print_ids([])
+    assert capsys.readouterr().out == ""
+
+
+def test_a_terminal_is_shown_no_control_characters_of_ids(capsys, monkeypatch):
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    print_ids([ESCAPED, "b"])
+    print_rows([{"item_id": ESCAPED}], "csv")
+    assert capsys.readouterr().out == "\\x1b[31mred\\x1b[0m\nb\nitem_id\n\\x1b[31mred\\x1b[0m\n"
+
+
+def test_an_id_with_a_line_break_does_not_stand_on_a_line(capsys):
+    with pytest.raises(DataError, match=r"no line break .* got 'a\\nb'"):
+        print_ids(["a\nb", "c"])
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.0, "0.0000"),
+        (0.12346, "0.1235"),
+        (-2.0, "-2.0000"),
+        (2.6e-06, "2.6e-06"),
+        (2250.0, "2250.0"),
+        (-1e5, "-100000.0"),
+    ],
+)
+def test_numbers_show_their_size(capsys, value, text):
+    print_rows([{"cost": value}], "table")
+    assert text in capsys.readouterr().out.split()
 
 
 def test_control_characters_never_reach_the_terminal(capsys):

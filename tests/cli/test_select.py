@@ -1,5 +1,7 @@
+import dataclasses
 import json
 
+import polars as pl
 import pytest
 
 from itembank.cli.select import METHODS as OFFERED
@@ -66,6 +68,44 @@ def test_emits_what_lm_eval_takes(run, bank_folder):
 def test_emits_plain_ids(run, bank_folder):
     ids = run("select", bank_folder, "-n", 9, "--emit", "ids").out.split()
     assert len(ids) == len(set(ids) & set(load_bank(bank_folder).item_ids)) == 9
+
+
+def odd_folder(tmp_path, *ids):
+    """A bank with these ids for its first items."""
+    bank = make_bank()
+    items = bank.responses.items.with_columns(item_id=pl.Series([*ids, *bank.item_ids[len(ids) :]]))
+    save_bank(dataclasses.replace(bank, responses=dataclasses.replace(bank.responses, items=items)), tmp_path / "odd")
+    return tmp_path / "odd"
+
+
+def test_emits_ids_to_the_letter(run, tmp_path):
+    folder = odd_folder(tmp_path, "\x1b[31mred\x1b[0m", "-rf", " lead", "line\u2028separator")
+    found = run("select", folder, "-n", 30, "--method", "random", "--emit", "ids").out
+    assert set(found.removesuffix("\n").split("\n")) == set(load_bank(folder).item_ids)
+    (tmp_path / "exclude.txt").write_text(found.replace("-rf\n", ""), encoding="utf-8")
+    rest = run(
+        "select",
+        folder,
+        "-n",
+        1,
+        "--criterion",
+        "random",
+        "--at-least",
+        "0",
+        "--emit",
+        "ids",
+        "--exclude",
+        tmp_path / "exclude.txt",
+    )
+    assert rest.out == "-rf\n"
+
+
+def test_ids_that_do_not_fit_on_a_line_leave_nothing_behind(run, tmp_path):
+    folder = odd_folder(tmp_path, "new\nline")
+    outcome = run("select", folder, "-n", 30, "--method", "random", "--emit", "ids", "-o", tmp_path / "s.json")
+    assert (outcome.code, outcome.out) == (1, "")
+    assert "line break" in outcome.err
+    assert not (tmp_path / "s.json").exists()
 
 
 def test_json_prints_the_items(run, bank_folder):
@@ -164,6 +204,23 @@ def test_the_unit_of_the_cheapest_items_can_be_named(run, costly_folder):
     assert costs[chosen].mean() < 0.8 * costs.mean()
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--criterion", "d-optimal", "--target", "law"), "--target is for --criterion v-optimal"),
+        (
+            ("--criterion", "d-optimal", "--cost", "cost_usd", "--input-weight", "0.2"),
+            "--input-weight is for --cost tokens",
+        ),
+        (("--criterion", "d-optimal", "--per-scenario", "--at-most", "law=3"), "every scenario gets n_items = 6"),
+    ],
+)
+def test_options_that_would_do_nothing_are_refused(run, costly_folder, options, message):
+    outcome = run("select", costly_folder, "-n", 6, *options)
+    assert outcome.code == 2
+    assert message in outcome.err
+
+
 def test_scenarios_may_go_without(run, costly_folder):
     assert len(chosen_by(run, costly_folder, "--criterion", "v-optimal", "--at-least", "0", n_items=2)["items"]) == 2
 
@@ -181,7 +238,7 @@ def test_scenarios_may_go_without(run, costly_folder):
             ["--criterion", "kl", "--at-least", "math=3", "--at-most", "2"],
             "at_least is above at_most in 'math (3 > 2)'",
         ),
-        (["--criterion", "kl", "--target", "maths"], "target must be one of"),
+        (["--criterion", "v-optimal", "--target", "maths"], "target must be one of"),
     ],
 )
 def test_options_that_do_not_fit_are_refused(run, costly_folder, options, message):

@@ -118,6 +118,22 @@ def test_per_scenario_is_the_number_for_each(bank):
     assert [chosen.scenarios.count(name) for name in bank.targets.scenarios] == [4, 4, 4]
 
 
+@pytest.mark.parametrize("bounds", [{"at_most": {"law": 2}}, {"at_least": {"law": 5}}, {"at_least": 2}])
+def test_other_numbers_beside_one_for_each_scenario_are_refused(bank, bounds):
+    with pytest.raises(ParameterError, match="every scenario gets n_items = 4"):
+        select(bank, 4, method=OptimalDesign(**bounds), per_scenario=True)
+
+
+def test_the_recipe_of_a_selection_by_scenario_can_be_taken_up_for_fewer_items(bank):
+    chosen = select(bank, 4, method="optimal-design", per_scenario=True)
+    content = chosen.to_dict()
+    content["items"] = [row for row in content["items"] if row["scenario"] != "law"][:6]
+    recipe = read_recipe(Selection.from_dict(content))
+    assert select(bank, recipe.n_items, method=recipe.spec, per_scenario=recipe.per_scenario).n_items == 6
+    assert read_recipe(chosen).per_scenario
+    assert select(bank, 4, method=read_recipe(chosen).spec, per_scenario=True).item_ids == chosen.item_ids
+
+
 def test_fewer_items_than_scenarios_may_be_chosen_where_scenarios_may_go_without(bank):
     assert select(bank, 2, method=OptimalDesign(at_least=0)).n_items == 2
     with pytest.raises(ParameterError, match="at_least asks for 3 items in all, and 2 are to be chosen"):
@@ -205,7 +221,7 @@ def test_items_without_a_cost_are_named_and_can_be_excluded(bank):
 
 
 def test_a_bank_without_costs_says_so():
-    with pytest.raises(DataError, match="is not recorded: no cost is, got 'tokens'"):
+    with pytest.raises(DataError, match="must be recorded, and no cost is, got 'tokens'"):
         select(make_bank(), 9, method=OptimalDesign("min-cost"))
 
 

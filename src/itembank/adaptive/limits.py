@@ -9,6 +9,8 @@ from typing import Any, TypeGuard
 from itembank.data.targets import OVERALL
 from itembank.errors import ParameterError
 
+POINTS = " Scores run from 0 to 1: 0.03 is three points."
+
 
 @dataclass(frozen=True, slots=True)
 class Budget:
@@ -111,7 +113,7 @@ class Stopping:
         if self.ability_error is not None:
             _check_number("ability_error", self.ability_error, above=0.0, below=math.inf)
         for score, width in self.half_width.items():
-            _check_number(f"half-width of {score!r}", width, above=0.0, below=math.inf)
+            _check_number(f"half-width of {score!r}", width, above=0.0, below=1.0, advice=POINTS)
         _check_number("level", self.level, above=0.0, below=1.0)
         if not is_whole(self.min_items) or self.min_items < 0:
             raise ParameterError(f"min_items must be a whole number >= 0, got {self.min_items!r}.")
@@ -144,9 +146,15 @@ def is_whole(value: object) -> TypeGuard[int]:
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 
-def _check_number(name: str, value: object, *, above: float, below: float, inclusive: bool = False) -> None:
+def _check_number(
+    name: str, value: object, *, above: float, below: float, inclusive: bool = False, advice: str = ""
+) -> None:
     """Raise `ParameterError` unless the value is a number between the bounds."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if is_number and (above < value < below or (inclusive and value in {above, below})):  # type: ignore[operator]
         return
-    raise ParameterError(f"{name} must be a number between {above:g} and {below:g}, got {value!r}.")
+    if inclusive:
+        wanted = f"from {above:g} to {below:g}"
+    else:
+        wanted = f"above {above:g}" + (f" and below {below:g}" if math.isfinite(below) else "")
+    raise ParameterError(f"{name} must be a number {wanted}, got {value!r}.{advice}")

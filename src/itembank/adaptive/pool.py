@@ -22,6 +22,8 @@ from itembank.selection.design import DesignItems, check_goal, goal_matrix
 from itembank.selection.greedy import Bounds
 
 NO_LIMIT = np.iinfo(np.int64).max
+ROUNDING = 1e-9
+"""Share of a budget that sums of costs may be off by rounding."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,8 +205,23 @@ def _decision_threshold(decision: Decision | None, bank: Bank, custom: ScoreTarg
 
 
 def _check_budget(pool: SessionPool) -> None:
-    """Refuse a budget that cannot pay for the items that each scenario must have."""
-    for name, amount in pool.settings.budget.costs.items():
+    """Refuse a budget that cannot pay for a single item, or not for those that scenarios or rules must have."""
+    budget, stopping = pool.settings.budget, pool.settings.stopping
+    if stopping.has_rules and budget.n_items is not None and stopping.min_items > budget.n_items:
+        raise ParameterError(
+            f"min_items must be at most the budget of items, or no precision could end a session: got "
+            f"{stopping.min_items} and {budget.n_items}. Lower it, or raise the budget."
+        )
+    fits = pool.items.is_candidate.copy()
+    for name, amount in budget.costs.items():
+        fits &= pool.expected_costs[name] <= amount * (1.0 + ROUNDING)
+    if not fits.any():
+        costs = {name: pool.expected_costs[name][pool.items.is_candidate].min() for name in budget.costs}
+        raise ParameterError(
+            "the budget must pay for at least one item, and no item to choose from is expected to cost so little: got "
+            f"{_amounts(budget.costs)}, and the cheapest costs {_amounts(costs)}. Raise it."
+        )
+    for name, amount in budget.costs.items():
         needed, _ = cheapest_cost(
             pool.expected_costs[name], pool.items.is_candidate, pool.items.scenario_index, pool.bounds.at_least
         )
@@ -213,6 +230,10 @@ def _check_budget(pool: SessionPool) -> None:
                 f"constraints must not contradict the budget: at_least asks for {pool.bounds.at_least.sum()} items, "
                 f"which cost {needed:g} {name} at least, and the budget is {amount:g}. Ask for fewer, or raise it."
             )
+
+
+def _amounts(costs: Mapping[str, float]) -> str:
+    return ", ".join(f"{amount:g} {name}" for name, amount in costs.items())
 
 
 def _check_scores(settings: SessionSettings, names: tuple[str, ...]) -> None:

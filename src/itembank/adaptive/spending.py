@@ -5,14 +5,11 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from itembank.adaptive.pool import SessionPool
+from itembank.adaptive.pool import ROUNDING, SessionPool
 from itembank.adaptive.reserves import cheapest_cost
 from itembank.adaptive.state import SessionState
 from itembank.data.costs import INPUT_TOKENS, OUTPUT_TOKENS, TOKENS, CostUnit
 from itembank.numerics.arrays import BoolArray, IntArray
-
-ROUNDING = 1e-9
-"""Share of a budget that sums of costs may be off by rounding."""
 
 
 def amount_in(costs: Mapping[str, float], unit: CostUnit) -> float | None:

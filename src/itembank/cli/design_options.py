@@ -81,6 +81,10 @@ def method_of_options(method: str, design: Mapping[str, Any]) -> "OptimalDesign 
 def _spec(given: dict[str, Any]) -> "OptimalDesign":
     from itembank.selection.specs import OptimalDesign  # noqa: PLC0415
 
+    if "target" in given and given.get("criterion", "v-optimal") != "v-optimal":
+        raise click.UsageError(f"--target is for --criterion v-optimal; {given['criterion']} does not look at scores.")
+    if "input_weight" in given and given.get("cost", "tokens") != "tokens":
+        raise click.UsageError(f"--input-weight is for --cost tokens, got --cost {given['cost']}.")
     for name in ("at_least", "at_most"):
         if name in given:
             given[name] = counts(f"--{name.replace('_', '-')}", given[name])

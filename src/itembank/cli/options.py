@@ -151,4 +151,5 @@ def listed_ids(path: Path) -> tuple[str, ...]:
         text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         raise DataError(f"{path}: must be UTF-8 text, one item id a line: {error}. Save it as UTF-8.") from error
-    return tuple(line for line in text.splitlines() if line)
+    lines = (line.removesuffix("\r") for line in text.split("\n"))  # splitlines would part ids at other characters too
+    return tuple(line for line in lines if line)

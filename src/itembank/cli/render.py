@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from itembank.errors import ItembankWarning
+from itembank.errors import DataError, ItembankWarning, shown
 from itembank.progress import ProgressCallback, silent
 
 Row = Mapping[str, Any]
@@ -23,7 +23,7 @@ def print_rows(rows: Sequence[Row], output_format: str, *, title: str = "", colu
     if output_format == "json":
         click.echo(json.dumps([_plain(row) for row in rows], ensure_ascii=False, indent=1))
     elif output_format == "csv":
-        click.echo(_as_csv(rows), nl=False)
+        print_exactly(_as_csv(rows))
     else:
         _print_table(rows, title, list(columns) or (list(rows[0]) if rows else []))
 
@@ -43,6 +43,40 @@ def print_record(record: Row, name: str, rows: Sequence[Row], output_format: str
         facts = [{"fact": key, "value": _cell_text(value)} for key, value in record.items()]
         _print_table(facts, title, ["fact", "value"], show_header=False)
         _print_table(rows, name, list(rows[0]) if rows else [])
+
+
+def print_exactly(text: str) -> None:
+    """Print text that programs read, byte for byte: `click.echo` takes escape sequences out, which changes ids.
+
+    A terminal is shown escapes in place of control characters, so that no id can drive it.
+    """
+    if sys.stdout.isatty():
+        click.echo("\n".join(visible(line) for line in text.split("\n")), nl=False)
+    else:
+        click.echo(text.encode("utf-8"), nl=False)
+
+
+def print_ids(ids: Sequence[str]) -> None:
+    """Print item ids one a line.
+
+    Raises
+    ------
+    DataError
+        When an id holds a line break.
+    """
+    check_one_a_line(ids)
+    if ids:
+        print_exactly("\n".join(ids) + "\n")
+
+
+def check_one_a_line(ids: Sequence[str]) -> None:
+    """Raise `DataError` when ids cannot stand one a line."""
+    broken = [one for one in ids if "\n" in one or "\r" in one]
+    if broken:
+        raise DataError(
+            f"an item's id must hold no line break to stand on a line of its own, got {shown(broken)}. Take --format "
+            "json."
+        )
 
 
 def note(message: str) -> None:
@@ -160,4 +194,12 @@ def _cell_text(value: Any) -> str:
         return "-"
     if isinstance(value, list):
         return ", ".join(map(_cell_text, value))
-    return f"{value:.4f}" if isinstance(value, float) else visible(str(value))
+    return _decimal(value) if isinstance(value, float) else visible(str(value))
+
+
+def _decimal(value: float) -> str:
+    """Write a number with four decimals; costs may be far larger or smaller, which that would fill with zeros."""
+    size = abs(value)
+    if 0.0 < size < 5e-5:
+        return f"{value:.3g}"
+    return f"{value:.4f}" if size < 1000.0 else f"{value:.1f}"

@@ -116,11 +116,13 @@ def _print(result: "ReplayResult", unit: str | None, output_format: str) -> None
                 "target": row["target"],
                 "estimate": row["estimate"],
                 f"{100 * row['level']:g} % interval": f"{row['low']:.4f} to {row['high']:.4f}",
-                "items": row["n_answered"],
+                "items": f"{row['n_items']}/{row['n_total']}",
+                "answered": row["n_answered"],
                 **({} if unit is None else {f"cost ({unit})": row["cost"]}),
                 "reason_stopped": row["reason_stopped"],
             }
             for row in rows
         ]
-    title = f"Replayed sessions of {result.n_models} models, bank {result.estimates.bank_id}"
+    models = "1 model" if result.n_models == 1 else f"{result.n_models} models"
+    title = f"Replayed sessions of {models}, bank {result.estimates.bank_id}"
     print_rows(rows, output_format, title=title)

@@ -9,7 +9,15 @@ import click
 
 from itembank.cli.design_options import design_options, method_of_options
 from itembank.cli.options import bank_argument, format_option, listed_ids, seed_option
-from itembank.cli.render import note, print_object, print_rows, progress, warnings_as_notes
+from itembank.cli.render import (
+    check_one_a_line,
+    note,
+    print_ids,
+    print_object,
+    print_rows,
+    progress,
+    warnings_as_notes,
+)
 
 METHODS = (
     "auto",
@@ -95,13 +103,15 @@ def command(
         note(f"Chosen by {selection.explanation}")
     # The samples are made before the file is written: a bank they cannot be made from leaves nothing behind.
     samples = as_lm_eval_samples(selection) if emit == "lm-eval" else None
+    if emit == "ids":
+        check_one_a_line(selection.item_ids)
     if output is not None:
         selection.save(output)
         note(f"{selection.n_items} of {loaded.n_items} items by {selection.method} written to {output}.")
     if samples is not None:
         click.echo(json.dumps(samples, ensure_ascii=False))
     elif emit == "ids":
-        click.echo("\n".join(selection.item_ids))
+        print_ids(selection.item_ids)
     elif output_format == "json":
         print_object(selection.to_dict())
     elif output is None or output_format == "csv":

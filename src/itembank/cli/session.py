@@ -9,7 +9,16 @@ import click
 
 from itembank.cli.main import EXIT_IMPRECISE
 from itembank.cli.options import bank_argument, format_option, seed_option
-from itembank.cli.render import note, print_object, print_record, print_rows, progress, visible, warnings_as_notes
+from itembank.cli.render import (
+    note,
+    print_ids,
+    print_object,
+    print_record,
+    print_rows,
+    progress,
+    visible,
+    warnings_as_notes,
+)
 from itembank.cli.session_options import (
     amounts,
     prior_of_options,
@@ -141,7 +150,7 @@ def ask(*, journal: Path, n_items: int, only_new: bool, bank: Path | None, wait:
     if output_format == "json":
         print_object({"items": rows, **_progress(session)})
     elif output_format == "ids":
-        _print_ids(items)
+        print_ids(items)
     elif rows:
         print_rows(rows, "table", title=f"Next items for {session.settings.model_id}")
     if not items:
@@ -329,16 +338,6 @@ def _item_rows(session: "AdaptiveSession", items: Sequence[str], *, is_new: bool
     known = table.filter(table["item_id"].is_in(list(items))).select("item_id", "scenario", "subscenario")
     places = {row["item_id"]: row for row in known.to_dicts()}
     return [{**places[item], "is_new": is_new} for item in items]
-
-
-def _print_ids(items: Sequence[str]) -> None:
-    from itembank.errors import DataError  # noqa: PLC0415
-
-    if any("\n" in item or "\r" in item for item in items):
-        raise DataError("an item's id holds a line break, so that ids cannot stand one a line. Take --format json.")
-    is_terminal = sys.stdout.isatty()
-    for item in items:  # as bytes: click.echo takes escape sequences out of text, which would make it another id
-        click.echo(visible(item) if is_terminal else item.encode("utf-8"))
 
 
 def _say_why_none(session: "AdaptiveSession") -> None:

@@ -63,7 +63,7 @@ def response_costs(responses: ResponseMatrix, unit: CostUnit | str) -> FloatArra
         return costs[unit.name]
     known = known_units(responses)
     if unit.name not in known:
-        among = f"must be one of {shown(known, limit=len(known))}" if known else "is not recorded: no cost is"
+        among = f"must be one of {shown(known, limit=len(known))}" if known else "must be recorded, and no cost is"
         raise DataError(
             f"the cost unit {among}, got {unit.name!r}. Read the responses with a column of costs "
             f"({OUTPUT_TOKENS}, {INPUT_TOKENS}, cost_usd, seconds, ...), or choose without costs."

@@ -45,8 +45,9 @@ def select(
     spec = METHODS.resolve(method)
     if per_scenario and isinstance(spec, VOptimal):
         spec = dataclasses.replace(spec, allocation="equal")
+    told = spec  # what the recipe keeps: taken up for fewer items, it must not ask for these numbers again
     if per_scenario and isinstance(spec, OptimalDesign):
-        spec = dataclasses.replace(spec, at_least=n_items, at_most=n_items)
+        spec = _for_each_scenario(spec, n_items)
     generator = as_generator(rng)
     is_candidate = candidates(bank, spec, excluded)
     # a design says itself how many of each scenario it wants, none at all included
@@ -71,8 +72,18 @@ def select(
         seed,
         # an item that counts but cannot come leaves part of the score out of what the design says
         np.concatenate(probabilities) if probabilities and is_candidate[bank.targets.weights > 0.0].all() else None,
-        recipe_of(spec, n_items, per_scenario=per_scenario, excluded=excluded),
+        recipe_of(told, n_items, per_scenario=per_scenario, excluded=excluded),
     )
+
+
+def _for_each_scenario(spec: OptimalDesign, n_items: int) -> OptimalDesign:
+    """Return the design for a number of items that is each scenario's."""
+    if spec.at_most is not None or spec.at_least not in (0, 1):
+        raise ParameterError(
+            f"constraints must not contradict each other: with per_scenario every scenario gets n_items = {n_items}, "
+            f"got at_least={spec.at_least!r} and at_most={spec.at_most!r} too. Leave out one or the other."
+        )
+    return dataclasses.replace(spec, at_least=n_items, at_most=n_items)
 
 
 def _pool(bank: Bank, scenario: int, is_candidate: BoolArray) -> ScenarioPool:
