@@ -1,4 +1,5 @@
 import dataclasses
+import datetime
 
 import numpy as np
 import polars as pl
@@ -74,6 +75,20 @@ def test_a_prior_is_given_to_each_model_as_it_would_be():
     row = int(part.held_out[0])
     own = RegressionPrior(("size",), {"size": BANK.responses.models["size"][row]})
     np.testing.assert_array_equal(by_size.value[-1, row], by_hand(part, row, 9, prior=own)[0])
+
+
+def test_dates_and_gaps_in_a_column_are_what_they_are_to_a_prior():
+    """A gap counts as average, NaN as null; a date is a category named by its text."""
+    day = datetime.date(2024, 5, 1)
+    found = []
+    for gap, days in ((None, [day] * 12), (float("nan"), [day.isoformat()] * 12)):
+        columns = {"log_size": pl.Series([gap, *np.arange(11.0)]), "day": pl.Series(days)}
+        changed = dataclasses.replace(BANK.responses, models=BANK.responses.models.with_columns(**columns))
+        bank = dataclasses.replace(BANK, responses=changed)
+        prior = RegressionPrior(("log_size", "day"), {"log_size": 3.0})
+        found.append(past_errors(bank, session_settings(budget=Budget(n_items=2), prior=prior)))
+    np.testing.assert_array_equal(found[0].value, found[1].value)
+    assert np.isfinite(found[0].value).all()
 
 
 def test_a_group_too_small_to_be_tried_counts_like_all():

@@ -18,7 +18,7 @@ from itembank.adaptive.events import Asked, Event, Failed, Told, counts_behind
 from itembank.adaptive.limits import Budget, Stopping
 from itembank.adaptive.past_errors import PastErrors
 from itembank.adaptive.pool import SessionPool
-from itembank.adaptive.prior_specs import BANK, GroupPrior, PriorSpec, RegressionPrior
+from itembank.adaptive.prior_specs import BANK, GroupPrior, Known, PriorSpec, RegressionPrior
 from itembank.adaptive.priors import ability_prior, group_rows
 from itembank.adaptive.settings import MODEL_BASED, SessionSettings
 from itembank.adaptive.state import apply, initial
@@ -177,9 +177,14 @@ def _own_prior(bank: Bank, prior: PriorSpec, row: int) -> PriorSpec:
     """Return the prior as it would be given for a calibration model."""
     if not isinstance(prior, RegressionPrior):
         return prior
-    record = bank.responses.models.row(row, named=True)
-    known = {name: record[name] for name in prior.columns if record.get(name) is not None}
+    record = bank.responses.models.select(prior.columns).fill_nan(None).row(row, named=True)
+    known = {name: _as_told(value) for name, value in record.items() if value is not None}
     return replace(prior, known=known)
+
+
+def _as_told(value: object) -> Known:
+    """Return a value of the model table as it would be told of a new model: dates and the like as text."""
+    return value if isinstance(value, str | int | float) else str(value)
 
 
 def _answer(bank: Bank, ids: list[str], row: int, position: int) -> Event:
