@@ -21,6 +21,7 @@ from itembank.data.targets import OVERALL
 from itembank.errors import ParameterError
 from itembank.estimation.observations import bank_positions
 from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.numerics.threads import check_jobs
 from itembank.progress import ProgressCallback, silent
 from itembank.selection.constraints import Constraints
 from itembank.selection.criteria import Criterion
@@ -109,7 +110,9 @@ def replay(
     >>> result.rows()[0]["reason_stopped"]  # doctest: +SKIP
     'budget: 50 items'
     """
-    _check_counts(batch, n_jobs)
+    check_jobs(n_jobs)
+    if isinstance(batch, bool) or not isinstance(batch, int) or batch < 1:
+        raise ParameterError(f"batch must be a whole number >= 1, got {batch!r}.")
     settings = session_settings(
         criterion,
         stopping=stopping,
@@ -138,13 +141,6 @@ def replay(
 def _first_half(progress: ProgressCallback) -> ProgressCallback:
     """Tell of work that comes before the sessions."""
     return lambda message, share: progress(message, 0.5 * share)
-
-
-def _check_counts(batch: int, n_jobs: int) -> None:
-    if isinstance(batch, bool) or not isinstance(batch, int) or batch < 1:
-        raise ParameterError(f"batch must be a whole number >= 1, got {batch!r}.")
-    if n_jobs == 0 or n_jobs < -1:
-        raise ParameterError(f"n_jobs must be -1 (one process a core) or at least 1, got {n_jobs}.")
 
 
 def _recorded(bank: Bank, responses: ResponseMatrix) -> Recorded:

@@ -1,10 +1,18 @@
-"""Keeping matrix products on one thread."""
+"""Threads of matrix products, and numbers of processes."""
 
 import functools
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from threadpoolctl import ThreadpoolController
+
+from itembank.errors import ParameterError
+
+
+def check_jobs(n_jobs: int) -> None:
+    """Raise `ParameterError` unless a number of processes is -1, one a core, or at least 1."""
+    if n_jobs == 0 or n_jobs < -1:
+        raise ParameterError(f"n_jobs must be -1 (one process a core) or at least 1, got {n_jobs}.")
 
 
 @contextmanager

@@ -4,14 +4,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from itembank.errors import ParameterError
 from itembank.progress import ProgressCallback
-
-
-def check_jobs(n_jobs: int) -> None:
-    """Raise `ParameterError` unless `n_jobs` is -1 or at least 1."""
-    if n_jobs == 0 or n_jobs < -1:
-        raise ParameterError(f"n_jobs must be -1 (one process a core) or at least 1, got {n_jobs}.")
 
 
 def run_parts(

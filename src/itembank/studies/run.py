@@ -7,10 +7,11 @@ import polars as pl
 from itembank.data.atomic import replacing_file
 from itembank.data.responses import ResponseMatrix
 from itembank.errors import ConvergenceWarning, DataError, DataWarning, ParameterError, shown, warn
+from itembank.numerics.threads import check_jobs
 from itembank.progress import ProgressCallback, silent
 from itembank.studies.data_sets import load_data
 from itembank.studies.manifests import begin, make_manifest, read_manifest
-from itembank.studies.parallel import check_jobs, run_parts
+from itembank.studies.parallel import run_parts
 from itembank.studies.results import COLUMNS, ESTIMATES, PARTS, SUMMARY, StudyResult
 from itembank.studies.specs import StudySpec
 from itembank.studies.splits import Fold, make_folds

@@ -13,7 +13,7 @@ from itembank.calibration.calibrate import calibrate
 from itembank.data.banks import Bank
 from itembank.data.calibrations import Calibration
 from itembank.data.costs import CostUnit, response_costs
-from itembank.data.responses import ResponseMatrix
+from itembank.data.responses import ResponseMatrix, mean_where_known
 from itembank.data.targets import ScoreTargets
 from itembank.errors import DataError, ItembankWarning, shown
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
@@ -194,11 +194,8 @@ def _costs(
         return None, None
     every = response_costs(responses, CostUnit(spec.cost, spec.input_weight))
     train, test = every[np.ix_(partition.train, items)], every[np.ix_(partition.test, items)]
-    is_known = ~np.isnan(train)
-    count = is_known.sum(axis=0)
-    total = np.where(is_known, train, 0.0).sum(axis=0)
-    expected = np.divide(total, count, out=np.full(items.size, np.nan), where=count > 0)
-    if not count.any():
+    expected = mean_where_known(train)
+    if np.isnan(expected).all():
         raise DataError(f"at least one training model's cost in {spec.cost!r} must be known, got none of any item.")
     expected = np.where(np.isnan(expected), np.nanmean(expected), expected)
     _check_positive(spec, responses, items, expected)

@@ -9,10 +9,11 @@ from itembank.data.atomic import replacing_file, replacing_folder
 from itembank.data.costs import CostUnit, response_costs
 from itembank.data.responses import ResponseMatrix
 from itembank.errors import ConvergenceWarning, DataError, ParameterError, shown, warn
+from itembank.numerics.threads import check_jobs
 from itembank.progress import ProgressCallback, silent
 from itembank.studies.data_sets import load_data
 from itembank.studies.manifests import PREDICTION, begin, manifest_of
-from itembank.studies.parallel import check_jobs, run_parts
+from itembank.studies.parallel import run_parts
 from itembank.studies.prediction.costs import costs_to_reach, errors_at_cost
 from itembank.studies.prediction.partitions import Partition, Tasks, find_tasks, make_partition
 from itembank.studies.prediction.results import AT_COST, COSTS, CURVES, TASKS, PredictionResult, part_path, scan
