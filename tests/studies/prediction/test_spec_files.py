@@ -1,3 +1,4 @@
+import re
 from pathlib import Path
 
 import pytest
@@ -105,3 +106,9 @@ def test_a_file_that_is_not_toml_is_refused(load):
 @pytest.mark.parametrize("path", sorted((REPOSITORY / "benchmarks" / "studies").glob("prediction_*.toml")))
 def test_the_studies_of_the_repository_can_be_read(path):
     assert load_prediction(path).name == path.stem
+
+
+def test_the_study_in_the_docs_can_be_read(load):
+    page = (REPOSITORY / "docs" / "studies.md").read_text(encoding="utf-8")
+    _, text = re.findall(r"^```toml\n(.*?)^```$", page, flags=re.MULTILINE | re.DOTALL)
+    assert {one.paradigm for one in load(text).assessors} == {"prediction", "selection", "adaptation"}
