@@ -116,3 +116,5 @@ def test_says_how_many_were_kept_when_the_disk_is_full():
     with pytest.raises(JournalError, match=f"Of 3 answers the first 1 are kept.*{bank.item_ids[1]}"):
         tell_all(session, answers)
     assert [event.item_id for event in session.history] == bank.item_ids[:1]
+    with pytest.raises(JournalError, match=f"Of 2 answers none is kept.*{bank.item_ids[1]}"):
+        tell_all(session, answers[1:])

@@ -1,3 +1,5 @@
+import errno
+
 import pytest
 
 from itembank.data.atomic import replacing_file, replacing_folder, write_text
@@ -49,3 +51,27 @@ def test_a_folder_stays_as_it_was_when_filling_fails(tmp_path):
         raise _StopError
     assert [file.name for file in path.iterdir()] == ["old.txt"]
     assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        OSError(errno.ENOSPC, "No space left on device"),
+        OSError(errno.EDQUOT, "Disk quota exceeded"),
+        ValueError("parquet: underlying IO error: No space left on device (os error 28)"),
+    ],
+)
+@pytest.mark.parametrize("replacing", [replacing_file, replacing_folder])
+def test_a_full_disk_is_named_with_what_could_not_be_written(tmp_path, replacing, error):
+    said = pytest.raises(OSError, match=r"result cannot be written: no space is left .* make room")
+    with said as caught, replacing(tmp_path / "result"):
+        raise error
+    assert caught.value.errno == errno.ENOSPC
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("error", [OSError(errno.EACCES, "Permission denied"), ValueError("other")])
+def test_other_errors_come_through_as_they_are(tmp_path, error):
+    with pytest.raises(type(error)) as caught, replacing_file(tmp_path / "result"):
+        raise error
+    assert caught.value is error

@@ -117,8 +117,8 @@ def tell_all(session: AdaptiveSession, answers: Sequence[Answer]) -> None:
             _tell(session, answer)
         except JournalError as error:
             raise JournalError(
-                f"{error} Of {len(answers)} answers the first {number} are kept; tell the others again, from item "
-                f"{answer.item_id!r} on."
+                f"{error} Of {len(answers)} answers {f'the first {number} are' if number else 'none is'} kept; tell "
+                f"the others again, from item {answer.item_id!r} on."
             ) from error
 
 

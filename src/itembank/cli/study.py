@@ -247,7 +247,11 @@ def _print_ratios(result: "StudyResult", against: tuple[str, str], target: str, 
     "--assessor", "assessors", multiple=True, help="Prediction: draw only these; tasks, models: two to compare."
 )
 @click.option(
-    "--n", "size", type=float, help="Spread, tasks, models, choices: items or amount of cost.  [default: the largest]"
+    "--n",
+    "size",
+    type=float,
+    help="Spread, tasks, models, choices: items or amount of cost.  [default: the largest; of a prediction study the "
+    "middle one]",
 )
 @click.option("--force", is_flag=True, help="Replace the file that stands at -o.")
 def plot(

@@ -161,7 +161,7 @@ def figure_choices(result: "PredictionResult", n_tasks: int, budget: int, assess
         .join(times, on="task")
         .with_columns(mean=pl.col("total") / pl.col("times"))
     )
-    n_columns = min(2, len(assessors))
+    n_columns, plural = min(2, len(assessors)), "tasks" if n_tasks > 1 else "task"
     figure = new_figure(4.6 * n_columns, 2.8 * -(-len(assessors) // n_columns))
     for axes, name in zip(panels(figure, len(assessors), n_columns, share_y=False), assessors, strict=True):
         top = means.filter(pl.col("assessor") == name).sort("mean", "task", descending=[True, False])
@@ -169,7 +169,9 @@ def figure_choices(result: "PredictionResult", n_tasks: int, budget: int, assess
         axes.barh(np.arange(top.height), top["mean"].to_numpy(), color=PALETTE[0], height=0.75)
         axes.set_yticks(np.arange(top.height), top["task"].to_list(), parse_math=False)
         put_title(axes, name)
-        put_labels(axes, f"items of {budget} taken of a task", "")
+        put_labels(
+            axes, f"items of {budget} taken of a task\n(mean where it may be asked: {n_tasks} calibration {plural})", ""
+        )
     return figure
 
 
@@ -239,7 +241,11 @@ def _two_adaptive(result: "PredictionResult") -> tuple[str, ...]:
     plain = {one["selector"]: one["name"] for one in reversed(known) if not one["per_cost"]}
     if {"fisher", "v-optimal"} <= set(plain):
         return plain["fisher"], plain["v-optimal"]
-    raise ParameterError("this study adapts by neither of 'fisher' and 'v-optimal' or by one only. Name two assessors.")
+    names = [one["name"] for one in result.manifest["study"]["assessors"]]
+    raise ParameterError(
+        "two assessors are compared, and the study has no adaptive ones by 'fisher' and by 'v-optimal' to take "
+        f"unasked. Name two assessors (--assessor) of {shown(names, limit=len(names))}."
+    )
 
 
 def _check(what: str, given: Sequence[object], known: Sequence[object]) -> None:
