@@ -16,6 +16,7 @@ from itembank.data.costs import TOKENS, CostUnit, expected_cost
 from itembank.data.targets import OVERALL, ScoreTargets
 from itembank.errors import DataError, ParameterError, shown
 from itembank.estimation.basis import ScoreBasis
+from itembank.estimation.point import calibration_scores, weighted_means
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.selection.criteria import VOptimality, check_criterion, uses_cost
 from itembank.selection.design import DesignItems, check_goal, goal_matrix
@@ -192,11 +193,10 @@ def _decision_threshold(decision: Decision | None, bank: Bank, custom: ScoreTarg
     responses = bank.responses.responses[row][:, counts]
     if np.isnan(responses).all():
         raise DataError(f"model {decision.model!r} must have a score on {decision.target!r}, but answered none of it.")
-    if targets is not custom:
-        scores = targets.scenario_means(bank.responses.responses[row], missing=True)
-        value = float(targets.with_overall(scores)[0, targets.names.index(name)])
+    if targets is custom:
+        value = float(weighted_means(responses, weights[counts])[0])
     else:
-        value = float(np.nansum(responses * weights[counts]) / (~np.isnan(responses) @ weights[counts])[0])
+        value = float(calibration_scores(bank)[row[0], targets.names.index(name)])
     if np.isnan(value):
         raise DataError(
             f"model {decision.model!r} must have a score on {decision.target!r}, but some scenario of it has no answer."

@@ -25,7 +25,7 @@ from itembank.adaptive.state import apply, initial
 from itembank.calibration.folds import MINIMUM_FOR_FOLDS, Fold, folds
 from itembank.data.banks import Bank
 from itembank.errors import DataError, ParameterError
-from itembank.estimation.point import calibration_scores
+from itembank.estimation.point import calibration_scores, weighted_means
 from itembank.irt.parameters import AbilityPrior
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.threads import one_blas_thread
@@ -124,11 +124,8 @@ def _truth(bank: Bank, settings: SessionSettings) -> FloatArray:
     if isinstance(settings.target, str):
         return scores
     positions = bank.responses.item_indices(list(settings.target))
-    responses = bank.responses.responses[:, positions]
-    weights = ~np.isnan(responses) * np.array(list(settings.target.values()))  # (n_models, n_target_items)
-    mass = weights.sum(axis=1)
-    total = np.sum(weights * np.nan_to_num(responses), axis=1)
-    return np.column_stack([scores, np.divide(total, mass, out=np.full(mass.shape, np.nan), where=mass > 0.0)])
+    weights = np.array(list(settings.target.values()))
+    return np.column_stack([scores, weighted_means(bank.responses.responses[:, positions], weights)])
 
 
 def _run(

@@ -54,6 +54,21 @@ def with_exact(targets: ScoreTargets, evidence: Evidence, scores: FloatArray) ->
     return np.where(whole, targets.with_overall(evidence.known), scores)
 
 
+def weighted_means(responses: FloatArray, weights: FloatArray) -> FloatArray:
+    """Weighted mean response of each model over the items it answered, (n_models,); NaN without one that weighs.
+
+    Parameters
+    ----------
+    responses : (n_models, n_items)
+        NaN where missing.
+    weights : (n_items,)
+    """
+    mass: FloatArray = ~np.isnan(responses) @ weights
+    total = np.nan_to_num(responses) @ weights
+    result: FloatArray = np.divide(total, mass, out=np.full(mass.shape, np.nan), where=mass > 0.0)
+    return result
+
+
 def calibration_scores(bank: Bank) -> FloatArray:
     """Full scores of the calibration models over the items each answered, (n_models, n_scenarios + 1)."""
     return bank.cache.remember("scores", lambda: bank.targets.with_overall(bank.scenario_scores))
