@@ -115,6 +115,14 @@ def test_items_that_must_be_asked_have_room_beyond_the_usual_number():
     assert past_errors(bank, settings).n_answered[-1] == 135
 
 
+def test_more_items_than_a_tried_session_may_take_are_not_asked_for(monkeypatch):
+    monkeypatch.setattr("itembank.adaptive.trial.MOST_ITEMS", 8)
+    budget = Budget(n_items=30)
+    found = past_errors(BANK, session_settings(budget=budget, constraints=Constraints(at_least=4)))
+    assert found.n_answered.tolist() == [1, 2, 4, 8]
+    np.testing.assert_array_equal(found.value, past_errors(BANK, session_settings(budget=budget)).value)
+
+
 def test_numbers_of_answers_that_hardly_any_session_reaches_are_left_out():
     """The banks of folds leave out items that their models answered alike, so that sessions end before the last."""
     responses = BANK.responses.responses.copy()

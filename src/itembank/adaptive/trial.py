@@ -30,6 +30,7 @@ from itembank.irt.parameters import AbilityPrior
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.threads import one_blas_thread
 from itembank.progress import ProgressCallback, silent
+from itembank.selection.constraints import Constraints
 
 MOST_MODELS = 100
 """Calibration models that are tried; more would hardly change the errors' quantiles, and take time."""
@@ -83,7 +84,10 @@ def past_errors(bank: Bank, settings: SessionSettings, *, progress: ProgressCall
 
 def _tried_settings(bank: Bank, settings: SessionSettings) -> SessionSettings:
     """Return the settings without what does not change the errors after a number of answers."""
-    n_items, prior = settings.budget.n_items or USUAL_ITEMS, settings.prior
+    n_items, prior, constraints = settings.budget.n_items or USUAL_ITEMS, settings.prior, settings.constraints
+    least = _least_items(bank, constraints)
+    if least > MOST_ITEMS:  # sessions as long as that would take hours
+        least, constraints = 0, replace(constraints, at_least=0)
     if isinstance(prior, RegressionPrior):
         prior = replace(prior, known={})
     elif isinstance(prior, GroupPrior) and group_rows(bank.responses.models, prior).size < MINIMUM_FOR_FOLDS:
@@ -91,7 +95,8 @@ def _tried_settings(bank: Bank, settings: SessionSettings) -> SessionSettings:
     return replace(
         settings,
         stopping=Stopping(),
-        budget=Budget(n_items=max(min(n_items, MOST_ITEMS), _least_items(bank, settings))),
+        budget=Budget(n_items=max(min(n_items, MOST_ITEMS), least)),
+        constraints=constraints,
         prior=prior,
         seed=SEED,
         model_id=PAST_MODEL,
@@ -99,9 +104,9 @@ def _tried_settings(bank: Bank, settings: SessionSettings) -> SessionSettings:
     )
 
 
-def _least_items(bank: Bank, settings: SessionSettings) -> int:
+def _least_items(bank: Bank, constraints: Constraints) -> int:
     """Items that the constraints ask for, which a tried session must have room for."""
-    at_least = settings.constraints.at_least
+    at_least = constraints.at_least
     if isinstance(at_least, Mapping):
         return sum(at_least.values())
     return at_least * bank.targets.n_scenarios
