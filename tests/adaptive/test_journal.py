@@ -160,6 +160,13 @@ def test_damage_says_which_line_and_how_to_rescue_the_rest(path):
     assert list(read_journal(path).events) == EVENTS[:1]
 
 
+def test_a_damaged_header_is_told_from_another_kind_of_file(path):
+    header, rest = path.read_bytes().split(b"\n", 1)
+    path.write_bytes(header[:-30] + b"\n" + rest)
+    with pytest.raises(IntegrityError, match=r"line 1 \(the header\) is not what was written"):
+        read_journal(path)
+
+
 def test_another_version_says_which_release(path):
     line, _ = encode_line({"kind": "itembank session", "schema_version": 2, "itembank_version": "9.9"}, "")
     path.write_bytes(line)

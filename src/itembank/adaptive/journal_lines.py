@@ -20,6 +20,8 @@ from itembank.errors import DataError, IntegrityError
 
 KIND = "itembank session"
 SCHEMA_VERSION = 1
+BEGINNING = b'{"kind":"itembank session"'
+"""First bytes of a journal."""
 N_CHECK = 16
 _ENDING = re.compile(rb',"check":"([0-9a-f]{16})"\}')
 _N_ENDING = len(',"check":""}') + N_CHECK
@@ -92,6 +94,8 @@ def parse_journal(content: bytes, name: str) -> JournalContent:
 def _parse_header(line: bytes, name: str) -> tuple[dict[str, Any], str]:
     """Read the first line; what kind of file it is comes before whether it is whole."""
     header = _object(line)
+    if header is None and line.startswith(BEGINNING):
+        return _parse_line(line, "", f"{name}, line 1 (the header)", 0)  # which says that it is damaged
     if header is None or header.get("kind") != KIND:
         raise DataError(f"{name} is not the journal of a session. Start one with itembank session start.")
     version = header.get("schema_version")

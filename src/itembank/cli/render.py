@@ -200,6 +200,6 @@ def _cell_text(value: Any) -> str:
 def _decimal(value: float) -> str:
     """Write a number with four decimals; costs may be far larger or smaller, which that would fill with zeros."""
     size = abs(value)
-    if 0.0 < size < 5e-5:
+    if 0.0 < size < 1e-3:
         return f"{value:.3g}"
     return f"{value:.4f}" if size < 1000.0 else f"{value:.1f}"

@@ -34,6 +34,8 @@ def test_assessors_that_choose_alike_share_their_items():
         (("2pl", "selection", "uniform", True), "per_cost divides a criterion"),
         (("ridge", "selection", "v-optimal"), "'ridge' has none: give it a design"),
         ((3,), "predictor of an assessor must be a text, got 3"),
+        (("2pl", "selection", "v-optimal", False, "", {"off": 1}), "'v-optimal' must be among .* got 'off'"),
+        (("2pl", "adaptation", "v-optimal", False, "", {"of": "x"}), "got 'x'"),
     ],
 )
 def test_impossible_assessors_are_refused(choices, message):
@@ -50,6 +52,8 @@ def test_impossible_assessors_are_refused(choices, message):
         ({"assessors": (Assessor("ridge", "selection", "trace", design="x"),)}, "design of assessor .* got 'x'"),
         ({"assessors": (Assessor("2pl"), Assessor("2pl"))}, "names of assessors must differ, got '2pl, random'"),
         ({"assessors": (Assessor("2pl", "selection", "min-cost"),), "cost": ""}, "needs the study to name a cost"),
+        ({"assessors": (Assessor("mirt", "adaptation", "fisher"),)}, "'fisher' is for one ability, and .* 'mirt'"),
+        ({"assessors": (Assessor("ridge", "selection", "fisher", design="mirt"),)}, "'fisher' is for one ability"),
         ({"reference": "x"}, "reference must be one of '2pl, random'"),
         ({"item_models": {"ridge": TWO_PL}}, "must have another name"),
         ({"item_models": {"2pl": CalibrationChoice("map")}}, "n_dims of an item model must be a whole number"),

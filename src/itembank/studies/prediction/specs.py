@@ -6,6 +6,8 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal, get_args
 
 from itembank.errors import ParameterError, shown
+from itembank.selection.criteria import CRITERIA as KNOWN_CRITERIA
+from itembank.studies.choices import MethodChoice, resolve_choice
 from itembank.studies.specs import AUTO, CalibrationChoice, DataSpec
 from itembank.studies.split_specs import is_number, is_whole
 
@@ -69,6 +71,8 @@ class Assessor:
             )
         if self.per_cost and self.selector not in CRITERIA:
             raise ParameterError(f"per_cost divides a criterion by cost, which {self.selector!r} is not.")
+        if self.selector in CRITERIA:  # a study would come upon a wrong option only after its item models
+            resolve_choice(MethodChoice(self.selector, self.options), KNOWN_CRITERIA)
         if self.is_designed and not self.design_model:
             raise ParameterError(
                 f"{self.selector!r} looks at an item model, and {self.predictor!r} has none: give it a design, "
@@ -272,6 +276,12 @@ def _check_assessors(spec: PredictionSpec) -> None:
             raise ParameterError(
                 f"design of assessor {one.name!r} must be an item model, one of "
                 f"{shown(list(spec.item_models))}, got {one.design_model!r}."
+            )
+        n_dims = spec.item_models[one.design_model].n_dims if one.design_model else 1
+        if one.selector == "fisher" and n_dims != 1:
+            raise ParameterError(
+                f"criterion 'fisher' is for one ability, and item model {one.design_model!r} of assessor {one.name!r} "
+                f"has {n_dims}. Take 'trace', 'd-optimal' or 'v-optimal', or another item model."
             )
         if (one.per_cost or one.selector == "min-cost") and not spec.cost:
             raise ParameterError(f"assessor {one.name!r} needs the study to name a cost.")
