@@ -1,12 +1,20 @@
 import dataclasses
+import warnings
 
 import numpy as np
 import polars as pl
 import pytest
 
 from itembank.adaptive.prior_specs import GroupPrior, RegressionPrior
-from itembank.adaptive.priors import KnownModels, ability_prior, group_prior, regression_prior
-from itembank.errors import DataError, ParameterError
+from itembank.adaptive.priors import (
+    KnownModels,
+    ability_prior,
+    group_prior,
+    regression_prior,
+    warn_of_unheard_values,
+)
+from itembank.adaptive.session import AdaptiveSession
+from itembank.errors import DataError, DataWarning, ParameterError
 from itembank.irt.parameters import AbilityPrior
 from tests.adaptive.simulated import session_bank
 
@@ -121,6 +129,39 @@ def test_what_the_table_does_not_hold_is_refused(rng, spec, message):
 def test_another_word_is_refused(rng):
     with pytest.raises(ParameterError, match="prior"):
         ability_prior(known_models(rng), "hunch")
+
+
+def test_a_category_that_no_model_has_is_warned_of_and_is_average(rng):
+    known = known_models(rng)
+    unheard = RegressionPrior(("size", "family"), {"size": 1.0, "family": "w"})
+    with pytest.warns(DataWarning, match=r"no calibration model has family = 'w'.* 'x'"):
+        warn_of_unheard_values(known.models, unheard)
+    found = ability_prior(known, unheard)
+    average = ability_prior(known, RegressionPrior(("size", "family"), {"size": 1.0}))
+    np.testing.assert_array_equal(found.mean, average.mean)
+
+
+@pytest.mark.parametrize(
+    "spec",
+    ["bank", GroupPrior("family", "x"), RegressionPrior(("size", "family"), {"size": 99.0, "family": "x"})],
+)
+def test_what_the_table_holds_is_not_warned_of(rng, spec):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warn_of_unheard_values(known_models(rng).models, spec)
+
+
+def test_a_session_warns_of_an_unheard_category_when_it_is_begun_alone():
+    bank = session_bank()
+    responses = bank.responses
+    models = responses.models.with_columns(family=pl.lit("x"))
+    bank = dataclasses.replace(bank, responses=dataclasses.replace(responses, models=models))
+    prior = RegressionPrior(("family",), {"family": "w"})
+    with pytest.warns(DataWarning, match="family = 'w'"):
+        session = AdaptiveSession(bank, prior=prior, interval="model-based")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        AdaptiveSession.resume(bank, session.settings, ())
 
 
 def test_truth_values_are_categories(rng):

@@ -9,7 +9,7 @@ import polars as pl
 
 from itembank.adaptive.prior_specs import GroupPrior, Known, PriorSpec, RegressionPrior, checked_prior
 from itembank.data.banks import Bank
-from itembank.errors import DataError, shown
+from itembank.errors import DataError, DataWarning, shown, warn
 from itembank.irt.parameters import AbilityPrior
 from itembank.numerics.arrays import FloatArray, IntArray
 
@@ -75,6 +75,21 @@ def ability_prior(known: KnownModels, spec: PriorSpec) -> AbilityPrior:
             )
         case _:
             return known.prior
+
+
+def warn_of_unheard_values(models: pl.DataFrame, spec: PriorSpec) -> None:
+    """Warn of categories that no calibration model has: they count as average, and may be misspelt."""
+    if not isinstance(spec, RegressionPrior):
+        return
+    for name, value in spec.known.items():
+        column = _column(models, name)
+        if not (column.dtype.is_numeric() or _matches(column, value).any()):
+            values = column.unique(maintain_order=True).drop_nulls().to_list()
+            warn(
+                f"no calibration model has {name} = {value!r}, so that it tells nothing of ability. There are "
+                f"{shown(values)}; check the spelling.",
+                DataWarning,
+            )
 
 
 def group_rows(models: pl.DataFrame, group: GroupPrior) -> IntArray:

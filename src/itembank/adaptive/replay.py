@@ -9,6 +9,7 @@ from itembank.adaptive.events import Asked, Told, counts_behind
 from itembank.adaptive.limits import Budget, Stopping
 from itembank.adaptive.pool import SessionPool
 from itembank.adaptive.prior_specs import BANK, PriorSpec
+from itembank.adaptive.priors import warn_of_unheard_values
 from itembank.adaptive.replay_results import AskedItem, ReplayResult, SessionEnd, joined_sessions
 from itembank.adaptive.session import AdaptiveSession, session_settings
 from itembank.adaptive.settings import CALIBRATED, SessionInterval
@@ -126,6 +127,7 @@ def replay(
         interval=interval,
     )
     pool = SessionPool.create(bank, settings)
+    warn_of_unheard_values(bank.responses.models, settings.prior)
     recorded = _recorded(bank, responses)
     if interval == CALIBRATED:
         pool = pool.with_past(past_errors(bank, settings, progress=_first_half(progress)))

@@ -21,7 +21,7 @@ from itembank.adaptive.limits import Budget, Stopping
 from itembank.adaptive.past_errors import PastErrors
 from itembank.adaptive.pool import SessionPool
 from itembank.adaptive.prior_specs import BANK, PriorSpec
-from itembank.adaptive.priors import ability_prior
+from itembank.adaptive.priors import ability_prior, warn_of_unheard_values
 from itembank.adaptive.settings import CALIBRATED, SessionInterval, SessionSettings
 from itembank.adaptive.spending import left_of_budget, told_costs
 from itembank.adaptive.stopping import lacks_items, limit_reason, rule_that_holds
@@ -131,6 +131,7 @@ class AdaptiveSession:
             interval=interval,
         )
         self._begin(SessionPool.create(bank, settings), (), journal, bank)
+        warn_of_unheard_values(bank.responses.models, prior)
 
     @classmethod
     def resume(
