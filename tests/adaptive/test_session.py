@@ -15,7 +15,7 @@ from itembank.irt.bernoulli import probability
 from itembank.irt.binarise import apply_thresholds, item_thresholds
 from itembank.scoring.newton import map_abilities
 from itembank.selection.criteria import CRITERIA
-from tests.adaptive.simulated import model_based, run, session_bank, true_answers
+from tests.adaptive.simulated import expected, model_based, run, session_bank, true_answers
 
 BANK = session_bank(n_items=40)
 ANSWERS = true_answers(BANK)
@@ -464,3 +464,16 @@ def test_adaptive_choice_beats_chance():
             found.append(session.estimate().theta)
         errors[criterion] = np.sqrt(np.mean((np.array(found) - thetas) ** 2))
     assert errors["fisher"] < 0.85 * errors["random"]
+
+
+def test_what_an_answer_cost_stays_spent():
+    session = model_based(BANK, budget=Budget(costs={"output_tokens": 1000.0}))
+    item, other = session.ask(2)
+    session.tell(item, 1.0, costs={"output_tokens": 40.0})
+    session.tell(item, 0.0)  # a correction that says nothing of costs
+    assert session.costs == {"output_tokens": 40.0}
+    session.tell(item, 0.0, costs={"output_tokens": 50.0})
+    assert session.costs == {"output_tokens": 50.0}
+    session.tell_failed(item)
+    assert session.costs == {"output_tokens": 50.0}
+    assert session.left["output_tokens"] == 950.0 - expected(BANK)[other]

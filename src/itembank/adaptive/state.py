@@ -1,7 +1,7 @@
 """`SessionState`: what a session's events have made of it."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -119,6 +119,9 @@ def apply(state: SessionState, event: Event, items: DesignItems, positions: Mapp
             position = positions[event.item_id]
             _count(state, items, position)
             state.pending.pop(position, None)
+            earlier = state.answers.get(position)
+            if earlier is not None and not event.costs:  # a correction that is silent on costs changes none
+                event = replace(event, costs=earlier.costs)
             state.answers[position] = event
         case Failed():
             _fail(state, event, items, positions[event.item_id])
@@ -141,7 +144,9 @@ def _fail(state: SessionState, event: Failed, items: DesignItems, position: int)
     if position in state.pending or position in state.answers:
         state.counts[scenario] -= 1
     state.pending.pop(position, None)
-    state.answers.pop(position, None)
+    taken_back = state.answers.pop(position, None)
+    if taken_back is not None and taken_back.costs:
+        state.failed_costs.append(taken_back.costs)  # it was spent all the same
     if event.costs:
         state.failed_costs.append(event.costs)
     if event.again:
