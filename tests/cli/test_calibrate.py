@@ -68,6 +68,7 @@ def test_a_bank_is_replaced_only_by_force(run, response_file, tmp_path):
         (("--dims", "auto", "--item-model", "2pl"), "--dims auto"),
         (("--dims", "auto", "--item-model", "bifactor", "--method", "map"), "one ability a scenario"),
         (("--general-weight", "1", "--item-model", "nested"), "--method map"),
+        (("--degenerate", "majority"), "--method map"),
         (("--general-weight", "1", "--method", "map"), "--item-model nested"),
         (("--by-task", "--method", "map"), "--method variational"),
         (("--by-task", "--item-model", "1pl"), "not with --item-model 1pl"),
@@ -140,6 +141,7 @@ def test_the_next_step_it_names_can_be_taken(run, response_file, tmp_path):
     [
         (("--item-model", "nested"), "nested", 4, {}),
         (("--item-model", "nested", "--dims", 3, "--general-weight", 0.25), "nested", 3, {"general_weight": 0.25}),
+        (("--item-model", "nested", "--degenerate", "majority"), "nested", 4, {"degenerate": "majority"}),
         (("--item-model", "bifactor"), "bifactor", 4, {}),
     ],
 )

@@ -53,6 +53,12 @@ OWN_DIMS = {"1pl": 1, "2pl": 1, "nested": 4, "bifactor": 1}
     help="nested and bifactor by --method map: how much the general ability must explain by itself.  [default: 0.2]",
 )
 @click.option(
+    "--degenerate",
+    type=click.Choice(["prior", "majority"]),
+    help="--method map: expect of items that all models answered alike what the other items are like (prior), or the "
+    "same answer again (majority).  [default: prior]",
+)
+@click.option(
     "--by-task",
     is_flag=True,
     help="--method variational: let items of one scenario and subscenario share their prior; for few models and tasks "
@@ -94,6 +100,7 @@ def command(
     dims: str | None,
     method: str,
     general_weight: float | None,
+    degenerate: str | None,
     by_task: bool,
     reading: dict[str, Any],
     within: "Within",
@@ -123,16 +130,8 @@ def command(
     with warnings_as_notes():
         matrix = read_responses(responses, spec=reading_spec(reading), models=reading["models"], items=reading["items"])
         ScoreTargets.create(matrix.items, within=within, across=overall)  # complains before the long work, not after
-        options: dict[str, Any] = {"known_guessing": known_guessing}
-        if general_weight is not None:
-            if method != "map" or item_model not in {"nested", "bifactor"}:
-                raise click.UsageError("--general-weight goes with --method map --item-model nested or bifactor.")
-            options["general_weight"] = general_weight
-        if by_task:
-            if method != "variational" or item_model == "1pl":
-                raise click.UsageError("--by-task goes with --method variational, and not with --item-model 1pl.")
-            options["by_task"] = True
-        spec = _spec(matrix, item_model, dims, method, options)
+        options = _options(item_model, method, general_weight=general_weight, degenerate=degenerate, by_task=by_task)
+        spec = _spec(matrix, item_model, dims, method, {"known_guessing": known_guessing, **options})
         with progress("calibrate") as report:
             bank = build_bank(matrix, spec, within=within, across=overall, rng=seed, progress=report)
         save_bank(bank, output, overwrite=force)
@@ -143,6 +142,26 @@ def command(
     # a fifth of a small bank: as many as there are would be refused, or leave nothing to estimate
     n_items = min(100, max(bank.targets.n_scenarios, bank.n_items // 5))
     note(f"Next: itembank select {output} -n {n_items} -o selection.json")
+
+
+def _options(
+    item_model: str | None, method: str, *, general_weight: float | None, degenerate: str | None, by_task: bool
+) -> dict[str, Any]:
+    """Gather what was asked of one method, and refuse it with another."""
+    options: dict[str, Any] = {}
+    if general_weight is not None:
+        if method != "map" or item_model not in {"nested", "bifactor"}:
+            raise click.UsageError("--general-weight goes with --method map --item-model nested or bifactor.")
+        options["general_weight"] = general_weight
+    if degenerate is not None:
+        if method != "map":
+            raise click.UsageError(f"--degenerate goes with --method map, got --method {method}.")
+        options["degenerate"] = degenerate
+    if by_task:
+        if method != "variational" or item_model == "1pl":
+            raise click.UsageError("--by-task goes with --method variational, and not with --item-model 1pl.")
+        options["by_task"] = True
+    return options
 
 
 def _spec(
