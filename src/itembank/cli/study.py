@@ -1,7 +1,7 @@
 """`itembank study`: compare selections and estimates by leaving models out."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +34,22 @@ STUDY_ARGUMENT = click.argument("study", type=click.Path(exists=True, file_okay=
 TARGET_OPTION = click.option("--target", default="overall", show_default=True, help="The score that is estimated.")
 
 
+def _running(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add what running a study of either kind takes."""
+    toml = click.Path(exists=True, dir_okay=False, path_type=Path)
+    folder = click.Path(path_type=Path)
+    for option in (
+        click.option("--no-resume", is_flag=True, help="Refuse to go on with a study that stands at -o."),
+        click.option(
+            "--jobs", type=int, default=-1, show_default=True, metavar="N", help="Processes; -1 for one on each core."
+        ),
+        click.option("-o", "--output", required=True, type=folder, metavar="DIR", help="Folder of the results."),
+        click.argument("study", type=toml, metavar="STUDY.toml"),
+    ):
+        function = option(function)
+    return function
+
+
 @click.group("study")
 def command() -> None:
     """Compare selections and estimates by leaving models out.
@@ -57,14 +73,7 @@ def command() -> None:
 
 
 @command.command("run")
-@click.argument("study", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="STUDY.toml")
-@click.option(
-    "-o", "--output", required=True, type=click.Path(path_type=Path), metavar="DIR", help="Folder of the results."
-)
-@click.option(
-    "--jobs", type=int, default=-1, show_default=True, metavar="N", help="Processes; -1 for one on each core."
-)
-@click.option("--no-resume", is_flag=True, help="Refuse to go on with a study that stands at -o.")
+@_running
 def run(*, study: Path, output: Path, jobs: int, no_resume: bool) -> None:
     """Run a study written as a TOML file.
 
@@ -86,14 +95,7 @@ def run(*, study: Path, output: Path, jobs: int, no_resume: bool) -> None:
 
 
 @command.command("predict")
-@click.argument("study", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="STUDY.toml")
-@click.option(
-    "-o", "--output", required=True, type=click.Path(path_type=Path), metavar="DIR", help="Folder of the results."
-)
-@click.option(
-    "--jobs", type=int, default=-1, show_default=True, metavar="N", help="Processes; -1 for one on each core."
-)
-@click.option("--no-resume", is_flag=True, help="Refuse to go on with a study that stands at -o.")
+@_running
 def predict(*, study: Path, output: Path, jobs: int, no_resume: bool) -> None:
     """Run a prediction study written as a TOML file.
 

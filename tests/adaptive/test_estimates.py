@@ -1,0 +1,123 @@
+"""What a session estimates: ability and scores, against scoring and estimation of the same answers."""
+
+import numpy as np
+import pytest
+
+from itembank.adaptive.events import Asked
+from itembank.adaptive.limits import Budget, Stopping
+from itembank.data.responses import ResponseMatrix
+from itembank.estimation.estimate import estimate
+from itembank.irt.bernoulli import probability
+from itembank.irt.binarise import apply_thresholds, item_thresholds
+from itembank.scoring.newton import map_abilities
+from tests.adaptive.simulated import model_based, run, session_bank, true_answers
+
+BANK = session_bank(n_items=40)
+ANSWERS = true_answers(BANK)
+CUSTOM = {BANK.item_ids[k]: float(k % 3) for k in range(10)}
+
+
+def as_responses(bank, answers):
+    """Answers of one model by id, as responses."""
+    items = list(answers)
+    return ResponseMatrix.create(
+        np.array([[answers[item] for item in items]]),
+        model_ids=["model"],
+        items=bank.responses.items[bank.responses.item_indices(items)],
+    )
+
+
+@pytest.mark.parametrize("thresholds", [False, True])
+@pytest.mark.parametrize("lower", [0.0, 0.25])
+def test_estimates_are_those_of_p_irt_on_the_same_responses(thresholds, lower):
+    bank = session_bank(thresholds=thresholds, lower=lower)
+    answers = {item: 0.25 * (k % 5) for k, item in enumerate(bank.item_ids)} if thresholds else true_answers(bank)
+    session = model_based(bank, budget=Budget(25), stopping=Stopping(level=0.8))
+    told = {item: answers[item] for item in run(session, answers)}
+    found = session.estimate()
+    other = estimate(bank, as_responses(bank, told), method="p-irt", interval="model-based", level=0.8)
+    assert len(told) == 25
+    for name in ("value", "standard_error", "low", "high", "abilities", "ability_covariance"):
+        np.testing.assert_allclose(getattr(found.scores, name), getattr(other, name), rtol=1e-12, atol=1e-14)
+    for name in ("targets", "n_items", "n_total", "n_missing", "level", "method", "interval_kind", "bank_id"):
+        np.testing.assert_array_equal(getattr(found.scores, name), getattr(other, name))
+    np.testing.assert_array_equal(found.theta, found.scores.abilities[0])
+    np.testing.assert_allclose(found.standard_errors**2, np.diagonal(found.covariance))
+
+
+def test_ability_is_that_of_scoring():
+    bank = session_bank(thresholds=True)
+    values = np.linspace(0.0, 1.0, bank.n_items)
+    session = model_based(bank)
+    for item, value in zip(bank.item_ids, values.tolist(), strict=True):
+        session.tell(item, value)
+    cuts = item_thresholds(bank.calibration.thresholds, bank.responses.items["scenario"].to_list())
+    binary = apply_thresholds(values[None], cuts)
+    expected_ability = map_abilities(bank.parameters, binary, bank.calibration.prior)
+    np.testing.assert_array_equal(session.estimate().theta, expected_ability.theta[0])
+    np.testing.assert_array_equal(session.estimate().covariance, expected_ability.covariance[0])
+
+
+def test_trials_count_one_by_one_for_ability_and_by_their_mean_in_scores():
+    session, repeated = model_based(BANK), []
+    for k, item in enumerate(BANK.item_ids[:8]):
+        session.tell(item, n_correct=k % 4, n_trials=3)
+        repeated += [(k, 1.0)] * (k % 4) + [(k, 0.0)] * (3 - k % 4)
+    columns, values = np.array([pair[0] for pair in repeated]), np.array([pair[1] for pair in repeated])
+    one_by_one = map_abilities(BANK.parameters.take(columns), values[None], BANK.calibration.prior)
+    found = session.estimate()
+    np.testing.assert_allclose(found.theta, one_by_one.theta[0], atol=1e-9)
+    np.testing.assert_allclose(found.covariance, one_by_one.covariance[0], rtol=1e-7)
+    p = probability(BANK.parameters, found.theta[None])[0]
+    p[:8] = [(k % 4) / 3 for k in range(8)]
+    np.testing.assert_allclose(found.scores.value[0, :-1], BANK.targets.scenario_means(p[None])[0], rtol=1e-12)
+
+
+def test_a_custom_target_is_its_weighted_mean():
+    session = model_based(BANK, target=CUSTOM)
+    run(session, ANSWERS, most=6)
+    found = session.estimate().scores
+    p = probability(BANK.parameters, session.estimate().theta[None])[0]
+    for item, told in session.told.items():
+        p[BANK.item_ids.index(item)] = told.response
+    weights = np.array([CUSTOM.get(item, 0.0) for item in BANK.item_ids])
+    assert found.targets == (*BANK.targets.names, "custom")
+    np.testing.assert_allclose(found.value[0, -1], p @ weights / weights.sum(), rtol=1e-12)
+    assert found.n_total[-1] == np.sum(weights > 0.0)
+    assert found.n_items[0, -1] == sum(CUSTOM.get(item, 0.0) > 0.0 for item in session.told)
+
+
+def test_the_overall_target_as_weights_gives_the_overall_score():
+    weights = dict(zip(BANK.item_ids, (7.0 * BANK.targets.overall_weights).tolist(), strict=True))
+    session = model_based(BANK, target=weights)
+    run(session, ANSWERS, most=10)
+    found = session.estimate().scores
+    for name in ("value", "standard_error", "low", "high"):
+        np.testing.assert_allclose(getattr(found, name)[0, -1], getattr(found, name)[0, -2], rtol=1e-12)
+    assert run(model_based(BANK), ANSWERS, most=10) == list(session_order(session))
+
+
+def session_order(session):
+    """Items in the order of asking."""
+    return [item for event in session.history if isinstance(event, Asked) for item in event.item_ids]
+
+
+def test_without_answers_estimates_are_the_priors():
+    session = model_based(BANK)
+    found = session.estimate()
+    np.testing.assert_array_equal(found.theta, BANK.calibration.prior.mean)
+    np.testing.assert_allclose(found.covariance, BANK.calibration.prior.covariance)
+    p = probability(BANK.parameters, found.theta[None])
+    np.testing.assert_allclose(found.scores.value[0, :-1], BANK.targets.scenario_means(p)[0])
+    assert found.scores.n_items.sum() == 0
+
+
+def test_when_everything_is_told_scores_are_exact():
+    session = model_based(BANK)
+    for item, response in ANSWERS.items():
+        session.tell(item, response)
+    found = session.estimate().scores
+    truth = BANK.targets.with_overall(BANK.targets.scenario_means(np.array([list(ANSWERS.values())])))
+    np.testing.assert_allclose(found.value, truth, rtol=1e-12)
+    np.testing.assert_array_equal(found.standard_error, 0.0)
+    np.testing.assert_array_equal(found.low, found.high)

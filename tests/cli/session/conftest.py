@@ -1,0 +1,36 @@
+"""A bank, a session that has just begun, and standard input."""
+
+import io
+import sys
+
+import pytest
+
+from itembank.data.bank_files import save_bank
+from tests.cli.session.loops import FAST, LIMIT
+from tests.data.banks import make_bank
+
+
+@pytest.fixture
+def bank_folder(tmp_path):
+    save_bank(make_bank(n_items=60, with_extras=True), tmp_path / "bank")
+    return tmp_path / "bank"
+
+
+@pytest.fixture
+def stdin(monkeypatch):
+    """Put text or bytes on standard input."""
+
+    def put(content):
+        content = content.encode() if isinstance(content, str) else content
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+
+    return put
+
+
+@pytest.fixture
+def journal(run, bank_folder, tmp_path):
+    """A session that has just begun, of six items at most."""
+    options = ("--model-id", "new/model", *LIMIT, *FAST)
+    outcome = run("session", "start", bank_folder, "-o", tmp_path / "run.jsonl", *options)
+    assert (outcome.code, outcome.out) == (0, "")
+    return tmp_path / "run.jsonl"

@@ -1,0 +1,33 @@
+"""What the tests of session commands share: options, and the loop of the documentation."""
+
+import json
+
+from itembank.adaptive.journal import read_journal
+from itembank.adaptive.settings import SessionSettings
+from tests.adaptive.session_worker import response_to
+
+LIMIT = ("--max-items", 6)
+FAST = ("--interval", "model-based")
+"""Calibrated intervals take a fit for every fold."""
+
+
+def settings_of(journal):
+    return SessionSettings.from_dict(read_journal(journal).header["settings"])
+
+
+def ids(run, journal, *options):
+    return run("session", "ask", journal, "--format", "ids", *options).out.splitlines()
+
+
+def play(run, journal, *options):
+    """Run the loop that the documentation shows; return the exit code of the last question."""
+    while True:
+        asked = run("session", "ask", journal, "--format", "ids", *options)
+        if asked.code or not asked.out:
+            return asked.code
+        for item in asked.out.splitlines():
+            assert run("session", "tell", journal, item, "--response", response_to(item)).code == 0
+
+
+def read_responses_of(run, journal):
+    return json.loads(run("session", "export", journal, "--format", "json").out)

@@ -1,0 +1,194 @@
+"""`itembank session`: a loop that any shell can run, and when it stops."""
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+from itembank.adaptive.journal import Journal, read_journal
+from itembank.adaptive.limits import Budget
+from itembank.adaptive.session import AdaptiveSession
+from itembank.data.bank_files import load_bank
+from itembank.data.response_files import write_responses
+from tests.adaptive.session_worker import response_to
+from tests.cli.session.loops import FAST, LIMIT, ids, play
+from tests.data.banks import make_bank
+
+
+def test_a_loop_ends_with_the_numbers_of_a_session_in_python(run, bank_folder, journal):
+    assert play(run, journal) == 0
+    session = AdaptiveSession(load_bank(bank_folder), budget=Budget(6), model_id="new/model", interval="model-based")
+    while items := session.ask():
+        session.tell(items[0], response_to(items[0]))
+    status = json.loads(run("session", "status", journal, "--format", "json").out)
+    assert status["scores"] == session.estimate().scores.rows()
+    assert status["ability"] == session.estimate().theta.tolist()
+    assert (status["n_items"], status["reason_stopped"]) == (6, "budget: 6 items")
+
+
+def test_asks_the_same_again_until_told(run, journal):
+    three = ids(run, journal, "-n", 3)
+    assert len(set(three)) == 3
+    assert ids(run, journal) == three[:1]
+    assert ids(run, journal, "-n", 5) == three
+    run("session", "tell", journal, three[1], "--response", 1)
+    assert ids(run, journal, "-n", 2) == [three[0], three[2]]
+    run("session", "tell", journal, three[0], "--failed", "--again")
+    run("session", "tell", journal, three[2], "--failed")
+    assert three[2] not in ids(run, journal, "-n", 2)
+
+
+def test_a_batch_that_was_interrupted_ends_as_it_would_have(run, bank_folder, tmp_path):
+    ends = []
+    for name in ("whole", "interrupted"):
+        journal = tmp_path / name
+        run("session", "start", bank_folder, "-o", journal, "--model-id", "m", "--max-items", 12, *FAST)
+        if name == "interrupted":
+            for item in ids(run, journal, "-n", 4)[:3]:
+                run("session", "tell", journal, item, "--response", response_to(item))
+        play(run, journal, "-n", 4)
+        content = json.loads(run("session", "status", journal, "--format", "json").out)
+        ends.append((content["scores"], content["ability"], read_journal(journal).events))
+    assert ends[0] == ends[1]
+
+
+def test_new_items_are_for_further_workers(run, journal):
+    asked = [*ids(run, journal, "-n", 2), *ids(run, journal, "--new", "-n", 2), *ids(run, journal, "--new")]
+    assert len(set(asked)) == 5
+
+
+def test_json_says_where_to_find_an_item(run, bank_folder, journal):
+    content = json.loads(run("session", "ask", journal, "-n", 2).out)
+    items = load_bank(bank_folder).responses.items
+    for item in content["items"]:
+        row = items.filter(pl.col("item_id") == item["item_id"]).to_dicts()[0]
+        assert item == {name: row[name] for name in ("item_id", "scenario", "subscenario")} | {"is_new": True}
+    assert (content["n_items"], content["n_pending"], content["reason_stopped"]) == (0, 2, None)
+    again = json.loads(run("session", "ask", journal, "-n", 3).out)
+    assert [item["is_new"] for item in again["items"]] == [False, False]
+
+
+def test_items_in_hand_at_the_end_of_the_budget_are_still_to_be_answered(run, journal):
+    asked = ids(run, journal, "-n", 9)
+    assert len(asked) == 6
+    outcome = run("session", "ask", journal, "--new", "--format", "ids")
+    assert (outcome.code, outcome.out) == (0, "")
+    assert "budget: 6 items" in outcome.err
+    assert ids(run, journal, "-n", 9) == asked
+
+
+def test_a_stopped_session_asks_nothing(run, journal):
+    assert play(run, journal) == 0
+    content = json.loads(run("session", "ask", journal).out)
+    assert (content["items"], content["reason_stopped"], content["n_items"]) == ([], "budget: 6 items", 6)
+
+
+def test_exit_code_says_whether_the_precision_was_reached(run, bank_folder, tmp_path):
+    for name, width, code in (("wide", 0.4, 0), ("narrow", 0.001, 3)):
+        journal = tmp_path / name
+        start = (
+            "session",
+            "start",
+            bank_folder,
+            "-o",
+            journal,
+            "--model-id",
+            "m",
+            *LIMIT,
+            *FAST,
+            "--half-width",
+            width,
+        )
+        assert run(*start).code == 0
+        assert run("session", "status", journal).code == 0
+        assert play(run, journal, "-n", 2) == code
+        outcome = run("session", "status", journal, "--format", "json")
+        assert outcome.code == code
+        assert json.loads(outcome.out)["is_precise"] is (code == 0)
+        assert run("session", "tell", journal, "math/0", "--response", 1).code == 0
+
+
+def test_a_precise_session_asks_nothing_new_but_ends_what_it_began(run, bank_folder, tmp_path):
+    journal = tmp_path / "j"
+    run("session", "start", bank_folder, "-o", journal, "--model-id", "m", "--half-width", 0.4, *FAST)
+    asked = ids(run, journal, "-n", 30)
+    for item in asked[:-1]:
+        run("session", "tell", journal, item, "--response", response_to(item))
+    assert json.loads(run("session", "status", journal, "--format", "json").out)["is_precise"]
+    outcome = run("session", "ask", journal, "--new", "--format", "ids")
+    assert (outcome.code, outcome.out) == (0, "")
+    assert "half-width of overall" in outcome.err
+    assert ids(run, journal, "-n", 5) == asked[-1:]
+    run("session", "tell", journal, asked[-1], "--failed")
+    assert ids(run, journal) == []
+
+
+def test_status_changes_nothing_and_shows_costs_and_scores(run, journal):
+    run("session", "tell", journal, "math/0", "--response", 1, "--cost", "seconds=2.5")
+    before = journal.read_bytes()
+    outcome = run("session", "status", journal)
+    assert journal.read_bytes() == before
+    for text in ("new/model", "2.5 seconds", "95 % interval", "1/60"):
+        assert text in outcome.out
+    rows = run("session", "status", journal, "--format", "csv").out.splitlines()
+    assert len(rows) == 5
+
+
+def test_status_works_while_the_session_is_open_and_telling_does_not(run, journal):
+    with Journal.open(journal):
+        assert run("session", "status", journal).code == 0
+        for arguments in (("ask", journal), ("tell", journal, "math/0", "--response", 1)):
+            outcome = run("session", *arguments, "--wait", 0)
+            assert (outcome.code, outcome.out) == (1, "")
+            assert "another process" in outcome.err
+
+
+@pytest.mark.parametrize("batch", [1, 4])
+@pytest.mark.parametrize(
+    "options",
+    [
+        (*LIMIT, "--half-width", 0.05),
+        ("--criterion", "random", "--seed", 11, "--max-items", 9, *FAST),
+        (
+            "--criterion",
+            "d-optimal",
+            "--cost",
+            "output_tokens",
+            "--max-cost",
+            "output_tokens=600",
+            "--n-start",
+            2,
+            *FAST,
+        ),
+    ],
+)
+def test_a_loop_over_a_recorded_model_ends_with_the_numbers_of_replay(run, bank_folder, tmp_path, batch, options):
+    recorded = make_bank(n_items=60, with_extras=True, n_models=3, seed=8).responses.take(models=np.array([1]))
+    write_responses(recorded, tmp_path / "recorded.parquet")
+    replayed = run("replay", bank_folder, tmp_path / "recorded.parquet", *options, "--batch", batch, "--format", "json")
+    journal = tmp_path / "j"
+    start = run("session", "start", bank_folder, "-o", journal, "--model-id", recorded.model_ids[0], *options)
+    assert start.code == 0
+    column = {item: place for place, item in enumerate(recorded.item_ids)}
+    while True:
+        asked = run("session", "ask", journal, "-n", batch, "--new", "--format", "ids")
+        if asked.code or not asked.out:
+            break
+        for item in asked.out.splitlines():
+            response = recorded.responses[0, column[item]]
+            if np.isnan(response):
+                run("session", "tell", journal, item, "--failed")
+                continue
+            trials = int(recorded.n_trials[0, column[item]])
+            cost = f"output_tokens={recorded.costs['output_tokens'][0, column[item]]}"
+            told = ("--correct", round(response * trials), "--trials", trials, "--cost", cost)
+            assert run("session", "tell", journal, item, *told).code == 0
+    assert asked.code == replayed.code
+    status = json.loads(run("session", "status", journal, "--format", "json").out)
+    rows = json.loads(replayed.out)
+    shared = ("target", "estimate", "low", "high", "standard_error", "n_items", "n_total")
+    assert [{name: row[name] for name in shared} for row in status["scores"]] == [
+        {name: row[name] for name in shared} for row in rows
+    ]
+    assert {row["reason_stopped"] for row in rows} == {status["reason_stopped"]}
