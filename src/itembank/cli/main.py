@@ -20,6 +20,7 @@ COMMANDS = {
     "plan": ("itembank.cli.plan", "Say how many items a question needs."),
     "session": ("itembank.cli.session", "Test a model adaptively: ask for items, tell the answers."),
     "replay": ("itembank.cli.replay", "Send recorded models through adaptive sessions."),
+    "scaling": ("itembank.cli.scaling", "Say what more compute, or more samples, will buy."),
     "simulate": ("itembank.cli.simulate", "Make responses of known truth."),
     "diagnose": ("itembank.cli.diagnose", "Say what responses tell of the benchmark itself."),
     "quickstart": ("itembank.cli.quickstart", "See the whole job on built-in data."),
