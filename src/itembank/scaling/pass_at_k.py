@@ -1,0 +1,130 @@
+"""Kernels of pass@k: the probability that at least one of k samples is right.
+
+Every one of them is one minus a probability that all k fail. The logarithms of these are public too: where pass@k is
+near one, its complement keeps no digits.
+"""
+
+import numpy as np
+from scipy.special import gammaln
+
+from itembank.numerics.arrays import FloatArray, IntArray
+
+_HALF_LOG_TWO_PI = 0.9189385332046727
+_SERIES_FROM = 12.0
+"""From here on six terms of Stirling's series leave an error below 1e-16."""
+
+
+def unbiased_pass_at_k(n_trials: IntArray | FloatArray, n_correct: IntArray | FloatArray, k: FloatArray) -> FloatArray:
+    """Unbiased estimate ``1 - C(n - c, k) / C(n, k)`` from c right of n samples; NaN where k > n.
+
+    Parameters
+    ----------
+    n_trials, n_correct, k : arrays that broadcast
+        Whole numbers; typically (n_items, 1), (n_items, 1) and (n_k,).
+
+    Returns
+    -------
+    array of the broadcast shape
+
+    Notes
+    -----
+    Chen et al. 2021 (arXiv 2107.03374), eq. 1, whose product over n - c + 1 .. n takes one step a sample. Here the
+    four log-gammas are one second difference (`log_gamma_difference`), at the same cost for any n.
+    """
+    result: FloatArray = -np.expm1(log_unbiased_failure(n_trials, n_correct, k))
+    return result
+
+
+def log_unbiased_failure(
+    n_trials: IntArray | FloatArray, n_correct: IntArray | FloatArray, k: FloatArray
+) -> FloatArray:
+    """Log of ``C(n - c, k) / C(n, k)``: minus infinity where n - c < k, NaN where k > n."""
+    n, c, k = np.broadcast_arrays(*(np.asarray(one, dtype=np.float64) for one in (n_trials, n_correct, k)))
+    rest = n - c - k
+    result = log_gamma_difference(np.maximum(rest, 0.0) + 1.0, c, k)
+    result = np.where(rest < 0.0, -np.inf, result)
+    return np.where(k > n, np.nan, result)
+
+
+def plug_in_pass_at_k(rate: FloatArray, k: FloatArray) -> FloatArray:
+    """``1 - (1 - p)^k``, the pass@k of a known pass rate p (P3 eq. 2); arrays that broadcast."""
+    result: FloatArray = -np.expm1(log_plug_in_failure(rate, k))
+    return result
+
+
+def log_plug_in_failure(rate: FloatArray, k: FloatArray) -> FloatArray:
+    """``k log(1 - p)``; minus infinity at p = 1."""
+    with np.errstate(divide="ignore"):
+        result: FloatArray = k * np.log1p(-np.asarray(rate, dtype=np.float64))
+    return result
+
+
+def jeffreys_rate(n_trials: IntArray | FloatArray, n_correct: IntArray | FloatArray) -> FloatArray:
+    """``(c + 1/2) / (n + 1)``: the mean of the posterior under Jeffreys' prior, never 0 or 1."""
+    result: FloatArray = (n_correct + 0.5) / (n_trials + 1.0)
+    return result
+
+
+def beta_pass_at_k(a: FloatArray, b: FloatArray, k: FloatArray) -> FloatArray:
+    """Mean of ``1 - (1 - p)^k`` over p ~ Beta(a, b): ``1 - B(a, b + k) / B(a, b)``; arrays that broadcast, a, b > 0."""
+    result: FloatArray = -np.expm1(log_beta_failure(a, b, k))
+    return result
+
+
+def log_beta_failure(a: FloatArray, b: FloatArray, k: FloatArray) -> FloatArray:
+    """Log of the mean of ``(1 - p)^k`` over p ~ Beta(a, b): ``log B(a, b + k) - log B(a, b)``."""
+    return log_gamma_difference(b, a, k)
+
+
+def beta_failure_variance(a: FloatArray, b: FloatArray, k: FloatArray) -> FloatArray:
+    """Variance of ``(1 - p)^k`` over p ~ Beta(a, b); arrays that broadcast.
+
+    ``E[(1-p)^2k] - E[(1-p)^k]^2 = -E[(1-p)^2k] (e^g - 1)`` with ``g = 2 log E[(1-p)^k] - log E[(1-p)^2k] <= 0``.
+    """
+    once, twice = log_beta_failure(a, b, k), log_beta_failure(a, b, 2.0 * np.asarray(k, dtype=np.float64))
+    result: FloatArray = -np.exp(twice) * np.expm1(np.minimum(2.0 * once - twice, 0.0))
+    return result
+
+
+def log_gamma_difference(x: FloatArray, s: FloatArray, t: FloatArray) -> FloatArray:
+    """``log G(x + s) + log G(x + t) - log G(x + s + t) - log G(x)`` with G the gamma function; x > 0, s, t >= 0.
+
+    The four terms cancel to about ``-s t / x``: computed one by one, with x in the millions, they leave no digit. By
+    Stirling's formula, in which ``x log x`` and the logarithms are put together before they are computed, with
+    A = x + s + t, B = x + s, C = x + t and w = s t / (B C), for which 1 - w = A x / (B C), this is
+
+    ``t log(1 - s / A) + s log(1 - t / A) - (x - 1/2) log(1 - w) + r(B) + r(C) - r(A) - r(x)``
+
+    with r the remainder of Stirling's formula.
+
+    Parameters
+    ----------
+    x, s, t : arrays that broadcast
+
+    Returns
+    -------
+    array of the broadcast shape
+    """
+    x, s, t = (np.asarray(one, dtype=np.float64) for one in (x, s, t))
+    B, C = x + s, x + t
+    A = B + t
+    w = (s / B) * (t / C)
+    with np.errstate(divide="ignore"):
+        log_rest = np.where(w < 0.5, np.log1p(-np.minimum(w, 0.5)), np.log((A / B) * (x / C)))
+    remainders = (_stirling_remainder(B) - _stirling_remainder(A)) + (_stirling_remainder(C) - _stirling_remainder(x))
+    result: FloatArray = t * np.log1p(-s / A) + s * np.log1p(-t / A) - (x - 0.5) * log_rest + remainders
+    return result
+
+
+def _stirling_remainder(z: FloatArray) -> FloatArray:
+    """``log G(z) - ((z - 1/2) log z - z + log(2 pi) / 2)`` for z > 0, by its series where that is exact."""
+    far = np.maximum(z, _SERIES_FROM)
+    u = 1.0 / (far * far)
+    series = u * (1.0 / 1260.0 - u * (1.0 / 1680.0 - u * (1.0 / 1188.0 - u * (691.0 / 360360.0))))
+    result: FloatArray = (1.0 / 12.0 - u * (1.0 / 360.0 - series)) / far
+    is_near = z < _SERIES_FROM
+    if np.any(is_near):
+        near = np.asarray(z)[is_near]
+        result = np.array(result)
+        result[is_near] = gammaln(near) - (near - 0.5) * np.log(near) + near - _HALF_LOG_TWO_PI
+    return result
