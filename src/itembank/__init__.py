@@ -34,6 +34,9 @@ if TYPE_CHECKING:
     from itembank.data.banks import Bank as Bank
     from itembank.data.builtin import load_builtin as load_builtin
     from itembank.data.calibrations import Calibration as Calibration
+    from itembank.data.compute import TrainingCompute as TrainingCompute
+    from itembank.data.compute import read_model_table as read_model_table
+    from itembank.data.compute import training_compute as training_compute
     from itembank.data.costs import CostUnit as CostUnit
     from itembank.data.readers.frames import responses_from_frame as responses_from_frame
     from itembank.data.readers.read import read_responses as read_responses
@@ -169,6 +172,7 @@ _HOME = {
     "TaskMean": "itembank.estimation.regression.specs",
     "TaskMeanEB": "itembank.estimation.regression.specs",
     "Trace": "itembank.selection.criteria",
+    "TrainingCompute": "itembank.data.compute",
     "Uncertainty": "itembank.selection.specs",
     "UniformOverScenarios": "itembank.selection.criteria",
     "VOptimal": "itembank.selection.specs",
@@ -192,6 +196,7 @@ _HOME = {
     "open_session": "itembank.adaptive.journal_sessions",
     "parallel_analysis": "itembank.calibration.dimensions",
     "plan": "itembank.planning.plan",
+    "read_model_table": "itembank.data.compute",
     "read_responses": "itembank.data.readers.read",
     "read_session": "itembank.adaptive.journal_sessions",
     "replay": "itembank.adaptive.replay",
@@ -204,6 +209,7 @@ _HOME = {
     "session_responses": "itembank.adaptive.answer_table",
     "simulate": "itembank.simulation.simulate",
     "start_session": "itembank.adaptive.journal_sessions",
+    "training_compute": "itembank.data.compute",
     "write_responses": "itembank.data.response_files",
 }
 
