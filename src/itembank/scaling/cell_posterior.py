@@ -1,0 +1,274 @@
+"""What one model's success rates on all items may be, given few samples of each: the posterior behind pass@k.
+
+The success rate of the model on item i varies around the item model's mean ``mu_i = g_i + (u_i - g_i) sigmoid(a_i .
+theta + c_i)`` as ``Beta(mu_i phi, (1 - mu_i) phi)``. Given theta and phi, c_i successes of n_i samples leave the rate
+``Beta(mu_i phi + c_i, (1 - mu_i) phi + n_i - c_i)``: an item sampled often speaks for itself, one sampled little
+follows the item model. The precision phi is the model's own, as some models repeat themselves more than others; its
+prior, normal in ``log phi``, comes from the calibration models. What is not closed form, the posterior of
+``(theta, log phi)``, is a weighted set of draws.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.special import betaln, digamma, logsumexp
+from scipy.stats import chi2, norm, qmc
+
+from itembank.irt.parameters import AbilityPrior, ItemParameters
+from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.numerics.stable import sigmoid_pair
+
+SMALLEST_SHAPE = 1e-10
+"""Shapes of the Beta below this are taken as this: a rate of zero for all purposes."""
+
+DEGREES_OF_FREEDOM = 6.0
+"""Of the t-distribution that draws come from: its tails are heavier than the posterior's."""
+
+ENOUGH_DRAWS = 0.3
+"""Share of effective draws below which the proposal is fitted to the draws and drawn from again."""
+
+MOST_ROUNDS = 4
+
+PHI_RANGE = (1e-3, 1e8)
+"""Where precisions are looked for."""
+
+PHI_STEPS = 89
+"""Of the grid of ``log phi`` for the prior of the precision."""
+
+LEAST_SPREAD = 0.1
+"""Of ``log phi`` over models, however alike they look."""
+
+N_PRIOR_STEPS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class PrecisionPrior:
+    """Normal prior of the logarithm of a model's precision phi.
+
+    Attributes
+    ----------
+    mean, sd : float
+        Of ``log phi``.
+    """
+
+    mean: float
+    sd: float
+
+
+@dataclass(frozen=True, slots=True)
+class CellPosterior:
+    """Posterior of one model's success rate on every item: a mixture of Betas, independent over items within a draw.
+
+    Attributes
+    ----------
+    alpha, beta : (n_draws, n_items)
+        Shapes of the Beta of each item's rate, given the draw's ability and precision.
+    weights : (n_draws,)
+        They sum to one.
+    theta : (n_draws, n_dims)
+    log_precision : (n_draws,)
+    mode : (n_dims + 1,)
+        Most probable ability and ``log phi``.
+    """
+
+    alpha: FloatArray
+    beta: FloatArray
+    weights: FloatArray
+    theta: FloatArray
+    log_precision: FloatArray
+    mode: FloatArray
+
+    @property
+    def mean_rate(self) -> FloatArray:
+        """Expected success rate of each item, (n_items,)."""
+        result: FloatArray = self.weights @ (self.alpha / (self.alpha + self.beta))
+        return result
+
+    @property
+    def effective_draws(self) -> float:
+        """Number of equally weighted draws that say as much (Kish 1965)."""
+        return float(1.0 / np.sum(self.weights**2))
+
+
+class Counts(NamedTuple):
+    """Samples of one model, (n_items,) each: 0 trials where an item was not sampled."""
+
+    n_trials: IntArray
+    n_correct: IntArray
+
+
+Point: TypeAlias = FloatArray
+"""(theta, log phi), (n_dims + 1,)."""
+
+
+def precision_prior(
+    parameters: ItemParameters, abilities: FloatArray, n_trials: IntArray, n_correct: IntArray
+) -> PrecisionPrior:
+    """Find how precisions vary over the calibration models, given items and abilities.
+
+    The likelihood of each model's ``log phi`` on a grid, and EM for mean and spread of their normal distribution.
+
+    Parameters
+    ----------
+    parameters : ItemParameters
+    abilities : (n_models, n_dims)
+    n_trials, n_correct : (n_models, n_items)
+        0 trials where an item was not sampled.
+    """
+    grid = np.linspace(np.log(PHI_RANGE[0]), np.log(PHI_RANGE[1]), PHI_STEPS)
+    mean, rest = mean_rates(parameters, abilities)
+    likelihood = np.stack([_log_evidence(mean, rest, n_trials, n_correct, step) for step in np.exp(grid)])
+    weights = np.exp(likelihood - likelihood.max(axis=0))
+    centre, spread = float(np.average(grid, weights=weights.sum(axis=1))), 1.0
+    for _ in range(N_PRIOR_STEPS):
+        logs = likelihood - 0.5 * ((grid - centre) / spread)[:, None] ** 2
+        shares = np.exp(logs - logsumexp(logs, axis=0))
+        means = grid @ shares
+        before = (centre, spread)
+        centre = float(means.mean())
+        spread = max(float(np.sqrt(np.mean((grid[:, None] - centre) ** 2 * shares) * len(grid))), LEAST_SPREAD)
+        if abs(centre - before[0]) + abs(spread - before[1]) < 1e-4:
+            break
+    return PrecisionPrior(centre, spread)
+
+
+def cell_posterior(
+    parameters: ItemParameters,
+    prior: AbilityPrior,
+    precision: PrecisionPrior,
+    counts: Counts,
+    *,
+    n_draws: int = 128,
+    rng: np.random.Generator,
+) -> CellPosterior:
+    """Find the posterior of one model's success rates.
+
+    Draws of ``(theta, log phi)`` come from a t-distribution around the mode (scrambled Sobol points) and are weighted
+    by the posterior density; where few of them count, the t-distribution is fitted to them and drawn from again.
+
+    Parameters
+    ----------
+    parameters : ItemParameters
+    prior : AbilityPrior
+    precision : PrecisionPrior
+    counts : Counts
+        The model's samples.
+    n_draws : int
+        A power of two.
+    rng : Generator
+    """
+    problem = _Problem(parameters, prior, precision, counts)
+    mode, covariance = _mode(problem)
+    centre = mode
+    for _ in range(MOST_ROUNDS):
+        points, log_proposal = _draws(centre, covariance, n_draws, rng)
+        logs = _log_densities(problem, points) - log_proposal
+        weights = np.exp(logs - logsumexp(logs))
+        if 1.0 / np.sum(weights**2) >= ENOUGH_DRAWS * n_draws:
+            break
+        centre = weights @ points
+        away = points - centre
+        covariance = (away * weights[:, None]).T @ away + 0.05 * covariance
+    alpha, beta = _shapes(problem, points)
+    return CellPosterior(
+        alpha + counts.n_correct,
+        beta + (counts.n_trials - counts.n_correct),
+        weights,
+        points[:, :-1],
+        points[:, -1],
+        mode,
+    )
+
+
+def mean_rates(parameters: ItemParameters, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the item model's mean success rate mu and ``1 - mu``, (n_points, n_items), both with all their digits."""
+    share, rest = sigmoid_pair(theta @ parameters.loadings.T + parameters.intercept)
+    lower, upper = parameters.lower_asymptote, parameters.upper_asymptote
+    return lower + (upper - lower) * share, (1.0 - upper) + (upper - lower) * rest
+
+
+class _Problem(NamedTuple):
+    """Items, priors and samples behind one posterior."""
+
+    parameters: ItemParameters
+    prior: AbilityPrior
+    precision: PrecisionPrior
+    counts: Counts
+
+
+def _log_evidence(
+    mean: FloatArray, rest: FloatArray, n_trials: IntArray, n_correct: IntArray, phi: FloatArray | float
+) -> FloatArray:
+    """Beta-binomial log-likelihood of each row's samples up to a constant, (n_points,); phi one number or a column."""
+    alpha, beta = np.maximum(mean * phi, SMALLEST_SHAPE), np.maximum(rest * phi, SMALLEST_SHAPE)
+    result: FloatArray = np.sum(betaln(alpha + n_correct, beta + (n_trials - n_correct)) - betaln(alpha, beta), axis=-1)
+    return result
+
+
+def _shapes(problem: _Problem, points: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Shapes of each rate's Beta before any sample, (n_points, n_items) each."""
+    mean, rest = mean_rates(problem.parameters, points[:, :-1])
+    phi = np.exp(points[:, -1:])
+    return np.maximum(mean * phi, SMALLEST_SHAPE), np.maximum(rest * phi, SMALLEST_SHAPE)
+
+
+def _log_densities(problem: _Problem, points: FloatArray) -> FloatArray:
+    """Log posterior density of points up to a constant, (n_points,)."""
+    mean, rest = mean_rates(problem.parameters, points[:, :-1])
+    distance = points[:, :-1] - problem.prior.mean
+    pull = np.linalg.solve(problem.prior.covariance, distance.T).T
+    away = (points[:, -1] - problem.precision.mean) / problem.precision.sd
+    likelihood = _log_evidence(mean, rest, *problem.counts, np.exp(points[:, -1:]))
+    result: FloatArray = likelihood - 0.5 * np.sum(distance * pull, axis=1) - 0.5 * away**2
+    return result
+
+
+def _objective(point: Point, problem: _Problem) -> tuple[float, FloatArray]:
+    """Minus the log posterior density, and its gradient."""
+    parameters, (n_trials, n_correct) = problem.parameters, problem.counts
+    mean, rest = mean_rates(parameters, point[None, :-1])
+    share, other = sigmoid_pair(parameters.loadings @ point[:-1] + parameters.intercept)
+    phi = np.exp(point[-1])
+    alpha, beta = np.maximum(mean[0] * phi, SMALLEST_SHAPE), np.maximum(rest[0] * phi, SMALLEST_SHAPE)
+    by_alpha = digamma(alpha + n_correct) - digamma(alpha)
+    by_beta = digamma(beta + n_trials - n_correct) - digamma(beta)
+    by_phi = digamma(phi + n_trials) - digamma(phi)
+    height = parameters.upper_asymptote - parameters.lower_asymptote
+    slope = phi * height * share * other * (by_alpha - by_beta)
+    pull = np.linalg.solve(problem.prior.covariance, point[:-1] - problem.prior.mean)
+    of_phi = phi * float(np.sum(mean[0] * by_alpha + rest[0] * by_beta - by_phi))
+    of_phi -= (point[-1] - problem.precision.mean) / problem.precision.sd**2
+    gradient = np.append(slope @ parameters.loadings - pull, of_phi)
+    return -float(_log_densities(problem, point[None])[0]), -gradient
+
+
+def _mode(problem: _Problem) -> tuple[Point, FloatArray]:
+    """Most probable (theta, log phi), and the inverse of the curvature there."""
+    start = np.append(problem.prior.mean, problem.precision.mean)
+    low, high = np.log(PHI_RANGE[0]), np.log(PHI_RANGE[1])
+    bounds = [(None, None)] * problem.prior.n_dims + [(low, high)]
+    found = minimize(_objective, start, args=(problem,), jac=True, method="L-BFGS-B", bounds=bounds)
+    step = 1e-4 * np.append(np.sqrt(np.diagonal(problem.prior.covariance)), problem.precision.sd)
+    rows = [
+        (_objective(found.x + step * unit, problem)[1] - _objective(found.x - step * unit, problem)[1])
+        for unit in np.eye(start.size)
+    ]
+    curvature = np.array(rows) / (2.0 * step[:, None])
+    values, vectors = np.linalg.eigh(0.5 * (curvature + curvature.T))
+    least = 0.1 / max(float(np.linalg.eigvalsh(problem.prior.covariance)[-1]), problem.precision.sd**2)
+    return found.x, (vectors / np.maximum(values, least)) @ vectors.T
+
+
+def _draws(
+    centre: Point, covariance: FloatArray, n_draws: int, rng: np.random.Generator
+) -> tuple[FloatArray, FloatArray]:
+    """Points (n_draws, n_dims + 1) of a t-distribution and their log density up to a constant."""
+    size = centre.size
+    uniform = np.clip(qmc.Sobol(size + 1, rng=rng).random(n_draws), 1e-9, 1.0 - 1e-9)
+    shrink = chi2.ppf(uniform[:, -1], DEGREES_OF_FREEDOM) / DEGREES_OF_FREEDOM
+    standard = norm.ppf(uniform[:, :-1]) / np.sqrt(shrink)[:, None]
+    points = centre + standard @ np.linalg.cholesky(covariance).T
+    length = np.sum(standard**2, axis=1)
+    return points, -0.5 * (DEGREES_OF_FREEDOM + size) * np.log1p(length / DEGREES_OF_FREEDOM)
