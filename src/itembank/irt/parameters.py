@@ -5,11 +5,19 @@
 """
 
 from dataclasses import dataclass
-from typing import Self
+from typing import Literal, Self, get_args
 
 import numpy as np
 
+from itembank.errors import ParameterError, shown
 from itembank.numerics.arrays import FloatArray, IntArray
+
+Family = Literal["bernoulli", "binomial", "beta", "beta-binomial"]
+"""Distribution of a response whose mean is the probability."""
+
+FAMILIES: tuple[Family, ...] = get_args(Family)
+WITH_PRECISION: tuple[Family, ...] = ("beta", "beta-binomial")
+"""Families that have a precision."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,12 +32,48 @@ class ItemParameters:
         Logit at ability zero (P1 writes -beta).
     lower_asymptote, upper_asymptote : (n_items,)
         Probability of a correct response at ability minus and plus infinity.
+    family : {'bernoulli', 'binomial', 'beta', 'beta-binomial'}
+        Distribution of a response with mean p = probability: right or wrong; right answers among n_trials; a
+        probability itself, ``Beta(p phi, (1 - p) phi)``; right answers among n_trials whose own probability is drawn
+        from that Beta.
+    precision : (n_items,) or None
+        phi > 0 of 'beta' and 'beta-binomial', None for the other two.
+
+    Raises
+    ------
+    ParameterError
+        When there is no such family, or the precision does not fit it.
     """
 
     loadings: FloatArray
     intercept: FloatArray
     lower_asymptote: FloatArray
     upper_asymptote: FloatArray
+    family: Family = "bernoulli"
+    precision: FloatArray | None = None
+
+    def __post_init__(self) -> None:
+        """Check that family and precision fit each other."""
+        if self.family not in FAMILIES:
+            raise ParameterError(f"family must be one of {shown(FAMILIES)}, got {self.family!r}.")
+        if self.family not in WITH_PRECISION:
+            if self.precision is not None:
+                raise ParameterError(
+                    f"only {shown(WITH_PRECISION)} have a precision, got one with family {self.family!r}."
+                )
+            return
+        if self.precision is None:
+            raise ParameterError(f"family {self.family!r} needs a precision for every item, got None.")
+        if self.precision.shape != self.intercept.shape:
+            raise ParameterError(
+                f"precision must have one number for each of {self.n_items} items, got shape {self.precision.shape}."
+            )
+        wrong = np.flatnonzero(~(np.isfinite(self.precision) & (self.precision > 0.0)))
+        if wrong.size:
+            raise ParameterError(
+                f"precision must be positive and finite, got {self.precision[wrong[0]]} for item number {wrong[0]} and "
+                f"{wrong.size} such in all. Take 'binomial' where trials do not vary more than by chance."
+            )
 
     @classmethod
     def create(
@@ -38,14 +82,19 @@ class ItemParameters:
         intercept: FloatArray,
         lower_asymptote: FloatArray | float = 0.0,
         upper_asymptote: FloatArray | float = 1.0,
+        *,
+        family: Family = "bernoulli",
+        precision: FloatArray | float | None = None,
     ) -> Self:
-        """Build from arrays; asymptotes may be one number for all items."""
+        """Build from arrays; asymptotes and precision may be one number for all items."""
         loadings = np.asarray(loadings, dtype=np.float64)
         intercept = np.asarray(intercept, dtype=np.float64)
         shape = intercept.shape
         lower = np.broadcast_to(np.asarray(lower_asymptote, dtype=np.float64), shape).copy()
         upper = np.broadcast_to(np.asarray(upper_asymptote, dtype=np.float64), shape).copy()
-        return cls(loadings.reshape(shape[0], -1), intercept, lower, upper)
+        if precision is not None:
+            precision = np.broadcast_to(np.asarray(precision, dtype=np.float64), shape).copy()
+        return cls(loadings.reshape(shape[0], -1), intercept, lower, upper, family, precision)
 
     @property
     def n_items(self) -> int:
@@ -81,6 +130,8 @@ class ItemParameters:
             self.intercept[indices],
             self.lower_asymptote[indices],
             self.upper_asymptote[indices],
+            self.family,
+            None if self.precision is None else self.precision[indices],
         )
 
 

@@ -1,0 +1,42 @@
+"""The mean of a response, ``p = g + (u - g) sigmoid(x)``, with its derivatives in the logit x, elementwise."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from itembank.irt.logistic import Asymptotes, log_probabilities
+from itembank.numerics.arrays import FloatArray
+from itembank.numerics.stable import sigmoid_pair
+
+
+class Mean(NamedTuple):
+    """``p`` and ``q = 1 - p`` with their logs, and ``p', p'', p'''``; all keep their digits in both tails."""
+
+    p: FloatArray
+    q: FloatArray
+    log_p: FloatArray
+    log_q: FloatArray
+    first: FloatArray
+    second: FloatArray
+    third: FloatArray
+
+
+def mean_terms(x: FloatArray, asymptotes: Asymptotes | None) -> Mean:
+    """Evaluate the mean at logits x; asymptotes broadcast to x."""
+    share, rest = sigmoid_pair(x)
+    slope = share * rest
+    second, third = slope * (rest - share), slope * (1.0 - 6.0 * slope)
+    log_p, log_q = log_probabilities(x, asymptotes)
+    if asymptotes is None:
+        return Mean(share, rest, log_p, log_q, slope, second, third)
+    lower, one_minus_upper = np.exp(asymptotes.log_lower), np.exp(asymptotes.log_one_minus_upper)
+    height = np.exp(asymptotes.log_upper) - lower
+    return Mean(
+        lower + height * share,
+        one_minus_upper + height * rest,
+        log_p,
+        log_q,
+        height * slope,
+        height * second,
+        height * third,
+    )

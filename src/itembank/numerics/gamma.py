@@ -1,0 +1,106 @@
+"""What is left of log-gamma, digamma and trigamma once their growth is taken out, and their differences.
+
+    log Gamma(a) = (a - 1/2) log a - a + log(2 pi) / 2 + R(a),     R ~ 1 / (12 a)
+    psi(a)       = log a + S(a),                                    S ~ -1 / (2 a)
+    psi1(a)      = 1 / a + T(a),                                    T ~ 1 / (2 a^2)
+
+Sums and differences of gamma functions at large arguments nearly cancel; written with R, S and T they keep their
+digits. Above `SERIES_FROM` these are Stirling's series (Abramowitz and Stegun 6.1.41, 6.3.18, 6.4.12), below it the
+library's functions less the growth.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+from scipy.special import digamma, gammaln, zeta
+
+from itembank.numerics.arrays import FloatArray
+
+SERIES_FROM = 10.0
+HALF_LOG_TWO_PI = 0.5 * np.log(2.0 * np.pi)
+
+LOG_GAMMA_SERIES = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156)
+"""Of 1/a, 1/a^3, ..."""
+
+DIGAMMA_SERIES = (-1 / 12, 1 / 120, -1 / 252, 1 / 240, -1 / 132, 691 / 32760, -1 / 12)
+"""Of 1/a^2, 1/a^4, ..."""
+
+TRIGAMMA_SERIES = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6)
+"""Of 1/a^3, 1/a^5, ..."""
+
+
+def trigamma(a: FloatArray) -> FloatArray:
+    """``psi1(a)``, elementwise, a > 0."""
+    result: FloatArray = zeta(2.0, a)
+    return result
+
+
+def log_gamma_rest(a: FloatArray) -> FloatArray:
+    """``R(a)``, elementwise, a > 0."""
+    return _piecewise(
+        a,
+        lambda small: gammaln(small) - ((small - 0.5) * np.log(small) - small + HALF_LOG_TWO_PI),
+        lambda large: _odd_series(LOG_GAMMA_SERIES, 1.0 / large),
+    )
+
+
+def digamma_rest(a: FloatArray) -> FloatArray:
+    """``S(a) = psi(a) - log a``, elementwise, a > 0."""
+    return _piecewise(
+        a,
+        lambda small: digamma(small) - np.log(small),
+        lambda large: -0.5 / large + _odd_series(DIGAMMA_SERIES, 1.0 / large) / large,
+    )
+
+
+def trigamma_rest(a: FloatArray) -> FloatArray:
+    """``T(a) = psi1(a) - 1 / a``, elementwise, a > 0."""
+    return _piecewise(
+        a,
+        lambda small: trigamma(small) - 1.0 / small,
+        lambda large: (0.5 + _odd_series(TRIGAMMA_SERIES, 1.0 / large)) / large**2,
+    )
+
+
+def log_gamma_difference(a: FloatArray, k: FloatArray) -> FloatArray:
+    """``log Gamma(a + k) - log Gamma(a) - k log a``, elementwise, a > 0 and k >= 0; zero as a grows."""
+    result: FloatArray = (a + k - 0.5) * np.log1p(k / a) - k + log_gamma_rest(a + k) - log_gamma_rest(a)
+    return result
+
+
+def digamma_difference(a: FloatArray, k: FloatArray) -> FloatArray:
+    """``psi(a + k) - psi(a)``, elementwise, a > 0 and k >= 0: the sum of ``1 / (a + j)`` for j < k."""
+    result: FloatArray = np.log1p(k / a) + digamma_rest(a + k) - digamma_rest(a)
+    return result
+
+
+def trigamma_difference(a: FloatArray, k: FloatArray) -> FloatArray:
+    """``psi1(a) - psi1(a + k)``, elementwise, a > 0 and k >= 0: the sum of ``1 / (a + j)^2`` for j < k."""
+    result: FloatArray = k / a / (a + k) + trigamma_rest(a) - trigamma_rest(a + k)
+    return result
+
+
+def _piecewise(
+    a: FloatArray, below: Callable[[FloatArray], FloatArray], above: Callable[[FloatArray], FloatArray]
+) -> FloatArray:
+    """Apply one function to small arguments and another to large ones."""
+    a = np.asarray(a, dtype=np.float64)
+    is_small = a < SERIES_FROM
+    if is_small.all():
+        return below(a)
+    if not is_small.any():
+        return above(a)
+    result = np.empty(a.shape)
+    result[is_small] = below(a[is_small])
+    result[~is_small] = above(a[~is_small])
+    return result
+
+
+def _odd_series(coefficients: tuple[float, ...], z: FloatArray) -> FloatArray:
+    """``c_0 z + c_1 z^3 + ...``, by Horner's rule."""
+    square = z * z
+    total = np.full(np.shape(z), coefficients[-1])
+    for coefficient in coefficients[-2::-1]:
+        total = total * square + coefficient
+    result: FloatArray = total * z
+    return result
