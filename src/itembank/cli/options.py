@@ -94,10 +94,11 @@ def value_options() -> tuple[Callable[[Any], Any], ...]:
         click.option("--model-id", help="Id of the model, for results of one model that do not name it."),
         click.option(
             "--repeats",
-            type=click.Choice(["error", "mean", "last"]),
+            type=click.Choice(["error", "count", "mean", "last"]),
             default="error",
             show_default=True,
-            help="Several responses of a model to an item: refuse, average, or take the last.",
+            help="Several responses of a model to an item: refuse, count right ones and trials, average, or take the "
+            "last.",
         ),
     )
 

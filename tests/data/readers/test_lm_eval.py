@@ -106,7 +106,7 @@ def test_a_chosen_metric_may_be_an_order_of_preference_or_for_some_tasks(tmp_pat
         ),
         ({"bleu": 40.0}, ("bleu",), r"rescale it with max_response=100 \(--max-response 100\)"),
         ({"f1": 0.4, "rouge": 0.5}, (), r"has several metrics: 'f1', 'rouge'. Choose one: metric='f1' \(--metric f1\)"),
-        ({"acc": [1, 0]}, (), "metric 'acc' holds lists of numbers; their mean is taken only when asked for"),
+        ({"acc": [1, 0]}, (), "metric 'acc' holds lists of numbers; they are counted .* only when asked for"),
         ({"acc": [[1], "x"]}, ("acc",), "metric 'acc' holds list, not numbers"),
         ({"acc": "yes"}, ("acc",), "metric 'acc' holds str, not numbers"),
         ({"acc": None}, ("acc",), "metric 'acc' holds nothing, not numbers"),

@@ -6,6 +6,7 @@ from fnmatch import fnmatchcase
 import numpy as np
 
 from itembank.data.readers.lm_eval_samples import Samples
+from itembank.data.readers.repeats import POOLED
 from itembank.data.readers.specs import ReadingSpec
 from itembank.errors import shown
 
@@ -100,9 +101,12 @@ def _foreign_values(name: str, samples: Sequence[Samples], spec: ReadingSpec, *,
     if not problem:
         return ""
     if all(metric.lengths is not None for metric in metrics if metric.problem):
-        if spec.repeats == "mean" and is_chosen:
+        if spec.repeats in POOLED and is_chosen:
             return ""
-        return f"metric {name!r} {problem}; their mean is taken only when asked for (repeats='mean', --repeats mean)"
+        return (
+            f"metric {name!r} {problem}; they are counted (repeats='count', --repeats count) or averaged "
+            "(repeats='mean', --repeats mean) only when asked for"
+        )
     return f"metric {name!r} {problem}"
 
 

@@ -1,13 +1,13 @@
 """Long tables: one row a response."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 
 from itembank.data.readers.checks import row_problems
 from itembank.data.readers.columns import examples, id_labels, numbers, optional_labels
+from itembank.data.readers.counts import RowIds, settle_counts
 from itembank.data.readers.labels import Labels, first_in_group
 from itembank.data.readers.opening import Table
 from itembank.data.readers.rows import ResponseRows
@@ -15,9 +15,6 @@ from itembank.data.readers.specs import COST_COLUMNS, LONG_COLUMNS, ReadingSpec
 from itembank.data.readers.wording import first_few
 from itembank.errors import N_SHOWN, DataError, DataWarning, shown, warn
 from itembank.numerics.arrays import FloatArray, IntArray
-
-AGREEMENT = 0.005
-"""How far a response may stand from n_correct / n_trials: responses are often written with two decimals."""
 
 
 def wanted_columns(columns: Sequence[str], spec: ReadingSpec) -> list[str]:
@@ -45,7 +42,7 @@ def check_columns(source: str, columns: Sequence[str], spec: ReadingSpec) -> Non
 
 def text_columns(spec: ReadingSpec) -> list[str]:
     """Columns that hold names, as the file calls them."""
-    return [spec.column(name) for name in ("model_id", "item_id", "scenario", "subscenario", "seed")]
+    return [spec.column(name) for name in ("model_id", "item_id", "scenario", "subscenario", "seed", "epoch")]
 
 
 def rows_of_long(table: Table, spec: ReadingSpec) -> ResponseRows:
@@ -62,16 +59,12 @@ def rows_of_long(table: Table, spec: ReadingSpec) -> ResponseRows:
     items = id_labels(table, spec.column("item_id"), problems, name="item_id")
     if models is None or items is None:
         raise DataError(f"{table.source}: " + " ".join(problems))
-    ids = _Ids(models, items)
+    ids = RowIds(table.source, models, items)
     values = {name: _numbers(table, spec, name, ids, problems) for name in _NUMBER_COLUMNS}
-    trials = _trials(values["n_trials"])
-    response = _response(values, trials, spec, ids, problems)
-    if trials is not None:
-        # A response of unknown trials counts as one observation.
-        trials = np.where(np.isnan(response), 0, np.where(trials == 0, 1, trials))
+    response, trials = settle_counts(values, spec, ids, problems)
     items, item_table = _item_table(table, spec, items, problems)
     costs = {unit: cost for unit in COST_COLUMNS if (cost := values[unit]) is not None and not np.isnan(cost).all()}
-    seeds = optional_labels(table, spec.column("seed"))
+    seeds = _attempts(table, spec)
     rows = ResponseRows(table.source, models, items, response, trials, costs, seeds, item_table=item_table)
     problems.extend(row_problems(rows, max_response=spec.max_response))
     if problems:
@@ -83,21 +76,16 @@ def rows_of_long(table: Table, spec: ReadingSpec) -> ResponseRows:
     return rows
 
 
+def _attempts(table: Table, spec: ReadingSpec) -> Labels | None:
+    """Return labels of the attempts of one model at one item: seed, epoch, or both; None when neither is told."""
+    seeds, epochs = (optional_labels(table, spec.column(name)) for name in ("seed", "epoch"))
+    if seeds is None or epochs is None:
+        return seeds or epochs
+    pair = np.where((seeds.index < 0) & (epochs.index < 0), -1, (seeds.index + 1) * (epochs.n_names + 1) + epochs.index)
+    return Labels.of(pl.Series("name", pair, dtype=pl.Int64).replace(-1, None).cast(pl.String))
+
+
 _NUMBER_COLUMNS = ("response", "n_trials", "n_correct", *COST_COLUMNS)
-
-
-@dataclass(frozen=True, slots=True)
-class _Ids:
-    """Model and item of each row, for messages."""
-
-    models: Labels
-    items: Labels
-
-    def pairs(self, rows: IntArray) -> list[str]:
-        """Name the first few of these rows."""
-        first = rows[:N_SHOWN]
-        names = zip(self.models.at(first), self.items.at(first), strict=True)
-        return [f"{model!r} item {item!r}" for model, item in names]
 
 
 def _model_labels(table: Table, spec: ReadingSpec, problems: list[str]) -> Labels | None:
@@ -109,7 +97,7 @@ def _model_labels(table: Table, spec: ReadingSpec, problems: list[str]) -> Label
     return Labels(name, np.zeros(table.frame.height, dtype=np.int64))
 
 
-def _numbers(table: Table, spec: ReadingSpec, name: str, ids: "_Ids", problems: list[str]) -> FloatArray | None:
+def _numbers(table: Table, spec: ReadingSpec, name: str, ids: RowIds, problems: list[str]) -> FloatArray | None:
     """Return one column as numbers, None when absent."""
     column = spec.column(name)
     if column not in table.frame.columns:
@@ -122,45 +110,6 @@ def _numbers(table: Table, spec: ReadingSpec, name: str, ids: "_Ids", problems: 
         where = first_few([f"{pair} = {value!r}" for pair, value in named], rows.size)
         problems.append(f"{column} must be a number, got {rows.size} values that are none: {where}.")
     return values[:, 0]
-
-
-def _trials(values: FloatArray | None) -> IntArray | None:
-    """Trials as whole numbers: 0 unknown, -1 not a whole number of at least 1; None when none is known."""
-    if values is None or np.isnan(values).all():
-        return None
-    with np.errstate(invalid="ignore"):
-        is_count = (values >= 1.0) & (values == np.floor(values)) & (values < 2.0**53)
-    result: IntArray = np.where(np.isnan(values), 0, np.where(is_count, np.where(is_count, values, 0.0), -1.0)).astype(
-        np.int64
-    )
-    return result
-
-
-def _response(
-    values: dict[str, FloatArray | None], trials: IntArray | None, spec: ReadingSpec, ids: "_Ids", problems: list[str]
-) -> FloatArray:
-    """Responses, from the counts where they are known and the response column is the usual one."""
-    given, correct = values["response"], values["n_correct"]
-    response: FloatArray = np.full(ids.models.index.shape, np.nan) if given is None else given / spec.max_response
-    if correct is None or trials is None or spec.response_column != "response":
-        return response
-    has_counts = ~np.isnan(correct) & (trials > 0)
-    with np.errstate(invalid="ignore"):
-        bad = has_counts & ((correct < 0) | (correct > trials) | (correct != np.floor(correct)))
-        ratio = np.divide(correct, trials, out=np.full(correct.shape, np.nan), where=has_counts)
-        unequal = has_counts & ~bad & (np.abs(response - ratio) > AGREEMENT)
-    for mask, what in (
-        (bad, "n_correct must be a whole number from 0 to n_trials"),
-        (unequal, "response must be n_correct / n_trials where all three are given"),
-    ):
-        rows = np.flatnonzero(mask)
-        if rows.size:
-            first = rows[:N_SHOWN]
-            counts = zip(ids.pairs(first), correct[first], trials[first], response[first], strict=True)
-            where = [f"{pair} ({n:g} of {n_trials}, response {value:g})" for pair, n, n_trials, value in counts]
-            problems.append(f"{what}, got {rows.size} rows with something else: {first_few(where, rows.size)}.")
-    result: FloatArray = np.where(has_counts, ratio, response)
-    return result
 
 
 def _item_table(table: Table, spec: ReadingSpec, items: Labels, problems: list[str]) -> tuple[Labels, pl.DataFrame]:

@@ -1,10 +1,11 @@
 """Several responses of one model to one item: copies, repeated attempts, or a contradiction."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
 
+from itembank.data.readers.counts import AGREEMENT
 from itembank.data.readers.rows import ResponseRows
 from itembank.data.readers.specs import Repeats
 from itembank.data.readers.wording import first_few
@@ -13,6 +14,14 @@ from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 
 SAME = 1e-6
 """Responses that differ by less are equal: files of the same results in float32 and as text differ by 6e-8."""
+
+WHOLE = 1e-3
+"""How far successes may stand from a whole number, by rounding of the response; for many trials see `AGREEMENT`."""
+POOLED: tuple[Repeats, ...] = ("count", "mean")
+_ADVICE = (
+    "count them (repeats='count', --repeats count), ask for their mean (repeats='mean', --repeats mean) or for the "
+    "last one (repeats='last', --repeats last)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +47,8 @@ def settle_repeats(rows: ResponseRows, cell: IntArray, n_cells: int, repeats: Re
     """Leave one response a cell.
 
     Copies (equal responses, of the same seed where seeds are known) count once, with a `DataWarning`. Repeated
-    attempts (other seeds; or, with `repeats='mean'`, any rows without seeds) are averaged or the last is taken
-    when `repeats` says so.
+    attempts (other seeds; or, with 'count' and 'mean', any rows without seeds) are counted, averaged, or the last is
+    taken, when `repeats` says so. Counting makes every response a number of successes among trials.
 
     Parameters
     ----------
@@ -52,8 +61,11 @@ def settle_repeats(rows: ResponseRows, cell: IntArray, n_cells: int, repeats: Re
     Raises
     ------
     DataError
-        For unequal responses of one model to one item, and for repeated attempts with `repeats='error'`.
+        For unequal responses of one model to one item, for repeated attempts with `repeats='error'`, and for
+        responses that are no counts with `repeats='count'`.
     """
+    if repeats == "count":
+        rows = _as_counts(rows)
     present = np.flatnonzero(~np.isnan(rows.response))
     counts = np.bincount(cell[present], minlength=n_cells)
     is_repeated = counts[cell] > 1
@@ -63,13 +75,32 @@ def settle_repeats(rows: ResponseRows, cell: IntArray, n_cells: int, repeats: Re
     repeated = np.flatnonzero(is_repeated & ~np.isnan(rows.response))
     if repeats == "last":
         return _of_rows(rows, cell, np.concatenate([alone, _last(cell, repeated)]))
-    single = _without_copies(rows, cell, repeated, keep_seedless=repeats == "mean")
+    single = _without_copies(rows, cell, repeated, keep_seedless=repeats in POOLED)
     again = single[np.bincount(cell[single], minlength=n_cells)[cell[single]] > 1]
     if again.size == 0:
         return _of_rows(rows, cell, np.concatenate([alone, single]))
     _refuse(rows, cell, again, repeats)
     done = np.setdiff1d(single, again, assume_unique=True)
     return _with_means(rows, cell, np.concatenate([alone, done]), again)
+
+
+def _as_counts(rows: ResponseRows) -> ResponseRows:
+    """Make every response successes / trials; `DataError` names those that are no such ratio."""
+    present = ~np.isnan(rows.response)
+    trials = present.astype(np.int64) if rows.n_trials is None else rows.n_trials
+    at_least_one = np.maximum(trials, 1)
+    successes = np.where(present, rows.response, 0.0) * at_least_one
+    whole = np.rint(successes)
+    bad = np.abs(successes - whole) > np.where(at_least_one > 1, np.maximum(AGREEMENT * at_least_one, WHOLE), WHOLE)
+    if bad.any():
+        where = np.flatnonzero(bad)
+        raise DataError(
+            f"{rows.source}: responses that are counted must be right or wrong (1 or 0), or n_correct of n_trials, got "
+            f"{where.size} others: {rows.describe(where)}. Scores between 0 and 1 are no counts: ask for their mean "
+            "(repeats='mean', --repeats mean)."
+        )
+    counted = np.where(present, whole / at_least_one, np.nan)
+    return replace(rows, response=counted, n_trials=np.where(present, at_least_one, trials))
 
 
 def _stands_alone(rows: ResponseRows, is_answered: BoolArray) -> BoolArray:
@@ -126,7 +157,7 @@ def _without_copies(rows: ResponseRows, cell: IntArray, repeated: IntArray, *, k
     if n_copies:
         message = (
             f"{rows.source}: {n_copies} rows repeat an earlier row of the same model and item with the same response; "
-            "they count once. If they are repeated attempts, ask for their mean (repeats='mean', --repeats mean)."
+            "they count once. If they are repeated attempts, count them (repeats='count', --repeats count)."
         )
         warn(message, DataWarning)
     return kept
@@ -141,7 +172,7 @@ def _refuse(rows: ResponseRows, cell: IntArray, again: IntArray, repeats: Repeat
     # Averaging may be asked for where seeds are unknown, but never of two answers with one seed.
     attempts = table.filter(is_attempt)
     others = table.filter(~is_attempt)
-    if repeats == "mean":
+    if repeats in POOLED:
         attempts, others = attempts.clear(), others.filter((pl.col("seed") >= 0).any().over("cell"))
     problems = []
     if others.height:
@@ -149,16 +180,14 @@ def _refuse(rows: ResponseRows, cell: IntArray, again: IntArray, repeats: Repeat
             f"one model must have one response to an item, got different ones for {_cells(rows, others)}. "
             + (
                 "They even have the same seed, or only some have a seed; correct the table."
-                if repeats == "mean"
-                else "Correct the table, or if they are repeated attempts, ask for their mean (repeats='mean', "
-                "--repeats mean) or for the last one (repeats='last', --repeats last)."
+                if repeats in POOLED
+                else f"Correct the table, or if they are repeated attempts, {_ADVICE}."
             )
         )
     if attempts.height:
         problems.append(
             f"one model must have one response to an item, got repeated attempts (several seeds) for "
-            f"{_cells(rows, attempts)}. Ask for their mean (repeats='mean', --repeats mean) or for the last one "
-            "(repeats='last', --repeats last)."
+            f"{_cells(rows, attempts)}. They are never averaged unasked: {_ADVICE}."
         )
     if problems:
         raise DataError(f"{rows.source}: " + " ".join(problems))

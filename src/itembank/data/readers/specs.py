@@ -7,7 +7,7 @@ from typing import Literal, get_args
 from itembank.errors import ParameterError, shown
 
 Format = Literal["auto", "responses", "long", "wide-models", "wide-items", "py-irt", "lm-eval"]
-Repeats = Literal["error", "mean", "last"]
+Repeats = Literal["error", "count", "mean", "last"]
 Missing = Literal["allow", "forbid"]
 Empty = Literal["error", "drop", "keep"]
 ModelIdFrom = Literal["name", "args", "folder"]
@@ -22,6 +22,7 @@ LONG_COLUMNS = (
     "n_trials",
     "n_correct",
     "seed",
+    "epoch",
     *COST_COLUMNS,
 )
 
@@ -60,9 +61,9 @@ class ReadingSpec:
         Harness logs: the outermost group of a task is the scenario and the task the subscenario.
     ignore_content : bool
         Harness logs: take items whose content differs between models as the same item all the same.
-    repeats : {'error', 'mean', 'last'}
-        Several responses of one model to one item: refuse, average (and count them in `n_trials`), or take
-        the last.
+    repeats : {'error', 'count', 'mean', 'last'}
+        Several responses of one model to one item: refuse; count successes and trials (each must be right or wrong,
+        or carry counts itself); average whatever they are (and say in `n_trials` how many); or take the last.
     missing : {'allow', 'forbid'}
     empty : {'error', 'drop', 'keep'}
         Models and items without any response.
