@@ -4,17 +4,21 @@ Every one of them is one minus a probability that all k fail. The logarithms of 
 near one, its complement keeps no digits.
 """
 
+from typing import TypeAlias
+
 import numpy as np
 from scipy.special import gammaln
 
 from itembank.numerics.arrays import FloatArray, IntArray
+
+Numbers: TypeAlias = FloatArray | IntArray | float
 
 _HALF_LOG_TWO_PI = 0.9189385332046727
 _SERIES_FROM = 12.0
 """From here on six terms of Stirling's series leave an error below 1e-16."""
 
 
-def unbiased_pass_at_k(n_trials: IntArray | FloatArray, n_correct: IntArray | FloatArray, k: FloatArray) -> FloatArray:
+def unbiased_pass_at_k(n_trials: Numbers, n_correct: Numbers, k: Numbers) -> FloatArray:
     """Unbiased estimate ``1 - C(n - c, k) / C(n, k)`` from c right of n samples; NaN where k > n.
 
     Parameters
@@ -35,9 +39,7 @@ def unbiased_pass_at_k(n_trials: IntArray | FloatArray, n_correct: IntArray | Fl
     return result
 
 
-def log_unbiased_failure(
-    n_trials: IntArray | FloatArray, n_correct: IntArray | FloatArray, k: FloatArray
-) -> FloatArray:
+def log_unbiased_failure(n_trials: Numbers, n_correct: Numbers, k: Numbers) -> FloatArray:
     """Log of ``C(n - c, k) / C(n, k)``: minus infinity where n - c < k, NaN where k > n."""
     n, c, k = np.broadcast_arrays(*(np.asarray(one, dtype=np.float64) for one in (n_trials, n_correct, k)))
     rest = n - c - k
@@ -46,37 +48,37 @@ def log_unbiased_failure(
     return np.where(k > n, np.nan, result)
 
 
-def plug_in_pass_at_k(rate: FloatArray, k: FloatArray) -> FloatArray:
+def plug_in_pass_at_k(rate: Numbers, k: Numbers) -> FloatArray:
     """``1 - (1 - p)^k``, the pass@k of a known pass rate p (P3 eq. 2); arrays that broadcast."""
     result: FloatArray = -np.expm1(log_plug_in_failure(rate, k))
     return result
 
 
-def log_plug_in_failure(rate: FloatArray, k: FloatArray) -> FloatArray:
+def log_plug_in_failure(rate: Numbers, k: Numbers) -> FloatArray:
     """``k log(1 - p)``; minus infinity at p = 1."""
     with np.errstate(divide="ignore"):
-        result: FloatArray = k * np.log1p(-np.asarray(rate, dtype=np.float64))
+        result: FloatArray = np.asarray(k) * np.log1p(-np.asarray(rate, dtype=np.float64))
     return result
 
 
-def jeffreys_rate(n_trials: IntArray | FloatArray, n_correct: IntArray | FloatArray) -> FloatArray:
+def jeffreys_rate(n_trials: Numbers, n_correct: Numbers) -> FloatArray:
     """``(c + 1/2) / (n + 1)``: the mean of the posterior under Jeffreys' prior, never 0 or 1."""
-    result: FloatArray = (n_correct + 0.5) / (n_trials + 1.0)
+    result: FloatArray = (np.asarray(n_correct) + 0.5) / (np.asarray(n_trials) + 1.0)
     return result
 
 
-def beta_pass_at_k(a: FloatArray, b: FloatArray, k: FloatArray) -> FloatArray:
+def beta_pass_at_k(a: Numbers, b: Numbers, k: Numbers) -> FloatArray:
     """Mean of ``1 - (1 - p)^k`` over p ~ Beta(a, b): ``1 - B(a, b + k) / B(a, b)``; arrays that broadcast, a, b > 0."""
     result: FloatArray = -np.expm1(log_beta_failure(a, b, k))
     return result
 
 
-def log_beta_failure(a: FloatArray, b: FloatArray, k: FloatArray) -> FloatArray:
+def log_beta_failure(a: Numbers, b: Numbers, k: Numbers) -> FloatArray:
     """Log of the mean of ``(1 - p)^k`` over p ~ Beta(a, b): ``log B(a, b + k) - log B(a, b)``."""
     return log_gamma_difference(b, a, k)
 
 
-def beta_failure_variance(a: FloatArray, b: FloatArray, k: FloatArray) -> FloatArray:
+def beta_failure_variance(a: Numbers, b: Numbers, k: Numbers) -> FloatArray:
     """Variance of ``(1 - p)^k`` over p ~ Beta(a, b); arrays that broadcast.
 
     ``E[(1-p)^2k] - E[(1-p)^k]^2 = -E[(1-p)^2k] (e^g - 1)`` with ``g = 2 log E[(1-p)^k] - log E[(1-p)^2k] <= 0``.
@@ -86,7 +88,7 @@ def beta_failure_variance(a: FloatArray, b: FloatArray, k: FloatArray) -> FloatA
     return result
 
 
-def log_gamma_difference(x: FloatArray, s: FloatArray, t: FloatArray) -> FloatArray:
+def log_gamma_difference(x: Numbers, s: Numbers, t: Numbers) -> FloatArray:
     """``log G(x + s) + log G(x + t) - log G(x + s + t) - log G(x)`` with G the gamma function; x > 0, s, t >= 0.
 
     The four terms cancel to about ``-s t / x``: computed one by one, with x in the millions, they leave no digit. By

@@ -1,0 +1,151 @@
+"""pass@k of one model on one scenario, by every method."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.scaling.cell_posterior import Counts, cell_posterior
+from itembank.scaling.pass_at_k import plug_in_pass_at_k
+from itembank.scaling.pass_at_k_specs import NEED_ITEM_MODEL, PassAtKSpec
+from itembank.scaling.pass_curves import Draws, counted_curves, curves_above, posterior_curves, set_means, true_curves
+from itembank.scaling.sample_counts import SampleCounts
+from itembank.scaling.scenario_item_models import ScenarioItemModel, plug_in_rates
+
+N_SETS = 2
+"""All items, and those whose pass rate is not too low."""
+
+
+@dataclass(frozen=True, slots=True)
+class SampledScenario:
+    """Items of one scenario, with the samples of all models.
+
+    Attributes
+    ----------
+    name : str
+    columns : (n_scenario_items,)
+        Where the items stand among all.
+    truth, used : SampleCounts
+        Of all items: the samples there are, and those that estimates see.
+    item_model : ScenarioItemModel or None
+        None where no method needs one, or none could be fitted.
+    """
+
+    name: str
+    columns: IntArray
+    truth: SampleCounts
+    used: SampleCounts
+    item_model: ScenarioItemModel | None
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """One model on one scenario; the two sets of items are all of them and those that are kept.
+
+    Attributes
+    ----------
+    row : int
+        The model.
+    scenario : str
+    columns : (n_curve_items,)
+        Its items among all.
+    n_items : (n_sets,)
+    values : (n_methods, n_sets, n_k)
+    low, high, truth : (n_sets, n_k)
+    failure : (n_curve_items,)
+        Posterior probability that all of the largest k samples fail.
+    ability, ability_sd : float
+    """
+
+    row: int
+    scenario: str
+    columns: IntArray
+    n_items: IntArray
+    values: FloatArray
+    low: FloatArray
+    high: FloatArray
+    truth: FloatArray
+    failure: FloatArray
+    ability: float
+    ability_sd: float
+
+
+def pass_at_k_curve(
+    scenario: SampledScenario, row: int, k: FloatArray, spec: PassAtKSpec, rng: np.random.Generator
+) -> Curve:
+    """Find pass@k of the model at `row` on the items that it has samples of, or on all of the scenario."""
+    columns = scenario.columns
+    if not spec.include_unsampled:
+        columns = columns[scenario.used.n_trials[row, columns] > 0]
+    counts = Counts(scenario.used.n_trials[row, columns], scenario.used.n_correct[row, columns])
+    all_counts = Counts(scenario.truth.n_trials[row, columns], scenario.truth.n_correct[row, columns])
+    sets = _sets(scenario.truth.rates[row, columns], spec.minimum_pass_rate)
+    curve = Curve(
+        row,
+        scenario.name,
+        columns,
+        sets.sum(axis=1),
+        np.full((len(spec.methods), N_SETS, k.size), np.nan),
+        np.full((N_SETS, k.size), np.nan),
+        np.full((N_SETS, k.size), np.nan),
+        true_curves(all_counts.n_trials, all_counts.n_correct, k, sets),
+        np.full(columns.size, np.nan),
+        np.nan,
+        np.nan,
+    )
+    for m, method in enumerate(spec.methods):
+        if method not in NEED_ITEM_MODEL:
+            curve.values[m] = counted_curves(method, counts.n_trials, counts.n_correct, k, sets)
+    if scenario.item_model is None:
+        return curve
+    return _with_item_model(curve, scenario.item_model, counts, sets, k=k, spec=spec, rng=rng)
+
+
+def _with_item_model(
+    curve: Curve,
+    item_model: ScenarioItemModel,
+    counts: Counts,
+    sets: BoolArray,
+    *,
+    k: FloatArray,
+    spec: PassAtKSpec,
+    rng: np.random.Generator,
+) -> Curve:
+    """Add what the item model says: plugged in, and integrated over the posterior of every pass rate."""
+    parameters = item_model.parameters_of(curve.columns)
+    posterior = cell_posterior(parameters, item_model.prior, item_model.precision, counts, rng=rng)
+    theta = posterior.weights @ posterior.theta  # (n_dims,)
+    plugged = set_means(plug_in_pass_at_k(plug_in_rates(parameters, theta)[:, None], k), sets)
+    draws = Draws(spec.level, spec.n_draws)
+    found = [posterior_curves(posterior, k, draws, rng)]
+    if sets[1].any():
+        kept = replace(posterior, alpha=posterior.alpha[:, sets[1]], beta=posterior.beta[:, sets[1]])
+        # without a budget the posterior has seen all that the floor is known from
+        is_news = spec.budget is not None and spec.minimum_pass_rate > 0.0
+        found.append(
+            curves_above(kept, spec.minimum_pass_rate, k, draws, rng)
+            if is_news
+            else posterior_curves(kept, k, draws, rng)
+        )
+    values, low, high = curve.values.copy(), curve.low.copy(), curve.high.copy()
+    for which, one in enumerate(found):
+        low[which], high[which] = one.low, one.high
+        for m, method in enumerate(spec.methods):
+            values[m, which] = {"irsl": one.mean, "irsl-plug-in": plugged[which]}.get(method, values[m, which])
+    ability_sd = float(np.sqrt(posterior.weights @ (posterior.theta[:, 0] - theta[0]) ** 2))
+    return replace(
+        curve,
+        values=values,
+        low=low,
+        high=high,
+        failure=found[0].failure,
+        ability=float(theta[0]),
+        ability_sd=ability_sd,
+    )
+
+
+def _sets(rates: FloatArray, minimum: float) -> BoolArray:
+    """All items, and those of at least the minimum pass rate (or without samples), (n_sets, n_items)."""
+    with np.errstate(invalid="ignore"):
+        is_low = rates < minimum
+    return np.stack([np.ones(rates.size, dtype=bool), ~is_low])

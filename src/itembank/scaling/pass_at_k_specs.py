@@ -1,0 +1,69 @@
+"""Choices of `pass_at_k_law`."""
+
+from dataclasses import dataclass, field
+
+from itembank.calibration.specs import CalibrationSpec, Variational
+from itembank.errors import ParameterError, shown
+
+METHODS = ("irsl", "irsl-plug-in", "jeffreys", "plug-in", "unbiased")
+DEFAULT_K = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000)
+NEED_ITEM_MODEL = frozenset({"irsl", "irsl-plug-in"})
+
+
+def _item_model() -> CalibrationSpec:
+    return Variational("2pl", family="beta-binomial")
+
+
+@dataclass(frozen=True, slots=True)
+class PassAtKSpec:
+    """Which pass@k, by which methods, from how many samples.
+
+    Attributes
+    ----------
+    k : tuple of int
+        Numbers of samples; any up to millions, also beyond those there are.
+    methods : tuple of str
+        'irsl' (over the posterior of every pass rate; the only one with intervals), 'irsl-plug-in' (P3 eq. 4),
+        'jeffreys' and 'plug-in' (each item's own rate, smoothed or not, in P3 eq. 2), 'unbiased' (up to the samples
+        there are).
+    budget : int or None
+        Use only so many samples of each item, drawn without replacement from those there are, and compare with what
+        all of them say; None to use all.
+    minimum_pass_rate : float
+        Everything is reported a second time without the items whose pass rate in all samples is below this (P3 App. E).
+    include_unsampled : bool
+        Count the items of a scenario (of the bank's, where one is given) that a model has no samples of; only IRSL
+        has values then.
+    level : float
+        Of intervals.
+    item_model : CalibrationSpec
+        How items are calibrated where no bank is given; one dimension a scenario.
+    n_draws : int
+        Draws behind each interval.
+    """
+
+    k: tuple[int, ...] = DEFAULT_K
+    methods: tuple[str, ...] = METHODS
+    budget: int | None = None
+    minimum_pass_rate: float = 0.005
+    include_unsampled: bool = False
+    level: float = 0.95
+    item_model: CalibrationSpec = field(default_factory=_item_model)
+    n_draws: int = 1000
+
+    def __post_init__(self) -> None:
+        """Check the choices."""
+        if not self.k or min(self.k) < 1 or any(one != int(one) for one in self.k):
+            raise ParameterError(f"k must be whole numbers of at least 1, got {shown(self.k)}.")
+        unknown = [name for name in self.methods if name not in METHODS]
+        if unknown or not self.methods:
+            given = shown(unknown) if unknown else "none"
+            raise ParameterError(f"methods must be some of {shown(METHODS)}, got {given}.")
+        if not 0.0 <= self.minimum_pass_rate < 1.0:
+            raise ParameterError(f"minimum_pass_rate must lie in [0, 1), got {self.minimum_pass_rate}.")
+        if not 0.0 < self.level < 1.0:
+            raise ParameterError(f"level must lie between 0 and 1, got {self.level}.")
+        if self.budget is not None and self.budget < 1:
+            raise ParameterError(f"budget must be at least 1 sample an item, got {self.budget}.")
+        if self.n_draws < 100:
+            raise ParameterError(f"n_draws must be at least 100, got {self.n_draws}.")

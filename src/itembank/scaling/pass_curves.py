@@ -1,0 +1,153 @@
+"""Kernels: pass@k of one model on sets of items, from its counts or from the posterior of its pass rates."""
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import betaincc, betainccinv
+
+from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.scaling.cell_posterior import CellPosterior
+from itembank.scaling.pass_at_k import (
+    jeffreys_rate,
+    log_beta_failure,
+    log_plug_in_failure,
+    plug_in_pass_at_k,
+    unbiased_pass_at_k,
+)
+
+_TINY = 1e-300
+_NEGLIGIBLE = 1e-9
+"""Of a pass rate's posterior below the floor: a smaller share changes nothing."""
+
+
+class Draws(NamedTuple):
+    """How intervals are found: their level, and how many draws stand behind them."""
+
+    level: float
+    n_draws: int
+
+
+class PosteriorCurves(NamedTuple):
+    """Means and interval ends (n_k,), and the chance that all of the largest k fail, (n_items,)."""
+
+    mean: FloatArray
+    low: FloatArray
+    high: FloatArray
+    failure: FloatArray
+
+
+def counted_curves(method: str, n_trials: IntArray, n_correct: IntArray, k: FloatArray, sets: BoolArray) -> FloatArray:
+    """Mean pass@k over sets of items by a method that takes each item by itself.
+
+    Parameters
+    ----------
+    method : {'unbiased', 'plug-in', 'jeffreys'}
+    n_trials, n_correct : (n_items,)
+    k : (n_k,)
+    sets : (n_sets, n_items)
+        The items of each set.
+
+    Returns
+    -------
+    (n_sets, n_k)
+        NaN for a set with an item without samples, and (unbiased) with fewer than k, and for an empty set.
+    """
+    n, c = n_trials[:, None].astype(np.float64), n_correct[:, None].astype(np.float64)
+    if method == "unbiased":
+        return set_means(unbiased_pass_at_k(n, c, k), sets)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        rate = c / n if method == "plug-in" else np.where(n > 0.0, jeffreys_rate(n, c), np.nan)
+        return set_means(plug_in_pass_at_k(rate, k), sets)
+
+
+def true_curves(n_trials: IntArray, n_correct: IntArray, k: FloatArray, sets: BoolArray) -> FloatArray:
+    """Return what all samples say: unbiased up to an item's samples, by its rate beyond; shapes as `counted_curves`."""
+    n, c = n_trials[:, None].astype(np.float64), n_correct[:, None].astype(np.float64)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        beyond = plug_in_pass_at_k(c / n, k)
+    return set_means(np.where(k > n, beyond, unbiased_pass_at_k(n, c, k)), sets)
+
+
+def set_means(values: FloatArray, sets: BoolArray) -> FloatArray:
+    """Mean of values (n_items, n_k) over the items of each set, (n_sets, n_k); NaN where one of them is NaN."""
+    is_known = ~np.isnan(values)
+    sums = sets.astype(np.float64) @ np.where(is_known, values, 0.0)
+    n_unknown = sets.astype(np.int64) @ (~is_known).astype(np.int64)
+    sizes = sets.sum(axis=1, keepdims=True)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where(n_unknown > 0, np.nan, sums / sizes)
+
+
+def posterior_curves(
+    posterior: CellPosterior, k: FloatArray, draws: Draws, rng: np.random.Generator
+) -> PosteriorCurves:
+    """Posterior mean of pass@k over all items in closed form, and intervals by draws.
+
+    Parameters
+    ----------
+    posterior : CellPosterior
+    k : (n_k,)
+    draws : Draws
+        Of the intervals: equal tails of draws of all pass rates.
+    rng : Generator
+    """
+    failure = expected_failure(posterior, k)  # (n_items, n_k)
+    chosen = _chosen(posterior, draws.n_draws, rng)
+    rates = rng.beta(posterior.alpha[chosen], posterior.beta[chosen])
+    return PosteriorCurves(1.0 - failure.mean(axis=0), *_interval(rates, k, draws.level), failure[:, int(np.argmax(k))])
+
+
+def expected_failure(posterior: CellPosterior, k: FloatArray) -> FloatArray:
+    """Posterior probability that k samples of an item all fail, (n_items, n_k)."""
+    result = np.empty((posterior.alpha.shape[1], k.size))
+    for j, samples in enumerate(k):
+        result[:, j] = posterior.weights @ np.exp(log_beta_failure(posterior.alpha, posterior.beta, samples))
+    return result
+
+
+def curves_above(
+    posterior: CellPosterior, floor: float, k: FloatArray, draws: Draws, rng: np.random.Generator
+) -> PosteriorCurves:
+    """As `posterior_curves`, given that no item's pass rate is below `floor`.
+
+    Who leaves out the items of low pass rates by all samples knows this of the others. Each Beta is cut off at the
+    floor, where ``E[(1 - p)^k]`` gains the factor ``S(a, b + k) / S(a, b)`` with S(a, b) the probability above the
+    floor; draws of the posterior gain the product of S(a, b) over items as a weight.
+    """
+    alpha, beta = posterior.alpha, posterior.beta
+    above = betaincc(alpha, beta, floor)  # (n_draws, n_items)
+    log_weights = np.log(np.maximum(posterior.weights, _TINY)) + np.log(np.maximum(above, _TINY)).sum(axis=1)
+    weights = np.exp(log_weights - log_weights.max())
+    cut = replace(posterior, weights=weights / weights.sum())
+    failure = expected_failure(cut, k)
+    at = np.flatnonzero(above.min(axis=0) < 1.0 - _NEGLIGIBLE)
+    for j, samples in enumerate(k):
+        kept = np.exp(log_beta_failure(alpha[:, at], beta[:, at], samples))
+        kept *= betaincc(alpha[:, at], beta[:, at] + samples, floor)
+        at_floor = np.exp(log_plug_in_failure(np.asarray(floor), samples))  # where all mass lies below it
+        kept = np.divide(kept, above[:, at], out=np.full_like(kept, at_floor), where=above[:, at] > _TINY)
+        failure[at, j] = cut.weights @ kept
+    chosen = _chosen(cut, draws.n_draws, rng)
+    rates = rng.beta(alpha[chosen], beta[chosen])
+    at_item = np.zeros(alpha.shape[1], dtype=bool)
+    at_item[at] = True
+    low, item = np.nonzero((rates < floor) & at_item)
+    a, b, share = alpha[chosen[low], item], beta[chosen[low], item], above[chosen[low], item]
+    # the quantile of the part above the floor: a cell whose draw fell below it is drawn again from that part
+    rates[low, item] = np.maximum(betainccinv(a, b, share * rng.random(low.size)), floor)
+    return PosteriorCurves(1.0 - failure.mean(axis=0), *_interval(rates, k, draws.level), failure[:, int(np.argmax(k))])
+
+
+def _chosen(posterior: CellPosterior, n_draws: int, rng: np.random.Generator) -> IntArray:
+    """Draws of the posterior, as often as their weights say."""
+    return rng.choice(posterior.weights.size, size=n_draws, p=posterior.weights)
+
+
+def _interval(rates: FloatArray, k: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
+    """Equal-tailed interval of the mean of pass@k over items, from drawn rates (n_draws, n_items); (n_k,) each."""
+    with np.errstate(divide="ignore"):
+        log_failure = np.log1p(-rates)
+    means = np.stack([-np.expm1(samples * log_failure).mean(axis=1) for samples in k], axis=1)  # (n_draws, n_k)
+    low, high = np.quantile(means, [0.5 * (1.0 - level), 0.5 * (1.0 + level)], axis=0)
+    return low, high

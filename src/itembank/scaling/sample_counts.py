@@ -1,0 +1,121 @@
+"""How many samples of every item were right: taken from a response matrix, checked, cut down to a budget."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from itembank.data.responses import ResponseMatrix
+from itembank.data.validation import describe_cells
+from itembank.errors import DataError, ParameterError
+from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+
+
+@dataclass(frozen=True, slots=True)
+class SampleCounts:
+    """Samples of n_models models on n_items items.
+
+    Attributes
+    ----------
+    n_trials, n_correct : (n_models, n_items)
+        Whole numbers; zero trials where a model was not asked.
+    """
+
+    n_trials: IntArray
+    n_correct: IntArray
+
+    @property
+    def rates(self) -> FloatArray:
+        """Share of right samples, (n_models, n_items); NaN without samples."""
+        empty = np.full(self.n_trials.shape, np.nan)
+        result: FloatArray = np.divide(self.n_correct, self.n_trials, out=empty, where=self.n_trials > 0)
+        return result
+
+    def take(self, *, models: IntArray | None = None, items: IntArray | None = None) -> "SampleCounts":
+        """Return the rows and columns at these indices."""
+        rows = np.arange(self.n_trials.shape[0]) if models is None else models
+        columns = np.arange(self.n_trials.shape[1]) if items is None else items
+        cut = np.ix_(rows, columns)
+        return SampleCounts(self.n_trials[cut], self.n_correct[cut])
+
+    def spread(self, where: IntArray, n_items: int) -> "SampleCounts":
+        """Return the counts over `n_items` items, among which these stand at `where`; none of the others."""
+        n_trials, n_correct = np.zeros((2, self.n_trials.shape[0], n_items), dtype=np.int64)
+        n_trials[:, where], n_correct[:, where] = self.n_trials, self.n_correct
+        return SampleCounts(n_trials, n_correct)
+
+
+def sample_counts(responses: ResponseMatrix) -> SampleCounts:
+    """Return the counts behind responses.
+
+    Raises
+    ------
+    DataError
+        When there are no counts, none above one, zero trials behind a response, or a response that is no whole number
+        of them.
+    """
+    if responses.n_trials is None:
+        kind = "are all 0 or 1" if responses.is_binary else "are shares or probabilities"
+        raise DataError(
+            f"pass@k needs repeated samples: columns n_correct and n_trials of every model and item, or one row a "
+            f"sample read with repeats='count' (--repeats count); got responses without counts, which {kind}."
+        )
+    is_present = responses.observed
+    n_trials = np.where(is_present, responses.n_trials, 0).astype(np.int64)
+    _check_trials(n_trials, is_present, responses)
+    exact = np.where(is_present, responses.responses, 0.0).astype(np.float64) * n_trials
+    n_correct = np.rint(exact).astype(np.int64)
+    # a response kept in single precision is off by up to 6e-8 of itself
+    is_broken = np.abs(exact - n_correct) > 1e-3 + 1e-6 * n_trials
+    if is_broken.any():
+        where = describe_cells(is_broken, exact, responses.model_ids, responses.item_ids)
+        raise DataError(
+            f"response times n_trials must be a whole number of right samples, got {int(is_broken.sum())} others: "
+            f"{where}. Give n_correct and n_trials."
+        )
+    return SampleCounts(n_trials, n_correct)
+
+
+def cut_down(counts: SampleCounts, rows: IntArray, budget: int, rng: np.random.Generator) -> SampleCounts:
+    """Leave the models at `rows` so many samples of each item they have any of, drawn without replacement."""
+    n_trials, n_correct = counts.n_trials.copy(), counts.n_correct.copy()
+    given = counts.take(models=rows)
+    n_trials[rows] = np.where(given.n_trials > 0, budget, 0)
+    n_correct[rows] = rng.hypergeometric(given.n_correct, given.n_trials - given.n_correct, n_trials[rows])
+    return SampleCounts(n_trials, n_correct)
+
+
+def check_budget(counts: SampleCounts, budget: int, responses: ResponseMatrix, rows: IntArray) -> None:
+    """Raise `ParameterError` for no budget, `DataError` when a cell of these models holds fewer samples than that."""
+    if budget < 1:
+        raise ParameterError(f"budget must be at least 1 sample an item, got {budget}.")
+    n_trials = counts.n_trials[rows]
+    is_short = (n_trials > 0) & (n_trials < budget)
+    if is_short.any():
+        names = [responses.model_ids[row] for row in rows]
+        where = describe_cells(is_short, n_trials.astype(np.float64), names, responses.item_ids)
+        raise DataError(
+            f"budget must be at most the samples there are of every item, got {budget} with fewer samples in "
+            f"{int(is_short.sum())} of {int((n_trials > 0).sum())} cells: {where}. Take a budget of "
+            f"{int(n_trials[is_short].min())}, or leave these items out."
+        )
+
+
+def with_counts(responses: ResponseMatrix, counts: SampleCounts) -> ResponseMatrix:
+    """Return the same models and items with other counts."""
+    return ResponseMatrix(counts.rates, responses.models, responses.items, counts.n_trials, responses.costs)
+
+
+def _check_trials(n_trials: IntArray, is_present: BoolArray, responses: ResponseMatrix) -> None:
+    """Refuse zero trials behind a response, and data with no repeated sample at all."""
+    is_empty = is_present & (n_trials < 1)
+    if is_empty.any():
+        where = describe_cells(is_empty, n_trials.astype(np.float64), responses.model_ids, responses.item_ids)
+        raise DataError(
+            f"n_trials must be at least 1 where there is a response, got {int(is_empty.sum())} cells without: "
+            f"{where}. Leave these rows out, or give their counts."
+        )
+    if n_trials.max() < 2:
+        raise DataError(
+            "pass@k needs repeated samples of some items, got one sample of each: how much pass rates differ beyond "
+            "the item model cannot be seen from these. Sample items at least twice."
+        )
