@@ -1,0 +1,169 @@
+"""The one place that knows which item model a family of responses has.
+
+`ResponseModel` holds what a likelihood needs of items besides their logits; everything that weighs responses or
+information, in scoring, selection and sessions, asks it. The functions below are the same for `ItemParameters`.
+"""
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from itembank.irt import beta, beta_binomial, beta_binomial_information, logistic
+from itembank.irt.logistic import Asymptotes, LikelihoodTerms, asymptotes_of
+from itembank.irt.parameters import Family, ItemParameters
+from itembank.numerics.arrays import FloatArray, IntArray
+
+COUNTS: tuple[Family, ...] = ("binomial", "beta-binomial")
+"""Families of counts: n_trials of a response say how much it tells."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseModel:
+    """How responses to some items are distributed, given their logits.
+
+    Attributes
+    ----------
+    family : str
+    asymptotes : Asymptotes or None
+        Of the items' shape.
+    precision : (n_items,), or (n_models, n_items), or None
+    """
+
+    family: Family
+    asymptotes: Asymptotes | None
+    precision: FloatArray | None
+
+    @classmethod
+    def of(cls, parameters: ItemParameters) -> Self:
+        """Take from item parameters what is not of the logit."""
+        asymptotes = asymptotes_of(parameters.lower_asymptote, parameters.upper_asymptote)
+        return cls(parameters.family, asymptotes, parameters.precision)
+
+    @property
+    def is_logistic(self) -> bool:
+        """Whether a response's log-likelihood is a multiple of ``y log p + (1 - y) log(1 - p)``."""
+        return self.family in ("bernoulli", "binomial")
+
+    @property
+    def is_concave(self) -> bool:
+        """Whether the log-likelihood is concave in the logit, so that there is one maximum and no bump."""
+        return self.is_logistic and self.asymptotes is None
+
+    def take(self, indices: IntArray) -> "ResponseModel":
+        """Return the model of the items, or rows, at `indices`."""
+        return ResponseModel(
+            self.family,
+            None if self.asymptotes is None else self.asymptotes.take(indices),
+            None if self.precision is None else self.precision[indices],
+        )
+
+    def log_likelihood_terms(
+        self, x: FloatArray, responses: FloatArray, n_trials: FloatArray | None = None
+    ) -> FloatArray:
+        """Log-likelihood of each response at logits x, up to what holds nothing of them."""
+        match self.family:
+            case "beta":
+                return beta.log_likelihood_terms(x, responses, self._phi, self.asymptotes)
+            case "beta-binomial":
+                return beta_binomial.log_likelihood_terms(x, responses, self._phi, _trials(n_trials), self.asymptotes)
+            case _:
+                return self._weighed(logistic.log_likelihood_terms(x, responses, self.asymptotes), n_trials)
+
+    def likelihood_terms(
+        self, x: FloatArray, responses: FloatArray, n_trials: FloatArray | None = None
+    ) -> LikelihoodTerms:
+        """Log-likelihood of each response, its slope in the logit, and minus its second derivative."""
+        match self.family:
+            case "beta":
+                return beta.likelihood_terms(x, responses, self._phi, self.asymptotes)
+            case "beta-binomial":
+                return beta_binomial.likelihood_terms(x, responses, self._phi, _trials(n_trials), self.asymptotes)
+            case _:
+                terms = logistic.likelihood_terms(x, responses, self.asymptotes)
+                return LikelihoodTerms(*(self._weighed(term, n_trials) for term in terms))
+
+    def curvature_slopes(self, x: FloatArray, responses: FloatArray, n_trials: FloatArray | None = None) -> FloatArray:
+        """Differentiate the curvature of `likelihood_terms` in the logit."""
+        match self.family:
+            case "beta":
+                return beta.curvature_slopes(x, responses, self._phi, self.asymptotes)
+            case "beta-binomial":
+                return beta_binomial.curvature_slopes(x, responses, self._phi, _trials(n_trials), self.asymptotes)
+            case _:
+                return self._weighed(logistic.curvature_slopes(x, responses, self.asymptotes), n_trials)
+
+    def information_weights(self, x: FloatArray, n_trials: FloatArray | None = None) -> FloatArray:
+        """Fisher information of a response in the logit; of counts, that of all their trials together."""
+        match self.family:
+            case "beta":
+                return beta.information_weights(x, self._phi, self.asymptotes)
+            case "beta-binomial" if n_trials is not None:
+                return beta_binomial_information.information_weights(x, self._phi, n_trials, self.asymptotes)
+            case _:  # of one beta-binomial trial, too
+                return self._weighed(logistic.information_weights(x, self.asymptotes), n_trials)
+
+    def information_slopes(
+        self, x: FloatArray, n_trials: FloatArray | None = None
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """`information_weights` with their first and second derivatives in the logit."""
+        match self.family:
+            case "beta":
+                return beta.information_slopes(x, self._phi, self.asymptotes)
+            case "beta-binomial" if n_trials is not None:
+                return beta_binomial_information.information_slopes(x, self._phi, n_trials, self.asymptotes)
+            case _:
+                weights, first, second = logistic.information_slopes(x, self.asymptotes)
+                return self._weighed(weights, n_trials), self._weighed(first, n_trials), self._weighed(second, n_trials)
+
+    def _weighed(self, terms: FloatArray, n_trials: FloatArray | None) -> FloatArray:
+        """Count each term once a trial, where the family is one of counts."""
+        return terms if n_trials is None or self.family == "bernoulli" else terms * n_trials
+
+    @property
+    def _phi(self) -> FloatArray:
+        """Precision, which families that have none never ask for."""
+        return np.asarray(self.precision)
+
+
+def likelihood_terms(
+    parameters: ItemParameters, x: FloatArray, responses: FloatArray, n_trials: FloatArray | None = None
+) -> LikelihoodTerms:
+    """Log-likelihood of each response with its slope and curvature in the logit.
+
+    Parameters
+    ----------
+    parameters : ItemParameters
+    x : (n_models, n_items)
+        Logits.
+    responses : (n_models, n_items)
+        In [0, 1]; of counts, the share of right ones.
+    n_trials : (n_models, n_items), optional
+        Trials behind each response of a family of counts, one by default; other families take no notice.
+
+    Returns
+    -------
+    LikelihoodTerms
+        Each (n_models, n_items); NaN where the response is. Binomial coefficients, which hold nothing of ability, are
+        left out, and fractions of a single Bernoulli trial count as a weighted likelihood.
+    """
+    return ResponseModel.of(parameters).likelihood_terms(x, responses, n_trials)
+
+
+def information_weights(parameters: ItemParameters, x: FloatArray, n_trials: FloatArray | None = None) -> FloatArray:
+    """Fisher information w of each response in its logit: that about ability is ``w_i a_i a_i'``.
+
+    Parameters
+    ----------
+    parameters : ItemParameters
+    x : (n_models, n_items)
+        Logits.
+    n_trials : (n_models, n_items), optional
+        Trials of a family of counts, one by default; other families take no notice.
+    """
+    return ResponseModel.of(parameters).information_weights(x, n_trials)
+
+
+def _trials(n_trials: FloatArray | None) -> FloatArray:
+    """One trial where nothing is said of them."""
+    return np.array(1.0) if n_trials is None else n_trials

@@ -1,0 +1,206 @@
+"""Derivatives and information of every family, against differences and expectations over the responses."""
+
+import numpy as np
+import pytest
+from scipy.stats import beta as beta_distribution
+from scipy.stats import betabinom, binom
+
+from itembank.errors import ParameterError
+from itembank.irt import beta, beta_binomial, beta_binomial_information
+from itembank.irt.families import ResponseModel, information_weights, likelihood_terms
+from itembank.irt.logistic import asymptotes_of
+from itembank.irt.parameters import FAMILIES, WITH_PRECISION, Family, ItemParameters
+from itembank.numerics.arrays import FloatArray
+
+STEP = 1e-4
+ASYMPTOTES = [None, asymptotes_of(np.array(0.2), np.array(0.95))]
+X = np.array([-6.0, -2.5, -0.7, 0.0, 0.4, 3.0, 5.0])
+
+
+def model(family: Family, precision: float, asymptotes: object) -> ResponseModel:
+    """A family with one precision for all."""
+    return ResponseModel(family, asymptotes, np.array(precision) if family in WITH_PRECISION else None)  # type: ignore[arg-type]
+
+
+def responses_of(family: Family, n: float) -> FloatArray:
+    """Some responses a family can have, (n_responses, 1)."""
+    if family == "beta":
+        return np.array([[1e-4], [0.2], [0.5], [0.97]])
+    if family == "bernoulli":
+        return np.array([[0.0], [1.0], [0.3]])
+    return np.array([[0.0], [1.0 / n], [np.floor(n / 2) / n], [1.0]])
+
+
+def central(function, x: FloatArray) -> FloatArray:
+    """Derivative by a difference of fourth order."""
+    near = function(x + STEP) - function(x - STEP)
+    far = function(x + 2 * STEP) - function(x - 2 * STEP)
+    return (8.0 * near - far) / (12.0 * STEP)
+
+
+@pytest.mark.parametrize("asymptotes", ASYMPTOTES)
+@pytest.mark.parametrize("precision", [0.05, 1.0, 12.0, 3000.0])
+@pytest.mark.parametrize("n", [1.0, 5.0, 70_000.0])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_derivatives_are_those_of_the_log_likelihood(family, n, precision, asymptotes):
+    one, y, trials = model(family, precision, asymptotes), responses_of(family, n), np.array(n)
+    terms = one.likelihood_terms(X, y, trials)
+    scale = 1.0 + np.sqrt(np.abs(terms.curvature)) + np.abs(terms.curvature) + 1e-4 * n
+    np.testing.assert_array_equal(terms.log_likelihood, one.log_likelihood_terms(X, y, trials))
+
+    slope = central(lambda x: one.log_likelihood_terms(x, y, trials), X)
+    assert np.max(np.abs(slope - terms.slope) / scale) < 1e-6
+    curvature = central(lambda x: -one.likelihood_terms(x, y, trials).slope, X)
+    assert np.max(np.abs(curvature - terms.curvature) / scale) < 1e-6
+    change = central(lambda x: one.likelihood_terms(x, y, trials).curvature, X)
+    assert np.max(np.abs(change - one.curvature_slopes(X, y, trials)) / scale) < 1e-6
+
+    weights, first, second = one.information_slopes(X, trials)
+    np.testing.assert_allclose(weights, one.information_weights(X, trials), rtol=1e-13)
+    size = 1.0 + weights
+    assert np.max(np.abs(central(lambda x: one.information_slopes(x, trials)[0], X) - first) / size) < 1e-6
+    assert np.max(np.abs(central(lambda x: one.information_slopes(x, trials)[1], X) - second) / size) < 1e-4
+
+
+@pytest.mark.parametrize("kernel", [beta, beta_binomial])
+@pytest.mark.parametrize("precision", [0.3, 20.0])
+@pytest.mark.parametrize("asymptotes", ASYMPTOTES)
+def test_derivatives_in_the_precision(kernel, precision, asymptotes):
+    trials = () if kernel is beta else (np.array(9.0),)
+    y = np.array([[0.0], [1 / 9], [5 / 9], [1.0]])
+
+    def terms(log_phi):
+        return kernel.precision_terms(X, y, np.exp(log_phi), *trials, asymptotes)
+
+    at = np.array(np.log(precision))
+    np.testing.assert_allclose(
+        terms(at).log_likelihood, kernel.log_likelihood_terms(X, y, np.array(precision), *trials, asymptotes)
+    )
+    np.testing.assert_allclose(terms(at).slope, central(lambda t: terms(t).log_likelihood, at), rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(terms(at).curvature, -central(lambda t: terms(t).slope, at), rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("kernel", [beta, beta_binomial])
+def test_single_derivative_kernels_agree_with_the_joint_one(kernel):
+    rest = (np.array(7.0),) if kernel is beta else (np.array(7.0), np.array(4.0))
+    y = np.array([[0.25], [0.75]])
+    joint = kernel.likelihood_terms(X, y, *rest)
+    np.testing.assert_allclose(kernel.score_terms(X, y, *rest), joint.slope, rtol=1e-13)
+    np.testing.assert_allclose(kernel.curvature_terms(X, y, *rest), joint.curvature, rtol=1e-13)
+
+
+@pytest.mark.parametrize("asymptotes", ASYMPTOTES)
+@pytest.mark.parametrize("precision", [0.4, 3.0, 40.0, 1e4])
+def test_beta_information_is_the_expected_curvature(precision, asymptotes):
+    x = np.array([-3.0, -1.0, 0.0, 2.0])
+    p = 1.0 / (1.0 + np.exp(-x))
+    if asymptotes is not None:
+        p = 0.2 + 0.75 * p
+    # the substitution y = sigmoid(u) turns the density into one with exponential tails
+    for logit, mean in zip(x, p, strict=True):
+        law = beta_distribution(mean * precision, (1 - mean) * precision)
+        reach = 36.0 / min(1.0, mean * precision, (1 - mean) * precision)
+        u = np.linspace(-reach, reach, 400_001)
+        u = u[np.abs(u) < 13.8]  # where responses are not clipped
+        if law.cdf(1e-6) + law.sf(1 - 1e-6) > 1e-6:
+            continue
+        y = 1.0 / (1.0 + np.exp(-u))
+        mass = law.pdf(y) * y * (1 - y) * (u[1] - u[0])
+        curvature = beta.curvature_terms(np.array(logit), y, np.array(precision), asymptotes)
+        information = beta.information_weights(np.array(logit), np.array(precision), asymptotes)
+        np.testing.assert_allclose(np.sum(mass * curvature), information, rtol=2e-5)
+
+
+@pytest.mark.parametrize("asymptotes", ASYMPTOTES)
+@pytest.mark.parametrize("precision", [0.05, 2.0, 300.0])
+@pytest.mark.parametrize("n", [1, 2, 30, 256, 257, 1500])
+def test_beta_binomial_information_is_the_expected_curvature(n, precision, asymptotes):
+    p = 1.0 / (1.0 + np.exp(-X))
+    if asymptotes is not None:
+        p = 0.2 + 0.75 * p
+    k = np.arange(n + 1)[:, None]
+    mass = betabinom.pmf(k, n, p * precision, (1 - p) * precision)
+    curvature = beta_binomial.curvature_terms(X, k / n, np.array(precision), np.array(float(n)), asymptotes)
+    information = beta_binomial_information.information_weights(X, np.array(precision), np.array(float(n)), asymptotes)
+    np.testing.assert_allclose(information, np.sum(mass * curvature, axis=0), rtol=3e-6, atol=1e-9)
+
+
+def test_beta_binomial_is_scipys_but_for_the_coefficient():
+    k, n, precision = np.arange(13)[:, None], 12, 4.0
+    p = 1.0 / (1.0 + np.exp(-X))
+    ours = beta_binomial.log_likelihood_terms(X, k / n, np.array(precision), np.array(12.0))
+    coefficient = binom.logpmf(k, n, 0.5) + n * np.log(2.0)
+    np.testing.assert_allclose(
+        ours + coefficient, betabinom.logpmf(k, n, p * precision, (1 - p) * precision), rtol=1e-11, atol=1e-12
+    )
+
+
+def test_beta_is_scipys_density():
+    y, precision = np.array([[0.02], [0.5], [0.9]]), 8.0
+    p = 1.0 / (1.0 + np.exp(-X))
+    ours = beta.log_likelihood_terms(X, y, np.array(precision))
+    np.testing.assert_allclose(ours, beta_distribution.logpdf(y, p * precision, (1 - p) * precision), rtol=1e-12)
+
+
+@pytest.mark.parametrize("asymptotes", ASYMPTOTES)
+def test_beta_binomial_without_spread_is_binomial(asymptotes):
+    y, n = np.array([[0.0], [0.3], [1.0]]), np.array(4e6)
+    spread = model("beta-binomial", 1e18, asymptotes)
+    pure = model("binomial", 0.0, asymptotes)
+    for one, other in zip(spread.likelihood_terms(X, y, n), pure.likelihood_terms(X, y, n), strict=True):
+        np.testing.assert_allclose(one, np.broadcast_to(other, one.shape), rtol=1e-6)
+    few = np.array(40.0)
+    np.testing.assert_allclose(spread.information_weights(X, few), pure.information_weights(X, few), rtol=1e-10)
+
+
+@pytest.mark.parametrize("precision", [1e-2, 1.0, 1e5])
+@pytest.mark.parametrize("asymptotes", ASYMPTOTES)
+def test_one_beta_binomial_trial_is_bernoulli(precision, asymptotes):
+    y = np.array([[0.0], [1.0]])
+    one, other = model("beta-binomial", precision, asymptotes), model("bernoulli", 0.0, asymptotes)
+    for ours, plain in zip(one.likelihood_terms(X, y), other.likelihood_terms(X, y), strict=True):
+        np.testing.assert_allclose(ours, np.broadcast_to(plain, ours.shape), rtol=1e-9, atol=1e-11)
+    slopes = np.broadcast_to(other.curvature_slopes(X, y), (2, X.size))
+    np.testing.assert_allclose(one.curvature_slopes(X, y), slopes, rtol=1e-8, atol=1e-9)
+    np.testing.assert_array_equal(one.information_weights(X), other.information_weights(X))
+
+
+def test_no_trial_says_nothing():
+    terms = model("beta-binomial", 3.0, None).likelihood_terms(X, np.array(0.0), np.array(0.0))
+    for term in terms:
+        np.testing.assert_array_equal(term, 0.0)
+    weights = beta_binomial_information.information_weights(X, np.array(3.0), np.array(0.0))
+    np.testing.assert_array_equal(weights, 0.0)
+
+
+def test_trials_add_information_up_to_that_of_the_probability_itself():
+    n = np.array([1.0, 2.0, 10.0, 200.0, 1e4, 1e6, 1e9])[:, None]
+    information = beta_binomial_information.information_weights(X, np.array(6.0), n)
+    assert np.all(np.diff(information, axis=0) > 0.0)
+    inside = np.abs(X) < 1.0  # further out even a thousand million trials leave a rate of the smallest p unknown
+    np.testing.assert_allclose(information[-1, inside], beta.information_weights(X, np.array(6.0))[inside], rtol=1e-5)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_functions_of_parameters_are_those_of_the_model(family):
+    precision = np.array([2.0, 30.0]) if family in WITH_PRECISION else None
+    parameters = ItemParameters.create(np.ones((2, 1)), np.zeros(2), 0.1, family=family, precision=precision)
+    x, y, n = np.array([[0.3, -1.0]]), np.array([[0.5, np.nan]]), np.array([[4.0, 2.0]])
+    terms = likelihood_terms(parameters, x, y, n)
+    assert all(np.isfinite(term[0, 0]) for term in terms)
+    assert np.isnan(terms.slope[0, 1])
+    weights = information_weights(parameters, x, n)
+    one = ResponseModel.of(parameters.take(np.array([1])))
+    np.testing.assert_allclose(weights[:, 1:], one.information_weights(x[:, 1:], n[:, 1:]))
+
+
+def test_parameters_refuse_a_precision_that_does_not_fit():
+    loadings, intercept = np.ones((3, 1)), np.zeros(3)
+    with pytest.raises(ParameterError, match="needs a precision"):
+        ItemParameters.create(loadings, intercept, family="beta")
+    with pytest.raises(ParameterError, match="have a precision"):
+        ItemParameters.create(loadings, intercept, family="binomial", precision=2.0)
+    with pytest.raises(ParameterError, match=r"positive and finite, got 0.0 for item number 1"):
+        ItemParameters.create(loadings, intercept, family="beta", precision=np.array([1.0, 0.0, 2.0]))
+    with pytest.raises(ParameterError, match="family must be one of"):
+        ItemParameters.create(loadings, intercept, family="poisson")  # type: ignore[arg-type]

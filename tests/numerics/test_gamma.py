@@ -1,0 +1,45 @@
+"""Rests and differences of gamma functions against sums, the recurrence and the library."""
+
+import numpy as np
+import pytest
+from scipy.special import digamma, gammaln, polygamma
+
+from itembank.numerics.gamma import (
+    HALF_LOG_TWO_PI,
+    SERIES_FROM,
+    digamma_difference,
+    digamma_rest,
+    log_gamma_difference,
+    log_gamma_rest,
+    trigamma,
+    trigamma_difference,
+    trigamma_rest,
+)
+
+A = np.array([1e-8, 1e-3, 0.4, 2.0, 9.999, 10.0, 10.001, 33.3, 1e3])
+
+
+def test_rests_are_the_functions_less_their_growth():
+    np.testing.assert_allclose(log_gamma_rest(A), gammaln(A) - (A - 0.5) * np.log(A) + A - HALF_LOG_TWO_PI, atol=1e-12)
+    np.testing.assert_allclose(digamma_rest(A), digamma(A) - np.log(A), atol=1e-14, rtol=1e-14)
+    np.testing.assert_allclose(trigamma(A), polygamma(1, A), rtol=1e-14)
+    np.testing.assert_allclose(trigamma_rest(A), trigamma(A) - 1.0 / A, atol=1e-15, rtol=1e-14)
+
+
+@pytest.mark.parametrize("rest", [log_gamma_rest, digamma_rest, trigamma_rest])
+def test_series_meets_the_library_function(rest):
+    below, above = np.nextafter(SERIES_FROM, 0.0), SERIES_FROM
+    np.testing.assert_allclose(rest(np.array([below])), rest(np.array([above])), rtol=3e-12)
+    mixed = rest(np.array([below, above]))
+    np.testing.assert_array_equal(mixed, [rest(np.array(below)), rest(np.array(above))])
+
+
+@pytest.mark.parametrize("n", [0, 1, 7, 5000])
+@pytest.mark.parametrize("a", [1e-6, 0.3, 12.0, 5e6, 1e14])
+def test_differences_are_sums(a, n):
+    steps = a + np.arange(n, dtype=np.float64)
+    log_sum = np.sum(np.log1p(np.arange(n) / a))
+    first, size = np.array(a), np.array(float(n))
+    np.testing.assert_allclose(log_gamma_difference(first, size), log_sum, rtol=1e-11, atol=1e-11 * (1 + n))
+    np.testing.assert_allclose(digamma_difference(first, size), np.sum(1.0 / steps), rtol=1e-12)
+    np.testing.assert_allclose(trigamma_difference(first, size), np.sum(1.0 / steps**2), rtol=1e-11)
