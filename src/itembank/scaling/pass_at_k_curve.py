@@ -9,33 +9,11 @@ from itembank.scaling.cell_posterior import Counts, cell_posterior
 from itembank.scaling.pass_at_k import plug_in_pass_at_k
 from itembank.scaling.pass_at_k_specs import NEED_ITEM_MODEL, PassAtKSpec
 from itembank.scaling.pass_curves import Draws, counted_curves, curves_above, posterior_curves, set_means, true_curves
-from itembank.scaling.sample_counts import SampleCounts
+from itembank.scaling.sampled_scenarios import SampledScenario
 from itembank.scaling.scenario_item_models import ScenarioItemModel, plug_in_rates
 
 N_SETS = 2
 """All items, and those whose pass rate is not too low."""
-
-
-@dataclass(frozen=True, slots=True)
-class SampledScenario:
-    """Items of one scenario, with the samples of all models.
-
-    Attributes
-    ----------
-    name : str
-    columns : (n_scenario_items,)
-        Where the items stand among all.
-    truth, used : SampleCounts
-        Of all items: the samples there are, and those that estimates see.
-    item_model : ScenarioItemModel or None
-        None where no method needs one, or none could be fitted.
-    """
-
-    name: str
-    columns: IntArray
-    truth: SampleCounts
-    used: SampleCounts
-    item_model: ScenarioItemModel | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,22 +1,21 @@
 """The verb `pass_at_k_law`: how often k samples of an item hold a right one (P3 3.2, the test-time law)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from itembank.data.banks import Bank
 from itembank.data.responses import ResponseMatrix
-from itembank.errors import DataError, DataWarning, ParameterError, shown, warn
+from itembank.errors import ParameterError, shown
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.random import as_generator
 from itembank.numerics.threads import one_blas_thread
 from itembank.progress import ProgressCallback, silent
-from itembank.scaling.pass_at_k_curve import Curve, SampledScenario, pass_at_k_curve
+from itembank.scaling.pass_at_k_curve import Curve, pass_at_k_curve
 from itembank.scaling.pass_at_k_results import ItemEvidence, PassAtKLaw, PassCurves
 from itembank.scaling.pass_at_k_specs import NEED_ITEM_MODEL, PassAtKSpec
 from itembank.scaling.sample_counts import SampleCounts, check_budget, cut_down, sample_counts
-from itembank.scaling.scenario_item_models import ScenarioItemModel, fitted_item_model, item_model_of_bank
+from itembank.scaling.sampled_scenarios import SampledItems, sampled_items, sampled_scenarios
 
 
 @one_blas_thread()
@@ -73,10 +72,10 @@ def pass_at_k_law(
         used = cut_down(truth, rows, spec.budget, generator)
     if spec.methods == ("unbiased",):
         _check_unbiased(used, spec, responses, rows)
-    items = _items(responses, truth, used, bank)
-    notes: list[str] = []
-    scenarios = list(_scenarios(items, rows, spec, notes, progress))
-    pairs = [(one, row) for one in scenarios for row in rows.tolist() if used.n_trials[row].any()]
+    items = sampled_items(responses, truth, used, bank)
+    item_model = spec.item_model if NEED_ITEM_MODEL & set(spec.methods) else None
+    scenarios, notes = sampled_scenarios(items, rows, item_model, lambda message, share: progress(message, 0.5 * share))
+    pairs = [(one, row) for one in scenarios for row in rows.tolist()]
     curves = []
     k = np.array(sorted(set(spec.k)), dtype=np.float64)
     for number, (one, row) in enumerate(pairs):
@@ -85,63 +84,6 @@ def pass_at_k_law(
             curves.append(pass_at_k_curve(one, row, k, spec, generator))
     progress("pass@k", 1.0)
     return _packed(items, curves, k, spec, notes)
-
-
-@dataclass(frozen=True, slots=True)
-class _Items:
-    """The items that a law is about, a bank's or those of the responses, with the samples of all models."""
-
-    responses: ResponseMatrix
-    bank: Bank | None
-    item_ids: list[str]
-    scenarios: list[str]
-    truth: SampleCounts
-    used: SampleCounts
-
-
-def _items(responses: ResponseMatrix, truth: SampleCounts, used: SampleCounts, bank: Bank | None) -> _Items:
-    """Lay samples out over the items of the bank; without one they stay as they are."""
-    if bank is None:
-        return _Items(responses, None, responses.item_ids, responses.items["scenario"].to_list(), truth, used)
-    where = bank.responses.item_indices(responses.item_ids)
-    spread = [one.spread(where, bank.n_items) for one in (truth, used)]
-    return _Items(responses, bank, bank.item_ids, bank.responses.items["scenario"].to_list(), *spread)
-
-
-def _scenarios(
-    items: _Items, rows: IntArray, spec: PassAtKSpec, notes: list[str], progress: ProgressCallback
-) -> list[SampledScenario]:
-    """Find the item model of every scenario that a model asked about has samples of; notes tell those without."""
-    needs_model = bool(NEED_ITEM_MODEL & set(spec.methods))
-    names = np.array(items.scenarios)
-    asked = [name for name in dict.fromkeys(items.scenarios) if items.used.n_trials[np.ix_(rows, names == name)].any()]
-    found = []
-    for number, name in enumerate(asked):
-        progress(f"scenario {name}", 0.5 * number / len(asked))
-        columns = np.flatnonzero(names == name)
-        item_model = _item_model(items, columns, spec, name, notes) if needs_model else None
-        found.append(SampledScenario(name, columns, items.truth, items.used, item_model))
-    if needs_model and all(one.item_model is None for one in found):
-        raise DataError(
-            f"IRSL needs an item model of at least one scenario: {' '.join(notes)} Give a bank, or take methods "
-            "'jeffreys', 'plug-in' and 'unbiased'."
-        )
-    for text in notes:
-        warn(text, DataWarning)
-    return found
-
-
-def _item_model(
-    items: _Items, columns: IntArray, spec: PassAtKSpec, name: str, notes: list[str]
-) -> ScenarioItemModel | None:
-    """Take the item model from the bank, or fit one; a scenario that cannot be fitted is noted."""
-    if items.bank is not None:
-        return item_model_of_bank(items.bank, columns)
-    try:
-        return fitted_item_model(items.responses, items.used, columns, spec.item_model)
-    except DataError as error:
-        notes.append(f"scenario {name!r} has no item model: {error}")
-        return None
 
 
 def _check_unbiased(used: SampleCounts, spec: PassAtKSpec, responses: ResponseMatrix, rows: IntArray) -> None:
@@ -162,7 +104,7 @@ def _check_unbiased(used: SampleCounts, spec: PassAtKSpec, responses: ResponseMa
         )
 
 
-def _packed(items: _Items, curves: list[Curve], k: FloatArray, spec: PassAtKSpec, notes: list[str]) -> PassAtKLaw:
+def _packed(items: SampledItems, curves: list[Curve], k: FloatArray, spec: PassAtKSpec, notes: list[str]) -> PassAtKLaw:
     """Put curves together, with what a reader of their numbers should know."""
     n_items, is_compared = len(items.item_ids), spec.budget is not None
     failure = np.full((len(curves), n_items), np.nan)
