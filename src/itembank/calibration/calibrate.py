@@ -8,16 +8,16 @@ from typing import TypeAlias
 import numpy as np
 import polars as pl
 
-from itembank.calibration.binarisation import scenario_thresholds
-from itembank.calibration.degenerate import DegenerateItems, find_degenerate, put_back
+from itembank.calibration.degenerate import DegenerateItems, put_back
+from itembank.calibration.families import PreparedResponses, precision_index, prepare, with_family
 from itembank.calibration.fits import Fit, FitData
 from itembank.calibration.specs import METHODS, CalibrationSpec, JointMAP, MarginalML, Variational, plain_options
 from itembank.data.calibrations import Calibration
 from itembank.data.responses import ResponseMatrix
 from itembank.data.validation import check_enough_models, check_models_and_items_have_responses
 from itembank.errors import ConvergenceWarning, DataError, ParameterError, shown, warn
-from itembank.irt.binarise import apply_thresholds, item_thresholds
-from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.irt.parameters import WITH_PRECISION
+from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.threads import one_blas_thread
 from itembank.progress import ProgressCallback, silent
 
@@ -41,8 +41,9 @@ def calibrate(
 ) -> Calibration:
     """Find the parameters of every item, and the ability of every model, from past results.
 
-    Responses other than 0 and 1 are first made binary by a threshold a scenario (P1 4.3).
-    Items that all models answered alike take no part in the fit and are flagged.
+    Responses other than 0 and 1 are first made binary by a threshold a scenario (P1 4.3), unless they are counts of
+    repeated trials (`n_trials`), which are fitted as such, or another family was asked for.
+    Items that all models answered alike are flagged; binary and binomial ones take no part in the fit.
 
     Parameters
     ----------
@@ -62,7 +63,8 @@ def calibrate(
     ------
     DataError
         With fewer than three models, a model or an item without responses, no item that tells models apart,
-        or known guessing asked for without chance levels; and 'bifactor' with fewer than two scenarios.
+        or known guessing asked for without chance levels; 'bifactor' with fewer than two scenarios; and counts
+        without numbers of trials.
     ParameterError
         For 'bifactor' with a number of dimensions other than one more than scenarios, or too many of them.
 
@@ -79,41 +81,46 @@ def calibrate(
     """
     spec = METHODS.resolve(spec)
     _check(responses)
+    given, spec = spec, with_family(spec, responses)
     scenarios = responses.items["scenario"].to_list()
     scenario_index = None
     if spec.item_model == "bifactor":
         spec, scenario_index = _with_scenarios(spec, scenarios)
-    thresholds = {} if responses.is_binary else scenario_thresholds(responses.responses, scenarios)
-    binary = responses.responses
-    if thresholds:
-        binary = apply_thresholds(binary, item_thresholds(thresholds, scenarios))
-    is_degenerate = find_degenerate(binary)
-    if is_degenerate.all():
+    prepared = prepare(responses, spec)
+    if prepared.is_degenerate.all():
         raise DataError(
-            f"at least one item must tell models apart, got {is_degenerate.size} items each answered alike by all "
+            f"at least one item must tell models apart, got {responses.n_items} items each answered alike by all "
             f"models: {shown(responses.item_ids)}. Check the metric, or add models of other strength."
         )
+    is_left_out = prepared.is_left_out
     lower = known_lower_asymptote(responses.items) if spec.known_guessing else np.zeros(responses.n_items)
-    data = _fit_data(binary, is_degenerate, lower)
+    data = _fit_data(prepared, lower)
     if scenario_index is not None:
-        data = replace(data, scenario_index=scenario_index[~is_degenerate])
+        data = replace(data, scenario_index=scenario_index[~is_left_out])
     if isinstance(spec, Variational) and spec.by_task:
-        data = replace(data, task_index=_task_index(responses.items.filter(~is_degenerate)))
+        data = replace(data, task_index=_task_index(responses.items.filter(~is_left_out)))
+    if prepared.family in WITH_PRECISION:
+        data = replace(data, precision_index=precision_index(spec, scenarios))
     fit = _kernel(spec)(data, spec, progress=progress)
     if not fit.converged:
         warn(f"calibration did not converge: {fit.message}", ConvergenceWarning)
     others = DegenerateItems(
-        is_degenerate, lower, scenario_index, is_majority=getattr(spec, "degenerate", "prior") == "majority"
+        is_left_out,
+        lower,
+        scenario_index,
+        is_majority=getattr(spec, "degenerate", "prior") == "majority",
+        family=prepared.family,
+        n_trials=prepared.n_trials,
     )
-    parameters, item_covariance = put_back(fit, binary, others)
+    parameters, item_covariance = put_back(fit, prepared.values, others)
     return Calibration(
         parameters=parameters,
         item_covariance=item_covariance,
         abilities=fit.abilities,
         ability_covariance=fit.ability_covariance,
         prior=fit.prior,
-        is_degenerate=is_degenerate,
-        thresholds=thresholds,
+        is_degenerate=prepared.is_degenerate,
+        thresholds=prepared.thresholds,
         method=METHODS.name_of(spec),
         item_model=spec.item_model,
         converged=fit.converged,
@@ -121,7 +128,8 @@ def calibrate(
         message=fit.message,
         history=fit.history,
         tolerance=spec.tolerance,
-        options=plain_options(spec),
+        options=plain_options(given),
+        log_precision_error=fit.log_precision_error,
     )
 
 
@@ -160,13 +168,18 @@ def _check(responses: ResponseMatrix) -> None:
     check_models_and_items_have_responses(responses.responses, responses.model_ids, responses.item_ids)
 
 
-def _fit_data(binary: FloatArray, is_degenerate: BoolArray, lower: FloatArray) -> FitData:
-    """Cut the degenerate items out and put zeros where nothing was observed."""
-    values = binary[:, ~is_degenerate]
+def _fit_data(prepared: PreparedResponses, lower: FloatArray) -> FitData:
+    """Cut out the items that are not fitted and put zeros where nothing was observed."""
+    values, n_trials, fitted = prepared.values, prepared.n_trials, ~prepared.is_left_out
+    if not fitted.all():  # a copy, which a large complete matrix is spared
+        values, lower = values[:, fitted], lower[fitted]
+        n_trials = None if n_trials is None else n_trials[:, fitted]
+    trials = None if n_trials is None else n_trials.astype(np.float64)
     missing = np.isnan(values)
     if not missing.any():
-        return FitData(values, None, lower[~is_degenerate])
-    return FitData(np.where(missing, 0.0, values), ~missing, lower[~is_degenerate])
+        return FitData(values, None, lower, family=prepared.family, n_trials=trials)
+    values = np.where(missing, values.dtype.type(0.0), values)
+    return FitData(values, ~missing, lower, family=prepared.family, n_trials=trials)
 
 
 def _task_index(items: pl.DataFrame) -> IntArray:

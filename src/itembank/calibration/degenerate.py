@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from itembank.calibration.fits import Fit
-from itembank.irt.parameters import AbilityPrior, ItemParameters
+from itembank.irt.parameters import AbilityPrior, Family, ItemParameters
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.scoring.newton import map_abilities
 
@@ -25,19 +25,25 @@ class DegenerateItems:
         In a bifactor model, whose items rest on the general ability and their scenario's.
     is_majority : bool
         Whether they predict the common answer for every model.
+    family : {'bernoulli', 'binomial', 'beta', 'beta-binomial'}
+        Of all items.
+    n_trials : (n_models, n_items) or None
+        Behind each response, zero where missing; None for one.
     """
 
     is_degenerate: BoolArray
     lower_asymptote: FloatArray
     scenario_index: IntArray | None = None
     is_majority: bool = False
+    family: Family = "bernoulli"
+    n_trials: IntArray | None = None
 
 
 def find_degenerate(responses: FloatArray) -> BoolArray:
-    """Which items have one and the same binary response by all who answered, (n_items,)."""
+    """Which items were answered right every time, or wrong every time, by all who answered, (n_items,)."""
     low = np.nanmin(responses, axis=0)
     high = np.nanmax(responses, axis=0)
-    same: BoolArray = low == high
+    same: BoolArray = (low == high) & ((low == 0.0) | (low == 1.0))
     return same
 
 
@@ -71,11 +77,14 @@ def put_back(fit: Fit, responses: FloatArray, items: DegenerateItems) -> tuple[I
     coefficients[~is_degenerate] = np.column_stack([fit.loadings, fit.intercept])
     covariance[~is_degenerate] = fit.item_covariance
     if items.is_majority:
-        coefficients[is_degenerate, -1], covariance[is_degenerate, -1, -1] = _majority(responses[:, is_degenerate])
+        coefficients[is_degenerate, -1], covariance[is_degenerate, -1, -1] = _majority(responses, items)
     else:
         for group, dims in _groups(items, n_dims):
             _put_back_group(fit, responses, items, group=group, dims=dims, into=(coefficients, covariance))
-    return ItemParameters.create(coefficients[:, :-1], coefficients[:, -1], items.lower_asymptote), covariance
+    parameters = ItemParameters.create(
+        coefficients[:, :-1], coefficients[:, -1], items.lower_asymptote, family=items.family, precision=fit.precision
+    )
+    return parameters, covariance
 
 
 def _groups(items: DegenerateItems, n_dims: int) -> Iterator[tuple[BoolArray, IntArray]]:
@@ -106,14 +115,18 @@ def _put_back_group(
     missing = group & items.is_degenerate
     for lower in np.unique(items.lower_asymptote[missing]):
         alike = np.flatnonzero(missing & (items.lower_asymptote == lower))
-        found, spread = _by_prior(responses[:, alike], fit.abilities[:, dims], prior, lower=lower)
+        trials = None if items.n_trials is None else items.n_trials[:, alike]
+        found, spread = _by_prior(responses[:, alike], trials, fit.abilities[:, dims], prior, lower=lower)
         coefficients[np.ix_(alike, columns)] = found
         covariance[np.ix_(alike, columns, columns)] = spread
 
 
-def _majority(responses: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Find intercepts, and their variances, of items that predict the common answer for every model."""
+def _majority(responses: FloatArray, items: DegenerateItems) -> tuple[FloatArray, FloatArray]:
+    """Find intercepts, and their variances, of degenerate items that predict the common answer for every model."""
+    responses = responses[:, items.is_degenerate]
     n_answers = np.sum(~np.isnan(responses), axis=0)
+    if items.n_trials is not None:
+        n_answers = items.n_trials[:, items.is_degenerate].sum(axis=0)
     sign = np.where(np.nanmax(responses, axis=0) > 0.5, 1.0, -1.0)
     intercept = np.log(2.0 * n_answers + 1.0)
     share = 1.0 / (2.0 * n_answers + 2.0)
@@ -129,7 +142,7 @@ def _item_prior(coefficients: FloatArray) -> AbilityPrior:
 
 
 def _by_prior(
-    responses: FloatArray, abilities: FloatArray, prior: AbilityPrior, *, lower: float
+    responses: FloatArray, n_trials: IntArray | None, abilities: FloatArray, prior: AbilityPrior, *, lower: float
 ) -> tuple[FloatArray, FloatArray]:
     """Posterior mode and covariance of (loadings, intercept) of items given abilities.
 
@@ -139,6 +152,9 @@ def _by_prior(
     places = ItemParameters.create(
         np.column_stack([abilities, np.ones(len(abilities))]), np.zeros(len(abilities)), lower
     )
+    if n_trials is not None:
+        found = map_abilities(places, responses.T, prior, weights=n_trials.T.astype(np.float64))
+        return found.theta, found.covariance
     # few patterns differ: without missing responses all right and all wrong are the only ones
     coded = np.where(np.isnan(responses), -1.0, responses).astype(np.int8)
     patterns, which = np.unique(coded, axis=1, return_inverse=True)

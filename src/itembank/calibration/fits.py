@@ -2,18 +2,20 @@
 
 from dataclasses import dataclass
 
-from itembank.irt.parameters import AbilityPrior
+import numpy as np
+
+from itembank.irt.parameters import AbilityPrior, Family
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 
 
 @dataclass(frozen=True, slots=True)
 class FitData:
-    """Binary responses of n_models to the n_items that are not degenerate.
+    """Responses of n_models to the n_items that are fitted.
 
     Attributes
     ----------
     responses : (n_models, n_items)
-        0 or 1; 0 where not observed.
+        0 or 1; of counts the share right; of family 'beta' a probability within (0, 1). 0 where not observed.
     observed : (n_models, n_items) or None
         None when complete.
     lower_asymptote : (n_items,)
@@ -22,6 +24,12 @@ class FitData:
         Scenario of each item, for the bifactor item model.
     task_index : (n_items,) or None
         Task of each item, where items of one task share the centre of their prior.
+    family : {'bernoulli', 'binomial', 'beta', 'beta-binomial'}
+    n_trials : (n_models, n_items) or None
+        Of families 'binomial' and 'beta-binomial': trials behind each response, 0 where not observed; None where there
+        is one behind each.
+    precision_index : (n_items,) or None
+        Which items share one precision, numbered from zero; for families that have one.
     """
 
     responses: FloatArray
@@ -29,6 +37,31 @@ class FitData:
     lower_asymptote: FloatArray
     scenario_index: IntArray | None = None
     task_index: IntArray | None = None
+    family: Family = "bernoulli"
+    n_trials: FloatArray | None = None
+    precision_index: IntArray | None = None
+
+    @property
+    def weights(self) -> FloatArray | BoolArray | None:
+        """How often each response counts, (n_models, n_items), 0 where not observed; None for once each."""
+        return self.observed if self.n_trials is None else self.n_trials
+
+    def take_items(self, items: IntArray) -> "FitData":
+        """Return the data on some items."""
+
+        def numbered(index: IntArray | None) -> IntArray | None:
+            return None if index is None else np.unique(index[items], return_inverse=True)[1].astype(np.int64)
+
+        return FitData(
+            self.responses[:, items],
+            None if self.observed is None else self.observed[:, items],
+            self.lower_asymptote[items],
+            None if self.scenario_index is None else self.scenario_index[items],
+            numbered(self.task_index),
+            self.family,
+            None if self.n_trials is None else self.n_trials[:, items],
+            None if self.precision_index is None else self.precision_index[items],
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +79,10 @@ class Fit:
     prior : AbilityPrior
     converged, n_iterations, message, history
         As in `Calibration`.
+    precision : (n_items,) or None
+        Of families that have one.
+    log_precision_error : (n_items,) or None
+        Standard error of its logarithm; None where it was given.
     """
 
     loadings: FloatArray
@@ -58,3 +95,5 @@ class Fit:
     n_iterations: int
     message: str
     history: FloatArray
+    precision: FloatArray | None = None
+    log_precision_error: FloatArray | None = None

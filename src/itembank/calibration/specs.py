@@ -4,6 +4,7 @@ from dataclasses import dataclass, fields
 from typing import Literal, TypeAlias, get_args
 
 from itembank.errors import ParameterError, shown
+from itembank.irt.parameters import FAMILIES, WITH_PRECISION, Family
 from itembank.methods import MethodTable
 
 ItemModel = Literal["1pl", "2pl", "mirt", "nested", "bifactor"]
@@ -15,6 +16,7 @@ PLAIN_L1 = 0.1
 """Weight of the absolute loadings in joint MAP where there is no general ability."""
 
 Degenerate = Literal["prior", "majority"]
+PrecisionChoice = Literal["global", "scenario"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,13 @@ class Variational:
     by_task : bool
         Items of one task (scenario and subscenario) share the centre of their prior. It helps where models are few
         and tasks differ; not with '1pl'.
+    family : {'auto', 'bernoulli', 'binomial', 'beta', 'beta-binomial'}
+        Distribution of a response. 'auto' takes 'binomial' where numbers of trials are known, else 'bernoulli', by
+        thresholds where responses are not binary.
+    precision : float, 'global' or 'scenario'
+        Of families 'beta' and 'beta-binomial': phi given, one learned for all items, or one for each scenario.
+    positive_discrimination : bool
+        Keep slopes above zero; one dimension only.
     """
 
     item_model: ItemModel = "2pl"
@@ -47,11 +56,20 @@ class Variational:
     tolerance: float = 1e-6
     single_precision: bool = True
     by_task: bool = False
+    family: Family | Literal["auto"] = "auto"
+    precision: float | PrecisionChoice = "scenario"
+    positive_discrimination: bool = False
 
     def __post_init__(self) -> None:
         """Check the choices."""
         check_item_model(self.item_model, self.n_dims, (*PLAIN_ITEM_MODELS, "nested"))
         check_iterations(self.max_iterations, self.tolerance)
+        check_family(self.family, self.precision)
+        if self.positive_discrimination and self.n_dims > 1:
+            raise ParameterError(
+                f"positive_discrimination is for one dimension, got n_dims={self.n_dims}: with more, the signs of "
+                "loadings follow from the axes. Use '2pl'."
+            )
         if self.by_task and self.item_model == "1pl":
             raise ParameterError("by_task is for item models with a slope an item, got item_model '1pl'. Use '2pl'.")
 
@@ -86,6 +104,8 @@ class JointMAP:
     degenerate : {'prior', 'majority'}
         Items that all calibration models answered alike get parameters from the other items as their prior, or
         predict the common answer for everybody (P2 A.1).
+    family, precision
+        As for `Variational`.
     """
 
     item_model: ItemModel = "2pl"
@@ -98,11 +118,14 @@ class JointMAP:
     general_weight: float = 0.2
     slope_sd: float = 0.5
     degenerate: Degenerate = "prior"
+    family: Family | Literal["auto"] = "auto"
+    precision: float | PrecisionChoice = "scenario"
 
     def __post_init__(self) -> None:
         """Check the choices."""
         check_item_model(self.item_model, self.n_dims, get_args(ItemModel))
         check_iterations(self.max_iterations, self.tolerance)
+        check_family(self.family, self.precision)
         if not ((self.l1 == "auto" or _is_positive(self.l1)) and self.intercept_sd > 0.0 and self.slope_sd > 0.0):
             given = f"{self.l1}, {self.intercept_sd} and {self.slope_sd}"
             raise ParameterError(f"l1 (a number or 'auto'), intercept_sd and slope_sd must be > 0, got {given}.")
@@ -186,6 +209,8 @@ class MarginalML:
         Nodes per dimension; 'auto' takes as many as the data's sharpest posterior of ability needs.
     bounds : (float, float)
         Range of the nodes.
+    family : {'auto', 'bernoulli', 'binomial'}
+        As for `Variational`.
     """
 
     item_model: ItemModel = "2pl"
@@ -196,11 +221,18 @@ class MarginalML:
     prior: ItemPrior | RelativeItemPrior | Literal["auto"] | None = "auto"
     n_quadrature: int | Literal["auto"] = "auto"
     bounds: tuple[float, float] = (-6.0, 6.0)
+    family: Family | Literal["auto"] = "auto"
 
     def __post_init__(self) -> None:
         """Check the choices."""
         check_item_model(self.item_model, self.n_dims)
         check_iterations(self.max_iterations, self.tolerance)
+        check_family(self.family)
+        if self.family in WITH_PRECISION:
+            raise ParameterError(
+                f"marginal ML has no family {self.family!r}: it fits 'bernoulli' and 'binomial'. "
+                "Use the variational or the map method."
+            )
         if self.n_dims > 2:
             raise ParameterError(
                 f"marginal ML takes at most 2 dimensions, got n_dims={self.n_dims}: quadrature grows as "
@@ -261,6 +293,17 @@ def check_item_model(item_model: str, n_dims: int, known: tuple[str, ...] = PLAI
             "item_model 'nested' needs n_dims of 2 or more, the general ability and a specific one, got 1. "
             "P2 takes 4; with one alone use '2pl'."
         )
+
+
+def check_family(family: str, precision: float | str = "scenario") -> None:
+    """Check the distribution of responses and its precision."""
+    if family not in {"auto", *FAMILIES}:
+        raise ParameterError(f"family must be one of {shown(('auto', *FAMILIES))}, got {family!r}.")
+    if isinstance(precision, str):
+        if precision not in get_args(PrecisionChoice):
+            raise ParameterError(f"precision must be a number, 'global' or 'scenario', got {precision!r}.")
+    elif not 0.0 < precision < float("inf"):
+        raise ParameterError(f"precision must be a positive number, got {precision}.")
 
 
 def check_spreads(*spreads: float) -> None:

@@ -3,10 +3,15 @@
 import numpy as np
 from scipy.linalg import eigh
 from scipy.sparse.linalg import eigsh
+from scipy.special import logit
 
+from itembank.calibration.fits import FitData
 from itembank.numerics.arrays import BoolArray, FloatArray
 
 DENSE_SIZE = 600
+
+LEAST_SHARE = 1e-3
+"""Smaller probabilities count as this at the start, so that clipped zeros do not lead."""
 
 
 def standardised(responses: FloatArray, observed: BoolArray | None) -> FloatArray:
@@ -20,6 +25,21 @@ def standardised(responses: FloatArray, observed: BoolArray | None) -> FloatArra
     spread = np.sqrt(np.einsum("li,li->i", values, values) / values.shape[0])
     values /= np.where(spread > 0.0, spread, 1.0)
     return values
+
+
+def start_values(data: FitData) -> FloatArray:
+    """Responses as `start_abilities` should see them: logits where they are more than right or wrong.
+
+    Shares are drawn in, ``(c + 1/2) / (n + 1)``, so that none right of ten thousand is far from one right.
+    """
+    if data.family == "beta":
+        shares: FloatArray = np.clip(data.responses, LEAST_SHARE, 1.0 - LEAST_SHARE)
+    elif data.n_trials is None:
+        return data.responses
+    else:
+        shares = (data.responses * data.n_trials + 0.5) / (data.n_trials + 1.0)
+    result: FloatArray = logit(shares)
+    return result
 
 
 def start_abilities(responses: FloatArray, observed: BoolArray | None, *, n_dims: int) -> FloatArray:

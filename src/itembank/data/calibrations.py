@@ -39,6 +39,9 @@ class Calibration:
         Where the fit was to stop, as its spec says; None in banks of earlier releases.
     options : mapping of name to number or text
         Further choices of the spec, where they differ from its defaults.
+    log_precision_error : (n_items,) or None
+        Standard error of the logarithm of each item's precision, where it was learned; the same for the items that
+        share one.
     """
 
     parameters: ItemParameters
@@ -56,6 +59,7 @@ class Calibration:
     history: FloatArray
     tolerance: float | None = None
     options: Mapping[str, float | str | bool] = field(default_factory=dict)
+    log_precision_error: FloatArray | None = None
 
     @property
     def standard_errors(self) -> FloatArray:

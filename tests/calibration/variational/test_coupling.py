@@ -6,9 +6,10 @@ import pytest
 from itembank.calibration.start import start_abilities
 from itembank.calibration.variational import coupling as variational_coupling
 from itembank.calibration.variational.ascent import ascend
+from itembank.calibration.variational.blocks import make_blocks
 from itembank.calibration.variational.cells import jaakkola_jordan, normal_expectation
 from itembank.calibration.variational.coupling import coupled_step, coupling_at
-from itembank.calibration.variational.passes import ability_statistics, cells, item_statistics, make_blocks
+from itembank.calibration.variational.passes import ability_statistics, cells, item_statistics
 from itembank.calibration.variational.state import start_posterior
 from itembank.calibration.variational.updates import update_items
 from itembank.numerics.symmetric import unpack

@@ -8,8 +8,8 @@ from scipy.special import expit, log_expit
 from itembank.calibration.fits import FitData
 from itembank.calibration.specs import Variational
 from itembank.calibration.variational import fit as variational
+from itembank.calibration.variational.blocks import make_blocks
 from itembank.calibration.variational.fit import fit_variational, spread_over_difficulty
-from itembank.calibration.variational.passes import make_blocks
 from itembank.progress import silent
 from tests.calibration.simulated import simulate, tell_apart
 
@@ -163,7 +163,7 @@ def test_the_subset_spreads_over_difficulty():
     blocks = make_blocks(simulate(60, 300, missing=0.2, seed=9).data, single_precision=True)
     chosen = spread_over_difficulty(blocks, 50)
     assert len(np.unique(chosen)) == 50
-    means = blocks.centred.sum(axis=1) / blocks.observed.sum(axis=1)
+    means = blocks.values.sum(axis=1) / blocks.weights.sum(axis=1)
     np.testing.assert_allclose(
         np.quantile(means[chosen], [0.1, 0.5, 0.9]), np.quantile(means, [0.1, 0.5, 0.9]), atol=0.03
     )

@@ -1,9 +1,10 @@
 import numpy as np
 import pytest
 
-from itembank.calibration.variational import passes as variational_passes
+from itembank.calibration.variational import blocks as variational_blocks
+from itembank.calibration.variational.blocks import make_blocks
 from itembank.calibration.variational.cells import jaakkola_jordan, normal_expectation
-from itembank.calibration.variational.passes import ability_statistics, item_statistics, make_blocks
+from itembank.calibration.variational.passes import ability_statistics, item_statistics
 from itembank.numerics.symmetric import unpack
 from tests.calibration.simulated import random_posterior, simulate
 
@@ -21,7 +22,7 @@ def moments_by_hand(posterior, item, model):
 @pytest.mark.parametrize("rule", [jaakkola_jordan, normal_expectation])
 @pytest.mark.parametrize("missing", [0.0, 0.3])
 def test_statistics_are_the_sums_they_claim_to_be(rule, missing, monkeypatch):
-    monkeypatch.setattr(variational_passes, "CELLS_PER_BLOCK", 20)  # several blocks
+    monkeypatch.setattr(variational_blocks, "CELLS_PER_BLOCK", 20)  # several blocks
     data = simulate(7, 9, n_dims=2, missing=missing, seed=1).data
     posterior = random_posterior(7, 9, 2)
     blocks = make_blocks(data, single_precision=False)

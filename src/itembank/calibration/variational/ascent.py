@@ -12,20 +12,25 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from itembank.calibration.variational.acceleration import Momentum
+from itembank.calibration.variational.beta_binomial_cells import BetaBinomialRule
+from itembank.calibration.variational.beta_cells import BetaRule
+from itembank.calibration.variational.blocks import Blocks
 from itembank.calibration.variational.bound import divergence, item_divergence
-from itembank.calibration.variational.cells import CellRule
 from itembank.calibration.variational.coupling import coupled_step
 from itembank.calibration.variational.passes import (
     AbilityStatistics,
-    Blocks,
+    CellRule,
     ItemStatistics,
     ability_statistics,
+    constants_of,
     item_statistics,
 )
+from itembank.calibration.variational.positive import with_positive_slopes
+from itembank.calibration.variational.precision import LEAST, MOST, learn, log_prior
 from itembank.calibration.variational.scale import rescale
 from itembank.calibration.variational.state import Posterior
 from itembank.calibration.variational.updates import update_abilities, update_items
-from itembank.numerics.arrays import BoolArray, FloatArray
+from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.progress import ProgressCallback
 
 MAX_HALVINGS = 6
@@ -33,6 +38,8 @@ STEP_GROWTH = 1.25
 PLAIN_SWEEPS = 5
 """Before the first coupled step: far from the end, plain ones gain more for their cost."""
 MOST_COUPLED_CELLS = 30_000_000
+LEAST_CHANGE = 1e-4
+"""Of log phi, in a sweep: less is not worth another look at the responses."""
 SMALLEST_SIZE = 1e4
 """Smaller bounds count as this: a thousandth of a nat more says nothing, however few the responses."""
 WINDOW = 5
@@ -46,12 +53,15 @@ class Ascent:
     Attributes
     ----------
     posterior : Posterior
+    rule : CellRule
+        With the precisions learned on the way.
     history : list of float
         The bound before every sweep and at the end.
     converged : bool
     """
 
     posterior: Posterior
+    rule: CellRule
     history: list[float]
     converged: bool
 
@@ -73,26 +83,33 @@ def ascend(
     tolerance: float,
     max_sweeps: int,
     progress: ProgressCallback,
+    precision_of_group: IntArray | None = None,
 ) -> Ascent:
-    """Sweep until the bound rises, on the mean of a few sweeps, by less than `tolerance` of its size."""
+    """Sweep until the bound rises, on the mean of a few sweeps, by less than `tolerance` of its size.
+
+    With `precision_of_group` (n_groups,), which of the precisions each group of items has, these are learned.
+    """
     history: list[float] = []
     item_steps: FloatArray = np.ones(blocks.n_items)
     candidates: Iterator[tuple[Posterior, Momentum]] = iter([(posterior, Momentum())])
     for sweep in range(max_sweeps + 1):
         for candidate, carried in candidates:
             statistics = item_statistics(blocks, candidate, rule)
-            bound = float(statistics.likelihood.sum()) - divergence(candidate)
+            bound = _bound(statistics, candidate, rule)
             if not history or bound >= history[-1]:
                 posterior, momentum = candidate, carried
                 break
         else:  # nothing rises: the bound is at its maximum, to rounding
-            return Ascent(posterior, history, converged=True)
+            return Ascent(posterior, rule, history, converged=True)
+        if precision_of_group is not None:
+            rule, statistics = _with_learned_precision(blocks, posterior, rule, statistics, precision_of_group)
+            bound = _bound(statistics, posterior, rule)
         history.append(bound)
         if sweep >= WINDOW:
             rise = (bound - history[-1 - WINDOW]) / (WINDOW * max(abs(bound), SMALLEST_SIZE))
             progress(f"sweep {sweep}", _share_done(rise, tolerance))
             if rise < tolerance:
-                return Ascent(posterior, history, converged=True)
+                return Ascent(posterior, rule, history, converged=True)
         swept = improve_items(blocks, posterior, statistics, item_steps, rule=rule)
         item_steps = swept.item_steps
         plain = update_abilities(swept.posterior, swept.statistics, 1.0)
@@ -102,18 +119,44 @@ def ascend(
         else:
             bold = plain
         candidates = _candidates(swept, bold, momentum)
-    return Ascent(posterior, history, converged=False)
+    return Ascent(posterior, rule, history, converged=False)
+
+
+def _bound(statistics: ItemStatistics, posterior: Posterior, rule: CellRule) -> float:
+    """Return the bound on the log evidence, with the log density of the precisions."""
+    bound = float(statistics.likelihood.sum()) - divergence(posterior)
+    return bound + log_prior(rule.precision) if isinstance(rule, BetaRule | BetaBinomialRule) else bound
+
+
+def _with_learned_precision(
+    blocks: Blocks, posterior: Posterior, rule: CellRule, statistics: ItemStatistics, precision_of_group: IntArray
+) -> tuple[CellRule, ItemStatistics]:
+    """Give the rule with better precisions, and the statistics by it; both as they were where none is better."""
+    if not isinstance(rule, BetaRule | BetaBinomialRule):
+        return rule, statistics
+    found = learn(blocks, posterior, rule, precision_of_group)
+    old = np.log(rule.precision)
+    change = found.log_precision[precision_of_group] - old
+    before = float(statistics.likelihood.sum()) + log_prior(rule.precision)
+    for factor in (found.acceleration[precision_of_group], 1.0):
+        if np.abs(change).max() < LEAST_CHANGE:
+            break
+        proposed = rule.with_precision(np.exp(np.clip(old + factor * change, np.log(LEAST), np.log(MOST))))
+        after = item_statistics(blocks, posterior, proposed)
+        if float(after.likelihood.sum()) + log_prior(proposed.precision) > before:
+            return proposed, after
+    return rule, statistics
 
 
 def _can_couple(blocks: Blocks, posterior: Posterior) -> bool:
     """Whether coupled steps are worth it, and the matrices they need not too large."""
-    return not posterior.has_common_slope and blocks.centred.size <= MOST_COUPLED_CELLS
+    return not posterior.has_common_slope and blocks.values.size <= MOST_COUPLED_CELLS
 
 
 def _candidates(swept: _Swept, bold: Posterior, momentum: Momentum) -> Iterator[tuple[Posterior, Momentum]]:
     """Give where to go next, from bold to timid, each with the momentum it leaves."""
-    bold = rescale(bold)
-    yield momentum.extrapolate(bold), momentum.after(bold)
+    bold = rescale(with_positive_slopes(bold))
+    yield with_positive_slopes(momentum.extrapolate(bold)), momentum.after(bold)
     yield bold, Momentum().after(bold)
     for halvings in range(MAX_HALVINGS + 1):
         timid = rescale(update_abilities(swept.posterior, swept.statistics, 0.5**halvings))
@@ -129,13 +172,14 @@ def improve_items(
     blocks: Blocks, posterior: Posterior, before: ItemStatistics, steps: FloatArray, *, rule: CellRule
 ) -> _Swept:
     """Update the items and put back those whose bound fell."""
-    noise = 10.0 * float(np.finfo(blocks.centred.dtype).eps)
+    noise = 10.0 * float(np.finfo(blocks.values.dtype).eps)
     proposed = update_items(posterior, before, steps)
     after = ability_statistics(blocks, proposed, rule)
     change = after.likelihood - item_divergence(proposed) - before.likelihood + item_divergence(posterior)
-    fell: BoolArray = change < -noise * np.abs(before.likelihood)
+    size = np.abs(before.likelihood) + np.abs(constants_of(blocks, rule))
+    fell: BoolArray = change < -noise * size
     if posterior.has_common_slope:
-        fell = np.full(fell.shape, change.sum() < -noise * np.abs(before.likelihood.sum()))
+        fell = np.full(fell.shape, change.sum() < -noise * np.abs(size.sum()))
     new_steps = np.where(fell, np.maximum(0.5 * steps, 0.5**MAX_HALVINGS), np.minimum(STEP_GROWTH * steps, 1.0))
     if not fell.any():
         return _Swept(proposed, after, new_steps)

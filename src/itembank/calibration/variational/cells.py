@@ -31,7 +31,25 @@ class CellTerms(NamedTuple):
     log_cosh: FloatArray
 
 
-CellRule: TypeAlias = Callable[[FloatArray, FloatArray], CellTerms]
+LogisticRule: TypeAlias = Callable[[FloatArray, FloatArray], CellTerms]
+
+
+class Cells(NamedTuple):
+    """What the updates need of each cell, (n_block, n_models) each; zero where missing.
+
+    Attributes
+    ----------
+    pull
+        Slope of the expected log-likelihood in the mean of the logit, plus curvature times that mean.
+    curvature
+        Minus twice its slope in the variance of the logit.
+    value
+        The expected log-likelihood itself.
+    """
+
+    pull: FloatArray
+    curvature: FloatArray
+    value: FloatArray
 
 
 def jaakkola_jordan(mean: FloatArray, variance: FloatArray) -> CellTerms:
@@ -86,12 +104,12 @@ def guessing_terms(mean: FloatArray, centred: FloatArray, lower_asymptote: Float
     Parameters
     ----------
     mean, centred : (n_block, n_models)
-        Expected logit; response minus one half (anything where not observed).
+        Expected logit; share of right answers minus one half (anything where not observed).
     lower_asymptote : (n_block, 1)
     """
-    is_right = centred > 0.0
+    right = centred + centred.dtype.type(0.5)
     with np.errstate(divide="ignore"):
         log_lower = np.log(lower_asymptote)
-    value = np.where(is_right, np.logaddexp(mean, log_lower), np.log1p(-lower_asymptote)) - 0.5 * mean
-    known = np.where(is_right, known_share(mean, lower_asymptote), 0.0) - centred.dtype.type(0.5)
+    value = right * np.logaddexp(mean, log_lower) + (1.0 - right) * np.log1p(-lower_asymptote) - 0.5 * mean
+    known = right * known_share(mean, lower_asymptote) - centred.dtype.type(0.5)
     return known, value

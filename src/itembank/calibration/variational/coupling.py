@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from itembank.calibration.variational.cells import CellRule
-from itembank.calibration.variational.passes import AbilityStatistics, Blocks, cells, extended
+from itembank.calibration.variational.blocks import Blocks
+from itembank.calibration.variational.passes import AbilityStatistics, CellRule, cells, extended
 from itembank.calibration.variational.state import Posterior
 from itembank.numerics.arrays import FloatArray
 from itembank.numerics.symmetric import unpack
@@ -76,8 +76,8 @@ def coupled_step(blocks: Blocks, posterior: Posterior, statistics: AbilityStatis
 
 def coupling_at(blocks: Blocks, posterior: Posterior, rule: CellRule) -> Coupling:
     """Go over all responses for the cross derivatives."""
-    dtype = blocks.centred.dtype
-    curvature, residual = np.empty_like(blocks.centred), np.empty_like(blocks.centred)
+    dtype = blocks.values.dtype
+    curvature, residual = np.empty_like(blocks.values), np.empty_like(blocks.values)
     for block in cells(blocks, posterior, rule):
         curvature[block.part] = block.curvature
         residual[block.part] = block.pull - block.curvature * block.mean

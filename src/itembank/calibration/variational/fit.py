@@ -1,20 +1,26 @@
 """Variational calibration (P1 4.4; methods.md section 2): start, ascent, result."""
 
+from dataclasses import dataclass, replace
+
 import numpy as np
 
 from itembank.calibration.fits import Fit, FitData
 from itembank.calibration.orientation import Oriented, empirical_prior, reordered, standardise
 from itembank.calibration.specs import Variational
-from itembank.calibration.start import start_abilities
+from itembank.calibration.start import start_abilities, start_values
 from itembank.calibration.variational.ascent import Ascent, ascend
+from itembank.calibration.variational.beta_binomial_cells import BetaBinomialRule
+from itembank.calibration.variational.beta_cells import BetaRule, make_table
+from itembank.calibration.variational.blocks import Blocks, make_blocks, table_groups
 from itembank.calibration.variational.cells import jaakkola_jordan, normal_expectation
-from itembank.calibration.variational.passes import Blocks, item_statistics, make_blocks
+from itembank.calibration.variational.passes import CellRule, item_statistics
+from itembank.calibration.variational.precision import learn
 from itembank.calibration.variational.scale import in_general_axes, rescale
 from itembank.calibration.variational.state import Posterior, start_posterior
 from itembank.calibration.variational.tasks import start_tasks
 from itembank.calibration.variational.updates import update_items
-from itembank.irt.parameters import AbilityPrior
-from itembank.numerics.arrays import IntArray
+from itembank.irt.parameters import WITH_PRECISION, AbilityPrior
+from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.progress import ProgressCallback, silent
 
 ROUGH_TOLERANCE = 1e-3
@@ -23,6 +29,28 @@ SUBSET_SIZE = 3000
 ITEM_ROUNDS = 5
 START_VARIANCE = 0.1
 """Of the abilities at the start; any number below one will do."""
+START_PRECISION = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What stands for the log-likelihood of a cell at the start and in the end.
+
+    Attributes
+    ----------
+    rough, final : CellRule
+    precision_of_group : (n_groups,) or None
+        Which precision each group of items has, where these are learned.
+    """
+
+    rough: CellRule
+    final: CellRule
+    precision_of_group: IntArray | None = None
+
+    @property
+    def has_precision(self) -> bool:
+        """Whether the family has one."""
+        return isinstance(self.final, BetaRule | BetaBinomialRule)
 
 
 def fit_variational(data: FitData, spec: Variational, *, progress: ProgressCallback) -> Fit:
@@ -39,31 +67,51 @@ def fit_variational(data: FitData, spec: Variational, *, progress: ProgressCallb
         distribution of the calibration models' abilities.
         `history` is the bound on the log evidence of all responses; in float64 it never falls.
     """
+    if data.family not in WITH_PRECISION:
+        rules = Rules(jaakkola_jordan, normal_expectation)
+        return _fit_in_order(data, spec, rules, progress)
+    group, precision_of_group = table_groups(data)
+    order = np.argsort(group, kind="stable")
+    if np.any(np.diff(order) < 0):
+        data = data.take_items(order)
+    fit = _fit_in_order(data, spec, _with_precision(data, spec, group, precision_of_group), progress)
+    return _reordered(fit, np.argsort(order, kind="stable"))
+
+
+def _fit_in_order(data: FitData, spec: Variational, rules: Rules, progress: ProgressCallback) -> Fit:
+    """Fit items that stand in the order of their precisions."""
     blocks = make_blocks(data, single_precision=spec.single_precision)
     if blocks.n_items <= 1.5 * SUBSET_SIZE:
-        rough = _from_nothing(blocks, data, spec)
-        ascent = _to_the_end(blocks, rough.posterior, spec, _stage(progress, "fit", 0.1, 1.0))
-        return _fit(ascent, [*rough.history, *ascent.history], spec, n_sweeps=len(rough.history) + len(ascent.history))
+        rough = _from_nothing(blocks, data, spec, rules)
+        ascent = _to_the_end(blocks, rough.posterior, spec, rules, _stage(progress, "fit", 0.1, 1.0))
+        history = [*rough.history, *ascent.history]
+        return _fit(blocks, ascent, history, spec, rules, n_sweeps=len(history))
     chosen = spread_over_difficulty(blocks, SUBSET_SIZE)
     some = blocks.take_items(chosen)
-    rough = _from_nothing(some, _take_items(data, chosen), spec)
-    first = _to_the_end(some, rough.posterior, spec, _stage(progress, f"fit {SUBSET_SIZE} items", 0.1, 0.5))
-    posterior = all_items(blocks, first.posterior, data.task_index)
-    ascent = _to_the_end(blocks, posterior, spec, _stage(progress, "fit all items", 0.5, 1.0))
+    rough = _from_nothing(some, data.take_items(chosen), spec, rules)
+    first = _to_the_end(some, rough.posterior, spec, rules, _stage(progress, f"fit {SUBSET_SIZE} items", 0.1, 0.5))
+    if rules.has_precision:
+        rules = Rules(first.rule, first.rule, rules.precision_of_group)
+    posterior = all_items(blocks, first.posterior, data.task_index, rules.rough)
+    ascent = _to_the_end(blocks, posterior, spec, rules, _stage(progress, "fit all items", 0.5, 1.0))
     n_sweeps = len(rough.history) + len(first.history) + ITEM_ROUNDS + len(ascent.history)
-    return _fit(ascent, ascent.history, spec, n_sweeps=n_sweeps)
+    return _fit(blocks, ascent, ascent.history, spec, rules, n_sweeps=n_sweeps)
 
 
 def spread_over_difficulty(blocks: Blocks, size: int) -> IntArray:
     """Choose `size` items at equal steps along the order of their mean response, in their own order."""
-    total = blocks.centred.sum(axis=1)
-    answered = blocks.centred.shape[1] if blocks.observed is None else blocks.observed.sum(axis=1)
-    order = np.argsort(total / answered, kind="stable")
+    if blocks.weights is None:
+        mean = blocks.values.mean(axis=1)
+    else:
+        mean = np.einsum("il,il->i", blocks.values, blocks.weights) / blocks.weights.sum(axis=1)
+    order = np.argsort(mean, kind="stable")
     steps = np.linspace(0, blocks.n_items - 1, size).astype(np.int64)
     return np.sort(order[steps]).astype(np.int64)
 
 
-def all_items(blocks: Blocks, of_some: Posterior, task_index: IntArray | None = None) -> Posterior:
+def all_items(
+    blocks: Blocks, of_some: Posterior, task_index: IntArray | None = None, rule: CellRule = jaakkola_jordan
+) -> Posterior:
     """Give a posterior of all items, each from nothing, given the abilities found from some of them."""
     posterior = start_posterior(
         of_some.ability_mean,
@@ -71,17 +119,18 @@ def all_items(blocks: Blocks, of_some: Posterior, task_index: IntArray | None = 
         blocks.n_items,
         has_common_slope=of_some.has_common_slope,
         is_nested=of_some.is_nested,
+        is_positive=of_some.is_positive,
         tasks=None if task_index is None else start_tasks(task_index, of_some.n_dims + 1),
     )
     full_steps = np.ones(blocks.n_items)
     for _ in range(ITEM_ROUNDS):
-        posterior = update_items(posterior, item_statistics(blocks, posterior, jaakkola_jordan), full_steps)
+        posterior = update_items(posterior, item_statistics(blocks, posterior, rule), full_steps)
     return rescale(posterior)
 
 
-def _from_nothing(blocks: Blocks, data: FitData, spec: Variational) -> Ascent:
+def _from_nothing(blocks: Blocks, data: FitData, spec: Variational, rules: Rules) -> Ascent:
     """Start at the leading directions in which models differ and go part of the way."""
-    abilities = start_abilities(data.responses, data.observed, n_dims=spec.n_dims)
+    abilities = start_abilities(start_values(data), data.observed, n_dims=spec.n_dims)
     covariance = np.tile(START_VARIANCE * np.eye(spec.n_dims), (len(abilities), 1, 1))
     start = start_posterior(
         abilities,
@@ -89,36 +138,45 @@ def _from_nothing(blocks: Blocks, data: FitData, spec: Variational) -> Ascent:
         blocks.n_items,
         has_common_slope=spec.item_model == "1pl",
         is_nested=spec.item_model == "nested",
+        is_positive=spec.positive_discrimination,
         tasks=None if data.task_index is None else start_tasks(data.task_index, spec.n_dims + 1),
     )
     return ascend(
         blocks,
         start,
-        jaakkola_jordan,
+        rules.rough,
         tolerance=max(ROUGH_TOLERANCE, spec.tolerance),
         max_sweeps=spec.max_iterations,
         progress=silent,
     )
 
 
-def _to_the_end(blocks: Blocks, start: Posterior, spec: Variational, progress: ProgressCallback) -> Ascent:
+def _to_the_end(
+    blocks: Blocks, start: Posterior, spec: Variational, rules: Rules, progress: ProgressCallback
+) -> Ascent:
     return ascend(
         blocks,
         start,
-        normal_expectation,
+        rules.final,
         tolerance=spec.tolerance,
         max_sweeps=spec.max_iterations,
         progress=progress,
+        precision_of_group=rules.precision_of_group,
     )
 
 
-def _take_items(data: FitData, items: IntArray) -> FitData:
-    """Cut the data down to some items."""
-    observed = None if data.observed is None else data.observed[:, items]
-    task_index = None
-    if data.task_index is not None:  # numbers of the tasks that are left
-        task_index = np.unique(data.task_index[items], return_inverse=True)[1].astype(np.int64)
-    return FitData(data.responses[:, items], observed, data.lower_asymptote[items], task_index=task_index)
+def _with_precision(data: FitData, spec: Variational, group: IntArray, precision_of_group: IntArray) -> Rules:
+    """Rules at the given precision, or at the one to start with."""
+    is_learned = isinstance(spec.precision, str)
+    precision = START_PRECISION if isinstance(spec.precision, str) else float(spec.precision)
+    lower = data.lower_asymptote[np.unique(group, return_index=True)[1]]
+    rule: CellRule
+    if data.family == "beta":
+        dtype: np.dtype[np.floating] = np.dtype(np.float32) if spec.single_precision else np.dtype(np.float64)
+        rule = BetaRule(tuple(make_table(precision, float(least), dtype) for least in lower))
+    else:
+        rule = BetaBinomialRule(np.full(lower.shape, precision), lower)
+    return Rules(rule, rule, precision_of_group if is_learned else None)
 
 
 def _stage(progress: ProgressCallback, name: str, first: float, last: float) -> ProgressCallback:
@@ -126,7 +184,9 @@ def _stage(progress: ProgressCallback, name: str, first: float, last: float) -> 
     return lambda message, share: progress(f"{name} ({message})", first + share * (last - first))
 
 
-def _fit(ascent: Ascent, history: list[float], spec: Variational, *, n_sweeps: int) -> Fit:
+def _fit(
+    blocks: Blocks, ascent: Ascent, history: list[float], spec: Variational, rules: Rules, *, n_sweeps: int
+) -> Fit:
     """Pack the result."""
     posterior = ascent.posterior
     message = f"the bound rose by less than {spec.tolerance:g} of its size after {n_sweeps} sweeps"
@@ -143,6 +203,30 @@ def _fit(ascent: Ascent, history: list[float], spec: Variational, *, n_sweeps: i
         n_iterations=n_sweeps,
         message=message,
         history=np.asarray(history),
+        **_precisions(blocks, ascent, rules),
+    )
+
+
+def _precisions(blocks: Blocks, ascent: Ascent, rules: Rules) -> dict[str, FloatArray]:
+    """Precision of each item, and the standard error of its logarithm where it was learned."""
+    if not isinstance(ascent.rule, BetaRule | BetaBinomialRule) or blocks.group is None:
+        return {}
+    found = {"precision": ascent.rule.precision[blocks.group]}
+    if rules.precision_of_group is not None:
+        learned = learn(blocks, ascent.posterior, ascent.rule, rules.precision_of_group)
+        found["log_precision_error"] = learned.error[rules.precision_of_group][blocks.group]
+    return found
+
+
+def _reordered(fit: Fit, order: IntArray) -> Fit:
+    """Put the items in another order."""
+    return replace(
+        fit,
+        loadings=fit.loadings[order],
+        intercept=fit.intercept[order],
+        item_covariance=fit.item_covariance[order],
+        precision=None if fit.precision is None else fit.precision[order],
+        log_precision_error=None if fit.log_precision_error is None else fit.log_precision_error[order],
     )
 
 

@@ -7,52 +7,19 @@ outer products that the updates need are products with the unique entries of the
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from itembank.calibration.fits import FitData
-from itembank.calibration.variational.cells import CellRule, guessing_terms
+from itembank.calibration.variational.beta_binomial_cells import BetaBinomialRule
+from itembank.calibration.variational.beta_cells import BetaRule
+from itembank.calibration.variational.blocks import Blocks
+from itembank.calibration.variational.cells import Cells, LogisticRule, guessing_terms
 from itembank.calibration.variational.state import Posterior
-from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.numerics.arrays import BoolArray, FloatArray
 from itembank.numerics.symmetric import packed_products
 
-CELLS_PER_BLOCK = 32_000
-"""Few enough that a block and its temporaries stay in the cache."""
-
-
-@dataclass(frozen=True, slots=True)
-class Blocks:
-    """Responses laid out for the passes, items first.
-
-    Attributes
-    ----------
-    centred : (n_items, n_models)
-        Response minus one half; zero where not observed.
-    observed : (n_items, n_models) or None
-        One and zero, in the same precision; None when complete.
-    lower_asymptote : (n_items,)
-    """
-
-    centred: FloatArray
-    observed: FloatArray | None
-    lower_asymptote: FloatArray
-
-    @property
-    def n_items(self) -> int:
-        """Number of items."""
-        return int(self.centred.shape[0])
-
-    def slices(self) -> Iterator[slice]:
-        """Cut the items into blocks that stay in the cache."""
-        step = max(1, CELLS_PER_BLOCK // self.centred.shape[1])
-        for first in range(0, self.n_items, step):
-            yield slice(first, min(first + step, self.n_items))
-
-    def take_items(self, items: IntArray | BoolArray) -> "Blocks":
-        """Return the responses to some of the items."""
-        observed = None if self.observed is None else self.observed[items]
-        return Blocks(self.centred[items], observed, self.lower_asymptote[items])
+CellRule: TypeAlias = LogisticRule | BetaRule | BetaBinomialRule
 
 
 class Block(NamedTuple):
@@ -113,25 +80,13 @@ class AbilityStatistics:
     likelihood: FloatArray
 
 
-def make_blocks(data: FitData, *, single_precision: bool) -> Blocks:
-    """Lay the responses out for the passes."""
-    dtype = np.float32 if single_precision else np.float64
-    centred: FloatArray = data.responses.T.astype(dtype, order="C")
-    centred -= 0.5
-    observed: FloatArray | None = None
-    if data.observed is not None:
-        observed = data.observed.T.astype(dtype, order="C")
-        centred *= observed
-    return Blocks(centred, observed, data.lower_asymptote)
-
-
 def item_statistics(blocks: Blocks, posterior: Posterior, rule: CellRule) -> ItemStatistics:
     """Go over all responses for the update of the items."""
     abilities = extended(posterior.ability_mean)
     moment = packed_products(abilities)  # E[x x'], upper triangle
     n_dims = posterior.n_dims
     moment[:, _is_slope_pair(n_dims)] += _upper(posterior.ability_covariance)
-    moment, abilities = moment.astype(blocks.centred.dtype), abilities.astype(blocks.centred.dtype)
+    moment, abilities = moment.astype(blocks.values.dtype), abilities.astype(blocks.values.dtype)
     precision = np.empty((blocks.n_items, moment.shape[1]))
     linear = np.empty((blocks.n_items, n_dims + 1))
     likelihood = np.empty(blocks.n_items)
@@ -148,8 +103,8 @@ def ability_statistics(blocks: Blocks, posterior: Posterior, rule: CellRule) -> 
     loadings, covariance = posterior.item_mean[:, :n_dims], posterior.item_covariance
     squares = packed_products(loadings) + _upper(covariance[:, :n_dims, :n_dims])
     cross = loadings * posterior.item_mean[:, n_dims:] + covariance[:, :n_dims, n_dims]  # E[a c]
-    features = np.column_stack([squares, cross]).astype(blocks.centred.dtype)
-    loadings = loadings.astype(blocks.centred.dtype)
+    features = np.column_stack([squares, cross]).astype(blocks.values.dtype)
+    loadings = loadings.astype(blocks.values.dtype)
     curved = np.zeros((n_models, features.shape[1]))
     linear = np.zeros((n_models, n_dims))
     likelihood = np.empty(blocks.n_items)
@@ -162,7 +117,20 @@ def ability_statistics(blocks: Blocks, posterior: Posterior, rule: CellRule) -> 
 
 def cells(blocks: Blocks, posterior: Posterior, rule: CellRule) -> Iterator[Block]:
     """Go over the responses block by block."""
-    dtype = blocks.centred.dtype
+    can_guess = bool(blocks.lower_asymptote.any())
+    constants = constants_of(blocks, rule)
+    for part, mean, variance in logit_moments(blocks, posterior):
+        if isinstance(rule, BetaRule | BetaBinomialRule):
+            weights = None if blocks.weights is None else blocks.weights[part]
+            found = rule.evaluate(blocks.values[part], weights, blocks.group_at(part), mean, variance)
+        else:
+            found = _logistic_cells(blocks, part, rule, mean, variance, can_guess=can_guess)
+        yield Block(part, mean, found.pull, found.curvature, found.value.sum(axis=1) + constants[part])
+
+
+def logit_moments(blocks: Blocks, posterior: Posterior) -> Iterator[tuple[slice, FloatArray, FloatArray]]:
+    """Mean and variance of the logits, (n_block, n_models), block by block; each of one group of items."""
+    dtype = blocks.values.dtype
     n_dims = posterior.n_dims
     abilities = extended(posterior.ability_mean)
     item_mean, covariance = posterior.item_mean, posterior.item_covariance
@@ -170,20 +138,34 @@ def cells(blocks: Blocks, posterior: Posterior, rule: CellRule) -> Iterator[Bloc
     of_items = np.column_stack([_doubled(_upper(covariance), n_dims + 1), _doubled(squares, n_dims)]).astype(dtype)
     of_models = np.column_stack([packed_products(abilities), _upper(posterior.ability_covariance)]).astype(dtype).T
     item_mean, abilities = item_mean.astype(dtype), abilities.astype(dtype).T
-    can_guess = bool(blocks.lower_asymptote.any())
     for part in blocks.slices():
-        centred, mean = blocks.centred[part], item_mean[part] @ abilities
-        tilt, curvature, log_cosh = rule(mean, of_items[part] @ of_models)
-        if can_guess:
-            centred, value = guessing_terms(mean, centred, blocks.lower_asymptote[part, None].astype(dtype))
-        else:
-            value = centred * mean
-        value -= log_cosh
-        pull = centred if tilt is None else centred + tilt
-        if blocks.observed is not None:
-            observed = blocks.observed[part]
-            pull, curvature, value = pull * observed, curvature * observed, value * observed
-        yield Block(part, mean, pull, curvature, value.sum(axis=1))
+        yield part, item_mean[part] @ abilities, of_items[part] @ of_models
+
+
+def _logistic_cells(
+    blocks: Blocks, part: slice, rule: LogisticRule, mean: FloatArray, variance: FloatArray, *, can_guess: bool
+) -> Cells:
+    """Apply a rule to binary responses, and counts, which are so many of them."""
+    centred = blocks.values[part]
+    tilt, curvature, log_cosh = rule(mean, variance)
+    if can_guess:
+        centred, value = guessing_terms(mean, centred, blocks.lower_asymptote[part, None].astype(mean.dtype))
+    else:
+        value = centred * mean
+    value -= log_cosh
+    pull = centred if tilt is None else centred + tilt
+    if blocks.weights is not None:
+        weights = blocks.weights[part]
+        pull, curvature, value = pull * weights, curvature * weights, value * weights
+    return Cells(pull, curvature, value)
+
+
+def constants_of(blocks: Blocks, rule: CellRule) -> FloatArray:
+    """Return the part of each item's log-likelihood that no logit enters, (n_items,)."""
+    if not isinstance(rule, BetaRule) or blocks.sums is None:
+        return np.zeros(blocks.n_items)
+    result: FloatArray = rule.precision[blocks.group] * blocks.sums[:, 0] + blocks.sums[:, 1]
+    return result
 
 
 def extended(ability_mean: FloatArray) -> FloatArray:

@@ -95,6 +95,8 @@ class Posterior:
         One slope for all items (1PL): the first column of `item_mean` is constant.
     is_nested : bool
         The prior means of all loadings but the first are zero.
+    is_positive : bool
+        Slopes are kept above zero.
     """
 
     item_mean: FloatArray
@@ -104,6 +106,7 @@ class Posterior:
     item_prior: ItemPrior
     has_common_slope: bool
     is_nested: bool = False
+    is_positive: bool = False
 
     @property
     def n_items(self) -> int:
@@ -140,6 +143,7 @@ def start_posterior(
     *,
     has_common_slope: bool,
     is_nested: bool = False,
+    is_positive: bool = False,
     tasks: TaskPrior | None = None,
 ) -> Posterior:
     """Items at zero, so that the first update of the items is a ridge regression on the abilities given."""
@@ -156,4 +160,5 @@ def start_posterior(
         item_prior=ItemPrior(np.zeros(size), mean_variance, half, half, tasks),
         has_common_slope=has_common_slope,
         is_nested=is_nested,
+        is_positive=is_positive,
     )

@@ -10,6 +10,7 @@ import numpy as np
 
 from itembank.calibration.variational.common_slope import update_common_slope
 from itembank.calibration.variational.passes import AbilityStatistics, ItemStatistics
+from itembank.calibration.variational.positive import with_positive_slopes
 from itembank.calibration.variational.state import (
     HYPER_MEAN_VARIANCE,
     HYPER_RATE,
@@ -29,12 +30,12 @@ def update_items(posterior: Posterior, statistics: ItemStatistics, step: FloatAr
     prior = posterior.item_prior
     precision = unpack(statistics.precision, posterior.n_dims + 1)
     if posterior.has_common_slope:
-        return update_common_slope(posterior, precision, statistics.linear, float(step.min()))
+        return with_positive_slopes(update_common_slope(posterior, precision, statistics.linear, float(step.min())))
     diagonal = np.arange(posterior.n_dims + 1)
     precision[:, diagonal, diagonal] += prior.precision
     linear = statistics.linear + prior.precision * prior.centre
     mean, covariance = _normal(posterior.item_mean, posterior.item_covariance, precision, linear, step)
-    return replace(posterior, item_mean=mean, item_covariance=covariance)
+    return with_positive_slopes(replace(posterior, item_mean=mean, item_covariance=covariance))
 
 
 def update_abilities(posterior: Posterior, statistics: AbilityStatistics, step: float) -> Posterior:

@@ -1,0 +1,112 @@
+"""Which family of responses is fitted, and the responses as its likelihood takes them."""
+
+from dataclasses import dataclass, replace
+from typing import cast
+
+import numpy as np
+
+from itembank.calibration.binarisation import scenario_thresholds
+from itembank.calibration.degenerate import find_degenerate
+from itembank.calibration.specs import CalibrationSpec
+from itembank.data.probabilities import clip_probabilities
+from itembank.data.responses import ResponseMatrix
+from itembank.errors import DataError, DataWarning, shown, warn
+from itembank.irt.binarise import apply_thresholds, item_thresholds
+from itembank.irt.parameters import Family
+from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedResponses:
+    """Responses as the likelihood of their family takes them.
+
+    Attributes
+    ----------
+    family : {'bernoulli', 'binomial', 'beta', 'beta-binomial'}
+    values : (n_models, n_items)
+        NaN where missing.
+    n_trials : (n_models, n_items) or None
+        Zero where missing; None for one behind each response.
+    thresholds : dict of scenario to threshold
+        By which responses were made binary.
+    is_degenerate : (n_items,)
+        Items that all models answered alike.
+    """
+
+    family: Family
+    values: FloatArray
+    n_trials: IntArray | None
+    thresholds: dict[str, float]
+    is_degenerate: BoolArray
+
+    @property
+    def is_left_out(self) -> BoolArray:
+        """Items that take no part in the fit: the degenerate ones, but where over-dispersion may explain them."""
+        return self.is_degenerate & (self.family in {"bernoulli", "binomial"})
+
+
+def with_family(spec: CalibrationSpec, responses: ResponseMatrix) -> CalibrationSpec:
+    """Return the spec with the family that 'auto' stands for: 'binomial' where there are repeated trials."""
+    if spec.family != "auto":
+        return spec
+    n_trials = responses.n_trials
+    has_repeats = n_trials is not None and bool(np.any((n_trials > 1) & responses.observed))
+    return replace(spec, family="binomial" if has_repeats else "bernoulli")
+
+
+def prepare(responses: ResponseMatrix, spec: CalibrationSpec) -> PreparedResponses:
+    """Make responses what the spec's family takes.
+
+    Raises
+    ------
+    DataError
+        For counts without numbers of trials.
+    """
+    family = cast("Family", spec.family)
+    values, n_items = responses.responses, responses.n_items
+    if family == "beta":
+        return PreparedResponses(family, _clipped(values), None, {}, np.zeros(n_items, dtype=bool))
+    if family == "bernoulli":
+        scenarios = responses.items["scenario"].to_list()
+        thresholds = {} if responses.is_binary else scenario_thresholds(values, scenarios)
+        if thresholds:
+            values = apply_thresholds(values, item_thresholds(thresholds, scenarios))
+        return PreparedResponses(family, values, None, thresholds, find_degenerate(values))
+    return PreparedResponses(family, values, _trials(responses, family), {}, find_degenerate(values))
+
+
+def precision_index(spec: CalibrationSpec, scenarios: list[str]) -> IntArray:
+    """Which items share a precision, (n_items,)."""
+    if getattr(spec, "precision", "global") != "scenario":
+        return np.zeros(len(scenarios), dtype=np.int64)
+    return np.unique(scenarios, return_inverse=True)[1].astype(np.int64)
+
+
+def _trials(responses: ResponseMatrix, family: Family) -> IntArray | None:
+    """Trials behind each response, none where it is missing; None where there is one behind each."""
+    if responses.n_trials is None:
+        if not responses.is_binary:
+            raise DataError(
+                f"family {family!r} needs the number of trials behind each response (n_trials, or n_correct and "
+                "n_trials in the table), got rates alone. Give them, or use family 'beta'."
+            )
+        return None
+    n_trials = np.where(responses.observed, responses.n_trials, 0)
+    wrong = responses.observed & (n_trials < 1)
+    if wrong.any():
+        names = np.asarray(responses.item_ids, dtype=object)[wrong.any(axis=0)].tolist()
+        raise DataError(
+            f"every response must have at least one trial, got none for {int(wrong.sum())} responses, in items "
+            f"{shown(names)}. Leave the responses out, or give their trials."
+        )
+    if n_trials.max() == 1:
+        return None
+    return n_trials.astype(np.int64)
+
+
+def _clipped(values: FloatArray) -> FloatArray:
+    """Draw probabilities into the open interval, and say how many had to be."""
+    found = clip_probabilities(values)
+    if found.n_clipped:
+        warn(found.note, DataWarning)
+    return found.values

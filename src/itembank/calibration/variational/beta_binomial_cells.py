@@ -1,0 +1,86 @@
+"""Expected log-likelihood of a count whose trials agree more than chance: the beta-binomial distribution.
+
+For c right of n, ``log f = lgamma(c + a) - lgamma(a) + lgamma(n - c + b) - lgamma(b) + lgamma(phi) - lgamma(n + phi)``
+with ``a = p phi``, ``b = (1 - p) phi``, up to the number of orders. One trial is a Bernoulli response, and the limit of
+large phi the binomial.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.special import digamma, expit, gammaln
+
+from itembank.calibration.variational.cells import SMALLEST_VARIANCE, Cells
+from itembank.numerics.arrays import FloatArray
+
+LEAST_CURVATURE = 0.2
+"""Of what the mean alone would say: a count far from its expectation bends upward."""
+
+
+@dataclass(frozen=True, slots=True)
+class BetaBinomialRule:
+    """The expectation by three nodes ``m, m +- sqrt(3 v)``, with its own derivatives, by the special functions.
+
+    Attributes
+    ----------
+    precision : (n_groups,)
+    lower_asymptote : (n_groups,)
+    """
+
+    precision: FloatArray
+    lower_asymptote: FloatArray
+
+    def evaluate(
+        self, values: FloatArray, weights: FloatArray | None, table: int, mean: FloatArray, variance: FloatArray
+    ) -> Cells:
+        """Give pull, curvature and value of a block of cells of one group.
+
+        Parameters
+        ----------
+        values : (n_block, n_models)
+            Share right.
+        weights : (n_block, n_models) or None
+            Trials, zero where missing.
+        table : int
+            The group.
+        mean, variance : (n_block, n_models)
+            Of the logits.
+        """
+        trials = np.ones_like(values) if weights is None else weights
+        right = np.round(values * trials)
+        precision, lower = float(self.precision[table]), float(self.lower_asymptote[table])
+        half_step = np.sqrt(3.0 * np.maximum(variance, SMALLEST_VARIANCE))
+        value, slope = terms(mean, right, trials, precision, lower)
+        above, slope_above = terms(mean + half_step, right, trials, precision, lower)
+        below, slope_below = terms(mean - half_step, right, trials, precision, lower)
+        curvature = np.maximum(
+            (slope_below - slope_above) / (2.0 * half_step), least_curvature(mean, trials, precision, lower)
+        )
+        pull = (4.0 * slope + slope_above + slope_below) / 6.0 + curvature * mean
+        return Cells(pull, curvature, (4.0 * value + above + below) / 6.0)
+
+    def with_precision(self, precision: FloatArray) -> "BetaBinomialRule":
+        """Return the rule with another precision of each group."""
+        return replace(self, precision=precision)
+
+
+def terms(
+    logits: FloatArray, right: FloatArray, trials: FloatArray, precision: float, lower: float
+) -> tuple[FloatArray, FloatArray]:
+    """Log-likelihood and its derivative in the logit; zero without trials."""
+    above, rest = (1.0 - lower) * expit(logits), expit(-logits)
+    first, second = precision * (lower + above), precision * (1.0 - lower) * rest
+    wrong = trials - right
+    value = gammaln(right + first) - gammaln(first) + gammaln(wrong + second) - gammaln(second)
+    value += gammaln(precision) - gammaln(trials + precision)
+    slope = digamma(right + first) - digamma(first) - digamma(wrong + second) + digamma(second)
+    slope *= precision * above * rest
+    return value, slope
+
+
+def least_curvature(logits: FloatArray, trials: FloatArray, precision: float, lower: float) -> FloatArray:
+    """Share of the information of the mean, ``p'^2 / Var(c / n)``."""
+    above, rest = (1.0 - lower) * expit(logits), expit(-logits)
+    worth = trials * (precision + 1.0) / (precision + np.maximum(trials, 1.0))  # independent trials
+    result: FloatArray = LEAST_CURVATURE * worth * above * rest * above / ((1.0 - lower) * (lower + above))
+    return result

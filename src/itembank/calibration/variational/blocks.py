@@ -1,0 +1,134 @@
+"""Responses laid out for the passes over them: items first, and as the likelihood of their family wants them."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from scipy.special import logit
+
+from itembank.calibration.fits import FitData
+from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+
+CELLS_PER_BLOCK = 32_000
+"""Few enough that a block and its temporaries stay in the cache."""
+
+EXACT_TRIALS = 100.0
+"""With more trials a cell single precision would lose what one of them says."""
+
+
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """Responses laid out for the passes, items first.
+
+    Attributes
+    ----------
+    values : (n_items, n_models)
+        Response minus one half; of family 'beta' its logit, of 'beta-binomial' the share right.
+        Zero where not observed.
+    weights : (n_items, n_models) or None
+        How often each response counts, zero where not observed; None for once each.
+    lower_asymptote : (n_items,)
+    group : (n_items,) or None
+        Which items have one precision and one lower asymptote, rising; for families with a precision.
+    sums : (n_items, 2) or None
+        Family 'beta': sums of log(1 - y) and of -log(y (1 - y)).
+    """
+
+    values: FloatArray
+    weights: FloatArray | None
+    lower_asymptote: FloatArray
+    group: IntArray | None = None
+    sums: FloatArray | None = None
+
+    @property
+    def n_items(self) -> int:
+        """Number of items."""
+        return int(self.values.shape[0])
+
+    def slices(self) -> Iterator[slice]:
+        """Cut the items into blocks of one group that stay in the cache."""
+        step = max(1, CELLS_PER_BLOCK // self.values.shape[1])
+        starts = [0, self.n_items]
+        if self.group is not None:
+            starts[1:1] = (np.flatnonzero(np.diff(self.group)) + 1).tolist()
+        for start, end in pairwise(starts):
+            for first in range(start, end, step):
+                yield slice(first, min(first + step, end))
+
+    def group_at(self, part: slice) -> int:
+        """Group of the items of a block."""
+        return 0 if self.group is None else int(self.group[part.start])
+
+    def take_items(self, items: IntArray | BoolArray) -> "Blocks":
+        """Return the responses to some of the items."""
+        return Blocks(
+            self.values[items],
+            None if self.weights is None else self.weights[items],
+            self.lower_asymptote[items],
+            None if self.group is None else self.group[items],
+            None if self.sums is None else self.sums[items],
+        )
+
+
+def make_blocks(data: FitData, *, single_precision: bool) -> Blocks:
+    """Lay the responses out for the passes; items must stand in the order of `table_groups`."""
+    if data.family == "beta-binomial":
+        return _of_agreeing_trials(data)
+    if data.n_trials is not None and data.n_trials.max() > EXACT_TRIALS:
+        single_precision = False
+    dtype = np.float32 if single_precision else np.float64
+    weights: FloatArray | None = None
+    if data.weights is not None:
+        weights = data.weights.T.astype(dtype, order="C")
+    if data.family == "beta":
+        return _of_probabilities(data, dtype, weights)
+    values: FloatArray = data.responses.T.astype(dtype, order="C")
+    values -= 0.5
+    if weights is not None:
+        values *= weights > 0.0
+    return Blocks(values, weights, data.lower_asymptote)
+
+
+def table_groups(data: FitData) -> tuple[IntArray, IntArray]:
+    """Give the number of each item's combination of precision and lower asymptote, and the precision of each.
+
+    Returns
+    -------
+    group : (n_items,)
+    precision_of_group : (n_groups,)
+        Index of the precision, rising.
+    """
+    index = np.zeros(data.lower_asymptote.shape[0]) if data.precision_index is None else data.precision_index
+    pairs = np.column_stack([index, data.lower_asymptote])
+    found, group = np.unique(pairs, axis=0, return_inverse=True)
+    return group.ravel().astype(np.int64), found[:, 0].astype(np.int64)
+
+
+def _of_probabilities(data: FitData, dtype: type[np.floating], weights: FloatArray | None) -> Blocks:
+    """Take logits of the responses, and sum what their densities hold beside."""
+    values = np.empty(data.responses.shape[::-1], dtype=dtype)
+    sums = np.empty((values.shape[0], 2))
+    step = max(1, CELLS_PER_BLOCK // values.shape[1])
+    for first in range(0, values.shape[0], step):
+        part = slice(first, first + step)
+        shares = data.responses[:, part].T.astype(np.float64)
+        if weights is not None:
+            shares[weights[part] == 0.0] = 0.5
+        log_wrong, found = np.log1p(-shares), logit(shares)
+        terms = np.stack([log_wrong, -np.log(shares) - log_wrong], axis=2)
+        if weights is not None:
+            terms *= weights[part][:, :, None]
+        values[part], sums[part] = found, terms.sum(axis=1)
+    return Blocks(values, weights, data.lower_asymptote, table_groups(data)[0], sums)
+
+
+def _of_agreeing_trials(data: FitData) -> Blocks:
+    """Lay out counts, in double precision."""
+    weights = np.ones(data.responses.shape) if data.weights is None else data.weights.astype(np.float64)
+    return Blocks(
+        data.responses.T.astype(np.float64, order="C"),
+        np.ascontiguousarray(weights.T),
+        data.lower_asymptote,
+        table_groups(data)[0],
+    )

@@ -1,0 +1,156 @@
+"""Learning the precision phi of families that have one: EM's step, for one phi a group of items.
+
+The expected log-likelihood of a Beta response depends on phi through ``E[A(x; phi)]``, summed over cells, and through
+``phi (E[p] L + log(1 - y))``, which is linear. So the cells are gone through once, for a histogram of their
+logits, and each phi tried afterwards costs one look at it.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+from scipy.special import expit
+
+from itembank.calibration.variational.beta_binomial_cells import BetaBinomialRule, terms
+from itembank.calibration.variational.beta_cells import LARGEST_LOGIT, BetaRule, log_normaliser
+from itembank.calibration.variational.blocks import Blocks
+from itembank.calibration.variational.cells import SMALLEST_VARIANCE
+from itembank.calibration.variational.passes import logit_moments
+from itembank.calibration.variational.state import Posterior
+from itembank.numerics.arrays import FloatArray, IntArray
+
+PRIOR_MEAN, PRIOR_SD = float(np.log(10.0)), 3.0
+"""Of log phi: so wide that a hundred cells outweigh it, but responses without any spread stay finite."""
+LEAST, MOST = 1e-2, 1e7
+NODES_PER_UNIT = 128
+BETA_CELLS, BETA_BINOMIAL_CELLS = 1_000_000, 50_000
+"""So many cells of a group tell its phi: to sqrt(2 / cells) of its size, a seventh and a half of a percent."""
+LONGEST_STEP = 2.0
+DIFFERENCE = 0.05
+MOST_ACCELERATION = 10.0
+NODES = ((0.0, 4.0 / 6.0), (1.0, 1.0 / 6.0), (-1.0, 1.0 / 6.0))
+"""Places in half steps, and weights."""
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """What one look at the cells says of the precisions.
+
+    Attributes
+    ----------
+    log_precision : (n_precisions,)
+        Where the expected log-likelihood is highest.
+    acceleration : (n_precisions,)
+        How many such steps the bound is likely to ask for: what items and abilities take up of the spread they leave.
+    error : (n_precisions,)
+        Standard error of log phi.
+    """
+
+    log_precision: FloatArray
+    acceleration: FloatArray
+    error: FloatArray
+
+
+def log_prior(precision: FloatArray) -> float:
+    """Log density of the precisions' prior, up to its constant."""
+    return float(-0.5 * np.sum(((np.log(precision) - PRIOR_MEAN) / PRIOR_SD) ** 2))
+
+
+def learn(blocks: Blocks, posterior: Posterior, rule: BetaRule | BetaBinomialRule, of_group: IntArray) -> Learned:
+    """Find where the expected log-likelihood is highest in each precision.
+
+    Parameters
+    ----------
+    blocks, posterior, rule
+    of_group : (n_groups,)
+        Which precision each group of items has, rising.
+    """
+    group = np.zeros(blocks.n_items, dtype=np.int64) if blocks.group is None else blocks.group
+    before = np.log(rule.precision)
+    found = []
+    for index in range(int(of_group[-1]) + 1):
+        items = np.flatnonzero(of_group[group] == index)
+        start = float(before[np.searchsorted(of_group, index)])
+        if isinstance(rule, BetaRule):
+            sample = _spread(items, BETA_CELLS // blocks.values.shape[1])
+            share = sample.size / items.size
+            found.append(_of_probabilities(blocks.take_items(sample), posterior.take_items(sample), rule, start, share))
+        else:
+            sample = _spread(items, BETA_BINOMIAL_CELLS // blocks.values.shape[1])
+            share = sample.size / items.size
+            found.append(_of_counts(blocks.take_items(sample), posterior.take_items(sample), rule, start, share))
+    return Learned(*(np.array(column) for column in zip(*found, strict=True)))
+
+
+def _spread(items: IntArray, most: int) -> IntArray:
+    """Take some of the items at equal steps."""
+    if items.size <= max(most, 1):
+        return items
+    chosen: IntArray = items[np.linspace(0, items.size - 1, max(most, 1)).astype(np.int64)]
+    return chosen
+
+
+def _of_probabilities(
+    blocks: Blocks, posterior: Posterior, rule: BetaRule, start: float, share: float
+) -> tuple[float, float, float]:
+    half = round(LARGEST_LOGIT * NODES_PER_UNIT)
+    moments = np.zeros((len(rule.tables), 3, 2 * half + 1))
+    linear, freedom, n_cells = 0.0, 0.0, 0.0
+    for part, mean, variance in logit_moments(blocks, posterior):
+        group = blocks.group_at(part)
+        weights = None if blocks.weights is None else blocks.weights[part]
+        freedom += float(
+            np.sum(rule.evaluate(blocks.values[part], weights, group, mean, variance).curvature * variance)
+        )
+        n_cells += mean.size if weights is None else float(weights.sum())
+        half_step = np.sqrt(3.0 * np.maximum(variance, SMALLEST_VARIANCE))
+        lower = rule.tables[group].lower_asymptote
+        for place, weight in NODES:
+            logits = (mean + place * half_step).ravel().astype(np.float64)
+            counts = np.full(logits.shape, weight) if weights is None else weight * weights.ravel()
+            index = np.clip(np.rint((logits + LARGEST_LOGIT) * NODES_PER_UNIT), 0, 2 * half).astype(np.int64)
+            rest = logits - (index - half) / NODES_PER_UNIT
+            for power, factor in enumerate((np.ones_like(rest), rest, 0.5 * rest * rest)):
+                moments[group, power] += np.bincount(index, counts * factor, minlength=2 * half + 1)
+            linear += float(counts @ ((lower + (1.0 - lower) * expit(logits)) * blocks.values[part].ravel()))
+    if blocks.sums is not None:
+        linear += float(blocks.sums[:, 0].sum())
+    used = [number for number in range(len(rule.tables)) if moments[number, 0].any()]
+    nodes = [np.flatnonzero(moments[number, 0]) for number in used]
+
+    def loss(log_precision: float) -> float:
+        precision = float(np.exp(log_precision))
+        total = precision * linear
+        for number, where in zip(used, nodes, strict=True):
+            expected = log_normaliser((where - half) / NODES_PER_UNIT, precision, rule.tables[number].lower_asymptote)
+            total += float(np.sum(moments[number][:, where] * np.stack(expected)))
+        return -total / share - log_prior(np.array([precision]))
+
+    bounds = (max(start - LONGEST_STEP, np.log(LEAST)), min(start + LONGEST_STEP, np.log(MOST)))
+    best = float(minimize_scalar(loss, bounds=bounds, method="bounded", options={"xatol": 1e-5}).x)
+    bend = (loss(best + DIFFERENCE) - 2.0 * loss(best) + loss(best - DIFFERENCE)) / DIFFERENCE**2
+    free = max(1.0 - freedom / max(n_cells, 1.0), 1.0 / MOST_ACCELERATION)
+    return best, 1.0 / free, 1.0 / np.sqrt(max(bend * free, 1e-12))
+
+
+def _of_counts(
+    blocks: Blocks, posterior: Posterior, rule: BetaBinomialRule, start: float, share: float
+) -> tuple[float, float, float]:
+    """One Newton step, by differences."""
+    steps = np.array([-DIFFERENCE, 0.0, DIFFERENCE])
+    totals = np.array([log_prior(np.exp(np.array([start + step]))) for step in steps])
+    for part, mean, variance in logit_moments(blocks, posterior):
+        trials = np.ones_like(mean) if blocks.weights is None else blocks.weights[part]
+        right = np.round(blocks.values[part] * trials)
+        lower = float(rule.lower_asymptote[blocks.group_at(part)])
+        half_step = np.sqrt(3.0 * np.maximum(variance, SMALLEST_VARIANCE))
+        for place, weight in NODES:
+            logits = mean + place * half_step
+            for number, step in enumerate(steps):
+                value = terms(logits, right, trials, float(np.exp(start + step)), lower)[0]
+                totals[number] += weight * value.sum() / share
+    slope = (totals[2] - totals[0]) / (2.0 * DIFFERENCE)
+    bend = -(totals[2] - 2.0 * totals[1] + totals[0]) / DIFFERENCE**2
+    step = slope / bend if bend > 0.0 else np.sign(slope)
+    best = np.clip(start + np.clip(step, -1.0, 1.0), np.log(LEAST), np.log(MOST))
+    return float(best), 1.0, 1.0 / np.sqrt(max(bend, 1e-12))
