@@ -1,0 +1,123 @@
+"""Abilities of every model, scenario by scenario, from a bank or from the responses themselves."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from itembank.calibration.calibrate import calibrate
+from itembank.calibration.specs import Variational
+from itembank.data.banks import Bank
+from itembank.data.responses import ResponseMatrix
+from itembank.errors import ParameterError
+from itembank.irt.binarise import apply_thresholds, item_thresholds
+from itembank.irt.parameters import AbilityPrior, ItemParameters
+from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.progress import ProgressCallback, silent
+from itembank.scaling.item_budget import choose_within_budget
+from itembank.scaling.pretraining_specs import ItemResponseLaw
+from itembank.scaling.scenario_abilities import ScenarioAbilities, observed_scores, without_prior
+from itembank.scoring.newton import map_abilities
+
+
+def measured_abilities(
+    responses: ResponseMatrix,
+    law: ItemResponseLaw,
+    *,
+    bank: Bank | None = None,
+    n_items: int | None = None,
+    progress: ProgressCallback = silent,
+) -> list[ScenarioAbilities]:
+    """Measure every model in each scenario by itself, as P3 does: one ability a scenario.
+
+    Parameters
+    ----------
+    responses : ResponseMatrix
+    law : ItemResponseLaw
+    bank : Bank, optional
+        Item parameters of other models' calibration; without it the responses calibrate their own items.
+    n_items : int, optional
+        Items a scenario each model is tested on, chosen adaptively from those it answered.
+    progress : ProgressCallback
+
+    Raises
+    ------
+    DataError
+        As `calibrate`, and when an item is not in the bank.
+    ParameterError
+        When the bank has more than one dimension.
+    """
+    scenarios = list(dict.fromkeys(responses.items["scenario"].to_list()))
+    index = responses.items["scenario"].to_numpy()
+    measured = []
+    for number, scenario in enumerate(scenarios):
+        progress(f"abilities in {scenario}", number / len(scenarios))
+        columns = np.flatnonzero(index == scenario)
+        part = responses.take(items=columns)
+        calibrated = _own_items(part, law) if bank is None else _bank_items(part, bank)
+        measured.append(_measured(scenario, columns, part, calibrated, n_items))
+    progress("abilities", 1.0)
+    return measured
+
+
+def response_family(responses: ResponseMatrix, law: ItemResponseLaw) -> str:
+    """Likelihood for these responses: what the law says, or what 'auto' comes to."""
+    if law.family != "auto":
+        return law.family
+    if responses.n_trials is not None and int(responses.n_trials.max()) > 1:
+        return "binomial"
+    return "bernoulli" if responses.is_binary else "beta"
+
+
+class _Calibrated(NamedTuple):
+    """Items of one scenario; posterior mean and variance of every model's ability, where the calibration has them."""
+
+    parameters: ItemParameters
+    prior: AbilityPrior
+    thresholds: Mapping[str, float]
+    abilities: tuple[FloatArray, FloatArray] | None
+
+
+def _own_items(part: ResponseMatrix, law: ItemResponseLaw) -> _Calibrated:
+    """Calibrate the items of a scenario on the responses themselves."""
+    calibration = calibrate(part, _calibration_spec(part, law))
+    abilities = calibration.abilities[:, 0], calibration.ability_covariance[:, 0, 0]
+    return _Calibrated(calibration.parameters, calibration.prior, calibration.thresholds, abilities)
+
+
+def _bank_items(part: ResponseMatrix, bank: Bank) -> _Calibrated:
+    """Find the items of a scenario in a bank."""
+    if bank.parameters.n_dims != 1:
+        raise ParameterError(
+            f"a scaling law needs a bank of one dimension, got {bank.parameters.n_dims}: calibrate it with "
+            "'itembank calibrate --model 2pl'."
+        )
+    parameters = bank.parameters.take(bank.responses.item_indices(part.item_ids))
+    return _Calibrated(parameters, bank.calibration.prior, bank.calibration.thresholds, None)
+
+
+def _measured(
+    scenario: str, columns: IntArray, part: ResponseMatrix, calibrated: _Calibrated, n_items: int | None
+) -> ScenarioAbilities:
+    """Abilities in one scenario."""
+    parameters, prior, thresholds, known = calibrated
+    values = part.responses
+    if thresholds:
+        values = apply_thresholds(values, item_thresholds(thresholds, [scenario] * part.n_items))
+    if n_items is not None:
+        values = choose_within_budget(parameters, values, prior, n_items, n_trials=part.n_trials)
+    if known is None or n_items is not None:
+        trials = None if part.n_trials is None else part.n_trials.astype(np.float64)
+        found = map_abilities(parameters, values, prior, weights=trials)
+        known = found.theta[:, 0], found.covariance[:, 0, 0]
+    theta, variance = without_prior(*known, prior)
+    observed, modelled = observed_scores(parameters, values, theta)
+    return ScenarioAbilities(scenario, columns, parameters, theta, variance, observed, modelled)
+
+
+def _calibration_spec(part: ResponseMatrix, law: ItemResponseLaw) -> Variational:
+    """Say how a scenario's items are calibrated."""
+    family: dict[str, Any] = {"family": response_family(part, law)}
+    if family["family"] == "bernoulli":
+        family = {}
+    return Variational(law.item_model, known_guessing=law.known_guessing, **family)

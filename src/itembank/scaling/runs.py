@@ -1,0 +1,152 @@
+"""Training runs: which models belong to which recipe, and which of them a line is fitted to."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from itembank.data.compute import TrainingCompute
+from itembank.data.responses import ResponseMatrix
+from itembank.errors import DataError, ParameterError, shown
+from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.scaling.pretraining_specs import PretrainingSettings
+
+BEYOND_BY_DEFAULT = 10.0
+"""Times the largest training compute for which scores are forecast unless a target is given."""
+
+SAME_SIZE = 0.01
+"""Difference in log FLOP below which two finished models count as one size."""
+
+
+@dataclass(frozen=True, slots=True)
+class Runs:
+    """The models that take part, by recipe.
+
+    Attributes
+    ----------
+    recipes : tuple of n_recipes names
+    recipe_index : (n_models,)
+    log_flops : (n_models,)
+    is_final : (n_models,)
+    finals, every : (n_recipes, n_most)
+        Rows of a recipe's finished models, and of all its models, by rising compute; -1 where there are no more.
+    n_sizes : (n_recipes,)
+        Finished models of different compute.
+    is_enough : (n_recipes,)
+        Recipes with as many sizes as the settings ask for.
+    message : str
+        Which recipes have too few.
+    """
+
+    recipes: tuple[str, ...]
+    recipe_index: IntArray
+    log_flops: FloatArray
+    is_final: BoolArray
+    finals: IntArray
+    every: IntArray
+    n_sizes: IntArray
+    is_enough: BoolArray
+    message: str
+
+    def of_finals(self, values: FloatArray) -> FloatArray:
+        """Spread values (n_models,) over recipes with enough sizes, (n_recipes, n_most); NaN elsewhere."""
+        return self._spread(values, self.finals)
+
+    def of_every(self, values: FloatArray) -> FloatArray:
+        """Spread values (n_models,) of all models over recipes with enough sizes, (n_recipes, n_most)."""
+        return self._spread(values, self.every)
+
+    def _spread(self, values: FloatArray, rows: IntArray) -> FloatArray:
+        is_there = (rows >= 0) & self.is_enough[:, None]
+        return np.where(is_there, values[np.maximum(rows, 0)], np.nan)
+
+
+def training_runs(
+    responses: ResponseMatrix, compute: TrainingCompute, settings: PretrainingSettings
+) -> tuple[IntArray, Runs]:
+    """Find the rows of `responses` that take part, and their runs.
+
+    Raises
+    ------
+    DataError
+        When a model has no known compute, or no recipe has enough sizes.
+    """
+    at = aligned(compute, responses.model_ids)
+    flops = compute.flops[at]
+    used = np.arange(len(at)) if settings.largest_flops is None else np.flatnonzero(flops <= settings.largest_flops)
+    labels = np.array(
+        ["all"] * len(at) if compute.recipe is None else [compute.recipe[row] for row in at], dtype=object
+    )
+    recipes = tuple(dict.fromkeys(labels.tolist()))
+    index = np.array([recipes.index(label) for label in labels[used]], dtype=np.int64)
+    log_flops, is_final = np.log(flops[used]), compute.is_final[at][used]
+    finals = _rows_by_recipe(index, log_flops, len(recipes), is_final)
+    n_sizes = _n_sizes(finals, log_flops)
+    is_enough = n_sizes >= settings.fewest_sizes
+    message = _too_few(recipes, n_sizes, is_enough, settings)
+    every = _rows_by_recipe(index, log_flops, len(recipes), np.ones(len(used), dtype=bool))
+    return used, Runs(recipes, index, log_flops, is_final, finals, every, n_sizes, is_enough, message)
+
+
+def aligned(compute: TrainingCompute, model_ids: list[str]) -> IntArray:
+    """Row in `compute` of each model, (n_models,).
+
+    Raises
+    ------
+    DataError
+        When some are absent.
+    """
+    rows = {name: row for row, name in enumerate(compute.model_ids)}
+    absent = [name for name in model_ids if name not in rows]
+    if absent:
+        raise DataError(
+            f"the training compute of every model must be known: it is not of {len(absent)} of {len(model_ids)}: "
+            f"{shown(absent)}. Add them to the table of models, or leave them out of the responses."
+        )
+    return np.array([rows[name] for name in model_ids], dtype=np.int64)
+
+
+def checked_target(target_flops: float | None, runs: Runs) -> float:
+    """Return the target, or ten times the largest compute that a line is fitted to.
+
+    Raises
+    ------
+    ParameterError
+        When it is not a positive number.
+    """
+    if target_flops is None:
+        return float(BEYOND_BY_DEFAULT * np.exp(runs.log_flops[runs.is_final].max()))
+    if not (np.isfinite(target_flops) and target_flops > 0.0):
+        raise ParameterError(f"target_flops must be finite and > 0, got {target_flops}.")
+    return float(target_flops)
+
+
+def _rows_by_recipe(index: IntArray, log_flops: FloatArray, n_recipes: int, is_wanted: BoolArray) -> IntArray:
+    """Rows of each recipe by rising compute, (n_recipes, n_most), -1 where there are no more."""
+    rows = np.flatnonzero(is_wanted)
+    order = rows[np.lexsort((log_flops[rows], index[rows]))]
+    counts = np.bincount(index[order], minlength=n_recipes)
+    places = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
+    result = np.full((n_recipes, max(1, int(counts.max(initial=0)))), -1, dtype=np.int64)
+    result[index[order], places] = order
+    return result
+
+
+def _n_sizes(finals: IntArray, log_flops: FloatArray) -> IntArray:
+    """Count each recipe's finished models of different compute."""
+    x = np.where(finals >= 0, log_flops[np.maximum(finals, 0)] if log_flops.size else 0.0, np.nan)
+    with np.errstate(invalid="ignore"):
+        steps = np.diff(x, axis=1) > SAME_SIZE
+    result: IntArray = (finals >= 0).any(axis=1).astype(np.int64) + steps.sum(axis=1)
+    return result
+
+
+def _too_few(recipes: tuple[str, ...], n_sizes: IntArray, is_enough: BoolArray, settings: PretrainingSettings) -> str:
+    """Say which recipes have too few sizes; raise when all have."""
+    lacking = [f"{name} ({count})" for name, count, good in zip(recipes, n_sizes, is_enough, strict=True) if not good]
+    limit = "" if settings.largest_flops is None else f" of at most {settings.largest_flops:.3g} FLOP"
+    if not is_enough.any():
+        raise DataError(
+            f"a law needs finished models of at least {settings.fewest_sizes} sizes of one recipe{limit}, got "
+            f"{shown(lacking)}. Add sizes, or check the columns recipe and is_final of the table of models."
+        )
+    return f"Fewer than {settings.fewest_sizes} sizes{limit}, no law: {shown(lacking)}." if lacking else ""

@@ -1,0 +1,77 @@
+"""Abilities of every model in one scenario, with the items that turn them back into a score."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from itembank.irt.bernoulli import probability
+from itembank.irt.parameters import AbilityPrior, ItemParameters
+from itembank.numerics.arrays import FloatArray, IntArray
+
+BLOCK_CELLS = 1 << 21
+WIDEST = 100.0
+"""Most times the prior's variance that a model's measured ability counts as uncertain."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScenarioAbilities:
+    """Measured abilities of n_models models on n_items items of one scenario.
+
+    Attributes
+    ----------
+    scenario : str
+    items : (n_items,)
+        Columns of the responses.
+    parameters : ItemParameters
+        One-dimensional.
+    theta, variance : (n_models,)
+        Ability as the responses alone tell it, without the pull of a prior, and its sampling variance.
+    observed : (n_models,)
+        Mean of the responses present, NaN without any.
+    modelled : (n_models,)
+        Mean over the same items of the probability at theta.
+    """
+
+    scenario: str
+    items: IntArray
+    parameters: ItemParameters
+    theta: FloatArray
+    variance: FloatArray
+    observed: FloatArray
+    modelled: FloatArray
+
+
+def without_prior(mean: FloatArray, variance: FloatArray, prior: AbilityPrior) -> tuple[FloatArray, FloatArray]:
+    """Take a normal prior out of normal posteriors of ability (n_models,): mean and variance of the likelihood.
+
+    ``1/v = 1/V - 1/V0`` and ``m/v = M/V - M0/V0``. A line through shrunken abilities would be too flat, and a
+    forecast beyond the data too low. Where the responses tell next to nothing the variance is 100 times the prior's.
+    """
+    prior_mean, prior_variance = float(prior.mean[0]), float(prior.covariance[0, 0])
+    precision = np.maximum(1.0 / variance - 1.0 / prior_variance, 1.0 / (WIDEST * prior_variance))
+    result: FloatArray = (mean / variance - prior_mean / prior_variance) / precision
+    return np.where(np.isfinite(result), result, mean), 1.0 / precision
+
+
+def mean_probability(parameters: ItemParameters, theta: FloatArray) -> FloatArray:
+    """Mean probability of a correct response over all items at abilities (n_points,): (n_points,)."""
+    result = np.empty(len(theta))
+    size = max(1, BLOCK_CELLS // max(1, parameters.n_items))
+    for begin in range(0, len(theta), size):
+        part = slice(begin, begin + size)
+        result[part] = probability(parameters, theta[part, None]).mean(axis=1)
+    return result
+
+
+def observed_scores(
+    parameters: ItemParameters, responses: FloatArray, theta: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Mean response of each model, and mean probability at its ability over the same items, each (n_models,)."""
+    is_present = ~np.isnan(responses)
+    count = is_present.sum(axis=1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        observed = np.where(is_present, responses, 0.0).sum(axis=1) / count
+        if is_present.all():
+            return observed, mean_probability(parameters, theta)
+        modelled = (probability(parameters, theta[:, None]) * is_present).sum(axis=1) / count
+    return observed, modelled
