@@ -10,7 +10,8 @@ DEFAULT_K = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000)
 NEED_ITEM_MODEL = frozenset({"irsl", "irsl-plug-in"})
 
 
-def _item_model() -> CalibrationSpec:
+def default_item_model() -> CalibrationSpec:
+    """Return how items are calibrated unless asked otherwise."""
     return Variational("2pl", family="beta-binomial")
 
 
@@ -48,7 +49,7 @@ class PassAtKSpec:
     minimum_pass_rate: float = 0.005
     include_unsampled: bool = False
     level: float = 0.95
-    item_model: CalibrationSpec = field(default_factory=_item_model)
+    item_model: CalibrationSpec = field(default_factory=default_item_model)
     n_draws: int = 1000
 
     def __post_init__(self) -> None:

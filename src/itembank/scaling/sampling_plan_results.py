@@ -1,0 +1,105 @@
+"""`SamplingPlan`: which items to sample further, for each model and scenario."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from itembank.numerics.arrays import FloatArray, IntArray
+
+
+@dataclass(frozen=True, slots=True)
+class ScenarioPlan:
+    """Further samples of one model on one scenario.
+
+    Attributes
+    ----------
+    model_id, scenario : str
+    item_ids : tuple of n_items ids
+    n_trials, n_correct : (n_items,)
+        The samples there are.
+    n_more : (n_items,)
+        Further samples of each item.
+    gain : (n_items,)
+        Share of the variance of pass@k that they are expected to take away.
+    half_width_now, half_width_after : float
+        Of the interval of pass@k: today's, and the expected one.
+    is_reached : bool
+        Whether the wanted half-width can be reached.
+    n_uniform : int or None
+        Samples that it would take with as many of every item; None when that does not reach it.
+    """
+
+    model_id: str
+    scenario: str
+    item_ids: tuple[str, ...]
+    n_trials: IntArray
+    n_correct: IntArray
+    n_more: IntArray
+    gain: FloatArray
+    half_width_now: float
+    half_width_after: float
+    is_reached: bool
+    n_uniform: int | None
+
+    @property
+    def total(self) -> int:
+        """Further samples in all."""
+        return int(self.n_more.sum())
+
+
+@dataclass(frozen=True, slots=True)
+class SamplingPlan:
+    """Result of `sampling_plan`.
+
+    Attributes
+    ----------
+    k : int
+    half_width, level : float
+        Wanted.
+    plans : tuple of ScenarioPlan
+    """
+
+    k: int
+    half_width: float
+    level: float
+    plans: tuple[ScenarioPlan, ...]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One record for each item to sample, those with the most gain a sample first."""
+        rows: list[dict[str, Any]] = []
+        for one in self.plans:
+            rate = one.gain / np.maximum(one.n_more, 1)
+            order = np.argsort(-rate, kind="stable")
+            rows.extend(
+                {
+                    "model_id": one.model_id,
+                    "scenario": one.scenario,
+                    "item_id": one.item_ids[j],
+                    "n_correct": int(one.n_correct[j]),
+                    "n_trials": int(one.n_trials[j]),
+                    "n_more": int(one.n_more[j]),
+                    "gain": float(one.gain[j]),
+                }
+                for j in order.tolist()
+                if one.n_more[j] > 0
+            )
+        return rows
+
+    def summary(self) -> list[dict[str, Any]]:
+        """One record for each model and scenario."""
+        return [
+            {
+                "model_id": one.model_id,
+                "scenario": one.scenario,
+                "k": self.k,
+                "half_width_now": one.half_width_now,
+                "half_width_wanted": self.half_width,
+                "half_width_after": one.half_width_after,
+                "is_reached": one.is_reached,
+                "n_more": one.total,
+                "n_uniform": one.n_uniform,
+                "n_items": int(np.sum(one.n_more > 0)),
+            }
+            for one in self.plans
+        ]
