@@ -3,7 +3,7 @@
 import numpy as np
 
 from itembank.irt.bernoulli import probability
-from itembank.irt.logistic import asymptotes_of
+from itembank.irt.families import ResponseModel
 from itembank.irt.parameters import ItemParameters
 from itembank.numerics.symmetric import packed_products
 from itembank.selection.design import DesignItems
@@ -22,7 +22,7 @@ def make_items(parameters, *, n_scenarios=3, cost=None, is_degenerate=None):
     return DesignItems(
         np.asfortranarray(parameters.loadings),
         parameters.intercept,
-        asymptotes_of(parameters.lower_asymptote, parameters.upper_asymptote),
+        ResponseModel.of(parameters),
         packed_products(parameters.loadings),
         np.arange(n_items) % n_scenarios,
         n_scenarios,

@@ -6,7 +6,6 @@ from scipy.special import ndtri
 from itembank.adaptive.pool import SessionPool
 from itembank.adaptive.spending import left_of_budget, with_reserve
 from itembank.adaptive.state import SessionState
-from itembank.irt.logistic import information_weights
 from itembank.irt.parameters import AbilityPrior
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.selection.design import goal_matrix, updated_covariance
@@ -118,8 +117,8 @@ def _one_by_one(
 def _weights(pool: SessionPool, positions: IntArray, theta: FloatArray) -> FloatArray:
     """Fisher information in the logit of some items at theta, (n_positions,)."""
     items = pool.items
-    asymptotes = None if items.asymptotes is None else items.asymptotes.take(positions)
-    return information_weights(items.loadings[positions] @ theta + items.intercept[positions], asymptotes)
+    model = items.model.take(positions)
+    return model.information_weights(items.loadings[positions] @ theta + items.intercept[positions])
 
 
 def _next(

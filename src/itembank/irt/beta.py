@@ -115,6 +115,22 @@ def information_slopes(
     )
 
 
+def divergence(
+    x: FloatArray, other: FloatArray, precision: FloatArray, asymptotes: Asymptotes | None = None
+) -> FloatArray:
+    """Kullback-Leibler divergence of the density at logits `other` from that at x, both of precision phi.
+
+    ``A(x) - A(other) + phi (p - p_other) m``, without differences of large numbers: with s for A less phi times the
+    entropy of p, ``s(x) - s(other) + phi KL(p_other || p) + phi (p - p_other) [S(a) - S(b)]``.
+    """
+    here, there = mean_terms(x, asymptotes), mean_terms(other, asymptotes)
+    binary = there.p * (there.log_p - here.log_p) + there.q * (there.log_q - here.log_q)
+    rests = digamma_rest(precision * here.p) - digamma_rest(precision * here.q)
+    spreads = _spread(here, precision) - _spread(there, precision)
+    result: FloatArray = spreads + precision * (binary + (here.p - there.p) * rests)
+    return result
+
+
 def precision_terms(
     x: FloatArray, responses: FloatArray, precision: FloatArray, asymptotes: Asymptotes | None = None
 ) -> LikelihoodTerms:

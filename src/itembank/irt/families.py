@@ -50,6 +50,16 @@ class ResponseModel:
         """Whether the log-likelihood is concave in the logit, so that there is one maximum and no bump."""
         return self.is_logistic and self.asymptotes is None
 
+    def relative_information(self, n_trials: FloatArray | None = None) -> FloatArray:
+        """About how much a response can tell at most, in units of the 1/4 that a right or wrong answer can."""
+        match self.family:
+            case "beta":
+                return np.asarray(self._phi + 4.0)
+            case "beta-binomial":
+                return np.asarray(np.minimum(_trials(n_trials), self._phi + 4.0))
+            case _:
+                return self._weighed(np.array(1.0), n_trials)
+
     def take(self, indices: IntArray) -> "ResponseModel":
         """Return the model of the items, or rows, at `indices`."""
         return ResponseModel(

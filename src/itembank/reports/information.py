@@ -6,7 +6,8 @@ import numpy as np
 
 from itembank.data.banks import Bank
 from itembank.data.selections import Selection
-from itembank.irt.bernoulli import information_weights
+from itembank.irt.bernoulli import logit
+from itembank.irt.families import information_weights
 from itembank.numerics.arrays import FloatArray
 from itembank.reports.canvas import INK, PALETTE, new_figure, panels, put_labels, put_legend
 
@@ -67,7 +68,8 @@ def _information_along_direction(bank: Bank) -> tuple[FloatArray, FloatArray, Fl
     """Calibration models' positions on a line through ability space, a grid on it, and item information there.
 
     On the line ``theta = mean + t S u``, with S the prior's Cholesky factor and u a unit vector, an item's
-    information on t is ``w (a . S u)^2``. u points to where the sum of all logits rises fastest.
+    information on t is ``w (a . S u)^2``, of counts that of one trial. u points to where the sum of all logits rises
+    fastest.
 
     Returns
     -------
@@ -86,4 +88,4 @@ def _information_along_direction(bank: Bank) -> tuple[FloatArray, FloatArray, Fl
     grid = np.linspace(-reach, reach, N_GRID)
     theta = calibration.prior.mean + grid[:, None] * (factor @ unit)  # (n_grid, n_dims)
     slope = calibration.parameters.loadings @ (factor @ unit)
-    return positions, grid, information_weights(calibration.parameters, theta) * slope**2
+    return positions, grid, information_weights(calibration.parameters, logit(calibration.parameters, theta)) * slope**2

@@ -5,7 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from itembank.irt.logistic import Asymptotes, asymptotes_of, log_probabilities
+from itembank.irt import beta
+from itembank.irt.families import COUNTS, ResponseModel
+from itembank.irt.logistic import log_probabilities
+from itembank.irt.means import mean_terms
 from itembank.irt.parameters import ItemParameters
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.symmetric import packed_products, unpack
@@ -33,22 +36,25 @@ class Answers:
         None when there is none missing.
     loadings : (n_answers, n_dims), or (n_models, n_answers, n_dims)
     intercept : (n_answers,), or (n_models, n_answers)
-    asymptotes : Asymptotes or None
-        Of the shape of the intercept.
+    model : ResponseModel
+        Its arrays of the shape of the intercept.
     products : (n_answers, n_dims (n_dims + 1) / 2) or None
         Packed outer products of the loadings in the shared layout.
     weights : (n_models, n_answers) or None
         How many times each answer counts in the likelihood (repeated trials), 0 where there is none; None where
         each counts once.
+    n_trials : (n_models, n_answers) or None
+        Trials of a beta-binomial answer, 0 where there is none; None where each is one, and for other families.
     """
 
     responses: FloatArray
     is_answered: BoolArray | None
     loadings: FloatArray
     intercept: FloatArray
-    asymptotes: Asymptotes | None
+    model: ResponseModel
     products: FloatArray | None
     weights: FloatArray | None = None
+    n_trials: FloatArray | None = None
 
     @property
     def is_shared(self) -> bool:
@@ -77,33 +83,54 @@ class Answers:
         """Return the answers of the models at `rows`."""
         is_answered = None if self.is_answered is None else self.is_answered[rows]
         weights = None if self.weights is None else self.weights[rows]
+        n_trials = None if self.n_trials is None else self.n_trials[rows]
         if self.is_shared:
-            shared = (self.loadings, self.intercept, self.asymptotes, self.products)
-            return Answers(self.responses[rows], is_answered, *shared, weights)
-        asymptotes = None if self.asymptotes is None else self.asymptotes.take(rows)
-        own = (self.loadings[rows], self.intercept[rows], asymptotes, None)
-        return Answers(self.responses[rows], is_answered, *own, weights)
+            shared = (self.loadings, self.intercept, self.model, self.products)
+            return Answers(self.responses[rows], is_answered, *shared, weights, n_trials)
+        own = (self.loadings[rows], self.intercept[rows], self.model.take(rows), None)
+        return Answers(self.responses[rows], is_answered, *own, weights, n_trials)
 
 
-def gather(parameters: ItemParameters, responses: FloatArray, weights: FloatArray | None = None) -> Answers:
+def gather(
+    parameters: ItemParameters,
+    responses: FloatArray,
+    weights: FloatArray | None = None,
+    n_trials: FloatArray | None = None,
+) -> Answers:
     """Lay out responses (n_models, n_items), NaN missing; items nobody answered or without loadings are left out.
 
-    `weights` (n_models, n_items) say how many times each response counts; once by default.
+    `weights` (n_models, n_items) say how many times each response counts, once by default; `n_trials` behind a
+    response of a family of counts, one by default. Other families take no notice of trials.
     """
+    weights, n_trials = _counts(parameters, weights, n_trials)
     is_answered = ~np.isnan(responses)
     columns = np.flatnonzero(is_answered.any(axis=0) & parameters.loadings.any(axis=1))
     if len(columns) < responses.shape[1]:
         parameters, responses, is_answered = parameters.take(columns), responses[:, columns], is_answered[:, columns]
         weights = None if weights is None else weights[:, columns]
+        n_trials = None if n_trials is None else n_trials[:, columns]
     if weights is not None:
         weights = np.where(is_answered, weights, 0.0)
+    if n_trials is not None:
+        n_trials = np.where(is_answered, n_trials, 0.0)
     if is_answered.size and is_answered.mean() < SPARSE_BELOW:
-        return _own_items(parameters, responses, is_answered, weights)
-    asymptotes = asymptotes_of(parameters.lower_asymptote, parameters.upper_asymptote)
-    shared = (parameters.loadings, parameters.intercept, asymptotes, packed_products(parameters.loadings))
+        return _own_items(parameters, responses, is_answered, weights, n_trials)
+    model = ResponseModel.of(parameters)
+    shared = (parameters.loadings, parameters.intercept, model, packed_products(parameters.loadings))
     if is_answered.all():
-        return Answers(responses, None, *shared, weights)
-    return Answers(np.where(is_answered, responses, 0.0), is_answered, *shared, weights)
+        return Answers(responses, None, *shared, weights, n_trials)
+    return Answers(np.where(is_answered, responses, 0.0), is_answered, *shared, weights, n_trials)
+
+
+def _counts(
+    parameters: ItemParameters, weights: FloatArray | None, n_trials: FloatArray | None
+) -> tuple[FloatArray | None, FloatArray | None]:
+    """Weights, and trials of a beta-binomial model; a binomial response is one of a single trial n_trials times."""
+    if n_trials is None or parameters.family not in COUNTS:
+        return weights, None
+    if parameters.family == "binomial":
+        return n_trials if weights is None else weights * n_trials, None
+    return weights, n_trials
 
 
 def blocks(responses: FloatArray, width: int | None = None) -> Iterator[slice]:
@@ -111,6 +138,14 @@ def blocks(responses: FloatArray, width: int | None = None) -> Iterator[slice]:
     n_models, n_items = responses.shape
     size = max(1, BLOCK_CELLS // max(1, n_items if width is None else width))
     return (slice(begin, begin + size) for begin in range(0, max(1, n_models), size))
+
+
+def gather_blocks(
+    parameters: ItemParameters, responses: FloatArray, n_trials: FloatArray | None, width: int | None = None
+) -> Iterator[Answers]:
+    """Lay out the responses of one run of models after the other, see `blocks`."""
+    for run in blocks(responses, width):
+        yield gather(parameters, responses[run], None, None if n_trials is None else n_trials[run])
 
 
 def logits(answers: Answers, theta: FloatArray) -> FloatArray:
@@ -159,10 +194,12 @@ def quadratic_forms(answers: Answers, matrices: FloatArray) -> FloatArray:
 
 def log_likelihood_at(answers: Answers, points: FloatArray) -> FloatArray:
     """Log-likelihood of every model at points (n_points, n_dims) common to all: (n_models, n_points)."""
-    if not answers.is_shared:
-        return _log_likelihood_at_own(answers, points)
+    if not answers.is_shared or answers.model.family == "beta-binomial":
+        return _log_likelihood_point_by_point(answers, points)
     x = points @ answers.loadings.T + answers.intercept  # (n_points, n_answers)
-    log_p, log_q = log_probabilities(x, answers.asymptotes)
+    if answers.model.family == "beta":
+        return _beta_log_likelihood_at(answers, x)
+    log_p, log_q = log_probabilities(x, answers.model.asymptotes)
     if answers.weights is not None:
         weighted: FloatArray = (answers.weights * answers.responses) @ (log_p - log_q).T + answers.weights @ log_q.T
         return weighted
@@ -173,17 +210,41 @@ def log_likelihood_at(answers: Answers, points: FloatArray) -> FloatArray:
     return missing
 
 
-def _log_likelihood_at_own(answers: Answers, points: FloatArray) -> FloatArray:
+def _log_likelihood_point_by_point(answers: Answers, points: FloatArray) -> FloatArray:
     result = np.empty((answers.n_models, len(points)))
     for index, point in enumerate(points):
-        log_p, log_q = log_probabilities(answers.loadings @ point + answers.intercept, answers.asymptotes)
-        terms = answers.responses * (log_p - log_q) + log_q
+        terms = _terms_at(answers, answers.loadings @ point + answers.intercept)
         result[:, index] = only_answered(answers, terms).sum(axis=1)
     return result
 
 
+def _terms_at(answers: Answers, x: FloatArray) -> FloatArray:
+    """Log-likelihood of each answer at logits (n_answers,) or (n_models, n_answers)."""
+    if not answers.model.is_logistic:
+        return answers.model.log_likelihood_terms(x, answers.responses, answers.n_trials)
+    log_p, log_q = log_probabilities(x, answers.model.asymptotes)
+    result: FloatArray = answers.responses * (log_p - log_q) + log_q
+    return result
+
+
+def _beta_log_likelihood_at(answers: Answers, x: FloatArray) -> FloatArray:
+    """Beta log-likelihood at logits x (n_points, n_answers), as two products: it is linear in the log-odds of y."""
+    model, y = answers.model, beta.clipped(answers.responses)
+    phi = np.asarray(model.precision)
+    ones = only_answered(answers, np.ones_like(y))
+    fixed = (ones * ((phi - 1.0) * np.log1p(-y) - np.log(y))).sum(axis=1, keepdims=True)
+    normaliser = beta.log_normaliser(x, phi, model.asymptotes)  # (n_points, n_answers)
+    mean = mean_terms(x, model.asymptotes).p
+    result: FloatArray = ones @ normaliser.T + (ones * beta.log_odds(y)) @ (phi * mean).T + fixed
+    return result
+
+
 def _own_items(
-    parameters: ItemParameters, responses: FloatArray, is_answered: BoolArray, weights: FloatArray | None
+    parameters: ItemParameters,
+    responses: FloatArray,
+    is_answered: BoolArray,
+    weights: FloatArray | None,
+    n_trials: FloatArray | None,
 ) -> Answers:
     """Give every model its own list of items, padded to the longest."""
     rows, columns = np.nonzero(is_answered)
@@ -192,13 +253,13 @@ def _own_items(
     items = np.zeros((len(responses), counts.max()), dtype=np.int64)  # (n_models, n_answers)
     filled = np.zeros(items.shape, dtype=bool)
     items[rows, places], filled[rows, places] = columns, True
-    asymptotes = asymptotes_of(parameters.lower_asymptote, parameters.upper_asymptote)
     return Answers(
         np.where(filled, np.take_along_axis(responses, items, axis=1), 0.0),
         filled,
         parameters.loadings[items] * filled[..., None],
         parameters.intercept[items],
-        None if asymptotes is None else asymptotes.take(items),
+        ResponseModel.of(parameters).take(items),
         None,
         None if weights is None else np.where(filled, np.take_along_axis(weights, items, axis=1), 0.0),
+        None if n_trials is None else np.where(filled, np.take_along_axis(n_trials, items, axis=1), 0.0),
     )

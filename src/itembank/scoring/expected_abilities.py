@@ -4,7 +4,6 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from itembank.irt.logistic import curvature_slopes, log_likelihood_terms
 from itembank.irt.parameters import AbilityPrior, ItemParameters
 from itembank.numerics.arrays import BoolArray, FloatArray
 from itembank.numerics.quadrature import normal_grid
@@ -12,8 +11,7 @@ from itembank.numerics.symmetric import packed_products, unpack
 from itembank.scoring.abilities import Abilities, join
 from itembank.scoring.answers import (
     Answers,
-    blocks,
-    gather,
+    gather_blocks,
     log_likelihood_at,
     logits,
     only_answered,
@@ -43,6 +41,7 @@ def eap_abilities(
     *,
     n_quadrature: int | Literal["auto"] = "auto",
     bounds: tuple[float, float] = (-6.0, 6.0),
+    n_trials: FloatArray | None = None,
 ) -> Abilities:
     """Find the mean and covariance of the posterior of ability.
 
@@ -58,23 +57,25 @@ def eap_abilities(
     ----------
     parameters : ItemParameters
     responses : (n_models, n_items)
-        In [0, 1], a fraction is a weighted likelihood; NaN where missing.
+        In [0, 1], a Bernoulli fraction is a weighted likelihood; NaN where missing.
     prior : AbilityPrior
     n_quadrature : int or 'auto'
         Nodes per dimension. A number is kept to for every model, and a model whose posterior it cannot
         resolve is then not `converged`.
     bounds : (float, float)
         Range of the grid in standard deviations of the prior around its mean.
+    n_trials : (n_models, n_items), optional
+        Trials behind each response of a family of counts; one by default.
     """
     if prior.n_dims > MOST_GRID_DIMS:
-        return join([_laplace(gather(parameters, responses[run]), prior) for run in blocks(responses)])
+        return join([_laplace(answers, prior) for answers in gather_blocks(parameters, responses, n_trials)])
     is_auto = n_quadrature == "auto"
     grid = _grid(prior, AUTO_NODES[prior.n_dims] if n_quadrature == "auto" else n_quadrature, bounds)
     width = max(responses.shape[1], len(grid.nodes))
     return join(
         [
-            _quadrature(gather(parameters, responses[run]), prior, grid, has_own_nodes=is_auto)
-            for run in blocks(responses, width)
+            _quadrature(answers, prior, grid, has_own_nodes=is_auto)
+            for answers in gather_blocks(parameters, responses, n_trials, width)
         ]
     )
 
@@ -135,7 +136,7 @@ def _own_nodes(answers: Answers, prior: AbilityPrior) -> Abilities:
 
 def _laplace(answers: Answers, prior: AbilityPrior) -> Abilities:
     mode = map_of_answers(answers, prior)
-    bend = curvature_slopes(logits(answers, mode.theta), answers.responses, answers.asymptotes)
+    bend = answers.model.curvature_slopes(logits(answers, mode.theta), answers.responses, answers.n_trials)
     lengths = quadratic_forms(answers, mode.covariance)
     third = -sum_loadings(answers, only_answered(answers, bend) * lengths)  # (n_models, n_dims)
     theta = mode.theta + 0.5 * np.matmul(mode.covariance, third[..., None])[..., 0]
@@ -143,7 +144,7 @@ def _laplace(answers: Answers, prior: AbilityPrior) -> Abilities:
 
 
 def _log_posterior(answers: Answers, theta: FloatArray, mean: FloatArray, precision: FloatArray) -> FloatArray:
-    terms = log_likelihood_terms(logits(answers, theta), answers.responses, answers.asymptotes)
+    terms = answers.model.log_likelihood_terms(logits(answers, theta), answers.responses, answers.n_trials)
     distance = theta - mean
     log_prior = -0.5 * np.einsum("md,md->m", distance @ precision, distance)
     result: FloatArray = only_answered(answers, terms).sum(axis=1) + log_prior

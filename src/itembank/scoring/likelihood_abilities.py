@@ -8,9 +8,9 @@ from itembank.irt.parameters import ItemParameters
 from itembank.numerics.arrays import BoolArray, FloatArray
 from itembank.numerics.newton import Maximum, maximise
 from itembank.scoring.abilities import Abilities, join
-from itembank.scoring.answers import Answers, blocks, gather
+from itembank.scoring.answers import Answers, gather_blocks
 from itembank.scoring.objectives import Jeffreys, Likelihood, Rescaled
-from itembank.scoring.starts import Frame, best_points, item_points, natural_frame
+from itembank.scoring.starts import Frame, best_points, fitted_points, item_points, natural_frame
 
 FLAT = 1e-9
 """Information, as a share of the most the items can give, below which the likelihood has no maximum to speak of."""
@@ -20,14 +20,16 @@ ML_TOLERANCE = 1e-7
 """Where the likelihood flattens out, rounding keeps the decrement from falling much below this."""
 
 
-def ml_abilities(parameters: ItemParameters, responses: FloatArray) -> Abilities:
+def ml_abilities(parameters: ItemParameters, responses: FloatArray, *, n_trials: FloatArray | None = None) -> Abilities:
     """Find the ability under which the responses are most likely.
 
     Parameters
     ----------
     parameters : ItemParameters
     responses : (n_models, n_items)
-        In [0, 1], a fraction is a weighted likelihood; NaN where missing.
+        In [0, 1], a Bernoulli fraction is a weighted likelihood; NaN where missing.
+    n_trials : (n_models, n_items), optional
+        Trials behind each response of a family of counts; one by default.
 
     Returns
     -------
@@ -35,15 +37,17 @@ def ml_abilities(parameters: ItemParameters, responses: FloatArray) -> Abilities
         Where the likelihood rises for ever along some direction (all right, all wrong, or in more
         dimensions responses that a plane separates), `at_bound` is set, the dimensions that grow are
         infinite, the others are at their limit, and the covariance is NaN. A model whose responses do
-        not measure every dimension is NaN and at the bound too. With asymptotes the likelihood can have
-        several maxima: in one dimension the highest is found, in more the one uphill of the items' centre.
+        not measure every dimension is NaN and at the bound too. With asymptotes, and with probabilities or
+        over-dispersed counts, the likelihood can have several maxima: in one dimension the highest is found, in
+        more the one uphill of a start near the responses (with asymptotes: of the items' centre).
     """
-    return join(
-        [_where_identified(gather(parameters, responses[run]), "ml", _ml_identified) for run in blocks(responses)]
-    )
+    runs = gather_blocks(parameters, responses, n_trials)
+    return join([_where_identified(answers, "ml", _ml_identified) for answers in runs])
 
 
-def wle_abilities(parameters: ItemParameters, responses: FloatArray) -> Abilities:
+def wle_abilities(
+    parameters: ItemParameters, responses: FloatArray, *, n_trials: FloatArray | None = None
+) -> Abilities:
     """Find the weighted likelihood estimate of ability: finite for every pattern, bias of second order.
 
     ``argmax log L(theta) + log det I(theta) / 2``: Warm's (1989) estimator for 1PL and 2PL in one
@@ -53,7 +57,9 @@ def wle_abilities(parameters: ItemParameters, responses: FloatArray) -> Abilitie
     ----------
     parameters : ItemParameters
     responses : (n_models, n_items)
-        In [0, 1], a fraction is a weighted likelihood; NaN where missing.
+        In [0, 1], a Bernoulli fraction is a weighted likelihood; NaN where missing.
+    n_trials : (n_models, n_items), optional
+        Trials behind each response of a family of counts; one by default.
 
     Returns
     -------
@@ -61,9 +67,8 @@ def wle_abilities(parameters: ItemParameters, responses: FloatArray) -> Abilitie
         Covariance is the inverse of minus the Hessian of the penalised objective. A model whose
         responses do not measure every dimension is NaN and at the bound.
     """
-    return join(
-        [_where_identified(gather(parameters, responses[run]), "wle", _wle_identified) for run in blocks(responses)]
-    )
+    runs = gather_blocks(parameters, responses, n_trials)
+    return join([_where_identified(answers, "wle", _wle_identified) for answers in runs])
 
 
 def _ml_identified(answers: Answers, frame: Frame) -> Abilities:
@@ -86,9 +91,12 @@ def _wle_identified(answers: Answers, frame: Frame) -> Abilities:
 
 
 def _start(answers: Answers, frame: Frame, *, with_ends: bool) -> FloatArray:
-    """Start from each model's centre; in one dimension with asymptotes, from the best of a line of points."""
-    if answers.asymptotes is None or answers.n_dims > 1 or not answers.n_models:
+    """Start from each model's centre; where there may be several maxima, from the best of a line of points."""
+    if not answers.n_models or answers.model.is_concave or (answers.n_dims > 1 and answers.model.is_logistic):
         return np.zeros((answers.n_models, answers.n_dims))
+    if answers.n_dims > 1:
+        theta = fitted_points(answers)
+        return np.linalg.solve(frame.scale, (theta - frame.centre)[..., None])[..., 0]
     points = item_points(answers)
     theta = best_points(answers, points if with_ends else points[:-2])
     return (theta - frame.centre) / frame.scale[:, 0]

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from itembank.irt.logistic import information_slopes, likelihood_terms
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.newton import Evaluation
 from itembank.scoring.answers import Answers, logits, only_answered, quadratic_forms, sum_loadings, sum_products
@@ -12,13 +11,14 @@ from itembank.scoring.answers import Answers, logits, only_answered, quadratic_f
 
 @dataclass(frozen=True, slots=True)
 class Likelihood:
-    """Log-likelihood of ability, ``sum_i y_i log p_i + (1 - y_i) log(1 - p_i)``."""
+    """Log-likelihood of ability: of right and wrong answers ``sum_i y_i log p_i + (1 - y_i) log(1 - p_i)``."""
 
     answers: Answers
 
     def evaluate(self, theta: FloatArray) -> Evaluation:
         """Evaluate every model at its theta (n_models, n_dims)."""
-        terms = likelihood_terms(logits(self.answers, theta), self.answers.responses, self.answers.asymptotes)
+        x = logits(self.answers, theta)
+        terms = self.answers.model.likelihood_terms(x, self.answers.responses, self.answers.n_trials)
         value, slope, curvature = (only_answered(self.answers, term) for term in terms)
         return Evaluation(value.sum(axis=1), sum_loadings(self.answers, slope), sum_products(self.answers, curvature))
 
@@ -68,7 +68,7 @@ class Jeffreys:
     def evaluate(self, theta: FloatArray) -> Evaluation:
         """Evaluate every model at its theta (n_models, n_dims)."""
         likelihood = Likelihood(self.answers).evaluate(theta)
-        slopes = information_slopes(logits(self.answers, theta), self.answers.asymptotes)
+        slopes = self.answers.model.information_slopes(logits(self.answers, theta), self.answers.n_trials)
         weights, first, second = (only_answered(self.answers, term) for term in slopes)
         information = sum_products(self.answers, weights)
         sign, log_determinant = np.linalg.slogdet(information)

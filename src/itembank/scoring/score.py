@@ -7,6 +7,7 @@ import numpy as np
 from itembank.data.banks import Bank
 from itembank.data.responses import ResponseMatrix
 from itembank.irt.binarise import apply_thresholds, item_thresholds
+from itembank.irt.families import COUNTS
 from itembank.irt.parameters import AbilityPrior, ItemParameters
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.threads import one_blas_thread
@@ -75,7 +76,8 @@ def score(bank: Bank, responses: ResponseMatrix, method: ScoringSpec | str = "ma
     bank : Bank
     responses : ResponseMatrix
         Any of the bank's items in any order; NaN where a model was not asked. Responses between 0 and 1
-        are made binary where the calibration's were.
+        are made binary where the calibration's were. A bank of counts (family 'binomial' or 'beta-binomial')
+        counts each response's `n_trials`, one where there are none.
     method : ScoringSpec or {'map', 'eap', 'wle', 'ml'}
 
     Returns
@@ -98,21 +100,39 @@ def score(bank: Bank, responses: ResponseMatrix, method: ScoringSpec | str = "ma
     columns, values = answered_responses(bank, responses)
     parameters, prior = bank.calibration.parameters.take(columns), bank.calibration.prior
     n_answered = np.sum(~np.isnan(values), axis=1)
-    abilities = score_responses(parameters, values, prior, spec)
+    abilities = score_responses(parameters, values, prior, spec, n_trials=answered_trials(bank, responses))
     return ModelAbilities(tuple(responses.model_ids), abilities, n_answered, bank.bank_id)
 
 
 def score_responses(
-    parameters: ItemParameters, responses: FloatArray, prior: AbilityPrior, spec: ScoringSpec
+    parameters: ItemParameters,
+    responses: FloatArray,
+    prior: AbilityPrior,
+    spec: ScoringSpec,
+    *,
+    n_trials: FloatArray | None = None,
 ) -> Abilities:
-    """Find abilities from responses (n_models, n_items), NaN missing, by the method of the spec."""
+    """Find abilities by the method of the spec.
+
+    Parameters
+    ----------
+    parameters : ItemParameters
+    responses : (n_models, n_items)
+        NaN where missing.
+    prior : AbilityPrior
+    spec : ScoringSpec
+    n_trials : (n_models, n_items), optional
+        Trials behind each response of a family of counts; one by default.
+    """
     if isinstance(spec, MaximumAPosteriori):
-        return map_abilities(parameters, responses, prior)
+        return map_abilities(parameters, responses, prior, n_trials=n_trials)
     if isinstance(spec, ExpectedAPosteriori):
-        return eap_abilities(parameters, responses, prior, n_quadrature=spec.n_quadrature, bounds=spec.bounds)
+        return eap_abilities(
+            parameters, responses, prior, n_quadrature=spec.n_quadrature, bounds=spec.bounds, n_trials=n_trials
+        )
     if isinstance(spec, MaximumLikelihood):
-        return ml_abilities(parameters, responses)
-    return wle_abilities(parameters, responses)
+        return ml_abilities(parameters, responses, n_trials=n_trials)
+    return wle_abilities(parameters, responses, n_trials=n_trials)
 
 
 def answered_responses(bank: Bank, responses: ResponseMatrix) -> tuple[IntArray, FloatArray]:
@@ -126,11 +146,23 @@ def answered_responses(bank: Bank, responses: ResponseMatrix) -> tuple[IntArray,
         Responses to them, binary where the calibration's were; NaN where missing.
     """
     columns = bank.responses.item_indices(responses.item_ids)
-    is_answered = ~np.isnan(responses.responses).all(axis=0)
-    used = np.flatnonzero(is_answered)
+    used = _used(responses)
     columns, values = columns[used], responses.responses[:, used]
     thresholds = bank.calibration.thresholds
     if thresholds:
         scenarios = bank.responses.items["scenario"].gather(columns).to_list()
         values = apply_thresholds(values, item_thresholds(thresholds, scenarios))
     return columns, values
+
+
+def answered_trials(bank: Bank, responses: ResponseMatrix) -> FloatArray | None:
+    """Trials behind each response of `answered_responses`, (n_models, n_used), where the bank's family counts them."""
+    if responses.n_trials is None or bank.parameters.family not in COUNTS:
+        return None
+    result: FloatArray = responses.n_trials[:, _used(responses)].astype(np.float64)
+    return result
+
+
+def _used(responses: ResponseMatrix) -> IntArray:
+    """Columns that someone answered."""
+    return np.flatnonzero(~np.isnan(responses.responses).all(axis=0))

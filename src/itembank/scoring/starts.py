@@ -4,12 +4,17 @@ from typing import NamedTuple
 
 import numpy as np
 
+from itembank.irt.beta import log_odds
+from itembank.irt.families import COUNTS
 from itembank.irt.parameters import AbilityPrior
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.scoring.answers import Answers, log_likelihood_at, only_answered, sum_loadings, sum_products
 
 RANK_TOLERANCE = 1e-10
 """Share of a model's largest information below which a direction counts as not measured at all."""
+
+MOST_GRID_DIMS = 2
+"""Dimensions in which points on a grid are tried."""
 
 LINE_POINTS = 81
 PLANE_POINTS = 21
@@ -42,10 +47,13 @@ class Frame(NamedTuple):
 def natural_frame(answers: Answers) -> Frame:
     """Centre and scale each model's ability by the items it answered alone.
 
-    With ``G = sum_i a_i a_i' / 4``, the largest information the items can give, ``scale scale' = G^-1``.
+    With ``G = sum_i a_i a_i' / 4``, the largest information the items can give, ``scale scale' = G^-1``. Probabilities
+    and counts can give more than 1/4 each (`ResponseModel.relative_information`).
     What is computed in this frame does not depend on the origin and unit of the ability scale.
     """
     ones = only_answered(answers, np.ones_like(answers.responses))
+    if not answers.model.is_logistic:
+        ones = ones * answers.model.relative_information(answers.n_trials)
     values, vectors = np.linalg.eigh(0.25 * sum_products(answers, ones))
     largest = values[:, -1]
     is_identified = (values[:, 0] > RANK_TOLERANCE * largest) & (largest > 0.0)
@@ -59,7 +67,7 @@ def prior_points(prior: AbilityPrior) -> FloatArray:
     """Points over the prior, (n_points, n_dims): a grid in one or two dimensions, a star of axes in more."""
     values, vectors = np.linalg.eigh(prior.covariance)
     axes = (vectors * np.sqrt(values)).T  # (n_dims, n_dims), one axis a row
-    if prior.n_dims > 2:
+    if prior.n_dims > MOST_GRID_DIMS:
         steps = np.arange(-3.0, 4.0)[:, None, None] * np.eye(prior.n_dims)
         return np.asarray(prior.mean + steps.reshape(-1, prior.n_dims) @ axes)
     line = np.linspace(-5.0, 5.0, LINE_POINTS if prior.n_dims == 1 else PLANE_POINTS)
@@ -83,4 +91,27 @@ def best_points(answers: Answers, points: FloatArray, log_prior: FloatArray | fl
     """Point (n_models, n_dims) of largest likelihood, times prior (n_points,), for each model."""
     best = np.argmax(log_likelihood_at(answers, points) + log_prior, axis=1)
     result: FloatArray = points[best]
+    return result
+
+
+def fitted_points(answers: Answers, mean: FloatArray | float = 0.0, precision: FloatArray | float = 0.0) -> FloatArray:
+    """Point (n_models, n_dims) that brings the logits nearest to the log-odds of the responses, by least squares.
+
+    Each answer weighs as the information it would have at those log-odds; a normal prior counts as in a posterior.
+    For probabilities and counts, whose log-odds are finite.
+
+    Parameters
+    ----------
+    answers : Answers
+    mean : (n_dims,)
+    precision : (n_dims, n_dims)
+        Of the prior; zero without one.
+    """
+    n = 1.0 if answers.n_trials is None else answers.n_trials
+    is_count = answers.model.family in COUNTS
+    target = log_odds((n * answers.responses + 0.5) / (n + 1.0) if is_count else answers.responses)
+    weights = only_answered(answers, answers.model.information_weights(target, answers.n_trials))
+    gram = sum_products(answers, weights) + precision
+    pull = sum_loadings(answers, weights * (target - answers.intercept)) + np.dot(precision, mean)
+    result: FloatArray = np.linalg.solve(gram, pull[..., None])[..., 0]
     return result

@@ -13,7 +13,9 @@ import numpy as np
 from itembank.data.banks import Bank
 from itembank.data.costs import CostUnit, expected_cost
 from itembank.errors import ParameterError
-from itembank.irt.logistic import Asymptotes, asymptotes_of, information_weights
+from itembank.irt.beta import divergence
+from itembank.irt.families import ResponseModel
+from itembank.irt.logistic import Asymptotes
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.stable import sigmoid_pair, sigmoid_slope, softplus
 from itembank.numerics.symmetric import packed_products, unpack
@@ -58,7 +60,7 @@ class DesignItems:
     loadings : (n_items, n_dims)
         Kept column after column.
     intercept : (n_items,)
-    asymptotes : Asymptotes or None
+    model : ResponseModel
     products : (n_items, n_dims (n_dims + 1) / 2)
         Packed ``a a'`` of each item's loadings (`packed_products`).
     scenario_index : (n_items,)
@@ -73,7 +75,7 @@ class DesignItems:
 
     loadings: FloatArray
     intercept: FloatArray
-    asymptotes: Asymptotes | None
+    model: ResponseModel
     products: FloatArray
     scenario_index: IntArray
     n_scenarios: int
@@ -121,7 +123,7 @@ class DesignItems:
         return cls(
             np.asfortranarray(parameters.loadings),
             parameters.intercept,
-            asymptotes_of(parameters.lower_asymptote, parameters.upper_asymptote),
+            ResponseModel.of(parameters),
             packed_products(parameters.loadings),
             bank.targets.scenario_index,
             bank.targets.n_scenarios,
@@ -146,8 +148,8 @@ class DesignItems:
         return result
 
     def weights(self, theta: FloatArray) -> FloatArray:
-        """Fisher information w in the logit of every item at theta (n_dims,), (n_items,)."""
-        return information_weights(self.logit(theta), self.asymptotes)
+        """Fisher information w in the logit of every item at theta (n_dims,), (n_items,); of counts, of one trial."""
+        return self.model.information_weights(self.logit(theta))
 
 
 def goal_matrix(items: DesignItems, weights: FloatArray, theta: FloatArray, *, of: Goal) -> FloatArray:
@@ -296,18 +298,29 @@ def _expected_divergence(items: DesignItems, theta: FloatArray, variance: FloatA
     Without asymptotes the part linear in x has no mean, and ``E log(1 + e^x) - log(1 + e^eta)`` is left.
     """
     eta, spread = items.logit(theta), np.sqrt(variance)
-    if items.asymptotes is None:
+    if items.model.family == "beta":
+        return _expected_beta_divergence(items.model, eta, spread)
+    if items.model.asymptotes is None:
         mean: FloatArray = -softplus(eta) * (1.0 - CENTRE)
         for node, share in OUTER_NODES:
             mean += share * softplus(eta + node * spread)
         return np.maximum(mean, 0.0)
-    curve = _Curve.of(items.asymptotes)
+    curve = _Curve.of(items.model.asymptotes)
     p, q = curve.probabilities(eta)
-    divergence = (1.0 - CENTRE) * (p * np.log(p) + q * np.log(q))
+    total = (1.0 - CENTRE) * (p * np.log(p) + q * np.log(q))
     for node, share in OUTER_NODES:
         there_p, there_q = curve.probabilities(eta + node * spread)
-        divergence -= share * (p * np.log(there_p) + q * np.log(there_q))
-    return np.maximum(divergence, 0.0)
+        total -= share * (p * np.log(there_p) + q * np.log(there_q))
+    return np.maximum(total, 0.0)
+
+
+def _expected_beta_divergence(model: ResponseModel, eta: FloatArray, spread: FloatArray) -> FloatArray:
+    """Return the same of the density of a probability, (n_items,)."""
+    phi = np.asarray(model.precision)
+    total = np.zeros(eta.shape)
+    for node, share in OUTER_NODES:
+        total += share * divergence(eta, eta + node * spread, phi, model.asymptotes)
+    return np.maximum(total, 0.0)
 
 
 class _Curve(NamedTuple):
@@ -332,9 +345,9 @@ class _Curve(NamedTuple):
 def _probability_slopes(items: DesignItems, theta: FloatArray) -> FloatArray:
     """``dp / d eta`` of every item, (n_items,)."""
     slopes = sigmoid_slope(items.logit(theta))
-    if items.asymptotes is None:
+    if items.model.asymptotes is None:
         return slopes
-    return slopes * _Curve.of(items.asymptotes).height
+    return slopes * _Curve.of(items.model.asymptotes).height
 
 
 def _cost(items: DesignItems) -> FloatArray:

@@ -3,7 +3,8 @@
 import numpy as np
 
 from itembank.data.banks import Bank
-from itembank.irt.bernoulli import information_weights
+from itembank.irt.bernoulli import logit
+from itembank.irt.families import information_weights
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.selection.anchor_irt import irt_features
 from itembank.selection.nearest import weighted_by_nearest
@@ -33,7 +34,7 @@ def choose_by_information(bank: Bank, pool: ScenarioPool, n_items: int) -> Choic
     is_open = pool.is_candidate.copy()
     chosen = []
     for group in _groups(order, n_items):
-        information = information_weights(parameters, abilities[group]).max(axis=0) * steepness
+        information = information_weights(parameters, logit(parameters, abilities[group])).max(axis=0) * steepness
         chosen.append(int(np.argmax(np.where(is_open, information, -1.0))))
         is_open[chosen[-1]] = False
     features = irt_features(bank, pool, standardise=True)

@@ -7,7 +7,7 @@ import numpy as np
 
 from itembank.data.calibrations import Calibration
 from itembank.errors import ParameterError
-from itembank.irt.logistic import asymptotes_of
+from itembank.irt.families import ResponseModel
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.symmetric import packed_products
 from itembank.selection.anchors import NO_SPREAD, choose_anchors, spread
@@ -174,7 +174,7 @@ def _design_items(calibration: Calibration, is_open: BoolArray, cost: FloatArray
     return DesignItems(
         np.asfortranarray(parameters.loadings),
         parameters.intercept,
-        asymptotes_of(parameters.lower_asymptote, parameters.upper_asymptote),
+        ResponseModel.of(parameters),
         packed_products(parameters.loadings),
         np.zeros(parameters.n_items, dtype=np.int64),
         1,
