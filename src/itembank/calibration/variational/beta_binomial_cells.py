@@ -13,6 +13,8 @@ from scipy.special import digamma, expit, gammaln
 from itembank.calibration.variational.cells import SMALLEST_VARIANCE, Cells
 from itembank.numerics.arrays import FloatArray
 
+LARGEST_LOGIT = 300.0
+"""So far a probability is a number above zero; only steps that are taken back lead there."""
 LEAST_CURVATURE = 0.2
 """Of what the mean alone would say: a count far from its expectation bends upward."""
 
@@ -57,7 +59,8 @@ class BetaBinomialRule:
             (slope_below - slope_above) / (2.0 * half_step), least_curvature(mean, trials, precision, lower)
         )
         pull = (4.0 * slope + slope_above + slope_below) / 6.0 + curvature * mean
-        return Cells(pull, curvature, (4.0 * value + above + below) / 6.0)
+        value = (4.0 * value + above + below) / 6.0 + log_normaliser(trials, precision)
+        return Cells(pull, curvature, value)
 
     def with_precision(self, precision: FloatArray) -> "BetaBinomialRule":
         """Return the rule with another precision of each group."""
@@ -67,20 +70,38 @@ class BetaBinomialRule:
 def terms(
     logits: FloatArray, right: FloatArray, trials: FloatArray, precision: float, lower: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Log-likelihood and its derivative in the logit; zero without trials."""
+    """Log-likelihood less `log_normaliser`, and its derivative in the logit; zero without trials."""
+    logits = np.clip(logits, -LARGEST_LOGIT, LARGEST_LOGIT)
     above, rest = (1.0 - lower) * expit(logits), expit(-logits)
-    first, second = precision * (lower + above), precision * (1.0 - lower) * rest
-    wrong = trials - right
-    value = gammaln(right + first) - gammaln(first) + gammaln(wrong + second) - gammaln(second)
-    value += gammaln(precision) - gammaln(trials + precision)
-    slope = digamma(right + first) - digamma(first) - digamma(wrong + second) + digamma(second)
+    value, slope = _rising(right, precision * (lower + above))
+    value_wrong, slope_wrong = _rising(trials - right, precision * (1.0 - lower) * rest)
+    value += value_wrong
+    slope -= slope_wrong
     slope *= precision * above * rest
     return value, slope
 
 
+def log_normaliser(trials: FloatArray, precision: float) -> FloatArray:
+    """``lgamma(phi) - lgamma(n + phi)``, which no logit enters."""
+    result: FloatArray = gammaln(precision) - gammaln(trials + precision)
+    return result
+
+
 def least_curvature(logits: FloatArray, trials: FloatArray, precision: float, lower: float) -> FloatArray:
-    """Share of the information of the mean, ``p'^2 / Var(c / n)``."""
+    """Return a share of the information of the mean, ``p'^2 / Var(c / n)``."""
+    logits = np.clip(logits, -LARGEST_LOGIT, LARGEST_LOGIT)
     above, rest = (1.0 - lower) * expit(logits), expit(-logits)
     worth = trials * (precision + 1.0) / (precision + np.maximum(trials, 1.0))  # independent trials
-    result: FloatArray = LEAST_CURVATURE * worth * above * rest * above / ((1.0 - lower) * (lower + above))
+    result: FloatArray = LEAST_CURVATURE * worth * rest * (above / (lower + above)) * (above / (1.0 - lower))
     return result
+
+
+def _rising(count: FloatArray, start: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """``lgamma(k + a) - lgamma(a)`` and its derivative in a: zero where k is, as it often is."""
+    value, slope = np.zeros_like(start), np.zeros_like(start)
+    some, one = count > 1.0, count == 1.0
+    value[one], slope[one] = np.log(start[one]), 1.0 / start[one]
+    first, last = start[some], start[some] + count[some]
+    value[some] = gammaln(last) - gammaln(first)
+    slope[some] = digamma(last) - digamma(first)
+    return value, slope

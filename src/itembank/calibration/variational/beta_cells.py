@@ -62,12 +62,12 @@ def make_table(precision: float, lower_asymptote: float, dtype: np.dtype[np.floa
     """Tabulate A, by the special functions."""
     nodes_per_unit = NODES_PER_UNIT[dtype]
     half = round(LARGEST_LOGIT * nodes_per_unit)
-    terms = log_normaliser(np.arange(-half, half + 1) / nodes_per_unit, precision, lower_asymptote)
+    terms = normaliser_terms(np.arange(-half, half + 1) / nodes_per_unit, precision, lower_asymptote)
     terms[2][[0, -1]] = 0.0
     return Table(precision, lower_asymptote, nodes_per_unit, *(term.astype(dtype) for term in terms))
 
 
-def log_normaliser(
+def normaliser_terms(
     logits: FloatArray, precision: float, lower_asymptote: float
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Give A, A' and A'' by the special functions."""

@@ -11,8 +11,8 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import expit
 
-from itembank.calibration.variational.beta_binomial_cells import BetaBinomialRule, terms
-from itembank.calibration.variational.beta_cells import LARGEST_LOGIT, BetaRule, log_normaliser
+from itembank.calibration.variational.beta_binomial_cells import BetaBinomialRule, log_normaliser, terms
+from itembank.calibration.variational.beta_cells import LARGEST_LOGIT, BetaRule, normaliser_terms
 from itembank.calibration.variational.blocks import Blocks
 from itembank.calibration.variational.cells import SMALLEST_VARIANCE
 from itembank.calibration.variational.passes import logit_moments
@@ -122,7 +122,7 @@ def _of_probabilities(
         precision = float(np.exp(log_precision))
         total = precision * linear
         for number, where in zip(used, nodes, strict=True):
-            expected = log_normaliser((where - half) / NODES_PER_UNIT, precision, rule.tables[number].lower_asymptote)
+            expected = normaliser_terms((where - half) / NODES_PER_UNIT, precision, rule.tables[number].lower_asymptote)
             total += float(np.sum(moments[number][:, where] * np.stack(expected)))
         return -total / share - log_prior(np.array([precision]))
 
@@ -144,6 +144,8 @@ def _of_counts(
         right = np.round(blocks.values[part] * trials)
         lower = float(rule.lower_asymptote[blocks.group_at(part)])
         half_step = np.sqrt(3.0 * np.maximum(variance, SMALLEST_VARIANCE))
+        for number, step in enumerate(steps):
+            totals[number] += log_normaliser(trials, float(np.exp(start + step))).sum() / share
         for place, weight in NODES:
             logits = mean + place * half_step
             for number, step in enumerate(steps):
