@@ -16,6 +16,9 @@ from itembank.scaling.two_step import TwoStep, fit_two_step
 FEWEST_POINTS = 4
 """Sizes from which forecasts of the larger ones are tried, to learn what they miss: a curve has four parameters."""
 
+N_EARLIER = 3
+"""Earlier fits that are tried: those with far fewer sizes say little about the present one."""
+
 
 class CurveFit(Protocol):
     """Fit a curve law to the models of at most some sizes."""
@@ -34,7 +37,9 @@ def fit_ability_law(abilities: ScenarioAbilities, runs: Runs, pooling: Pooling) 
     own = expected[runs.recipe_index, np.arange(len(runs.log_flops))]
     with np.errstate(invalid="ignore"):
         residual = runs.of_finals(abilities.observed - mean_probability(abilities.parameters, own))
-    return FittedAbilityLaw(laws, abilities.parameters, mean_square(gap), root_mean_square(residual))
+    return FittedAbilityLaw(
+        laws, abilities.parameters, abilities.item_covariance, mean_square(gap), root_mean_square(residual)
+    )
 
 
 def fit_sigmoid(scores: FloatArray, runs: Runs, spec: SigmoidLaw, seed: int) -> FittedCurveLaw:
@@ -71,7 +76,8 @@ def _curve_law(fit: CurveFit, x: FloatArray, y: FloatArray, runs: Runs) -> Fitte
     degrees = float(np.maximum(n_points - SIGMOID_PARAMETERS, 0).sum())
     variance = float(np.nansum(residual**2) / max(degrees, 1.0))
     errors, distances = [np.empty(0)], [np.empty(0)]
-    for n_sizes in range(min(FEWEST_POINTS, x.shape[1] - 1), x.shape[1]):
+    n_most = x.shape[1]
+    for n_sizes in range(min(max(FEWEST_POINTS, n_most - N_EARLIER), n_most - 1), n_most):
         later = np.isfinite(y[:, n_sizes:]).any(axis=1)
         missed = (y - _at_own(fit(n_sizes), x))[later, n_sizes:]
         errors.append(missed.ravel())

@@ -10,7 +10,7 @@ from scipy.stats import t as student
 from itembank.irt.parameters import ItemParameters
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.scaling.ability_law import AbilityLaws, growth_of_errors
-from itembank.scaling.scenario_abilities import mean_probability
+from itembank.scaling.scenario_abilities import item_variance, mean_probability
 
 FEWEST_DEGREES = 2.0
 """Degrees of freedom taken at least: with one a t-interval is an admission of ignorance, not an interval."""
@@ -54,6 +54,7 @@ class FittedAbilityLaw:
     ----------
     laws : AbilityLaws
     parameters : ItemParameters
+    item_covariance : (n_items, 2, 2)
     gap_variance : float
         Mean square, over the models fitted, of the observed score less the one that the items give at the ability.
     residual : (n_recipes,)
@@ -61,20 +62,22 @@ class FittedAbilityLaw:
 
     laws: AbilityLaws
     parameters: ItemParameters
+    item_covariance: FloatArray
     gap_variance: float
     residual: FloatArray
 
     def forecast(self, log_flops: FloatArray, level: float) -> Forecast:
         """Forecast the scores at log FLOP (n_points,).
 
-        The ability's interval goes through the items' curve, which keeps it within the score's range; what models
-        differ from their ability's score comes on top, in quadrature.
+        The ability's interval goes through the items' curve, which keeps it within the score's range; what uncertain
+        items bring, and what models differ from their ability's score, come on top, in quadrature.
         """
         mean, variance = self.laws.predict(log_flops)
         factor = interval_factor(level, self.laws.degrees_of_freedom)
         half = factor * np.sqrt(variance)
         score, below, above = (_scores(self.parameters, at) for at in (mean, mean - half, mean + half))
-        gap = factor * np.sqrt(self.gap_variance)
+        uncertain = item_variance(self.parameters, self.item_covariance, mean.ravel()).reshape(mean.shape)
+        gap = factor * np.sqrt(self.gap_variance + uncertain)
         low = score - np.sqrt((score - np.minimum(below, above)) ** 2 + gap**2)
         high = score + np.sqrt((np.maximum(below, above) - score) ** 2 + gap**2)
         return Forecast(score, np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0), np.where(np.isnan(score), np.nan, 0.0))

@@ -73,6 +73,7 @@ class _Calibrated(NamedTuple):
     """Items of one scenario; posterior mean and variance of every model's ability, where the calibration has them."""
 
     parameters: ItemParameters
+    item_covariance: FloatArray
     prior: AbilityPrior
     thresholds: Mapping[str, float]
     abilities: tuple[FloatArray, FloatArray] | None
@@ -82,7 +83,9 @@ def _own_items(part: ResponseMatrix, law: ItemResponseLaw) -> _Calibrated:
     """Calibrate the items of a scenario on the responses themselves."""
     calibration = calibrate(part, _calibration_spec(part, law))
     abilities = calibration.abilities[:, 0], calibration.ability_covariance[:, 0, 0]
-    return _Calibrated(calibration.parameters, calibration.prior, calibration.thresholds, abilities)
+    return _Calibrated(
+        calibration.parameters, calibration.item_covariance, calibration.prior, calibration.thresholds, abilities
+    )
 
 
 def _bank_items(part: ResponseMatrix, bank: Bank) -> _Calibrated:
@@ -92,15 +95,16 @@ def _bank_items(part: ResponseMatrix, bank: Bank) -> _Calibrated:
             f"a scaling law needs a bank of one dimension, got {bank.parameters.n_dims}: calibrate it with "
             "'itembank calibrate --model 2pl'."
         )
-    parameters = bank.parameters.take(bank.responses.item_indices(part.item_ids))
-    return _Calibrated(parameters, bank.calibration.prior, bank.calibration.thresholds, None)
+    columns = bank.responses.item_indices(part.item_ids)
+    parameters, covariance = bank.parameters.take(columns), bank.calibration.item_covariance[columns]
+    return _Calibrated(parameters, covariance, bank.calibration.prior, bank.calibration.thresholds, None)
 
 
 def _measured(
     scenario: str, columns: IntArray, part: ResponseMatrix, calibrated: _Calibrated, n_items: int | None
 ) -> ScenarioAbilities:
     """Abilities in one scenario."""
-    parameters, prior, thresholds, known = calibrated
+    parameters, covariance, prior, thresholds, known = calibrated
     values = part.responses
     if thresholds:
         values = apply_thresholds(values, item_thresholds(thresholds, [scenario] * part.n_items))
@@ -112,7 +116,7 @@ def _measured(
         known = found.theta[:, 0], found.covariance[:, 0, 0]
     theta, variance = without_prior(*known, prior)
     observed, modelled = observed_scores(parameters, values, theta)
-    return ScenarioAbilities(scenario, columns, parameters, theta, variance, observed, modelled)
+    return ScenarioAbilities(scenario, columns, parameters, covariance, theta, variance, observed, modelled)
 
 
 def _calibration_spec(part: ResponseMatrix, law: ItemResponseLaw) -> Variational:

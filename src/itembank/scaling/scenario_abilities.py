@@ -7,6 +7,7 @@ import numpy as np
 from itembank.irt.bernoulli import probability
 from itembank.irt.parameters import AbilityPrior, ItemParameters
 from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.numerics.stable import sigmoid_slope
 
 BLOCK_CELLS = 1 << 21
 WIDEST = 100.0
@@ -24,6 +25,8 @@ class ScenarioAbilities:
         Columns of the responses.
     parameters : ItemParameters
         One-dimensional.
+    item_covariance : (n_items, 2, 2)
+        Covariance of each item's loading and intercept.
     theta, variance : (n_models,)
         Ability as the responses alone tell it, without the pull of a prior, and its sampling variance.
     observed : (n_models,)
@@ -35,6 +38,7 @@ class ScenarioAbilities:
     scenario: str
     items: IntArray
     parameters: ItemParameters
+    item_covariance: FloatArray
     theta: FloatArray
     variance: FloatArray
     observed: FloatArray
@@ -60,6 +64,29 @@ def mean_probability(parameters: ItemParameters, theta: FloatArray) -> FloatArra
     for begin in range(0, len(theta), size):
         part = slice(begin, begin + size)
         result[part] = probability(parameters, theta[part, None]).mean(axis=1)
+    return result
+
+
+def item_variance(parameters: ItemParameters, covariance: FloatArray, theta: FloatArray) -> FloatArray:
+    """Variance of `mean_probability` that uncertain items bring, (n_points,), to first order.
+
+    ``sum_i (dp_i/dx)^2 (theta, 1) S_i (theta, 1)' / n^2`` with S_i the covariance of item i's loading and intercept,
+    taken as independent of other items': beyond the abilities that calibrated them it grows.
+
+    Parameters
+    ----------
+    parameters : ItemParameters
+    covariance : (n_items, 2, 2)
+    theta : (n_points,)
+    """
+    result = np.empty(len(theta))
+    height = parameters.upper_asymptote - parameters.lower_asymptote
+    size = max(1, BLOCK_CELLS // max(1, parameters.n_items))
+    for begin in range(0, len(theta), size):
+        at = theta[begin : begin + size, None]
+        slope = height * sigmoid_slope(at * parameters.loadings[:, 0] + parameters.intercept)
+        spread = at**2 * covariance[:, 0, 0] + 2.0 * at * covariance[:, 0, 1] + covariance[:, 1, 1]
+        result[begin : begin + size] = np.sum(slope**2 * spread, axis=1) / parameters.n_items**2
     return result
 
 
