@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from itembank.data.compute import read_model_table as read_model_table
     from itembank.data.compute import training_compute as training_compute
     from itembank.data.costs import CostUnit as CostUnit
+    from itembank.data.losses import read_losses as read_losses
+    from itembank.data.readers.choice_table import read_choice_scores as read_choice_scores
     from itembank.data.readers.frames import responses_from_frame as responses_from_frame
     from itembank.data.readers.read import read_responses as read_responses
     from itembank.data.readers.specs import ReadingSpec as ReadingSpec
@@ -196,6 +198,8 @@ _HOME = {
     "open_session": "itembank.adaptive.journal_sessions",
     "parallel_analysis": "itembank.calibration.dimensions",
     "plan": "itembank.planning.plan",
+    "read_choice_scores": "itembank.data.readers.choice_table",
+    "read_losses": "itembank.data.losses",
     "read_model_table": "itembank.data.compute",
     "read_responses": "itembank.data.readers.read",
     "read_session": "itembank.adaptive.journal_sessions",

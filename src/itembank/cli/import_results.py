@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from itembank.cli.options import column_mapping, format_option, output_option, value_options
+from itembank.cli.options import column_mapping, format_option, output_option, response_kind_option, value_options
 from itembank.cli.render import note, print_rows, progress, warnings_as_notes
 
 if TYPE_CHECKING:
@@ -110,6 +110,14 @@ def py_irt(**shared: Any) -> None:
     help="Metric to take as response; repeat it for an order of preference, or with TASK= for some tasks.",
 )
 @click.option("--filter", "filter_name", multiple=True, metavar="[TASK=]NAME", help="Filter to take; as --metric.")
+@response_kind_option
+@click.option(
+    "--choice-scores",
+    type=click.Path(path_type=Path),
+    metavar="PATH",
+    help="Also write a table (.parquet, .csv) of all scores of the answer options: accuracy, probability, bits per "
+    "byte.",
+)
 @click.option("--task", "tasks", multiple=True, metavar="PATTERN", help="Read only these tasks: 'mmlu_*'. Repeatable.")
 @click.option("--groups", is_flag=True, help="Make a task's outermost group the scenario and the task the subscenario.")
 @click.option(
@@ -124,6 +132,8 @@ def lm_eval(
     *,
     metric: tuple[str, ...],
     filter_name: tuple[str, ...],
+    response: str,
+    choice_scores: Path | None,
     tasks: tuple[str, ...],
     groups: bool,
     model_id_from: str,
@@ -135,25 +145,33 @@ def lm_eval(
     \b
       itembank import lm-eval output/ -o responses.parquet
       itembank import lm-eval output/ --metric acc_norm --metric acc -o responses.parquet
+      itembank import lm-eval output/ --response probability --choice-scores scores.parquet -o responses.parquet
       itembank import lm-eval output/ --filter gsm8k=flexible-extract --task gsm8k -o responses.parquet
 
     The scenario is the task, the item id task/doc_id. One metric and one filter are taken of each task: the only one
     that can be a response, else acc or exact_match and none or strict-match, with a warning. Averages are never used.
+    With --response, probabilities of the right option are made of the log-likelihoods in the samples.
     """  # noqa: D301
     choices = {
         "format": "lm-eval",
         "metric": metric,
         "filter_name": filter_name,
+        "response": response,
         "tasks": tasks,
         "use_groups": groups,
         "model_id_from": model_id_from,
         "ignore_content": ignore_content,
     }
-    _import(shared, choices)
+    _import(shared, choices, choice_scores)
 
 
-def _import(shared: dict[str, Any], choices: dict[str, Any]) -> None:
+def _import(shared: dict[str, Any], choices: dict[str, Any], choice_scores: Path | None = None) -> None:
     """Read, write, and say what was read."""
+    from itembank.data.readers.choice_table import (  # noqa: PLC0415
+        check_score_destination,
+        read_choice_scores,
+        write_choice_scores,
+    )
     from itembank.data.readers.read import read_responses  # noqa: PLC0415
     from itembank.data.response_files import check_response_destination, write_responses  # noqa: PLC0415
     from itembank.errors import ParameterError  # noqa: PLC0415
@@ -161,6 +179,8 @@ def _import(shared: dict[str, Any], choices: dict[str, Any]) -> None:
     output: Path = shared["output"]
     try:
         check_response_destination(output)
+        if choice_scores is not None:
+            check_score_destination(choice_scores)
         spec = _spec(shared, choices)
     except ParameterError as error:
         raise click.UsageError(str(error)) from error
@@ -170,6 +190,9 @@ def _import(shared: dict[str, Any], choices: dict[str, Any]) -> None:
                 shared["paths"], models=shared["models"], items=shared["items"], spec=spec, progress=report
             )
         write_responses(responses, output)
+        if choice_scores is not None:
+            with progress("choice scores") as report:
+                write_choice_scores(read_choice_scores(shared["paths"], spec=spec, progress=report), choice_scores)
     print_rows([_summary(responses, output)], shared["output_format"], title="Responses")
     note(f"Next: itembank calibrate {output} -o bank")
 

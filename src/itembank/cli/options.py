@@ -61,7 +61,16 @@ def response_options(function: Function) -> Function:
     return gathered(function, _response_options(), RESPONSE_OPTIONS, into="reading")
 
 
-RESPONSE_OPTIONS = ("metric", "filter_name", "response_column", "columns", "max_response", "model_id", "repeats")
+RESPONSE_OPTIONS = (
+    "metric",
+    "filter_name",
+    "response",
+    "response_column",
+    "columns",
+    "max_response",
+    "model_id",
+    "repeats",
+)
 
 
 def reading_spec(reading: Mapping[str, Any], **choices: Any) -> "ReadingSpec":
@@ -103,6 +112,18 @@ def value_options() -> tuple[Callable[[Any], Any], ...]:
     )
 
 
+def response_kind_option(function: Function) -> Function:
+    """Add `--response`."""
+    return click.option(
+        "--response",
+        type=click.Choice(["metric", "accuracy", "accuracy-per-character", "probability", "probability-per-character"]),
+        default="metric",
+        show_default=True,
+        help="Harness logs: a logged metric, or what the log-likelihoods of the answer options say: whether the most "
+        "likely is right, or how probable the right one is.",
+    )(function)
+
+
 def _response_options() -> tuple[Callable[[Any], Any], ...]:
     return (
         click.option(
@@ -114,6 +135,7 @@ def _response_options() -> tuple[Callable[[Any], Any], ...]:
         click.option(
             "--filter", "filter_name", multiple=True, metavar="[TASK=]NAME", help="Harness logs: the filter to take."
         ),
+        response_kind_option,
         click.option(
             "--response-column", default="response", show_default=True, help="Tables: column of the response."
         ),

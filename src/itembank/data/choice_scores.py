@@ -45,10 +45,9 @@ def choice_probability(log_likelihood: FloatArray, correct: IntArray | BoolArray
         weight = np.exp(log_likelihood - top)
     weight = np.where(np.isnan(log_likelihood), 0.0, weight)
     total = weight.sum(axis=-1)
-    share = np.divide(
-        np.where(is_right, weight, 0.0).sum(axis=-1), total, out=np.full_like(total, np.nan), where=total > 0
-    )
-    return _where_known(share, is_right)
+    right = np.where(is_right, weight, 0.0).sum(axis=-1)
+    share = np.divide(right, total, out=np.full_like(total, np.nan), where=total > 0)
+    return _where_known(np.minimum(share, 1.0), is_right)
 
 
 def probability_per_character(

@@ -10,10 +10,12 @@ import polars as pl
 
 from itembank.data.readers.json_files import Record
 from itembank.data.readers.labels import Labels, first_in_group, join_labels
+from itembank.data.readers.lm_eval_attempts import n_attempts, warn_of_uncounted
 from itembank.data.readers.lm_eval_choice import choose_filter, choose_metric
 from itembank.data.readers.lm_eval_coverage import model_table
 from itembank.data.readers.lm_eval_files import SampleFile, find_sample_files
 from itembank.data.readers.lm_eval_samples import Samples, read_samples
+from itembank.data.readers.lm_eval_scores import needs_options, with_choice_metrics
 from itembank.data.readers.rows import ResponseRows
 from itembank.data.readers.specs import ReadingSpec
 from itembank.data.readers.wording import first_few
@@ -43,7 +45,7 @@ def lm_eval_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: Progress
         When there are no samples; a metric or filter is unknown, or cannot be a response; items changed between runs.
     """
     files, lonely = find_sample_files(paths, spec)
-    samples, problems = _read_all(files, progress)
+    samples, problems = _read_all(files, spec, progress)
     by_task: dict[str, list[Samples]] = {}
     for one in samples:
         by_task.setdefault(one.file.task, []).append(one)
@@ -58,16 +60,22 @@ def lm_eval_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: Progress
         more = len(problems) - MOST_PROBLEMS
         raise DataError("\n".join(problems[:MOST_PROBLEMS] + ([f"and {more} more problems."] if more > 0 else [])))
     _say(notes, lonely)
+    if spec.repeats == "count":
+        warn_of_uncounted(samples, choices)
     return _rows(samples, choices, spec)
 
 
-def _read_all(files: Sequence[SampleFile], progress: ProgressCallback) -> tuple[list[Samples], list[str]]:
+def _read_all(
+    files: Sequence[SampleFile], spec: ReadingSpec, progress: ProgressCallback
+) -> tuple[list[Samples], list[str]]:
     """Read every file, and collect what is wrong."""
     samples, problems = [], []
+    with_options = needs_options(spec)
     for done, file in enumerate(files):
         progress(f"reading samples ({file.model_id} on {file.task})", done / len(files))
         try:
-            samples.append(read_samples(file))
+            one = read_samples(file, with_options=with_options)
+            samples.append(with_choice_metrics(one))
         except DataError as error:
             problems.append(str(error))
     return samples, problems
@@ -107,7 +115,7 @@ class _Picked:
         """Take one metric of the rows of one filter."""
         rows = np.flatnonzero(samples.filters.index == samples.filters.names.to_list().index(filter_name))
         names = pl.Series("name", samples.file.task + "/" + samples.documents.names)
-        lengths = samples.metrics[metric].lengths
+        lengths = n_attempts(samples, metric)
         return cls(
             Labels(pl.Series("name", [samples.file.model_id]), np.zeros(rows.size, dtype=np.int64), "text"),
             Labels(names, samples.documents.index[rows], "text"),

@@ -6,6 +6,7 @@ from fnmatch import fnmatchcase
 import numpy as np
 
 from itembank.data.readers.lm_eval_samples import Samples
+from itembank.data.readers.lm_eval_scores import METRIC_OF_RESPONSE
 from itembank.data.readers.repeats import POOLED
 from itembank.data.readers.specs import ReadingSpec
 from itembank.errors import shown
@@ -13,18 +14,23 @@ from itembank.errors import shown
 DEFAULT_METRICS = ("acc", "exact_match")
 """Taken, in this order, from a task that logs several metrics when nobody chose."""
 DEFAULT_FILTERS = ("none", "strict-match")
+CHOICE_METRICS = frozenset(METRIC_OF_RESPONSE.values())
+"""Taken only when asked for."""
 
 
 def choose_metric(task: str, samples: Sequence[Samples], spec: ReadingSpec, notes: list[str]) -> tuple[str, str]:
     """Name of the metric to take for a task, and what is in the way of it (empty when nothing)."""
     names = list(dict.fromkeys(name for one in samples for name in one.metrics))
     wanted = _wanted(task, spec.metric)
+    if not wanted and spec.response != "metric":
+        wanted = [METRIC_OF_RESPONSE[spec.response]]
     if wanted:
         known = [name for name in wanted if name in names]
         if not known:
             return "", f"unknown metric {shown(wanted)} for task {task!r}: it has {shown(names, 20)}."
         problem = _metric_problem(known[0], samples, spec, is_chosen=True)
-        return known[0], f"task {task!r}: {problem}" if problem else ""
+        return known[0], f"task {task!r}: {problem}{_way_out(task, known[0], names)}" if problem else ""
+    names = [name for name in names if name not in CHOICE_METRICS]
     problems = {name: _metric_problem(name, samples, spec, is_chosen=False) for name in names}
     usable = [name for name in names if not problems[name]]
     if len(usable) == 1:
@@ -33,6 +39,19 @@ def choose_metric(task: str, samples: Sequence[Samples], spec: ReadingSpec, note
         reasons = "; ".join(problems.values()) or "it logs none"
         return "", f"task {task!r} has no metric that can be a response: {reasons}."
     return _default("metric", task, usable, DEFAULT_METRICS, notes)
+
+
+def _way_out(task: str, name: str, names: Sequence[str]) -> str:
+    """Say what else a task could be read by, when its options cannot make the response."""
+    if name not in CHOICE_METRICS:
+        return ""
+    logged = next(
+        (other for other in (*DEFAULT_METRICS, *names) if other in names and other not in CHOICE_METRICS), "NAME"
+    )
+    return (
+        f". Take a logged metric for this task (metric='{task}={logged}', --metric {task}={logged}), or leave it out "
+        "(tasks=..., --task)."
+    )
 
 
 def choose_filter(task: str, samples: Sequence[Samples], spec: ReadingSpec, notes: list[str]) -> tuple[str, str]:

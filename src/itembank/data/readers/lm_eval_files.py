@@ -33,6 +33,7 @@ class Run:
         Whether a limit was set, None where not told.
     higher_is_better : mapping of task to mapping of metric to bool
     filters : mapping of task to names of its filters, in order
+    delimiters : mapping of task to the text between a question and its options
     groups : mapping of task to its outermost group
     about : mapping of column to value
         What the model table keeps.
@@ -44,6 +45,7 @@ class Run:
     is_limited: bool | None = None
     higher_is_better: Mapping[str, Mapping[str, bool]] = field(default_factory=dict)
     filters: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    delimiters: Mapping[str, str] = field(default_factory=dict)
     groups: Mapping[str, str] = field(default_factory=dict)
     about: Mapping[str, Any] = field(default_factory=dict)
 
@@ -172,6 +174,7 @@ def _run(content: dict[str, Any], date: str) -> Run:
         is_limited=config["limit"] is not None if "limit" in config else None,
         higher_is_better={task: _mapping(value) for task, value in _mapping(content.get("higher_is_better")).items()},
         filters={task: _filter_names(_mapping(value)) for task, value in configs.items()},
+        delimiters=_delimiters(configs),
         groups=_outermost(_mapping(content.get("group_subtasks"))),
         about={
             "run_date": date or None,
@@ -195,6 +198,12 @@ def _name_in(arguments: str) -> str:
 def _filter_names(config: dict[str, Any]) -> tuple[str, ...]:
     filters = config.get("filter_list")
     return tuple(str(_mapping(one).get("name")) for one in filters) if isinstance(filters, list) else ()
+
+
+def _delimiters(configs: dict[str, Any]) -> dict[str, str]:
+    """Text between question and options, for the tasks that say it."""
+    found = {task: _mapping(value).get("target_delimiter") for task, value in configs.items()}
+    return {task: delimiter for task, delimiter in found.items() if isinstance(delimiter, str)}
 
 
 def _outermost(subtasks: dict[str, Any]) -> dict[str, str]:

@@ -11,6 +11,13 @@ import polars as pl
 from itembank.data.readers.json_files import Record, read_records
 from itembank.data.readers.labels import Labels
 from itembank.data.readers.lm_eval_files import SampleFile
+from itembank.data.readers.lm_eval_options import (
+    Options,
+    RowOptions,
+    file_options,
+    logged_accuracy,
+    row_options,
+)
 from itembank.errors import DataError
 from itembank.numerics.arrays import FloatArray, IntArray
 
@@ -22,6 +29,8 @@ NOT_METRICS = frozenset(
     ]
 )
 NO_FILTER = "none"
+DEFAULT_DELIMITER = " "
+"""What the harness puts between a question and an option where a task says nothing else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,21 +54,37 @@ class Metric:
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """Rows of one file: one an item and filter."""
+    """Rows of one file: one an item and filter.
+
+    Attributes
+    ----------
+    n_generated : (n_rows,)
+        Texts that were generated for each row; 0 where log-likelihoods were asked for.
+    options : Options or None
+        Answer options; None when nobody asked.
+    """
 
     file: SampleFile
     documents: Labels
     filters: Labels
     hashes: Labels
     metrics: Mapping[str, Metric]
+    n_generated: IntArray
+    options: Options | None = None
 
     def lower_is_better(self, metric: str) -> bool:
         """Whether the run says that a small value of this metric is good."""
         return self.file.run.higher_is_better.get(self.file.task, {}).get(metric) is False
 
 
-def read_samples(file: SampleFile) -> Samples:
+def read_samples(file: SampleFile, *, with_options: bool = False) -> Samples:
     """Read one samples file.
+
+    Parameters
+    ----------
+    file : SampleFile
+    with_options : bool
+        Keep the answer options, for scores made of their log-likelihoods.
 
     Raises
     ------
@@ -69,6 +94,9 @@ def read_samples(file: SampleFile) -> Samples:
     documents: list[Any] = []
     filters: list[Any] = []
     hashes: list[Any] = []
+    options: list[RowOptions] = []
+    generated: list[int] = []
+    delimiter = file.run.delimiters.get(file.task, DEFAULT_DELIMITER)
     values: dict[str, list[Any]] = {}
     for records in read_records(file.path):
         if any("doc_id" not in record for record in records):
@@ -77,6 +105,9 @@ def read_samples(file: SampleFile) -> Samples:
         documents.extend(record["doc_id"] for record in records)
         filters.extend(record.get("filter") for record in records)
         hashes.extend(record.get("doc_hash") for record in records)
+        if with_options:
+            options.extend(row_options(record, delimiter) for record in records)
+        generated.extend(_n_generated(record) for record in records)
         for name in dict.fromkeys(name for record in records for name in _metric_names(record)):
             column = values.setdefault(name, [])
             column.extend([None] * (start - len(column)))
@@ -86,13 +117,24 @@ def read_samples(file: SampleFile) -> Samples:
     for column in values.values():
         column.extend([None] * (len(documents) - len(column)))
     labels = _document_labels(file, documents)
+    logged = logged_accuracy(values.get("acc"), len(documents)), logged_accuracy(values.get("acc_norm"), len(documents))
     return Samples(
         file,
         labels,
         _filter_labels(file, labels, filters),
         Labels.of(pl.Series("hash", hashes, dtype=pl.String, strict=False)),
         {name: _metric(column) for name, column in values.items()},
+        np.array(generated, dtype=np.int64),
+        file_options(options, logged) if with_options else None,
     )
+
+
+def _n_generated(record: Record) -> int:
+    """Texts that were generated for one sample: ``resps`` is a list of one request with all its repeats."""
+    responses = record.get("resps")
+    if not (isinstance(responses, list) and len(responses) == 1 and isinstance(responses[0], list)):
+        return 0
+    return len(responses[0]) if all(isinstance(text, str) for text in responses[0]) else 0
 
 
 def _metric_names(record: Record) -> list[str]:

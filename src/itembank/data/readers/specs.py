@@ -7,6 +7,7 @@ from typing import Literal, get_args
 from itembank.errors import ParameterError, shown
 
 Format = Literal["auto", "responses", "long", "wide-models", "wide-items", "py-irt", "lm-eval"]
+Response = Literal["metric", "accuracy", "accuracy-per-character", "probability", "probability-per-character"]
 Repeats = Literal["error", "count", "mean", "last"]
 Missing = Literal["allow", "forbid"]
 Empty = Literal["error", "drop", "keep"]
@@ -50,6 +51,11 @@ class ReadingSpec:
     metric, filter_name : tuples of str
         Harness logs: the metrics (filters) to take as response, in order of preference. ``task=name`` holds for
         the tasks that match the pattern `task` alone. Empty: see `read_lm_eval`.
+    response : str
+        Harness logs: 'metric' takes a logged metric; the others are made of the log-likelihoods of the answer
+        options: 'accuracy' (the most likely one is right), 'accuracy-per-character', 'probability' (softmax over the
+        options) or 'probability-per-character' (geometric mean over the characters of the right one). A `metric`
+        chosen for some tasks alone goes before.
     tasks : tuple of str
         Harness logs: read only tasks that match one of these patterns (``mmlu_*``).
     model_id : str or None
@@ -77,6 +83,7 @@ class ReadingSpec:
     prefix_scenario: bool = False
     metric: tuple[str, ...] = ()
     filter_name: tuple[str, ...] = ()
+    response: Response = "metric"
     tasks: tuple[str, ...] = ()
     model_id: str | None = None
     model_id_from: ModelIdFrom = "name"
@@ -90,6 +97,7 @@ class ReadingSpec:
         """Check every choice."""
         choices = {
             "format": Format,
+            "response": Response,
             "repeats": Repeats,
             "missing": Missing,
             "empty": Empty,
@@ -102,9 +110,25 @@ class ReadingSpec:
                 )
         if not 0.0 < self.max_response < float("inf"):
             raise ParameterError(f"max_response must be a finite number above 0, got {self.max_response!r}.")
+        if self.response != "metric":
+            self._check_response()
         unknown = [name for name in self.columns if name not in LONG_COLUMNS]
         if unknown:
             raise ParameterError(f"columns must name some of {', '.join(LONG_COLUMNS)}, got {shown(unknown)}.")
+
+    def _check_response(self) -> None:
+        """Refuse a response made of log-likelihoods together with what only logged metrics have."""
+        general = [name for name in self.metric if "=" not in name]
+        if general:
+            raise ParameterError(
+                f"response={self.response!r} takes no logged metric, got metric {shown(general)}; a metric may be "
+                f"chosen for some tasks beside it: 'gsm8k={general[0]}'."
+            )
+        if self.max_response != 1.0:
+            raise ParameterError(
+                f"max_response must be 1 for response={self.response!r}, which lies in [0, 1], got "
+                f"{self.max_response:g}."
+            )
 
     def column(self, name: str) -> str:
         """Return the name that the file gives one of our columns."""
