@@ -151,7 +151,7 @@ def _notes(law: PassAtKLaw) -> list[str]:
     if law.budget is not None:
         notes.append(
             f"estimates see {law.budget} samples of each item, drawn without replacement; the truth is the unbiased "
-            "estimate from all samples, and 1 - (1 - pass rate)^k where k exceeds those of an item"
+            "estimate from all samples, and empty where k is larger than these can tell"
         )
     n_dropped = int(np.sum(law.all_items.n_items - law.kept_items.n_items))
     if n_dropped:

@@ -19,7 +19,7 @@ class PassCurves:
     low, high : (n_curves, n_k)
         Interval of the method `irsl`; NaN without it.
     truth : (n_curves, n_k) or None
-        With a budget: from all samples, unbiased; where k exceeds those of an item, by their pass rate.
+        With a budget: from all samples; NaN where k is larger than they can tell.
     n_items : (n_curves,)
     """
 

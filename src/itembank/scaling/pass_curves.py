@@ -16,6 +16,9 @@ from itembank.scaling.pass_at_k import (
     unbiased_pass_at_k,
 )
 
+MOST_GUESSED = 0.002
+"""Of pass@k that the truth may leave to items sampled less than k times."""
+
 _TINY = 1e-300
 _NEGLIGIBLE = 1e-9
 """Of a pass rate's posterior below the floor: a smaller share changes nothing."""
@@ -62,11 +65,19 @@ def counted_curves(method: str, n_trials: IntArray, n_correct: IntArray, k: Floa
 
 
 def true_curves(n_trials: IntArray, n_correct: IntArray, k: FloatArray, sets: BoolArray) -> FloatArray:
-    """Return what all samples say: unbiased up to an item's samples, by its rate beyond; shapes as `counted_curves`."""
+    """Return what all samples say of the mean over sets of items; shapes as `counted_curves`.
+
+    The unbiased estimate of each item up to its samples; beyond, its pass rate plugged in, and NaN where items so
+    treated still fail so often that the mean rests on a guess.
+    """
     n, c = n_trials[:, None].astype(np.float64), n_correct[:, None].astype(np.float64)
     with np.errstate(invalid="ignore", divide="ignore"):
         beyond = plug_in_pass_at_k(c / n, k)
-    return set_means(np.where(k > n, beyond, unbiased_pass_at_k(n, c, k)), sets)
+    is_beyond = k > n
+    guessed = set_means(np.where(is_beyond, 1.0 - beyond, 0.0), sets)
+    means = set_means(np.where(is_beyond, beyond, unbiased_pass_at_k(n, c, k)), sets)
+    with np.errstate(invalid="ignore"):
+        return np.where(guessed <= MOST_GUESSED, means, np.nan)
 
 
 def set_means(values: FloatArray, sets: BoolArray) -> FloatArray:
