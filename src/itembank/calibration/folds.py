@@ -68,6 +68,7 @@ def spec_of(calibration: Calibration) -> CalibrationSpec:
         item_model=cast("ItemModel", calibration.item_model),
         n_dims=calibration.n_dims,
         known_guessing=bool(np.any(calibration.parameters.lower_asymptote > 0.0)),
+        family=calibration.parameters.family,
         tolerance=default.tolerance if calibration.tolerance is None else calibration.tolerance,
         **_known_options(default, calibration.options),
     )
@@ -75,7 +76,7 @@ def spec_of(calibration: Calibration) -> CalibrationSpec:
 
 def _known_options(default: CalibrationSpec, options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options that this release's spec has."""
-    names = {one.name for one in fields(default)}
+    names = {one.name for one in fields(default)} - {"family"}  # the parameters say what 'auto' came to
     return {name: value for name, value in options.items() if name in names}
 
 
@@ -135,6 +136,10 @@ def _fit_without(bank: Bank, rest: IntArray, *, progress: ProgressCallback) -> d
     whole[usable] = coefficients
     is_degenerate = np.ones(bank.n_items)
     is_degenerate[usable] = fitted.is_degenerate
+    precision = {}
+    if fitted.parameters.precision is not None:
+        precision["precision"] = np.full(bank.n_items, np.exp(np.log(fitted.parameters.precision).mean()))
+        precision["precision"][usable] = fitted.parameters.precision
     abilities = np.tile(fitted.prior.mean, (rest.size, 1))
     abilities[seen.any(axis=1)] = fitted.abilities
     return {
@@ -144,6 +149,7 @@ def _fit_without(bank: Bank, rest: IntArray, *, progress: ProgressCallback) -> d
         "prior_mean": fitted.prior.mean,
         "prior_covariance": fitted.prior.covariance,
         "thresholds": np.array([fitted.thresholds.get(name, np.nan) for name in bank.targets.scenarios]),
+        **precision,
     }
 
 
@@ -153,10 +159,15 @@ def _is_whole(arrays: dict[str, FloatArray], bank: Bank, held_out: Sequence[IntA
     return all(
         arrays.get(f"coefficients_{number}", np.empty(0)).shape == (bank.n_items, n_dims + 1)
         and arrays.get(f"abilities_{number}", np.empty(0)).shape == (bank.n_models - rows.size, n_dims)
-        and {f"{name}_{number}" for name in ("is_degenerate", "prior_mean", "prior_covariance", "thresholds")}
-        <= set(arrays)
+        and {f"{name}_{number}" for name in _names(bank)} <= set(arrays)
         for number, rows in enumerate(held_out)
     )
+
+
+def _names(bank: Bank) -> set[str]:
+    """Names of the other arrays of a fold."""
+    names = {"is_degenerate", "prior_mean", "prior_covariance", "thresholds"}
+    return names if bank.parameters.precision is None else names | {"precision"}
 
 
 def _fold_bank(bank: Bank, held_out: IntArray, arrays: dict[str, FloatArray], number: int) -> Bank:
@@ -186,7 +197,13 @@ def _fold_calibration(bank: Bank, found: dict[str, FloatArray]) -> Calibration:
     }
     return replace(
         whole,
-        parameters=ItemParameters.create(coefficients[:, :-1], coefficients[:, -1], lower),
+        parameters=ItemParameters.create(
+            coefficients[:, :-1],
+            coefficients[:, -1],
+            lower,
+            family=whole.parameters.family,
+            precision=found.get("precision"),
+        ),
         # not kept: nothing that is done with a fold needs them
         item_covariance=np.broadcast_to(np.nan, (bank.n_items, n_dims + 1, n_dims + 1)),
         ability_covariance=np.broadcast_to(np.nan, (found["abilities"].shape[0], n_dims, n_dims)),
@@ -196,6 +213,7 @@ def _fold_calibration(bank: Bank, found: dict[str, FloatArray]) -> Calibration:
         thresholds=thresholds,
         message="",
         history=np.empty(0),
+        log_precision_error=None,
     )
 
 

@@ -13,8 +13,10 @@ from itembank.data.responses import ResponseMatrix
 from itembank.data.targets import ScoreTargets
 from itembank.data.validation import check_enough_models
 from itembank.errors import ConvergenceWarning, ParameterError
-from itembank.irt.bernoulli import probability
+from itembank.irt.bernoulli import logit, probability
 from itembank.irt.binarise import apply_thresholds, item_thresholds
+from itembank.irt.families import ResponseModel
+from itembank.irt.parameters import ItemParameters
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.scoring.newton import map_abilities
 
@@ -42,6 +44,8 @@ class HeldOut:
         Items of even place: abilities come from them, and the others are predicted.
     targets : ScoreTargets
         Of all items.
+    n_trials : (n_held_out, n_usable) or None
+        Behind each response.
     """
 
     train: ResponseMatrix
@@ -50,6 +54,7 @@ class HeldOut:
     responses: FloatArray
     is_even: BoolArray
     targets: ScoreTargets
+    n_trials: FloatArray | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,13 +105,15 @@ def leave_out(responses: ResponseMatrix, is_held_out: BoolArray) -> HeldOut:
     rows = np.flatnonzero(~is_held_out & responses.observed.any(axis=1))
     check_enough_models(rows.shape[0], MINIMUM_MODELS, "calibration on four fifths of the models")
     usable = np.flatnonzero(responses.observed[rows].any(axis=0))
+    held_out = responses.take(models=np.flatnonzero(is_held_out), items=usable)
     return HeldOut(
         train=responses.take(models=rows, items=usable),
         n_calibration=int(np.sum(~is_held_out)),
         usable=usable,
-        responses=responses.responses[np.ix_(np.flatnonzero(is_held_out), usable)],
+        responses=held_out.responses,
         is_even=usable % 2 == 0,
         targets=ScoreTargets.create(responses.items),
+        n_trials=None if held_out.n_trials is None else held_out.n_trials.astype(np.float64),
     )
 
 
@@ -133,15 +140,18 @@ def told_by(held_out: HeldOut, fitted: Calibration, is_shown: BoolArray) -> Told
     """
     by_scenario = item_thresholds(fitted.thresholds, held_out.targets.scenarios)
     binary = apply_thresholds(held_out.responses, by_scenario[held_out.targets.scenario_index[held_out.usable]])
+    trials = held_out.n_trials
     if is_shown.ndim == 1:
         columns = np.flatnonzero(is_shown)
-        abilities = map_abilities(fitted.parameters.take(columns), binary[:, columns], fitted.prior)
+        shown_trials = None if trials is None else trials[:, columns]
+        parameters = fitted.parameters.take(columns)
+        abilities = map_abilities(parameters, binary[:, columns], fitted.prior, n_trials=shown_trials)
     else:
-        abilities = map_abilities(fitted.parameters, np.where(is_shown, binary, np.nan), fitted.prior)
+        shown = np.where(is_shown, binary, np.nan)
+        abilities = map_abilities(fitted.parameters, shown, fitted.prior, n_trials=trials)
     predicted = probability(fitted.parameters, abilities.theta)
     is_hidden = ~held_out.is_even
-    values, chances = binary[:, is_hidden], np.clip(predicted[:, is_hidden], 1e-9, 1.0 - 1e-9)
-    terms = values * np.log(chances) + (1.0 - values) * np.log1p(-chances)
+    terms = _log_likelihoods(held_out, fitted.parameters, abilities.theta, binary)
     counts = (~np.isnan(terms)).sum(axis=1)
     with np.errstate(invalid="ignore"):
         by_model = np.nansum(terms, axis=1) / counts
@@ -150,3 +160,16 @@ def told_by(held_out: HeldOut, fitted: Calibration, is_shown: BoolArray) -> Told
         by_model,
         float(np.nanmean(terms)),
     )
+
+
+def _log_likelihoods(
+    held_out: HeldOut, parameters: ItemParameters, theta: FloatArray, responses: FloatArray
+) -> FloatArray:
+    """Log-likelihood of every hidden response, (n_held_out, n_hidden); chances are kept off zero and one."""
+    hidden = np.flatnonzero(~held_out.is_even)
+    some = parameters.take(hidden)
+    if some.family == "bernoulli":
+        values, chances = responses[:, hidden], np.clip(probability(some, theta), 1e-9, 1.0 - 1e-9)
+        return values * np.log(chances) + (1.0 - values) * np.log1p(-chances)
+    trials = None if held_out.n_trials is None else held_out.n_trials[:, hidden]
+    return ResponseModel.of(some).log_likelihood_terms(logit(some, theta), responses[:, hidden], trials)

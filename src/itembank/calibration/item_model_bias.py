@@ -3,6 +3,7 @@
 import numpy as np
 
 from itembank.calibration.calibrate import MINIMUM_MODELS, calibrate
+from itembank.calibration.families import with_family
 from itembank.calibration.specs import CalibrationSpec
 from itembank.data.calibrations import Calibration
 from itembank.data.responses import ResponseMatrix
@@ -61,11 +62,13 @@ def item_model_bias(
     if answered.shape[0] < MINIMUM_MODELS:
         return unmeasured
     try:
-        fitted = calibrate(responses.take(models=answered, items=usable), spec, progress=progress)
+        chosen = with_family(spec, responses)
+        fitted = calibrate(responses.take(models=answered, items=usable), chosen, progress=progress)
     except DataError:  # half of the models may leave no item that tells them apart
         return unmeasured
-    rest = responses.responses[np.ix_(second, usable)]
-    predicted = predict_hidden(fitted, rest, is_shown[usable], targets, usable)
+    hidden = responses.take(models=second, items=usable)
+    rest = hidden.responses
+    predicted = predict_hidden(fitted, rest, is_shown[usable], targets, usable, n_trials=hidden.n_trials)
     return mean_absolute_error(rest, predicted, ~is_shown[usable], targets, usable)
 
 
@@ -153,7 +156,13 @@ def _half_of_each(scenario_index: IntArray, rng: np.random.Generator) -> BoolArr
 
 
 def predict_hidden(
-    fitted: Calibration, responses: FloatArray, is_shown: BoolArray, targets: ScoreTargets, items: IntArray
+    fitted: Calibration,
+    responses: FloatArray,
+    is_shown: BoolArray,
+    targets: ScoreTargets,
+    items: IntArray,
+    *,
+    n_trials: IntArray | None = None,
 ) -> FloatArray:
     """Probability of every cell, given ability from the shown items, (n_models, n_columns).
 
@@ -168,9 +177,13 @@ def predict_hidden(
         Of all items: they say which threshold makes an item's responses binary.
     items : (n_columns,)
         Which item of the targets each column is.
+    n_trials : (n_models, n_columns), optional
+        Behind each response, for families of counts.
     """
     by_scenario = item_thresholds(fitted.thresholds, targets.scenarios)
     binary = apply_thresholds(responses, by_scenario[targets.scenario_index[items]])
     shown_items = np.flatnonzero(is_shown)
-    abilities = map_abilities(fitted.parameters.take(shown_items), binary[:, shown_items], fitted.prior)
+    trials = None if n_trials is None else n_trials[:, shown_items].astype(np.float64)
+    parameters = fitted.parameters.take(shown_items)
+    abilities = map_abilities(parameters, binary[:, shown_items], fitted.prior, n_trials=trials)
     return probability(fitted.parameters, abilities.theta)

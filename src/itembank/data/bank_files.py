@@ -1,8 +1,8 @@
 """The bank folder: open formats, checked on load, written whole or not at all.
 
-``bank.json`` (what it is, prior, calibration record, targets, checksums), ``items.parquet``, ``models.parquet``,
-``responses.parquet`` (packed, model after model), ``arrays.safetensors`` (covariances, history). What later work
-derives from the bank it keeps in ``cache/``, see `BankCache`.
+``bank.json`` (what it is, family of responses, prior, calibration record, targets, checksums), ``items.parquet``,
+``models.parquet``, ``responses.parquet`` (packed, model after model), ``arrays.safetensors`` (covariances, history).
+What later work derives from the bank it keeps in ``cache/``, see `BankCache`.
 """
 
 import hashlib
@@ -29,6 +29,12 @@ from itembank.irt.parameters import AbilityPrior, ItemParameters
 from itembank.numerics.arrays import FloatArray
 
 SCHEMA_VERSION = 1
+"""Of banks of right and wrong answers, which every release reads."""
+
+FAMILY_SCHEMA_VERSION = 2
+"""Of banks of another family: a release that knows of none must refuse them, not take them for the first kind."""
+
+READABLE = (SCHEMA_VERSION, FAMILY_SCHEMA_VERSION)
 RECORD = "bank.json"
 FILES = ("items.parquet", "models.parquet", "responses.parquet", "arrays.safetensors")
 PARAMETERISATION = (
@@ -105,9 +111,9 @@ def read_record(path: Path) -> dict[str, Any]:
     except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
         raise IntegrityError(f"{path / RECORD} cannot be read: {error}. Calibrate the bank again.") from error
     version = record.get("schema_version") if isinstance(record, dict) else None
-    if version != SCHEMA_VERSION:
+    if version not in READABLE:
         raise BankError(
-            f"{path}: schema_version must be {SCHEMA_VERSION}, got {version!r}. "
+            f"{path}: schema_version must be one of {READABLE}, got {version!r}. "
             "Read it with the release of itembank that wrote it, or calibrate it again with this one."
         )
     if record.get("record_sha256") != _record_digest(record) or not isinstance(record.get("files"), dict):
@@ -119,7 +125,7 @@ def _record(bank: Bank) -> dict[str, Any]:
     """Everything of a bank that is not an array over items or models."""
     calibration, targets = bank.calibration, bank.targets
     return {
-        "schema_version": SCHEMA_VERSION,
+        "schema_version": SCHEMA_VERSION if calibration.parameters.family == "bernoulli" else FAMILY_SCHEMA_VERSION,
         "bank_id": bank.bank_id,
         "itembank_version": importlib.metadata.version("itembank"),
         "data_fingerprint": data_fingerprint(bank.responses),
@@ -127,6 +133,7 @@ def _record(bank: Bank) -> dict[str, Any]:
         "n_items": bank.n_items,
         "n_dims": calibration.n_dims,
         "parameterisation": PARAMETERISATION,
+        "family": calibration.parameters.family,
         "ability_prior": {
             "mean": calibration.prior.mean.tolist(),
             "covariance": calibration.prior.covariance.tolist(),
@@ -163,13 +170,15 @@ def _arrays(calibration: Calibration) -> dict[str, FloatArray]:
 
 def _item_table(bank: Bank) -> pl.DataFrame:
     """Item table with parameters, score weights and expected cost."""
-    parameters = bank.parameters
+    parameters, error = bank.parameters, bank.calibration.log_precision_error
     own = {
         "score_weight": bank.targets.weights,
         "intercept": parameters.intercept,
         **{f"loading_{k + 1}": parameters.loadings[:, k] for k in range(parameters.n_dims)},
         "lower_asymptote": parameters.lower_asymptote,
         "upper_asymptote": parameters.upper_asymptote,
+        **({} if parameters.precision is None else {"precision": parameters.precision}),
+        **({} if error is None else {"log_precision_error": error}),
         "is_degenerate": bank.calibration.is_degenerate,
         **{f"expected_{name}": cost for name, cost in bank.responses.expected_costs().items()},
     }
@@ -219,6 +228,8 @@ def _calibration(
         items["intercept"],
         items["lower_asymptote"],
         items["upper_asymptote"],
+        record.get("family", "bernoulli"),  # banks of earlier releases name none
+        items.get("precision"),
     )
     prior = record["ability_prior"]
     about = record["calibration"]
@@ -238,6 +249,7 @@ def _calibration(
         arrays["history"],
         None if about.get("tolerance") is None else float(about["tolerance"]),
         dict(about.get("options", {})),
+        items.get("log_precision_error"),
     )
 
 
