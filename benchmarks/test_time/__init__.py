@@ -1,0 +1,1 @@
+"""How well pass@k is known from a small sampling budget, on real repeated samples."""

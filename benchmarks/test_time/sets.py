@@ -1,0 +1,73 @@
+"""The sets of repeated samples: one scenario of a source each, with the budget that fits how often it was sampled."""
+
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from itembank.data.builtin import load_builtin
+from itembank.data.readers.read import read_responses
+from itembank.data.readers.specs import ReadingSpec
+from itembank.data.responses import ResponseMatrix
+from itembank.errors import DataWarning
+
+
+@dataclass(frozen=True, slots=True)
+class SampledSet:
+    """One benchmark.
+
+    Attributes
+    ----------
+    name : str
+    responses : ResponseMatrix
+        Of one scenario; only models with samples of nearly all items, and at least twice the budget of each.
+    budget : int
+        Samples of an item.
+    """
+
+    name: str
+    responses: ResponseMatrix
+    budget: int
+
+
+SOURCES = {
+    "llmonkeys_pythia": (50, ("GSM8K", "MATH")),
+    "livecodebench": (
+        5,
+        ("codegeneration", "codeexecution", "codeexecution_cot", "selfrepair", "testoutputprediction"),
+    ),
+    "bytelms-samples": (50, None),
+}
+"""Budget, and scenarios (None: all); livecodebench has ten samples of an item, so that half of them is the budget."""
+
+LEAST_COMPLETE = 0.3
+"""Share of a scenario's items a model must have samples of."""
+
+
+def load_sets(source: str, folder: Path) -> list[SampledSet]:
+    """Read the scenarios of a source."""
+    budget, names = SOURCES[source]
+    responses = _read(source, folder)
+    scenarios = responses.items["scenario"].to_numpy()
+    chosen = names or tuple(sorted(set(scenarios.tolist())))
+    return [_one(source, name, responses.take(items=np.flatnonzero(scenarios == name)), budget) for name in chosen]
+
+
+def _read(source: str, folder: Path) -> ResponseMatrix:
+    if source.startswith("bytelms"):
+        return load_builtin(source)
+    here = folder / source
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)
+        return read_responses([here / "responses.parquet"], spec=ReadingSpec(prefix_scenario=True))
+
+
+def _one(source: str, scenario: str, responses: ResponseMatrix, budget: int) -> SampledSet:
+    """Leave out models with too few items or samples, and items nobody of the others was asked."""
+    trials = np.where(responses.observed, responses.n_trials, 0)
+    fewest = np.where(trials > 0, trials, np.iinfo(np.int64).max).min(axis=1)
+    keep = ((trials > 0).mean(axis=1) >= LEAST_COMPLETE) & (fewest >= 2 * budget)
+    kept = responses.take(models=np.flatnonzero(keep))
+    asked = kept.observed.sum(axis=0) >= 3
+    return SampledSet(f"{source}: {scenario}", kept.take(items=np.flatnonzero(asked)), budget)

@@ -1,0 +1,81 @@
+"""Tables of the study."""
+
+import polars as pl
+
+from benchmarks.test_time.study import METHODS
+
+RUN = ("set", "split", "model_id", "items")
+TRADITIONAL, DEFAULT = "plug-in", "irsl"
+
+
+def summarise(records: pl.DataFrame) -> pl.DataFrame:
+    """Mean errors of each method and set; the standard error is over splits, which share models.
+
+    Of -log pass@k only the models are compared for which every method has a value: the plug-in has none for a model
+    without a right sample in the budget.
+    """
+    records = records.with_columns(is_compared=pl.col("log_error").is_finite().all().over(RUN))
+    by_split = records.group_by("set", "items", "method", "split").agg(
+        pl.col("error", "held", "half_width").mean(),
+        pl.col("log_error").filter("is_compared").mean(),
+        pl.col("is_compared").mean().alias("share_compared"),
+        pl.len().alias("n_models"),
+    )
+    spread = [(pl.col(name).std() / pl.len().sqrt()).alias(f"{name}_se") for name in ("error", "log_error")]
+    means = pl.col("error", "log_error", "held", "half_width", "share_compared", "n_models").mean()
+    summary = by_split.group_by("set", "items", "method").agg(means, *spread, pl.len().alias("n_splits"))
+    return summary.sort("set", "items", pl.col("method").cast(pl.Enum(METHODS)))
+
+
+def gaps(records: pl.DataFrame) -> pl.DataFrame:
+    """Error of the traditional law less that of the default, for every model of every split (P3 Figure 8)."""
+    wide = records.filter(pl.col("items") == "all").pivot(
+        "method", index=["set", "split", "model_id"], values=["error", "log_error"]
+    )
+    return wide.select(
+        "set",
+        "split",
+        "model_id",
+        gap=pl.col(f"error_{TRADITIONAL}") - pl.col(f"error_{DEFAULT}"),
+        log_gap=pl.col(f"log_error_{TRADITIONAL}") - pl.col(f"log_error_{DEFAULT}"),
+    ).sort("set", "split", "model_id")
+
+
+def ratios(summary: pl.DataFrame) -> pl.DataFrame:
+    """Error of the default over that of the traditional law, by set and items."""
+    wide = summary.pivot("method", index=["set", "items"], values=["error", "log_error"])
+    return wide.select(
+        "set",
+        "items",
+        ratio=pl.col(f"error_{DEFAULT}") / pl.col(f"error_{TRADITIONAL}"),
+        log_ratio=pl.col(f"log_error_{DEFAULT}") / pl.col(f"log_error_{TRADITIONAL}"),
+    )
+
+
+def as_markdown(summary: pl.DataFrame) -> str:
+    """One table of errors with the coverage of the default's intervals, and the ratios to the traditional law."""
+    lines = []
+    for items in ("all", "kept"):
+        part = summary.filter(pl.col("items") == items)
+        lines += [f"\n{items} items: error of pass@k (of -log pass@k), in hundredths\n"]
+        lines += ["| set | " + " | ".join(METHODS) + " | intervals held | half-width |"]
+        lines += ["|---|" + "---|" * (len(METHODS) + 2)]
+        for name in part["set"].unique(maintain_order=True):
+            rows = {row["method"]: row for row in part.filter(pl.col("set") == name).to_dicts()}
+            cells = [_cell(rows[method]) for method in METHODS]
+            default = rows[DEFAULT]
+            cells += [f"{default['held']:.2f}", f"{100 * default['half_width']:.1f}"]
+            lines.append(f"| {name} | " + " | ".join(cells) + " |")
+    found = ratios(summary).filter(pl.col("items") == "all")
+    geometric = {name: found[name].log().mean() for name in ("ratio", "log_ratio")}
+    for row in found.to_dicts():
+        lines.append(
+            f"\n{row['set']}: error {row['ratio']:.2f} of the traditional law's, of -log {row['log_ratio']:.2f}"
+        )
+    means = {name: 2.718281828459045**value for name, value in geometric.items() if value is not None}
+    lines.append("\ngeometric mean: " + ", ".join(f"{name} {value:.2f}" for name, value in means.items()))
+    return "\n".join(lines)
+
+
+def _cell(row: dict[str, float]) -> str:
+    return f"{100 * row['error']:.2f} ± {100 * (row['error_se'] or 0.0):.2f} ({100 * row['log_error']:.1f})"
