@@ -72,6 +72,13 @@ if TYPE_CHECKING:
     from itembank.planning.plan import plan as plan
     from itembank.planning.plans import Plan as Plan
     from itembank.planning.select import select as select
+    from itembank.scaling.pass_at_k import unbiased_pass_at_k as unbiased_pass_at_k
+    from itembank.scaling.pass_at_k_law import pass_at_k_law as pass_at_k_law
+    from itembank.scaling.pass_at_k_results import PassAtKLaw as PassAtKLaw
+    from itembank.scaling.pass_at_k_specs import PassAtKSpec as PassAtKSpec
+    from itembank.scaling.sampling_plan import SamplingPlanSpec as SamplingPlanSpec
+    from itembank.scaling.sampling_plan import sampling_plan as sampling_plan
+    from itembank.scaling.sampling_plan_results import SamplingPlan as SamplingPlan
     from itembank.scoring.score import score as score
     from itembank.scoring.specs import ExpectedAPosteriori as ExpectedAPosteriori
     from itembank.scoring.specs import MaximumAPosteriori as MaximumAPosteriori
@@ -147,6 +154,8 @@ _HOME = {
     "MinimumCost": "itembank.selection.criteria",
     "OptimalDesign": "itembank.selection.specs",
     "PIRT": "itembank.estimation.specs",
+    "PassAtKLaw": "itembank.scaling.pass_at_k_results",
+    "PassAtKSpec": "itembank.scaling.pass_at_k_specs",
     "Plan": "itembank.planning.plans",
     "PredictionResult": "itembank.studies.prediction.results",
     "PredictionSpec": "itembank.studies.prediction.specs",
@@ -159,6 +168,8 @@ _HOME = {
     "ResponseMatrix": "itembank.data.responses",
     "Ridge": "itembank.estimation.regression.specs",
     "SampleMean": "itembank.estimation.specs",
+    "SamplingPlan": "itembank.scaling.sampling_plan_results",
+    "SamplingPlanSpec": "itembank.scaling.sampling_plan",
     "ScoreEstimates": "itembank.estimation.estimates",
     "ScoreTarget": "itembank.data.targets",
     "ScoreTargets": "itembank.data.targets",
@@ -197,6 +208,7 @@ _HOME = {
     "mean_win_rate": "itembank.data.targets",
     "open_session": "itembank.adaptive.journal_sessions",
     "parallel_analysis": "itembank.calibration.dimensions",
+    "pass_at_k_law": "itembank.scaling.pass_at_k_law",
     "plan": "itembank.planning.plan",
     "read_choice_scores": "itembank.data.readers.choice_table",
     "read_losses": "itembank.data.losses",
@@ -207,6 +219,7 @@ _HOME = {
     "responses_from_frame": "itembank.data.readers.frames",
     "run_prediction": "itembank.studies.prediction.run",
     "run_study": "itembank.studies.run",
+    "sampling_plan": "itembank.scaling.sampling_plan",
     "save_bank": "itembank.data.bank_files",
     "score": "itembank.scoring.score",
     "select": "itembank.planning.select",
@@ -214,6 +227,7 @@ _HOME = {
     "simulate": "itembank.simulation.simulate",
     "start_session": "itembank.adaptive.journal_sessions",
     "training_compute": "itembank.data.compute",
+    "unbiased_pass_at_k": "itembank.scaling.pass_at_k",
     "write_responses": "itembank.data.response_files",
 }
 
