@@ -1,5 +1,7 @@
 """A small made-up bank, for tests of everything that stands on banks."""
 
+import dataclasses
+
 import numpy as np
 import polars as pl
 
@@ -9,7 +11,7 @@ from itembank.data.fingerprint import bank_fingerprint
 from itembank.data.responses import ResponseMatrix
 from itembank.data.targets import ScoreTargets
 from itembank.irt.bernoulli import probability
-from itembank.irt.parameters import AbilityPrior, ItemParameters
+from itembank.irt.parameters import WITH_PRECISION, AbilityPrior, ItemParameters
 
 SCENARIOS = ("math", "code", "law")
 
@@ -53,3 +55,29 @@ def make_bank(*, n_models=12, n_items=30, n_dims=2, seed=0, with_extras=False):
     targets = ScoreTargets.create(items)
     bank_id = bank_fingerprint(matrix, parameters, targets)
     return Bank(bank_id, matrix, calibration, targets, np.array([0.02, 0.03, np.nan]), np.array([0.2, 0.21, 0.19]))
+
+
+def with_family(bank, family, *, precision=12.0, seed=0):
+    """Return the same bank with responses of another family, drawn from its item model."""
+    rng = np.random.default_rng([seed, 7])
+    parameters = bank.parameters
+    has_precision = family in WITH_PRECISION
+    parameters = ItemParameters.create(
+        parameters.loadings,
+        parameters.intercept,
+        parameters.lower_asymptote,
+        parameters.upper_asymptote,
+        family=family,
+        precision=precision if has_precision else None,
+    )
+    p = probability(parameters, bank.calibration.abilities)
+    if has_precision:
+        p = rng.beta(p * precision, (1.0 - p) * precision)
+    n_trials = None if family in ("bernoulli", "beta") else rng.integers(2, 9, p.shape)
+    responses = p if family == "beta" else rng.binomial(1 if n_trials is None else n_trials, p).astype(float)
+    if n_trials is not None:
+        responses /= n_trials
+    matrix = dataclasses.replace(bank.responses, responses=responses, n_trials=n_trials)
+    calibration = dataclasses.replace(bank.calibration, parameters=parameters, thresholds={})
+    bank_id = bank_fingerprint(matrix, parameters, bank.targets)
+    return dataclasses.replace(bank, bank_id=bank_id, responses=matrix, calibration=calibration)

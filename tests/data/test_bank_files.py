@@ -5,10 +5,11 @@ import numpy as np
 import polars as pl
 import pytest
 
+from itembank.data import bank_files
 from itembank.data.bank_files import load_bank, save_bank
 from itembank.data.fingerprint import bank_fingerprint, data_fingerprint
 from itembank.errors import BankError, IntegrityError
-from tests.data.banks import make_bank
+from tests.data.banks import make_bank, with_family
 
 
 def assert_same(first, second, path=""):
@@ -106,8 +107,8 @@ def test_a_damaged_bank_is_refused(tmp_path, name, damage):
 def test_another_schema_version_says_what_to_do(tmp_path):
     save_bank(make_bank(), tmp_path / "bank")
     path = tmp_path / "bank" / "bank.json"
-    path.write_text(path.read_text().replace('"schema_version": 1', '"schema_version": 2'))
-    with pytest.raises(BankError, match=r"schema_version must be 1, got 2.*calibrate it again"):
+    path.write_text(path.read_text().replace('"schema_version": 1', '"schema_version": 3'))
+    with pytest.raises(BankError, match=r"schema_version must be one of \(1, 2\), got 3.*calibrate it again"):
         load_bank(tmp_path / "bank")
 
 
@@ -150,3 +151,40 @@ def test_the_bank_id_follows_every_number_estimates_depend_on():
     assert (
         bank_fingerprint(*names, np.zeros(3)) != bank_fingerprint(*names, np.full(3, 0.1)) != bank_fingerprint(*names)
     )
+
+
+@pytest.mark.parametrize("family", ["binomial", "beta", "beta-binomial"])
+def test_family_and_precision_are_kept(tmp_path, family):
+    bank = with_family(make_bank(), family)
+    if bank.parameters.precision is not None:
+        bank.parameters.precision[:] += np.arange(bank.n_items)
+    save_bank(bank, tmp_path / "bank")
+    assert_same(bank, load_bank(tmp_path / "bank"))
+
+
+def test_a_bank_that_names_no_family_is_of_right_and_wrong_answers(tmp_path):
+    save_bank(make_bank(), tmp_path / "bank")
+    path = tmp_path / "bank" / "bank.json"
+    record = json.loads(path.read_text())
+    del record["family"]
+    record["record_sha256"] = bank_files._record_digest(record)
+    path.write_text(json.dumps(record))
+    assert load_bank(tmp_path / "bank").parameters.family == "bernoulli"
+
+
+def test_releases_that_know_no_families_refuse_other_banks(tmp_path):
+    """They read schema version 1 only, and would take probabilities for right and wrong answers."""
+    save_bank(with_family(make_bank(), "beta"), tmp_path / "beta")
+    save_bank(make_bank(), tmp_path / "bernoulli")
+    versions = {
+        name: json.loads((tmp_path / name / "bank.json").read_text())["schema_version"]
+        for name in ("beta", "bernoulli")
+    }
+    assert versions == {"beta": 2, "bernoulli": 1}
+
+
+def test_the_id_of_a_bank_depends_on_family_and_precision():
+    bank = make_bank()
+    banks = [bank, with_family(bank, "beta"), with_family(bank, "beta", precision=11.0), with_family(bank, "binomial")]
+    ids = {bank_fingerprint(bank.responses, other.parameters, bank.targets) for other in banks}
+    assert len(ids) == 4

@@ -303,7 +303,7 @@ def test_a_bank_is_laid_out_in_its_order(bank):
     items = DesignItems.of_bank(bank, cost="tokens", excluded=["code/1", "law/2"])
     assert np.flatnonzero(~items.is_candidate).tolist() == [1, 2, 4, 7]
     assert np.flatnonzero(items.is_degenerate).tolist() == [4]
-    assert (items.n_items, items.n_dims, items.n_scenarios, items.asymptotes) == (30, 3, 3, None)
+    assert (items.n_items, items.n_dims, items.n_scenarios, items.model.asymptotes) == (30, 3, 3, None)
     theta = np.array([0.3, -0.2, 1.0])
     p = probability(bank.parameters, theta[None, :])[0]
     np.testing.assert_allclose(items.weights(theta), p * (1.0 - p), rtol=1e-12)

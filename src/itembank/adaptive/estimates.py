@@ -57,16 +57,20 @@ def session_ability(pool: SessionPool, state: SessionState, prior: AbilityPrior)
     """Find the MAP ability (one row) from all answers, whatever order they came in.
 
     Responses are made binary where the calibration's were; the mean of repeated trials that is not counts once a
-    trial.
+    trial, or as the counts that a beta-binomial model takes. A Beta model takes the mean as a probability, whatever it
+    rests on.
     """
     positions = state.answered
     told = [state.answers[position] for position in positions.tolist()]
     raw = np.array([[answer.response for answer in told]])
     thresholds = pool.thresholds[positions]
     trials = np.array([[answer.n_trials or 1 for answer in told]], dtype=np.float64)
-    weights = np.where(np.isnan(thresholds), trials, 1.0) if np.any(trials != 1.0) else None
-    responses = apply_thresholds(raw, thresholds)
-    return map_abilities(pool.basis.parameters.take(positions), responses, prior, weights=weights)
+    parameters, responses = pool.basis.parameters.take(positions), apply_thresholds(raw, thresholds)
+    if not np.any(trials != 1.0):
+        return map_abilities(parameters, responses, prior)
+    if parameters.family != "bernoulli":
+        return map_abilities(parameters, responses, prior, n_trials=trials)
+    return map_abilities(parameters, responses, prior, weights=np.where(np.isnan(thresholds), trials, 1.0))
 
 
 def session_estimate(

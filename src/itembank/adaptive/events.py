@@ -10,6 +10,9 @@ from typing import Any, TypeAlias
 
 from itembank.errors import DataError
 
+SINGLE = 1.2e-7
+"""Relative rounding of float32."""
+
 MOST_TRIALS = 10**9
 """Of one answer; more are a slip, and would not fit the numbers that responses are kept in."""
 
@@ -158,11 +161,14 @@ def checked_counts(n_correct: object, n_trials: object, item_id: str) -> tuple[i
 
 
 def counts_behind(response: float, n_trials: int) -> tuple[int, int] | None:
-    """Return the counts that a recorded mean of trials stands for; None without trials, or where it is none."""
+    """Return the counts that a recorded mean of trials stands for; None without trials, or where it is none.
+
+    Means may have been kept in float32, which tells all means of up to a few million trials apart.
+    """
     if n_trials < 1:
         return None
     n_correct = round(response * n_trials)
-    return (n_correct, n_trials) if n_correct / n_trials == response else None
+    return (n_correct, n_trials) if math.isclose(n_correct / n_trials, response, rel_tol=SINGLE) else None
 
 
 def checked_costs(costs: Mapping[str, float] | None, owner: str) -> dict[str, float]:

@@ -236,7 +236,7 @@ class AdaptiveSession:
             In [0, 1].
         n_correct, n_trials : int
             Instead of a response: how many of repeated trials were correct. Their mean counts in scores; for ability
-            each trial counts.
+            each trial counts, unless the bank's responses are probabilities (family 'beta').
         costs : mapping of unit to amount
             What the answer cost.
 

@@ -196,7 +196,7 @@ def _answer(bank: Bank, ids: list[str], row: int, position: int) -> Event:
         return Failed(item)
     trials = bank.responses.n_trials
     counts = None if trials is None else counts_behind(response, int(trials[row, position]))
-    return Told(item, response) if counts is None else Told(item, response, *counts)
+    return Told(item, response) if counts is None else Told(item, counts[0] / counts[1], *counts)
 
 
 def _walk(

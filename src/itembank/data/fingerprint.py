@@ -42,6 +42,9 @@ def bank_fingerprint(
         *others,
     ):
         _add_array(digest, array)
+    if parameters.family != "bernoulli":
+        _add_names(digest, [parameters.family])
+        _add_array(digest, np.zeros(0) if parameters.precision is None else parameters.precision)
     return digest.hexdigest()[:BANK_ID_LENGTH]
 
 

@@ -10,12 +10,12 @@ from itembank.numerics.arrays import FloatArray
 def noise_ratio(bank: Bank) -> FloatArray:
     """Squared distance of raw calibration responses from p over ``p (1 - p)``, (n_scenarios,).
 
-    Responses that were made binary vary less around the item model than zeros and ones would:
-    ``p (1 - p)`` is the largest variance a number in [0, 1] with mean p can have. One for binary scenarios.
+    Responses that were made binary, pass rates and probabilities vary less around the item model than zeros and ones
+    would: ``p (1 - p)`` is the largest variance a number in [0, 1] with mean p can have. One for binary scenarios.
     """
     ratio = np.ones(bank.targets.n_scenarios)
     for scenario, name in enumerate(bank.targets.scenarios):
-        if name not in bank.calibration.thresholds:
+        if name not in bank.calibration.thresholds and bank.parameters.family == "bernoulli":
             continue
         items = np.flatnonzero(bank.targets.scenario_index == scenario)
         responses = bank.responses.responses[:, items]
