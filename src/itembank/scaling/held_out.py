@@ -1,7 +1,7 @@
 """How good forecasts are: fit to the smaller models, forecast the larger ones that exist, compare."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,69 +9,27 @@ import numpy as np
 from itembank.data.banks import Bank
 from itembank.data.compute import TrainingCompute
 from itembank.data.responses import ResponseMatrix
-from itembank.errors import DataError
+from itembank.errors import DataError, ParameterError
 from itembank.numerics.arrays import FloatArray
+from itembank.numerics.random import as_generator
+from itembank.numerics.threads import one_blas_thread
 from itembank.progress import ProgressCallback, silent
-from itembank.scaling.decisions import decision_accuracy
-from itembank.scaling.pretraining import pretraining_law
+from itembank.scaling.held_out_results import HeldOutForecasts
+from itembank.scaling.law_fits import fit_laws
+from itembank.scaling.pretraining_data import PretrainingData
 from itembank.scaling.pretraining_results import PretrainingLaw
 from itembank.scaling.pretraining_specs import PretrainingSettings
-from itembank.scaling.runs import SAME_SIZE, aligned
+from itembank.scaling.runs import SAME_SIZE
 
 
-@dataclass(frozen=True, slots=True)
-class HeldOutForecasts:
-    """Forecasts of finished models that were not fitted, each beside what the model scored.
-
-    Attributes
-    ----------
-    forecasts : tuple of rows
-        scenario, recipe, law, largest_flops (fitted), flops (forecast), beyond (their ratio), score, low, high,
-        actual, error, is_covered.
-    level : float
-        That the intervals claim.
-    """
-
-    forecasts: tuple[dict[str, Any], ...]
-    level: float
-
-    def summary(self, *, by: Sequence[str] = ("law",)) -> list[dict[str, Any]]:
-        """Group the forecasts: mean absolute error, mean error, coverage, mean width of the intervals and number.
-
-        `by` names columns of the forecasts: 'law', 'scenario', 'largest_flops', ...
-        """
-        groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
-        for row in self.forecasts:
-            groups.setdefault(tuple(row[name] for name in by), []).append(row)
-        return [{**dict(zip(by, key, strict=True)), **_summary(rows)} for key, rows in groups.items()]
-
-    def decisions(self) -> list[dict[str, Any]]:
-        """Decision accuracy for each scenario, law and largest size fitted, at the largest compute that exists."""
-        groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
-        for row in self.forecasts:
-            if row["is_largest"]:
-                groups.setdefault((row["scenario"], row["law"], row["largest_flops"]), []).append(row)
-        return [
-            {
-                "scenario": scenario,
-                "law": law,
-                "share_of_target": float(np.mean([largest / row["flops"] for row in rows])),
-                "decision_accuracy": decision_accuracy(
-                    np.array([row["score"] for row in rows]), np.array([row["actual"] for row in rows])
-                ),
-                "n_recipes": len(rows),
-            }
-            for (scenario, law, largest), rows in groups.items()
-        ]
-
-
+@one_blas_thread()
 def held_out_coverage(
     responses: ResponseMatrix,
     compute: TrainingCompute,
     *,
     bank: Bank | None = None,
     loss: FloatArray | None = None,
-    actual: FloatArray | None = None,
+    actual: ResponseMatrix | None = None,
     largest: Sequence[float] | None = None,
     settings: PretrainingSettings | None = None,
     rng: np.random.Generator | int | None = 0,
@@ -79,15 +37,16 @@ def held_out_coverage(
 ) -> HeldOutForecasts:
     """Fit laws to models up to a size, forecast every larger finished model, and see whether the intervals hold it.
 
-    Nothing of the larger models is used: without a bank the items too are calibrated on the smaller ones alone.
+    Nothing of the larger models is used: without a bank or calibration
+    recipes the items too are calibrated on the smaller ones alone.
 
     Parameters
     ----------
     responses, compute, bank, loss, rng, progress
         As for `pretraining_law`.
-    actual : (n_models, n_scenarios), optional
-        Scores to compare with instead of the mean responses, in the order in which scenarios appear: accuracies, say,
-        when the laws are fitted to probabilities (decision accuracy compares order alone).
+    actual : ResponseMatrix, optional
+        Responses of the same models and items whose means the forecasts are compared with instead: right or wrong,
+        say, when the laws are fitted to probabilities. Then only decisions are worth reading.
     largest : sequence of float, optional
         Largest training computes to fit to; by default those between the sizes, from `fewest_sizes` on.
     settings : PretrainingSettings, optional
@@ -103,25 +62,46 @@ def held_out_coverage(
         When no size is left to forecast; as `pretraining_law`.
     """
     settings = settings or PretrainingSettings()
-    at = aligned(compute, responses.model_ids)
-    flops, is_final = compute.flops[at], compute.is_final[at]
-    cuts = size_cuts(flops[is_final], settings.fewest_sizes) if largest is None else list(largest)
-    scenarios = list(dict.fromkeys(responses.items["scenario"].to_list()))
-    scores = _scores(responses, scenarios) if actual is None else np.asarray(actual, dtype=np.float64)
+    seed = int(as_generator(rng).integers(2**32))
+    data = PretrainingData.create(responses, compute, settings, bank=bank, loss=loss)
+    finals = data.compute.flops[data.compute.is_final]
+    cuts = size_cuts(finals, settings.fewest_sizes) if largest is None else list(largest)
+    found = held_out_forecasts(data, cuts, actual=actual, seed=seed, progress=progress)
+    if not found.forecasts:
+        raise DataError(
+            "a forecast can be checked only with larger finished models than are fitted, got none: finished models are "
+            f"of {np.unique(finals).size} computes, fitted up to {[f'{cut:.3g}' for cut in cuts]} FLOP. "
+            "Fit to fewer sizes, or add larger models."
+        )
+    return found
+
+
+def held_out_forecasts(
+    data: PretrainingData,
+    cuts: Sequence[float],
+    *,
+    actual: ResponseMatrix | None = None,
+    seed: int,
+    progress: ProgressCallback = silent,
+) -> HeldOutForecasts:
+    """Fit the laws of `data` up to each of some computes, and forecast every larger finished model.
+
+    Raises
+    ------
+    ParameterError
+        When `actual` lacks a model.
+    """
+    scores = observed_means(data.responses if actual is None else _same_models(actual, data.responses))
+    every = data.measured(np.arange(data.responses.n_models)) if data.has_items else None
     rows: list[dict[str, Any]] = []
     for number, cut in enumerate(cuts):
         progress(f"fitting up to {cut:.2g} FLOP", number / len(cuts))
-        law = pretraining_law(
-            responses, compute, bank=bank, loss=loss, settings=replace(settings, largest_flops=cut), rng=rng
-        )
-        rows.extend(_compared(law, compute.take(at), scores, scenarios, cut))
+        used, runs = data.runs(cut)
+        measured = data.measured(used) if every is None else every.take(used)
+        law = fit_laws(measured, runs, replace(data.settings, largest_flops=cut), cut, seed)
+        rows.extend(_compared(law, data.compute, scores, cut))
     progress("held-out forecasts", 1.0)
-    if not rows:
-        raise DataError(
-            f"a forecast can be checked only with larger finished models than are fitted, got none beyond {cuts}. Fit "
-            "to fewer sizes, or add larger models."
-        )
-    return HeldOutForecasts(tuple(rows), settings.level)
+    return HeldOutForecasts(tuple(rows), data.settings.level)
 
 
 def size_cuts(final_flops: FloatArray, fewest_sizes: int) -> list[float]:
@@ -139,68 +119,62 @@ def size_cuts(final_flops: FloatArray, fewest_sizes: int) -> list[float]:
     return [float(np.exp(edge)) for edge in edges[fewest_sizes - 1 :]]
 
 
-def _scores(responses: ResponseMatrix, scenarios: list[str]) -> FloatArray:
-    """Mean response of each model in each scenario, (n_models, n_scenarios); NaN without any."""
+def observed_means(responses: ResponseMatrix) -> dict[str, FloatArray]:
+    """Mean response of each model in each scenario, (n_models,) by scenario; NaN without any."""
     index = responses.items["scenario"].to_numpy()
-    columns = []
-    for name in scenarios:
+    means = {}
+    for name in dict.fromkeys(index.tolist()):
         part = responses.responses[:, index == name]
         known = ~np.isnan(part)
         count = known.sum(axis=1)
         total = np.where(known, part, 0.0).sum(axis=1)
-        columns.append(np.divide(total, count, out=np.full(len(part), np.nan), where=count > 0))
-    return np.stack(columns, axis=1)
+        means[name] = np.divide(total, count, out=np.full(len(part), np.nan), where=count > 0)
+    return means
+
+
+def _same_models(actual: ResponseMatrix, responses: ResponseMatrix) -> ResponseMatrix:
+    """Rows of the same models, in the same order."""
+    scenarios = set(responses.items["scenario"].to_list())
+    absent = scenarios - set(actual.items["scenario"].to_list())
+    if absent:
+        raise ParameterError(f"actual must have items of every scenario, got none of {sorted(absent)}.")
+    return actual.take(models=actual.model_indices(responses.model_ids))
 
 
 def _compared(
-    law: PretrainingLaw, compute: TrainingCompute, scores: FloatArray, scenarios: list[str], cut: float
+    law: PretrainingLaw, compute: TrainingCompute, scores: dict[str, FloatArray], cut: float
 ) -> list[dict[str, Any]]:
-    """Forecasts of every larger finished model beside its score; `compute` in the order of `scores`."""
+    """Forecasts of every larger finished model beside its score, for all scenarios and laws."""
     larger = np.flatnonzero(compute.is_final & (compute.flops > cut))
     labels = ["all"] * compute.n_models if compute.recipe is None else list(compute.recipe)
-    numbers = {name: number for number, name in enumerate(law.recipes)}
-    larger = np.array([row for row in larger if labels[row] in numbers], dtype=np.int64)
-    if not larger.size:
-        return []
-    own = np.array([numbers[labels[row]] for row in larger])
-    top = {
-        name: max(compute.flops[row] for row in larger if labels[row] == name) for name in {labels[r] for r in larger}
-    }
+    own = np.array([law.recipes.index(labels[row]) for row in larger.tolist()], dtype=np.int64)
+    top: dict[str, float] = {}
+    for row in larger.tolist():
+        top[labels[row]] = max(top.get(labels[row], 0.0), float(compute.flops[row]))
     rows = []
     for one in law.scenarios:
+        actual = scores[one.scenario][larger]
         for name in one.fitted:
-            found = law.forecast(one.scenario, name, flops=compute.flops[larger])
-            for place, row in enumerate(larger.tolist()):
-                score, low, high = (float(part[own[place], place]) for part in found[:3])
-                actual = float(scores[row, scenarios.index(one.scenario)])
-                if not (np.isfinite(score) and np.isfinite(actual)):
-                    continue
+            every = law.forecast(one.scenario, name, flops=compute.flops[larger])
+            score, low, high = (part[own, np.arange(len(larger))] for part in every[:3])
+            for place in np.flatnonzero(np.isfinite(score) & np.isfinite(actual)).tolist():
+                row = int(larger[place])
+                flops = float(compute.flops[row])
                 rows.append(
                     {
                         "scenario": one.scenario,
                         "recipe": labels[row],
                         "law": name,
                         "largest_flops": cut,
-                        "flops": float(compute.flops[row]),
-                        "beyond": float(compute.flops[row] / cut),
-                        "is_largest": bool(compute.flops[row] == top[labels[row]]),
-                        "score": score,
-                        "low": low,
-                        "high": high,
-                        "actual": actual,
-                        "error": score - actual,
-                        "is_covered": low <= actual <= high,
+                        "flops": flops,
+                        "beyond": flops / cut,
+                        "is_largest": flops == top[labels[row]],
+                        "score": float(score[place]),
+                        "low": float(low[place]),
+                        "high": float(high[place]),
+                        "actual": float(actual[place]),
+                        "error": float(score[place] - actual[place]),
+                        "is_covered": bool(low[place] <= actual[place] <= high[place]),
                     }
                 )
     return rows
-
-
-def _summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    errors = np.array([row["error"] for row in rows])
-    return {
-        "mean_absolute_error": float(np.mean(np.abs(errors))),
-        "mean_error": float(np.mean(errors)),
-        "coverage": float(np.mean([row["is_covered"] for row in rows])),
-        "width": float(np.mean([row["high"] - row["low"] for row in rows])),
-        "n_forecasts": len(rows),
-    }

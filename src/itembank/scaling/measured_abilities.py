@@ -25,6 +25,7 @@ def measured_abilities(
     law: ItemResponseLaw,
     *,
     bank: Bank | None = None,
+    calibration: ResponseMatrix | None = None,
     n_items: int | None = None,
     progress: ProgressCallback = silent,
 ) -> list[ScenarioAbilities]:
@@ -35,7 +36,10 @@ def measured_abilities(
     responses : ResponseMatrix
     law : ItemResponseLaw
     bank : Bank, optional
-        Item parameters of other models' calibration; without it the responses calibrate their own items.
+        Item parameters of other models' calibration.
+    calibration : ResponseMatrix, optional
+        Responses of other models to the same items, which calibrate them; without these and a bank the responses
+        calibrate their own items.
     n_items : int, optional
         Items a scenario each model is tested on, chosen adaptively from those it answered.
     progress : ProgressCallback
@@ -54,7 +58,12 @@ def measured_abilities(
         progress(f"abilities in {scenario}", number / len(scenarios))
         columns = np.flatnonzero(index == scenario)
         part = responses.take(items=columns)
-        calibrated = _own_items(part, law) if bank is None else _bank_items(part, bank)
+        if bank is not None:
+            calibrated = _bank_items(part, bank)
+        elif calibration is not None:
+            calibrated = _own_items(calibration.take(items=columns), law)._replace(abilities=None)
+        else:
+            calibrated = _own_items(part, law)
         measured.append(_measured(scenario, columns, part, calibrated, n_items))
     progress("abilities", 1.0)
     return measured

@@ -1,26 +1,25 @@
 """The verb `pretraining_law`: forecast the benchmark scores of training runs that are too large to try."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from itembank.data.banks import Bank
 from itembank.data.compute import TrainingCompute
 from itembank.data.responses import ResponseMatrix
-from itembank.errors import DataError
 from itembank.numerics.arrays import FloatArray
 from itembank.numerics.random import as_generator
 from itembank.numerics.threads import one_blas_thread
 from itembank.progress import ProgressCallback, silent
-from itembank.scaling.fitting import fit_ability_law, fit_sigmoid, fit_two_step_law
-from itembank.scaling.forecasts import FittedLaw
-from itembank.scaling.law_notes import ability_notes, curve_notes
-from itembank.scaling.losses import checked_loss, scenario_losses
-from itembank.scaling.measured_abilities import measured_abilities
-from itembank.scaling.pretraining_results import PretrainingLaw, ScenarioLaws
-from itembank.scaling.pretraining_specs import IRSL, SIGMOID, TWO_STEP, ItemResponseLaw, PretrainingSettings
-from itembank.scaling.runs import Runs, checked_target, training_runs
-from itembank.scaling.scenario_abilities import ScenarioAbilities
-from itembank.scaling.sigmoid_law import SigmoidLaw
-from itembank.scaling.two_step import TwoStep
+from itembank.scaling.held_out import held_out_forecasts, size_cuts
+from itembank.scaling.law_fits import fit_laws
+from itembank.scaling.pretraining_data import PretrainingData
+from itembank.scaling.pretraining_results import PretrainingLaw
+from itembank.scaling.pretraining_specs import PretrainingSettings
+from itembank.scaling.runs import checked_target
+
+OWN_SHARE = 0.3
+"""Share of the work that is the laws themselves; the rest is their check."""
 
 
 @one_blas_thread()
@@ -39,7 +38,8 @@ def pretraining_law(
 
     The item response scaling law measures an ability for every finished model, fits ``theta = s log FLOP + t`` for
     each recipe, and turns a forecast ability into a score through the items (P3 eq. 3). The traditional two-step law
-    and a direct sigmoid in log FLOP are fitted to the same models for comparison.
+    and a direct sigmoid in log FLOP are fitted to the same models, and the largest sizes are held out in turn to see
+    what each law's forecasts are worth (`PretrainingLaw.comparison`).
 
     Parameters
     ----------
@@ -78,48 +78,15 @@ def pretraining_law(
     """
     settings = settings or PretrainingSettings()
     seed = int(as_generator(rng).integers(2**32))
-    used, runs = training_runs(responses, compute, settings)
+    data = PretrainingData.create(responses, compute, settings, bank=bank, loss=loss)
+    used, runs = data.runs(settings.largest_flops)
     target = checked_target(target_flops, runs)
-    part = responses.take(models=used)
-    given = None if loss is None else checked_loss(loss, responses)[used]
-    law = settings.law(IRSL)
-    spec = law if isinstance(law, ItemResponseLaw) else ItemResponseLaw()
-    measured = measured_abilities(part, spec, bank=bank, n_items=settings.n_items, progress=progress)
-    losses, about_loss = scenario_losses(part, measured, given)
-    if losses is None and settings.names == (TWO_STEP,):
-        raise DataError(about_loss)
-    scenarios = [
-        _scenario_laws(one, None if losses is None else losses[:, number], runs, settings, seed)
-        for number, one in enumerate(measured)
-    ]
-    texts = (runs.message, about_loss if settings.law(TWO_STEP) is not None else "")
-    return PretrainingLaw(
-        recipes=runs.recipes,
-        scenarios=tuple(scenarios),
-        model_ids=tuple(part.model_ids),
-        log_flops=runs.log_flops,
-        recipe_index=runs.recipe_index,
-        is_final=runs.is_final,
-        target_flops=target,
-        level=settings.level,
-        message=" ".join(text for text in texts if text),
+    measured = data.measured(used, progress=lambda text, share: progress(text, OWN_SHARE * share))
+    law = fit_laws(measured, runs, settings, target, seed)
+    cuts = size_cuts(np.exp(runs.log_flops[runs.is_final]), settings.fewest_sizes)[-settings.n_checked :]
+    if settings.n_checked == 0 or not cuts:
+        return law
+    checked = held_out_forecasts(
+        data, cuts, seed=seed, progress=lambda text, share: progress(text, OWN_SHARE + (1.0 - OWN_SHARE) * share)
     )
-
-
-def _scenario_laws(
-    abilities: ScenarioAbilities, losses: FloatArray | None, runs: Runs, settings: PretrainingSettings, seed: int
-) -> ScenarioLaws:
-    """Fit every law that is wanted to one scenario."""
-    fitted: dict[str, FittedLaw] = {}
-    notes: dict[str, tuple[str, ...]] = {}
-    for law in settings.laws:
-        if isinstance(law, ItemResponseLaw):
-            ability_law = fit_ability_law(abilities, runs, law.pooling)
-            fitted[IRSL], notes[IRSL] = ability_law, ability_notes(ability_law.laws, abilities, runs)
-        elif isinstance(law, SigmoidLaw):
-            curve = fit_sigmoid(abilities.observed, runs, law, seed)
-            fitted[SIGMOID], notes[SIGMOID] = curve, curve_notes(curve, abilities.observed, runs)
-        elif isinstance(law, TwoStep) and losses is not None:
-            steps = fit_two_step_law(abilities.observed, losses, runs, law, seed)
-            fitted[TWO_STEP], notes[TWO_STEP] = steps, curve_notes(steps, abilities.observed, runs, losses=losses)
-    return ScenarioLaws(abilities.scenario, abilities, fitted, notes)
+    return replace(law, held_out=checked)

@@ -9,6 +9,7 @@ import numpy as np
 from itembank.errors import ParameterError, shown
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.scaling.forecasts import FittedAbilityLaw, FittedLaw, Forecast
+from itembank.scaling.held_out_results import HeldOutForecasts
 from itembank.scaling.scenario_abilities import ScenarioAbilities
 
 
@@ -51,6 +52,8 @@ class PretrainingLaw:
         Of the intervals.
     message : str
         What was left out, or taken in place of something.
+    held_out : HeldOutForecasts or None
+        Forecasts of the largest sizes from the smaller ones, beside what those models scored; None without a check.
     """
 
     recipes: tuple[str, ...]
@@ -62,6 +65,7 @@ class PretrainingLaw:
     target_flops: float
     level: float
     message: str
+    held_out: HeldOutForecasts | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -103,6 +107,30 @@ class PretrainingLaw:
     def rows(self) -> list[dict[str, Any]]:
         """One row a scenario, recipe and law: the forecast at the target, for tables."""
         return [row for one in self.scenarios for name in one.fitted for row in self._rows(one, name)]
+
+    def comparison(self) -> list[dict[str, Any]]:
+        """One row a law, or none without a check: what forecasts of the sizes held out were worth.
+
+        Mean absolute error, mean error, coverage and mean width of the intervals, number of forecasts; decision
+        accuracy at the largest size that exists, over scenarios; and the root mean square of the residuals at the
+        sizes fitted.
+        """
+        if self.held_out is None:
+            return []
+        decisions = self.held_out.decisions()
+        rows = []
+        for row in self.held_out.summary():
+            shares = [one["decision_accuracy"] for one in decisions if one["law"] == row["law"]]
+            known = [share for share in shares if np.isfinite(share)]
+            fitted = [one.fitted[row["law"]].residual for one in self.scenarios if row["law"] in one.fitted]
+            rows.append(
+                {
+                    **row,
+                    "decision_accuracy": float(np.mean(known)) if known else np.nan,
+                    "residual": float(np.sqrt(np.nanmean(np.square(fitted)))),
+                }
+            )
+        return rows
 
     def _rows(self, one: ScenarioLaws, name: str) -> list[dict[str, Any]]:
         fitted = one.fitted[name]

@@ -71,6 +71,10 @@ class PretrainingSettings:
         Finished models that a recipe must have; three at least tell a line from a bend.
     n_items : int or None
         Items a scenario that each model is tested on, chosen adaptively (`item_budget`); None: all that it answered.
+    calibration_recipes : tuple of str
+        Recipes whose models of all sizes calibrate the items, as results of the past, and get no law themselves.
+    n_checked : int
+        Largest sizes that are held out, one after the other, to see what forecasts are worth; 0: no check.
     level : float
         Of the intervals.
     """
@@ -79,6 +83,8 @@ class PretrainingSettings:
     largest_flops: float | None = None
     fewest_sizes: int = 3
     n_items: int | None = None
+    calibration_recipes: tuple[str, ...] = ()
+    n_checked: int = 2
     level: float = 0.95
 
     def __post_init__(self) -> None:
@@ -93,6 +99,8 @@ class PretrainingSettings:
             raise ParameterError(f"fewest_sizes must be at least 2, a line's points, got {self.fewest_sizes}.")
         if self.n_items is not None and self.n_items < 1:
             raise ParameterError(f"n_items must be at least 1, got {self.n_items}.")
+        if self.n_checked < 0:
+            raise ParameterError(f"n_checked must be at least 0, got {self.n_checked}.")
         if not 0.0 < self.level < 1.0:
             raise ParameterError(f"level must lie between 0 and 1, got {self.level}.")
 

@@ -5,10 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from itembank.data.compute import TrainingCompute
-from itembank.data.responses import ResponseMatrix
 from itembank.errors import DataError, ParameterError, shown
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
-from itembank.scaling.pretraining_specs import PretrainingSettings
 
 BEYOND_BY_DEFAULT = 10.0
 """Times the largest training compute for which scores are forecast unless a target is given."""
@@ -60,29 +58,24 @@ class Runs:
         return np.where(is_there, values[np.maximum(rows, 0)], np.nan)
 
 
-def training_runs(
-    responses: ResponseMatrix, compute: TrainingCompute, settings: PretrainingSettings
-) -> tuple[IntArray, Runs]:
-    """Find the rows of `responses` that take part, and their runs.
+def training_runs(compute: TrainingCompute, largest_flops: float | None, fewest_sizes: int) -> tuple[IntArray, Runs]:
+    """Find the models of at most `largest_flops`, and their runs.
 
     Raises
     ------
     DataError
-        When a model has no known compute, or no recipe has enough sizes.
+        When no recipe has `fewest_sizes` sizes.
     """
-    at = aligned(compute, responses.model_ids)
-    flops = compute.flops[at]
-    used = np.arange(len(at)) if settings.largest_flops is None else np.flatnonzero(flops <= settings.largest_flops)
-    labels = np.array(
-        ["all"] * len(at) if compute.recipe is None else [compute.recipe[row] for row in at], dtype=object
-    )
-    recipes = tuple(dict.fromkeys(labels.tolist()))
-    index = np.array([recipes.index(label) for label in labels[used]], dtype=np.int64)
-    log_flops, is_final = np.log(flops[used]), compute.is_final[at][used]
+    flops = compute.flops
+    used = np.arange(compute.n_models) if largest_flops is None else np.flatnonzero(flops <= largest_flops)
+    labels = ["all"] * len(flops) if compute.recipe is None else list(compute.recipe)
+    recipes = compute.recipes
+    index = np.array([recipes.index(labels[row]) for row in used.tolist()], dtype=np.int64)
+    log_flops, is_final = np.log(flops[used]), compute.is_final[used]
     finals = _rows_by_recipe(index, log_flops, len(recipes), is_final)
     n_sizes = _n_sizes(finals, log_flops)
-    is_enough = n_sizes >= settings.fewest_sizes
-    message = _too_few(recipes, n_sizes, is_enough, settings)
+    is_enough = n_sizes >= fewest_sizes
+    message = _too_few(recipes, n_sizes, (fewest_sizes, largest_flops))
     every = _rows_by_recipe(index, log_flops, len(recipes), np.ones(len(used), dtype=bool))
     return used, Runs(recipes, index, log_flops, is_final, finals, every, n_sizes, is_enough, message)
 
@@ -140,13 +133,14 @@ def _n_sizes(finals: IntArray, log_flops: FloatArray) -> IntArray:
     return result
 
 
-def _too_few(recipes: tuple[str, ...], n_sizes: IntArray, is_enough: BoolArray, settings: PretrainingSettings) -> str:
+def _too_few(recipes: tuple[str, ...], n_sizes: IntArray, wanted: tuple[int, float | None]) -> str:
     """Say which recipes have too few sizes; raise when all have."""
-    lacking = [f"{name} ({count})" for name, count, good in zip(recipes, n_sizes, is_enough, strict=True) if not good]
-    limit = "" if settings.largest_flops is None else f" of at most {settings.largest_flops:.3g} FLOP"
-    if not is_enough.any():
+    fewest, largest = wanted
+    lacking = [f"{name} ({count})" for name, count in zip(recipes, n_sizes, strict=True) if count < fewest]
+    limit = "" if largest is None else f" of at most {largest:.3g} FLOP"
+    if len(lacking) == len(recipes):
         raise DataError(
-            f"a law needs finished models of at least {settings.fewest_sizes} sizes of one recipe{limit}, got "
+            f"a law needs finished models of at least {fewest} sizes of one recipe{limit}, got "
             f"{shown(lacking)}. Add sizes, or check the columns recipe and is_final of the table of models."
         )
-    return f"Fewer than {settings.fewest_sizes} sizes{limit}, no law: {shown(lacking)}." if lacking else ""
+    return f"Fewer than {fewest} sizes{limit}, no law: {shown(lacking)}." if lacking else ""

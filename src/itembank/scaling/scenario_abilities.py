@@ -1,6 +1,6 @@
 """Abilities of every model in one scenario, with the items that turn them back into a score."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -43,6 +43,16 @@ class ScenarioAbilities:
     variance: FloatArray
     observed: FloatArray
     modelled: FloatArray
+
+    def take(self, models: IntArray) -> "ScenarioAbilities":
+        """Return the models at these indices."""
+        return replace(
+            self,
+            theta=self.theta[models],
+            variance=self.variance[models],
+            observed=self.observed[models],
+            modelled=self.modelled[models],
+        )
 
 
 def without_prior(mean: FloatArray, variance: FloatArray, prior: AbilityPrior) -> tuple[FloatArray, FloatArray]:

@@ -1,0 +1,66 @@
+"""Forecasts of models that were held out, beside what the models scored."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from itembank.scaling.decisions import decision_accuracy
+
+
+@dataclass(frozen=True, slots=True)
+class HeldOutForecasts:
+    """Forecasts of finished models that were not fitted, each beside what the model scored.
+
+    Attributes
+    ----------
+    forecasts : tuple of rows
+        scenario, recipe, law, largest_flops (fitted), flops (forecast), beyond (their ratio), score, low, high,
+        actual, error, is_covered.
+    level : float
+        That the intervals claim.
+    """
+
+    forecasts: tuple[dict[str, Any], ...]
+    level: float
+
+    def summary(self, *, by: Sequence[str] = ("law",)) -> list[dict[str, Any]]:
+        """Group the forecasts: mean absolute error, mean error, coverage, mean width of the intervals and number.
+
+        `by` names columns of the forecasts: 'law', 'scenario', 'largest_flops', ...
+        """
+        groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+        for row in self.forecasts:
+            groups.setdefault(tuple(row[name] for name in by), []).append(row)
+        return [{**dict(zip(by, key, strict=True)), **_summary(rows)} for key, rows in groups.items()]
+
+    def decisions(self) -> list[dict[str, Any]]:
+        """Decision accuracy for each scenario, law and largest size fitted, at the largest compute that exists."""
+        groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+        for row in self.forecasts:
+            if row["is_largest"]:
+                groups.setdefault((row["scenario"], row["law"], row["largest_flops"]), []).append(row)
+        return [
+            {
+                "scenario": scenario,
+                "law": law,
+                "share_of_target": float(np.mean([largest / row["flops"] for row in rows])),
+                "decision_accuracy": decision_accuracy(
+                    np.array([row["score"] for row in rows]), np.array([row["actual"] for row in rows])
+                ),
+                "n_recipes": len(rows),
+            }
+            for (scenario, law, largest), rows in groups.items()
+        ]
+
+
+def _summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    errors = np.array([row["error"] for row in rows])
+    return {
+        "mean_absolute_error": float(np.mean(np.abs(errors))),
+        "mean_error": float(np.mean(errors)),
+        "coverage": float(np.mean([row["is_covered"] for row in rows])),
+        "width": float(np.mean([row["high"] - row["low"] for row in rows])),
+        "n_forecasts": len(rows),
+    }
