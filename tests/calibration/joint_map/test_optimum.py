@@ -34,7 +34,7 @@ def penalised(data, spec, loadings, intercept, abilities):
     return -cells.sum() + prior + spec.l1 * np.abs(loadings).sum()
 
 
-def optimum_nearby(data, spec, point, rng):
+def optimum_nearby(data, spec, point, rng, density=penalised):
     """Best value a general optimiser finds from near the given point, L1 exact by positive and negative parts."""
     n_items, n_dims = point.items.shape[0], spec.n_dims
     size = n_items * n_dims
@@ -46,7 +46,7 @@ def optimum_nearby(data, spec, point, rng):
 
     def objective(values):
         loadings, intercept, abilities = split(values)
-        smooth = penalised(data, spec, loadings, intercept, abilities) - spec.l1 * np.abs(loadings).sum()
+        smooth = density(data, spec, loadings, intercept, abilities) - spec.l1 * np.abs(loadings).sum()
         return smooth + spec.l1 * values[: 2 * size].sum()
 
     loadings = point.items[:, :-1].ravel() + 0.1 * rng.normal(size=size)

@@ -123,14 +123,14 @@ def make_problem(data: FitData, spec: JointMAP) -> tuple[IntArray, Nested]:
     order, groups = _groups(data, spec)
     n_models, n_items = data.responses.shape
     spec = replace(spec, l1=_l1_weight(spec, n_items / (len(groups) * n_models)))
-    responses, lower = data.responses, data.lower_asymptote
-    observed = data.observed
     if len(groups) > 1:
-        responses, lower = responses[:, order], lower[order]
-        observed = None if observed is None else observed[:, order]
+        data = data.take_items(order)
+    responses = data.responses
     if responses.size >= SINGLE_PRECISION_CELLS:
         responses = responses.astype(np.float32)
-    return order, Nested(NestedData(responses, observed, lower, groups, spec.general_weight), spec)
+    weights = data.observed if data.n_trials is None else data.n_trials.astype(responses.dtype)
+    inner = NestedData(responses, data.observed, weights, data.lower_asymptote, groups, spec.general_weight)
+    return order, Nested(inner, spec)
 
 
 def _l1_weight(spec: JointMAP, items_per_model: float) -> float:

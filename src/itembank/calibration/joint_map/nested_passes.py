@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from itembank.calibration.joint_map.passes import BLOCK_CELLS, Terms, guessing_terms
+from itembank.calibration.joint_map.passes import BLOCK_CELLS, Terms, Weights, guessing_terms
 from itembank.irt.logistic import asymptotes_of
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.symmetric import packed_products, unpack
@@ -35,8 +35,10 @@ class NestedData(NamedTuple):
     Attributes
     ----------
     responses : (n_models, n_items)
-        0 or 1; the type of its numbers is that of the passes.
+        0 or 1, or shares of right answers; the type of its numbers is that of the passes.
     observed : (n_models, n_items) or None
+    weights : (n_models, n_items) or None
+        How often each response counts, 0 where not observed; None for once each.
     lower_asymptote : (n_items,)
     groups : tuple of Group
         Cover all items in order.
@@ -46,6 +48,7 @@ class NestedData(NamedTuple):
 
     responses: FloatArray
     observed: BoolArray | None
+    weights: Weights
     lower_asymptote: FloatArray
     groups: tuple[Group, ...]
     general_weight: float
@@ -169,10 +172,10 @@ def _blocks(data: NestedData, group: Group, active: FloatArray, design: FloatArr
 def _terms(data: NestedData, block: slice, x: FloatArray) -> Terms:
     """Terms of a block of logits (n_models, n_block)."""
     responses = data.responses[:, block]
-    observed = None if data.observed is None else data.observed[:, block]
+    weights = None if data.weights is None else data.weights[:, block]
     lower = data.lower_asymptote[block]
     if np.any(lower):
-        return guessing_terms(x, responses, observed, asymptotes_of(lower, np.ones_like(lower)))
+        return guessing_terms(x, responses, weights, asymptotes_of(lower, np.ones_like(lower)))
     larger = 1.0 / (1.0 + np.exp(-np.abs(x)))  # sigmoid(|x|)
     share = np.where(x >= 0.0, larger, 1.0 - larger)
     curvature = share * (1.0 - share)
@@ -181,6 +184,6 @@ def _terms(data: NestedData, block: slice, x: FloatArray) -> Terms:
     cells -= np.maximum(x, 0.0)
     cells += responses * x
     slope = responses - share
-    if observed is not None:
-        cells, slope, curvature = cells * observed, slope * observed, curvature * observed
+    if weights is not None:
+        cells, slope, curvature = cells * weights, slope * weights, curvature * weights
     return Terms(float(cells.sum(dtype=np.float64)), slope, curvature)

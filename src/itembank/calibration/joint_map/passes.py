@@ -1,7 +1,7 @@
 """Passes over all responses for joint MAP: the log-likelihood and its derivatives, block of items by block."""
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from itembank.numerics.symmetric import packed_products, unpack
 
 BLOCK_CELLS = 1 << 18
 """Cells of a block of models times items: what stays in a processor's cache."""
+
+Weights: TypeAlias = FloatArray | BoolArray | None
+"""How often each response of a block counts, 0 where it was not observed; None for once each."""
 
 
 class Derivatives(NamedTuple):
@@ -72,29 +75,27 @@ def _blocks(data: FitData, items: FloatArray, design: FloatArray) -> Iterator[tu
         block = slice(first, min(first + size, n_items))
         x = design @ items[block].T  # (n_models, n_items)
         responses = data.responses[:, block].astype(np.float64, copy=False)
-        observed = None if data.observed is None else data.observed[:, block]
+        weights = None if data.weights is None else data.weights[:, block]
         if has_guessing:
             lower = data.lower_asymptote[block]
-            yield block, guessing_terms(x, responses, observed, asymptotes_of(lower, np.ones_like(lower)))
+            yield block, guessing_terms(x, responses, weights, asymptotes_of(lower, np.ones_like(lower)))
         else:
-            yield block, logistic_terms(x, responses, observed)
+            yield block, logistic_terms(x, responses, weights)
 
 
-def logistic_terms(x: FloatArray, responses: FloatArray, observed: BoolArray | None) -> Terms:
-    """Terms without guessing."""
+def logistic_terms(x: FloatArray, responses: FloatArray, weights: Weights) -> Terms:
+    """Terms without guessing; responses are shares of right answers, weights how many answers each is of."""
     softplus, share, curvature = sigmoid_terms(x)
-    if observed is None:
+    if weights is None:
         return Terms(float(np.vdot(responses, x) - softplus.sum()), responses - share, curvature)
-    total = float(np.vdot(responses, x) - np.sum(softplus * observed))
-    return Terms(total, responses - share * observed, curvature * observed)
+    total = float(np.sum((responses * x - softplus) * weights))
+    return Terms(total, (responses - share) * weights, curvature * weights)
 
 
-def guessing_terms(
-    x: FloatArray, responses: FloatArray, observed: BoolArray | None, asymptotes: Asymptotes | None
-) -> Terms:
+def guessing_terms(x: FloatArray, responses: FloatArray, weights: Weights, asymptotes: Asymptotes | None) -> Terms:
     """Terms with lower asymptotes."""
     log_likelihood = log_likelihood_terms(x, responses, asymptotes)
     slope, curvature = score_terms(x, responses, asymptotes), information_weights(x, asymptotes)
-    if observed is None:
+    if weights is None:
         return Terms(float(log_likelihood.sum()), slope, curvature)
-    return Terms(float(np.sum(log_likelihood * observed)), slope * observed, curvature * observed)
+    return Terms(float(np.sum(log_likelihood * weights)), slope * weights, curvature * weights)

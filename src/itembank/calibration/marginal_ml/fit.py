@@ -96,7 +96,7 @@ def fit_items(
 
 def _on_given_nodes(problem: Problem, path: Path, spec: MarginalML, progress: ProgressCallback) -> Fitted:
     """Solve on the nodes that were asked for, unless no posterior could be summed on them."""
-    sharpest = _sharpest(path)
+    sharpest = _sharpest(problem, path)
     if problem.grid.spacing > REFUSED_SPACING_TO_SD * sharpest:
         raise ParameterError(
             f"nodes of ability must lie closer than {REFUSED_SPACING_TO_SD:g} posterior standard deviations, got "
@@ -104,20 +104,22 @@ def _on_given_nodes(problem: Problem, path: Path, spec: MarginalML, progress: Pr
             f"posterior sd of {sharpest:.3g}. Leave n_quadrature at 'auto'."
         )
     path = run_em(problem, path.last.state, max_steps=spec.max_iterations, tolerance=spec.tolerance, progress=progress)
-    return Fitted(problem, path, _sharpest(path))
+    return Fitted(problem, path, _sharpest(problem, path))
 
 
 def _on_adaptive_nodes(problem: Problem, path: Path, spec: MarginalML, progress: ProgressCallback) -> Fitted:
     """Solve, and solve on from there with finer nodes while the solution turns out sharper than they resolve."""
+    n_trials = 1.0 if problem.data.n_trials is None else float(problem.data.n_trials.max())
     for _ in range(N_REFINEMENTS):
-        grid = adaptive_grid(_sharpest(path), 1.25 * _steepest(path), bounds=spec.bounds, n_dims=spec.n_dims)
+        sharpest, steepest = _sharpest(problem, path), 1.25 * _steepest(path)
+        grid = adaptive_grid(sharpest, steepest, bounds=spec.bounds, n_dims=spec.n_dims, n_trials=n_trials)
         problem = replace(problem, grid=grid)
         path = run_em(
             problem, path.last.state, max_steps=spec.max_iterations, tolerance=spec.tolerance, progress=progress
         )
-        if is_fine_enough(grid, _sharpest(path), _steepest(path)):
+        if is_fine_enough(grid, _sharpest(problem, path), _steepest(path), n_trials=n_trials):
             break
-    return Fitted(problem, path, _sharpest(path))
+    return Fitted(problem, path, _sharpest(problem, path))
 
 
 def _principal(items: FloatArray) -> FloatArray:
@@ -127,9 +129,9 @@ def _principal(items: FloatArray) -> FloatArray:
     return np.column_stack([loadings @ vectors[:, ::-1], items[:, -1]])
 
 
-def _sharpest(path: Path) -> float:
+def _sharpest(problem: Problem, path: Path) -> float:
     """Posterior sd of the sharpest ability."""
-    return sharpest_sd(path.last.state.items, path.last.posterior.mean)
+    return sharpest_sd(path.last.state.items, path.last.posterior.mean, problem.data.n_trials)
 
 
 def _steepest(path: Path) -> float:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.interpolate import make_interp_spline
 
-from itembank.irt.bernoulli import test_information
+from itembank.irt.bernoulli import information_weights, weighted_information
 from itembank.irt.parameters import ItemParameters
 from itembank.numerics.arrays import FloatArray
 from itembank.numerics.quadrature import normal_grid
@@ -21,7 +21,8 @@ SLOPE_TIMES_SPACING = 0.75
 WIDEST_SLOPE_TIMES_SPACING = 1.0
 """Steepest loading times the spacing of curve nodes: chosen, and tolerated.
 
-The error of an interpolated log-probability is 2e-6 and 4e-5 at its worst ability (tested).
+The error of an interpolated log-probability is 2e-6 and 4e-5 at its worst ability (tested). It falls as the spacing
+to the power of `SPLINE_DEGREE` + 1, so cells of many answers get nodes that much closer.
 """
 
 SPACING_TO_SD = 1.2
@@ -97,32 +98,42 @@ def ability_grid(n_nodes: int, n_curve_nodes: int, *, bounds: tuple[float, float
     return AbilityGrid(curve_nodes, nodes, log_weights, interpolation, spacing)
 
 
-def adaptive_grid(sharpest: float, steepest: float, *, bounds: tuple[float, float], n_dims: int) -> AbilityGrid:
-    """Make a grid for the sharpest posterior sd of ability and the steepest loading expected."""
+def adaptive_grid(
+    sharpest: float, steepest: float, *, bounds: tuple[float, float], n_dims: int, n_trials: float = 1.0
+) -> AbilityGrid:
+    """Make a grid for the sharpest posterior sd of ability and the steepest loading expected, n_trials to a cell."""
     widest = WIDEST_SPACING[n_dims]
     n_nodes = nodes_for_spacing(min(widest, SPACING_TO_SD * sharpest), bounds)
-    n_curve_nodes = nodes_for_spacing(min(widest, SLOPE_TIMES_SPACING / steepest), bounds)
+    n_curve_nodes = nodes_for_spacing(min(widest, SLOPE_TIMES_SPACING / (steepest * _closer(n_trials))), bounds)
     return ability_grid(n_nodes, n_curve_nodes, bounds=bounds, n_dims=n_dims)
 
 
-def is_fine_enough(grid: AbilityGrid, sharpest: float, steepest: float) -> bool:
-    """Whether the grid resolves the sharpest posterior and the steepest curve."""
+def is_fine_enough(grid: AbilityGrid, sharpest: float, steepest: float, *, n_trials: float = 1.0) -> bool:
+    """Whether the grid resolves the sharpest posterior and the steepest curve, n_trials to a cell."""
     has_own_curves = grid.interpolation is not None
     curve_spacing = float(np.diff(grid.curve_nodes[:2, -1])[0]) if has_own_curves else 0.0
-    return grid.spacing <= WIDEST_SPACING_TO_SD * sharpest and steepest * curve_spacing <= WIDEST_SLOPE_TIMES_SPACING
+    largest = WIDEST_SLOPE_TIMES_SPACING / _closer(n_trials)
+    return grid.spacing <= WIDEST_SPACING_TO_SD * sharpest and steepest * curve_spacing <= largest
 
 
-def sharpest_sd(items: FloatArray, abilities: FloatArray) -> float:
+def _closer(n_trials: float) -> float:
+    """How much closer curve nodes must lie for the error of a cell to be that of a single answer."""
+    return float(n_trials ** (1.0 / (SPLINE_DEGREE + 1)))
+
+
+def sharpest_sd(items: FloatArray, abilities: FloatArray, n_trials: FloatArray | None = None) -> float:
     """Smallest posterior sd of any ability in any direction, by the test information at the abilities.
 
     The grid's own posteriors cannot tell: on a grid that is too coarse they have no width. Guessing and
-    missing cells are left out; both only widen posteriors.
+    missing cells are left out; both only widen posteriors. Trials (n_models, n_items) count as answers.
     """
     parameters = ItemParameters.create(items[:, :-1], items[:, -1])
     largest = 0.0
     size = max(INFORMATION_CELLS // len(items), 1)
     for first in range(0, len(abilities), size):
-        information = test_information(parameters, abilities[first : first + size])
+        rows = slice(first, first + size)
+        weights = information_weights(parameters, abilities[rows])
+        information = weighted_information(items[:, :-1], weights if n_trials is None else weights * n_trials[rows])
         largest = max(largest, float(np.linalg.eigvalsh(information)[:, -1].max()))
     return float(1.0 / np.sqrt(1.0 + largest))
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from itembank.calibration.fits import FitData
 from itembank.calibration.marginal_ml.grid import AbilityGrid
-from itembank.calibration.marginal_ml.posterior import AbilityPosterior, item_blocks
+from itembank.calibration.marginal_ml.posterior import AbilityPosterior, item_blocks, right_answers, trials
 from itembank.calibration.marginal_ml.prior import AnyItemPrior, prior_terms
 from itembank.calibration.specs import ItemPrior
 from itembank.irt.logistic import asymptotes_of, curvature_terms, information_weights, score_terms
@@ -54,16 +54,16 @@ def item_derivatives(
     for block in item_blocks(len(items), len(design)):
         x = items[block] @ design.T  # (n_items, n_curve_nodes)
         counts = everyone
-        if data.observed is not None:
-            counts = data.observed[:, block].T.astype(np.float64) @ posterior.curve_weights
-        responses = data.responses[:, block].T
+        if data.weights is not None:
+            counts = trials(data, block).T @ posterior.curve_weights
+        right_of_models = right_answers(data, block).T.astype(np.float64)
         if has_guessing:
-            right = responses.astype(np.float64) @ posterior.curve_weights
+            right = right_of_models @ posterior.curve_weights
             slope, curvature = _guessing_terms(x, right, counts, data.lower_asymptote[block], observed=observed)
             gradient[block] = slope @ design
         else:
             _, share, curvature = sigmoid_terms(x)
-            gradient[block] = responses.astype(np.float64) @ moments - (share * counts) @ design
+            gradient[block] = right_of_models @ moments - (share * counts) @ design
             curvature *= counts
         packed[block] = curvature @ squares
     return ItemDerivatives(gradient, unpack(packed, design.shape[1]))

@@ -13,7 +13,7 @@ import numpy as np
 
 from itembank.calibration.fits import FitData
 from itembank.calibration.marginal_ml.grid import AbilityGrid
-from itembank.calibration.marginal_ml.posterior import observed_cells, posterior_weights
+from itembank.calibration.marginal_ml.posterior import posterior_weights, trials
 from itembank.irt.logistic import asymptotes_of, score_terms
 from itembank.numerics.arrays import FloatArray
 from itembank.numerics.stable import sigmoid_terms
@@ -49,7 +49,7 @@ class LostInformation:
     def factors(self, block: slice) -> FloatArray:
         """``E_l[S_li phi_r]`` of a block of items, (n_items, n_dims + 1, n_models * n_functions)."""
         x = self.items[block] @ self.design.T  # (n_items, n_curve_nodes)
-        right = self.data.responses[:, block].astype(np.float64)  # (n_models, n_items)
+        right = self.data.responses[:, block].astype(np.float64)  # (n_models, n_items), the share of right answers
         lower = self.data.lower_asymptote[block, None]
         if np.any(self.data.lower_asymptote):
             asymptotes = asymptotes_of(lower, np.ones_like(lower))
@@ -60,8 +60,8 @@ class LostInformation:
         else:
             result = right[..., None, None] * self.moments.transpose(0, 2, 1)[:, None]
             result -= self._means(sigmoid_terms(x).sigmoid)
-        if self.data.observed is not None:
-            result *= observed_cells(self.data, block)[..., None, None]
+        if self.data.weights is not None:
+            result *= trials(self.data, block)[..., None, None]
         n_models, n_items, size, n_functions = result.shape
         return result.transpose(1, 2, 0, 3).reshape(n_items, size, n_models * n_functions)
 

@@ -1,8 +1,9 @@
 """The E-step: posterior of every model's ability on the grid, given item parameters.
 
 All in logs. Without guessing, ``sum_i log P(y_li | theta) = theta . sum_i y_li a_i + sum_i y_li c_i
-- sum_i o_li log(1 + e^(a_i theta + c_i))`` (o: observed), so a complete matrix needs one product of its
-responses with the parameters and one sum of curves for all models together.
+- sum_i n_li log(1 + e^(a_i theta + c_i))`` with y right answers of n trials, so a complete matrix of single answers
+needs one product of its responses with the parameters and one sum of curves for all models together. The binomial
+coefficients of counts, which no parameter enters, are left out.
 """
 
 from collections.abc import Iterator
@@ -103,11 +104,11 @@ def _log_likelihood_parts(data: FitData, items: FloatArray, grid: AbilityGrid) -
     n_models, n_items = data.responses.shape
     n_nodes = len(grid.curve_nodes)
     has_guessing = bool(np.any(data.lower_asymptote))
-    is_shared = data.observed is None and not has_guessing
+    is_shared = data.weights is None and not has_guessing
     curves = np.zeros((1 if is_shared else n_models, n_nodes))
     slopes = np.zeros((n_models, grid.n_dims + 1))
     if not has_guessing:
-        slopes += data.responses @ items.astype(data.responses.dtype, copy=False)
+        slopes += right_answers(data, slice(None)) @ items.astype(data.responses.dtype, copy=False)
     for block in item_blocks(n_items, n_nodes):
         x = items[block, :-1] @ grid.curve_nodes.T + items[block, -1:]  # (n_items, n_curve_nodes)
         if is_shared:
@@ -115,7 +116,7 @@ def _log_likelihood_parts(data: FitData, items: FloatArray, grid: AbilityGrid) -
         elif has_guessing:
             curves += _guessing_curves(data, block, x)
         else:
-            curves -= observed_cells(data, block) @ softplus(x)
+            curves -= trials(data, block) @ softplus(x)
     return slopes, curves
 
 
@@ -123,15 +124,21 @@ def _guessing_curves(data: FitData, block: slice, x: FloatArray) -> FloatArray:
     """Log-likelihood of a block of items with lower asymptotes, (n_models, n_curve_nodes)."""
     lower = data.lower_asymptote[block, None]
     log_p, log_q = log_probabilities(x, asymptotes_of(lower, np.ones_like(lower)))
-    right: FloatArray = data.responses[:, block].astype(np.float64) @ (log_p - log_q)
-    return right + (log_q.sum(axis=0) if data.observed is None else observed_cells(data, block) @ log_q)
+    right: FloatArray = right_answers(data, block).astype(np.float64) @ (log_p - log_q)
+    return right + (log_q.sum(axis=0) if data.weights is None else trials(data, block) @ log_q)
 
 
-def observed_cells(data: FitData, block: slice) -> FloatArray:
-    """Ones where a cell of the block was observed, else zeros."""
-    if data.observed is None:
+def right_answers(data: FitData, block: slice) -> FloatArray:
+    """How many answers of each cell of the block were right, (n_models, n_block)."""
+    responses = data.responses[:, block]
+    return responses if data.n_trials is None else responses * data.n_trials[:, block]
+
+
+def trials(data: FitData, block: slice) -> FloatArray:
+    """How many answers there are in each cell of the block, (n_models, n_block); 0 where not observed."""
+    if data.weights is None:
         return np.ones((data.responses.shape[0], block.stop - block.start))
-    return data.observed[:, block].astype(np.float64)
+    return data.weights[:, block].astype(np.float64)
 
 
 def softplus_sum(x: FloatArray) -> FloatArray:

@@ -5,7 +5,7 @@ import numpy as np
 from itembank.calibration.fits import FitData
 from itembank.calibration.marginal_ml.grid import AbilityGrid
 from itembank.calibration.marginal_ml.items import improve_items, item_derivatives
-from itembank.calibration.marginal_ml.posterior import AbilityPosterior
+from itembank.calibration.marginal_ml.posterior import AbilityPosterior, right_answers
 from itembank.calibration.specs import ItemPrior
 from itembank.calibration.start import start_abilities
 from itembank.numerics.arrays import BoolArray, FloatArray
@@ -37,8 +37,8 @@ def start_items(data: FitData, grid: AbilityGrid, *, has_common_slope: bool, is_
 
 def _intercepts(data: FitData) -> FloatArray:
     """Logit of each item's share of right answers above chance, kept from the extremes, (n_items,)."""
-    counts = data.responses.shape[0] if data.observed is None else data.observed.sum(axis=0)
-    share = (data.responses.sum(axis=0) + 0.5) / (counts + 1.0)
+    counts = data.responses.shape[0] if data.weights is None else data.weights.sum(axis=0)
+    share = (right_answers(data, slice(None)).sum(axis=0) + 0.5) / (counts + 1.0)
     above = np.clip((share - data.lower_asymptote) / (1.0 - data.lower_asymptote), 0.02, 0.98)
     result: FloatArray = np.log(above / (1.0 - above))
     return result

@@ -1,0 +1,97 @@
+"""Counts in marginal ML: a cell of n trials is n single answers to items with tied parameters."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from scipy.special import expit, logsumexp
+
+from itembank.calibration.marginal_ml.errors import item_covariances
+from itembank.calibration.marginal_ml.fit import fit_items, fit_marginal_ml
+from itembank.calibration.marginal_ml.grid import ability_grid
+from itembank.calibration.marginal_ml.items import item_derivatives
+from itembank.calibration.marginal_ml.missing import lost_information
+from itembank.calibration.marginal_ml.posterior import ability_posterior
+from itembank.calibration.specs import MarginalML
+from tests.calibration.counts import counted, once_each, one_by_one, repeated, summed
+from tests.calibration.simulated import simulate
+
+GRID = ability_grid(61, 31, bounds=(-6.0, 6.0), n_dims=1)
+
+
+@pytest.mark.parametrize(("missing", "lower"), [(False, 0.0), (True, 0.0), (True, 0.2)])
+def test_posteriors_and_derivatives_are_those_of_the_single_answers(missing, lower):
+    data, rng = counted(12, 9, lower=lower, missing=missing), np.random.default_rng(1)
+    items, single = rng.normal(size=(9, 2)), one_by_one(data)
+    ours, theirs = ability_posterior(data, items, GRID), ability_posterior(single, repeated(items), GRID)
+    np.testing.assert_allclose(ours.log_likelihood, theirs.log_likelihood, rtol=1e-11)
+    np.testing.assert_allclose(ours.mean, theirs.mean, atol=1e-10)
+    for observed in (False, True):
+        mine = item_derivatives(data, items, ours, GRID, observed=observed)
+        other = item_derivatives(single, repeated(items), ours, GRID, observed=observed)
+        np.testing.assert_allclose(mine.gradient, summed(other.gradient), atol=1e-10)
+        np.testing.assert_allclose(mine.precision, summed(other.precision), atol=1e-10)
+    mine = lost_information(data, items, GRID, degree=2).factors(slice(0, 9))
+    other = lost_information(single, repeated(items), GRID, degree=2).factors(slice(0, 9 * 6))
+    np.testing.assert_allclose(mine, summed(other), atol=1e-9)
+
+
+def marginal_log_likelihood(data, values):
+    """Of all models, on a fine grid of ability, written anew."""
+    slope, intercept = values.reshape(2, -1)
+    nodes = np.linspace(-6.0, 6.0, 241)
+    log_weights = -0.5 * nodes**2 - logsumexp(-0.5 * nodes**2)
+    chances = expit(nodes[:, None] * slope + intercept)
+    n_correct = data.responses * data.n_trials
+    log_joint = n_correct @ np.log(chances).T + (data.n_trials - n_correct) @ np.log1p(-chances).T
+    return logsumexp(log_joint + log_weights, axis=1).sum()
+
+
+@pytest.mark.parametrize("missing", [False, True])
+def test_the_fit_and_its_errors_are_those_of_the_marginal_likelihood(missing):
+    data = counted(40, 6, missing=missing, seed=2)
+    fitted = fit_items(data, MarginalML(prior=None, tolerance=1e-7))
+    ours = fitted.path.last.state.items
+    start = np.concatenate([np.ones(6), np.zeros(6)])
+    found = minimize(lambda values: -marginal_log_likelihood(data, values), start, options={"gtol": 1e-6})
+    np.testing.assert_allclose(ours, found.x.reshape(2, -1).T, atol=2e-4)
+    assert fitted.path.last.objective == pytest.approx(-found.fun, abs=1e-4)
+    hessian = second_differences(lambda values: -marginal_log_likelihood(data, values), ours.T.ravel())
+    theirs = np.sqrt(np.diag(np.linalg.inv(hessian))).reshape(2, -1).T
+    errors = np.sqrt(np.einsum("ijj->ij", item_covariances(fitted.problem, fitted.path.last).covariance))
+    np.testing.assert_allclose(errors, theirs, rtol=2e-3)
+
+
+def second_differences(function, at, width=1e-3):
+    steps = width * np.eye(at.size)
+    return np.array(
+        [
+            [
+                (function(at + a + b) - function(at + a - b) - function(at - a + b) + function(at - a - b))
+                / (4.0 * width**2)
+                for b in steps
+            ]
+            for a in steps
+        ]
+    )
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.3])
+def test_one_trial_a_cell_is_a_single_answer_and_none_is_missing(missing):
+    data = simulate(50, 20, missing=missing).data
+    single, counts = fit_marginal_ml(data, MarginalML()), fit_marginal_ml(once_each(data), MarginalML())
+    np.testing.assert_allclose(counts.loadings, single.loadings, atol=1e-6)
+    np.testing.assert_allclose(counts.intercept, single.intercept, atol=1e-6)
+    np.testing.assert_allclose(counts.item_covariance, single.item_covariance, rtol=1e-4, atol=1e-9)
+
+
+def test_nodes_suffice_for_many_trials():
+    data = counted(20, 10, seed=3)
+    data = replace(data, n_trials=data.n_trials * 2500.0)
+    automatic = fit_marginal_ml(data, MarginalML(tolerance=1e-6))
+    fine = fit_marginal_ml(data, MarginalML(n_quadrature=20001, tolerance=1e-6))
+    assert automatic.converged
+    error = np.sqrt(np.einsum("ijj->ij", automatic.item_covariance))
+    assert np.abs((automatic.loadings - fine.loadings)[:, 0] / error[:, 0]).max() < 0.01
+    np.testing.assert_allclose(automatic.abilities, fine.abilities, atol=0.01 * np.sqrt(fine.ability_covariance.min()))
