@@ -1,0 +1,69 @@
+"""P3's simulation: errors of item parameters from probabilities, single answers, and counts.
+
+    python -m benchmarks.published_simulation -o benchmarks/results/published_simulation
+
+writes two CSV files with a row for each trial (`recovery.csv`, `budgets.csv`), their summaries as `table.md`, and the
+figure. Both studies take P3's 100 items and ten trials; the first its draws too.
+"""
+
+import argparse
+from collections.abc import Iterator
+from pathlib import Path
+
+import polars as pl
+
+from benchmarks.published_simulation import studies
+from benchmarks.published_simulation.figure import draw
+from benchmarks.published_simulation.ways import PUBLISHED
+from itembank.numerics.threads import one_blas_thread
+
+SIGNIFICANT = 3
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("-o", "--output", type=Path, required=True, help="folder of the tables")
+    parser.add_argument("--figure", type=Path, help="PNG file")
+    parser.add_argument("--trials", type=int, default=10)
+    parser.add_argument("--ways", nargs="+", default=[PUBLISHED, "variational", "map"])
+    parser.add_argument("--only", choices=("recovery", "budgets"), help="leave the other study out")
+    chosen = parser.parse_args()
+    chosen.output.mkdir(parents=True, exist_ok=True)
+    runs = {"recovery": studies.recovery, "budgets": studies.budgets}
+    found = {}
+    with one_blas_thread():
+        for name, run in runs.items():
+            if chosen.only in {None, name}:
+                found[name] = pl.DataFrame(list(run(chosen.ways, chosen.trials)), infer_schema_length=None)
+                found[name].with_columns(pl.selectors.float().round_sig_figs(6)).write_csv(
+                    chosen.output / f"{name}.csv"
+                )
+    summaries = {name: studies.summary(rows) for name, rows in found.items()}
+    text = "\n".join(part for name, one in summaries.items() for part in markdown(name, one))
+    (chosen.output / "table.md").write_text(text + "\n", encoding="utf-8")
+    print(text)
+    print(f"\nCPU seconds: { {name: round(one['cpu_seconds'].sum(), 1) for name, one in summaries.items()} }")
+    if chosen.figure and len(found) == len(runs):
+        draw(summaries["recovery"], summaries["budgets"], chosen.figure)
+
+
+def markdown(name: str, found: pl.DataFrame) -> Iterator[str]:
+    """Lines of a table of mean RMSEs: numbers of models across."""
+    for (item_model, family), part in found.group_by("item_model", "family", maintain_order=True):
+        sizes = part["n_models"].unique().sort().to_list()
+        yield f"\n{name}: {item_model}, {family} (RMSE of difficulty; of discrimination; correlation)\n"
+        yield "| way | " + " | ".join(str(size) for size in sizes) + " |"
+        yield "|---" * (len(sizes) + 1) + "|"
+        labels = [label for label in ("way", "n_samples") if label in part.columns]
+        for key, line in part.group_by(labels, maintain_order=True):
+            cells = [_cell(one, has_slopes=item_model == "2pl") for one in line.sort("n_models").iter_rows(named=True)]
+            yield f"| {', '.join(str(label) for label in key)} | " + " | ".join(cells) + " |"
+
+
+def _cell(line: dict[str, float], *, has_slopes: bool) -> str:
+    slopes = f"; {line['rmse_discrimination']:.{SIGNIFICANT}g}" if has_slopes else ""
+    return f"{line['rmse']:.{SIGNIFICANT}g}{slopes}; {line['correlation']:.4f}"
+
+
+if __name__ == "__main__":
+    main()
