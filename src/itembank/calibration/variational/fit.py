@@ -74,7 +74,7 @@ def fit_variational(data: FitData, spec: Variational, *, progress: ProgressCallb
     order = np.argsort(group, kind="stable")
     if np.any(np.diff(order) < 0):
         data = data.take_items(order)
-    fit = _fit_in_order(data, spec, _with_precision(data, spec, group, precision_of_group), progress)
+    fit = _fit_in_order(data, spec, _with_precision(data, spec, group[order], precision_of_group), progress)
     return _reordered(fit, np.argsort(order, kind="stable"))
 
 
