@@ -5,11 +5,16 @@ Each law has its file; the modules imported here load click alone, the libraries
 
 import click
 
+from itembank.cli.scaling_test_time import command as test_time
+
 
 @click.group("scaling")
 def command() -> None:
     """Say what more training compute, or more samples of each item, will buy.
 
     \b
-      itembank scaling --help
+      itembank scaling test-time samples.parquet --k 1,10,100,1000
     """  # noqa: D301
+
+
+command.add_command(test_time)

@@ -1,0 +1,115 @@
+import csv
+import io
+import json
+
+import pytest
+
+from itembank.data.bank_files import save_bank
+from itembank.data.response_files import write_responses
+from tests.scaling.samples import known_bank, simulated_samples
+
+QUICK = ("scaling", "test-time")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Samples of twelve models, and a bank that knows the items."""
+    made = tmp_path_factory.mktemp("samples")
+    samples = simulated_samples(n_models=12, n_items=24, n_trials=100)
+    write_responses(samples.responses, made / "samples.parquet")
+    save_bank(known_bank(samples), made / "bank")
+    return made
+
+
+@pytest.fixture
+def samples_file(folder):
+    return folder / "samples.parquet"
+
+
+def test_curves_as_a_table_and_as_a_figure(run, samples_file, tmp_path):
+    outcome = run(*QUICK, samples_file, "--k", "1,10,1e4", "--only", "model-2", "-o", tmp_path / "curves.png")
+    assert outcome.code == 0, outcome.err
+    lines = [line for line in outcome.out.splitlines() if "model-2" in line]
+    assert [line.split()[2] for line in lines] == ["1", "10", "10000"]
+    assert "95 % interval" in outcome.out
+    assert " to " in lines[0]
+    assert lines[-1].split()[-1] == "-"  # the unbiased estimate has no value there, and a note says why
+    assert "unbiased estimate has no value" in outcome.err
+    assert (tmp_path / "curves.png").stat().st_size > 10_000
+
+
+def test_json_has_all_and_csv_one_table(run, samples_file, folder):
+    words = (*QUICK, samples_file, "--bank", folder / "bank", "--k", "1,10", "--budget", 20, "--only", "model-1")
+    whole = json.loads(run(*words, "--format", "json").out)
+    assert {"methods", "budget", "notes", "curves", "errors", "tail"} <= set(whole)
+    assert len(whole["curves"]) == 2 * 5
+    assert whole["tail"][0]["n_correct"] == 0
+    errors = list(csv.DictReader(io.StringIO(run(*words, "--show", "errors", "--format", "csv").out)))
+    assert [row["method"] for row in errors if row["items"] == "all"] == whole["methods"]
+    by_method = {row["method"]: float(row["error"]) for row in errors if row["items"] == "all"}
+    assert by_method["irsl"] == pytest.approx(whole["errors"][0]["error"])
+    assert "Note: estimates see 20 samples" in run(*words).err
+
+
+def test_the_bank_tells_of_models_it_knows(run, samples_file, folder):
+    outcome = run(*QUICK, samples_file, "--bank", folder / "bank", "--k", "1", "--only", "model-1")
+    assert "helped to calibrate this bank" in outcome.err
+
+
+def test_a_plan_of_further_samples(run, samples_file):
+    words = (*QUICK, samples_file, "--k", "100", "--only", "model-3", "--half-width", 0.005, "--show", "plan")
+    rows = list(csv.DictReader(io.StringIO(run(*words, "--format", "csv").out)))
+    assert rows
+    assert all(int(row["n_more"]) > 0 for row in rows)
+    table = run(*words)
+    assert "half_width_after" in table.out
+    assert rows[0]["item_id"] in table.out
+
+
+def test_rows_of_single_samples_are_counted(run, tmp_path):
+    """One row a sample: three models, four items, ten samples each."""
+    lines = ["model_id,item_id,seed,response"]
+    lines += [
+        f"m{m},q{q},{seed},{int((seed * (q + 1)) % 7 < m + q)}"
+        for m in range(3)
+        for q in range(4)
+        for seed in range(10)
+    ]
+    (tmp_path / "long.csv").write_text("\n".join(lines))
+    outcome = run(
+        *QUICK, tmp_path / "long.csv", "--repeats", "count", "--k", "5", "--method", "unbiased", "--format", "csv"
+    )
+    assert outcome.code == 0, outcome.err
+    assert len(outcome.out.splitlines()) == 4
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (("--show", "errors"), "needs --budget"),
+        (("--show", "plan"), "needs --half-width"),
+        (("--half-width", "0.1", "--budget", "10"), "leave --budget out"),
+        (("--k", "1,2.5"), "whole numbers"),
+        (("--k", "ten"), "whole numbers"),
+        (("--k", "0"), "k must be"),
+        (("--method", "unbiased", "--k", "1000"), "as few as 100"),
+        (("--builtin", "classifiers"), "one of the two"),
+        (("-o", "curves.txt"), "must end in"),
+    ],
+)
+def test_what_cannot_be_asked_is_a_usage_error(run, samples_file, words, text):
+    outcome = run(*QUICK, samples_file, *words)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert text in outcome.err
+
+
+def test_data_that_cannot_tell_fails(run, samples_file, tmp_path):
+    outcome = run(*QUICK, samples_file, "--budget", 101)
+    assert (outcome.code, outcome.out) == (1, "")
+    assert "budget must be at most" in outcome.err
+    (tmp_path / "shares.csv").write_text("model_id,item_id,response\na,q,0.5\nb,q,0.25\nc,q,0.75\n")
+    outcome = run(*QUICK, tmp_path / "shares.csv")
+    assert outcome.code == 1
+    assert "n_correct and n_trials" in outcome.err
+    outcome = run(*QUICK, "--builtin", "classifiers")
+    assert "without counts" in outcome.err
