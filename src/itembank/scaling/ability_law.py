@@ -183,8 +183,9 @@ def _pooled(
     marginal = np.einsum("rcd,rde->rce", cross, np.linalg.inv(np.eye(N_COEFFICIENTS) + between @ cross))
     mean_covariance = np.linalg.inv(marginal.sum(axis=0))
     lean = spread @ prior
-    lines[~has_points] = np.nan
-    return lines, spread + lean @ mean_covariance @ lean.transpose(0, 2, 1)
+    covariance = spread + lean @ mean_covariance @ lean.transpose(0, 2, 1)
+    lines[~has_points], covariance[~has_points] = np.nan, np.nan
+    return lines, covariance
 
 
 def _residual_variance(x: FloatArray, y: FloatArray, v: FloatArray, degrees: float) -> float:

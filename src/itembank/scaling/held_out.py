@@ -19,7 +19,7 @@ from itembank.scaling.law_fits import fit_laws
 from itembank.scaling.pretraining_data import PretrainingData
 from itembank.scaling.pretraining_results import PretrainingLaw
 from itembank.scaling.pretraining_specs import PretrainingSettings
-from itembank.scaling.runs import SAME_SIZE
+from itembank.scaling.runs import SAME_SIZE, Runs
 
 
 @one_blas_thread()
@@ -64,13 +64,13 @@ def held_out_coverage(
     settings = settings or PretrainingSettings()
     seed = int(as_generator(rng).integers(2**32))
     data = PretrainingData.create(responses, compute, settings, bank=bank, loss=loss)
-    finals = data.compute.flops[data.compute.is_final]
-    cuts = size_cuts(finals, settings.fewest_sizes) if largest is None else list(largest)
+    _, runs = data.runs(None)
+    cuts = size_cuts(runs, settings.fewest_sizes) if largest is None else list(largest)
     found = held_out_forecasts(data, cuts, actual=actual, seed=seed, progress=progress)
     if not found.forecasts:
         raise DataError(
             "a forecast can be checked only with larger finished models than are fitted, got none: finished models are "
-            f"of {np.unique(finals).size} computes, fitted up to {[f'{cut:.3g}' for cut in cuts]} FLOP. "
+            f"of {int(runs.n_sizes.max())} sizes, fitted up to {[f'{cut:.3g}' for cut in cuts]} FLOP. "
             "Fit to fewer sizes, or add larger models."
         )
     return found
@@ -104,19 +104,19 @@ def held_out_forecasts(
     return HeldOutForecasts(tuple(rows), data.settings.level)
 
 
-def size_cuts(final_flops: FloatArray, fewest_sizes: int) -> list[float]:
-    """Find the computes between neighbouring sizes, from `fewest_sizes` below on; sizes are clusters of final compute.
+def size_cuts(runs: Runs, fewest_sizes: int) -> list[float]:
+    """Find the computes that part each recipe's k smallest sizes from the larger ones, for every k that leaves some.
 
-    Recipes seldom spend the very same on a size: computes less than half of the usual step apart are one size.
+    The k-th cut lies midway (in log FLOP) between the k-th and the next size, at the median over recipes that have
+    both: recipes seldom spend the very same on a size.
     """
-    x = np.sort(np.log(final_flops))
-    steps = np.diff(x)
-    large = steps[steps > SAME_SIZE]
-    if not large.size:
-        return []
-    is_step = steps > 0.5 * np.median(large[large >= 0.5 * large.max()])
-    edges = 0.5 * (x[:-1] + x[1:])[is_step]
-    return [float(np.exp(edge)) for edge in edges[fewest_sizes - 1 :]]
+    x = np.where(runs.finals >= 0, runs.log_flops[np.maximum(runs.finals, 0)], np.nan)
+    cuts = []
+    for k in range(fewest_sizes, x.shape[1]):
+        has_more = np.isfinite(x[:, k]) & (x[:, k] - x[:, k - 1] > SAME_SIZE)
+        if has_more.any():
+            cuts.append(float(np.exp(np.median(0.5 * (x[has_more, k] + x[has_more, k - 1])))))
+    return sorted(cuts)
 
 
 def observed_means(responses: ResponseMatrix) -> dict[str, FloatArray]:

@@ -133,4 +133,9 @@ def _calibration_spec(part: ResponseMatrix, law: ItemResponseLaw) -> Variational
     family: dict[str, Any] = {"family": response_family(part, law)}
     if family["family"] == "bernoulli":
         family = {}
-    return Variational(law.item_model, known_guessing=law.known_guessing, **family)
+    return Variational(
+        law.item_model,
+        known_guessing=law.known_guessing,
+        positive_discrimination=law.positive_discrimination,
+        **family,
+    )

@@ -83,7 +83,7 @@ def pretraining_law(
     target = checked_target(target_flops, runs)
     measured = data.measured(used, progress=lambda text, share: progress(text, OWN_SHARE * share))
     law = fit_laws(measured, runs, settings, target, seed)
-    cuts = size_cuts(np.exp(runs.log_flops[runs.is_final]), settings.fewest_sizes)[-settings.n_checked :]
+    cuts = size_cuts(runs, settings.fewest_sizes)[-settings.n_checked :]
     if settings.n_checked == 0 or not cuts:
         return law
     checked = held_out_forecasts(

@@ -31,12 +31,15 @@ class ItemResponseLaw:
         Whether the lines of recipes are drawn to each other; 'none' is P3.
     known_guessing : bool
         Take each item's lower asymptote from its column `chance`, or `1 / n_options`.
+    positive_discrimination : bool
+        Keep items from falling with ability.
     """
 
     item_model: LawItemModel = "2pl"
     family: LawFamily = "auto"
     pooling: Pooling = "partial"
     known_guessing: bool = False
+    positive_discrimination: bool = False
 
     def __post_init__(self) -> None:
         """Check the choices."""
