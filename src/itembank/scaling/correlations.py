@@ -49,7 +49,8 @@ def weighted_correlations(values: FloatArray, weights: FloatArray) -> FloatArray
         floor = SMALLEST_SHARE * np.maximum((centred**2).sum(axis=0) / np.maximum(counts, 1), 1e-300)
         has_spread = (variance_x > floor[first]) & (variance_y > floor[second])
         result = covariance / np.sqrt(np.where(has_spread, variance_x * variance_y, np.nan))
-    return np.clip(result, -1.0, 1.0)
+    clipped: FloatArray = np.clip(result, -1.0, 1.0)
+    return clipped
 
 
 def correlations(values: FloatArray) -> FloatArray:
@@ -112,7 +113,8 @@ def reliabilities(values: FloatArray, standard_errors: FloatArray) -> FloatArray
     variance = np.where(known, (values - mean) ** 2, 0.0).sum(axis=0) / n
     noise = np.where(known, standard_errors**2, 0.0).sum(axis=0) / n
     total = variance + noise
-    return np.divide(variance, total, out=np.full_like(total, np.nan), where=total > 0.0)
+    share: FloatArray = np.divide(variance, total, out=np.full_like(total, np.nan), where=total > 0.0)
+    return share
 
 
 def attenuation(reliability: FloatArray) -> FloatArray:

@@ -38,11 +38,17 @@ class ItemSetFit:
 
 
 def default_spec(responses: ResponseMatrix) -> CalibrationSpec:
-    """Return the item model for these responses: two parameters an item, and what the responses are.
+    """Return the item model for these responses: two parameters an item, and the family that they are of.
 
-    Counts of repeated samples are binomial, probabilities Beta, right and wrong Bernoulli.
+    Right and wrong are Bernoulli and probabilities Beta. Counts of repeated samples are beta-binomial: samples of one
+    cell are more alike than chance makes them, and a binomial would take each for news. Slopes of both are kept above
+    zero; with counts the fit can otherwise end at steep slopes of both signs, where a few models answered many items.
     """
-    return Variational("2pl")
+    if responses.n_trials is not None and bool(np.any(responses.n_trials > 1)):
+        return Variational("2pl", family="beta-binomial", positive_discrimination=True)
+    if responses.is_binary:
+        return Variational("2pl", family="bernoulli")
+    return Variational("2pl", family="beta", positive_discrimination=True)
 
 
 def responses_and_spec(

@@ -172,9 +172,9 @@ def score_items(
     inside = np.ones(fit.columns.size, dtype=bool) if among is None else np.isin(fit.columns, among)
     used = fit.columns[inside]
     values = responses.responses[:, used]
-    weights = None if responses.n_trials is None else responses.n_trials[:, used].astype(np.float64)
+    n_trials = None if responses.n_trials is None else responses.n_trials[:, used].astype(np.float64)
     found = map_abilities(
-        fit.calibration.parameters.take(np.flatnonzero(inside)), values, fit.calibration.prior, weights=weights
+        fit.calibration.parameters.take(np.flatnonzero(inside)), values, fit.calibration.prior, n_trials=n_trials
     )
     is_silent = np.isnan(values).all(axis=1)
     return np.where(is_silent, np.nan, found.theta[:, 0]), np.where(is_silent, np.nan, found.standard_errors[:, 0])
@@ -294,10 +294,12 @@ def _half_an_answer(responses: ResponseMatrix, columns: IntArray) -> float:
 def joined(folds: list[FoldTransfer], n_models: int, spec: TransferSpec) -> dict[str, FloatArray]:
     """Put the arrays of all parts in the order of the caller's models; NaN for those that were not asked."""
     shape = (n_models, len(spec.k))
-    arrays = {name: np.full(shape, np.nan) for name in ("actual", "uninformed")}
-    arrays |= {name: np.full(n_models, np.nan) for name in ("theta", "standard_errors")}
+    arrays: dict[str, FloatArray] = {name: np.full(shape, np.nan) for name in ("actual", "uninformed")}
+    for name in ("theta", "standard_errors"):
+        arrays[name] = np.full(n_models, np.nan)
     for method in spec.methods:
-        arrays |= {f"{method}.{part}": np.full(shape, np.nan) for part in ("value", "lower", "upper")}
+        for part in ("value", "lower", "upper"):
+            arrays[f"{method}.{part}"] = np.full(shape, np.nan)
     for fold in folds:
         for name in ("actual", "uninformed", "theta", "standard_errors"):
             arrays[name][fold.places] = getattr(fold, name)

@@ -143,7 +143,8 @@ def mean_responses(responses: ResponseMatrix, columns: IntArray) -> FloatArray:
     known = ~np.isnan(values)
     n_answered = known.sum(axis=1)
     total = np.where(known, values, 0.0).sum(axis=1)
-    return np.divide(total, n_answered, out=np.full(n_answered.shape, np.nan), where=n_answered > 0)
+    mean: FloatArray = np.divide(total, n_answered, out=np.full(n_answered.shape, np.nan), where=n_answered > 0)
+    return mean
 
 
 def _part(responses: ResponseMatrix, rows: IntArray, others: IntArray, groups: Sequence[str] | None) -> Part:

@@ -175,7 +175,8 @@ def _row_means(values: FloatArray) -> FloatArray:
     known = np.isfinite(values)
     n = known.sum(axis=1)
     total = np.where(known, values, 0.0).sum(axis=1)
-    return np.divide(total, n, out=np.full(n.shape, np.nan), where=n > 0)
+    means: FloatArray = np.divide(total, n, out=np.full(n.shape, np.nan), where=n > 0)
+    return means
 
 
 def _correlation(x: FloatArray, y: FloatArray) -> float:
