@@ -3,11 +3,11 @@ import pytest
 from scipy.stats import beta
 
 from itembank.scaling.cell_posterior import CellPosterior
+from itembank.scaling.pass_at_k_posterior import expected_failure
 from itembank.scaling.pass_curves import (
     Draws,
     counted_curves,
     curves_above,
-    expected_failure,
     posterior_curves,
     set_means,
     true_curves,

@@ -15,6 +15,7 @@ from itembank.scaling.pass_at_k import (
     plug_in_pass_at_k,
     unbiased_pass_at_k,
 )
+from itembank.scaling.pass_at_k_posterior import chosen_draws, draw_pass_at_k, expected_failure, pass_at_k_of_rates
 
 MOST_GUESSED = 0.002
 """Of pass@k that the truth may leave to items sampled less than k times."""
@@ -104,17 +105,9 @@ def posterior_curves(
     rng : Generator
     """
     failure = expected_failure(posterior, k)  # (n_items, n_k)
-    chosen = _chosen(posterior, draws.n_draws, rng)
-    rates = rng.beta(posterior.alpha[chosen], posterior.beta[chosen])
-    return PosteriorCurves(1.0 - failure.mean(axis=0), *_interval(rates, k, draws.level), failure[:, int(np.argmax(k))])
-
-
-def expected_failure(posterior: CellPosterior, k: FloatArray) -> FloatArray:
-    """Posterior probability that k samples of an item all fail, (n_items, n_k)."""
-    result = np.empty((posterior.alpha.shape[1], k.size))
-    for j, samples in enumerate(k):
-        result[:, j] = posterior.weights @ np.exp(log_beta_failure(posterior.alpha, posterior.beta, samples))
-    return result
+    equal = np.full(failure.shape[0], 1.0 / failure.shape[0])
+    drawn = draw_pass_at_k(posterior, k, equal, n_draws=draws.n_draws, rng=rng)
+    return PosteriorCurves(1.0 - failure.mean(axis=0), *_interval(drawn, draws.level), failure[:, int(np.argmax(k))])
 
 
 def curves_above(
@@ -139,7 +132,7 @@ def curves_above(
         at_floor = np.exp(log_plug_in_failure(np.asarray(floor), samples))  # where all mass lies below it
         kept = np.divide(kept, above[:, at], out=np.full_like(kept, at_floor), where=above[:, at] > _TINY)
         failure[at, j] = cut.weights @ kept
-    chosen = _chosen(cut, draws.n_draws, rng)
+    chosen = chosen_draws(cut, draws.n_draws, rng)
     rates = rng.beta(alpha[chosen], beta[chosen])
     at_item = np.zeros(alpha.shape[1], dtype=bool)
     at_item[at] = True
@@ -147,18 +140,11 @@ def curves_above(
     a, b, share = alpha[chosen[low], item], beta[chosen[low], item], above[chosen[low], item]
     # the quantile of the part above the floor: a cell whose draw fell below it is drawn again from that part
     rates[low, item] = np.maximum(betainccinv(a, b, share * rng.random(low.size)), floor)
-    return PosteriorCurves(1.0 - failure.mean(axis=0), *_interval(rates, k, draws.level), failure[:, int(np.argmax(k))])
+    drawn = pass_at_k_of_rates(rates, k, np.full(failure.shape[0], 1.0 / failure.shape[0]))
+    return PosteriorCurves(1.0 - failure.mean(axis=0), *_interval(drawn, draws.level), failure[:, int(np.argmax(k))])
 
 
-def _chosen(posterior: CellPosterior, n_draws: int, rng: np.random.Generator) -> IntArray:
-    """Draws of the posterior, as often as their weights say."""
-    return rng.choice(posterior.weights.size, size=n_draws, p=posterior.weights)
-
-
-def _interval(rates: FloatArray, k: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
-    """Equal-tailed interval of the mean of pass@k over items, from drawn rates (n_draws, n_items); (n_k,) each."""
-    with np.errstate(divide="ignore"):
-        log_failure = np.log1p(-rates)
-    means = np.stack([-np.expm1(samples * log_failure).mean(axis=1) for samples in k], axis=1)  # (n_draws, n_k)
-    low, high = np.quantile(means, [0.5 * (1.0 - level), 0.5 * (1.0 + level)], axis=0)
+def _interval(drawn: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
+    """Equal-tailed interval of draws (n_draws, n_k), (n_k,) each."""
+    low, high = np.quantile(drawn, [0.5 * (1.0 - level), 0.5 * (1.0 + level)], axis=0)
     return low, high
