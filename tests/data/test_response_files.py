@@ -52,7 +52,7 @@ def matrices(draw):
         items=pl.DataFrame(
             {"item_id": item_ids, **of_items}, schema_overrides={"subscenario": pl.String, "n_options": pl.Int64}
         ),
-        n_trials=draw(st.none() | hnp.arrays(np.int64, shape, elements=st.integers(0, 99))),
+        n_trials=draw(st.none() | hnp.arrays(np.int64, shape, elements=st.integers(1, 99))),
         costs={
             unit: draw(hnp.arrays(float, shape, elements=amounts, fill=st.nothing()))
             for unit in draw(st.lists(COSTS, unique=True, max_size=3))

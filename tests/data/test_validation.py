@@ -83,3 +83,38 @@ def test_model_and_item_tables_keep_other_columns_and_scenarios_default():
     matrix = ResponseMatrix.create(np.zeros((1, 2)), items=items)
     assert matrix.items.columns == ["item_id", "scenario", "subscenario", "n_options"]
     assert matrix.items["scenario"].to_list() == ["all", "all"]
+
+
+def test_counts_make_responses_and_zero_trials_a_missing_one():
+    matrix = ResponseMatrix.from_counts(np.array([[3, 0], [2, 5]]), np.array([[4, 0], [2, 10]]), model_ids=["a", "b"])
+    np.testing.assert_array_equal(matrix.responses, [[0.75, np.nan], [1.0, 0.5]])
+    np.testing.assert_array_equal(matrix.n_trials, [[4, 0], [2, 10]])
+    assert matrix.model_ids == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("n_correct", "n_trials", "message"),
+    [
+        ([[3, 2]], [[2, 2]], r"n_correct must be at most n_trials, got 1 cells above: 3 of 2 at \(0, 0\)"),
+        ([[-1, 2]], [[2, 2]], "n_correct must be whole numbers of at least 0, got 1 others"),
+        ([[0.5, 2]], [[2, 2]], "n_correct must be whole numbers of at least 0, got 1 others"),
+        ([[1, 2]], [[2, np.nan]], "n_trials must be whole numbers of at least 0, got 1 others"),
+        ([[1, 2]], [[2], [2]], r"must have one shape, got \(1, 2\) and \(2, 1\)"),
+    ],
+)
+def test_counts_that_cannot_be_are_refused(n_correct, n_trials, message):
+    with pytest.raises(DataError, match=message):
+        ResponseMatrix.from_counts(np.array(n_correct), np.array(n_trials))
+
+
+@pytest.mark.parametrize(
+    ("n_trials", "message"),
+    [
+        ([[0, 0]], "at least 1 where there is a response, got 1 cells with less: 'model-1' item 'item-1' = 0"),
+        ([[2, -1]], "got 1 cells with less: 'model-1' item 'item-2' = -1"),
+        ([[2.0, 0.0]], "n_trials must be whole numbers, got an array of float64"),
+    ],
+)
+def test_trials_behind_responses_are_checked(n_trials, message):
+    with pytest.raises(DataError, match=message):
+        ResponseMatrix.create(np.array([[0.5, np.nan]]), n_trials=np.array(n_trials))

@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import polars as pl
 
-from itembank.data.validation import check_response_matrix
+from itembank.data.validation import check_counts, check_response_matrix
 from itembank.errors import DataError, shown
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 
@@ -58,7 +58,8 @@ class ResponseMatrix:
         Raises
         ------
         DataError
-            When shapes differ, ids repeat, or a response lies outside [0, 1].
+            When shapes differ, ids repeat, a response lies outside [0, 1], or has trials that are no whole number of
+            at least 1.
         """
         values = np.asarray(responses, dtype=np.float64)
         if values.ndim != 2:
@@ -75,6 +76,36 @@ class ResponseMatrix:
         matrix = cls(values, models, items, n_trials, dict(costs or {}))
         check_response_matrix(matrix.responses, matrix.model_ids, matrix.item_ids, matrix.n_trials, matrix.costs)
         return matrix
+
+    @classmethod
+    def from_counts(cls, n_correct: IntArray, n_trials: IntArray, **known: Any) -> Self:
+        """Build from counts: the response is n_correct / n_trials, missing where there were no trials.
+
+        Parameters
+        ----------
+        n_correct, n_trials : (n_models, n_items)
+            Whole numbers.
+        **known
+            What `create` takes beside responses and trials: `model_ids`, `item_ids`, `scenarios`, `models`, `items`,
+            `costs`.
+
+        Raises
+        ------
+        DataError
+            When shapes differ, a count is negative or no whole number, or n_correct exceeds n_trials.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from itembank import ResponseMatrix
+        >>> ResponseMatrix.from_counts(np.array([[3, 0]]), np.array([[10, 0]])).responses
+        array([[0.3, nan]])
+        """
+        correct, trials = np.asarray(n_correct), np.asarray(n_trials)
+        check_counts(correct, trials)
+        missing = np.full(trials.shape, np.nan)
+        responses = np.divide(correct, trials, out=missing, where=trials > 0)
+        return cls.create(responses, n_trials=trials.astype(np.int64), **known)
 
     @property
     def n_models(self) -> int:

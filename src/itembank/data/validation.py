@@ -24,9 +24,27 @@ def check_response_matrix(
             *_id_problems(model_ids, "model_id"),
             *_id_problems(item_ids, "item_id"),
             *_range_problems(responses, model_ids, item_ids),
+            *_trial_problems(responses, n_trials, model_ids, item_ids),
         ]
     if problems:
         raise DataError(" ".join(problems))
+
+
+def check_counts(n_correct: IntArray, n_trials: IntArray) -> None:
+    """Raise `DataError` when counts (n_models, n_items) are of two shapes, or are no successes among trials."""
+    if n_correct.shape != n_trials.shape:
+        raise DataError(f"n_correct and n_trials must have one shape, got {n_correct.shape} and {n_trials.shape}.")
+    for name, counts in (("n_correct", n_correct), ("n_trials", n_trials)):
+        with np.errstate(invalid="ignore"):
+            n_bad = int(np.count_nonzero(~((counts >= 0) & (counts == np.floor(counts)))))
+        if n_bad:
+            raise DataError(f"{name} must be whole numbers of at least 0, got {n_bad} others. Missing is zero trials.")
+    above = np.argwhere(n_correct > n_trials)
+    if above.size:
+        cells = [f"{n_correct[tuple(at)]} of {n_trials[tuple(at)]} at {tuple(at.tolist())}" for at in above[:N_SHOWN]]
+        raise DataError(
+            f"n_correct must be at most n_trials, got {len(above)} cells above: {', '.join(cells)}{_more(len(above))}."
+        )
 
 
 def check_models_and_items_have_responses(
@@ -69,7 +87,9 @@ def check_enough_models(n_models: int, needed: int, purpose: str) -> None:
         )
 
 
-def describe_cells(mask: BoolArray, values: FloatArray, model_ids: Sequence[str], item_ids: Sequence[str]) -> str:
+def describe_cells(
+    mask: BoolArray, values: FloatArray | IntArray, model_ids: Sequence[str], item_ids: Sequence[str]
+) -> str:
     """Name the first few marked cells with their values."""
     rows, columns = np.nonzero(mask)
     cells = [
@@ -120,4 +140,20 @@ def _range_problems(responses: FloatArray, model_ids: Sequence[str], item_ids: S
     return [
         f"response must lie in [0, 1], got {int(outside.sum())} values outside for {n_rows} of {len(model_ids)} "
         f"models: {describe_cells(outside, responses, model_ids, item_ids)}. Rescale or drop them."
+    ]
+
+
+def _trial_problems(
+    responses: FloatArray, n_trials: IntArray | None, model_ids: Sequence[str], item_ids: Sequence[str]
+) -> list[str]:
+    if n_trials is None:
+        return []
+    if not np.issubdtype(n_trials.dtype, np.integer):
+        return [f"n_trials must be whole numbers, got an array of {n_trials.dtype}."]
+    wrong = (n_trials < 0) | ((n_trials == 0) & ~np.isnan(responses))
+    if not wrong.any():
+        return []
+    return [
+        f"n_trials must be at least 1 where there is a response, got {int(wrong.sum())} cells with less: "
+        f"{describe_cells(wrong, n_trials, model_ids, item_ids)}. Give their counts, or make the responses missing."
     ]
