@@ -75,3 +75,18 @@ def test_blocks_cover_every_model_once(n_models, monkeypatch):
     rows = [np.arange(n_models)[run] for run in layout.blocks(np.zeros((n_models, 10)))]
     np.testing.assert_array_equal(np.concatenate(rows), np.arange(n_models))
     assert max(len(run) for run in rows) <= 2
+
+
+@pytest.mark.parametrize("most", [10, 60, 1000])
+def test_thinned_answers_are_every_so_many(case, most):
+    _, _, laid_out = case
+    n = laid_out.responses.shape[1]
+    step = -(-n // most)
+    some = layout.thinned(laid_out, most)
+    assert some.responses.shape[1] == len(range(0, n, step)) <= max(most, 1)
+    np.testing.assert_array_equal(some.responses, laid_out.responses[:, ::step])
+    theta = np.full((6, 3), 0.2)
+    np.testing.assert_allclose(layout.logits(some, theta), layout.logits(laid_out, theta)[:, ::step], rtol=1e-12)
+    full = laid_out.model.log_likelihood_terms(layout.logits(laid_out, theta), laid_out.responses)
+    ours = some.model.log_likelihood_terms(layout.logits(some, theta), some.responses)
+    np.testing.assert_allclose(ours, full[:, ::step], rtol=1e-12)

@@ -13,6 +13,7 @@ from itembank.irt.families import ResponseModel
 from itembank.irt.parameters import FAMILIES, WITH_PRECISION, AbilityPrior, ItemParameters
 from itembank.numerics.arrays import FloatArray
 from itembank.scoring import answers as layout
+from itembank.scoring import starts
 from itembank.scoring.expected_abilities import eap_abilities
 from itembank.scoring.likelihood_abilities import ml_abilities, wle_abilities
 from itembank.scoring.newton import map_abilities
@@ -240,3 +241,25 @@ def test_abilities_are_recovered_within_their_standard_errors(family):
     z = (found.theta - truth) / found.standard_errors
     assert abs(z.mean()) < 0.08
     assert abs(z.std() - 1.0) < 0.06
+
+
+def test_many_overdispersed_answers_have_the_moments_of_the_posterior():
+    """They skip the common grid."""
+    parameters, responses, n_trials = make_case("beta-binomial", n_items=150, n_models=2)
+    found = eap_abilities(parameters, responses, AbilityPrior.standard(1), n_trials=n_trials)
+    for model in range(2):
+        values = log_likelihood(parameters, responses[model], row(n_trials, model), GRID[:, None]) - 0.5 * GRID**2
+        weights = np.exp(values - values.max()) / np.exp(values - values.max()).sum()
+        np.testing.assert_allclose(found.theta[model, 0], weights @ GRID, atol=1e-6)
+        variance = weights @ (GRID - weights @ GRID) ** 2
+        np.testing.assert_allclose(found.covariance[model, 0, 0], variance, rtol=1e-5)
+
+
+@pytest.mark.parametrize("family", NEW)
+def test_starts_from_some_of_many_answers_lead_to_the_same_mode(family, monkeypatch):
+    parameters, responses, n_trials = make_case(family, n_items=90)
+    prior = AbilityPrior.standard(1)
+    full = map_abilities(parameters, responses, prior, n_trials=n_trials)
+    monkeypatch.setattr(starts, "MOST_ANSWERS", 9)
+    some = map_abilities(parameters, responses, prior, n_trials=n_trials)
+    np.testing.assert_allclose(some.theta, full.theta, atol=1e-8)

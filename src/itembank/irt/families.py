@@ -60,7 +60,7 @@ class ResponseModel:
             case _:
                 return self._weighed(np.array(1.0), n_trials)
 
-    def take(self, indices: IntArray) -> "ResponseModel":
+    def take(self, indices: IntArray | tuple[slice, IntArray]) -> "ResponseModel":
         """Return the model of the items, or rows, at `indices`."""
         return ResponseModel(
             self.family,

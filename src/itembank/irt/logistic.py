@@ -43,7 +43,7 @@ class Asymptotes:
         """``K = log((1 - g) / (1 - u))``."""
         return self.log_one_minus_lower - self.log_one_minus_upper
 
-    def take(self, indices: IntArray) -> "Asymptotes":
+    def take(self, indices: IntArray | tuple[slice, IntArray]) -> "Asymptotes":
         """Return the rows, or items, at `indices` of every array."""
         return Asymptotes(
             self.log_lower[indices],

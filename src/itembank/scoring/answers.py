@@ -1,7 +1,7 @@
 """The answered, informative items of some models, laid out for fast sums over items."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -140,6 +140,30 @@ def blocks(responses: FloatArray, width: int | None = None) -> Iterator[slice]:
     return (slice(begin, begin + size) for begin in range(0, max(1, n_models), size))
 
 
+def thinned(answers: Answers, most: int) -> Answers:
+    """Keep about `most` of the answers at most, evenly over the items."""
+    step = -(-answers.responses.shape[1] // most)
+    if step <= 1:
+        return answers
+    columns = np.arange(0, answers.responses.shape[1], step)
+    of_items = (slice(None), columns) if answers.intercept.ndim == 2 else columns
+
+    def of_models(array: FloatArray | None) -> FloatArray | None:
+        return None if array is None else array[:, columns]
+
+    return replace(
+        answers,
+        responses=answers.responses[:, columns],
+        is_answered=None if answers.is_answered is None else answers.is_answered[:, columns],
+        loadings=answers.loadings[of_items],
+        intercept=answers.intercept[of_items],
+        model=answers.model.take(of_items),
+        products=None if answers.products is None else answers.products[columns],
+        weights=of_models(answers.weights),
+        n_trials=of_models(answers.n_trials),
+    )
+
+
 def gather_blocks(
     parameters: ItemParameters, responses: FloatArray, n_trials: FloatArray | None, width: int | None = None
 ) -> Iterator[Answers]:
@@ -212,6 +236,10 @@ def log_likelihood_at(answers: Answers, points: FloatArray) -> FloatArray:
 
 def _log_likelihood_point_by_point(answers: Answers, points: FloatArray) -> FloatArray:
     result = np.empty((answers.n_models, len(points)))
+    if answers.n_models == 1 and answers.is_shared:  # a session's
+        terms = _terms_at(answers, points @ answers.loadings.T + answers.intercept)  # (n_points, n_answers)
+        result[0] = only_answered(answers, terms).sum(axis=1)
+        return result
     for index, point in enumerate(points):
         terms = _terms_at(answers, answers.loadings @ point + answers.intercept)
         result[:, index] = only_answered(answers, terms).sum(axis=1)

@@ -30,6 +30,9 @@ OWN_NODES = {1: 25, 2: 15}
 NARROWEST = 0.75
 """Smallest posterior standard deviation, in grid spacings, that a grid resolves: its error is then 3e-5."""
 
+MANY_ANSWERS = 100
+"""Answers of every model from which on own nodes are taken at once for over-dispersed counts, which take long."""
+
 EDGE_WEIGHT = 1e-5
 """Posterior weight on the edge of the common grid from which it counts as cut off."""
 
@@ -101,6 +104,8 @@ def _grid(prior: AbilityPrior, n_nodes: int, bounds: tuple[float, float]) -> _Gr
 
 def _quadrature(answers: Answers, prior: AbilityPrior, grid: _Grid, *, has_own_nodes: bool) -> Abilities:
     """Posterior moments on the common grid, and on nodes of their own for the models it does not resolve."""
+    if has_own_nodes and answers.model.family == "beta-binomial" and np.all(answers.counts >= MANY_ANSWERS):
+        return _own_nodes(answers, prior)
     weights = _normalised(log_likelihood_at(answers, grid.nodes) + grid.log_prior)  # (n_models, n_quadrature)
     theta = weights @ grid.nodes
     moments = unpack(weights @ packed_products(grid.nodes - prior.mean), prior.n_dims)

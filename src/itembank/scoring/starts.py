@@ -8,13 +8,16 @@ from itembank.irt.beta import log_odds
 from itembank.irt.families import COUNTS
 from itembank.irt.parameters import AbilityPrior
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
-from itembank.scoring.answers import Answers, log_likelihood_at, only_answered, sum_loadings, sum_products
+from itembank.scoring.answers import Answers, log_likelihood_at, only_answered, sum_loadings, sum_products, thinned
 
 RANK_TOLERANCE = 1e-10
 """Share of a model's largest information below which a direction counts as not measured at all."""
 
 MOST_GRID_DIMS = 2
 """Dimensions in which points on a grid are tried."""
+
+MOST_ANSWERS = 256
+"""Answers of a model from which a start is found where each takes long."""
 
 LINE_POINTS = 81
 PLANE_POINTS = 21
@@ -88,7 +91,12 @@ def item_points(answers: Answers) -> FloatArray:
 
 
 def best_points(answers: Answers, points: FloatArray, log_prior: FloatArray | float = 0.0) -> FloatArray:
-    """Point (n_models, n_dims) of largest likelihood, times prior (n_points,), for each model."""
+    """Point (n_models, n_dims) of largest likelihood, times prior (n_points,), for each model.
+
+    Of probabilities and counts, whose likelihood takes long, some hundred answers of each model must do.
+    """
+    if not answers.model.is_logistic:
+        answers = thinned(answers, MOST_ANSWERS)
     best = np.argmax(log_likelihood_at(answers, points) + log_prior, axis=1)
     result: FloatArray = points[best]
     return result
