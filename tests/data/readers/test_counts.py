@@ -118,3 +118,10 @@ def test_millions_of_trials_stay_exact():
     assert matrix.n_trials.tolist() == [[7440639]]
     assert np.rint(matrix.responses * matrix.n_trials).tolist() == [[1234568.0]]
     np.testing.assert_allclose(matrix.responses * matrix.n_trials, [[1234568.0]], rtol=1e-15)
+
+
+def test_a_share_of_unknown_trials_among_known_ones_is_told():
+    frame = table(item_id=["x", "y", "z"], response=[0.25, 0.4, 1.0], n_trials=[4, None, None])
+    with pytest.warns(DataWarning, match="1 responses between 0 and 1 have no n_trials.*'a' item 'y'"):
+        matrix = responses_from_frame(frame)
+    np.testing.assert_array_equal(matrix.n_trials, [[4, 1, 1]])

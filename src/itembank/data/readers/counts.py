@@ -64,9 +64,21 @@ def settle_counts(
     _check_trials(response, correct, trials, ids, problems)
     if np.isnan(trials).all():
         return response, None
+    _tell_of_unknown_trials(response, trials, ids)
     is_known = ~np.isnan(trials) & (trials >= 1.0) & (trials < LARGEST_COUNT)
     counted = np.where(is_known, trials, 1.0).astype(np.int64)
     return response, np.where(np.isnan(response), 0, counted)
+
+
+def _tell_of_unknown_trials(response: FloatArray, trials: FloatArray, ids: RowIds) -> None:
+    """Warn of shares whose trials are unknown where those of others are known: they weigh as one trial."""
+    shares = np.flatnonzero(np.isnan(trials) & (response > 0.0) & (response < 1.0))
+    if shares.size:
+        warn(
+            f"{ids.source}: {shares.size} responses between 0 and 1 have no n_trials, though others have, and count as "
+            f"one trial each: {first_few(ids.pairs(shares), shares.size)}. Give theirs, or read them apart.",
+            DataWarning,
+        )
 
 
 def _check_trials(
