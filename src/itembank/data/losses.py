@@ -10,11 +10,12 @@ from itembank.data.responses import ResponseMatrix
 from itembank.errors import DataError, shown
 from itembank.numerics.arrays import FloatArray
 
-BITS_PER_BYTE = "bits_per_byte"
+LOSS_COLUMNS = ("loss", "bits_per_byte")
+"""Columns that hold a loss, in order of preference; the second is that of `read_choice_scores`."""
 
 
 def read_losses(
-    source: str | Path | pl.DataFrame, responses: ResponseMatrix, *, column: str = BITS_PER_BYTE
+    source: str | Path | pl.DataFrame, responses: ResponseMatrix, *, column: str | None = None
 ) -> FloatArray:
     """Losses of these responses, from a table of `read_choice_scores` or any with `model_id`, `item_id` and a loss.
 
@@ -22,8 +23,8 @@ def read_losses(
     ----------
     source : path or table
     responses : ResponseMatrix
-    column : str
-        Column of the loss.
+    column : str, optional
+        Column of the loss; by default `loss`, else `bits_per_byte`.
 
     Returns
     -------
@@ -36,6 +37,7 @@ def read_losses(
         When a column is absent, a row comes twice, or no row is of these models and items.
     """
     table = source if isinstance(source, pl.DataFrame) else read_table_file(Path(source), infer=True).frame
+    column = column or next((name for name in LOSS_COLUMNS if name in table.columns), LOSS_COLUMNS[0])
     absent = [name for name in ("model_id", "item_id", column) if name not in table.columns]
     if absent:
         raise DataError(f"a table of losses must have the columns {shown(absent)}; it has {shown(table.columns, 12)}.")

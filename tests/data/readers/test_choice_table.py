@@ -62,10 +62,17 @@ def test_losses_come_back_in_the_order_of_the_responses(scores, tmp_path, name):
     np.testing.assert_allclose(losses[1], [found["digits/3"], found["capitals/0"], np.nan], rtol=1e-15)
 
 
+def test_a_column_called_loss_goes_before_bits_per_byte(scores):
+    responses = ResponseMatrix.create(np.ones((1, 1)), model_ids=["dummy"], item_ids=["digits/3"])
+    table = scores.with_columns(loss=pl.lit(2.5))
+    assert read_losses(table, responses).tolist() == [[2.5]]
+    assert read_losses(table, responses, column="bits_per_byte")[0, 0] != 2.5
+
+
 def test_tables_that_tell_no_losses_are_refused(scores):
     responses = ResponseMatrix.create(np.ones((1, 1)), model_ids=["dummy"], item_ids=["digits/3"])
-    with pytest.raises(DataError, match="must have the columns 'loss'"):
-        read_losses(scores, responses, column="loss")
+    with pytest.raises(DataError, match="must have the columns 'nats'"):
+        read_losses(scores, responses, column="nats")
     with pytest.raises(DataError, match="one row a model and item, got several for 'dummy on digits/0'"):
         read_losses(pl.concat([scores, scores.filter(pl.col("item_id") == "digits/0")]), responses)
     with pytest.raises(DataError, match="got none of them: it has models 'dummy', the responses 'someone'"):

@@ -179,7 +179,7 @@ def _run(content: dict[str, Any], date: str) -> Run:
         about={
             "run_date": date or None,
             "model_args": str(arguments) or None,
-            "n_parameters": config.get("model_num_parameters"),
+            "n_parameters": _positive(config.get("model_num_parameters")),
             "lm_eval_version": content.get("lm_eval_version") or content.get("git_hash"),
         },
     )
@@ -187,6 +187,11 @@ def _run(content: dict[str, Any], date: str) -> Run:
 
 def _mapping(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
+
+
+def _positive(value: Any) -> int | None:
+    """Return a number of parameters; the harness writes -1 for models it reaches over a network."""
+    return value if isinstance(value, int) and value > 0 else None
 
 
 def _name_in(arguments: str) -> str:
