@@ -29,7 +29,7 @@ from pathlib import Path
 import torch
 from bytelms_files import write_builtin
 from bytelms_model import CONTEXT, Size, batches, encode
-from bytelms_sources import read_sources
+from bytelms_sources import Sources, read_sources
 from bytelms_tasks import N_OPTIONS, Suite, make_suite
 from bytelms_text import Mixture, mixtures, training_text
 from bytelms_training import SHARES, Evaluation, Run, train
@@ -41,9 +41,10 @@ SIZES = (
     Size("88k", 48, 3, 0.015, 8, 550_000),
     Size("203k", 64, 4, 0.01, 8, 600_000),
     Size("452k", 96, 4, 0.01, 8, 650_000),
-    Size("1.2M", 128, 6, 0.01, 16, 700_000),
-    Size("2.7M", 192, 6, 0.01, 16, 750_000),
+    Size("1.2M", 128, 6, 0.01, 16, 850_000),
+    Size("2.7M", 192, 6, 0.01, 16, 1_000_000),
 )
+CHUNK = 750_256  # bytes of text that are drawn and shuffled together
 N_VALIDATION = 160  # stretches of text
 
 
@@ -55,17 +56,24 @@ def main() -> None:
     torch.set_num_threads(1)
     sources = read_sources()
     suite = make_suite(sources)
-    texts = {mixture.name: make_text(mixture, suite, sources) for mixture in mixtures()}
     if not arguments.no_training:
+        texts = {mixture.name: make_text(mixture, suite, sources) for mixture in mixtures()}
         _train_all(suite, texts, folder, arguments)
     write_builtin(folder, suite, [run for run, _ in _runs(None)], Path(arguments.files))
 
 
-def make_text(mixture: Mixture, suite: Suite, sources: object) -> str:
+def make_text(mixture: Mixture, suite: Suite, sources: Sources) -> str:
     """Return the text all sizes of a mixture are trained on; larger ones read more of it."""
     n_bytes = max(size.train_tokens for size in SIZES) + 2 * CONTEXT
-    seed = zlib.crc32(f"{SEED} {mixture.name}".encode())
-    return training_text(mixture, n_bytes=n_bytes, held_out=suite.held_out, sources=sources, seed=seed)
+    known = {"held_out": suite.held_out, "sources": sources}
+    if mixture.repeat_bytes:
+        return training_text(mixture, n_bytes=n_bytes, seed=_seed(mixture.name), **known)
+    seeds = [_seed(mixture.name), *(_seed(mixture.name, number) for number in range(1, -(-n_bytes // CHUNK)))]
+    return "".join(training_text(mixture, n_bytes=CHUNK, seed=seed, **known) for seed in seeds)
+
+
+def _seed(*names: object) -> int:
+    return zlib.crc32(" ".join(str(name) for name in (SEED, *names)).encode())
 
 
 def _train_all(suite: Suite, texts: dict[str, str], folder: Path, arguments: argparse.Namespace) -> None:
@@ -97,7 +105,7 @@ def _evaluation(suite: Suite, device: str) -> Evaluation:
 def _runs(only: str | None) -> list[tuple[Run, Mixture]]:
     """All runs, the smallest sizes first."""
     return [
-        (Run(mixture.name, size, zlib.crc32(f"{SEED} {mixture.name} {size.label}".encode())), mixture)
+        (Run(mixture.name, size, _seed(mixture.name, size.label)), mixture)
         for size in SIZES
         for mixture in mixtures()
         if only is None or f"{mixture.name}/{size.label}" in only.split(",")

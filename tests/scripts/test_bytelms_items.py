@@ -1,0 +1,105 @@
+"""The test items of `bytelms`: the right answers are right, and are those of the built-in files."""
+
+import random
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from itembank.data.builtin import load_builtin
+from tests.scripts.bytelms import load, suite
+
+CLOSING = {"(": ")", "[": "]", "{": "}", "<": ">"}
+FROM_PYTHON = ("code", "prose")  # these depend on the version of Python
+
+
+def still_open(text):
+    """Closing brackets that are missing, by taking away pairs until none is left."""
+    for _ in text:
+        for pair in ("()", "[]", "{}", "<>"):
+            text = text.replace(pair, "")
+    return "".join(CLOSING[one] for one in reversed(text))
+
+
+SOLVERS = {
+    "addition": lambda asked: str(sum(int(part) for part in asked[0].split("+"))),
+    "subtraction": lambda asked: str(int(asked[0].split("-")[0]) - int(asked[0].split("-")[1])),
+    "comparison": lambda asked: str(max(int(part) for part in asked[1:])),
+    "copying": lambda asked: asked[1],
+    "reversal": lambda asked: asked[1][::-1],
+    "sorting": lambda asked: "".join(sorted(asked[1])),
+    "counting": lambda asked: str(Counter(asked[2])[asked[1]]),
+    "spelling": lambda asked: "-".join(asked[1]),
+    "brackets": lambda asked: still_open(asked[1]),
+}
+"""The answer to a prompt, worked out from its wording alone."""
+
+
+def every_item():
+    return suite()[1].multiple_choice + suite()[1].generative
+
+
+def test_right_answers_are_right():
+    checked = Counter()
+    for item in every_item():
+        scenario = item.scenario.removeprefix("sampled-")
+        if scenario in SOLVERS:
+            end = " " if scenario == "brackets" else ">= "
+            expected = SOLVERS[scenario](item.prompt.rstrip(end).split(" "))
+            assert item.choices[item.correct] == expected + "\n", item
+            checked[scenario] += 1
+    assert len(checked) == 9
+    assert sum(checked.values()) > 1300
+
+
+def test_sentences_agree_with_their_first_noun():
+    words = load("bytelms_words")
+    for item in suite()[1].multiple_choice:
+        first = next((word for word in item.prompt.split(" ")[1:] if word not in words.ADJECTIVES), "")
+        right = item.choices[item.correct]
+        if item.scenario == "agreement":
+            assert (right.rstrip(".") in words.VERBS) == (first in words.NOUNS), item
+        elif item.scenario == "pronouns":
+            assert right.startswith("his" if first in words.HIS else "her"), item
+
+
+def test_answers_to_questions_are_the_facts_training_states_and_never_asks_for():
+    knowledge = load("bytelms_knowledge")
+    known = {fact.question: fact for fact in (*knowledge.facts(), *knowledge.kinds())}
+    asked = [item for item in every_item() if item.scenario in ("facts", "kinds", "sampled-facts")]
+    assert len(asked) == 250
+    for item in asked:
+        assert item.choices[item.correct] == known[item.prompt].answer + "."
+        assert not known[item.prompt].is_asked
+
+
+def test_choices_differ_and_ids_do_not_repeat():
+    items = every_item()
+    assert len({item.item_id for item in items}) == len(items)
+    for item in suite()[1].multiple_choice:
+        assert 2 <= len(item.choices) == len(set(item.choices)) <= 4, item
+
+
+def test_right_answers_stand_at_any_place():
+    places = np.array([item.correct for item in suite()[1].multiple_choice if len(item.choices) == 4])
+    counts = np.bincount(places, minlength=4)
+    assert ((counts - places.size / 4) ** 2 / (places.size / 4)).sum() < 16.3  # chi-square, three degrees, 0.1 %
+
+
+def test_items_are_drawn_the_same_every_time():
+    name = "addition"
+    draw = load("bytelms_problems").FAMILIES[name].draw
+    first, second = ([draw(one, 2) for one in [random.Random(3)] * 5] for _ in range(2))  # noqa: S311
+    assert first == second
+
+
+@pytest.mark.parametrize("name", ["bytelms", "bytelms-samples"])
+def test_built_in_items_are_those_of_the_script(name):
+    items = load_builtin(name).items
+    drawn = suite()[1].multiple_choice if name == "bytelms" else suite()[1].generative
+    kept = [item for item in drawn if item.scenario not in FROM_PYTHON]
+    table = items.filter(~items["scenario"].is_in(FROM_PYTHON))
+    assert table["item_id"].to_list() == [item.item_id for item in kept]
+    assert table["prompt"].to_list() == [item.prompt for item in kept]
+    answers = table["choices"].to_list() if name == "bytelms" else [[answer] for answer in table["answer"]]
+    assert answers == [list(item.choices) for item in kept]
