@@ -34,7 +34,7 @@ def test_each_fold_chooses_its_own_items(bank, method):
         own = select(fold.bank, 12, method=method, rng=SEED)
         others += own.item_ids != selection.item_ids
         sample = sample_of(fold.bank, own)
-        held_out = sample.with_responses(bank.responses.responses[np.ix_(fold.held_out, sample.positions)])
+        held_out = sample.answered_by_calibration_models(bank, fold.held_out)
         evidence = gather_evidence(fold.bank, held_out)
         for number, spec in enumerate(SPECS):
             expected = point_scores(fold.bank, held_out, evidence, spec)

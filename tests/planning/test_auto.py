@@ -141,7 +141,7 @@ def errors_by_hand(bank, spec):
         own = whole if isinstance(spec, Stratified) else select(fold.bank, 12, method=spec, rng=SEED)
         assert isinstance(spec, Stratified) or own.bank != bank.bank_id
         sample = sample_of(bank, own)
-        held_out = sample.with_responses(bank.responses.responses[np.ix_(fold.held_out, sample.positions)])
+        held_out = sample.answered_by_calibration_models(bank, fold.held_out)
         evidence = gather_evidence(fold.bank, held_out)
         values[:, fold.held_out] = [point_scores(fold.bank, held_out, evidence, member) for member in members]
     stacked = np.empty(bank.n_models)

@@ -81,8 +81,8 @@ def gather_evidence(bank: Bank, observations: Observations) -> Evidence:
     n_models = observations.responses.shape[0]
     n_block = max(1, CELLS_AT_ONCE // bank.n_items)
     basis = bank.cache.remember("score basis", lambda: ScoreBasis.of_bank(bank))
-    blocks = [observations.responses[start : start + n_block] for start in range(0, n_models, n_block)]
-    return _joined([_of_block(basis, observations, responses) for responses in blocks])
+    blocks = [slice(start, start + n_block) for start in range(0, n_models, n_block)]
+    return _joined([_of_block(basis, observations, block) for block in blocks])
 
 
 def evidence_at(basis: ScoreBasis, observations: Observations, abilities: Abilities) -> Evidence:
@@ -90,12 +90,13 @@ def evidence_at(basis: ScoreBasis, observations: Observations, abilities: Abilit
     return _of_abilities(basis, observations, observations.responses, abilities)
 
 
-def _of_block(basis: ScoreBasis, observations: Observations, responses: FloatArray) -> Evidence:
-    """Gather the evidence from the responses of a block of models, (n_models, n_columns)."""
-    positions = observations.positions
+def _of_block(basis: ScoreBasis, observations: Observations, block: slice) -> Evidence:
+    """Gather the evidence from the responses of a block of models."""
+    positions, responses = observations.positions, observations.responses[block]
     thresholds = basis.thresholds[basis.targets.scenario_index[positions]]
     answers = apply_thresholds(responses, thresholds)
-    abilities = map_abilities(basis.parameters.take(positions), answers, basis.prior)
+    n_trials = None if observations.n_trials is None else observations.n_trials[block]
+    abilities = map_abilities(basis.parameters.take(positions), answers, basis.prior, n_trials=n_trials)
     return _of_abilities(basis, observations, responses, abilities)
 
 

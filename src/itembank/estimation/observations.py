@@ -10,6 +10,7 @@ from itembank.data.banks import Bank
 from itembank.data.responses import ResponseMatrix
 from itembank.data.selections import Selection
 from itembank.errors import DataError, DataWarning, shown, warn
+from itembank.irt.families import COUNTS
 from itembank.numerics.arrays import FloatArray, IntArray
 
 
@@ -32,6 +33,8 @@ class Observations:
     selected : (n_selected,)
         Positions of the items that were to be answered: the selection's, or the columns'.
     selected_weights : (n_selected,)
+    n_trials : (n_models, n_columns) or None
+        Trials behind each response, where the bank's family is one of counts and they are known.
     """
 
     responses: FloatArray
@@ -41,16 +44,32 @@ class Observations:
     is_random: bool
     selected: IntArray
     selected_weights: FloatArray
+    n_trials: FloatArray | None = None
 
     @classmethod
-    def of_items(cls, responses: FloatArray, positions: IntArray, weights: FloatArray, *, is_random: bool) -> Self:
+    def of_items(
+        cls,
+        responses: FloatArray,
+        positions: IntArray,
+        weights: FloatArray,
+        *,
+        is_random: bool,
+        n_trials: FloatArray | None = None,
+    ) -> Self:
         """Lay raw responses (n_models, n_columns) against the items at these positions, with these weights."""
         nothing_missing = np.zeros(responses.shape[0], dtype=np.int64)
-        return cls(responses, positions, weights, nothing_missing, is_random, positions, weights)
+        return cls(responses, positions, weights, nothing_missing, is_random, positions, weights, n_trials)
 
-    def with_responses(self, responses: FloatArray) -> "Observations":
-        """Return the same items answered by other models, (n_models, n_columns)."""
-        return replace(self, responses=responses, n_missing=np.zeros(responses.shape[0], dtype=np.int64))
+    def answered_by_calibration_models(self, bank: Bank, rows: IntArray | None = None) -> "Observations":
+        """Return the same items answered by a bank's calibration models, all or those at these rows."""
+        rows = np.arange(bank.n_models) if rows is None else rows
+        n_trials = counted_trials(bank, bank.responses)
+        return replace(
+            self,
+            responses=bank.responses.responses[np.ix_(rows, self.positions)],
+            n_missing=np.zeros(rows.size, dtype=np.int64),
+            n_trials=None if n_trials is None else n_trials[np.ix_(rows, self.positions)],
+        )
 
     def take(self, *, models: IntArray, columns: IntArray) -> "Observations":
         """Return some models and columns; what was to be answered stays."""
@@ -60,6 +79,7 @@ class Observations:
             positions=self.positions[columns],
             weights=self.weights[columns],
             n_missing=self.n_missing[models],
+            n_trials=None if self.n_trials is None else self.n_trials[np.ix_(models, columns)],
         )
 
 
@@ -77,7 +97,9 @@ def observe(bank: Bank, responses: ResponseMatrix, selection: Selection | None) 
         responses, positions = responses.take(items=order), positions[order]
     if selection is None:
         weights = bank.targets.weights[positions]
-        return _checked(responses, Observations.of_items(responses.responses, positions, weights, is_random=True))
+        n_trials = counted_trials(bank, responses)
+        laid = Observations.of_items(responses.responses, positions, weights, is_random=True, n_trials=n_trials)
+        return _checked(responses, laid)
     chosen = bank_positions(bank, pl.Series(selection.item_ids, dtype=pl.String), "the selection")
     if selection.bank and selection.bank != bank.bank_id:
         warn(
@@ -94,10 +116,25 @@ def observe(bank: Bank, responses: ResponseMatrix, selection: Selection | None) 
     n_missing = selection.n_items - np.sum(~np.isnan(values), axis=1)
     _warn_of_missing(responses, selection, n_missing)
     selected = np.sort(chosen)
+    n_trials = counted_trials(bank, responses)
     found = Observations(
-        values, positions, weight_of[positions], n_missing, selection.is_random, selected, weight_of[selected]
+        values,
+        positions,
+        weight_of[positions],
+        n_missing,
+        selection.is_random,
+        selected,
+        weight_of[selected],
+        None if n_trials is None else n_trials[:, columns],
     )
     return _checked(responses, found)
+
+
+def counted_trials(bank: Bank, responses: ResponseMatrix) -> FloatArray | None:
+    """Trials behind each response, (n_models, n_items), where the bank's family counts them."""
+    if responses.n_trials is None or bank.parameters.family not in COUNTS:
+        return None
+    return responses.n_trials.astype(np.float64)
 
 
 def _check_scenarios(bank: Bank, selection: Selection, chosen: IntArray) -> None:

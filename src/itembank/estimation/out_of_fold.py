@@ -174,7 +174,7 @@ def _run(bank: Bank, samples: Sequence[Observations], specs: Sequence[PointSpec]
 
 
 def _run_fold(bank: Bank, fold: Fold, sample: Observations, specs: Sequence[PointSpec]) -> FloatArray:
-    held_out = sample.with_responses(bank.responses.responses[np.ix_(fold.held_out, sample.positions)])
+    held_out = sample.answered_by_calibration_models(bank, fold.held_out)
     evidence = gather_evidence(fold.bank, held_out)
     values = [point_scores(fold.bank, held_out, evidence, spec) for spec in specs]
     means, variances = posterior_moments(bank.targets, evidence)

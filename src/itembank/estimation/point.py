@@ -173,5 +173,5 @@ def _ridge(bank: Bank, observations: Observations, spec: Ridge) -> FloatArray:
 
 def _abilities_on(bank: Bank, observations: Observations) -> FloatArray:
     """Abilities of the calibration models from the same items as the new models', (n_models, n_dims)."""
-    same = observations.with_responses(bank.responses.responses[:, observations.positions])
+    same = observations.answered_by_calibration_models(bank)
     return gather_evidence(bank, same).abilities

@@ -1,0 +1,52 @@
+"""Estimates from banks of probabilities and counts."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+from itembank.data.responses import ResponseMatrix
+from itembank.estimation.estimate import estimate
+from itembank.estimation.evidence import gather_evidence
+from itembank.estimation.observations import observe
+from itembank.scoring.score import score
+from tests.data.banks import make_bank, with_family
+
+
+def new_responses(bank, *, n_models=5, seed=4):
+    """Pass rates of new models on some items, with trials and missing cells, and the items out of order."""
+    rng = np.random.default_rng(seed)
+    items = list(rng.permutation(bank.item_ids)[:18])
+    trials = rng.integers(1, 15, (n_models, 18))
+    values = rng.binomial(trials, 0.6) / trials
+    values[rng.random(values.shape) < 0.2] = np.nan
+    scenarios = bank.responses.items.select("item_id", "scenario")
+    table = pl.DataFrame({"item_id": items}).join(scenarios, on="item_id", how="left", maintain_order="left")
+    return ResponseMatrix.create(values, items=table, n_trials=np.where(np.isnan(values), 0, trials))
+
+
+@pytest.mark.parametrize("family", ["bernoulli", "binomial", "beta", "beta-binomial"])
+def test_ability_behind_estimates_is_that_of_scoring(family):
+    bank = make_bank() if family == "bernoulli" else with_family(make_bank(), family)
+    responses = new_responses(bank)
+    found = estimate(bank, responses, method="p-irt", interval="model-based")
+    np.testing.assert_allclose(found.abilities, score(bank, responses).theta, rtol=1e-9, atol=1e-11)
+
+
+@pytest.mark.parametrize("family", ["binomial", "beta-binomial"])
+def test_calibration_models_bring_their_own_trials(family):
+    bank = with_family(make_bank(), family)
+    laid = observe(bank, new_responses(bank), None)
+    same = laid.answered_by_calibration_models(bank)
+    np.testing.assert_array_equal(same.n_trials, bank.responses.n_trials[:, laid.positions])
+    some = laid.answered_by_calibration_models(bank, np.array([3, 1]))
+    np.testing.assert_array_equal(some.n_trials, same.n_trials[[3, 1]])
+    np.testing.assert_array_equal(some.responses, same.responses[[3, 1]])
+    two = same.take(models=np.array([1, 2]), columns=np.array([0, 4]))
+    np.testing.assert_array_equal(two.n_trials, same.n_trials[np.ix_([1, 2], [0, 4])])
+    whole = gather_evidence(bank, same).abilities
+    np.testing.assert_allclose(gather_evidence(bank, some).abilities, whole[[3, 1]], rtol=1e-10)
+
+
+def test_trials_of_other_families_are_let_be():
+    for bank in (make_bank(), with_family(make_bank(), "beta")):
+        assert observe(bank, new_responses(bank), None).n_trials is None
