@@ -3,6 +3,7 @@ import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -11,6 +12,8 @@ import pytest
 from itembank.data.readers.read import read_responses
 from tests.data.readers.bad_files import LONG, WRONG, lines
 from tests.data.readers.logs import sample, write_run
+
+LM_EVAL_LOG = Path(__file__).parents[1] / "data" / "readers" / "lm_eval_0_4_13"
 
 
 @pytest.fixture
@@ -39,6 +42,7 @@ def test_a_table_is_imported_and_summed_up(run, table, output):
             "density": 0.75,
             "mean_response": 0.5,
             "is_binary": False,
+            "n_trials": None,
             "costs": None,
         }
     ]
@@ -289,3 +293,49 @@ def test_too_few_models_are_imported_but_not_calibrated(run, tmp_path, output):
     assert (outcome.code, outcome.out) == (1, "")
     assert re.search(r"needs at least \d+ models, got 1", outcome.err)
     assert not (tmp_path / "bank").exists()
+
+
+def test_repeated_samples_are_counted(run, tmp_path, output):
+    (tmp_path / "r.csv").write_text("model_id,item_id,response,epoch\na,x,1,1\na,x,1,2\na,x,0,3\na,y,0,1\n")
+    refused = run("import", "table", tmp_path / "r.csv", "-o", output)
+    assert refused.code == 1
+    assert "never averaged unasked: count them (repeats='count', --repeats count)" in refused.err
+    outcome = run("import", "table", tmp_path / "r.csv", "-o", output, "--repeats", "count", "--format", "json")
+    assert outcome.code == 0
+    assert json.loads(outcome.out)[0]["n_trials"] == 4
+    np.testing.assert_array_equal(read_responses(output).n_trials, [[3, 1]])
+
+
+def test_more_successes_than_trials_are_refused_by_name(run, tmp_path, output):
+    (tmp_path / "r.csv").write_text("model_id,item_id,n_correct,n_trials\na,x,11,10\na,y,0,0\nb,x,3,\n")
+    outcome = run("import", "table", tmp_path / "r.csv", "-o", output)
+    assert outcome.code == 1
+    assert "'a' item 'x' (11 of 10)" in outcome.err
+    assert "n_correct must come with n_trials, got 1 rows with something else: 'b' item 'x'" in outcome.err
+    assert not output.exists()
+
+
+def test_probabilities_and_losses_come_from_log_likelihoods(run, tmp_path, output):
+    choices = ("import", "lm-eval", LM_EVAL_LOG, "--response", "probability", "--task", "digits", "-o", output)
+    outcome = run(*choices, "--choice-scores", tmp_path / "scores.csv", "--format", "json")
+    assert outcome.code == 0
+    matrix = read_responses(output)
+    scores = pl.read_csv(tmp_path / "scores.csv")
+    np.testing.assert_allclose(scores["choice_probability"], matrix.responses[0], rtol=1e-15)
+    assert (scores["bits_per_byte"] > 0).all()
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "message"),
+    [
+        (("--response", "probability", "--task", "programs"), 1, "generated text"),
+        (("--response", "probability", "--metric", "acc"), 2, "takes no logged metric"),
+        (("--response", "likelihood"), 2, "Invalid value for '--response'"),
+        (("--task", "digits", "--choice-scores", "scores.json"), 2, "its name must end in .parquet or .csv"),
+    ],
+)
+def test_choices_of_responses_that_cannot_be(run, output, options, code, message):
+    outcome = run("import", "lm-eval", LM_EVAL_LOG, "-o", output, *options)
+    assert outcome.code == code
+    assert message in re.sub(r"\s+", " ", outcome.err)
+    assert not output.exists()

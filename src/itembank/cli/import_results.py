@@ -77,9 +77,11 @@ def table(*, layout: str, response_column: str, columns: tuple[str, ...], prefix
       itembank import table results.csv -o responses.parquet
       itembank import table scores.csv --layout wide-items --max-response 100 -o responses.parquet
       itembank import table a.parquet b.parquet --items items.csv -o responses.parquet
+      itembank import table samples.csv --repeats count -o responses.parquet
 
     A long table has the columns model_id, item_id, response, and may have scenario, subscenario, n_trials,
-    n_correct, seed, input_tokens, output_tokens, cost_usd, seconds.
+    n_correct, seed, epoch, input_tokens, output_tokens, cost_usd, seconds. Rows of one model and item with other
+    seeds or epochs are repeated attempts, which --repeats count turns into n_trials.
     """  # noqa: D301
     choices = {
         "response_column": response_column,
@@ -225,5 +227,6 @@ def _summary(responses: "ResponseMatrix", output: Path) -> dict[str, Any]:
         "density": float(observed.mean()),
         "mean_response": float(responses.responses[observed].mean()),
         "is_binary": responses.is_binary,
+        "n_trials": None if responses.n_trials is None else int(responses.n_trials[observed].sum()),
         "costs": ", ".join(responses.costs) or None,
     }
