@@ -1,5 +1,8 @@
 """Which family of responses is fitted, and the responses as its likelihood takes them."""
 
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import cast
 
@@ -73,6 +76,14 @@ def prepare(responses: ResponseMatrix, spec: CalibrationSpec) -> PreparedRespons
             values = apply_thresholds(values, item_thresholds(thresholds, scenarios))
         return PreparedResponses(family, values, None, thresholds, find_degenerate(values))
     return PreparedResponses(family, values, _trials(responses, family), {}, find_degenerate(values))
+
+
+@contextmanager
+def told_before() -> Iterator[None]:
+    """Fit parts of responses without saying again what was said of the whole."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)
+        yield
 
 
 def precision_index(spec: CalibrationSpec, scenarios: list[str]) -> IntArray:

@@ -7,6 +7,7 @@ from typing import Any, cast
 import numpy as np
 
 from itembank.calibration.calibrate import MINIMUM_MODELS, calibrate, known_lower_asymptote
+from itembank.calibration.families import told_before
 from itembank.calibration.item_model_bias import response_variance
 from itembank.calibration.specs import METHODS, CalibrationSpec, ItemModel
 from itembank.data.banks import Bank
@@ -130,7 +131,8 @@ def _fit_without(bank: Bank, rest: IntArray, *, progress: ProgressCallback) -> d
     # looser than the default: see TOLERANCE
     spec = replace(spec_of(bank.calibration), tolerance=max(TOLERANCE, spec_of(bank.calibration).tolerance))
     answered = rest[seen.any(axis=1)]
-    fitted = calibrate(bank.responses.take(models=answered, items=usable), spec, progress=progress)
+    with told_before():
+        fitted = calibrate(bank.responses.take(models=answered, items=usable), spec, progress=progress)
     coefficients = np.column_stack([fitted.parameters.loadings, fitted.parameters.intercept])
     whole = np.tile(coefficients.mean(axis=0), (bank.n_items, 1))
     whole[usable] = coefficients

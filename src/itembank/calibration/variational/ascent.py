@@ -106,7 +106,7 @@ def ascend(
             bound = _bound(statistics, posterior, rule)
         history.append(bound)
         if sweep >= WINDOW:
-            rise = (bound - history[-1 - WINDOW]) / (WINDOW * max(abs(bound), SMALLEST_SIZE))
+            rise = (bound - history[-1 - WINDOW]) / (WINDOW * max(abs(bound), _smallest_size(blocks)))
             progress(f"sweep {sweep}", _share_done(rise, tolerance))
             if rise < tolerance:
                 return Ascent(posterior, rule, history, converged=True)
@@ -120,6 +120,11 @@ def ascend(
             bold = plain
         candidates = _candidates(swept, bold, momentum)
     return Ascent(posterior, rule, history, converged=False)
+
+
+def _smallest_size(blocks: Blocks) -> float:
+    """Return the size that a smaller bound counts as; densities, whose logarithm can be near zero, have half a cell."""
+    return SMALLEST_SIZE if blocks.sums is None else max(SMALLEST_SIZE, 0.5 * blocks.values.size)
 
 
 def _bound(statistics: ItemStatistics, posterior: Posterior, rule: CellRule) -> float:
@@ -137,9 +142,10 @@ def _with_learned_precision(
     found = learn(blocks, posterior, rule, precision_of_group)
     old = np.log(rule.precision)
     change = found.log_precision[precision_of_group] - old
+    change[np.abs(change) < np.maximum(LEAST_CHANGE, 0.5 * found.doubt[precision_of_group])] = 0.0
     before = float(statistics.likelihood.sum()) + log_prior(rule.precision)
     for factor in (found.acceleration[precision_of_group], 1.0):
-        if np.abs(change).max() < LEAST_CHANGE:
+        if not change.any():
             break
         proposed = rule.with_precision(np.exp(np.clip(old + factor * change, np.log(LEAST), np.log(MOST))))
         after = item_statistics(blocks, posterior, proposed)

@@ -1,15 +1,20 @@
 """Expected log-likelihood of a probability: Beta(p phi, (1 - p) phi) (P3; Ferrari & Cribari-Neto 2004).
 
-With the response's own logit ``L = log(y / (1 - y))`` and ``p = lower + (1 - lower) sigmoid(x)``,
+With the response's own logit ``L = log(y / (1 - y))`` and ``p = lower + (1 - lower) s``, ``s = sigmoid(x)``,
 
 ``log f = A(x) + phi p L + phi log(1 - y) - log(y (1 - y))``, ``A = lgamma(phi) - lgamma(p phi) - lgamma((1 - p) phi)``.
 
-It is linear in L, and A is a function of the logit alone. So no cell needs a special function: A, A' and A'' are
-tabulated once for each precision phi, and every cell looks up the nearest node of a fine grid and goes the rest of
-the way by Taylor's formula.
+It is linear in L, and A is a function of the logit alone. So no cell needs a special function: A and its derivatives
+are tabulated once for each precision phi, and every cell looks up the nearest node of a fine grid and goes the rest
+of the way by Taylor's formula.
+
+The expectation over a normal logit of mean m and variance v is by three nodes, ``m, m +- sqrt(3 v)``, or for large
+data, where logits are known well, by ``f + v (d2 f) / 2`` at m; the nodes add ``v^2 (d4 f) / 8``. Either way with its
+own derivatives.
 """
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import digamma, expit, gammaln, polygamma
@@ -20,8 +25,17 @@ from itembank.numerics.arrays import FloatArray
 LARGEST_LOGIT = 24.0
 """Beyond it the tables go on along straight lines, as A does where p phi is small."""
 NODES_PER_UNIT = {np.dtype(np.float32): 128, np.dtype(np.float64): 512}
-LEAST_CURVATURE = 0.2
-"""Of what the mean alone would say, (phi + 1) p'^2 / (p (1 - p)): a response far from its expectation bends upward."""
+LEAST_CURVATURE = 0.5
+"""Of the Fisher information: the log-likelihood of a response far from its expectation bends upward."""
+
+
+class Normaliser(NamedTuple):
+    """A and its derivatives the first, second and third, each of the shape of the logits."""
+
+    value: FloatArray
+    slope: FloatArray
+    bend: FloatArray
+    third: FloatArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,66 +46,78 @@ class Table:
     ----------
     precision, lower_asymptote : float
     nodes_per_unit : int
-    value, slope, curvature : (n_nodes,)
-        A, A' and A''.
+    nodes : Normaliser
+        Each (n_nodes,).
     """
 
     precision: float
     lower_asymptote: float
     nodes_per_unit: int
-    value: FloatArray
-    slope: FloatArray
-    curvature: FloatArray
+    nodes: Normaliser
 
-    def at(self, logits: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Give A and A', off by the third (second) power of half a step times A''' / 6 (A''' / 2)."""
-        place = logits + logits.dtype.type(LARGEST_LOGIT)
-        place *= self.nodes_per_unit
-        index = np.rint(np.clip(place, 0, self.value.shape[0] - 1)).astype(np.int32)
-        place -= index
-        place /= self.nodes_per_unit  # what is left of the logit
-        slope, curvature = self.slope.take(index), self.curvature.take(index)
-        curvature *= place
-        value = self.value.take(index)
-        value += place * (slope + logits.dtype.type(0.5) * curvature)
-        slope += curvature
-        return value, slope
+    def at(self, logits: FloatArray) -> Normaliser:
+        """Give A and its derivatives, off by powers of half a step: the fourth for A, the first for the last."""
+        dtype = logits.dtype.type
+        place = logits + dtype(LARGEST_LOGIT)
+        place *= dtype(self.nodes_per_unit)
+        nearest = np.rint(place)
+        np.clip(nearest, dtype(0), dtype(self.nodes.value.shape[0] - 1), out=nearest)
+        index = nearest.astype(np.intp)
+        place -= nearest
+        place /= dtype(self.nodes_per_unit)  # what is left of the logit
+        value, slope, bend, third = (node.take(index) for node in self.nodes)
+        # from the last to the first, so that each takes in the better ones after it
+        half = dtype(0.5) * place
+        value += place * (slope + half * (bend + place * third / dtype(3.0)))
+        slope += place * (bend + half * third)
+        bend += place * third
+        return Normaliser(value, slope, bend, third)
 
 
 def make_table(precision: float, lower_asymptote: float, dtype: np.dtype[np.floating]) -> Table:
     """Tabulate A, by the special functions."""
     nodes_per_unit = NODES_PER_UNIT[dtype]
     half = round(LARGEST_LOGIT * nodes_per_unit)
-    terms = normaliser_terms(np.arange(-half, half + 1) / nodes_per_unit, precision, lower_asymptote)
-    terms[2][[0, -1]] = 0.0
-    return Table(precision, lower_asymptote, nodes_per_unit, *(term.astype(dtype) for term in terms))
+    terms = normaliser(np.arange(-half, half + 1) / nodes_per_unit, precision, lower_asymptote)
+    for term in (terms.bend, terms.third):
+        term[[0, -1]] = 0.0
+    nodes = Normaliser(*(term.astype(dtype) for term in terms))
+    return Table(precision, lower_asymptote, nodes_per_unit, nodes)
 
 
-def normaliser_terms(
-    logits: FloatArray, precision: float, lower_asymptote: float
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Give A, A' and A'' by the special functions."""
-    above = (1.0 - lower_asymptote) * expit(logits)
-    first, second = precision * (lower_asymptote + above), precision * (1.0 - lower_asymptote) * expit(-logits)
-    slope = precision * above * expit(-logits)  # of p phi
-    bend = slope * (expit(-logits) - expit(logits))
+def normaliser(logits: FloatArray, precision: float, lower_asymptote: float) -> Normaliser:
+    """Give A and its derivatives by the special functions."""
+    share, rest = expit(logits), expit(-logits)
+    scale = precision * (1.0 - lower_asymptote)
+    first, second = precision * lower_asymptote + scale * share, scale * rest
+    slope = scale * share * rest  # of p phi, and its own derivatives
+    bend = slope * (rest - share)
+    turn = slope * (1.0 - 6.0 * share * rest)
     expected = digamma(first) - digamma(second)
     spread = polygamma(1, first) + polygamma(1, second)
-    value = gammaln(precision) - gammaln(first) - gammaln(second)
-    return value, -slope * expected, -bend * expected - slope**2 * spread
+    skew = polygamma(2, first) - polygamma(2, second)
+    return Normaliser(
+        gammaln(precision) - gammaln(first) - gammaln(second),
+        -slope * expected,
+        -bend * expected - slope**2 * spread,
+        -turn * expected - 3.0 * slope * bend * spread - slope**3 * skew,
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class BetaRule:
-    """The expectation by three nodes ``m, m +- sqrt(3 v)``, with its own derivatives.
+    """The expected log-likelihood and its own derivatives.
 
     Attributes
     ----------
     tables : tuple of Table
         One for each group of items with one precision and one lower asymptote.
+    is_narrow : bool
+        Whether to expand about the mean of the logit, rather than take three nodes.
     """
 
     tables: tuple[Table, ...]
+    is_narrow: bool = False
 
     def evaluate(
         self, values: FloatArray, weights: FloatArray | None, table: int, mean: FloatArray, variance: FloatArray
@@ -108,24 +134,15 @@ class BetaRule:
         mean, variance : (n_block, n_models)
             Of the logits.
         """
-        found, dtype = self.tables[table], mean.dtype.type
-        half_step = np.sqrt(dtype(3.0) * np.maximum(variance, dtype(SMALLEST_VARIANCE)))
-        value, slope, least = _at(found, values, mean)
-        above, slope_above, _ = _at(found, values, mean + half_step)
-        below, slope_below, _ = _at(found, values, mean - half_step)
-        curvature = (slope_below - slope_above) / (dtype(2.0) * half_step)
-        np.maximum(curvature, least, out=curvature)
-        value = (dtype(4.0) * value + above + below) / dtype(6.0)
-        pull = (dtype(4.0) * slope + slope_above + slope_below) / dtype(6.0)
-        pull += curvature * mean
-        if weights is not None:
-            pull, curvature, value = pull * weights, curvature * weights, value * weights
-        return Cells(pull, curvature, value)
+        found = (_expanded if self.is_narrow else _by_nodes)(self.tables[table], values, mean, variance)
+        pull = found.pull + found.curvature * mean
+        cells = Cells(pull, found.curvature, found.value)
+        return cells if weights is None else Cells(*(term * weights for term in cells))
 
     def with_precision(self, precision: FloatArray) -> "BetaRule":
         """Return the rule with another precision of each table."""
         tables = (
-            old if old.precision == new else make_table(float(new), old.lower_asymptote, old.value.dtype)
+            old if old.precision == new else make_table(float(new), old.lower_asymptote, old.nodes.value.dtype)
             for old, new in zip(self.tables, precision, strict=True)
         )
         return replace(self, tables=tuple(tables))
@@ -136,18 +153,64 @@ class BetaRule:
         return np.array([table.precision for table in self.tables])
 
 
-def _at(table: Table, values: FloatArray, logits: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Log-likelihood and its derivative in the logit up to constants, and the least curvature."""
-    dtype = logits.dtype.type
-    value, slope = table.at(logits)
-    share = expit(logits) if dtype is np.float64 else dtype(1.0) / (dtype(1.0) + np.exp(-np.clip(logits, -60.0, 60.0)))
+def _by_nodes(table: Table, values: FloatArray, mean: FloatArray, variance: FloatArray) -> Cells:
+    """Slope, curvature and value by three nodes; curvature is minus twice the derivative by v of their sum."""
+    dtype = mean.dtype.type
+    half_step = np.sqrt(dtype(3.0) * np.maximum(variance, dtype(SMALLEST_VARIANCE)))
+    value, slope, least = _at(table, values, mean)
+    above, slope_above, _ = _at(table, values, mean + half_step)
+    below, slope_below, _ = _at(table, values, mean - half_step)
+    curvature = np.maximum((slope_below - slope_above) / (dtype(2.0) * half_step), least)
+    value = (dtype(4.0) * value + above + below) / dtype(6.0)
+    return Cells((dtype(4.0) * slope + slope_above + slope_below) / dtype(6.0), curvature, value)
+
+
+def _expanded(table: Table, values: FloatArray, mean: FloatArray, variance: FloatArray) -> Cells:
+    """Slope, curvature and value of ``f(m) + v f''(m) / 2``."""
+    dtype = mean.dtype.type
+    value, slope, bend, third = table.at(mean)
+    share = _share(mean)
     known = share * (dtype(1.0) - share)
-    scale = dtype(table.precision * (1.0 - table.lower_asymptote))
-    value += scale * share * values
-    slope += scale * known * values
-    least = dtype(LEAST_CURVATURE * (table.precision + 1.0)) * known
+    tilt = dtype(1.0) - dtype(2.0) * share
+    least = tilt * slope
+    least -= bend
+    least *= dtype(LEAST_CURVATURE)
+    pushed = dtype(table.precision * (1.0 - table.lower_asymptote)) * values  # phi L p' = pushed s (1 - s)
+    value += pushed * share
     if table.lower_asymptote > 0.0:
         value += dtype(table.precision * table.lower_asymptote) * values
-        # p' / p of the whole probability is what is left of that of the share
-        least *= (1.0 - table.lower_asymptote) * share / (table.lower_asymptote + (1.0 - table.lower_asymptote) * share)
+    pushed *= known
+    slope += pushed
+    bend += pushed * tilt
+    third += pushed * (dtype(1.0) - dtype(6.0) * known)
+    half_variance = dtype(0.5) * variance
+    value += half_variance * bend
+    slope += half_variance * third
+    np.negative(bend, out=bend)
+    return Cells(slope, np.maximum(bend, least, out=bend), value)
+
+
+def _at(table: Table, values: FloatArray, logits: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Log-likelihood up to constants, its derivative in the logit, and the least curvature."""
+    dtype = logits.dtype.type
+    value, slope, bend, _ = table.at(logits)
+    share = _share(logits)
+    # -A'' - phi p'' (psi(p phi) - psi((1 - p) phi)), the Fisher information
+    least = dtype(LEAST_CURVATURE) * ((dtype(1.0) - dtype(2.0) * share) * slope - bend)
+    pushed = dtype(table.precision * (1.0 - table.lower_asymptote)) * values
+    value += pushed * share
+    if table.lower_asymptote > 0.0:
+        value += dtype(table.precision * table.lower_asymptote) * values
+    slope += pushed * share * (dtype(1.0) - share)
     return value, slope, least
+
+
+def _share(logits: FloatArray) -> FloatArray:
+    """``sigmoid(x)``; in single precision by the exponential, which is several times as fast."""
+    if logits.dtype == np.float64:
+        result: FloatArray = expit(logits)
+        return result
+    one = logits.dtype.type(1.0)
+    small = np.exp(-np.clip(logits, -60.0, 60.0))
+    small += one
+    return np.divide(one, small, out=small)

@@ -30,6 +30,8 @@ ITEM_ROUNDS = 5
 START_VARIANCE = 0.1
 """Of the abilities at the start; any number below one will do."""
 START_PRECISION = 10.0
+LARGE = 5_000_000
+"""Cells from which on logits are taken to be known well: the expectation is expanded about their means."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +175,8 @@ def _with_precision(data: FitData, spec: Variational, group: IntArray, precision
     rule: CellRule
     if data.family == "beta":
         dtype: np.dtype[np.floating] = np.dtype(np.float32) if spec.single_precision else np.dtype(np.float64)
-        rule = BetaRule(tuple(make_table(precision, float(least), dtype) for least in lower))
+        tables = tuple(make_table(precision, float(least), dtype) for least in lower)
+        rule = BetaRule(tables, is_narrow=data.responses.size > LARGE)
     else:
         rule = BetaBinomialRule(np.full(lower.shape, precision), lower)
     return Rules(rule, rule, precision_of_group if is_learned else None)
@@ -211,11 +214,12 @@ def _precisions(blocks: Blocks, ascent: Ascent, rules: Rules) -> dict[str, Float
     """Precision of each item, and the standard error of its logarithm where it was learned."""
     if not isinstance(ascent.rule, BetaRule | BetaBinomialRule) or blocks.group is None:
         return {}
-    found = {"precision": ascent.rule.precision[blocks.group]}
-    if rules.precision_of_group is not None:
-        learned = learn(blocks, ascent.posterior, ascent.rule, rules.precision_of_group)
-        found["log_precision_error"] = learned.error[rules.precision_of_group][blocks.group]
-    return found
+    if rules.precision_of_group is None:
+        return {"precision": ascent.rule.precision[blocks.group]}
+    # with all cells for once
+    last = learn(blocks, ascent.posterior, ascent.rule, rules.precision_of_group, most_cells=blocks.values.size)
+    of_item = rules.precision_of_group[blocks.group]
+    return {"precision": np.exp(last.log_precision)[of_item], "log_precision_error": last.error[of_item]}
 
 
 def _reordered(fit: Fit, order: IntArray) -> Fit:

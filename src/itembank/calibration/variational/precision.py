@@ -12,7 +12,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import expit
 
 from itembank.calibration.variational.beta_binomial_cells import BetaBinomialRule, log_normaliser, terms
-from itembank.calibration.variational.beta_cells import LARGEST_LOGIT, BetaRule, normaliser_terms
+from itembank.calibration.variational.beta_cells import LARGEST_LOGIT, BetaRule, normaliser
 from itembank.calibration.variational.blocks import Blocks
 from itembank.calibration.variational.cells import SMALLEST_VARIANCE
 from itembank.calibration.variational.passes import logit_moments
@@ -40,6 +40,8 @@ class Learned:
     ----------
     log_precision : (n_precisions,)
         Where the expected log-likelihood is highest.
+    doubt : (n_precisions,)
+        How far that may be off because not all cells were gone through.
     acceleration : (n_precisions,)
         How many such steps the bound is likely to ask for: what items and abilities take up of the spread they leave.
     error : (n_precisions,)
@@ -47,6 +49,7 @@ class Learned:
     """
 
     log_precision: FloatArray
+    doubt: FloatArray
     acceleration: FloatArray
     error: FloatArray
 
@@ -56,7 +59,14 @@ def log_prior(precision: FloatArray) -> float:
     return float(-0.5 * np.sum(((np.log(precision) - PRIOR_MEAN) / PRIOR_SD) ** 2))
 
 
-def learn(blocks: Blocks, posterior: Posterior, rule: BetaRule | BetaBinomialRule, of_group: IntArray) -> Learned:
+def learn(
+    blocks: Blocks,
+    posterior: Posterior,
+    rule: BetaRule | BetaBinomialRule,
+    of_group: IntArray,
+    *,
+    most_cells: int | None = None,
+) -> Learned:
     """Find where the expected log-likelihood is highest in each precision.
 
     Parameters
@@ -64,21 +74,27 @@ def learn(blocks: Blocks, posterior: Posterior, rule: BetaRule | BetaBinomialRul
     blocks, posterior, rule
     of_group : (n_groups,)
         Which precision each group of items has, rising.
+    most_cells : int, optional
+        Of each precision that are gone through; of more, items at equal steps are taken.
     """
+    if most_cells is None:
+        most_cells = BETA_CELLS if isinstance(rule, BetaRule) else BETA_BINOMIAL_CELLS
     group = np.zeros(blocks.n_items, dtype=np.int64) if blocks.group is None else blocks.group
     before = np.log(rule.precision)
     found = []
     for index in range(int(of_group[-1]) + 1):
         items = np.flatnonzero(of_group[group] == index)
         start = float(before[np.searchsorted(of_group, index)])
+        sample = _spread(items, most_cells // blocks.values.shape[1])
+        share = sample.size / items.size
+        some, posteriors = blocks, posterior
+        if sample.size < blocks.n_items:
+            some, posteriors = blocks.take_items(sample), posterior.take_items(sample)
         if isinstance(rule, BetaRule):
-            sample = _spread(items, BETA_CELLS // blocks.values.shape[1])
-            share = sample.size / items.size
-            found.append(_of_probabilities(blocks.take_items(sample), posterior.take_items(sample), rule, start, share))
+            best, acceleration, error = _of_probabilities(some, posteriors, rule, start, share)
         else:
-            sample = _spread(items, BETA_BINOMIAL_CELLS // blocks.values.shape[1])
-            share = sample.size / items.size
-            found.append(_of_counts(blocks.take_items(sample), posterior.take_items(sample), rule, start, share))
+            best, acceleration, error = _of_counts(some, posteriors, rule, start, share)
+        found.append((best, error * np.sqrt((1.0 - share) / share), acceleration, error))
     return Learned(*(np.array(column) for column in zip(*found, strict=True)))
 
 
@@ -122,8 +138,8 @@ def _of_probabilities(
         precision = float(np.exp(log_precision))
         total = precision * linear
         for number, where in zip(used, nodes, strict=True):
-            expected = normaliser_terms((where - half) / NODES_PER_UNIT, precision, rule.tables[number].lower_asymptote)
-            total += float(np.sum(moments[number][:, where] * np.stack(expected)))
+            expected = normaliser((where - half) / NODES_PER_UNIT, precision, rule.tables[number].lower_asymptote)
+            total += float(np.sum(moments[number][:, where] * np.stack(expected[:3])))
         return -total / share - log_prior(np.array([precision]))
 
     bounds = (max(start - LONGEST_STEP, np.log(LEAST)), min(start + LONGEST_STEP, np.log(MOST)))
