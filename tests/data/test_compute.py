@@ -59,6 +59,43 @@ def test_parameters_and_tokens_may_end_in_a_letter() -> None:
         training_compute(table(params=["70M", "large"], train_tokens=["300B", "15T"]))
 
 
+@pytest.mark.parametrize(
+    ("params", "tokens", "message"),
+    [
+        ([70, 700], ["300B", "300B"], "params must be a finite number of at least 1,000, got 2 of 2 models: 'a' = 70"),
+        ([0, 1e9], ["300B", "300B"], "params must be a finite number of at least 1,000, got 1 of 2 models: 'a' = 0"),
+        (["70M", "1B"], [300, 3e11], "train_tokens must be a finite number of at least 1,000.*'a' = 300"),
+        (
+            [5e3, 7e10],
+            ["300B", "300B"],
+            "params must be in one unit, got nothing between 5e.03 .*7e.10 .*7 powers of ten",
+        ),
+    ],
+)
+def test_parameters_and_tokens_in_mixed_units_are_refused(
+    params: list[object], tokens: list[object], message: str
+) -> None:
+    with pytest.raises(DataError, match=message):
+        training_compute(table(params=params, train_tokens=tokens))
+
+
+def test_no_tokens_yet_are_no_training_but_no_other_unit() -> None:
+    models = table(params=["70M", "70M"], train_tokens=[0, 3e11])
+    with pytest.warns(DataWarning, match="left out: 'a'"):
+        assert training_compute(models, drop_unknown=True).model_ids == ("b",)
+
+
+def test_a_table_that_cannot_tell_of_compute_says_what_it_has() -> None:
+    with pytest.raises(DataError, match=r"must have a column flops .* it has 'model_id', 'train_tokens', 'gflops'"):
+        training_compute(table(train_tokens=[1e9], gflops=[3.0]))
+
+
+def test_text_that_is_no_number_is_the_only_problem_told_of_it() -> None:
+    with pytest.raises(DataError) as error:
+        training_compute(table(flops=["3e20", "2 TFLOP/s"]))
+    assert "got neither" not in str(error.value)
+
+
 def test_a_column_may_count_a_named_power_of_ten() -> None:
     assert training_compute(table(flops_e18=[0.2, 120.0])).flops == pytest.approx([2e17, 1.2e20])
     with pytest.raises(DataError, match="one column must state the operations, got 'flops', 'flops_e18'"):

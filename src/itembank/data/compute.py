@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from itembank.data.compute_checks import check_operations, ten_times_note
+from itembank.data.compute_checks import check_counts, check_operations, ten_times_note
 from itembank.data.compute_units import SCALED_COLUMN, counts, operations
 from itembank.data.readers.columns import TRUTH_WORDS
 from itembank.data.readers.known import read_known
@@ -130,6 +130,7 @@ def training_compute(
     array([1.26e+20, 2.52e+21])
     """
     table = _rows_of(models, model_ids)
+    _check_columns(table.columns)
     names = table["model_id"].to_list()
     problems: list[str] = []
     params = _count_column(table, PARAMETER_COLUMNS, names, problems)
@@ -138,7 +139,8 @@ def training_compute(
     implied = FLOP_PER_PARAMETER_AND_TOKEN * params * tokens
     flops = np.where(np.isnan(stated), implied, stated)
     used = np.flatnonzero(~(np.isnan(flops) | (flops == 0.0)) if drop_unknown else np.ones(flops.shape, dtype=bool))
-    problems.extend(check_operations([names[row] for row in used.tolist()], flops[used], implied[used]))
+    if not problems:
+        problems.extend(check_operations([names[row] for row in used.tolist()], flops[used], implied[used]))
     recipe = _recipes(table, recipe_column, names, problems)
     is_final = _final_column(table, names, problems)
     if problems:
@@ -175,6 +177,24 @@ def _rows_of(models: pl.DataFrame, model_ids: Sequence[str] | None) -> pl.DataFr
     return wanted.join(table, on="model_id", how="left", maintain_order="left")
 
 
+def _check_columns(columns: list[str]) -> None:
+    """Raise `DataError` when no column can tell of compute."""
+    has_parts = not set(PARAMETER_COLUMNS).isdisjoint(columns) and not set(TOKEN_COLUMNS).isdisjoint(columns)
+    if not has_parts and not any(_power(name) is not None for name in columns):
+        raise DataError(
+            f"training compute: the table of models must have a column flops (or flops_e18, in 10^18), or params and "
+            f"train_tokens, got none of them; it has {shown(columns, 12)}."
+        )
+
+
+def _power(column: str) -> int | None:
+    """Power of ten of FLOP that a column counts by its name; None when it counts something else."""
+    if column.lower() in {"flops", "flop"}:
+        return 0
+    match = SCALED_COLUMN.fullmatch(column)
+    return int(match["power"]) if match else None
+
+
 def _count_column(table: pl.DataFrame, columns: Sequence[str], names: list[str], problems: list[str]) -> FloatArray:
     """Numbers of parameters or tokens, (n_models,); NaN where unknown."""
     column = next((name for name in columns if name in table.columns), None)
@@ -186,10 +206,9 @@ def _count_column(table: pl.DataFrame, columns: Sequence[str], names: list[str],
             f"{column} must be a number (K, M, B and T are understood), got something else for "
             f"{_with_values(names, table[column], bad)}."
         )
-    with np.errstate(invalid="ignore"):
-        low = np.flatnonzero((values < 0.0) | np.isinf(values))
-    if low.size:
-        problems.append(f"{column} must be finite and not negative, got {_with_values(names, table[column], low)}.")
+    # Tokens may be none, before the first step; parameters may not.
+    known = ~np.isnan(values) & ~((values == 0.0) & (column in TOKEN_COLUMNS))
+    problems.extend(check_counts(column, names, values, known))
     return values
 
 

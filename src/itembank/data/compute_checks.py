@@ -14,6 +14,10 @@ LARGEST_GAP = 9.0
 """Powers of ten between neighbours that no series of models leaves open: from exaFLOP to FLOP are 18."""
 FAR_FROM_IMPLIED = 2.5
 """Powers of ten from 6 x params x tokens that no mixture of experts (1.5 at most) explains."""
+LEAST_COUNT = 1e3
+"""Fewer parameters or tokens than any language model: the column counts millions or billions of them."""
+LARGEST_COUNT_GAP = 6.0
+"""Powers of ten between neighbours in parameters or tokens that only two units explain."""
 SAME = 0.01
 """Relative difference within which a ratio is a whole power of ten, or one."""
 
@@ -53,6 +57,23 @@ def check_operations(names: Sequence[str], flops: FloatArray, implied: FloatArra
         found = found or _too_small(names, flops, usable) or _gap(names, flops, usable)
         problems.extend([found] if found else [])
     return problems
+
+
+def check_counts(column: str, names: Sequence[str], values: FloatArray, known: BoolArray) -> list[str]:
+    """Say which of the known parameters or tokens (n_models,) are none, or in another unit than the others."""
+    advice = f"Write {column} out, or with its unit: 70M, 1.4B, 300B."
+    with np.errstate(invalid="ignore"):
+        bad = np.flatnonzero(known & ~((values >= LEAST_COUNT) & (values < np.inf)))
+    if bad.size:
+        return [f"{column} must be a finite number of at least 1,000, got {_values(names, values, bad)}. {advice}"]
+    between = _largest_gap(values, known)
+    if between is None or between[2] < LARGEST_COUNT_GAP:
+        return []
+    below, above, powers = between
+    return [
+        f"{column} must be in one unit, got nothing between {values[below]:.3g} ({names[below]!r}) and "
+        f"{values[above]:.3g} ({names[above]!r}), {powers:.0f} powers of ten. {advice}"
+    ]
 
 
 def ten_times_note(names: Sequence[str], flops: FloatArray, implied: FloatArray) -> str:
@@ -112,17 +133,25 @@ def _too_small(names: Sequence[str], flops: FloatArray, usable: BoolArray) -> st
 
 def _gap(names: Sequence[str], flops: FloatArray, usable: BoolArray) -> str:
     """Find a gap in size that only two units explain."""
-    rows = np.flatnonzero(usable)
-    order = rows[np.argsort(flops[rows])]
-    steps = np.diff(np.log10(flops[order]))
-    if steps.size == 0 or steps.max() < LARGEST_GAP:
+    between = _largest_gap(flops, usable)
+    if between is None or between[2] < LARGEST_GAP:
         return ""
-    at = int(np.argmax(steps))
-    below, above = int(order[at]), int(order[at + 1])
+    below, above, powers = between
     return (
         f"flops must be in one unit, got nothing between {flops[below]:.3g} ({names[below]!r}) and {flops[above]:.3g} "
-        f"({names[above]!r}), {steps[at]:.0f} powers of ten. {_UNITS}"
+        f"({names[above]!r}), {powers:.0f} powers of ten. {_UNITS}"
     )
+
+
+def _largest_gap(values: FloatArray, known: BoolArray) -> tuple[int, int, float] | None:
+    """Rows on both sides of the largest gap between neighbours, and its powers of ten; None for fewer than two."""
+    rows = np.flatnonzero(known)
+    order = rows[np.argsort(values[rows])]
+    steps = np.diff(np.log10(values[order]))
+    if steps.size == 0:
+        return None
+    at = int(np.argmax(steps))
+    return int(order[at]), int(order[at + 1]), float(steps[at])
 
 
 def _some(names: Sequence[str], mask: BoolArray) -> str:

@@ -92,8 +92,8 @@ def _check_trials(
     with np.errstate(invalid="ignore"):
         is_zero = trials == 0.0
         bad = ~np.isnan(trials) & ~((trials >= 0.0) & (trials == np.floor(trials)) & (trials < LARGEST_COUNT))
-    says_nothing = np.isnan(response) & (np.ones_like(is_zero) if correct is None else ~(correct > 0.0))
-    bad |= is_zero & ~says_nothing
+    has_successes = np.zeros_like(is_zero) if correct is None else correct > 0.0  # told by another check
+    bad |= is_zero & ~np.isnan(response) & ~has_successes
     _add(
         problems,
         bad,
@@ -101,7 +101,7 @@ def _check_trials(
         lambda row: f"{trials[row]:g}",
         "n_trials must be a whole number of at least 1 where there is a response",
     )
-    empty = np.flatnonzero(is_zero & says_nothing)
+    empty = np.flatnonzero(is_zero & np.isnan(response) & ~has_successes)
     if empty.size:
         names = first_few(ids.pairs(empty), empty.size)
         warn(f"{ids.source}: {empty.size} rows have zero trials and count as missing: {names}.", DataWarning)

@@ -69,7 +69,9 @@ def rows_of_long(table: Table, spec: ReadingSpec) -> ResponseRows:
     problems.extend(row_problems(rows, max_response=spec.max_response))
     if problems:
         raise DataError(f"{table.source}: " + " ".join(problems))
-    n_missing = int(np.isnan(response).sum())
+    given = values["n_trials"]
+    is_told = np.zeros(response.shape, dtype=bool) if given is None else given == 0.0  # zero trials
+    n_missing = int(np.count_nonzero(np.isnan(response) & ~is_told))
     if n_missing:
         message = f"{table.source}: {n_missing} of {rows.n_rows} rows have no response and count as missing."
         warn(message, DataWarning)
