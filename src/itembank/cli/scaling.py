@@ -5,6 +5,7 @@ Each law has its file; the modules imported here load click alone, the libraries
 
 import click
 
+from itembank.cli.scaling_pretrain import command as pretrain
 from itembank.cli.scaling_test_time import command as test_time
 
 
@@ -13,8 +14,10 @@ def command() -> None:
     """Say what more training compute, or more samples of each item, will buy.
 
     \b
+      itembank scaling pretrain responses.parquet --models models.csv --target-flops 1e21
       itembank scaling test-time samples.parquet --k 1,10,100,1000
     """  # noqa: D301
 
 
+command.add_command(pretrain)
 command.add_command(test_time)

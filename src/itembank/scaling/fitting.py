@@ -32,7 +32,7 @@ def fit_ability_law(abilities: ScenarioAbilities, runs: Runs, pooling: Pooling) 
     """Fit the item response scaling law of every recipe."""
     x, theta, variance = (runs.of_finals(one) for one in (runs.log_flops, abilities.theta, abilities.variance))
     laws = fit_ability_laws(x, theta, variance, pooling=pooling)
-    gap = runs.of_finals(abilities.observed - abilities.modelled)
+    gap = runs.of_finals(abilities.gap)
     expected, _ = laws.predict(runs.log_flops)
     own = expected[runs.recipe_index, np.arange(len(runs.log_flops))]
     with np.errstate(invalid="ignore"):

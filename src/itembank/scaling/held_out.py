@@ -20,6 +20,7 @@ from itembank.scaling.pretraining_data import PretrainingData
 from itembank.scaling.pretraining_results import PretrainingLaw
 from itembank.scaling.pretraining_specs import PretrainingSettings
 from itembank.scaling.runs import SAME_SIZE, Runs
+from itembank.scaling.scenario_abilities import mean_where_present
 
 
 @one_blas_thread()
@@ -63,7 +64,7 @@ def held_out_coverage(
     """
     settings = settings or PretrainingSettings()
     seed = int(as_generator(rng).integers(2**32))
-    data = PretrainingData.create(responses, compute, settings, bank=bank, loss=loss)
+    data = PretrainingData.create(responses, compute, settings, bank=bank, loss=loss, seed=seed)
     _, runs = data.runs(None)
     cuts = size_cuts(runs, settings.fewest_sizes) if largest is None else list(largest)
     found = held_out_forecasts(data, cuts, actual=actual, seed=seed, progress=progress)
@@ -124,11 +125,7 @@ def observed_means(responses: ResponseMatrix) -> dict[str, FloatArray]:
     index = responses.items["scenario"].to_numpy()
     means = {}
     for name in dict.fromkeys(index.tolist()):
-        part = responses.responses[:, index == name]
-        known = ~np.isnan(part)
-        count = known.sum(axis=1)
-        total = np.where(known, part, 0.0).sum(axis=1)
-        means[name] = np.divide(total, count, out=np.full(len(part), np.nan), where=count > 0)
+        means[name] = mean_where_present(responses.responses[:, index == name])
     return means
 
 

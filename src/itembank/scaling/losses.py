@@ -5,7 +5,7 @@ import numpy as np
 from itembank.data.responses import ResponseMatrix
 from itembank.errors import DataError, shown
 from itembank.numerics.arrays import FloatArray
-from itembank.scaling.scenario_abilities import ScenarioAbilities
+from itembank.scaling.scenario_abilities import ScenarioAbilities, mean_where_present
 
 SMALLEST_PROBABILITY = 1e-6
 
@@ -46,11 +46,5 @@ def scenario_losses(
             return None, "The two-step law needs a loss, which right or wrong answers and counts do not tell: left out."
         loss = -np.log2(np.clip(responses.responses, SMALLEST_PROBABILITY, 1.0 - SMALLEST_PROBABILITY))
         note = "No loss was given: the two-step law goes through the mean of -log2 of the probabilities."
-    means = []
-    for one in measured:
-        part = loss[:, one.items]
-        is_known = ~np.isnan(part)
-        count = is_known.sum(axis=1)
-        total = np.where(is_known, part, 0.0).sum(axis=1)
-        means.append(np.divide(total, count, out=np.full(len(part), np.nan), where=count > 0))
+    means = [mean_where_present(loss[:, one.sampled]) for one in measured]
     return np.stack(means, axis=1), note

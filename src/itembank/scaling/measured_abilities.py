@@ -16,7 +16,7 @@ from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.progress import ProgressCallback, silent
 from itembank.scaling.item_budget import choose_within_budget
 from itembank.scaling.pretraining_specs import ItemResponseLaw
-from itembank.scaling.scenario_abilities import ScenarioAbilities, observed_scores, without_prior
+from itembank.scaling.scenario_abilities import ScenarioAbilities, mean_where_present, score_gap, without_prior
 from itembank.scoring.newton import map_abilities
 
 
@@ -27,6 +27,7 @@ def measured_abilities(
     bank: Bank | None = None,
     calibration: ResponseMatrix | None = None,
     n_items: int | None = None,
+    rng: np.random.Generator,
     progress: ProgressCallback = silent,
 ) -> list[ScenarioAbilities]:
     """Measure every model in each scenario by itself, as P3 does: one ability a scenario.
@@ -42,6 +43,8 @@ def measured_abilities(
         calibrate their own items.
     n_items : int, optional
         Items a scenario each model is tested on, chosen adaptively from those it answered.
+    rng : Generator
+        Draws as many items, the same for all models, whose mean is the score that laws without items are fitted to.
     progress : ProgressCallback
 
     Raises
@@ -64,7 +67,7 @@ def measured_abilities(
             calibrated = _own_items(calibration.take(items=columns), law)._replace(abilities=None)
         else:
             calibrated = _own_items(part, law)
-        measured.append(_measured(scenario, columns, part, calibrated, n_items))
+        measured.append(_measured(scenario, columns, part, calibrated, (n_items, rng)))
     progress("abilities", 1.0)
     return measured
 
@@ -110,22 +113,38 @@ def _bank_items(part: ResponseMatrix, bank: Bank) -> _Calibrated:
 
 
 def _measured(
-    scenario: str, columns: IntArray, part: ResponseMatrix, calibrated: _Calibrated, n_items: int | None
+    scenario: str,
+    columns: IntArray,
+    part: ResponseMatrix,
+    calibrated: _Calibrated,
+    budget: tuple[int | None, np.random.Generator],
 ) -> ScenarioAbilities:
     """Abilities in one scenario."""
+    n_items, rng = budget
     parameters, covariance, prior, thresholds, known = calibrated
-    values = part.responses
+    given = part.responses
     if thresholds:
-        values = apply_thresholds(values, item_thresholds(thresholds, [scenario] * part.n_items))
+        given = apply_thresholds(given, item_thresholds(thresholds, [scenario] * part.n_items))
+    values = given
     if n_items is not None:
-        values = choose_within_budget(parameters, values, prior, n_items, n_trials=part.n_trials)
+        values = choose_within_budget(parameters, given, prior, n_items, n_trials=part.n_trials)
     if known is None or n_items is not None:
         trials = None if part.n_trials is None else part.n_trials.astype(np.float64)
         found = map_abilities(parameters, values, prior, weights=trials)
         known = found.theta[:, 0], found.covariance[:, 0, 0]
     theta, variance = without_prior(*known, prior)
-    observed, modelled = observed_scores(parameters, values, theta)
-    return ScenarioAbilities(scenario, columns, parameters, covariance, theta, variance, observed, modelled)
+    sampled = columns if n_items is None else np.sort(rng.permutation(columns)[:n_items])
+    return ScenarioAbilities(
+        scenario=scenario,
+        items=columns,
+        parameters=parameters,
+        item_covariance=covariance,
+        theta=theta,
+        variance=variance,
+        sampled=sampled,
+        observed=mean_where_present(given[:, np.isin(columns, sampled)]),
+        gap=score_gap(parameters, values, theta),
+    )
 
 
 def _calibration_spec(part: ResponseMatrix, law: ItemResponseLaw) -> Variational:

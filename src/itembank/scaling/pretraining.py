@@ -78,7 +78,7 @@ def pretraining_law(
     """
     settings = settings or PretrainingSettings()
     seed = int(as_generator(rng).integers(2**32))
-    data = PretrainingData.create(responses, compute, settings, bank=bank, loss=loss)
+    data = PretrainingData.create(responses, compute, settings, bank=bank, loss=loss, seed=seed)
     used, runs = data.runs(settings.largest_flops)
     target = checked_target(target_flops, runs)
     measured = data.measured(used, progress=lambda text, share: progress(text, OWN_SHARE * share))

@@ -33,6 +33,8 @@ class PretrainingData:
         Of the models that calibrate the items alone.
     bank : Bank or None
     settings : PretrainingSettings
+    seed : int
+        Draws the items of the laws that have no item model, under a budget.
     """
 
     responses: ResponseMatrix
@@ -41,6 +43,7 @@ class PretrainingData:
     calibration: ResponseMatrix | None
     bank: Bank | None
     settings: PretrainingSettings
+    seed: int = 0
 
     @classmethod
     def create(
@@ -51,6 +54,7 @@ class PretrainingData:
         *,
         bank: Bank | None = None,
         loss: FloatArray | None = None,
+        seed: int = 0,
     ) -> Self:
         """Check that all belong together, and part the calibration recipes from the others.
 
@@ -64,7 +68,7 @@ class PretrainingData:
         compute = compute.take(aligned(compute, responses.model_ids))
         losses = None if loss is None else checked_loss(loss, responses)
         if not settings.calibration_recipes:
-            return cls(responses, compute, losses, None, bank, settings)
+            return cls(responses, compute, losses, None, bank, settings, seed)
         if bank is not None:
             raise ParameterError("items are calibrated by a bank or by calibration_recipes, got both. Leave one out.")
         absent = [name for name in settings.calibration_recipes if name not in compute.recipes]
@@ -78,7 +82,7 @@ class PretrainingData:
             raise DataError("some recipe must be left to fit laws to, got all of them as calibration_recipes.")
         past = responses.take(models=np.flatnonzero(is_past))
         kept = None if losses is None else losses[own]
-        return cls(responses.take(models=own), compute.take(own), kept, past, None, settings)
+        return cls(responses.take(models=own), compute.take(own), kept, past, None, settings, seed)
 
     @property
     def has_items(self) -> bool:
@@ -112,6 +116,7 @@ class PretrainingData:
             bank=self.bank,
             calibration=self.calibration,
             n_items=self.settings.n_items,
+            rng=np.random.default_rng(self.seed),
             progress=progress,
         )
         losses, message = scenario_losses(part, abilities, None if self.loss is None else self.loss[rows])

@@ -8,6 +8,7 @@ import numpy as np
 
 from itembank.errors import ParameterError, shown
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.scaling.ability_law import AbilityLaws
 from itembank.scaling.forecasts import FittedAbilityLaw, FittedLaw, Forecast
 from itembank.scaling.held_out_results import HeldOutForecasts
 from itembank.scaling.scenario_abilities import ScenarioAbilities
@@ -31,6 +32,20 @@ class ScenarioLaws:
     abilities: ScenarioAbilities
     fitted: Mapping[str, FittedLaw]
     notes: Mapping[str, tuple[str, ...]]
+
+    @property
+    def ability_laws(self) -> AbilityLaws:
+        """Lines of ability in log FLOP.
+
+        Raises
+        ------
+        ParameterError
+            When the item response law is not among those fitted.
+        """
+        fitted = self.fitted.get("irsl")
+        if not isinstance(fitted, FittedAbilityLaw):
+            raise ParameterError(f"lines of ability need the law 'irsl', fitted are {shown(list(self.fitted))}.")
+        return fitted.laws
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +122,23 @@ class PretrainingLaw:
     def rows(self) -> list[dict[str, Any]]:
         """One row a scenario, recipe and law: the forecast at the target, for tables."""
         return [row for one in self.scenarios for name in one.fitted for row in self._rows(one, name)]
+
+    def curve_rows(self, n_points: int = 25) -> list[dict[str, Any]]:
+        """One row a scenario, recipe, law and compute from the smallest finished model to the target."""
+        low = float(self.log_flops[self.is_final].min())
+        flops = np.exp(np.linspace(low, max(float(self.log_flops.max()), np.log(self.target_flops)), n_points))
+        rows: list[dict[str, Any]] = []
+        for one in self.scenarios:
+            for name in one.fitted:
+                found = self.forecast(one.scenario, name, flops=flops)
+                for number, recipe in enumerate(self.recipes):
+                    ends = zip(flops, found.score[number], found.low[number], found.high[number], strict=True)
+                    head = {"scenario": one.scenario, "recipe": recipe, "law": name}
+                    rows.extend(
+                        {**head, "flops": float(at), "score": float(score), "low": float(below), "high": float(above)}
+                        for at, score, below, above in ends
+                    )
+        return rows
 
     def comparison(self) -> list[dict[str, Any]]:
         """One row a law, or none without a check: what forecasts of the sizes held out were worth.

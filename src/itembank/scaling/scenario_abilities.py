@@ -29,10 +29,13 @@ class ScenarioAbilities:
         Covariance of each item's loading and intercept.
     theta, variance : (n_models,)
         Ability as the responses alone tell it, without the pull of a prior, and its sampling variance.
+    sampled : (n_sampled,)
+        Columns of the responses whose mean is the observed score: all items, or a random few under a budget.
     observed : (n_models,)
-        Mean of the responses present, NaN without any.
-    modelled : (n_models,)
-        Mean over the same items of the probability at theta.
+        Mean of the responses present to the sampled items, NaN without any.
+    gap : (n_models,)
+        Mean, over the items that theta rests on, of the responses less the probabilities at theta; as large as it
+        would be over all items of the scenario.
     """
 
     scenario: str
@@ -41,8 +44,9 @@ class ScenarioAbilities:
     item_covariance: FloatArray
     theta: FloatArray
     variance: FloatArray
+    sampled: IntArray
     observed: FloatArray
-    modelled: FloatArray
+    gap: FloatArray
 
     def take(self, models: IntArray) -> "ScenarioAbilities":
         """Return the models at these indices."""
@@ -51,7 +55,7 @@ class ScenarioAbilities:
             theta=self.theta[models],
             variance=self.variance[models],
             observed=self.observed[models],
-            modelled=self.modelled[models],
+            gap=self.gap[models],
         )
 
 
@@ -100,15 +104,27 @@ def item_variance(parameters: ItemParameters, covariance: FloatArray, theta: Flo
     return result
 
 
-def observed_scores(
-    parameters: ItemParameters, responses: FloatArray, theta: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Mean response of each model, and mean probability at its ability over the same items, each (n_models,)."""
+def score_gap(parameters: ItemParameters, responses: FloatArray, theta: FloatArray) -> FloatArray:
+    """Mean of responses less probabilities at each model's ability, (n_models,), over the items it answered.
+
+    Scaled by ``sqrt(n_answered / n_items)``: what independent items leave of it over all items.
+    """
     is_present = ~np.isnan(responses)
     count = is_present.sum(axis=1)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        observed = np.where(is_present, responses, 0.0).sum(axis=1) / count
-        if is_present.all():
-            return observed, mean_probability(parameters, theta)
-        modelled = (probability(parameters, theta[:, None]) * is_present).sum(axis=1) / count
-    return observed, modelled
+    result = np.full(len(responses), np.nan)
+    size = max(1, BLOCK_CELLS // max(1, parameters.n_items))
+    for begin in range(0, len(responses), size):
+        part = slice(begin, begin + size)
+        apart = np.where(is_present[part], responses[part] - probability(parameters, theta[part, None]), 0.0)
+        known = np.maximum(count[part], 1)
+        result[part] = apart.sum(axis=1) / known * np.sqrt(known / parameters.n_items)
+    return np.where(count > 0, result, np.nan)
+
+
+def mean_where_present(values: FloatArray) -> FloatArray:
+    """Mean of the numbers in each row, (n_rows,); NaN without any."""
+    is_present = ~np.isnan(values)
+    count = is_present.sum(axis=1)
+    total = np.where(is_present, values, 0.0).sum(axis=1)
+    result: FloatArray = np.divide(total, count, out=np.full(len(values), np.nan), where=count > 0)
+    return result

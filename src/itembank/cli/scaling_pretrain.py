@@ -1,0 +1,249 @@
+"""`itembank scaling pretrain`: what a larger training run would score."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from itembank.cli.options import format_option, gathered, seed_option
+from itembank.cli.render import note, print_object, print_rows, progress, warnings_as_notes
+from itembank.cli.scaling_options import read_responses_or_builtin, responses_or_builtin
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from itembank.data.compute import TrainingCompute
+    from itembank.data.responses import ResponseMatrix
+    from itembank.scaling.pretraining_results import PretrainingLaw
+    from itembank.scaling.pretraining_specs import PretrainingSettings
+
+LAWS = ("irsl", "two-step", "sigmoid")
+FAMILIES = ("auto", "bernoulli", "binomial", "beta", "beta-binomial")
+FIGURES = ("scores", "laws", "abilities", "decisions")
+PARTS = ("all", "forecasts", "comparison", "decisions", "held-out", "curves")
+
+_SETTINGS = (
+    click.option("--law", "laws", multiple=True, type=click.Choice(LAWS), help="Repeatable.  [default: all of them]"),
+    click.option("--largest-flops", type=float, help="Fit to models of at most this training compute."),
+    click.option(
+        "--fewest-sizes",
+        type=click.IntRange(min=2),
+        default=3,
+        show_default=True,
+        help="Finished models of different compute that a recipe must have.",
+    ),
+    click.option("--budget", type=click.IntRange(min=1), help="Test every model on so many items a scenario only."),
+    click.option(
+        "--calibration-recipe",
+        "calibration_recipes",
+        multiple=True,
+        metavar="RECIPE",
+        help="Calibrate the items on all models of this recipe, which gets no law itself. Repeatable.",
+    ),
+    click.option(
+        "--checked",
+        "n_checked",
+        type=click.IntRange(min=0),
+        default=2,
+        show_default=True,
+        help="Largest sizes to hold out in turn, to see what forecasts are worth.",
+    ),
+    click.option("--level", type=float, default=0.95, show_default=True, help="Level of intervals, between 0 and 1."),
+)
+_SETTING_NAMES = ("laws", "largest_flops", "fewest_sizes", "budget", "calibration_recipes", "n_checked", "level")
+_ITEM_MODEL = (
+    click.option(
+        "--item-model",
+        type=click.Choice(["1pl", "2pl"]),
+        default="2pl",
+        show_default=True,
+        help="Without a bank: parameters an item.",
+    ),
+    click.option(
+        "--family",
+        type=click.Choice(FAMILIES),
+        default="auto",
+        show_default=True,
+        help="Without a bank: likelihood; auto takes binomial for counts, beta for probabilities, else bernoulli.",
+    ),
+    click.option("--known-guessing", is_flag=True, help="Without a bank: take each item's chance level as known."),
+    click.option(
+        "--pooling",
+        type=click.Choice(["partial", "none"]),
+        default="partial",
+        show_default=True,
+        help="Draw the lines of recipes to each other, or fit each alone.",
+    ),
+)
+_ITEM_MODEL_NAMES = ("item_model", "family", "known_guessing", "pooling")
+
+
+def _law_options(function: Any) -> Any:
+    """Add the options above; the command gets them as two mappings, `choices` and `item_choices`."""
+    return gathered(
+        gathered(function, _ITEM_MODEL, _ITEM_MODEL_NAMES, into="item_choices"),
+        _SETTINGS,
+        _SETTING_NAMES,
+        into="choices",
+    )
+
+
+@click.command("pretrain")
+@responses_or_builtin
+@click.option("--target-flops", type=float, help="Training compute to forecast for.  [default: 10 x the largest]")
+@click.option(
+    "--bank",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Bank of one dimension, calibrated on other models.  [default: calibrate on RESPONSES]",
+)
+@click.option(
+    "--loss",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Table of model_id, item_id and loss (bits per byte of the right answer), for the two-step law.",
+)
+@click.option("--recipe-column", help="Column of MODELS that tells recipes apart.  [default: recipe, mixture, family]")
+@click.option("--drop-unknown", is_flag=True, help="Leave out models of unknown compute instead of refusing them.")
+@_law_options
+@click.option(
+    "--show", type=click.Choice(PARTS), default="all", show_default=True, help="Which table; JSON has all but curves."
+)
+@click.option(
+    "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Also draw it: a PNG, SVG or PDF file."
+)
+@click.option("--figure", type=click.Choice(FIGURES), default="scores", show_default=True, help="What to draw.")
+@click.option("--recipe", help="Recipe of --figure laws.  [default: the first]")
+@seed_option
+@format_option
+def command(
+    *,
+    responses: tuple[Path, ...],
+    builtin: str | None,
+    reading: dict[str, Any],
+    target_flops: float | None,
+    bank: Path | None,
+    loss: Path | None,
+    recipe_column: str | None,
+    drop_unknown: bool,
+    choices: dict[str, Any],
+    item_choices: dict[str, Any],
+    show: str,
+    output: Path | None,
+    figure: str,
+    recipe: str | None,
+    seed: int,
+    output_format: str,
+) -> None:
+    """Forecast the scores of a training run that is too large to try, from smaller ones of the same recipe.
+
+    RESPONSES hold right or wrong, counts, or probabilities of the right choice, of models of several recipes and
+    sizes; --models says what training them took (flops, or params and train_tokens; recipe; is_final). The item
+    response law measures an ability for each finished model, fits a line in log FLOP, and turns the ability at the
+    target into a score through the items. Two other laws are fitted beside it, and the largest sizes are held out to
+    see what each is worth.
+
+    \b
+      itembank scaling pretrain responses.parquet --models models.csv --target-flops 1e21 -o scores.png
+      itembank scaling pretrain responses.parquet --models models.csv --show comparison --format csv
+      itembank scaling pretrain responses.parquet --models models.csv --bank bank --budget 50
+    """  # noqa: D301
+    from itembank.reports.canvas import check_figure_destination, save_figure  # noqa: PLC0415
+    from itembank.scaling.pretraining import pretraining_law  # noqa: PLC0415
+
+    if output is not None:
+        check_figure_destination(output)  # complains before the long work, not after
+    settings = _settings(choices, item_choices)
+    with warnings_as_notes():
+        matrix = read_responses_or_builtin(responses, builtin, reading)
+        compute = _compute(matrix, recipe_column, drop_unknown=drop_unknown)
+        matrix = matrix.take(models=matrix.model_indices(compute.model_ids))
+        with progress("pretrain") as report:
+            law = pretraining_law(
+                matrix,
+                compute,
+                target_flops=target_flops,
+                bank=None if bank is None else _bank(bank),
+                loss=None if loss is None else _loss(loss, matrix),
+                settings=settings,
+                rng=seed,
+                progress=report,
+            )
+        if output is not None:
+            note(f"Figure: {save_figure(_figure(law, figure, recipe), output)}")
+    if law.message:
+        note(f"Note: {law.message}")
+    _print(law, show, output_format)
+
+
+def _settings(choices: Mapping[str, Any], item_choices: Mapping[str, Any]) -> "PretrainingSettings":
+    """Make the settings of the options."""
+    from itembank.scaling.pretraining_specs import ItemResponseLaw, PretrainingSettings  # noqa: PLC0415
+
+    law = ItemResponseLaw(**item_choices)
+    given = {name: value for name, value in choices.items() if name not in {"laws", "budget"}}
+    laws = tuple(law if name == "irsl" else name for name in dict.fromkeys(choices["laws"] or LAWS))
+    return PretrainingSettings(laws=laws, n_items=choices["budget"], **given)
+
+
+def _compute(matrix: "ResponseMatrix", recipe_column: str | None, *, drop_unknown: bool) -> "TrainingCompute":
+    """Find the training compute in what is known of the models."""
+    from itembank.data.compute import training_compute  # noqa: PLC0415
+
+    return training_compute(matrix.models, matrix.model_ids, recipe_column=recipe_column, drop_unknown=drop_unknown)
+
+
+def _bank(path: Path) -> Any:
+    from itembank.data.bank_files import load_bank  # noqa: PLC0415
+
+    return load_bank(path)
+
+
+def _loss(path: Path, matrix: "ResponseMatrix") -> Any:
+    from itembank.data.loss_files import read_losses  # noqa: PLC0415
+
+    return read_losses(path, matrix)
+
+
+def _figure(law: "PretrainingLaw", figure: str, recipe: str | None) -> "Figure":
+    """Draw what was asked for."""
+    from itembank.reports import pretraining_figures as figures  # noqa: PLC0415
+
+    if figure == "laws":
+        return figures.figure_laws(law, law.recipes[0] if recipe is None else recipe)
+    if figure == "abilities":
+        return figures.figure_abilities(law)
+    if figure == "decisions":
+        return figures.figure_decisions([] if law.held_out is None else law.held_out.decisions())
+    return figures.figure_score_forecasts(law, law.names[0])
+
+
+def _print(law: "PretrainingLaw", show: str, output_format: str) -> None:
+    """Print everything as one JSON object, or one table."""
+    held_out = [] if law.held_out is None else list(law.held_out.forecasts)
+    decisions = [] if law.held_out is None else law.held_out.decisions()
+    parts = {
+        "forecasts": law.rows(),
+        "comparison": law.comparison(),
+        "decisions": decisions,
+        "held-out": held_out,
+    }
+    if show == "curves":
+        print_rows(law.curve_rows(), output_format, title="Curves")
+    elif output_format == "json":
+        print_object({**law.to_dict(), **parts})
+    elif show == "all" and output_format == "table":
+        print_rows(_short(law), output_format, title=f"Scores at {law.target_flops:.3g} FLOP")
+        if parts["comparison"]:
+            print_rows(parts["comparison"], output_format, title="Forecasts of the largest sizes, held out")
+    else:
+        name = "forecasts" if show == "all" else show
+        print_rows(parts[name], output_format, title=name)
+
+
+def _short(law: "PretrainingLaw") -> list[dict[str, Any]]:
+    """Say what a terminal has room for."""
+    rows = []
+    for row in law.rows():
+        kept = {name: row[name] for name in ("scenario", "recipe", "law", "score", "low", "high", "n_sizes")}
+        rows.append({**kept, "beyond": f"{row['beyond']:.3g} x", "note": row["note"]})
+    return rows
