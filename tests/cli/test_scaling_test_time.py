@@ -42,7 +42,7 @@ def test_json_has_all_and_csv_one_table(run, samples_file, folder):
     words = (*QUICK, samples_file, "--bank", folder / "bank", "--k", "1,10", "--budget", 20, "--only", "model-1")
     whole = json.loads(run(*words, "--format", "json").out)
     assert {"methods", "budget", "notes", "curves", "errors", "tail"} <= set(whole)
-    assert len(whole["curves"]) == 2 * 5
+    assert len(whole["curves"]) == 2 * 6
     assert whole["tail"][0]["n_correct"] == 0
     errors = list(csv.DictReader(io.StringIO(run(*words, "--show", "errors", "--format", "csv").out)))
     assert [row["method"] for row in errors if row["items"] == "all"] == whole["methods"]

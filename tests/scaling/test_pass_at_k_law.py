@@ -213,3 +213,17 @@ def test_intervals_hold_and_irsl_beats_the_others(with_bank):
     error = {method: np.abs(law.values(method) - truth).mean() for method in METHODS}
     assert error["irsl"] < 0.3 * min(error["plug-in"], error["jeffreys"], error["irsl-plug-in"])
     assert abs((law.values("irsl") - truth).mean()) < 0.01
+
+
+def test_one_model_alone_needs_no_other():
+    """A Beta of the model's own items: its pass@k is that of the Beta they were drawn from, items or not."""
+    alone = simulated_samples(n_models=4, n_items=300, n_trials=30, difficulty=0.0, precision=1e6, seed=3)
+    rng = np.random.default_rng(0)
+    rates = rng.beta(0.3, 2.0, (1, 300))
+    counts = rng.binomial(30, rates)
+    matrix = alone.responses.take(models=np.arange(1))
+    matrix = dataclasses.replace(matrix, responses=counts / 30)
+    law = pass_at_k_law(matrix, PassAtKSpec(k=(1, 30, 1000), methods=("beta-binomial", "plug-in")))
+    truth = plug_in_pass_at_k(rates[0][:, None], law.k).mean(axis=0)
+    np.testing.assert_allclose(law.values("beta-binomial")[0], truth, atol=0.03)
+    assert law.values("plug-in")[0, 2] < truth[2] - 0.1

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from itembank.scaling.pass_at_k_results import PassAtKLaw
     from itembank.scaling.sampling_plan_results import SamplingPlan
 
-METHODS = ("irsl", "irsl-plug-in", "jeffreys", "plug-in", "unbiased")
+METHODS = ("irsl", "irsl-plug-in", "beta-binomial", "jeffreys", "plug-in", "unbiased")
 PARTS = ("curves", "errors", "tail", "plan")
 
 _OPTIONS = (

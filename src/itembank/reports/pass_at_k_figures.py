@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 LOOKS = {
     "irsl": (PALETTE[0], "-", "IRSL"),
     "irsl-plug-in": (PALETTE[5], "--", "IRSL, plugged in"),
+    "beta-binomial": (PALETTE[3], "-.", "beta-binomial, items alike"),
     "jeffreys": (PALETTE[4], "-.", "Jeffreys"),
     "plug-in": (PALETTE[1], "--", "plug-in"),
     "unbiased": (PALETTE[2], ":", "unbiased"),

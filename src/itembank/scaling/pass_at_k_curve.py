@@ -5,12 +5,20 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
-from itembank.scaling.cell_posterior import Counts, cell_posterior
+from itembank.scaling.cell_posterior import CellPosterior, Counts, cell_posterior
 from itembank.scaling.pass_at_k import plug_in_pass_at_k
-from itembank.scaling.pass_at_k_specs import NEED_ITEM_MODEL, PassAtKSpec
-from itembank.scaling.pass_curves import Draws, counted_curves, curves_above, posterior_curves, set_means, true_curves
+from itembank.scaling.pass_at_k_specs import FEWEST_DRAWS, NEED_ITEM_MODEL, PassAtKSpec
+from itembank.scaling.pass_curves import (
+    Draws,
+    PosteriorCurves,
+    counted_curves,
+    curves_above,
+    posterior_curves,
+    set_means,
+    true_curves,
+)
 from itembank.scaling.sampled_scenarios import SampledScenario
-from itembank.scaling.scenario_item_models import ScenarioItemModel, plug_in_rates
+from itembank.scaling.scenario_item_models import ScenarioItemModel, alike_items, plug_in_rates
 
 N_SETS = 2
 """All items, and those whose pass rate is not too low."""
@@ -72,11 +80,45 @@ def pass_at_k_curve(
         np.nan,
     )
     for m, method in enumerate(spec.methods):
-        if method not in NEED_ITEM_MODEL:
+        if method == "beta-binomial":
+            curve.values[m] = _alike_curves(counts, sets, k=k, spec=spec, rng=rng)
+        elif method not in NEED_ITEM_MODEL:
             curve.values[m] = counted_curves(method, counts.n_trials, counts.n_correct, k, sets)
     if scenario.item_model is None:
         return curve
     return _with_item_model(curve, scenario.item_model, counts, sets, k=k, spec=spec, rng=rng)
+
+
+def _alike_curves(
+    counts: Counts, sets: BoolArray, *, k: FloatArray, spec: PassAtKSpec, rng: np.random.Generator
+) -> FloatArray:
+    """Pass rates as a sample of one Beta, (n_sets, n_k); none for items without samples."""
+    values = np.full((N_SETS, k.size), np.nan)
+    if np.all(counts.n_trials > 0):
+        alike = alike_items(counts.n_trials.size)
+        posterior = cell_posterior(alike.parameters, alike.prior, alike.precision, counts, rng=rng)
+        few = replace(spec, n_draws=FEWEST_DRAWS)  # means need none
+        for which, one in enumerate(_set_curves(posterior, sets, k=k, spec=few, rng=rng)):
+            values[which] = one.mean
+    return values
+
+
+def _set_curves(
+    posterior: CellPosterior, sets: BoolArray, *, k: FloatArray, spec: PassAtKSpec, rng: np.random.Generator
+) -> list[PosteriorCurves]:
+    """Curves over all items, and over the kept ones where there are any."""
+    draws = Draws(spec.level, spec.n_draws)
+    found = [posterior_curves(posterior, k, draws, rng)]
+    if sets[1].any():
+        kept = replace(posterior, alpha=posterior.alpha[:, sets[1]], beta=posterior.beta[:, sets[1]])
+        # without a budget the posterior has seen all that the floor is known from
+        is_news = spec.budget is not None and spec.minimum_pass_rate > 0.0
+        found.append(
+            curves_above(kept, spec.minimum_pass_rate, k, draws, rng)
+            if is_news
+            else posterior_curves(kept, k, draws, rng)
+        )
+    return found
 
 
 def _with_item_model(
@@ -94,17 +136,7 @@ def _with_item_model(
     posterior = cell_posterior(parameters, item_model.prior, item_model.precision, counts, rng=rng)
     theta = posterior.weights @ posterior.theta  # (n_dims,)
     plugged = set_means(plug_in_pass_at_k(plug_in_rates(parameters, theta)[:, None], k), sets)
-    draws = Draws(spec.level, spec.n_draws)
-    found = [posterior_curves(posterior, k, draws, rng)]
-    if sets[1].any():
-        kept = replace(posterior, alpha=posterior.alpha[:, sets[1]], beta=posterior.beta[:, sets[1]])
-        # without a budget the posterior has seen all that the floor is known from
-        is_news = spec.budget is not None and spec.minimum_pass_rate > 0.0
-        found.append(
-            curves_above(kept, spec.minimum_pass_rate, k, draws, rng)
-            if is_news
-            else posterior_curves(kept, k, draws, rng)
-        )
+    found = _set_curves(posterior, sets, k=k, spec=spec, rng=rng)
     values, low, high = curve.values.copy(), curve.low.copy(), curve.high.copy()
     for which, one in enumerate(found):
         low[which], high[which] = one.low, one.high

@@ -7,6 +7,9 @@ import numpy as np
 
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 
+_ROUNDING = 1e-9
+"""Where pass@k is one to all digits, so are both ends of its interval."""
+
 
 @dataclass(frozen=True, slots=True)
 class PassCurves:
@@ -146,7 +149,7 @@ class PassAtKLaw:
         with np.errstate(divide="ignore", invalid="ignore"):
             difference = np.abs(curves.values - curves.truth)
             of_logs = np.abs(np.log(curves.values) - np.log(curves.truth))
-            is_inside = (curves.truth >= curves.low) & (curves.truth <= curves.high)
+            is_inside = (curves.truth >= curves.low - _ROUNDING) & (curves.truth <= curves.high + _ROUNDING)
         is_known = ~np.isnan(curves.truth) & (curves.truth > 0.0)
         return [
             {

@@ -5,8 +5,9 @@ from dataclasses import dataclass, field
 from itembank.calibration.specs import CalibrationSpec, Variational
 from itembank.errors import ParameterError, shown
 
-METHODS = ("irsl", "irsl-plug-in", "jeffreys", "plug-in", "unbiased")
+METHODS = ("irsl", "irsl-plug-in", "beta-binomial", "jeffreys", "plug-in", "unbiased")
 DEFAULT_K = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000)
+FEWEST_DRAWS = 100
 NEED_ITEM_MODEL = frozenset({"irsl", "irsl-plug-in"})
 
 
@@ -25,8 +26,9 @@ class PassAtKSpec:
         Numbers of samples; any up to millions, also beyond those there are.
     methods : tuple of str
         'irsl' (over the posterior of every pass rate; the only one with intervals), 'irsl-plug-in' (P3 eq. 4),
-        'jeffreys' and 'plug-in' (each item's own rate, smoothed or not, in P3 eq. 2), 'unbiased' (up to the samples
-        there are).
+        'beta-binomial' (as 'irsl', but no item is known from other models: pass rates of the model's items are a
+        sample of one Beta), 'jeffreys' and 'plug-in' (each item's own rate, smoothed or not, in P3 eq. 2), 'unbiased'
+        (up to the samples there are).
     budget : int or None
         Use only so many samples of each item, drawn without replacement from those there are, and compare with what
         all of them say; None to use all.
@@ -66,5 +68,5 @@ class PassAtKSpec:
             raise ParameterError(f"level must lie between 0 and 1, got {self.level}.")
         if self.budget is not None and self.budget < 1:
             raise ParameterError(f"budget must be at least 1 sample an item, got {self.budget}.")
-        if self.n_draws < 100:
-            raise ParameterError(f"n_draws must be at least 100, got {self.n_draws}.")
+        if self.n_draws < FEWEST_DRAWS:
+            raise ParameterError(f"n_draws must be at least {FEWEST_DRAWS}, got {self.n_draws}.")

@@ -15,6 +15,10 @@ from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.scaling.cell_posterior import PrecisionPrior, precision_prior
 from itembank.scaling.sample_counts import SampleCounts, sample_counts, with_counts
 
+ALIKE_LOGIT_SD = 3.0
+ALIKE_LOG_PRECISION_SD = 2.0
+"""Priors of the mean and precision of one Beta for all items: wider than any benchmark is known to need."""
+
 
 @dataclass(frozen=True, slots=True)
 class ScenarioItemModel:
@@ -78,6 +82,16 @@ def fitted_item_model(
     rows, known = np.flatnonzero(n_trials.any(axis=1)), columns[n_trials.any(axis=0)]
     calibration = calibrate(with_counts(responses, counts).take(models=rows, items=known), spec)
     return _item_model(calibration, calibration.parameters, counts.take(models=rows, items=known), known)
+
+
+def alike_items(n_items: int) -> ScenarioItemModel:
+    """Return the item model of somebody who knows nothing of the items: their pass rates are a sample of one Beta.
+
+    Its mean takes the place of the ability, with a wide prior; so has its precision.
+    """
+    parameters = ItemParameters.create(np.ones((n_items, 1)), np.zeros(n_items))
+    prior = AbilityPrior(np.zeros(1), np.array([[ALIKE_LOGIT_SD**2]]))
+    return ScenarioItemModel(np.arange(n_items), parameters, prior, PrecisionPrior(0.0, ALIKE_LOG_PRECISION_SD))
 
 
 def plug_in_rates(parameters: ItemParameters, theta: FloatArray) -> FloatArray:
