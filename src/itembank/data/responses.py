@@ -55,13 +55,16 @@ class ResponseMatrix:
     ) -> Self:
         """Build from an array and either id lists or whole tables; ids default to `model-1`, `item-1`, ...
 
+        An array of float32 is kept as it is, for data that fill the memory.
+
         Raises
         ------
         DataError
             When shapes differ, ids repeat, a response lies outside [0, 1], or has trials that are no whole number of
             at least 1.
         """
-        values = np.asarray(responses, dtype=np.float64)
+        is_single = isinstance(responses, np.ndarray) and responses.dtype == np.float32
+        values = responses if is_single else np.asarray(responses, dtype=np.float64)
         if values.ndim != 2:
             raise DataError(f"responses must have two axes (n_models, n_items), got shape {values.shape}.")
         if models is None:

@@ -13,6 +13,9 @@ from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 CELLS_PER_BLOCK = 32_000
 """Few enough that a block and its temporaries stay in the cache."""
 
+ITEMS_AT_ONCE = 64
+"""When they are turned from columns into rows: fewer would read every line of memory several times."""
+
 EXACT_TRIALS = 100.0
 """With more trials a cell single precision would lose what one of them says."""
 
@@ -109,7 +112,7 @@ def _of_probabilities(data: FitData, dtype: type[np.floating], weights: FloatArr
     """Take logits of the responses, and sum what their densities hold beside."""
     values = np.empty(data.responses.shape[::-1], dtype=dtype)
     sums = np.empty((values.shape[0], 2))
-    step = max(1, CELLS_PER_BLOCK // values.shape[1])
+    step = max(ITEMS_AT_ONCE, CELLS_PER_BLOCK // values.shape[1])
     for first in range(0, values.shape[0], step):
         part = slice(first, first + step)
         shares = data.responses[:, part].T.astype(np.float64)
