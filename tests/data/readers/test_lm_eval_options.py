@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from itembank.data.readers.agreement import spec_like
 from itembank.data.readers.lm_eval_options import row_options
 from itembank.data.readers.read import read_lm_eval
 from itembank.data.readers.specs import ReadingSpec
@@ -84,6 +85,12 @@ def test_a_metric_for_some_tasks_goes_beside_probabilities():
     made = read_lm_eval(LOG, spec=spec)
     by_task = dict(made.items.select("task", "metric").unique().iter_rows())
     assert by_task == {"digits": "choice_probability", "programs": "pass@1"}
+
+
+def test_new_results_are_read_as_the_known_items_were():
+    known = read(LOG, "digits", response="probability")
+    spec = spec_like(known.items, ReadingSpec(tasks=("digits",)))
+    np.testing.assert_array_equal(read_lm_eval(LOG, spec=spec).responses, known.responses)
 
 
 def test_nobody_gets_probabilities_without_asking():
