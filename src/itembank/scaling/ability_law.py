@@ -21,6 +21,8 @@ FEWEST_RECIPES_TO_POOL = 4
 
 MAX_POOLING_STEPS = 300
 POOLING_TOLERANCE = 1e-5
+SMALLEST_VARIANCE = 1e-12
+"""Of a measured ability: what is given as exact weighs this at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +139,7 @@ def _largest(x: FloatArray) -> FloatArray:
 
 def _sums(x: FloatArray, y: FloatArray, variance: FloatArray) -> tuple[FloatArray, FloatArray]:
     """``X' W X`` (n_recipes, 2, 2) and ``X' W y`` (n_recipes, 2) with ``W = 1 / variance``, 0 where NaN."""
-    weights = np.where(np.isfinite(y), 1.0 / np.maximum(variance, 1e-12), 0.0)
+    weights = np.where(np.isfinite(y), 1.0 / np.maximum(variance, SMALLEST_VARIANCE), 0.0)
     design = _design(np.nan_to_num(x))
     scaled = design * weights[..., None]
     return np.einsum("rpc,rpd->rcd", scaled, design), np.einsum("rpc,rp->rc", scaled, np.nan_to_num(y))
@@ -197,7 +199,7 @@ def _residual_variance(x: FloatArray, y: FloatArray, v: FloatArray, degrees: flo
         cross, moment = _sums(x, y, variance + v)
         lines = np.linalg.solve(cross, moment[..., None])[..., 0]
         residual = np.nan_to_num(y) - np.einsum("rpc,rc->rp", _design(np.nan_to_num(x)), lines)
-        return float(np.sum(np.where(np.isfinite(y), residual**2 / (variance + v), 0.0)) - degrees)
+        return float(np.sum(np.where(np.isfinite(y), residual**2 / np.maximum(variance + v, SMALLEST_VARIANCE), 0.0)) - degrees)
 
     return _root(excess, float(np.nanvar(y)))
 

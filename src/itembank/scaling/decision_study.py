@@ -110,8 +110,8 @@ def decision_curves(
         progress(f"{label}, split {split + 1}", number / len(steps))
         method = methods[label]
         own = replace(settings, laws=(method.law,), calibration_recipes=drawn[split])
-        for row in _decisions(responses, compute, method, own, (loss, actual, seed)):
-            rows.append({"split": split, **row, "law": label, "metric": method.metric})
+        found = _decisions(responses, compute, method, own, (loss, actual, seed))
+        rows.extend({"split": split, **row, "law": label, "metric": method.metric} for row in found)
     progress("decisions", 1.0)
     return rows
 
