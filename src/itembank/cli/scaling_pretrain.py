@@ -100,7 +100,8 @@ def _law_options(function: Any) -> Any:
 @click.option(
     "--loss",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Table of model_id, item_id and loss (bits per byte of the right answer), for the two-step law.",
+    help="Table of model_id, item_id and loss or bits_per_byte, for the two-step law; itembank import lm-eval "
+    "--choice-scores writes one.",
 )
 @click.option("--recipe-column", help="Column of MODELS that tells recipes apart.  [default: recipe, mixture, family]")
 @click.option("--drop-unknown", is_flag=True, help="Leave out models of unknown compute instead of refusing them.")
@@ -199,7 +200,7 @@ def _bank(path: Path) -> Any:
 
 
 def _loss(path: Path, matrix: "ResponseMatrix") -> Any:
-    from itembank.data.loss_files import read_losses  # noqa: PLC0415
+    from itembank.data.losses import read_losses  # noqa: PLC0415
 
     return read_losses(path, matrix)
 
