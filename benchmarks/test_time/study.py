@@ -14,7 +14,7 @@ from itembank.scaling.pass_at_k_specs import PassAtKSpec
 TEST_SHARE = 1 / 3
 N_K = 25
 LARGEST_K = 10_000
-METHODS = ("plug-in", "jeffreys", "irsl-plug-in", "irsl")
+METHODS = ("plug-in", "jeffreys", "beta-binomial", "irsl-plug-in", "irsl")
 
 
 def run_split(one: SampledSet, split: int) -> list[dict[str, object]]:
