@@ -64,6 +64,26 @@ OWN_DIMS = {"1pl": 1, "2pl": 1, "nested": 4, "bifactor": 1}
     help="--method variational: let items of one scenario and subscenario share their prior; for few models and tasks "
     "that differ.",
 )
+@click.option(
+    "--family",
+    type=click.Choice(["auto", "bernoulli", "binomial", "beta", "beta-binomial"]),
+    default="auto",
+    show_default=True,
+    help="What a response is: right or wrong (bernoulli, others made so by a threshold), right answers of known trials "
+    "(binomial), or such that agree more than chance (beta-binomial), or a probability (beta).  auto: binomial where "
+    "trials are known, else bernoulli.",
+)
+@click.option(
+    "--precision",
+    metavar="NUMBER|global|scenario",
+    help="beta and beta-binomial: their precision phi, or learn one for all items or for each scenario.  "
+    "[default: scenario]",
+)
+@click.option(
+    "--positive-discrimination",
+    is_flag=True,
+    help="--method variational with one ability: keep the slopes of all items above zero.",
+)
 @reading_options
 @click.option(
     "--within",
@@ -102,6 +122,9 @@ def command(
     general_weight: float | None,
     degenerate: str | None,
     by_task: bool,
+    family: str,
+    precision: str | None,
+    positive_discrimination: bool,
     reading: dict[str, Any],
     within: "Within",
     overall: "Across",
@@ -119,6 +142,7 @@ def command(
       itembank calibrate responses.parquet -o bank
       itembank calibrate responses.parquet -o bank --item-model 2pl
       itembank calibrate results.csv -o bank --items items.csv --known-guessing
+      itembank calibrate probabilities.parquet -o bank --item-model 2pl --family beta
     """  # noqa: D301
     from itembank.calibration.build import build_bank  # noqa: PLC0415
     from itembank.calibration.folds import folds as prepare  # noqa: PLC0415
@@ -131,6 +155,7 @@ def command(
         matrix = read_responses(responses, spec=reading_spec(reading), models=reading["models"], items=reading["items"])
         ScoreTargets.create(matrix.items, within=within, across=overall)  # complains before the long work, not after
         options = _options(item_model, method, general_weight=general_weight, degenerate=degenerate, by_task=by_task)
+        options |= _family_options(method, family, precision, positive=positive_discrimination)
         spec = _spec(matrix, item_model, dims, method, {"known_guessing": known_guessing, **options})
         with progress("calibrate") as report:
             bank = build_bank(matrix, spec, within=within, across=overall, rng=seed, progress=report)
@@ -164,6 +189,20 @@ def _options(
     return options
 
 
+def _family_options(method: str, family: str, precision: str | None, *, positive: bool) -> dict[str, Any]:
+    """Gather the choices of family, and refuse those that do not go together."""
+    options: dict[str, Any] = {"family": family}
+    if precision is not None:
+        if family not in {"beta", "beta-binomial"}:
+            raise click.UsageError(f"--precision goes with --family beta or beta-binomial, got --family {family}.")
+        options["precision"] = precision if precision in {"global", "scenario"} else _number(precision)
+    if positive:
+        if method != "variational":
+            raise click.UsageError(f"--positive-discrimination goes with --method variational, got --method {method}.")
+        options["positive_discrimination"] = True
+    return options
+
+
 def _spec(
     responses: "ResponseMatrix", item_model: str | None, dims: str | None, method: str, options: dict[str, Any]
 ) -> "CalibrationSpec":
@@ -175,6 +214,8 @@ def _spec(
         raise click.UsageError(f"--dims auto chooses among several abilities; --item-model {item_model} has one.")
     if dims == "auto" and item_model == "bifactor":
         raise click.UsageError("--dims goes without --item-model bifactor: it has one ability a scenario.")
+    if dims is None and item_model is None and options.get("positive_discrimination", False):
+        item_model = "2pl"
     if dims is None and item_model in OWN_DIMS:
         n_dims = OWN_DIMS[item_model]
     elif dims is None or dims == "auto":
@@ -199,6 +240,15 @@ def _chosen_n_dims(responses: "ResponseMatrix", spec: "CalibrationSpec", *, is_a
     return choice.n_dims
 
 
+def _number(precision: str) -> float:
+    try:
+        return float(precision)
+    except ValueError:
+        raise click.BadParameter(
+            f"must be a number, 'global' or 'scenario', got {precision!r}.", param_hint="--precision"
+        ) from None
+
+
 def _whole_number(dims: str) -> int:
     try:
         return int(dims)
@@ -216,6 +266,7 @@ def _summary(bank: "Bank") -> dict[str, Any]:
         "n_scenarios": bank.targets.n_scenarios,
         "method": calibration.method,
         "item_model": calibration.item_model,
+        "family": calibration.parameters.family,
         "n_dims": calibration.n_dims,
         "converged": calibration.converged,
         "n_iterations": calibration.n_iterations,

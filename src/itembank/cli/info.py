@@ -71,6 +71,7 @@ def _about(bank: "Bank") -> dict[str, Any]:
         "binary": bank.responses.is_binary,
         "method": calibration.method,
         "item_model": calibration.item_model,
+        "family": calibration.parameters.family,
         "n_dims": calibration.n_dims,
         "converged": calibration.converged,
         "message": calibration.message,
@@ -83,6 +84,18 @@ def _about(bank: "Bank") -> dict[str, Any]:
     }
 
 
+def _precision_by_target(bank: "Bank") -> list[float] | None:
+    """Geometric mean of the items' precision in each scenario and over all; None where the family has none."""
+    import numpy as np  # noqa: PLC0415
+
+    if bank.parameters.precision is None:
+        return None
+    logs = np.log(bank.parameters.precision)
+    counts = np.bincount(bank.targets.scenario_index)
+    means = np.bincount(bank.targets.scenario_index, logs) / counts
+    return [*np.exp(means).tolist(), float(np.exp(logs.mean()))]
+
+
 def _scenario_rows(bank: "Bank") -> list[dict[str, Any]]:
     """One row a scenario, and one for the overall score."""
     import numpy as np  # noqa: PLC0415
@@ -91,6 +104,7 @@ def _scenario_rows(bank: "Bank") -> list[dict[str, Any]]:
     sizes = [*bank.targets.scenario_sizes.tolist(), bank.n_items]
     weights = [*bank.targets.scenario_weights.tolist(), 1.0]
     biases = [*bank.item_model_bias.tolist(), float("nan")]
+    precision = _precision_by_target(bank)
     return [
         {
             "target": name,
@@ -100,6 +114,7 @@ def _scenario_rows(bank: "Bank") -> list[dict[str, Any]]:
             "lowest_score": float(np.nanmin(scores[:, j])),
             "highest_score": float(np.nanmax(scores[:, j])),
             "item_model_bias": biases[j],
+            **({} if precision is None else {"precision": precision[j]}),
         }
         for j, name in enumerate(bank.targets.names)
     ]
