@@ -38,6 +38,10 @@ if TYPE_CHECKING:
     from itembank.data.compute import read_model_table as read_model_table
     from itembank.data.compute import training_compute as training_compute
     from itembank.data.costs import CostUnit as CostUnit
+    from itembank.data.language_models import ChoiceLogLikelihoods as ChoiceLogLikelihoods
+    from itembank.data.language_models import builtin_bits_per_byte as builtin_bits_per_byte
+    from itembank.data.language_models import builtin_choices as builtin_choices
+    from itembank.data.language_models import builtin_sample_probabilities as builtin_sample_probabilities
     from itembank.data.losses import read_losses as read_losses
     from itembank.data.readers.choice_table import read_choice_scores as read_choice_scores
     from itembank.data.readers.frames import responses_from_frame as responses_from_frame
@@ -130,6 +134,7 @@ _HOME = {
     "Bank": "itembank.data.banks",
     "Budget": "itembank.adaptive.limits",
     "Calibration": "itembank.data.calibrations",
+    "ChoiceLogLikelihoods": "itembank.data.language_models",
     "Comparison": "itembank.comparison.comparisons",
     "Constraints": "itembank.selection.constraints",
     "CostUnit": "itembank.data.costs",
@@ -194,6 +199,9 @@ _HOME = {
     "Weighted": "itembank.estimation.specs",
     "WeightedLikelihood": "itembank.scoring.specs",
     "build_bank": "itembank.calibration.build",
+    "builtin_bits_per_byte": "itembank.data.language_models",
+    "builtin_choices": "itembank.data.language_models",
+    "builtin_sample_probabilities": "itembank.data.language_models",
     "calibrate": "itembank.calibration.calibrate",
     "choose_n_dims": "itembank.calibration.dimensions",
     "compare": "itembank.comparison.compare",

@@ -1,17 +1,23 @@
 """Data sets that come with the package."""
 
-import importlib.resources
-from typing import Literal, get_args
+from typing import Literal
 
 import numpy as np
 import polars as pl
 
+from itembank.data.builtin_tables import read_builtin_table
+from itembank.data.language_models import multiple_choice, repeated_samples
 from itembank.data.responses import ResponseMatrix
 from itembank.errors import ParameterError, shown
 from itembank.numerics.arrays import FloatArray
 
-BUILTIN_NAMES = ("classifiers",)
-BuiltinResponse = Literal["correct", "probability"]
+BuiltinResponse = Literal["correct", "probability", "probability_per_byte"]
+BUILTIN_RESPONSES: dict[str, tuple[str, ...]] = {
+    "classifiers": ("correct", "probability"),
+    "bytelms": ("correct", "probability", "probability_per_byte"),
+    "bytelms-samples": ("correct",),
+}
+BUILTIN_NAMES = tuple(BUILTIN_RESPONSES)
 
 _PROBABILITY_STEPS = 1000.0  # the files keep probabilities as whole thousandths
 
@@ -23,18 +29,24 @@ def load_builtin(name: str = "classifiers", *, response: BuiltinResponse = "corr
     (digits with subscenarios clean, noise, rotation and occlusion; breast cancer; wine; iris).
     ``docs/classifiers.md`` says how it was made.
 
+    `bytelms` holds small byte-level language models (data mixtures x sizes x checkpoints) on multiple-choice items of
+    16 tasks, `bytelms-samples` the same models on items answered by 10,000 samples each; the training compute of every
+    model is known. ``docs/bytelms.md`` says how they were made.
+
     Parameters
     ----------
-    name : {'classifiers'}
-    response : {'correct', 'probability'}
-        Whether the predicted class was right (0 or 1), or the probability the classifier gave the right
-        class (in thousandths).
+    name : {'classifiers', 'bytelms', 'bytelms-samples'}
+    response : {'correct', 'probability', 'probability_per_byte'}
+        Whether the answer was right (0 or 1; of choices the one of highest log-likelihood per byte; the share of the
+        samples in `bytelms-samples`), or the probability of the right answer among the classes or choices, or the
+        geometric mean of the probabilities of its bytes (`bytelms` only).
 
     Returns
     -------
     ResponseMatrix
-        Complete. `costs['seconds']` is the CPU time of one prediction; the model table tells family,
-        hyperparameters, training share and, for each scenario, training examples and CPU seconds.
+        Complete. Of `classifiers`, `costs['seconds']` is the CPU time of one prediction, and the model table tells
+        family, hyperparameters, training share and, for each scenario, training examples and CPU seconds. Of the
+        language models, the model table tells mixture, size, parameters, training tokens, `flops` and `is_final`.
 
     Raises
     ------
@@ -47,22 +59,22 @@ def load_builtin(name: str = "classifiers", *, response: BuiltinResponse = "corr
     >>> responses.n_models, responses.n_items
     (242, 3497)
     """
-    if name not in BUILTIN_NAMES:
+    if name not in BUILTIN_RESPONSES:
         raise ParameterError(f"built-in data must be one of {shown(BUILTIN_NAMES)}, got {name!r}.")
-    if response not in get_args(BuiltinResponse):
-        raise ParameterError(f"response must be one of {shown(get_args(BuiltinResponse))}, got {response!r}.")
-    items, models, answers = (_read(name, part) for part in ("items", "models", response))
+    if response not in BUILTIN_RESPONSES[name]:
+        raise ParameterError(f"response of {name!r} must be one of {shown(BUILTIN_RESPONSES[name])}, got {response!r}.")
+    if name == "bytelms":
+        return multiple_choice(response)
+    return repeated_samples() if name == "bytelms-samples" else _classifiers(response)
+
+
+def _classifiers(response: str) -> ResponseMatrix:
+    models, items, answers = (read_builtin_table("classifiers", part) for part in ("models", "items", response))
     values = answers.select(models["model_id"].to_list()).cast(pl.Float64).to_numpy().T  # (n_models, n_items)
     if response == "probability":
         values = values / _PROBABILITY_STEPS
     costs = {"seconds": _prediction_seconds(models, items)}
     return ResponseMatrix.create(np.ascontiguousarray(values), models=models, items=items, costs=costs)
-
-
-def _read(name: str, part: str) -> pl.DataFrame:
-    """Read one Parquet file of a data set."""
-    source = importlib.resources.files("itembank.data").joinpath("builtin_files", f"{name}_{part}.parquet")
-    return pl.read_parquet(source.read_bytes())
 
 
 def _prediction_seconds(models: pl.DataFrame, items: pl.DataFrame) -> FloatArray:
