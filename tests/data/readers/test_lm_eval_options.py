@@ -119,6 +119,16 @@ def test_lists_of_attempts_are_counted(tmp_path):
         read(tmp_path, "qa", metric=("acc",), repeats="count")
 
 
+def test_runs_are_attempts_and_copies_of_a_run_are_not(tmp_path):
+    for folder, date, values in (("1", "01", (1.0, 0.0)), ("2", "02", (1.0, 1.0)), ("copy", "02", (1.0, 1.0))):
+        rows = [sample(0, exact_match=values[0]), sample(1, exact_match=values[1])]
+        write_run(tmp_path / folder, "org/a", {"qa": rows}, date=f"2025-03-{date}T10-00-00.000001")
+    with pytest.warns(DataWarning, match="2 rows repeat an earlier row"):
+        made = read(tmp_path, "qa", repeats="count")
+    np.testing.assert_array_equal(made.n_trials, [[2, 2]])
+    np.testing.assert_array_equal(made.responses, [[1.0, 0.5]])
+
+
 def choices(*pairs, target="0", **more):
     """Make a sample with these (log-likelihood, text) options."""
     arguments = {f"gen_args_{k}": {"arg_0": "Q", "arg_1": f" {text}"} for k, (_, text) in enumerate(pairs)}

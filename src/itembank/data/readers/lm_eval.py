@@ -95,8 +95,18 @@ def _rows(samples: Sequence[Samples], choices: dict[str, tuple[str, str]], spec:
         items,
         np.concatenate([part.values for part in picked]) / spec.max_response,
         np.concatenate(lengths) if has_lists else None,
+        seeds=_runs(samples, picked) if spec.repeats == "count" else None,
         model_table=model_table(samples, models, items),
         item_table=_item_table(items, content, choices, groups),
+    )
+
+
+def _runs(samples: Sequence[Samples], picked: Sequence["_Picked"]) -> Labels:
+    """Label rows by run, so that two runs are two attempts, and two copies of one run are one."""
+    names = [one.file.date or str(one.file.path) for one in samples]
+    parts = zip(names, picked, strict=True)
+    return join_labels(
+        [Labels(pl.Series("name", [name]), np.zeros(part.values.size, dtype=np.int64)) for name, part in parts]
     )
 
 
