@@ -38,12 +38,16 @@ def test_what_is_written_is_read_back(tmp_path, with_extras, n_dims):
     assert_same(bank, load_bank(tmp_path / "bank"))
 
 
-def test_continuous_responses_keep_every_bit(tmp_path):
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_continuous_responses_keep_every_bit(tmp_path, kind):
     bank = make_bank()
-    values = np.random.default_rng(1).random(bank.responses.responses.shape)
+    values = np.random.default_rng(1).random(bank.responses.responses.shape).astype(kind)
+    values[2, 3] = np.nan
     bank = dataclasses.replace(bank, responses=dataclasses.replace(bank.responses, responses=values))
     save_bank(bank, tmp_path / "bank")
-    np.testing.assert_array_equal(load_bank(tmp_path / "bank").responses.responses, values)
+    back = load_bank(tmp_path / "bank").responses.responses
+    np.testing.assert_array_equal(back, values)
+    assert back.dtype == kind
 
 
 def test_a_caller_s_column_may_be_called_like_one_of_ours(tmp_path):

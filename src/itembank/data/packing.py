@@ -13,7 +13,8 @@ COST = "cost:"
 def pack_responses(responses: ResponseMatrix) -> pl.DataFrame:
     """Return a table of n_models * n_items rows: `response`, `n_trials` and `cost:...` where known; null is missing.
 
-    Binary responses are stored as Boolean, others as Float64, so that unpacking gives the same numbers back.
+    Binary responses are stored as Boolean, others as they are (Float64 or Float32), so that unpacking gives the same
+    numbers back.
     """
     columns = {"response": _packed(responses.responses, is_binary=responses.is_binary)}
     if responses.n_trials is not None:
@@ -43,6 +44,7 @@ def _packed(values: FloatArray, *, is_binary: bool) -> pl.Series:
 
 
 def _unpacked(series: pl.Series, shape: tuple[int, int]) -> FloatArray:
-    """Return the column as an array; null becomes NaN."""
-    values: FloatArray = series.cast(pl.Float64).fill_null(np.nan).to_numpy(writable=True)
+    """Return the column as an array of float32 where it is one, else of float64; null becomes NaN."""
+    kind = pl.Float32 if series.dtype == pl.Float32 else pl.Float64
+    values: FloatArray = series.cast(kind).fill_null(np.nan).to_numpy(writable=True)
     return values.reshape(shape)
