@@ -41,8 +41,8 @@ SIZES = (
     Size("88k", 48, 3, 0.015, 8, 550_000),
     Size("203k", 64, 4, 0.01, 8, 600_000),
     Size("452k", 96, 4, 0.01, 8, 650_000),
-    Size("1.2M", 128, 6, 0.01, 16, 850_000),
-    Size("2.7M", 192, 6, 0.01, 16, 1_000_000),
+    Size("1.2M", 128, 6, 0.01, 8, 850_000),
+    Size("2.7M", 192, 6, 0.01, 8, 1_000_000),
 )
 CHUNK = 750_256  # bytes of text that are drawn and shuffled together
 N_VALIDATION = 160  # stretches of text
