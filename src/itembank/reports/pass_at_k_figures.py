@@ -45,7 +45,8 @@ def figure_pass_at_k(law: PassAtKLaw, *, curves: tuple[int, ...] | None = None, 
         Without matplotlib.
     """
     chosen = _spread(law) if curves is None else curves
-    n_columns = min(len(chosen), N_COLUMNS)
+    # of three columns and four, those that leave fewer places empty
+    n_columns = min(len(chosen), min((N_COLUMNS, N_COLUMNS - 1), key=lambda n: -len(chosen) % n))
     n_rows = -(-len(chosen) // n_columns)
     figure = new_figure(max(4.5, 3.1 * n_columns), 2.7 * n_rows + 0.5)
     axes = panels(figure, len(chosen), n_columns, share_y=len(chosen) > 1)
@@ -54,6 +55,7 @@ def figure_pass_at_k(law: PassAtKLaw, *, curves: tuple[int, ...] | None = None, 
         handles.update(_draw(one, law, curve))
         name = f"{law.model_ids[curve]}, {law.scenarios[curve]}"
         put_title(one, f"{title}: {name}" if title else name)
+    axes[0].set_ylim(bottom=_lowest(law, chosen))
     for number, one in enumerate(axes):
         is_left, is_bottom = number % n_columns == 0, number + n_columns >= len(axes)
         put_labels(one, "samples k" if is_bottom else "", "-log pass@k" if is_left else "")
@@ -67,6 +69,13 @@ def _spread(law: PassAtKLaw) -> tuple[int, ...]:
     order = np.argsort(np.where(np.isnan(first), -1.0, first), kind="stable")
     at = np.unique(np.linspace(0, order.size - 1, min(order.size, MOST_PANELS)).round().astype(int))
     return tuple(order[at].tolist())
+
+
+def _lowest(law: PassAtKLaw, chosen: tuple[int, ...]) -> float:
+    """Where the panels end: below IRSL and the truth, which the other methods may leave by far."""
+    known = [law.all_items.high, law.all_items.truth]
+    drawn = np.concatenate([negative_log(one[list(chosen)]).ravel() for one in known if one is not None])
+    return float(max(0.3 * np.nanmin(drawn), SMALLEST)) if np.any(~np.isnan(drawn)) else SMALLEST
 
 
 def _draw(axes: "Axes", law: PassAtKLaw, curve: int) -> dict[str, object]:
