@@ -4,12 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import expit, logit
-from scipy.stats import t as student
 
 from itembank.data.responses import ResponseMatrix
 from itembank.irt.parameters import ItemParameters
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
-from itembank.scaling.ability_link import MINIMUM_MODELS, Predictive, fit_line, predict, predictive_nodes
+from itembank.scaling.ability_link import MINIMUM_MODELS, Predictive, fit_line, predict, quantiles
 from itembank.scaling.characteristic_curve import mean_curves
 from itembank.scaling.pass_at_k import unbiased_pass_at_k
 from itembank.scaling.transfer_parts import mean_responses
@@ -17,7 +16,7 @@ from itembank.scaling.transfer_parts import mean_responses
 
 @dataclass(frozen=True, slots=True)
 class CurvePrediction:
-    """Predicted curves of n_models models, each (n_models, n_k): the mean of what they may be, and an interval.
+    """Predicted curves of n_models models, each (n_models, n_k): the median of what they may be, and an interval.
 
     Attributes
     ----------
@@ -70,7 +69,7 @@ def by_line(
     *,
     source_errors: FloatArray,
     asked_errors: FloatArray,
-    smallest: float,
+    smallest: FloatArray,
     level: float,
 ) -> CurvePrediction:
     """Predict the logit of each target from a logit known of the source, by a line over the calibration models.
@@ -83,8 +82,8 @@ def by_line(
         Mean scores or pass@k. NaN leaves a model out; a k with fewer than four models left is not predicted.
     asked, asked_errors : (n_models, n_k)
         Of the models asked about.
-    smallest : float
-        Targets this near to 0 or 1 are moved here, where a logit exists.
+    smallest : (n_k,)
+        Targets this near to 0 or 1 are at the floor or the ceiling: they cannot be told from 0 and 1.
     level : float
     """
     value, lower, upper = (np.full(asked.shape, np.nan) for _ in range(3))
@@ -92,10 +91,11 @@ def by_line(
     for j in range(asked.shape[1]):
         if (np.isfinite(outcome[:, j]) & np.isfinite(source[:, j])).sum() < MINIMUM_MODELS:
             continue
-        link = fit_line(source[:, j], outcome[:, j], source_errors[:, j])
-        nodes = expit(predictive_nodes(predict(link, asked[:, j], asked_errors[:, j])))
-        value[:, j] = nodes.mean(axis=1)
-        lower[:, j], upper[:, j] = np.quantile(nodes, [0.5 - 0.5 * level, 0.5 + 0.5 * level], axis=1)
+        end = float(logit(smallest[j]))
+        link = fit_line(source[:, j], outcome[:, j], source_errors[:, j], bounds=(end, -end))
+        found = quantiles(predict(link, asked[:, j], asked_errors[:, j]), level)
+        value[:, j], lower[:, j], upper[:, j] = (expit(one) for one in found)
+    lower, upper = np.where(lower <= smallest, 0.0, lower), np.where(upper >= 1.0 - smallest, 1.0, upper)
     return CurvePrediction(value, lower, upper)
 
 
@@ -103,14 +103,11 @@ def by_common_ability(
     parameters: ItemParameters, predictive: Predictive, counted: BoolArray, k: tuple[int, ...], level: float
 ) -> CurvePrediction:
     """Put the ability itself into the target's curve (P3 3.4), and the ends of its interval too."""
-    reach = student.ppf(0.5 + 0.5 * level, predictive.degrees_of_freedom) * predictive.scale
-    low, value, high = (
-        mean_curves(parameters, predictive.centre + shift, k, counted) for shift in (-reach, 0.0, reach)
-    )
+    value, low, high = (mean_curves(parameters, theta, k, counted) for theta in quantiles(predictive, level))
     return CurvePrediction(value, np.minimum(low, high), np.maximum(low, high))
 
 
-def clipped_logit(score: FloatArray, smallest: float) -> FloatArray:
+def clipped_logit(score: FloatArray, smallest: FloatArray) -> FloatArray:
     """Logit of scores moved to at least `smallest` from 0 and 1; NaN stays NaN."""
     result: FloatArray = logit(np.clip(score, smallest, 1.0 - smallest))
     return result

@@ -260,14 +260,14 @@ def _by_calibrated_curve(
         asked[0],
         source_errors=known[1] * joint.source_errors[:, None],
         asked_errors=asked[1] * joint.asked_errors[:, None],
-        smallest=_half_an_answer(part.calibration, sets.target),
+        smallest=_half_an_answer(part.calibration, sets.target, spec.k),
         level=spec.level,
     )
 
 
 def _by_scores(part: Part, sets: ItemSets, past: FloatArray, spec: TransferSpec) -> CurvePrediction:
     """Predict by the logit of the source's mean score in place of the curve."""
-    smallest = _half_an_answer(part.calibration, sets.source)
+    smallest = _half_an_answer(part.calibration, sets.source, (1,))
     known, asked = (
         np.repeat(clipped_logit(mean_responses(one, sets.source), smallest)[:, None], len(spec.k), axis=1)
         for one in (part.calibration, part.asked)
@@ -278,17 +278,18 @@ def _by_scores(part: Part, sets: ItemSets, past: FloatArray, spec: TransferSpec)
         asked,
         source_errors=np.zeros_like(known),
         asked_errors=np.zeros_like(asked),
-        smallest=_half_an_answer(part.calibration, sets.target),
+        smallest=_half_an_answer(part.calibration, sets.target, spec.k),
         level=spec.level,
     )
 
 
-def _half_an_answer(responses: ResponseMatrix, columns: IntArray) -> float:
-    """Half of what one right answer adds to a mean score: of one item, or of one sample of it."""
+def _half_an_answer(responses: ResponseMatrix, columns: IntArray, k: tuple[int, ...]) -> FloatArray:
+    """Half of what one right answer adds to a mean score, of one item or one sample of it, or to pass@k, (n_k,)."""
     if responses.n_trials is None:
-        return 0.5 / columns.size
-    total = np.median(responses.n_trials[:, columns].sum(axis=1))
-    return float(0.5 / max(total, 1.0))
+        return np.full(len(k), 0.5 / columns.size)
+    total = max(float(np.median(responses.n_trials[:, columns].sum(axis=1))), 1.0)
+    result: FloatArray = np.minimum(0.5 * np.asarray(k) / total, 0.5 / columns.size)
+    return result
 
 
 def joined(folds: list[FoldTransfer], n_models: int, spec: TransferSpec) -> dict[str, FloatArray]:
