@@ -8,6 +8,9 @@ import pytest
 from itembank.adaptive.answer_table import session_responses
 from itembank.adaptive.events import counts_behind
 from itembank.adaptive.limits import Budget
+from itembank.adaptive.session import AdaptiveSession
+from itembank.calibration.build import build_bank
+from itembank.calibration.specs import Variational
 from itembank.estimation.noise import noise_ratio
 from itembank.irt.bernoulli import logit, probability
 from itembank.irt.families import information_weights
@@ -143,3 +146,23 @@ def test_float32_responses_do_for_calibrated_intervals():
     bank = with_family(PLAIN, "beta")
     single = dataclasses.replace(bank.responses, responses=bank.responses.responses.astype(np.float32))
     np.testing.assert_allclose(noise_ratio(dataclasses.replace(bank, responses=single)), noise_ratio(bank), rtol=1e-5)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_calibrated_bank_runs_calibrated_sessions(family):
+    """From responses to intervals: items are fitted, sessions of models left out are tried, a new model is asked."""
+    drawn = with_family(session_bank(n_models=40, n_items=40, n_dims=1), family, precision=10.0)
+    bank = build_bank(drawn.responses, Variational("2pl", family=family))
+    assert bank.parameters.family == family
+    answers = answers_of(drawn)
+    session = AdaptiveSession(bank, budget=Budget(n_items=20))
+    run(session, answers, most=20)
+    scores = session.estimate().scores
+    assert scores.interval_kind == "calibrated"
+    truth = np.mean(
+        [one["response"] if "response" in one else one["n_correct"] / one["n_trials"] for one in answers.values()]
+    )
+    overall = scores.rows()[-1]
+    assert overall["low"] <= truth <= overall["high"]
+    assert overall["high"] - overall["low"] < 0.3

@@ -8,6 +8,7 @@ from itembank.data.responses import ResponseMatrix
 from itembank.estimation.estimate import estimate
 from itembank.estimation.evidence import gather_evidence
 from itembank.estimation.observations import observe
+from itembank.planning.select import select
 from itembank.scoring.score import score
 from tests.data.banks import make_bank, with_family
 
@@ -50,3 +51,22 @@ def test_calibration_models_bring_their_own_trials(family):
 def test_trials_of_other_families_are_let_be():
     for bank in (make_bank(), with_family(make_bank(), "beta")):
         assert observe(bank, new_responses(bank), None).n_trials is None
+
+
+@pytest.mark.parametrize("family", ["binomial", "beta"])
+def test_design_based_estimates_count_trials_where_the_family_does(family):
+    bank = with_family(make_bank(n_items=60), family)
+    selection = select(bank, 30, method="random", rng=1)
+    rng = np.random.default_rng(2)
+    trials = rng.integers(1, 30, (4, 60))
+    values = rng.binomial(trials, 0.6) / trials
+    columns = bank.responses.item_indices(selection.item_ids)
+    found = []
+    for counts in (trials[:, columns], None):
+        table = bank.responses.items[columns].select("item_id", "scenario")
+        responses = ResponseMatrix.create(values[:, columns], items=table, n_trials=counts)
+        found.append(estimate(bank, responses, selection=selection, interval="design"))
+    is_same = np.allclose(found[0].value, found[1].value, rtol=1e-12)
+    assert is_same == (family == "beta")
+    # with a 60th of the items' noise left, both estimate the same score
+    np.testing.assert_allclose(found[0].value, found[1].value, atol=0.05)

@@ -5,10 +5,11 @@ import pytest
 
 from itembank.data.selections import Selection
 from itembank.errors import DataError
-from itembank.irt.bernoulli import probability
+from itembank.irt.bernoulli import logit, probability
+from itembank.irt.families import information_weights
 from itembank.irt.parameters import AbilityPrior
 from itembank.reports.information import figure_test_information
-from tests.data.banks import make_bank
+from tests.data.banks import make_bank, with_family
 
 
 def lines_of(figure):
@@ -74,3 +75,14 @@ def test_selection_from_another_bank_is_refused():
     bank = make_bank(n_dims=1)
     with pytest.raises(DataError, match="'elsewhere/1'"):
         figure_test_information(bank, selection=selection_of(bank, ["elsewhere/1"]))
+
+
+@pytest.mark.parametrize("family", ["binomial", "beta", "beta-binomial"])
+def test_information_is_that_of_the_family(family):
+    bank = with_family(make_bank(n_dims=1), family, precision=30.0)
+    grid, drawn = lines_of(figure_test_information(bank))["all 30 items"]
+    parameters = bank.parameters
+    weights = information_weights(parameters, logit(parameters, grid[:, None]))
+    np.testing.assert_allclose(drawn, (weights * parameters.loadings[:, 0] ** 2).sum(axis=1), rtol=1e-10)
+    plain = lines_of(figure_test_information(make_bank(n_dims=1)))["all 30 items"][1]
+    assert np.all(drawn > plain) == (family == "beta")

@@ -1,5 +1,7 @@
 """Scoring with probabilities and counts, against brute force on scipy's distributions."""
 
+import dataclasses
+
 import numpy as np
 import polars as pl
 import pytest
@@ -263,3 +265,22 @@ def test_starts_from_some_of_many_answers_lead_to_the_same_mode(family, monkeypa
     monkeypatch.setattr(starts, "MOST_ANSWERS", 9)
     some = map_abilities(parameters, responses, prior, n_trials=n_trials)
     np.testing.assert_allclose(some.theta, full.theta, atol=1e-8)
+
+
+@pytest.mark.parametrize("method", METHODS.kinds)
+@pytest.mark.parametrize("family", NEW)
+def test_the_answer_does_not_depend_on_the_ability_scale(family, method):
+    """theta becomes 2.5 theta - 1, parameters and prior to match."""
+    parameters, responses, n_trials = make_case(family)
+    prior, spec = AbilityPrior.standard(1), METHODS.resolve(method)
+    here = score_responses(parameters, responses, prior, spec, n_trials=n_trials)
+    moved = dataclasses.replace(
+        parameters,
+        loadings=parameters.loadings / 2.5,
+        intercept=parameters.intercept + parameters.loadings[:, 0] / 2.5,
+    )
+    there = score_responses(
+        moved, responses, AbilityPrior(np.array([-1.0]), np.array([[6.25]])), spec, n_trials=n_trials
+    )
+    np.testing.assert_allclose(there.theta, 2.5 * here.theta - 1.0, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(there.covariance, 6.25 * here.covariance, rtol=1e-5)

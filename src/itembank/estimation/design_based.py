@@ -20,7 +20,7 @@ from itembank.estimation.difference_estimator import (
     tuned_slopes,
 )
 from itembank.estimation.noise import noise_ratio
-from itembank.estimation.observations import bank_positions
+from itembank.estimation.observations import bank_positions, counted_trials
 from itembank.estimation.predictions import predicted_sums
 from itembank.irt.bernoulli import probability
 from itembank.irt.binarise import apply_thresholds, item_thresholds
@@ -99,7 +99,7 @@ def design_based_estimates(
     sample = _sample(bank, responses, selection)
     n_block = max(1, CELLS_AT_ONCE // bank.n_items)
     starts = range(0, responses.n_models, n_block)
-    blocks = [_block(sample, sample.responses[start : start + n_block], level) for start in starts]
+    blocks = [_block(sample, slice(start, start + n_block), level) for start in starts]
     return DesignEstimates(*(np.concatenate(parts) for parts in zip(*blocks, strict=True)))
 
 
@@ -117,6 +117,7 @@ class _Sample:
     positions: IntArray
     probabilities: FloatArray
     responses: FloatArray
+    n_trials: FloatArray | None
 
     @property
     def n_scenarios(self) -> int:
@@ -145,7 +146,7 @@ def _sample(bank: Bank, responses: ResponseMatrix, selection: Selection) -> _Sam
     positions = bank_positions(bank, pl.Series(selection.item_ids, dtype=pl.String), "the selection")
     order = np.argsort(positions)
     positions = positions[order]
-    values = _aligned(bank, responses, positions)
+    columns, trials = _columns(bank, responses, positions), counted_trials(bank, responses)
     targets = bank.targets
     sample = _Sample(
         bank.parameters,
@@ -157,18 +158,24 @@ def _sample(bank: Bank, responses: ResponseMatrix, selection: Selection) -> _Sam
         np.minimum(noise_ratio(bank), 1.0),
         positions,
         probabilities[order],
-        values,
+        _aligned(responses.responses, columns),
+        None if trials is None else _aligned(trials, columns),
     )
     _check_answered(bank, responses, sample)
     return sample
 
 
-def _aligned(bank: Bank, responses: ResponseMatrix, positions: IntArray) -> FloatArray:
-    """Responses to the items at these positions of the bank, (n_models, n_columns), NaN where there are none."""
+def _columns(bank: Bank, responses: ResponseMatrix, positions: IntArray) -> IntArray:
+    """Column of the responses in which the items at these positions of the bank stand; -1 where there is none."""
     column_of = np.full(bank.n_items, -1)
     column_of[bank_positions(bank, responses.items["item_id"], "responses")] = np.arange(responses.n_items)
-    columns = column_of[positions]
-    return np.where(columns >= 0, responses.responses[:, columns], np.nan)
+    result: IntArray = column_of[positions]
+    return result
+
+
+def _aligned(values: FloatArray, columns: IntArray) -> FloatArray:
+    """Take these columns, (n_models, n_columns), NaN where there is none."""
+    return np.where(columns >= 0, values[:, columns], np.nan)
 
 
 def _check_answered(bank: Bank, responses: ResponseMatrix, sample: _Sample) -> None:
@@ -199,11 +206,13 @@ def _check_answered(bank: Bank, responses: ResponseMatrix, sample: _Sample) -> N
         )
 
 
-def _block(sample: _Sample, responses: FloatArray, level: float) -> DesignEstimates:
-    """Estimate the targets of some models from their responses (n_models, n_columns)."""
+def _block(sample: _Sample, rows: slice, level: float) -> DesignEstimates:
+    """Estimate the targets of some models."""
+    responses = sample.responses[rows]
     own = sample.scenario_index[sample.positions]
     chosen = drawn(responses, sample.weights[sample.positions], sample.probabilities, own, sample.n_scenarios)
-    predictions = _predict(sample, responses, chosen.observed)
+    n_trials = None if sample.n_trials is None else sample.n_trials[rows]
+    predictions = _predict(sample, responses, n_trials, chosen.observed)
     slopes = tuned_slopes(chosen, predictions.cross_fitted)
     values = difference_values(chosen, predictions.fitted, predictions.unseen, slopes)
     fitted, freedom = difference_variances(chosen, predictions.fitted, slopes)
@@ -249,14 +258,14 @@ class _Predictions(NamedTuple):
     unseen: FloatArray
 
 
-def _predict(sample: _Sample, responses: FloatArray, observed: BoolArray) -> _Predictions:
+def _predict(sample: _Sample, responses: FloatArray, n_trials: FloatArray | None, observed: BoolArray) -> _Predictions:
     """Predict drawn and unseen items from the ability each model shows on the drawn ones.
 
     Folds take every tenth of the drawn items of each scenario, in the order of the bank.
     """
     parameters = sample.parameters.take(sample.positions)
     binary = apply_thresholds(responses, sample.thresholds)
-    theta = map_abilities(parameters, binary, sample.prior).theta
+    theta = map_abilities(parameters, binary, sample.prior, n_trials=n_trials).theta
     cross_fitted = np.empty(responses.shape)
     fold_of = np.empty(responses.shape[1], dtype=np.int64)
     own = sample.scenario_index[sample.positions]
@@ -264,9 +273,8 @@ def _predict(sample: _Sample, responses: FloatArray, observed: BoolArray) -> _Pr
     for fold in range(min(N_FOLDS, responses.shape[1])):
         inside = np.flatnonzero(fold_of == fold)
         without = np.where(fold_of == fold, np.nan, binary)
-        cross_fitted[:, inside] = probability(
-            parameters.take(inside), map_abilities(parameters, without, sample.prior, start=theta).theta
-        )
+        others = map_abilities(parameters, without, sample.prior, start=theta, n_trials=n_trials).theta
+        cross_fitted[:, inside] = probability(parameters.take(inside), others)
     return _Predictions(probability(parameters, theta), cross_fitted, _unseen(sample, parameters, theta, observed))
 
 
