@@ -17,6 +17,7 @@ def command() -> None:
 
     \b
       itembank diagnose dimensions responses.parquet --figure dimensions.png
+      itembank diagnose homogeneity bank --output homogeneity.png
     """  # noqa: D301
 
 
@@ -74,6 +75,63 @@ def dimensions(
         if figure is not None:
             note(f"Figure: {save_figure(figure_dimensionality(found), figure)}")
     print_record(found.to_dict(), "held_out", found.rows(), output_format, title="Dimensions")
+
+
+@command.command("homogeneity")
+@click.argument(
+    "source", metavar="BANK|RESPONSES", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path)
+)
+@click.option(
+    "--budget",
+    type=click.IntRange(min=1),
+    default=50,
+    show_default=True,
+    help="Items that a law is to be made from.",
+)
+@click.option("--scenario", "scenarios", multiple=True, help="Draw this one; at most eight. Repeatable.")
+@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path),
+              help="Also draw it: a PNG, SVG or PDF file.")  # fmt: skip
+@reading_options
+@seed_option
+@format_option
+def homogeneity_command(
+    *,
+    source: tuple[Path, ...],
+    budget: int,
+    scenarios: tuple[str, ...],
+    output: Path | None,
+    reading: dict[str, Any],
+    seed: int,
+    output_format: str,
+) -> None:
+    """Say where items are too much alike, or tell too little, for a scaling law.
+
+    Every scenario is calibrated by itself. Spreads of difficulty and discrimination are in standard deviations of the
+    models' abilities; reliability is the share of the variance of ability that so many items tell, over the middle nine
+    tenths of the models.
+
+    \b
+      itembank diagnose homogeneity bank --output homogeneity.png
+      itembank diagnose homogeneity responses.parquet --budget 100 --format csv
+    """  # noqa: D301
+    from itembank.data.bank_files import load_bank  # noqa: PLC0415
+    from itembank.data.readers.read import read_responses  # noqa: PLC0415
+    from itembank.diagnostics.homogeneity import homogeneity  # noqa: PLC0415
+    from itembank.reports.canvas import check_figure_destination, save_figure  # noqa: PLC0415
+    from itembank.reports.homogeneity_figures import figure_homogeneity  # noqa: PLC0415
+
+    if output is not None:
+        check_figure_destination(output)  # complains before the long work, not after
+    with warnings_as_notes():
+        if len(source) == 1 and (source[0] / "bank.json").is_file():
+            past: Any = load_bank(source[0])
+        else:
+            past = read_responses(source, spec=reading_spec(reading), models=reading["models"], items=reading["items"])
+        with progress("diagnose") as report:
+            found = homogeneity(past, budget=budget, rng=seed, progress=report)
+        if output is not None:
+            note(f"Figure: {save_figure(figure_homogeneity(found, scenarios=scenarios), output)}")
+    print_record(found.to_dict(), "scenarios", found.rows(), output_format, title="Homogeneity")
 
 
 def _numbers(text: str) -> tuple[int, ...]:

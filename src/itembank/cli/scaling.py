@@ -7,6 +7,7 @@ import click
 
 from itembank.cli.scaling_pretrain import command as pretrain
 from itembank.cli.scaling_test_time import command as test_time
+from itembank.cli.scaling_transfer import transfer_command, validity_command
 
 
 @click.group("scaling")
@@ -16,8 +17,12 @@ def command() -> None:
     \b
       itembank scaling pretrain responses.parquet --models models.csv --target-flops 1e21
       itembank scaling test-time samples.parquet --k 1,10,100,1000
+      itembank scaling validity responses.parquet
+      itembank scaling transfer responses.parquet --source arc_easy --target arc_challenge
     """  # noqa: D301
 
 
 command.add_command(pretrain)
 command.add_command(test_time)
+command.add_command(transfer_command)
+command.add_command(validity_command)

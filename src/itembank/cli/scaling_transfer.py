@@ -1,0 +1,274 @@
+"""`itembank scaling transfer` and `itembank scaling validity`: what some items say of others, and whether they may."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from itembank.cli.options import format_option, gathered, seed_option
+from itembank.cli.render import note, print_object, print_record, print_rows, progress, warnings_as_notes
+from itembank.cli.scaling_options import read_responses_or_builtin, responses_or_builtin
+
+if TYPE_CHECKING:
+    from itembank.data.compute import TrainingCompute
+    from itembank.data.responses import ResponseMatrix
+    from itembank.scaling.transfer_results import Transfer
+    from itembank.scaling.transfer_specs import TransferSpec
+
+METHODS = ("calibrated", "common-scale", "scores")
+TABLES = ("observed", "disattenuated", "beyond_compute")
+
+_group_option = click.option(
+    "--group",
+    metavar="COLUMN",
+    help="Column of the model table: its models are relatives (recipe, family, run) and stay together.",
+)
+_level_option = click.option("--level", type=float, default=0.95, show_default=True, help="Level of intervals.")
+_figure_option = click.option(
+    "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Also draw it: a PNG, SVG or PDF file."
+)
+
+_OPTIONS = (
+    click.option(
+        "--source", metavar="SCENARIO", help="Whose ability is used.  [default: the easy items of every scenario]"
+    ),
+    click.option("--target", metavar="SCENARIO", help="What is predicted.  [default: the source's hard items]"),
+    click.option(
+        "--k", metavar="K,K,...", default="1", show_default=True, help="1 is the score; more are pass@k of counts."
+    ),
+    click.option(
+        "--method",
+        "methods",
+        multiple=True,
+        type=click.Choice(METHODS),
+        help="The first predicts, others stand beside it. Repeatable.  [default: calibrated, scores]",
+    ),
+    click.option(
+        "--bank",
+        type=click.Path(exists=True, file_okay=False, path_type=Path),
+        help="Past models that calibrate; RESPONSES are of new models.  [default: leave out parts of RESPONSES]",
+    ),
+    click.option(
+        "--calibration-model", "calibration_models", multiple=True, metavar="MODEL_ID",
+        help="Calibrate on these models, predict all others. Repeatable.",
+    ),
+    click.option(
+        "--share-easy", type=float, default=0.5, show_default=True, help="Share of a scenario's items that are easy."
+    ),
+    click.option(
+        "--folds", type=click.IntRange(min=2), default=5, show_default=True, help="Parts of the models left out."
+    ),
+    click.option(
+        "--warn-below", type=float, default=0.7, show_default=True, help="Warn of a lower correlation of abilities."
+    ),
+    click.option("--force", is_flag=True, help="Transfer also where no correlation is shown."),
+)  # fmt: skip
+_NAMES = (
+    "source", "target", "k", "methods", "bank", "calibration_models", "share_easy", "folds", "warn_below", "force",
+)  # fmt: skip
+
+
+def _transfer_options(function: Any) -> Any:
+    return gathered(function, _OPTIONS, _NAMES, into="choices")
+
+
+@click.command("transfer")
+@responses_or_builtin
+@_transfer_options
+@_group_option
+@_level_option
+@_figure_option
+@click.option("--show", type=click.Choice(["methods", "models"]), default="methods", show_default=True,
+              help="Which table; JSON has both.")  # fmt: skip
+@seed_option
+@format_option
+def transfer_command(
+    *,
+    responses: tuple[Path, ...],
+    builtin: str | None,
+    reading: dict[str, Any],
+    choices: dict[str, Any],
+    group: str | None,
+    level: float,
+    output: Path | None,
+    show: str,
+    seed: int,
+    output_format: str,
+) -> None:
+    """Predict scores, or pass@k, on some items from the ability that others give.
+
+    First comes the convergent validity: the correlation, over the models that calibrate, of both abilities. Without any
+    sign of it the transfer is refused, a weak one is warned of. Without --source, every scenario's easy items predict
+    its hard ones. Training compute in the table of models (flops) is put beside each prediction.
+
+    \b
+      itembank scaling transfer responses.parquet -o easy-to-hard.png
+      itembank scaling transfer responses.parquet --source arc_easy --target arc_challenge --group recipe
+      itembank scaling transfer samples.parquet --source gsm8k --k 1,10,100 --group family
+    """  # noqa: D301
+    from itembank.reports.canvas import check_figure_destination, save_figure  # noqa: PLC0415
+    from itembank.reports.transfer_figures import figure_transfer, figure_transfer_errors  # noqa: PLC0415
+
+    if output is not None:
+        check_figure_destination(output)  # complains before the long work, not after
+    if choices["target"] is not None and choices["source"] is None:
+        raise click.UsageError("--target needs --source.")
+    if choices["bank"] is not None and choices["calibration_models"]:
+        raise click.UsageError("give --bank or --calibration-model, one of the two.")
+    spec = _spec(choices, level)
+    with warnings_as_notes():
+        matrix = read_responses_or_builtin(responses, builtin, reading)
+        with progress("transfer") as report:
+            found = _transfers(matrix, choices, spec, groups=_groups(matrix, group), seed=seed, report=report)
+        if output is not None:
+            drawn = figure_transfer(found[0]) if choices["source"] is not None else figure_transfer_errors(found)
+            note(f"Figure: {save_figure(drawn, output)}")
+    _print(found, show, output_format, is_single=choices["source"] is not None)
+
+
+def _transfers(
+    matrix: "ResponseMatrix",
+    choices: Mapping[str, Any],
+    spec: "TransferSpec",
+    *,
+    groups: Sequence[str] | None,
+    seed: int,
+    report: Any,
+) -> "list[Transfer]":
+    """One transfer, or one within every scenario; of these, such as cannot be made are told and left out."""
+    from itembank.data.bank_files import load_bank  # noqa: PLC0415
+    from itembank.errors import DataError, DataWarning, warn  # noqa: PLC0415
+    from itembank.scaling.transfer import transfer  # noqa: PLC0415
+
+    calibration: Any = choices["calibration_models"] or None
+    if choices["bank"] is not None:
+        calibration = load_bank(choices["bank"])
+    options: dict[str, Any] = {
+        "spec": spec, "calibration": calibration, "groups": groups, "compute": _compute(matrix), "rng": seed,
+        "progress": report,
+    }  # fmt: skip
+    if choices["source"] is not None:
+        return [transfer(matrix, choices["source"], choices["target"], **options)]
+    found = []
+    for scenario in dict.fromkeys(matrix.items["scenario"].to_list()):
+        try:
+            found.append(transfer(matrix, scenario, **options))
+        except DataError as error:
+            warn(f"scenario {scenario!r} is left out: {error}", DataWarning)
+    if not found:
+        raise DataError("no scenario allows a transfer from its easy to its hard items; the notes above say why.")
+    return found
+
+
+def _print(found: "list[Transfer]", show: str, output_format: str, *, is_single: bool) -> None:
+    if output_format == "json":
+        records = [{**one.to_dict(), "methods": one.method_rows(), "models": one.rows()} for one in found]
+        print_object(records[0] if is_single else {"transfers": records})
+    elif is_single:
+        rows = found[0].method_rows() if show == "methods" else found[0].rows()
+        print_record(found[0].to_dict(), show, rows, output_format, title="Transfer")
+    else:
+        names = ("target", "correlation", "correlation_lower", "disattenuated")
+        rows = [
+            {**{name: one.to_dict()[name] for name in names}, **row}
+            for one in found
+            for row in (one.method_rows() if show == "methods" else one.rows())
+        ]
+        print_rows(rows, output_format, title="Easy to hard")
+
+
+@click.command("validity")
+@responses_or_builtin
+@_group_option
+@_level_option
+@click.option("--table", type=click.Choice(TABLES), default="observed", show_default=True, help="What is drawn.")
+@_figure_option
+@seed_option
+@format_option
+def validity_command(
+    *,
+    responses: tuple[Path, ...],
+    builtin: str | None,
+    reading: dict[str, Any],
+    group: str | None,
+    level: float,
+    table: str,
+    output: Path | None,
+    seed: int,
+    output_format: str,
+) -> None:
+    """Correlate the abilities that each scenario's own items give (convergent validity).
+
+    Intervals are by Fisher's z over models, or with --group by drawing whole groups anew. Disattenuated correlations
+    are those of the abilities without the errors of their estimates. With training compute in the table of models
+    (flops), the correlation beyond compute is that of what compute does not tell.
+
+    \b
+      itembank scaling validity responses.parquet -o validity.png
+      itembank scaling validity responses.parquet --models models.csv --group recipe --table beyond_compute
+    """  # noqa: D301
+    from itembank.reports.canvas import check_figure_destination, save_figure  # noqa: PLC0415
+    from itembank.reports.validity_figures import figure_validity  # noqa: PLC0415
+    from itembank.scaling.convergent import IntervalSpec, convergent_validity  # noqa: PLC0415
+
+    if output is not None:
+        check_figure_destination(output)  # complains before the long work, not after
+    interval = IntervalSpec(level=level)
+    with warnings_as_notes():
+        matrix = read_responses_or_builtin(responses, builtin, reading)
+        with progress("validity") as report:
+            found = convergent_validity(
+                matrix,
+                interval=interval,
+                groups=_groups(matrix, group),
+                compute=_compute(matrix),
+                rng=seed,
+                progress=report,
+            )
+        if output is not None:
+            note(f"Figure: {save_figure(figure_validity(found, table=table), output)}")
+    print_record(found.to_dict(), "pairs", found.rows(), output_format, title="Convergent validity")
+
+
+def _spec(choices: Mapping[str, Any], level: float) -> "TransferSpec":
+    from itembank.scaling.transfer_specs import TransferSpec  # noqa: PLC0415
+
+    given: dict[str, Any] = {"methods": choices["methods"]} if choices["methods"] else {}
+    try:
+        k = tuple(int(part) for part in choices["k"].split(","))
+    except ValueError:
+        raise click.BadParameter(
+            f"must be whole numbers with commas between them, got {choices['k']!r}.", param_hint="--k"
+        ) from None
+    return TransferSpec(
+        k=k,
+        share_easy=choices["share_easy"],
+        n_folds=choices["folds"],
+        level=level,
+        warn_below=choices["warn_below"],
+        is_forced=choices["force"],
+        **given,
+    )
+
+
+def _groups(matrix: "ResponseMatrix", column: str | None) -> list[str] | None:
+    """Values of a column of the model table; a model without one is a group of its own."""
+    from itembank.errors import DataError, shown  # noqa: PLC0415
+
+    if column is None:
+        return None
+    if column not in matrix.models.columns:
+        raise DataError(f"--group must be a column of the model table, got {column!r}; it has "
+                        f"{shown(matrix.models.columns)}. Give the table with --models.")  # fmt: skip
+    names = zip(matrix.models[column].to_list(), matrix.model_ids, strict=True)
+    return [f"model {model_id}" if name is None else str(name) for name, model_id in names]
+
+
+def _compute(matrix: "ResponseMatrix") -> "TrainingCompute | None":
+    """Training compute, where the table of models has it for every model."""
+    from itembank.data.compute import training_compute  # noqa: PLC0415
+
+    if "flops" not in matrix.models.columns or matrix.models["flops"].null_count():
+        return None
+    return training_compute(matrix.models, matrix.model_ids)
