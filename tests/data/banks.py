@@ -74,7 +74,7 @@ def with_family(bank, family, *, precision=12.0, seed=0):
     if has_precision:
         p = rng.beta(p * precision, (1.0 - p) * precision)
     n_trials = None if family in ("bernoulli", "beta") else rng.integers(2, 9, p.shape)
-    responses = p if family == "beta" else rng.binomial(1 if n_trials is None else n_trials, p).astype(float)
+    responses = np.clip(p, 1e-6, 1 - 1e-6) if family == "beta" else rng.binomial(1 if n_trials is None else n_trials, p).astype(float)
     if n_trials is not None:
         responses /= n_trials
     matrix = dataclasses.replace(bank.responses, responses=responses, n_trials=n_trials)
