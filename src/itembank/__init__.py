@@ -55,6 +55,8 @@ if TYPE_CHECKING:
     from itembank.data.targets import mean_win_rate as mean_win_rate
     from itembank.diagnostics.dimensionalities import Dimensionality as Dimensionality
     from itembank.diagnostics.dimensionality import dimensionality as dimensionality
+    from itembank.diagnostics.homogeneities import Homogeneity as Homogeneity
+    from itembank.diagnostics.homogeneity import homogeneity as homogeneity
     from itembank.estimation.design_based import design_based_estimates as design_based_estimates
     from itembank.estimation.estimate import estimate as estimate
     from itembank.estimation.estimates import ScoreEstimates as ScoreEstimates
@@ -76,6 +78,9 @@ if TYPE_CHECKING:
     from itembank.planning.plan import plan as plan
     from itembank.planning.plans import Plan as Plan
     from itembank.planning.select import select as select
+    from itembank.scaling.convergent import CorrelationInterval as CorrelationInterval
+    from itembank.scaling.convergent import convergent_validity as convergent_validity
+    from itembank.scaling.convergent_results import ConvergentValidity as ConvergentValidity
     from itembank.scaling.pass_at_k import unbiased_pass_at_k as unbiased_pass_at_k
     from itembank.scaling.pass_at_k_law import pass_at_k_law as pass_at_k_law
     from itembank.scaling.pass_at_k_results import PassAtKLaw as PassAtKLaw
@@ -83,6 +88,9 @@ if TYPE_CHECKING:
     from itembank.scaling.sampling_plan import SamplingPlanSpec as SamplingPlanSpec
     from itembank.scaling.sampling_plan import sampling_plan as sampling_plan
     from itembank.scaling.sampling_plan_results import SamplingPlan as SamplingPlan
+    from itembank.scaling.transfer import transfer as transfer
+    from itembank.scaling.transfer_results import Transfer as Transfer
+    from itembank.scaling.transfer_specs import TransferSpec as TransferSpec
     from itembank.scoring.score import score as score
     from itembank.scoring.specs import ExpectedAPosteriori as ExpectedAPosteriori
     from itembank.scoring.specs import MaximumAPosteriori as MaximumAPosteriori
@@ -137,6 +145,8 @@ _HOME = {
     "ChoiceLogLikelihoods": "itembank.data.language_models",
     "Comparison": "itembank.comparison.comparisons",
     "Constraints": "itembank.selection.constraints",
+    "ConvergentValidity": "itembank.scaling.convergent_results",
+    "CorrelationInterval": "itembank.scaling.convergent",
     "CostUnit": "itembank.data.costs",
     "DOptimality": "itembank.selection.criteria",
     "Decision": "itembank.adaptive.limits",
@@ -147,6 +157,7 @@ _HOME = {
     "Fisher": "itembank.selection.criteria",
     "GPIRT": "itembank.estimation.specs",
     "GroupPrior": "itembank.adaptive.prior_specs",
+    "Homogeneity": "itembank.diagnostics.homogeneities",
     "Information": "itembank.selection.specs",
     "ItemParameters": "itembank.irt.parameters",
     "JointMAP": "itembank.calibration.specs",
@@ -191,6 +202,8 @@ _HOME = {
     "TaskMeanEB": "itembank.estimation.regression.specs",
     "Trace": "itembank.selection.criteria",
     "TrainingCompute": "itembank.data.compute",
+    "Transfer": "itembank.scaling.transfer_results",
+    "TransferSpec": "itembank.scaling.transfer_specs",
     "Uncertainty": "itembank.selection.specs",
     "UniformOverScenarios": "itembank.selection.criteria",
     "VOptimal": "itembank.selection.specs",
@@ -205,9 +218,11 @@ _HOME = {
     "calibrate": "itembank.calibration.calibrate",
     "choose_n_dims": "itembank.calibration.dimensions",
     "compare": "itembank.comparison.compare",
+    "convergent_validity": "itembank.scaling.convergent",
     "design_based_estimates": "itembank.estimation.design_based",
     "dimensionality": "itembank.diagnostics.dimensionality",
     "estimate": "itembank.estimation.estimate",
+    "homogeneity": "itembank.diagnostics.homogeneity",
     "load_bank": "itembank.data.bank_files",
     "load_builtin": "itembank.data.builtin",
     "load_prediction": "itembank.studies.prediction.spec_files",
@@ -235,6 +250,7 @@ _HOME = {
     "simulate": "itembank.simulation.simulate",
     "start_session": "itembank.adaptive.journal_sessions",
     "training_compute": "itembank.data.compute",
+    "transfer": "itembank.scaling.transfer",
     "unbiased_pass_at_k": "itembank.scaling.pass_at_k",
     "write_responses": "itembank.data.response_files",
 }

@@ -210,11 +210,11 @@ def validity_command(
     """  # noqa: D301
     from itembank.reports.canvas import check_figure_destination, save_figure  # noqa: PLC0415
     from itembank.reports.validity_figures import figure_validity  # noqa: PLC0415
-    from itembank.scaling.convergent import IntervalSpec, convergent_validity  # noqa: PLC0415
+    from itembank.scaling.convergent import CorrelationInterval, convergent_validity  # noqa: PLC0415
 
     if output is not None:
         check_figure_destination(output)  # complains before the long work, not after
-    interval = IntervalSpec(level=level)
+    interval = CorrelationInterval(level=level)
     with warnings_as_notes():
         matrix = read_responses_or_builtin(responses, builtin, reading)
         with progress("validity") as report:

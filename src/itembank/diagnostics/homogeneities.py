@@ -42,6 +42,8 @@ class ScenarioHomogeneity:
         range.
     reliability : float
         Share of the variance of ability that `budget` items of the mean information tell, on the mean over the range.
+    share_ordered : float
+        Share of pairs of models that they order rightly, ties aside.
     items_for_90 : float
         How many such items it takes for a reliability of 0.9.
     budget : int
@@ -67,6 +69,7 @@ class ScenarioHomogeneity:
     information: FloatArray
     standard_errors: tuple[float, ...]
     reliability: float
+    share_ordered: float
     items_for_90: float
     budget: int
     pattern: FloatArray
@@ -98,6 +101,7 @@ class ScenarioHomogeneity:
             "standard_error_middle": self.standard_errors[1],
             "standard_error_high": self.standard_errors[2],
             "reliability": self.reliability,
+            "share_ordered": self.share_ordered,
             "items_for_90": self.items_for_90,
             "warnings": list(self.warnings),
         }

@@ -84,7 +84,7 @@ def _draw_histogram(axes: "Axes", values: FloatArray, text: str) -> None:
     low, high = np.quantile(known, OUTER)
     room = max(high - low, 1e-6)
     edges = np.linspace(low - 0.02 * room, high + 0.02 * room, N_BINS + 1)
-    axes.hist(known, bins=edges, color=PALETTE[0])
+    axes.hist(known, bins=edges.tolist(), color=PALETTE[0])
     axes.annotate(text, (0.97, 0.92), xycoords="axes fraction", ha="right", va="top", fontsize=8, color=INK)
 
 

@@ -31,7 +31,7 @@ N_DRAWS = 2000
 
 
 @dataclass(frozen=True, slots=True)
-class IntervalSpec:
+class CorrelationInterval:
     """How intervals of correlations are made.
 
     Attributes
@@ -62,7 +62,7 @@ def convergent_validity(
     source: Bank | ResponseMatrix,
     *,
     spec: CalibrationSpec | None = None,
-    interval: IntervalSpec | None = None,
+    interval: CorrelationInterval | None = None,
     groups: Sequence[str] | None = None,
     compute: "TrainingCompute | None" = None,
     rng: np.random.Generator | int | None = 0,
@@ -78,7 +78,7 @@ def convergent_validity(
         Of a bank, its calibration responses.
     spec : CalibrationSpec, optional
         An item model with one dimension. By default '2pl', with the family that the responses are of.
-    interval : IntervalSpec, optional
+    interval : CorrelationInterval, optional
     groups : sequence of n_models names, optional
         Models that are relatives: checkpoints of one run, recipes, families. They are drawn together.
     compute : TrainingCompute, optional
@@ -120,7 +120,7 @@ def convergent_validity(
         errors,
         scenarios=tuple(fit.name for fit in fits),
         model_ids=tuple(responses.model_ids),
-        interval=interval or IntervalSpec(),
+        interval=interval or CorrelationInterval(),
         groups=groups,
         log_flops=log_flops,
         rng=as_generator(rng),
@@ -133,7 +133,7 @@ def correlate_abilities(
     *,
     scenarios: tuple[str, ...],
     model_ids: tuple[str, ...],
-    interval: IntervalSpec,
+    interval: CorrelationInterval,
     groups: Sequence[str] | None = None,
     log_flops: FloatArray | None = None,
     rng: np.random.Generator,
@@ -216,7 +216,7 @@ def _check(responses: ResponseMatrix, groups: Sequence[str] | None) -> None:
 
 
 def _weights(
-    interval: IntervalSpec, groups: Sequence[str] | None, n_models: int, rng: np.random.Generator
+    interval: CorrelationInterval, groups: Sequence[str] | None, n_models: int, rng: np.random.Generator
 ) -> FloatArray | None:
     """How often each model counts in each draw; None for Fisher's z."""
     if interval.kind == "fisher" or (interval.kind == "auto" and groups is None):

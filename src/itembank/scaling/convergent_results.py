@@ -32,7 +32,8 @@ class ConvergentValidity:
     observed : CorrelationTable
         Of the estimated abilities.
     disattenuated : CorrelationTable
-        Divided by the root of the reliabilities (Spearman 1904), at most 1: of the abilities themselves.
+        Divided by the root of the reliabilities (Spearman 1904), at most 1: of the abilities themselves. NaN where
+        a reliability is below 0.2.
     beyond_compute : CorrelationTable or None
         Of what is left of the abilities when their line in log FLOP is taken out; None where FLOP is not given.
     n_models_of_pair : (n_scenarios, n_scenarios)

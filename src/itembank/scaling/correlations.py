@@ -11,6 +11,8 @@ from itembank.numerics.arrays import FloatArray, IntArray
 SMALLEST_SHARE = 1e-12
 """Variance, relative to the column's own, below which a draw of models says nothing."""
 
+LEAST_RELIABILITY = 0.2
+
 
 def pairs(n_columns: int) -> tuple[IntArray, IntArray]:
     """First and second column of every pair, each (n_pairs,)."""
@@ -48,14 +50,15 @@ def weighted_correlations(values: FloatArray, weights: FloatArray) -> FloatArray
         covariance = (weights @ (x * y)) / n - mean_x * mean_y
         floor = SMALLEST_SHARE * np.maximum((centred**2).sum(axis=0) / np.maximum(counts, 1), 1e-300)
         has_spread = (variance_x > floor[first]) & (variance_y > floor[second])
-        result = covariance / np.sqrt(np.where(has_spread, variance_x * variance_y, np.nan))
+        result: FloatArray = covariance / np.sqrt(np.where(has_spread, variance_x * variance_y, np.nan))
     clipped: FloatArray = np.clip(result, -1.0, 1.0)
     return clipped
 
 
 def correlations(values: FloatArray) -> FloatArray:
     """Pearson correlation of every pair of columns, (n_pairs,)."""
-    return weighted_correlations(values, np.ones((1, values.shape[0])))[0]
+    result: FloatArray = weighted_correlations(values, np.ones((1, values.shape[0])))[0]
+    return result
 
 
 def residuals(values: FloatArray, covariate: FloatArray) -> FloatArray:
@@ -118,9 +121,13 @@ def reliabilities(values: FloatArray, standard_errors: FloatArray) -> FloatArray
 
 
 def attenuation(reliability: FloatArray) -> FloatArray:
-    """Factor by which errors of the abilities shrink the correlation of each pair, (n_pairs,) (Spearman 1904)."""
+    """Factor by which errors of the abilities shrink the correlation of each pair, (n_pairs,) (Spearman 1904).
+
+    NaN where a reliability is below `LEAST_RELIABILITY`: what is divided by next to nothing says nothing.
+    """
     first, second = pairs(reliability.shape[0])
-    result: FloatArray = np.sqrt(reliability[first] * reliability[second])
+    enough = np.where(reliability < LEAST_RELIABILITY, np.nan, reliability)
+    result: FloatArray = np.sqrt(enough[first] * enough[second])
     return result
 
 

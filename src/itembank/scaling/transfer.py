@@ -7,7 +7,7 @@ import numpy as np
 from itembank.data.banks import Bank
 from itembank.data.compute import TrainingCompute
 from itembank.data.responses import ResponseMatrix
-from itembank.errors import ParameterError
+from itembank.errors import DataWarning, ParameterError, warn
 from itembank.numerics.random import as_generator
 from itembank.numerics.threads import one_blas_thread
 from itembank.progress import ProgressCallback, silent
@@ -93,7 +93,31 @@ def transfer(
         check_answers(part, sets)
         found.append(transfer_part(part, sets, spec, item_model, rng))
     progress("done", 1.0)
-    return _packed(responses, found, spec, groups, compute)
+    packed = _packed(responses, found, spec, groups, compute)
+    if packed.correlation < spec.warn_below:
+        warn(weak_validity(packed, spec.warn_below), DataWarning)
+    return packed
+
+
+def weak_validity(found: Transfer, warn_below: float) -> str:
+    """Say what a weak correlation leaves open, and tell a poor measure from one of something else."""
+    record = found.to_dict()
+    parts = [
+        f"abilities on {found.source!r} and {found.target!r} correlate only {found.correlation:.2f}: "
+        f"{100.0 * (1.0 - found.correlation**2):.0f} % of the target's variance is not told by the source, and "
+        "intervals are accordingly wide."
+    ]
+    alone = record["disattenuated"]
+    weaker, reliability = min(
+        ((name, record[f"{part}_reliability"]) for part, name in (("source", found.source), ("target", found.target))),
+        key=lambda one: one[1],
+    )
+    if not alone < warn_below:
+        parts.append(f"They may measure much the same, but {weaker!r} measures it poorly (reliability "
+                     f"{reliability:.2f}).")  # fmt: skip
+    else:
+        parts.append(f"Without errors of the abilities it would be {alone:.2f}: they measure different things.")
+    return " ".join(parts)
 
 
 def _parts(

@@ -12,7 +12,7 @@ from itembank.irt.parameters import ItemParameters
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.scaling.ability_link import predict, same_scale
 from itembank.scaling.characteristic_curve import logit_curves
-from itembank.scaling.convergent import IntervalSpec, correlate_abilities
+from itembank.scaling.convergent import CorrelationInterval, correlate_abilities
 from itembank.scaling.scenario_fits import ItemSetFit, fit_items
 from itembank.scaling.transfer_curves import (
     CurvePrediction,
@@ -117,36 +117,18 @@ def transfer_part(
 
 
 def check_validity(validity: PairValidity, sets: ItemSets, spec: TransferSpec) -> None:
-    """Refuse a transfer between abilities that are not shown to be correlated, and warn of a weak correlation."""
-    pair = f"{sets.source_name!r} and {sets.target_name!r}"
-    said = (
+    """Refuse a transfer between abilities that are not shown to be correlated."""
+    if validity.lower > 0.0:
+        return
+    text = (
+        f"abilities on {sets.source_name!r} and {sets.target_name!r} must be correlated for a transfer, got "
         f"{validity.correlation:.2f} ({spec.level:.0%} interval {validity.lower:.2f} to {validity.upper:.2f}, "
-        f"{validity.n_models} calibration models)"
+        f"{validity.n_models} calibration models)."
     )
-    if not validity.lower > 0.0:
-        text = f"abilities on {pair} must be correlated for a transfer, got {said}."
-        if not spec.is_forced:
-            raise DataError(f"{text} They may measure different things, or models are too few to tell. Force it to see "
-                            "it all the same.")  # fmt: skip
-        warn(f"{text} The transfer was forced.", DataWarning)
-    elif validity.correlation < spec.warn_below:
-        left = 100.0 * (1.0 - validity.correlation**2)
-        warn(
-            f"abilities on {pair} correlate only {said}: {left:.0f} % of the target's variance is not told by the "
-            f"source. {_reason(validity, sets, spec)} Intervals are accordingly wide.",
-            DataWarning,
-        )
-
-
-def _reason(validity: PairValidity, sets: ItemSets, spec: TransferSpec) -> str:
-    """Tell a source that measures poorly from one that measures something else."""
-    if validity.disattenuated >= spec.warn_below:
-        weaker = min((validity.source_reliability, sets.source_name), (validity.target_reliability, sets.target_name))
-        return (
-            f"Without errors of the abilities it would be {validity.disattenuated:.2f}: they measure much the same, "
-            f"but {weaker[1]!r} measures it poorly (reliability {weaker[0]:.2f})."
-        )
-    return f"Without errors of the abilities it would be {validity.disattenuated:.2f}: they measure different things."
+    if not spec.is_forced:
+        raise DataError(f"{text} They may measure different things, or models are too few to tell. Force it to see it "
+                        "all the same.")  # fmt: skip
+    warn(f"{text} The transfer was forced.", DataWarning)
 
 
 def _scored(part: Part, columns: IntArray, name: str, item_model: CalibrationSpec) -> _Scored:
@@ -189,7 +171,7 @@ def _validity(
         np.column_stack([source.calibration_errors, target.calibration_errors]),
         scenarios=(sets.source_name, sets.target_name),
         model_ids=tuple(part.calibration.model_ids),
-        interval=IntervalSpec(level=spec.level),
+        interval=CorrelationInterval(level=spec.level),
         groups=part.calibration_groups,
         rng=rng,
     )

@@ -102,7 +102,7 @@ class Transfer:
             "correlation": self.correlation,
             "correlation_lower": lowest.lower,
             "correlation_upper": max(one.upper for one in self.validity),
-            "disattenuated": float(np.mean([one.disattenuated for one in self.validity])),
+            "disattenuated": _mean(np.array([one.disattenuated for one in self.validity])),
             "source_reliability": float(np.mean([one.source_reliability for one in self.validity])),
             "target_reliability": float(np.mean([one.target_reliability for one in self.validity])),
             "n_calibration_models": min(one.n_models for one in self.validity),
