@@ -11,6 +11,7 @@ from itembank.data.fingerprint import bank_fingerprint
 from itembank.data.responses import ResponseMatrix
 from itembank.data.targets import ScoreTargets
 from itembank.irt.bernoulli import probability
+from itembank.irt.families import COUNTS
 from itembank.irt.parameters import WITH_PRECISION, AbilityPrior, ItemParameters
 
 SCENARIOS = ("math", "code", "law")
@@ -73,10 +74,11 @@ def with_family(bank, family, *, precision=12.0, seed=0):
     p = probability(parameters, bank.calibration.abilities)
     if has_precision:
         p = rng.beta(p * precision, (1.0 - p) * precision)
-    n_trials = None if family in ("bernoulli", "beta") else rng.integers(2, 9, p.shape)
-    responses = np.clip(p, 1e-6, 1 - 1e-6) if family == "beta" else rng.binomial(1 if n_trials is None else n_trials, p).astype(float)
-    if n_trials is not None:
-        responses /= n_trials
+    n_trials = rng.integers(2, 9, p.shape) if family in COUNTS else None
+    if family == "beta":
+        responses = np.clip(p, 1e-6, 1.0 - 1e-6)
+    else:
+        responses = rng.binomial(1 if n_trials is None else n_trials, p) / (1 if n_trials is None else n_trials)
     matrix = dataclasses.replace(bank.responses, responses=responses, n_trials=n_trials)
     calibration = dataclasses.replace(bank.calibration, parameters=parameters, thresholds={})
     bank_id = bank_fingerprint(matrix, parameters, bank.targets)
