@@ -1,0 +1,223 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.special import expit
+
+from itembank.calibration.fits import FitData
+from itembank.calibration.specs import Variational
+from itembank.calibration.variational.blocks import make_blocks
+from itembank.calibration.variational.cells import jaakkola_jordan, normal_expectation
+from itembank.calibration.variational.fit import fit_variational
+from itembank.calibration.variational.passes import ability_statistics, item_statistics
+from itembank.calibration.variational.precision import log_prior
+from itembank.progress import silent
+from tests.calibration.simulated import random_posterior
+
+EXACT = Variational("2pl", tolerance=1e-7, single_precision=False)
+PRECISIONS = np.array([15.0, 60.0])
+"""So that hardly a probability is clipped."""
+
+
+def truth(n_models, n_items, *, seed, steep=0.3):
+    rng = np.random.default_rng(seed)
+    theta = rng.normal(size=n_models)
+    theta = (theta - theta.mean()) / theta.std()
+    slope, intercept = rng.lognormal(0.1, steep, n_items), rng.normal(0.0, 1.2, n_items)
+    return rng, theta, slope, intercept, expit(theta[:, None] * slope + intercept)
+
+
+def drawn(family, n_models=60, n_items=100, *, seed=0, missing=0.0, most_trials=20):
+    """Data of a family, half of the items of one precision and half of another."""
+    rng, theta, slope, intercept, chances = truth(n_models, n_items, seed=seed)
+    index = (np.arange(n_items) % 2).astype(np.int64)
+    precision = PRECISIONS[index]
+    trials = None
+    if family in {"beta", "beta-binomial"}:
+        shapes = np.maximum(chances * precision, 1e-9), np.maximum((1 - chances) * precision, 1e-9)
+        chances = rng.beta(*shapes)
+    responses = np.clip(chances, 1e-6, 1 - 1e-6)
+    if family in {"binomial", "beta-binomial"}:
+        trials = rng.integers(1, most_trials + 1, chances.shape).astype(float)
+        responses = rng.binomial(trials.astype(int), chances) / trials
+    observed = rng.random(chances.shape) >= missing
+    responses = np.where(observed, responses, 0.0)
+    data = FitData(
+        responses,
+        observed if missing else None,
+        np.zeros(n_items),
+        family=family,
+        n_trials=None if trials is None else trials * observed,
+        precision_index=index,
+    )
+    return (theta, slope, intercept), data
+
+
+def fit(data, spec=EXACT):
+    return fit_variational(data, replace(spec, family=data.family), progress=silent)
+
+
+def logits(found):
+    return found.abilities @ found.loadings.T + found.intercept
+
+
+@pytest.mark.parametrize("family", ["binomial", "beta", "beta-binomial"])
+def test_the_bound_rises_and_truth_is_found(family):
+    (theta, slope, intercept), data = drawn(family, missing=0.1, seed=1)
+    found = fit(data)
+    assert found.converged
+    assert np.diff(found.history).min() >= 0.0
+    assert np.corrcoef(found.abilities[:, 0], theta)[0, 1] > 0.995
+    errors = np.column_stack([found.loadings[:, 0] - slope, found.intercept - intercept])
+    z = errors / np.sqrt(np.einsum("ijj->ij", found.item_covariance))
+    assert np.sqrt(np.mean(z**2)) == pytest.approx(1.0, abs=0.25)
+    if found.precision is not None:
+        away = (np.log(found.precision[:2]) - np.log(PRECISIONS)) / found.log_precision_error[:2]
+        assert np.abs(away).max() < 3.5
+        assert found.log_precision_error[:2].max() < 0.15
+
+
+@pytest.mark.parametrize("family", ["binomial", "beta-binomial"])
+def test_one_trial_a_response_is_right_or_wrong(family):
+    _, data = drawn("binomial", 40, 50, seed=2, most_trials=1, missing=0.2)
+    plain = fit(replace(data, family="bernoulli", n_trials=None, precision_index=None))
+    found = fit(replace(data, family=family), replace(EXACT, precision=5.0))
+    tolerance = 1e-10 if family == "binomial" else 3e-3  # other steps lead to the same optimum
+    np.testing.assert_allclose(found.loadings, plain.loadings, atol=tolerance)
+    np.testing.assert_allclose(logits(found), logits(plain), atol=5 * tolerance)
+    of_precision = 0.0 if family == "binomial" else log_prior(np.full(2, 5.0))
+    assert found.history[-1] - of_precision == pytest.approx(plain.history[-1], abs=1e-2)
+
+
+@pytest.mark.parametrize("rule", [jaakkola_jordan, normal_expectation])
+def test_counts_say_what_as_many_single_answers_say(rule):
+    """Of one item to abilities, and of one model to items."""
+    rng, _, _, _, chances = truth(7, 9, seed=3)
+    answers = (rng.random((4, *chances.shape)) < chances).astype(float)
+    trials = np.full(chances.shape, 4.0)
+    counted = make_blocks(
+        FitData(answers.mean(axis=0), None, np.zeros(9), family="binomial", n_trials=trials), single_precision=False
+    )
+    posterior = random_posterior(7, 9, 2, seed=4)
+    of_items = make_blocks(FitData(np.hstack(answers), None, np.zeros(36)), single_precision=False)
+    items = np.tile(np.arange(9), 4)
+    found = ability_statistics(counted, posterior, rule)
+    repeated = ability_statistics(of_items, posterior.take_items(items), rule)
+    np.testing.assert_allclose(found.precision, repeated.precision, rtol=1e-10)
+    np.testing.assert_allclose(found.linear, repeated.linear, rtol=1e-9, atol=1e-10)
+    models = np.tile(np.arange(7), 4)
+    of_models = make_blocks(FitData(np.vstack(answers), None, np.zeros(9)), single_precision=False)
+    widened = replace(
+        posterior,
+        ability_mean=posterior.ability_mean[models],
+        ability_covariance=posterior.ability_covariance[models],
+    )
+    found, repeated = item_statistics(counted, posterior, rule), item_statistics(of_models, widened, rule)
+    np.testing.assert_allclose(found.precision, repeated.precision, rtol=1e-10)
+    np.testing.assert_allclose(found.linear, repeated.linear, rtol=1e-9, atol=1e-10)
+    np.testing.assert_allclose(found.likelihood, repeated.likelihood, rtol=1e-10)
+
+
+@pytest.mark.parametrize("family", ["binomial", "beta", "beta-binomial"])
+def test_missing_cells_are_as_if_never_asked(family):
+    _, data = drawn(family, 30, 40, seed=5, missing=0.3)
+    filled = replace(data, responses=np.where(data.observed, data.responses, 0.75))
+    spec = replace(EXACT, tolerance=1e-6)
+    found, other = fit(data, spec), fit(filled, spec)
+    np.testing.assert_allclose(found.loadings, other.loadings, rtol=1e-9)
+    np.testing.assert_allclose(found.abilities, other.abilities, atol=1e-9)
+
+
+@pytest.mark.parametrize("family", ["beta", "beta-binomial"])
+def test_items_keep_their_order_whatever_precision_they_share(family):
+    _, data = drawn(family, 40, 60, seed=6)
+    order = np.argsort(data.precision_index, kind="stable")
+    found, sorted_first = fit(data), fit(data.take_items(order))
+    np.testing.assert_allclose(found.loadings[order], sorted_first.loadings, rtol=1e-8)
+    np.testing.assert_array_equal(found.precision[order], sorted_first.precision)
+
+
+def test_known_guessing_of_probabilities():
+    rng, theta, slope, intercept, chances = truth(80, 60, seed=7)
+    lower = np.repeat([0.0, 0.25], 30)
+    chances = lower + (1 - lower) * chances
+    responses = np.clip(rng.beta(50 * chances, 50 * (1 - chances)), 1e-6, 1 - 1e-6)
+    data = FitData(responses, None, lower, family="beta", precision_index=np.zeros(60, dtype=np.int64))
+    found = fit(data)
+    np.testing.assert_allclose(found.precision, 50.0, rtol=0.1)
+    assert np.abs(found.intercept - intercept).mean() < 0.12
+    assert np.corrcoef(found.loadings[:, 0], slope)[0, 1] > 0.95
+    assert np.corrcoef(found.abilities[:, 0], theta)[0, 1] > 0.995
+
+
+def test_no_right_answer_of_thousands_is_a_low_chance_not_an_endless_one():
+    rng, theta, slope, _, _ = truth(40, 80, seed=8)
+    chances = expit(theta[:, None] * slope + rng.normal(-9.0, 2.0, 80))
+    trials = np.full(chances.shape, 10_000.0)
+    shapes = np.maximum(300 * chances, 1e-12), 300 * (1 - chances)
+    responses = rng.binomial(10_000, rng.beta(*shapes)) / trials
+    assert (responses == 0.0).mean() > 0.5
+    data = FitData(
+        responses,
+        None,
+        np.zeros(80),
+        family="beta-binomial",
+        n_trials=trials,
+        precision_index=np.zeros(80, dtype=np.int64),
+    )
+    found = fit(data, replace(EXACT, tolerance=1e-6))
+    assert found.converged
+    is_known = chances > 1e-4
+    assert np.abs(logits(found) - np.log(chances / (1 - chances)))[is_known].mean() < 0.3
+    assert found.intercept.min() > -25.0
+    assert np.log(found.precision[0] / 300) == pytest.approx(0.0, abs=4 * found.log_precision_error[0])
+
+
+def test_large_data_are_expanded_about_the_mean_to_the_same_end(monkeypatch):
+    _, data = drawn("beta", 60, 60, seed=9)
+    found = fit(data)
+    monkeypatch.setattr("itembank.calibration.variational.fit.LARGE", 0)
+    other = fit(data)
+    np.testing.assert_allclose(other.loadings, found.loadings, atol=0.02)
+    np.testing.assert_allclose(other.intercept, found.intercept, atol=0.02)
+    np.testing.assert_allclose(other.precision, found.precision, rtol=0.01)
+
+
+def test_a_part_of_the_items_comes_first_where_there_are_many(monkeypatch):
+    _, data = drawn("beta", 50, 90, seed=10)
+    whole = fit(data)
+    monkeypatch.setattr("itembank.calibration.variational.fit.SUBSET_SIZE", 50)
+    staged = fit(data)
+    assert staged.history[-1] == pytest.approx(whole.history[-1], abs=1.0)
+    np.testing.assert_allclose(staged.precision, whole.precision, rtol=1e-3)
+
+
+def test_positive_slopes():
+    _, data = drawn("beta", 40, 60, seed=11)
+    turned = data.responses.copy()
+    turned[:, :3] = 1.0 - turned[:, :3]
+    data = replace(data, responses=turned)
+    spec = replace(EXACT, tolerance=1e-5)
+    free, kept = fit(data, spec), fit(data, replace(spec, positive_discrimination=True))
+    assert free.loadings[:3].max() < -0.2
+    assert kept.loadings.min() > 0.0
+    assert kept.history[-1] < free.history[-1]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("family", ["binomial", "beta", "beta-binomial"])
+def test_intervals_hold_the_truth(family):
+    """Of probabilities, where none was clipped: a clipped one is far less likely by a density than it was drawn."""
+    z, of_precision = [], []
+    for seed in range(12):
+        (_, slope, intercept), data = drawn(family, 80, 150, seed=100 + seed)
+        found = fit(data, replace(EXACT, tolerance=1e-6))
+        errors = np.column_stack([found.loadings[:, 0] - slope, found.intercept - intercept])
+        is_whole = ((data.responses > 1e-6) & (data.responses < 1 - 1e-6)).all(axis=0) | (family != "beta")
+        z.append((errors / np.sqrt(np.einsum("ijj->ij", found.item_covariance)))[is_whole])
+        if found.precision is not None:
+            of_precision.append(np.log(found.precision[:2] / PRECISIONS) / found.log_precision_error[:2])
+    held = np.mean(np.abs(np.concatenate(z)) < 1.96)
+    assert held == pytest.approx(0.95, abs=0.025)
+    if of_precision:
+        assert np.sqrt(np.mean(np.square(of_precision))) < 1.5
