@@ -17,14 +17,15 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import digamma, expit, gammaln, polygamma
+from scipy.special import digamma, expit, gammaln, zeta
 
 from itembank.calibration.variational.cells import SMALLEST_VARIANCE, Cells
 from itembank.numerics.arrays import FloatArray
+from itembank.numerics.gamma import trigamma
 
 LARGEST_LOGIT = 24.0
 """Beyond it the tables go on along straight lines, as A does where p phi is small."""
-NODES_PER_UNIT = {np.dtype(np.float32): 128, np.dtype(np.float64): 512}
+NODES_PER_UNIT = {np.dtype(np.float32): 128, np.dtype(np.float64): 256}
 LEAST_CURVATURE = 0.5
 """Of the Fisher information: the log-likelihood of a response far from its expectation bends upward."""
 
@@ -94,8 +95,8 @@ def normaliser(logits: FloatArray, precision: float, lower_asymptote: float) -> 
     bend = slope * (rest - share)
     turn = slope * (1.0 - 6.0 * share * rest)
     expected = digamma(first) - digamma(second)
-    spread = polygamma(1, first) + polygamma(1, second)
-    skew = polygamma(2, first) - polygamma(2, second)
+    spread = trigamma(first) + trigamma(second)
+    skew = 2.0 * (zeta(3.0, second) - zeta(3.0, first))
     return Normaliser(
         gammaln(precision) - gammaln(first) - gammaln(second),
         -slope * expected,

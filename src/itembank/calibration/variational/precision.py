@@ -22,7 +22,7 @@ from itembank.numerics.arrays import FloatArray, IntArray
 PRIOR_MEAN, PRIOR_SD = float(np.log(10.0)), 3.0
 """Of log phi: so wide that a hundred cells outweigh it, but responses without any spread stay finite."""
 LEAST, MOST = 1e-2, 1e7
-NODES_PER_UNIT = 128
+NODES_PER_UNIT = 64
 BETA_CELLS, BETA_BINOMIAL_CELLS = 1_000_000, 50_000
 """So many cells of a group tell its phi: to sqrt(2 / cells) of its size, a seventh and a half of a percent."""
 LONGEST_STEP = 2.0
@@ -110,7 +110,7 @@ def _of_probabilities(
     blocks: Blocks, posterior: Posterior, rule: BetaRule, start: float, share: float
 ) -> tuple[float, float, float]:
     half = round(LARGEST_LOGIT * NODES_PER_UNIT)
-    moments = np.zeros((len(rule.tables), 3, 2 * half + 1))
+    moments = np.zeros((len(rule.tables), 4, 2 * half + 1))
     linear, freedom, n_cells = 0.0, 0.0, 0.0
     for part, mean, variance in logit_moments(blocks, posterior):
         group = blocks.group_at(part)
@@ -126,7 +126,7 @@ def _of_probabilities(
             counts = np.full(logits.shape, weight) if weights is None else weight * weights.ravel()
             index = np.clip(np.rint((logits + LARGEST_LOGIT) * NODES_PER_UNIT), 0, 2 * half).astype(np.int64)
             rest = logits - (index - half) / NODES_PER_UNIT
-            for power, factor in enumerate((np.ones_like(rest), rest, 0.5 * rest * rest)):
+            for power, factor in enumerate((np.ones_like(rest), rest, rest**2 / 2.0, rest**3 / 6.0)):
                 moments[group, power] += np.bincount(index, counts * factor, minlength=2 * half + 1)
             linear += float(counts @ ((lower + (1.0 - lower) * expit(logits)) * blocks.values[part].ravel()))
     if blocks.sums is not None:
@@ -139,7 +139,7 @@ def _of_probabilities(
         total = precision * linear
         for number, where in zip(used, nodes, strict=True):
             expected = normaliser((where - half) / NODES_PER_UNIT, precision, rule.tables[number].lower_asymptote)
-            total += float(np.sum(moments[number][:, where] * np.stack(expected[:3])))
+            total += float(np.sum(moments[number][:, where] * np.stack(expected)))
         return -total / share - log_prior(np.array([precision]))
 
     bounds = (max(start - LONGEST_STEP, np.log(LEAST)), min(start + LONGEST_STEP, np.log(MOST)))
