@@ -1,6 +1,7 @@
 """Variational calibration (P1 4.4; methods.md section 2): start, ascent, result."""
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple, cast
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from itembank.calibration.variational.beta_binomial_cells import BetaBinomialRul
 from itembank.calibration.variational.beta_cells import BetaRule, make_table
 from itembank.calibration.variational.blocks import Blocks, make_blocks, table_groups
 from itembank.calibration.variational.cells import jaakkola_jordan, normal_expectation
+from itembank.calibration.variational.outlying import MOST_SDS, draw_in
 from itembank.calibration.variational.passes import CellRule, item_statistics
 from itembank.calibration.variational.precision import learn
 from itembank.calibration.variational.scale import in_general_axes, rescale
@@ -32,6 +34,19 @@ START_VARIANCE = 0.1
 START_PRECISION = 10.0
 LARGE = 5_000_000
 """Cells from which on logits are taken to be known well: the expectation is expanded about their means."""
+
+
+DRAWING_ROUNDS = 2
+"""Of outlying probabilities; the first puts precisions right that they spoiled."""
+
+
+class _Ended(NamedTuple):
+    """Responses as they were fitted in the end, the ascent and its history, and how many had been drawn in."""
+
+    blocks: Blocks
+    ascent: Ascent
+    history: list[float]
+    n_outlying: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +102,7 @@ def _fit_in_order(data: FitData, spec: Variational, rules: Rules, progress: Prog
         rough = _from_nothing(blocks, data, spec, rules)
         ascent = _to_the_end(blocks, rough.posterior, spec, rules, _stage(progress, "fit", 0.1, 1.0))
         history = [*rough.history, *ascent.history]
-        return _fit(blocks, ascent, history, spec, rules, n_sweeps=len(history))
+        return _fit(_robust(blocks, ascent, history, spec, rules), spec, rules, n_sweeps=len(history))
     chosen = spread_over_difficulty(blocks, SUBSET_SIZE)
     some = blocks.take_items(chosen)
     rough = _from_nothing(some, data.take_items(chosen), spec, rules)
@@ -97,7 +112,23 @@ def _fit_in_order(data: FitData, spec: Variational, rules: Rules, progress: Prog
     posterior = all_items(blocks, first.posterior, data.task_index, rules.rough)
     ascent = _to_the_end(blocks, posterior, spec, rules, _stage(progress, "fit all items", 0.5, 1.0))
     n_sweeps = len(rough.history) + len(first.history) + ITEM_ROUNDS + len(ascent.history)
-    return _fit(blocks, ascent, ascent.history, spec, rules, n_sweeps=n_sweeps)
+    return _fit(_robust(blocks, ascent, ascent.history, spec, rules), spec, rules, n_sweeps=n_sweeps)
+
+
+def _robust(blocks: Blocks, ascent: Ascent, history: list[float], spec: Variational, rules: Rules) -> _Ended:
+    """Draw outlying probabilities in, and go on from there, where precisions are learned."""
+    ended = _Ended(blocks, ascent, history)
+    if not isinstance(ascent.rule, BetaRule) or rules.precision_of_group is None:
+        return ended
+    for _ in range(1 if blocks.values.size > LARGE else DRAWING_ROUNDS):
+        drawn = draw_in(blocks, ended.ascent.posterior, cast("BetaRule", ended.ascent.rule))
+        if drawn.n_cells == ended.n_outlying:
+            break
+        start = ended.ascent.posterior
+        onward = replace(rules, final=ended.ascent.rule)
+        ascent = _to_the_end(drawn.blocks, start, spec, onward, silent)
+        ended = _Ended(drawn.blocks, ascent, ascent.history, drawn.n_cells)
+    return ended
 
 
 def spread_over_difficulty(blocks: Blocks, size: int) -> IntArray:
@@ -187,16 +218,21 @@ def _stage(progress: ProgressCallback, name: str, first: float, last: float) -> 
     return lambda message, share: progress(f"{name} ({message})", first + share * (last - first))
 
 
-def _fit(
-    blocks: Blocks, ascent: Ascent, history: list[float], spec: Variational, rules: Rules, *, n_sweeps: int
-) -> Fit:
+def _fit(ended: _Ended, spec: Variational, rules: Rules, *, n_sweeps: int) -> Fit:
     """Pack the result."""
+    blocks, ascent, history, n_outlying = ended
     posterior = ascent.posterior
+    n_sweeps += len(history) if n_outlying else 0
     message = f"the bound rose by less than {spec.tolerance:g} of its size after {n_sweeps} sweeps"
     if not ascent.converged:
         message = (
             f"the bound still rose by more than {spec.tolerance:g} of its size after {n_sweeps} sweeps. "
             "Raise max_iterations, or accept a larger tolerance."
+        )
+    if n_outlying:
+        message += (
+            f"; {n_outlying} of {blocks.values.size} responses lie further than {MOST_SDS:g} standard deviations from "
+            "what the items expect and count as if at that distance"
         )
     oriented, prior = _oriented(posterior)
     return Fit(
