@@ -47,3 +47,30 @@ def test_what_cannot_be_done_is_a_usage_error(run, responses_file, words, text):
     outcome = run("diagnose", "dimensions", responses_file, *words)
     assert (outcome.code, outcome.out) == (2, "")
     assert text in outcome.err
+
+
+def test_homogeneity_as_json_with_a_figure(run, responses_file, tmp_path):
+    figure = tmp_path / "homogeneity.svg"
+    outcome = run("diagnose", "homogeneity", responses_file, "--budget", "20", "-o", figure, "--format", "json")
+    assert outcome.code == 0, outcome.err
+    found = json.loads(outcome.out)
+    assert found["budget"] == 20
+    assert [row["scenario"] for row in found["scenarios"]] == ["s0", "s1"]
+    assert 0.0 < found["scenarios"][0]["reliability"] < 1.0
+    assert figure.read_text(encoding="utf-8").startswith("<?xml")
+
+
+def test_homogeneity_of_a_bank_is_that_of_its_responses(run, responses_file, tmp_path):
+    bank = tmp_path / "bank"
+    assert run("calibrate", responses_file, "-o", bank).code == 0
+    of_bank, of_responses = (
+        run("diagnose", "homogeneity", source, "--format", "csv").out for source in (bank, responses_file)
+    )
+    assert of_bank == of_responses
+    assert of_bank.startswith("scenario,n_items")
+
+
+def test_a_homogeneity_figure_of_no_such_scenario_is_a_usage_error(run, responses_file, tmp_path):
+    outcome = run("diagnose", "homogeneity", responses_file, "--scenario", "s9", "-o", tmp_path / "homogeneity.png")
+    assert (outcome.code, outcome.out) == (2, "")
+    assert "got s9" in outcome.err

@@ -37,7 +37,7 @@ def split_by_difficulty(responses: FloatArray, share_easy: float) -> tuple[IntAr
     easy, hard : (n_easy,), (n_hard,)
         Indices in rising order. Items that nobody answered are in neither.
     """
-    means = item_means(responses)
+    means = np.round(item_means(responses), 12)  # two sums of the same responses may differ by rounding
     order = np.argsort(-means, kind="stable")
     order = order[~np.isnan(means[order])]
     n_easy = min(max(round(share_easy * order.size), 1), order.size - 1)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from itembank.calibration.specs import CalibrationSpec
-from itembank.data.responses import ResponseMatrix
+from itembank.data.responses import ResponseMatrix, mean_where_known
 from itembank.errors import DataError, DataWarning, ParameterError, warn
 from itembank.irt.parameters import ItemParameters
 from itembank.numerics.arrays import FloatArray, IntArray
@@ -111,7 +111,7 @@ def transfer_part(
         theta=source.asked,
         standard_errors=source.asked_errors,
         actual=actual,
-        uninformed=np.broadcast_to(np.nanmean(past, axis=0), actual.shape),
+        uninformed=np.broadcast_to(mean_where_known(past), actual.shape),
         predictions=predictions,
     )
 

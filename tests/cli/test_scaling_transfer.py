@@ -1,0 +1,87 @@
+import csv
+import io
+import json
+
+import numpy as np
+import pytest
+
+from itembank.data.response_files import write_responses
+from tests.scaling.two_scenarios import simulated
+
+
+@pytest.fixture(scope="module")
+def responses_file(tmp_path_factory):
+    path = tmp_path_factory.mktemp("transfer") / "responses.parquet"
+    write_responses(simulated(np.random.default_rng(4), n_models=60, n_items=40)[0], path)
+    return path
+
+
+def test_transfer_as_json_says_the_validity_first(run, responses_file, tmp_path):
+    figure = tmp_path / "transfer.svg"
+    outcome = run(
+        "scaling", "transfer", responses_file, "--source", "s0", "--target", "s1", "--group", "recipe", "-o", figure,
+        "--method", "calibrated", "--method", "common-scale", "--format", "json",
+    )  # fmt: skip
+    assert outcome.code == 0, outcome.err
+    found = json.loads(outcome.out)
+    assert list(found)[:4] == ["source", "target", "correlation", "correlation_lower"]
+    assert [row["method"] for row in found["methods"]] == ["calibrated", "common-scale", "uninformed"]
+    assert len(found["models"]) == 60
+    assert {row["group"] for row in found["models"]} == {f"r{i}" for i in range(8)}
+    assert all(row["flops"] > 0.0 for row in found["models"])
+    assert figure.read_text(encoding="utf-8").startswith("<?xml")
+
+
+def test_every_scenario_from_easy_to_hard(run, responses_file, tmp_path):
+    figure = tmp_path / "errors.png"
+    outcome = run("scaling", "transfer", responses_file, "-o", figure, "--format", "csv")
+    assert outcome.code == 0, outcome.err
+    rows = list(csv.DictReader(io.StringIO(outcome.out)))
+    assert [(row["target"], row["method"]) for row in rows] == [
+        (f"s{i} (hard)", name) for i in range(2) for name in ("calibrated", "scores", "uninformed")
+    ]
+    assert figure.stat().st_size > 1000
+
+
+def test_calibration_models_are_not_predicted(run, responses_file):
+    named = [part for i in range(40) for part in ("--calibration-model", f"m{i}")]
+    outcome = run(
+        "scaling", "transfer", responses_file, "--source", "s0", *named, "--show", "models", "--format", "csv"
+    )
+    assert outcome.code == 0, outcome.err
+    rows = list(csv.DictReader(io.StringIO(outcome.out)))
+    assert [row["model_id"] for row in rows] == [f"m{i}" for i in range(40, 60)]
+
+
+def test_validity_as_json_csv_and_figure(run, responses_file, tmp_path):
+    figure = tmp_path / "validity.svg"
+    words = ("scaling", "validity", responses_file)
+    outcome = run(*words, "-o", figure, "--table", "beyond_compute", "--format", "json")
+    assert outcome.code == 0, outcome.err
+    found = json.loads(outcome.out)
+    assert found["interval"] == "fisher"
+    assert found["pairs"][0]["beyond_compute"] < found["pairs"][0]["correlation"]
+    assert figure.read_text(encoding="utf-8").startswith("<?xml")
+    grouped = run(*words, "--group", "recipe", "--format", "json")
+    assert json.loads(grouped.out)["n_groups"] == 8
+    assert run(*words, "--format", "csv").out.startswith("first,second,n_models,correlation,lower,upper")
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "text"),
+    [
+        (("transfer", "--target", "s1"), 2, "--target needs --source"),
+        (("transfer", "--source", "s0", "--k", "1,x"), 2, "whole numbers"),
+        (("transfer", "--source", "s0", "--k", "1,5"), 2, "without repeated samples"),
+        (("transfer", "--source", "s0", "--share-easy", "2"), 2, "share_easy"),
+        (("transfer", "--source", "s0", "-o", "figure.doc"), 2, "must end in"),
+        (("transfer", "--source", "s7"), 1, "got 's7'"),
+        (("transfer", "--source", "s0", "--group", "colour"), 1, "must be a column of the model table"),
+        (("validity", "--level", "1"), 2, "level must lie between 0 and 1"),
+        (("validity", "--table", "other"), 2, "is not one of"),
+    ],
+)
+def test_what_cannot_be_done_is_said(run, responses_file, words, code, text):
+    outcome = run("scaling", words[0], responses_file, *words[1:])
+    assert (outcome.code, outcome.out) == (code, "")
+    assert text in outcome.err
