@@ -7,7 +7,7 @@ import numpy as np
 from itembank.diagnostics.homogeneities import Homogeneity, ScenarioHomogeneity
 from itembank.errors import ParameterError
 from itembank.numerics.arrays import FloatArray
-from itembank.reports.canvas import FAINT, INK, PALETTE, new_figure, panels, put_labels, put_title
+from itembank.reports.canvas import FAINT, PALETTE, new_figure, panels, put_labels, put_title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -85,14 +85,11 @@ def _draw_histogram(axes: "Axes", values: FloatArray, text: str) -> None:
     room = max(high - low, 1e-6)
     edges = np.linspace(low - 0.02 * room, high + 0.02 * room, N_BINS + 1)
     axes.hist(known, bins=edges.tolist(), color=PALETTE[0])
-    axes.annotate(text, (0.97, 0.92), xycoords="axes fraction", ha="right", va="top", fontsize=8, color=INK)
+    put_title(axes, text)
 
 
 def _draw_information(axes: "Axes", one: ScenarioHomogeneity) -> None:
     axes.axvspan(*one.range, color=FAINT, linewidth=0.0)
     axes.plot(one.grid, one.information / (one.n_items - one.n_degenerate), color=PALETTE[1], linewidth=1.6)
     axes.set_ylim(bottom=0.0)
-    axes.annotate(
-        f"reliability of {one.budget}: {one.reliability:.2f}",
-        (0.97, 0.94), xycoords="axes fraction", ha="right", va="top", fontsize=8, color=INK,
-    )  # fmt: skip
+    put_title(axes, f"reliability of {one.budget} items {one.reliability:.2f}")

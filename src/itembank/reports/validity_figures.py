@@ -57,6 +57,7 @@ def figure_validity(found: ConvergentValidity, *, table: str = "observed") -> "F
     bar = figure.colorbar(image, ax=axes, shrink=0.8)
     bar.set_label({"observed": "correlation of abilities", "disattenuated": "correlation without errors of abilities",
                    "beyond_compute": "correlation beyond compute"}[table], fontsize=9, color=INK)  # fmt: skip
+    bar.ax.tick_params(labelsize=8, color=INK, labelcolor=INK)
     return figure
 
 
