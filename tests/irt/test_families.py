@@ -62,33 +62,6 @@ def test_derivatives_are_those_of_the_log_likelihood(family, n, precision, asymp
     assert np.max(np.abs(central(lambda x: one.information_slopes(x, trials)[1], X) - second) / size) < 1e-4
 
 
-@pytest.mark.parametrize("kernel", [beta, beta_binomial])
-@pytest.mark.parametrize("precision", [0.3, 20.0])
-@pytest.mark.parametrize("asymptotes", ASYMPTOTES)
-def test_derivatives_in_the_precision(kernel, precision, asymptotes):
-    trials = () if kernel is beta else (np.array(9.0),)
-    y = np.array([[0.0], [1 / 9], [5 / 9], [1.0]])
-
-    def terms(log_phi):
-        return kernel.precision_terms(X, y, np.exp(log_phi), *trials, asymptotes)
-
-    at = np.array(np.log(precision))
-    np.testing.assert_allclose(
-        terms(at).log_likelihood, kernel.log_likelihood_terms(X, y, np.array(precision), *trials, asymptotes)
-    )
-    np.testing.assert_allclose(terms(at).slope, central(lambda t: terms(t).log_likelihood, at), rtol=1e-6, atol=1e-6)
-    np.testing.assert_allclose(terms(at).curvature, -central(lambda t: terms(t).slope, at), rtol=1e-6, atol=1e-6)
-
-
-@pytest.mark.parametrize("kernel", [beta, beta_binomial])
-def test_single_derivative_kernels_agree_with_the_joint_one(kernel):
-    rest = (np.array(7.0),) if kernel is beta else (np.array(7.0), np.array(4.0))
-    y = np.array([[0.25], [0.75]])
-    joint = kernel.likelihood_terms(X, y, *rest)
-    np.testing.assert_allclose(kernel.score_terms(X, y, *rest), joint.slope, rtol=1e-13)
-    np.testing.assert_allclose(kernel.curvature_terms(X, y, *rest), joint.curvature, rtol=1e-13)
-
-
 @pytest.mark.parametrize("asymptotes", ASYMPTOTES)
 @pytest.mark.parametrize("precision", [0.4, 3.0, 40.0, 1e4])
 def test_beta_information_is_the_expected_curvature(precision, asymptotes):
@@ -106,7 +79,7 @@ def test_beta_information_is_the_expected_curvature(precision, asymptotes):
             continue
         y = 1.0 / (1.0 + np.exp(-u))
         mass = law.pdf(y) * y * (1 - y) * (u[1] - u[0])
-        curvature = beta.curvature_terms(np.array(logit), y, np.array(precision), asymptotes)
+        curvature = beta.likelihood_terms(np.array(logit), y, np.array(precision), asymptotes).curvature
         information = beta.information_weights(np.array(logit), np.array(precision), asymptotes)
         np.testing.assert_allclose(np.sum(mass * curvature), information, rtol=2e-5)
 
@@ -120,7 +93,7 @@ def test_beta_binomial_information_is_the_expected_curvature(n, precision, asymp
         p = 0.2 + 0.75 * p
     k = np.arange(n + 1)[:, None]
     mass = betabinom.pmf(k, n, p * precision, (1 - p) * precision)
-    curvature = beta_binomial.curvature_terms(X, k / n, np.array(precision), np.array(float(n)), asymptotes)
+    curvature = beta_binomial.likelihood_terms(X, k / n, np.array(precision), np.array(float(n)), asymptotes).curvature
     information = beta_binomial_information.information_weights(X, np.array(precision), np.array(float(n)), asymptotes)
     np.testing.assert_allclose(information, np.sum(mass * curvature, axis=0), rtol=3e-6, atol=1e-9)
 

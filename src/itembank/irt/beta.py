@@ -52,26 +52,10 @@ def log_likelihood_terms(
     return _log_density(mean_terms(x, asymptotes), clipped(responses), precision)
 
 
-def score_terms(
-    x: FloatArray, responses: FloatArray, precision: FloatArray, asymptotes: Asymptotes | None = None
-) -> FloatArray:
-    """First derivative of the log-likelihood terms in the logit."""
-    mean = mean_terms(x, asymptotes)
-    return precision * mean.first * _distance(mean, responses, precision)
-
-
-def curvature_terms(
-    x: FloatArray, responses: FloatArray, precision: FloatArray, asymptotes: Asymptotes | None = None
-) -> FloatArray:
-    """Minus the second derivative of the log-likelihood terms; may be negative."""
-    mean = mean_terms(x, asymptotes)
-    return _information(mean, precision) - precision * mean.second * _distance(mean, responses, precision)
-
-
 def likelihood_terms(
     x: FloatArray, responses: FloatArray, precision: FloatArray, asymptotes: Asymptotes | None = None
 ) -> LikelihoodTerms:
-    """Log-likelihood, slope and curvature together, sharing what they have in common."""
+    """Log-likelihood, its slope in the logit, and minus its second derivative, which may be negative."""
     mean, y = mean_terms(x, asymptotes), clipped(responses)
     pull = precision * _distance(mean, y, precision)
     return LikelihoodTerms(
@@ -82,7 +66,7 @@ def likelihood_terms(
 def curvature_slopes(
     x: FloatArray, responses: FloatArray, precision: FloatArray, asymptotes: Asymptotes | None = None
 ) -> FloatArray:
-    """Differentiate `curvature_terms` in the logit: ``I' - phi p''' (L - m) + phi^2 p' p'' [psi1(a) + psi1(b)]``."""
+    """Differentiate the curvature in the logit: ``I' - phi p''' (L - m) + phi^2 p' p'' [psi1(a) + psi1(b)]``."""
     mean = mean_terms(x, asymptotes)
     spread, spread_slope, _ = _spreads(mean, precision)
     pull = precision * _distance(mean, responses, precision)
@@ -129,21 +113,6 @@ def divergence(
     spreads = _spread(here, precision) - _spread(there, precision)
     result: FloatArray = spreads + precision * (binary + (here.p - there.p) * rests)
     return result
-
-
-def precision_terms(
-    x: FloatArray, responses: FloatArray, precision: FloatArray, asymptotes: Asymptotes | None = None
-) -> LikelihoodTerms:
-    """Log-density of each response with its slope and minus its second derivative in ``log phi``.
-
-    In phi the slope is ``S(phi) - p S(a) - q S(b) - KL(p || y)`` and minus the second derivative
-    ``p^2 T(a) + q^2 T(b) - T(phi)``, which is positive and does not depend on y.
-    """
-    mean, y = mean_terms(x, asymptotes), clipped(responses)
-    a, b = precision * mean.p, precision * mean.q
-    slope = digamma_rest(precision) - mean.p * digamma_rest(a) - mean.q * digamma_rest(b) - _divergence(mean, y)
-    bend = mean.p**2 * trigamma_rest(a) + mean.q**2 * trigamma_rest(b) - trigamma_rest(precision)
-    return LikelihoodTerms(_log_density(mean, y, precision), precision * slope, precision * (precision * bend - slope))
 
 
 def _spread(mean: Mean, precision: FloatArray) -> FloatArray:

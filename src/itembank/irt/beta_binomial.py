@@ -31,31 +31,6 @@ def log_likelihood_terms(
     return _log_probability(mean_terms(x, asymptotes), responses, precision, n_trials)
 
 
-def score_terms(
-    x: FloatArray,
-    responses: FloatArray,
-    precision: FloatArray,
-    n_trials: FloatArray,
-    asymptotes: Asymptotes | None = None,
-) -> FloatArray:
-    """First derivative of the log-likelihood terms in the logit."""
-    mean = mean_terms(x, asymptotes)
-    return precision * mean.first * _difference(mean, responses, precision, n_trials)
-
-
-def curvature_terms(
-    x: FloatArray,
-    responses: FloatArray,
-    precision: FloatArray,
-    n_trials: FloatArray,
-    asymptotes: Asymptotes | None = None,
-) -> FloatArray:
-    """Minus the second derivative of the log-likelihood terms; may be negative."""
-    mean = mean_terms(x, asymptotes)
-    pull = precision * _difference(mean, responses, precision, n_trials)
-    return (precision * mean.first) ** 2 * _spread(mean, responses, precision, n_trials) - mean.second * pull
-
-
 def likelihood_terms(
     x: FloatArray,
     responses: FloatArray,
@@ -63,7 +38,7 @@ def likelihood_terms(
     n_trials: FloatArray,
     asymptotes: Asymptotes | None = None,
 ) -> LikelihoodTerms:
-    """Log-likelihood, slope and curvature together, sharing what they have in common."""
+    """Log-likelihood, its slope in the logit, and minus its second derivative, which may be negative."""
     mean = mean_terms(x, asymptotes)
     pull = precision * _difference(mean, responses, precision, n_trials)
     spread = _spread(mean, responses, precision, n_trials)
@@ -81,7 +56,7 @@ def curvature_slopes(
     n_trials: FloatArray,
     asymptotes: Asymptotes | None = None,
 ) -> FloatArray:
-    """Differentiate `curvature_terms` in the logit: ``3 phi^2 p' p'' U + phi^2 p'^2 U' - phi p''' d``."""
+    """Differentiate the curvature in the logit: ``3 phi^2 p' p'' U + phi^2 p'^2 U' - phi p''' d``."""
     mean = mean_terms(x, asymptotes)
     a, b, k, rest = _shapes(mean, responses, precision, n_trials)
     change = -2.0 * (zeta(3.0, a) - zeta(3.0, a + k) - zeta(3.0, b) + zeta(3.0, b + rest))
@@ -93,33 +68,6 @@ def curvature_slopes(
         - mean.third * pull
     )
     return result
-
-
-def precision_terms(
-    x: FloatArray,
-    responses: FloatArray,
-    precision: FloatArray,
-    n_trials: FloatArray,
-    asymptotes: Asymptotes | None = None,
-) -> LikelihoodTerms:
-    """Log-likelihood of each response with its slope and minus its second derivative in ``log phi``."""
-    mean = mean_terms(x, asymptotes)
-    a, b, k, rest = _shapes(mean, responses, precision, n_trials)
-    slope = (
-        mean.p * digamma_difference(a, k)
-        + mean.q * digamma_difference(b, rest)
-        - digamma_difference(precision, n_trials)
-    )
-    bend = (
-        mean.p**2 * trigamma_difference(a, k)
-        + mean.q**2 * trigamma_difference(b, rest)
-        - trigamma_difference(precision, n_trials)
-    )
-    return LikelihoodTerms(
-        _log_probability(mean, responses, precision, n_trials),
-        precision * slope,
-        precision * (precision * bend - slope),
-    )
 
 
 def _shapes(
