@@ -126,6 +126,11 @@ class JointMAP:
         check_item_model(self.item_model, self.n_dims, get_args(ItemModel))
         check_iterations(self.max_iterations, self.tolerance)
         check_family(self.family, self.precision)
+        if self.family in WITH_PRECISION and self.item_model in GENERAL_ITEM_MODELS:
+            raise ParameterError(
+                f"item_model {self.item_model!r} of this method has no family {self.family!r}: take one of "
+                f"{shown(PLAIN_ITEM_MODELS)}, or 'nested' with the variational method."
+            )
         if not ((self.l1 == "auto" or _is_positive(self.l1)) and self.intercept_sd > 0.0 and self.slope_sd > 0.0):
             given = f"{self.l1}, {self.intercept_sd} and {self.slope_sd}"
             raise ParameterError(f"l1 (a number or 'auto'), intercept_sd and slope_sd must be > 0, got {given}.")
