@@ -6,6 +6,7 @@ import numpy as np
 
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.scaling.cell_posterior import CellPosterior, Counts, cell_posterior
+from itembank.scaling.known_above import KnownAbove
 from itembank.scaling.pass_at_k import plug_in_pass_at_k
 from itembank.scaling.pass_at_k_specs import FEWEST_DRAWS, NEED_ITEM_MODEL, PassAtKSpec
 from itembank.scaling.pass_curves import (
@@ -56,6 +57,14 @@ class Curve:
     ability_sd: float
 
 
+@dataclass(frozen=True, slots=True)
+class _ItemSets:
+    """All items and the kept ones, (n_sets, n_items), and what is known of the latter beyond the samples used."""
+
+    masks: BoolArray
+    known: KnownAbove | None
+
+
 def pass_at_k_curve(
     scenario: SampledScenario, row: int, k: FloatArray, spec: PassAtKSpec, rng: np.random.Generator
 ) -> Curve:
@@ -65,16 +74,16 @@ def pass_at_k_curve(
         columns = columns[scenario.used.n_trials[row, columns] > 0]
     counts = Counts(scenario.used.n_trials[row, columns], scenario.used.n_correct[row, columns])
     all_counts = Counts(scenario.truth.n_trials[row, columns], scenario.truth.n_correct[row, columns])
-    sets = _sets(scenario.truth.rates[row, columns], spec.minimum_pass_rate)
+    sets = _item_sets(counts, all_counts, spec)
     curve = Curve(
         row,
         scenario.name,
         columns,
-        sets.sum(axis=1),
+        sets.masks.sum(axis=1),
         np.full((len(spec.methods), N_SETS, k.size), np.nan),
         np.full((N_SETS, k.size), np.nan),
         np.full((N_SETS, k.size), np.nan),
-        true_curves(all_counts.n_trials, all_counts.n_correct, k, sets),
+        true_curves(all_counts.n_trials, all_counts.n_correct, k, sets.masks),
         np.full(columns.size, np.nan),
         np.nan,
         np.nan,
@@ -83,14 +92,14 @@ def pass_at_k_curve(
         if method == "beta-binomial":
             curve.values[m] = _alike_curves(counts, sets, k=k, spec=spec, rng=rng)
         elif method not in NEED_ITEM_MODEL:
-            curve.values[m] = counted_curves(method, counts.n_trials, counts.n_correct, k, sets)
+            curve.values[m] = counted_curves(method, counts.n_trials, counts.n_correct, k, sets.masks)
     if scenario.item_model is None:
         return curve
     return _with_item_model(curve, scenario.item_model, counts, sets, k=k, spec=spec, rng=rng)
 
 
 def _alike_curves(
-    counts: Counts, sets: BoolArray, *, k: FloatArray, spec: PassAtKSpec, rng: np.random.Generator
+    counts: Counts, sets: _ItemSets, *, k: FloatArray, spec: PassAtKSpec, rng: np.random.Generator
 ) -> FloatArray:
     """Pass rates as a sample of one Beta, (n_sets, n_k); none for items without samples."""
     values = np.full((N_SETS, k.size), np.nan)
@@ -104,19 +113,18 @@ def _alike_curves(
 
 
 def _set_curves(
-    posterior: CellPosterior, sets: BoolArray, *, k: FloatArray, spec: PassAtKSpec, rng: np.random.Generator
+    posterior: CellPosterior, sets: _ItemSets, *, k: FloatArray, spec: PassAtKSpec, rng: np.random.Generator
 ) -> list[PosteriorCurves]:
     """Curves over all items, and over the kept ones where there are any."""
     draws = Draws(spec.level, spec.n_draws)
     found = [posterior_curves(posterior, k, draws, rng)]
-    if sets[1].any():
-        kept = replace(posterior, alpha=posterior.alpha[:, sets[1]], beta=posterior.beta[:, sets[1]])
-        # without a budget the posterior has seen all that the floor is known from
-        is_news = spec.budget is not None and spec.minimum_pass_rate > 0.0
+    kept = sets.masks[1]
+    if kept.any():
+        part = replace(posterior, alpha=posterior.alpha[:, kept], beta=posterior.beta[:, kept])
         found.append(
-            curves_above(kept, spec.minimum_pass_rate, k, draws, rng)
-            if is_news
-            else posterior_curves(kept, k, draws, rng)
+            posterior_curves(part, k, draws, rng)
+            if sets.known is None
+            else curves_above(part, sets.known, k, draws, rng)
         )
     return found
 
@@ -125,7 +133,7 @@ def _with_item_model(
     curve: Curve,
     item_model: ScenarioItemModel,
     counts: Counts,
-    sets: BoolArray,
+    sets: _ItemSets,
     *,
     k: FloatArray,
     spec: PassAtKSpec,
@@ -135,7 +143,7 @@ def _with_item_model(
     parameters = item_model.parameters_of(curve.columns)
     posterior = cell_posterior(parameters, item_model.prior, item_model.precision, counts, rng=rng)
     theta = posterior.weights @ posterior.theta  # (n_dims,)
-    plugged = set_means(plug_in_pass_at_k(plug_in_rates(parameters, theta)[:, None], k), sets)
+    plugged = set_means(plug_in_pass_at_k(plug_in_rates(parameters, theta)[:, None], k), sets.masks)
     found = _set_curves(posterior, sets, k=k, spec=spec, rng=rng)
     values, low, high = curve.values.copy(), curve.low.copy(), curve.high.copy()
     for which, one in enumerate(found):
@@ -154,8 +162,14 @@ def _with_item_model(
     )
 
 
-def _sets(rates: FloatArray, minimum: float) -> BoolArray:
-    """All items, and those of at least the minimum pass rate (or without samples), (n_sets, n_items)."""
-    with np.errstate(invalid="ignore"):
-        is_low = rates < minimum
-    return np.stack([np.ones(rates.size, dtype=bool), ~is_low])
+def _item_sets(used: Counts, every: Counts, spec: PassAtKSpec) -> _ItemSets:
+    """Find the kept items: those of at least the minimum pass rate in all samples, or without any."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        is_low = every.n_correct / every.n_trials < spec.minimum_pass_rate
+    masks = np.stack([np.ones(is_low.size, dtype=bool), ~is_low])
+    if spec.budget is None or spec.minimum_pass_rate == 0.0:
+        return _ItemSets(masks, None)  # the posterior has seen all that tells who is kept
+    needs_one = every.n_trials * spec.minimum_pass_rate <= 1.0
+    unseen = np.where(used.n_correct > 0, 0, every.n_trials - used.n_trials)
+    known = KnownAbove(spec.minimum_pass_rate, np.where(needs_one, unseen, np.nan))
+    return _ItemSets(masks, known.take(np.flatnonzero(masks[1])))

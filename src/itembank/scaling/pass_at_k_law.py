@@ -11,11 +11,12 @@ from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.random import as_generator
 from itembank.numerics.threads import one_blas_thread
 from itembank.progress import ProgressCallback, silent
+from itembank.scaling.interval_calibration import IntervalFactors, interval_factors, widened
 from itembank.scaling.pass_at_k_curve import Curve, pass_at_k_curve
 from itembank.scaling.pass_at_k_results import ItemEvidence, PassAtKLaw, PassCurves
 from itembank.scaling.pass_at_k_specs import NEED_ITEM_MODEL, PassAtKSpec
 from itembank.scaling.sample_counts import SampleCounts, check_budget, cut_down, sample_counts
-from itembank.scaling.sampled_scenarios import SampledItems, sampled_items, sampled_scenarios
+from itembank.scaling.sampled_scenarios import SampledItems, SampledScenario, sampled_items, sampled_scenarios
 
 
 @one_blas_thread()
@@ -75,15 +76,52 @@ def pass_at_k_law(
     items = sampled_items(responses, truth, used, bank)
     item_model = spec.item_model if NEED_ITEM_MODEL & set(spec.methods) else None
     scenarios, notes = sampled_scenarios(items, rows, item_model, lambda message, share: progress(message, 0.5 * share))
-    pairs = [(one, row) for one in scenarios for row in rows.tolist()]
     curves = []
     k = np.array(sorted(set(spec.k)), dtype=np.float64)
-    for number, (one, row) in enumerate(pairs):
-        progress("pass@k", 0.5 + 0.5 * number / len(pairs))
-        if one.used.n_trials[row, one.columns].any():
-            curves.append(pass_at_k_curve(one, row, k, spec, generator))
+    for number, one in enumerate(scenarios):
+        asked = [row for row in rows.tolist() if one.used.n_trials[row, one.columns].any()]
+        factors = _factors(items, one, rows, spec, generator)
+        for place, row in enumerate(asked):
+            progress(f"pass@k {one.name}", 0.5 + 0.5 * (number + place / len(asked)) / len(scenarios))
+            curve = pass_at_k_curve(one, row, k, spec, generator)
+            if factors is not None:
+                curve = widened(curve, curve.values[spec.methods.index("irsl")], factors.at(k))
+            curves.append(curve)
+        if "irsl" in spec.methods and one.item_model is not None:
+            notes.append(_interval_note(one.name, factors, spec))
     progress("pass@k", 1.0)
     return _packed(items, curves, k, spec, notes)
+
+
+def _factors(
+    items: SampledItems, scenario: SampledScenario, rows: IntArray, spec: PassAtKSpec, rng: np.random.Generator
+) -> IntervalFactors | None:
+    """Find by what factors the intervals of a scenario must be wider; None where nothing tells."""
+    if spec.interval == "model-based" or "irsl" not in spec.methods or scenario.item_model is None:
+        return None
+    trials = scenario.used.n_trials[np.ix_(rows, scenario.columns)]
+    budget = int(np.median(trials[trials > 0]))
+    if items.bank is not None:
+        known, others = sample_counts(items.bank.responses), np.arange(items.bank.n_models)
+    else:  # all samples of those asked about stay unseen
+        known, others = items.truth, np.setdiff1d(np.arange(items.responses.n_models), rows)
+    return interval_factors(scenario, known, others, budget=budget, spec=spec, rng=rng)
+
+
+def _interval_note(name: str, factors: IntervalFactors | None, spec: PassAtKSpec) -> str:
+    """Say what the intervals of a scenario rest on."""
+    if factors is not None:
+        low, high = factors.factors[0].min(), factors.factors[0].max()
+        return (
+            f"intervals of {name!r} are {low:.2f} to {high:.2f} times as wide as the item model says, as "
+            f"{factors.n_models} calibration models, given as few samples, need them to be"
+        )
+    if spec.interval == "model-based":
+        return f"intervals of {name!r} rest on the item model"
+    return (
+        f"intervals of {name!r} rest on the item model alone: to calibrate them takes five models that are not asked "
+        "about, with at least twice the samples"
+    )
 
 
 def _check_unbiased(used: SampleCounts, spec: PassAtKSpec, responses: ResponseMatrix, rows: IntArray) -> None:

@@ -1,6 +1,7 @@
 """Choices of `pass_at_k_law`."""
 
 from dataclasses import dataclass, field
+from typing import Literal
 
 from itembank.calibration.specs import CalibrationSpec, Variational
 from itembank.errors import ParameterError, shown
@@ -41,6 +42,9 @@ class PassAtKSpec:
         Of intervals.
     item_model : CalibrationSpec
         How items are calibrated where no bank is given; one dimension a scenario.
+    interval : {'calibrated', 'model-based'}
+        'calibrated' widens intervals by what they lack on models that calibrate the items, given as few samples as
+        those asked about; these models must have at least twice as many. 'model-based' takes the posterior's word.
     n_draws : int
         Draws behind each interval.
     """
@@ -52,6 +56,7 @@ class PassAtKSpec:
     include_unsampled: bool = False
     level: float = 0.95
     item_model: CalibrationSpec = field(default_factory=default_item_model)
+    interval: Literal["calibrated", "model-based"] = "calibrated"
     n_draws: int = 1000
 
     def __post_init__(self) -> None:
@@ -68,5 +73,7 @@ class PassAtKSpec:
             raise ParameterError(f"level must lie between 0 and 1, got {self.level}.")
         if self.budget is not None and self.budget < 1:
             raise ParameterError(f"budget must be at least 1 sample an item, got {self.budget}.")
+        if self.interval not in {"calibrated", "model-based"}:
+            raise ParameterError(f"interval must be 'calibrated' or 'model-based', got {self.interval!r}.")
         if self.n_draws < FEWEST_DRAWS:
             raise ParameterError(f"n_draws must be at least {FEWEST_DRAWS}, got {self.n_draws}.")

@@ -4,14 +4,12 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import betaincc, betainccinv
 
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.scaling.cell_posterior import CellPosterior
+from itembank.scaling.known_above import KnownAbove
 from itembank.scaling.pass_at_k import (
     jeffreys_rate,
-    log_beta_failure,
-    log_plug_in_failure,
     plug_in_pass_at_k,
     unbiased_pass_at_k,
 )
@@ -111,35 +109,25 @@ def posterior_curves(
 
 
 def curves_above(
-    posterior: CellPosterior, floor: float, k: FloatArray, draws: Draws, rng: np.random.Generator
+    posterior: CellPosterior, kept: KnownAbove, k: FloatArray, draws: Draws, rng: np.random.Generator
 ) -> PosteriorCurves:
-    """As `posterior_curves`, given that no item's pass rate is below `floor`.
+    """As `posterior_curves`, given what is known of items that were not left out for low pass rates.
 
-    Who leaves out the items of low pass rates by all samples knows this of the others. Each Beta is cut off at the
-    floor, where ``E[(1 - p)^k]`` gains the factor ``S(a, b + k) / S(a, b)`` with S(a, b) the probability above the
-    floor; draws of the posterior gain the product of S(a, b) over items as a weight.
+    With S the probability of what is known under the Beta of an item, ``E[(1 - p)^k]`` becomes that of (1 - p)^k where
+    it holds, over S; draws of the posterior gain the product of S over items as a weight.
     """
-    alpha, beta = posterior.alpha, posterior.beta
-    above = betaincc(alpha, beta, floor)  # (n_draws, n_items)
-    log_weights = np.log(np.maximum(posterior.weights, _TINY)) + np.log(np.maximum(above, _TINY)).sum(axis=1)
+    share = kept.share(posterior.alpha, posterior.beta)  # (n_draws, n_items)
+    log_weights = np.log(np.maximum(posterior.weights, _TINY)) + np.log(np.maximum(share, _TINY)).sum(axis=1)
     weights = np.exp(log_weights - log_weights.max())
     cut = replace(posterior, weights=weights / weights.sum())
     failure = expected_failure(cut, k)
-    at = np.flatnonzero(above.min(axis=0) < 1.0 - _NEGLIGIBLE)
+    at = np.flatnonzero(share.min(axis=0) < 1.0 - _NEGLIGIBLE)
+    known, alpha, beta = kept.take(at), posterior.alpha[:, at], posterior.beta[:, at]
     for j, samples in enumerate(k):
-        kept = np.exp(log_beta_failure(alpha[:, at], beta[:, at], samples))
-        kept *= betaincc(alpha[:, at], beta[:, at] + samples, floor)
-        at_floor = np.exp(log_plug_in_failure(np.asarray(floor), samples))  # where all mass lies below it
-        kept = np.divide(kept, above[:, at], out=np.full_like(kept, at_floor), where=above[:, at] > _TINY)
-        failure[at, j] = cut.weights @ kept
+        failure[at, j] = cut.weights @ known.failure(alpha, beta, samples, share[:, at])
     chosen = chosen_draws(cut, draws.n_draws, rng)
-    rates = rng.beta(alpha[chosen], beta[chosen])
-    at_item = np.zeros(alpha.shape[1], dtype=bool)
-    at_item[at] = True
-    low, item = np.nonzero((rates < floor) & at_item)
-    a, b, share = alpha[chosen[low], item], beta[chosen[low], item], above[chosen[low], item]
-    # the quantile of the part above the floor: a cell whose draw fell below it is drawn again from that part
-    rates[low, item] = np.maximum(betainccinv(a, b, share * rng.random(low.size)), floor)
+    rates = rng.beta(posterior.alpha[chosen], posterior.beta[chosen])
+    rates[:, at] = known.redrawn(rates[:, at], alpha[chosen], beta[chosen], share[np.ix_(chosen, at)], rng)
     drawn = pass_at_k_of_rates(rates, k, np.full(failure.shape[0], 1.0 / failure.shape[0]))
     return PosteriorCurves(1.0 - failure.mean(axis=0), *_interval(drawn, draws.level), failure[:, int(np.argmax(k))])
 
