@@ -75,8 +75,15 @@ _ITEM_MODEL = (
         show_default=True,
         help="Draw the lines of recipes to each other, or fit each alone.",
     ),
+    click.option(
+        "--shape",
+        type=click.Choice(["bent", "line"]),
+        default="bent",
+        show_default=True,
+        help="Let the lines bend, all recipes' alike, as much as the sizes show; or not.",
+    ),
 )
-_ITEM_MODEL_NAMES = ("item_model", "family", "known_guessing", "pooling")
+_ITEM_MODEL_NAMES = ("item_model", "family", "known_guessing", "pooling", "shape")
 
 
 def _law_options(function: Any) -> Any:

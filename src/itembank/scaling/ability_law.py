@@ -1,12 +1,18 @@
-"""Ability as a line in log FLOP, one line a training recipe (P3 eq. 3), with what its forecasts are worth.
+"""Ability against log FLOP, one line a training recipe (P3 eq. 3), with what its forecasts are worth.
 
-Recipe r at size j: ``theta_rj = t_r + s_r x_rj + u_rj + e_rj`` with x in log FLOP, ``e_rj`` the error of the measured
-ability, of known variance v_rj, and ``u_rj`` the distance of that model from its recipe's line, of variance sigma^2.
+Recipe r at size j: ``theta_rj = t_r + s_r g(x_rj) + u_rj + e_rj`` with x in log FLOP, ``e_rj`` the error of the
+measured ability, of known variance v_rj, and ``u_rj`` the distance of that model from its recipe's line, of variance
+sigma^2. P3's law is ``g(x) = x``. Lines of all recipes of a scenario may bend alike,
+
+    g(x) = (1 - exp(-k (x - c))) / k + c,    c the mean of x, slope 1 there,
+
+which flattens for k > 0, as abilities do that near a ceiling. How much they bend is uncertain: forecasts are averaged
+over bends, each weighed by its restricted likelihood and a prior that leaves even odds for none.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
 
 import numpy as np
 from scipy.optimize import brentq
@@ -14,10 +20,23 @@ from scipy.optimize import brentq
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 
 Pooling = Literal["none", "partial"]
+Shape = Literal["bent", "line"]
 
 N_COEFFICIENTS = 2
 FEWEST_RECIPES_TO_POOL = 4
 """Recipes from which the spread of lines between recipes can be told from few."""
+
+BENDS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
+"""Values of k that are tried, in a unit of natural log FLOP: none that rises ever faster, which would run away."""
+
+BEND_SD = 0.2
+"""Standard deviation of the half-normal prior of k, where there is a bend."""
+
+STRAIGHT = 0.5
+"""Prior probability that there is no bend."""
+
+LEAST_WEIGHT = 0.01
+"""Share of the largest weight below which a bend is left out."""
 
 MAX_POOLING_STEPS = 300
 POOLING_TOLERANCE = 1e-5
@@ -25,23 +44,44 @@ SMALLEST_VARIANCE = 1e-12
 """Of a measured ability: what is given as exact weighs this at most."""
 
 
+class Lines(NamedTuple):
+    """Lines of n_recipes recipes in some coordinate g.
+
+    Attributes
+    ----------
+    coefficients : (n_recipes, 2)
+        Ability where g is zero, and slope.
+    covariance : (n_recipes, 2, 2)
+    residual_variance : float
+    log_likelihood : float
+        Restricted, of the lines of recipes alone; comparable between coordinates.
+    """
+
+    coefficients: FloatArray
+    covariance: FloatArray
+    residual_variance: float
+    log_likelihood: float
+
+
 @dataclass(frozen=True, slots=True)
 class AbilityLaws:
-    """Lines of n_recipes recipes.
+    """Laws of n_recipes recipes, each a mean over n_bends bends.
 
     Attributes
     ----------
     centre : float
         Log FLOP at which the first coefficient is the ability.
-    coefficients : (n_recipes, 2)
-        Ability at the centre, and the slope s in a unit of log FLOP; NaN for a recipe with too few sizes.
-    covariance : (n_recipes, 2, 2)
+    bends, weights : (n_bends,)
+        k, and how much it counts; the weights sum to one.
+    coefficients : (n_bends, n_recipes, 2)
+        Ability at the centre, and the slope there, in a unit of log FLOP; NaN for a recipe with too few sizes.
+    covariance : (n_bends, n_recipes, 2, 2)
         Of the coefficients.
-    residual_variance : float
+    residual_variances : (n_bends,)
         sigma^2, common to all recipes.
     drift : float
         Growth of the variance of a forecast with the square of its distance beyond the largest size, in log FLOP,
-        beside what the uncertain coefficients bring: lines bend.
+        beside what the uncertain coefficients bring.
     n_sizes : (n_recipes,)
     largest : (n_recipes,)
         Largest log FLOP the line was fitted to.
@@ -50,44 +90,68 @@ class AbilityLaws:
     """
 
     centre: float
+    bends: FloatArray
+    weights: FloatArray
     coefficients: FloatArray
     covariance: FloatArray
-    residual_variance: float
+    residual_variances: FloatArray
     drift: float
     n_sizes: IntArray
     largest: FloatArray
     degrees_of_freedom: float
 
     @property
+    def residual_variance(self) -> float:
+        """sigma^2, mean over bends."""
+        return float(self.weights @ self.residual_variances)
+
+    @property
+    def bend(self) -> float:
+        """Mean of k."""
+        return float(self.weights @ self.bends)
+
+    @property
     def slope(self) -> FloatArray:
-        """Rise of ability with a unit of log FLOP, (n_recipes,)."""
-        return self.coefficients[:, 1]
+        """Rise of ability with a unit of log FLOP at the centre, (n_recipes,)."""
+        result: FloatArray = self.weights @ self.coefficients[:, :, 1]
+        return result
 
     @property
     def slope_error(self) -> FloatArray:
         """Standard error of the slope, (n_recipes,)."""
-        result: FloatArray = np.sqrt(self.covariance[:, 1, 1])
+        slopes = self.coefficients[:, :, 1]
+        result: FloatArray = np.sqrt(self.weights @ (self.covariance[:, :, 1, 1] + (slopes - self.slope) ** 2))
         return result
 
     @property
     def intercept(self) -> FloatArray:
-        """Ability at one FLOP (P3's b), (n_recipes,)."""
-        result: FloatArray = self.coefficients[:, 0] - self.coefficients[:, 1] * self.centre
+        """Ability at one FLOP along the tangent at the centre (P3's b), (n_recipes,)."""
+        result: FloatArray = self.weights @ self.coefficients[:, :, 0] - self.slope * self.centre
         return result
 
     def predict(self, log_flops: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Ability of a model trained with log FLOP (n_points,), and its variance: each (n_recipes, n_points)."""
-        design = _design(np.broadcast_to(log_flops, (len(self.coefficients), len(log_flops))) - self.centre)
-        mean = np.einsum("rpc,rc->rp", design, self.coefficients)
-        spread = np.einsum("rpc,rcd,rpd->rp", design, self.covariance, design)
+        x = np.broadcast_to(log_flops - self.centre, (len(self.largest), len(log_flops)))
+        means, variances = [], []
+        for bend, lines, covariance in zip(self.bends, self.coefficients, self.covariance, strict=True):
+            design = _design(bent(x, bend))
+            means.append(np.einsum("rpc,rc->rp", design, lines))
+            variances.append(np.einsum("rpc,rcd,rpd->rp", design, covariance, design))
+        mean = np.tensordot(self.weights, means, axes=1)
+        spread = np.tensordot(self.weights, variances + (np.array(means) - mean) ** 2, axes=1)
         beyond = np.maximum(log_flops[None, :] - self.largest[:, None], 0.0)
         return mean, spread + self.residual_variance + self.drift * beyond**2
 
 
 def fit_ability_laws(
-    log_flops: FloatArray, theta: FloatArray, variance: FloatArray, *, pooling: Pooling = "partial"
+    log_flops: FloatArray,
+    theta: FloatArray,
+    variance: FloatArray,
+    *,
+    pooling: Pooling = "partial",
+    shape: Shape = "bent",
 ) -> AbilityLaws:
-    """Fit every recipe's line.
+    """Fit every recipe's law.
 
     Weighted least squares, weights ``1 / (sigma^2 + v)``, with sigma^2 from the residuals of all recipes (the value
     at which their weighted sum of squares is what its degrees of freedom say; Paule and Mandel 1982). 'partial' then
@@ -100,30 +164,76 @@ def fit_ability_laws(
     log_flops, theta, variance : (n_recipes, n_sizes)
         NaN where a recipe has fewer sizes; any order.
     pooling : {'partial', 'none'}
+    shape : {'bent', 'line'}
+        'line' is P3's law. Without a recipe of three sizes, which could show a bend, it is 'line'.
     """
     order = np.argsort(np.where(np.isfinite(theta), log_flops, np.inf), axis=1, kind="stable")
     x, y, v = (np.take_along_axis(array, order, axis=1) for array in (log_flops, theta, variance))
     is_known = np.isfinite(x) & np.isfinite(y) & np.isfinite(v)
     x, y, v = (np.where(is_known, array, np.nan) for array in (x, y, v))
-    laws = _lines(x, y, v, pooling, None)
-    return replace(laws, drift=_drift(x, y, v, pooling, laws.residual_variance))
+    centre, n_sizes = float(np.nanmean(x)), is_known.sum(axis=1)
+    degrees = float(np.maximum(n_sizes - N_COEFFICIENTS, 0).sum())
+    bends, weights = np.zeros(1), np.ones(1)
+    if shape == "bent" and degrees > 0.0:
+        bends, weights = _weighed_bends(x - centre, y, v)
+    fitted = [_lines(bent(x - centre, bend), y, v, pooling) for bend in bends]
+    best = int(np.argmax(weights))
+    return AbilityLaws(
+        centre=centre,
+        bends=bends,
+        weights=weights,
+        coefficients=np.stack([one.coefficients for one in fitted]),
+        covariance=np.stack([one.covariance for one in fitted]),
+        residual_variances=np.array([one.residual_variance for one in fitted]),
+        drift=_drift((x - centre, y, v), pooling, bends[best], fitted[best].residual_variance),
+        n_sizes=n_sizes,
+        largest=_largest(x),
+        degrees_of_freedom=degrees,
+    )
 
 
-def _lines(x: FloatArray, y: FloatArray, v: FloatArray, pooling: Pooling, residual: float | None) -> AbilityLaws:
-    """Lines without drift; sigma^2 from the residuals unless given."""
+def bent(x: FloatArray, bend: float) -> FloatArray:
+    """``(1 - exp(-k x)) / k``, x itself for k = 0: slope 1 at zero."""
+    result: FloatArray = x if bend == 0.0 else -np.expm1(-bend * x) / bend
+    return result
+
+
+def _weighed_bends(x: FloatArray, y: FloatArray, v: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Bends that count, and their weights."""
+    bends = np.array(BENDS)
+    values = np.array([_lines(bent(x, bend), y, v, "none").log_likelihood for bend in BENDS])
+    prior = np.where(bends == 0.0, 0.0, np.exp(-0.5 * (bends / BEND_SD) ** 2))
+    prior = np.where(bends == 0.0, STRAIGHT, (1.0 - STRAIGHT) * prior / prior.sum())
+    values = np.where(np.isfinite(values), values, -np.inf)
+    weights = prior * np.exp(values - values.max())
+    counts = weights >= LEAST_WEIGHT * weights.max()
+    return bends[counts], weights[counts] / weights[counts].sum()
+
+
+def _lines(x: FloatArray, y: FloatArray, v: FloatArray, pooling: Pooling, residual: float | None = None) -> Lines:
+    """Lines in the coordinate x; sigma^2 from the residuals unless given."""
     n_sizes = np.isfinite(y).sum(axis=1)
-    centre = float(np.nanmean(x))
-    at = x - centre
     is_line = n_sizes >= N_COEFFICIENTS
     degrees = float(np.sum(n_sizes[is_line] - N_COEFFICIENTS))
     if residual is None:
-        residual = _residual_variance(at[is_line], y[is_line], v[is_line], degrees)
-    cross, moment = _sums(at, y, residual + v)
+        residual = _residual_variance(x[is_line], y[is_line], v[is_line], degrees)
+    cross, moment = _sums(x, y, residual + v)
+    value = _restricted_likelihood(x[is_line], y[is_line], residual + v[is_line])
     if pooling == "partial" and int(is_line.sum()) >= FEWEST_RECIPES_TO_POOL:
-        coefficients, covariance = _pooled(cross, moment, n_sizes > 0, is_line)
-    else:
-        coefficients, covariance = _separate(cross, moment, is_line)
-    return AbilityLaws(centre, coefficients, covariance, residual, 0.0, n_sizes, _largest(x), degrees)
+        return Lines(*_pooled(cross, moment, n_sizes > 0, is_line), residual, value)
+    return Lines(*_separate(cross, moment, is_line), residual, value)
+
+
+def _restricted_likelihood(x: FloatArray, y: FloatArray, variance: FloatArray) -> float:
+    """Log-likelihood of what recipes' own lines leave, up to constants that no coordinate changes."""
+    cross, moment = _sums(x, y, variance)
+    plain, _ = _sums(x, y, np.ones_like(variance))
+    lines = np.linalg.solve(cross, moment[..., None])[..., 0]
+    residual = np.nan_to_num(y) - np.einsum("rpc,rc->rp", _design(np.nan_to_num(x)), lines)
+    scaled = np.where(np.isfinite(y), residual**2 / np.maximum(variance, SMALLEST_VARIANCE), 0.0)
+    logs = np.where(np.isfinite(y), np.log(np.maximum(variance, SMALLEST_VARIANCE)), 0.0)
+    volume = np.linalg.slogdet(cross)[1] - np.linalg.slogdet(plain)[1]
+    return float(-0.5 * (logs.sum() + volume.sum() + scaled.sum()))
 
 
 def _design(x: FloatArray) -> FloatArray:
@@ -199,29 +309,33 @@ def _residual_variance(x: FloatArray, y: FloatArray, v: FloatArray, degrees: flo
         cross, moment = _sums(x, y, variance + v)
         lines = np.linalg.solve(cross, moment[..., None])[..., 0]
         residual = np.nan_to_num(y) - np.einsum("rpc,rc->rp", _design(np.nan_to_num(x)), lines)
-        return float(np.sum(np.where(np.isfinite(y), residual**2 / np.maximum(variance + v, SMALLEST_VARIANCE), 0.0)) - degrees)
+        return float(
+            np.sum(np.where(np.isfinite(y), residual**2 / np.maximum(variance + v, SMALLEST_VARIANCE), 0.0)) - degrees
+        )
 
     return _root(excess, float(np.nanvar(y)))
 
 
-def _drift(x: FloatArray, y: FloatArray, v: FloatArray, pooling: Pooling, residual: float) -> float:
-    """Growth of the squared errors with distance, from forecasts of every size by lines through the smaller ones."""
-    errors, stated, distances = [], [], []
+def _drift(points: tuple[FloatArray, FloatArray, FloatArray], pooling: Pooling, bend: float, residual: float) -> float:
+    """Growth of the squared errors with distance, from forecasts of every size by lines through the smaller ones.
+
+    `points` are log FLOP less the centre, abilities and their variances, each (n_recipes, n_sizes).
+    """
+    x, y, v = points
+    errors, stated, distances = [np.empty(0)], [np.empty(0)], [np.empty(0)]
     for n_kept in range(N_COEFFICIENTS, x.shape[1]):
         later = np.isfinite(y) & (np.arange(x.shape[1]) >= n_kept)
+        is_kept = (np.arange(x.shape[1]) < n_kept) & later.any(axis=1, keepdims=True) & np.isfinite(y)
         if not later.any():
             continue
-        kept = np.where(np.arange(x.shape[1]) < n_kept, y, np.nan)
-        kept = np.where(later.any(axis=1, keepdims=True), kept, np.nan)
-        part = _lines(np.where(np.isfinite(kept), x, np.nan), kept, v, pooling, residual)
-        design = _design(np.nan_to_num(x) - part.centre)
+        kept = (np.where(is_kept, one, np.nan) for one in (bent(x, bend), y, v))
+        part = _lines(*kept, pooling, residual)
+        design = _design(np.nan_to_num(bent(x, bend)))
         mean = np.einsum("rpc,rc->rp", design, part.coefficients)
         spread = np.einsum("rpc,rcd,rpd->rp", design, part.covariance, design)
         errors.append((y - mean)[later] ** 2)
         stated.append((spread + residual + v)[later])
-        distances.append((x - part.largest[:, None])[later])
-    if not errors:
-        return 0.0
+        distances.append((x - _largest(np.where(is_kept, x, np.nan))[:, None])[later])
     return growth_of_errors(np.concatenate(errors), np.concatenate(stated), np.concatenate(distances))
 
 

@@ -40,11 +40,11 @@ SIX_METHODS: Mapping[str, DecisionMethod] = {
     for metric in (ACCURACY, PROBABILITY)
     for name, law in (
         ("traditional", TwoStep()),
-        ("1PL", ItemResponseLaw("1pl", pooling="none")),
-        ("2PL", ItemResponseLaw("2pl", pooling="none")),
+        ("1PL", ItemResponseLaw("1pl", pooling="none", shape="line")),
+        ("2PL", ItemResponseLaw("2pl", pooling="none", shape="line")),
     )
 }
-"""The methods of P3 4.2; item response laws without pooling, as there."""
+"""The methods of P3 4.2; item response laws are straight lines without pooling, as there."""
 
 POOLED_METHODS: Mapping[str, DecisionMethod] = {
     f"2PL pooled {metric}": DecisionMethod(metric, ItemResponseLaw("2pl")) for metric in (ACCURACY, PROBABILITY)

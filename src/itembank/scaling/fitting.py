@@ -5,8 +5,9 @@ from typing import Protocol
 import numpy as np
 
 from itembank.numerics.arrays import FloatArray
-from itembank.scaling.ability_law import Pooling, fit_ability_laws
+from itembank.scaling.ability_law import fit_ability_laws
 from itembank.scaling.forecasts import CurvePredictions, FittedAbilityLaw, FittedCurveLaw, score_error_growth
+from itembank.scaling.pretraining_specs import ItemResponseLaw
 from itembank.scaling.runs import Runs
 from itembank.scaling.scenario_abilities import ScenarioAbilities, mean_probability
 from itembank.scaling.sigmoid_law import N_PARAMETERS as SIGMOID_PARAMETERS
@@ -28,18 +29,39 @@ class CurveFit(Protocol):
         ...
 
 
-def fit_ability_law(abilities: ScenarioAbilities, runs: Runs, pooling: Pooling) -> FittedAbilityLaw:
+def fit_ability_law(abilities: ScenarioAbilities, runs: Runs, spec: ItemResponseLaw) -> FittedAbilityLaw:
     """Fit the item response scaling law of every recipe."""
     x, theta, variance = (runs.of_finals(one) for one in (runs.log_flops, abilities.theta, abilities.variance))
-    laws = fit_ability_laws(x, theta, variance, pooling=pooling)
-    gap = runs.of_finals(abilities.gap)
+    laws = fit_ability_laws(x, theta, variance, pooling=spec.pooling, shape=spec.shape)
+    carried, gap_variance = carried_gaps(runs.of_finals(abilities.gap))
     expected, _ = laws.predict(runs.log_flops)
     own = expected[runs.recipe_index, np.arange(len(runs.log_flops))]
     with np.errstate(invalid="ignore"):
         residual = runs.of_finals(abilities.observed - mean_probability(abilities.parameters, own))
     return FittedAbilityLaw(
-        laws, abilities.parameters, abilities.item_covariance, mean_square(gap), root_mean_square(residual)
+        laws, abilities.parameters, abilities.item_covariance, carried, gap_variance, root_mean_square(residual)
     )
+
+
+def carried_gaps(gaps: FloatArray) -> tuple[FloatArray, float]:
+    """Score beyond what ability explains that a recipe will keep, (n_recipes,), and the variance left around it.
+
+    A recipe may be better at a benchmark than its ability there says, at every size. The gap of its largest size is
+    carried on as far as gaps of neighbouring sizes agree: times ``sum g_j g_(j+1) / sum g_j^2`` over all recipes and
+    sizes, between 0 and 1.
+
+    Parameters
+    ----------
+    gaps : (n_recipes, n_sizes)
+        Observed score less the score at the ability, by rising size; NaN where there is none.
+    """
+    first, second = gaps[:, :-1], gaps[:, 1:]
+    both = np.isfinite(first) & np.isfinite(second)
+    products, squares = np.sum(first[both] * second[both]), np.sum(first[both] ** 2)
+    share = float(np.clip(products / squares, 0.0, 1.0)) if squares > 0.0 else 0.0
+    last = np.array([row[np.isfinite(row)][-1] if np.isfinite(row).any() else np.nan for row in gaps])
+    left = second[both] - share * first[both]
+    return share * last, mean_square(left if left.size else gaps)
 
 
 def fit_sigmoid(scores: FloatArray, runs: Runs, spec: SigmoidLaw, seed: int) -> FittedCurveLaw:

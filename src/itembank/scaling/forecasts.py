@@ -55,14 +55,17 @@ class FittedAbilityLaw:
     laws : AbilityLaws
     parameters : ItemParameters
     item_covariance : (n_items, 2, 2)
+    carried : (n_recipes,)
+        Score beyond what the items give at the ability that a recipe keeps.
     gap_variance : float
-        Mean square, over the models fitted, of the observed score less the one that the items give at the ability.
+        Of the observed score around both.
     residual : (n_recipes,)
     """
 
     laws: AbilityLaws
     parameters: ItemParameters
     item_covariance: FloatArray
+    carried: FloatArray
     gap_variance: float
     residual: FloatArray
 
@@ -78,9 +81,11 @@ class FittedAbilityLaw:
         score, below, above = (_scores(self.parameters, at) for at in (mean, mean - half, mean + half))
         uncertain = item_variance(self.parameters, self.item_covariance, mean.ravel()).reshape(mean.shape)
         gap = factor * np.sqrt(self.gap_variance + uncertain)
-        low = score - np.sqrt((score - np.minimum(below, above)) ** 2 + gap**2)
-        high = score + np.sqrt((np.maximum(below, above) - score) ** 2 + gap**2)
-        return Forecast(score, np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0), np.where(np.isnan(score), np.nan, 0.0))
+        to_low = np.sqrt((score - np.minimum(below, above)) ** 2 + gap**2)
+        to_high = np.sqrt((np.maximum(below, above) - score) ** 2 + gap**2)
+        score = np.clip(score + self.carried[:, None], 0.0, 1.0)
+        low, high = np.clip(score - to_low, 0.0, 1.0), np.clip(score + to_high, 0.0, 1.0)
+        return Forecast(score, low, high, np.where(np.isnan(score), np.nan, 0.0))
 
 
 class CurvePredictions(Protocol):

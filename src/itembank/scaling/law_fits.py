@@ -71,7 +71,7 @@ def _scenario_laws(
     notes: dict[str, tuple[str, ...]] = {}
     for law in settings.laws:
         if isinstance(law, ItemResponseLaw):
-            ability_law = fit_ability_law(abilities, runs, law.pooling)
+            ability_law = fit_ability_law(abilities, runs, law)
             fitted[IRSL], notes[IRSL] = ability_law, ability_notes(ability_law.laws, abilities, runs)
         elif isinstance(law, SigmoidLaw):
             curve = fit_sigmoid(abilities.observed, runs, law, seed)

@@ -5,7 +5,7 @@ from typing import Literal, TypeAlias, get_args
 
 from itembank.errors import ParameterError, shown
 from itembank.methods import MethodTable
-from itembank.scaling.ability_law import Pooling
+from itembank.scaling.ability_law import Pooling, Shape
 from itembank.scaling.sigmoid_law import SigmoidLaw
 from itembank.scaling.two_step import TwoStep
 
@@ -29,6 +29,8 @@ class ItemResponseLaw:
         for right and wrong, Beta for probabilities.
     pooling : {'partial', 'none'}
         Whether the lines of recipes are drawn to each other; 'none' is P3.
+    shape : {'bent', 'line'}
+        Whether the lines may bend, all recipes' alike, as much as the sizes show; 'line' is P3.
     known_guessing : bool
         Take each item's lower asymptote from its column `chance`, or `1 / n_options`.
     positive_discrimination : bool
@@ -38,6 +40,7 @@ class ItemResponseLaw:
     item_model: LawItemModel = "2pl"
     family: LawFamily = "auto"
     pooling: Pooling = "partial"
+    shape: Shape = "bent"
     known_guessing: bool = False
     positive_discrimination: bool = False
 
@@ -47,6 +50,7 @@ class ItemResponseLaw:
             ("item_model", self.item_model, get_args(LawItemModel)),
             ("family", self.family, get_args(LawFamily)),
             ("pooling", self.pooling, get_args(Pooling)),
+            ("shape", self.shape, get_args(Shape)),
         )
         for name, value, known in choices:
             if value not in known:
