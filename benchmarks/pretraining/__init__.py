@@ -1,0 +1,1 @@
+"""How well pre-training laws order recipes and forecast larger models."""

@@ -1,0 +1,29 @@
+"""Pre-training laws: decisions on the built-in suite, and forecasts of the largest public models from the smaller.
+
+python -m benchmarks.pretraining decisions [--splits 5] [--output benchmarks/results/pretraining]
+    [--figure docs/figures/decisions.png]
+python -m benchmarks.pretraining aggregates [--output benchmarks/results/pretraining]
+"""
+
+import argparse
+import os
+from pathlib import Path
+
+from benchmarks.pretraining import aggregates, decisions
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("part", choices=("decisions", "aggregates"))
+    parser.add_argument("--splits", type=int, default=5)
+    parser.add_argument("--output", type=Path)
+    parser.add_argument("--figure", type=Path)
+    arguments = parser.parse_args()
+    if arguments.part == "decisions":
+        decisions.run(arguments.splits, arguments.output, arguments.figure)
+    else:
+        aggregates.run(Path(os.environ.get("ITEMBANK_SHARED", "../shared")) / "data", arguments.output)
+
+
+if __name__ == "__main__":
+    main()

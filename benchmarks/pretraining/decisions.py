@@ -1,0 +1,76 @@
+"""Decision accuracy on the built-in suite: the six methods of P3 4.2 and ours, by share of the target's compute."""
+
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from itembank.data.atomic import replacing_file
+from itembank.data.builtin import load_builtin
+from itembank.data.compute import training_compute
+from itembank.data.language_models import builtin_bits_per_byte
+from itembank.reports.pretraining_figures import figure_decisions
+from itembank.scaling.decision_study import POOLED_METHODS, SIX_METHODS, decision_curves, mean_over_splits
+
+ALL_TASKS = "mean of all tasks"
+
+
+def run(n_splits: int, output: Path | None, figure: Path | None) -> None:
+    """Print and keep the table, and draw every task."""
+    accuracy = load_builtin("bytelms", response="correct")
+    responses = {"accuracy": accuracy, "probability": load_builtin("bytelms", response="probability")}
+    compute = training_compute(accuracy.models, accuracy.model_ids)
+    rows = decision_curves(
+        responses,
+        compute,
+        methods={**SIX_METHODS, **POOLED_METHODS},
+        loss=builtin_bits_per_byte(),
+        n_splits=n_splits,
+        progress=lambda text, share: print(f"{share:4.0%} {text}", file=sys.stderr),
+    )
+    by_task = mean_over_splits(rows)
+    over_tasks = mean_over_splits(rows, by=("law",))
+    print(_table(over_tasks, ALL_TASKS))
+    print(_errors(rows))
+    for scenario in dict.fromkeys(row["scenario"] for row in by_task):
+        print(_table([row for row in by_task if row["scenario"] == scenario], scenario))
+    if output:
+        output.mkdir(parents=True, exist_ok=True)
+        pl.DataFrame(by_task).write_csv(output / "decisions.csv", float_precision=5)
+    if figure:
+        figure.parent.mkdir(parents=True, exist_ok=True)
+        with replacing_file(figure) as place:
+            figure_decisions([*by_task, *({**row, "scenario": ALL_TASKS} for row in over_tasks)]).savefig(
+                place, format="png"
+            )
+
+
+def _table(rows: Sequence[Mapping[str, Any]], title: str) -> str:
+    """One line a method, one column a share."""
+    laws = list(dict.fromkeys(row["law"] for row in rows))
+    found = {
+        law: sorted((row["share_of_target"], row["decision_accuracy"]) for row in rows if row["law"] == law)
+        for law in laws
+    }
+    shares = [share for share, _ in found[laws[0]]]
+    lines = [f"\n{title}: decision accuracy by share of the target's FLOP\n"]
+    lines += ["| method | " + " | ".join(f"{share:.3%}" for share in shares) + " |"]
+    lines += ["|---|" + "---|" * len(shares)]
+    lines += [f"| {law} | " + " | ".join(f"{value:.2f}" for _, value in found[law]) + " |" for law in laws]
+    return "\n".join(lines)
+
+
+def _errors(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Mean absolute error of the forecast of the largest size in each method's own metric, by number of sizes used."""
+    table = pl.DataFrame(rows)
+    name = next(column for column in table.columns if "error" in column)
+    ranks = pl.col("share_of_target").rank("dense").over("split", "scenario", "law")
+    wide = table.with_columns(sizes=ranks).group_by("law", "sizes", maintain_order=True).agg(pl.col(name).mean())
+    lines = ["\nmean absolute error of the forecast score, in points, by number of steps of size\n"]
+    for law in wide["law"].unique(maintain_order=True):
+        values = wide.filter(pl.col("law") == law).sort("sizes")[name].to_numpy()
+        lines.append(f"{law}: " + ", ".join(f"{100 * value:.1f}" for value in values if np.isfinite(value)))
+    return "\n".join(lines)
