@@ -19,6 +19,7 @@ MOST_GUESSED = 0.002
 """Of pass@k that the truth may leave to items sampled less than k times."""
 
 _TINY = 1e-300
+_N_FEW = 64
 _NEGLIGIBLE = 1e-9
 """Of a pass rate's posterior below the floor: a smaller share changes nothing."""
 
@@ -119,17 +120,33 @@ def curves_above(
     share = kept.share(posterior.alpha, posterior.beta)  # (n_draws, n_items)
     log_weights = np.log(np.maximum(posterior.weights, _TINY)) + np.log(np.maximum(share, _TINY)).sum(axis=1)
     weights = np.exp(log_weights - log_weights.max())
-    cut = replace(posterior, weights=weights / weights.sum())
+    cut = _few_draws(replace(posterior, weights=weights / weights.sum()))
+    share = kept.share(cut.alpha, cut.beta)
     failure = expected_failure(cut, k)
     at = np.flatnonzero(share.min(axis=0) < 1.0 - _NEGLIGIBLE)
-    known, alpha, beta = kept.take(at), posterior.alpha[:, at], posterior.beta[:, at]
+    known, alpha, beta = kept.take(at), cut.alpha[:, at], cut.beta[:, at]
     for j, samples in enumerate(k):
         failure[at, j] = cut.weights @ known.failure(alpha, beta, samples, share[:, at])
     chosen = chosen_draws(cut, draws.n_draws, rng)
-    rates = rng.beta(posterior.alpha[chosen], posterior.beta[chosen])
+    rates = rng.beta(cut.alpha[chosen], cut.beta[chosen])
     rates[:, at] = known.redrawn(rates[:, at], alpha[chosen], beta[chosen], share[np.ix_(chosen, at)], rng)
     drawn = pass_at_k_of_rates(rates, k, np.full(failure.shape[0], 1.0 / failure.shape[0]))
     return PosteriorCurves(1.0 - failure.mean(axis=0), *_interval(drawn, draws.level), failure[:, int(np.argmax(k))])
+
+
+def _few_draws(posterior: CellPosterior) -> CellPosterior:
+    """Stand for a posterior by fewer draws of equal weight, evenly spread over its abilities: cut Betas are dear."""
+    order = np.argsort(posterior.theta[:, 0], kind="stable")
+    middles = (np.arange(_N_FEW) + 0.5) / _N_FEW
+    chosen = order[np.searchsorted(np.cumsum(posterior.weights[order]), middles).clip(max=order.size - 1)]
+    return replace(
+        posterior,
+        alpha=posterior.alpha[chosen],
+        beta=posterior.beta[chosen],
+        weights=np.full(_N_FEW, 1.0 / _N_FEW),
+        theta=posterior.theta[chosen],
+        log_precision=posterior.log_precision[chosen],
+    )
 
 
 def _interval(drawn: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
