@@ -13,6 +13,7 @@ from itembank.data.targets import ScoreTargets
 from itembank.errors import DataError, DataWarning, ParameterError, warn
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.progress import ProgressCallback, silent
+from itembank.scaling.warned_once import warned_once
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,11 +101,12 @@ def fit_scenarios(
     """Fit every scenario by itself; those that cannot be fitted are left out with a `DataWarning`."""
     targets = ScoreTargets.create(responses.items)
     fits = []
-    for number, name in enumerate(targets.scenarios):
-        progress(f"scenario {name}", number / targets.n_scenarios)
-        try:
-            fits.append(fit_items(name, responses, np.flatnonzero(targets.scenario_index == number), spec))
-        except DataError as error:
-            warn(f"scenario {name!r} is left out: {error}", DataWarning)
+    with warned_once():
+        for number, name in enumerate(targets.scenarios):
+            progress(f"scenario {name}", number / targets.n_scenarios)
+            try:
+                fits.append(fit_items(name, responses, np.flatnonzero(targets.scenario_index == number), spec))
+            except DataError as error:
+                warn(f"scenario {name!r} is left out: {error}", DataWarning)
     progress("scenarios", 1.0)
     return tuple(fits)

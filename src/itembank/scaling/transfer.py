@@ -18,6 +18,7 @@ from itembank.scaling.transfer_fold import FoldTransfer, joined, transfer_part
 from itembank.scaling.transfer_parts import Part, bank_part, check_answers, folds, item_sets, named_part
 from itembank.scaling.transfer_results import Transfer, places_of
 from itembank.scaling.transfer_specs import TransferSpec
+from itembank.scaling.warned_once import warned_once
 
 
 @one_blas_thread()
@@ -87,11 +88,12 @@ def transfer(
         raise ParameterError(f"groups must name one group a model, got {len(groups)} for {responses.n_models} models.")
     _, item_model = responses_and_spec(past, spec.item_model)
     found: list[FoldTransfer] = []
-    for part in _parts(responses, calibration, groups, spec, rng):
-        progress(f"part {len(found) + 1}", 0.0)
-        sets = item_sets(part.calibration, source, target, spec.share_easy)
-        check_answers(part, sets)
-        found.append(transfer_part(part, sets, spec, item_model, rng))
+    with warned_once():
+        for part in _parts(responses, calibration, groups, spec, rng):
+            progress(f"part {len(found) + 1}", 0.0)
+            sets = item_sets(part.calibration, source, target, spec.share_easy)
+            check_answers(part, sets)
+            found.append(transfer_part(part, sets, spec, item_model, rng))
     progress("done", 1.0)
     packed = _packed(responses, found, spec, groups, compute)
     if packed.correlation < spec.warn_below:
