@@ -59,6 +59,13 @@ _OPTIONS = (
     ),
     click.option("--level", type=float, default=0.95, show_default=True, help="Level of intervals, between 0 and 1."),
     click.option(
+        "--interval",
+        type=click.Choice(["calibrated", "model-based"]),
+        default="calibrated",
+        show_default=True,
+        help="Widen intervals as models of known pass@k ask for, or take the item model's word.",
+    ),
+    click.option(
         "--half-width", type=float, help="Also plan which items to sample further until the interval is this narrow."
     ),
     click.option(
@@ -75,6 +82,7 @@ _NAMES = (
     "minimum_pass_rate",
     "include_unsampled",
     "level",
+    "interval",
     "half_width",
     "plan_k",
 )
@@ -157,7 +165,7 @@ def _spec(choices: Mapping[str, Any]) -> Any:
     from itembank.calibration.specs import Variational  # noqa: PLC0415
     from itembank.scaling.pass_at_k_specs import PassAtKSpec  # noqa: PLC0415
 
-    given = {name: choices[name] for name in ("budget", "minimum_pass_rate", "include_unsampled", "level")}
+    given = {name: choices[name] for name in ("budget", "minimum_pass_rate", "include_unsampled", "level", "interval")}
     if choices["k"] is not None:
         given["k"] = _numbers(choices["k"])
     if choices["methods"]:
