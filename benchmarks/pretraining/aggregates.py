@@ -63,8 +63,10 @@ def _of_source(whole: ResponseMatrix, source: str) -> tuple[ResponseMatrix, Trai
     table = table.with_columns(recipe=recipe)
     if source == "gadre_openlm":  # every run is a finished one
         table = table.with_columns(is_final=pl.lit(value=True))
-    is_own = (whole.items["scenario"] == source).to_numpy()
-    responses = whole.take(models=table["row"].to_numpy().astype(np.int64), items=np.flatnonzero(is_own))
+    items = np.flatnonzero((whole.items["scenario"] == source).to_numpy())
+    is_complete = ~np.isnan(whole.responses[:, items]).any(axis=1)  # all but a few models have every task
+    table = table.filter(pl.Series(is_complete[table["row"].to_numpy()]))
+    responses = whole.take(models=table["row"].to_numpy().astype(np.int64), items=items)
     compute = training_compute(table.drop("row"), responses.model_ids)
     # shares of questions: how many there were says nothing of how much tasks differ beyond the item model
     plain = ResponseMatrix(responses.responses, responses.models, responses.items)
