@@ -9,9 +9,11 @@ from benchmarks.published_simulation.draws import LEAST_PROBABILITY, Truth, coun
 from benchmarks.published_simulation.measures import errors
 from benchmarks.published_simulation.ways import PUBLISHED, Outcome, fit
 
+MINIMUM_MODELS = 3
+"""Of a calibration on single answers."""
 ITEM_MODELS = ("1pl", "2pl")
 BUDGETS = (1, 4, 16, 64, 256, 2500)
-BUDGET_SIZES = (2, 8, 32, 128)
+BUDGET_SIZES = (2, 8, 32)
 
 
 def recovery(ways: list[str], n_trials: int) -> Iterator[dict[str, object]]:
@@ -20,6 +22,8 @@ def recovery(ways: list[str], n_trials: int) -> Iterator[dict[str, object]]:
         for draw in published_draws(item_model, n_trials):
             for family, responses in (("beta", draw.probabilities), ("bernoulli", draw.answers)):
                 for way in ways:
+                    if family == "bernoulli" and way != PUBLISHED and len(responses) < MINIMUM_MODELS:
+                        continue  # refused: two models' single answers say next to nothing
                     outcome = fit(way, responses, item_model=item_model, family=family)
                     yield {**_row(item_model, way, draw.trial, draw.truth, outcome), "family": family}
 
@@ -32,10 +36,10 @@ def budgets(ways: list[str], n_trials: int) -> Iterator[dict[str, object]]:
             n_samples = np.full(rates.shape, draw.n_samples)
             inside = np.clip(rates, LEAST_PROBABILITY, 1.0 - LEAST_PROBABILITY)
             for way in ways:
-                kinds = {"beta": (inside, None)}
-                if way != PUBLISHED:
-                    kinds["binomial"] = (rates, n_samples)
-                for family, (responses, counts) in kinds.items():
+                for family, responses in (("beta", inside), ("binomial", rates)):
+                    if draw.n_samples == 1 and len(rates) < MINIMUM_MODELS:
+                        continue
+                    counts = n_samples if family == "binomial" else None
                     outcome = fit(way, responses, item_model=item_model, family=family, n_trials=counts)
                     labels = {"family": family, "n_samples": draw.n_samples}
                     yield {**_row(item_model, way, draw.trial, draw.truth, outcome), **labels}
@@ -49,6 +53,7 @@ def _row(item_model: str, way: str, trial: int, truth: Truth, outcome: Outcome) 
         "n_models": len(truth.ability),
         "trial": trial,
         "rmse": found.difficulty,
+        "rmse_centred": found.difficulty_centred,
         "rmse_fitted": found.difficulty_fitted,
         "rmse_discrimination": found.discrimination,
         "correlation": found.correlation,
@@ -68,7 +73,9 @@ def summary(rows: pl.DataFrame) -> pl.DataFrame:
             pl.col("rmse").mean(),
             pl.col("rmse").std().alias("rmse_sd"),
             pl.col("rmse").max().alias("rmse_largest"),
-            pl.col("rmse_fitted", "rmse_discrimination", "correlation", "precision", "converged").mean(),
+            pl.col(
+                "rmse_centred", "rmse_fitted", "rmse_discrimination", "correlation", "precision", "converged"
+            ).mean(),
             pl.col("cpu_seconds").sum(),
         )
         .sort(keys)

@@ -48,7 +48,8 @@ def fit(
         calibration = calibrate(ResponseMatrix.create(responses, n_trials=n_trials), spec)
     parameters = calibration.parameters
     precision = np.nan if parameters.precision is None else float(np.mean(parameters.precision))
-    slopes = parameters.loadings[:, 0]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        found = Found(slopes, -parameters.intercept / slopes)
+    if item_model == "1pl":  # the logit is theta - b, whatever the slope on standardised abilities
+        found = Found(np.ones(parameters.n_items), -parameters.intercept)
+    else:
+        found = Found(parameters.loadings[:, 0], calibration.difficulties.value)
     return Outcome(found, precision, calibration.converged, time.process_time() - start)

@@ -22,6 +22,8 @@ from itembank.numerics.threads import one_blas_thread
 from itembank.progress import ProgressCallback, silent
 
 MINIMUM_MODELS = 3
+FEWEST_MODELS = 2
+"""With probabilities or counts, two of which can say what two single answers cannot."""
 
 MOST_BYTES = 4 * 2**30
 """Of the covariances of the items of a bifactor model, whose abilities are as many as scenarios."""
@@ -62,8 +64,8 @@ def calibrate(
     Raises
     ------
     DataError
-        With fewer than three models, a model or an item without responses, no item that tells models apart,
-        or known guessing asked for without chance levels; 'bifactor' with fewer than two scenarios; and counts
+        With fewer than three models (two with probabilities or counts), a model or an item without responses, no item
+        that tells models apart, or known guessing asked for without chance levels; 'bifactor' with fewer than two scenarios; and counts
         without numbers of trials.
     ParameterError
         For 'bifactor' with a number of dimensions other than one more than scenarios, or too many of them.
@@ -79,9 +81,9 @@ def calibrate(
     >>> calibrate(ResponseMatrix.create(answers)).converged
     True
     """
-    spec = METHODS.resolve(spec)
-    _check(responses)
-    given, spec = spec, with_family(spec, responses)
+    given = METHODS.resolve(spec)
+    spec = with_family(given, responses)
+    _check(responses, spec)
     scenarios = responses.items["scenario"].to_list()
     scenario_index = None
     if spec.item_model == "bifactor":
@@ -162,9 +164,10 @@ def known_lower_asymptote(items: pl.DataFrame) -> FloatArray:
     return np.asarray(chance, dtype=np.float64)
 
 
-def _check(responses: ResponseMatrix) -> None:
+def _check(responses: ResponseMatrix, spec: CalibrationSpec) -> None:
     """Raise `DataError` when there is too little to calibrate on."""
-    check_enough_models(responses.n_models, MINIMUM_MODELS, "calibration")
+    fewest = MINIMUM_MODELS if spec.family == "bernoulli" else FEWEST_MODELS
+    check_enough_models(responses.n_models, fewest, "calibration")
     check_models_and_items_have_responses(responses.responses, responses.model_ids, responses.item_ids)
 
 

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from itembank.errors import ParameterError
+from itembank.irt.difficulty import Difficulties, expected_difficulties
 from itembank.irt.parameters import AbilityPrior, ItemParameters
 from itembank.numerics.arrays import BoolArray, FloatArray
 
@@ -66,6 +68,20 @@ class Calibration:
         """Standard errors of each item's (loadings, intercept), (n_items, n_dims + 1)."""
         result: FloatArray = np.sqrt(np.einsum("ijj->ij", self.item_covariance))
         return result
+
+    @property
+    def difficulties(self) -> Difficulties:
+        """Difficulties of items in one dimension, stable where slopes are poorly known, with standard errors.
+
+        Raises
+        ------
+        ParameterError
+            With more dimensions.
+        """
+        if self.n_dims != 1:
+            raise ParameterError(f"difficulties are for items of one dimension, got {self.n_dims}.")
+        parameters = self.parameters
+        return expected_difficulties(parameters.loadings[:, 0], parameters.intercept, self.item_covariance)
 
     @property
     def n_items(self) -> int:
