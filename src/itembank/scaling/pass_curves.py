@@ -136,6 +136,8 @@ def curves_above(
 
 def _few_draws(posterior: CellPosterior) -> CellPosterior:
     """Stand for a posterior by fewer draws of equal weight, evenly spread over its abilities: cut Betas are dear."""
+    if posterior.weights.size <= _N_FEW:
+        return posterior
     order = np.argsort(posterior.theta[:, 0], kind="stable")
     middles = (np.arange(_N_FEW) + 0.5) / _N_FEW
     chosen = order[np.searchsorted(np.cumsum(posterior.weights[order]), middles).clip(max=order.size - 1)]
