@@ -65,8 +65,8 @@ def calibrate(
     ------
     DataError
         With fewer than three models (two with probabilities or counts), a model or an item without responses, no item
-        that tells models apart, or known guessing asked for without chance levels; 'bifactor' with fewer than two scenarios; and counts
-        without numbers of trials.
+        that tells models apart, or known guessing asked for without chance levels; 'bifactor' with fewer than two
+        scenarios; and counts without numbers of trials.
     ParameterError
         For 'bifactor' with a number of dimensions other than one more than scenarios, or too many of them.
 
