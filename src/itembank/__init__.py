@@ -78,19 +78,31 @@ if TYPE_CHECKING:
     from itembank.planning.plan import plan as plan
     from itembank.planning.plans import Plan as Plan
     from itembank.planning.select import select as select
+    from itembank.scaling.ability_law import AbilityLaws as AbilityLaws
     from itembank.scaling.convergent import CorrelationInterval as CorrelationInterval
     from itembank.scaling.convergent import convergent_validity as convergent_validity
     from itembank.scaling.convergent_results import ConvergentValidity as ConvergentValidity
+    from itembank.scaling.decision_study import DecisionMethod as DecisionMethod
+    from itembank.scaling.decision_study import decision_curves as decision_curves
+    from itembank.scaling.decisions import decision_accuracy as decision_accuracy
+    from itembank.scaling.held_out import held_out_coverage as held_out_coverage
+    from itembank.scaling.held_out_results import HeldOutForecasts as HeldOutForecasts
     from itembank.scaling.pass_at_k import unbiased_pass_at_k as unbiased_pass_at_k
     from itembank.scaling.pass_at_k_law import pass_at_k_law as pass_at_k_law
     from itembank.scaling.pass_at_k_results import PassAtKLaw as PassAtKLaw
     from itembank.scaling.pass_at_k_specs import PassAtKSpec as PassAtKSpec
+    from itembank.scaling.pretraining import pretraining_law as pretraining_law
+    from itembank.scaling.pretraining_results import PretrainingLaw as PretrainingLaw
+    from itembank.scaling.pretraining_specs import ItemResponseLaw as ItemResponseLaw
+    from itembank.scaling.pretraining_specs import PretrainingSettings as PretrainingSettings
     from itembank.scaling.sampling_plan import SamplingPlanSpec as SamplingPlanSpec
     from itembank.scaling.sampling_plan import sampling_plan as sampling_plan
     from itembank.scaling.sampling_plan_results import SamplingPlan as SamplingPlan
+    from itembank.scaling.sigmoid_law import SigmoidLaw as SigmoidLaw
     from itembank.scaling.transfer import transfer as transfer
     from itembank.scaling.transfer_results import Transfer as Transfer
     from itembank.scaling.transfer_specs import TransferSpec as TransferSpec
+    from itembank.scaling.two_step import TwoStep as TwoStep
     from itembank.scoring.score import score as score
     from itembank.scoring.specs import ExpectedAPosteriori as ExpectedAPosteriori
     from itembank.scoring.specs import MaximumAPosteriori as MaximumAPosteriori
@@ -132,6 +144,7 @@ if TYPE_CHECKING:
 
 _HOME = {
     "AOptimality": "itembank.selection.criteria",
+    "AbilityLaws": "itembank.scaling.ability_law",
     "AbilityPrior": "itembank.irt.parameters",
     "AdaptiveSession": "itembank.adaptive.session",
     "AnchorCorrectness": "itembank.selection.specs",
@@ -150,6 +163,7 @@ _HOME = {
     "CostUnit": "itembank.data.costs",
     "DOptimality": "itembank.selection.criteria",
     "Decision": "itembank.adaptive.limits",
+    "DecisionMethod": "itembank.scaling.decision_study",
     "Dimensionality": "itembank.diagnostics.dimensionalities",
     "Disagreement": "itembank.selection.specs",
     "ExpectedAPosteriori": "itembank.scoring.specs",
@@ -157,9 +171,11 @@ _HOME = {
     "Fisher": "itembank.selection.criteria",
     "GPIRT": "itembank.estimation.specs",
     "GroupPrior": "itembank.adaptive.prior_specs",
+    "HeldOutForecasts": "itembank.scaling.held_out_results",
     "Homogeneity": "itembank.diagnostics.homogeneities",
     "Information": "itembank.selection.specs",
     "ItemParameters": "itembank.irt.parameters",
+    "ItemResponseLaw": "itembank.scaling.pretraining_specs",
     "JointMAP": "itembank.calibration.specs",
     "KNearest": "itembank.estimation.regression.specs",
     "KullbackLeibler": "itembank.selection.criteria",
@@ -175,6 +191,8 @@ _HOME = {
     "Plan": "itembank.planning.plans",
     "PredictionResult": "itembank.studies.prediction.results",
     "PredictionSpec": "itembank.studies.prediction.specs",
+    "PretrainingLaw": "itembank.scaling.pretraining_results",
+    "PretrainingSettings": "itembank.scaling.pretraining_specs",
     "Random": "itembank.selection.specs",
     "RandomForest": "itembank.estimation.regression.specs",
     "RandomItem": "itembank.selection.criteria",
@@ -191,6 +209,7 @@ _HOME = {
     "ScoreTargets": "itembank.data.targets",
     "Selection": "itembank.data.selections",
     "SessionPool": "itembank.adaptive.pool",
+    "SigmoidLaw": "itembank.scaling.sigmoid_law",
     "Simulated": "itembank.simulation.results",
     "SimulationSpec": "itembank.simulation.specs",
     "Stacked": "itembank.estimation.specs",
@@ -204,6 +223,7 @@ _HOME = {
     "TrainingCompute": "itembank.data.compute",
     "Transfer": "itembank.scaling.transfer_results",
     "TransferSpec": "itembank.scaling.transfer_specs",
+    "TwoStep": "itembank.scaling.two_step",
     "Uncertainty": "itembank.selection.specs",
     "UniformOverScenarios": "itembank.selection.criteria",
     "VOptimal": "itembank.selection.specs",
@@ -219,9 +239,12 @@ _HOME = {
     "choose_n_dims": "itembank.calibration.dimensions",
     "compare": "itembank.comparison.compare",
     "convergent_validity": "itembank.scaling.convergent",
+    "decision_accuracy": "itembank.scaling.decisions",
+    "decision_curves": "itembank.scaling.decision_study",
     "design_based_estimates": "itembank.estimation.design_based",
     "dimensionality": "itembank.diagnostics.dimensionality",
     "estimate": "itembank.estimation.estimate",
+    "held_out_coverage": "itembank.scaling.held_out",
     "homogeneity": "itembank.diagnostics.homogeneity",
     "load_bank": "itembank.data.bank_files",
     "load_builtin": "itembank.data.builtin",
@@ -233,6 +256,7 @@ _HOME = {
     "parallel_analysis": "itembank.calibration.dimensions",
     "pass_at_k_law": "itembank.scaling.pass_at_k_law",
     "plan": "itembank.planning.plan",
+    "pretraining_law": "itembank.scaling.pretraining",
     "read_choice_scores": "itembank.data.readers.choice_table",
     "read_losses": "itembank.data.losses",
     "read_model_table": "itembank.data.compute",

@@ -173,9 +173,8 @@ def fit_ability_laws(
     x, y, v = (np.where(is_known, array, np.nan) for array in (x, y, v))
     centre, n_sizes = float(np.nanmean(x)), is_known.sum(axis=1)
     degrees = float(np.maximum(n_sizes - N_COEFFICIENTS, 0).sum())
-    bends, weights = np.zeros(1), np.ones(1)
-    if shape == "bent" and degrees > 0.0:
-        bends, weights = _weighed_bends(x - centre, y, v)
+    is_bent = shape == "bent" and degrees > 0.0
+    bends, weights = _weighed_bends(x - centre, y, v) if is_bent else (np.zeros(1), np.ones(1))
     fitted = [_lines(bent(x - centre, bend), y, v, pooling) for bend in bends]
     best = int(np.argmax(weights))
     return AbilityLaws(
@@ -328,8 +327,8 @@ def _drift(points: tuple[FloatArray, FloatArray, FloatArray], pooling: Pooling, 
         is_kept = (np.arange(x.shape[1]) < n_kept) & later.any(axis=1, keepdims=True) & np.isfinite(y)
         if not later.any():
             continue
-        kept = (np.where(is_kept, one, np.nan) for one in (bent(x, bend), y, v))
-        part = _lines(*kept, pooling, residual)
+        kept_x, kept_y, kept_v = (np.where(is_kept, one, np.nan) for one in (bent(x, bend), y, v))
+        part = _lines(kept_x, kept_y, kept_v, pooling, residual)
         design = _design(np.nan_to_num(bent(x, bend)))
         mean = np.einsum("rpc,rc->rp", design, part.coefficients)
         spread = np.einsum("rpc,rcd,rpd->rp", design, part.covariance, design)

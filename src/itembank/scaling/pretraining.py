@@ -83,6 +83,8 @@ def pretraining_law(
     target = checked_target(target_flops, runs)
     measured = data.measured(used, progress=lambda text, share: progress(text, OWN_SHARE * share))
     law = fit_laws(measured, runs, settings, target, seed)
+    if data.message:
+        law = replace(law, message=f"{data.message} {law.message}".strip())
     cuts = size_cuts(runs, settings.fewest_sizes)[-settings.n_checked :]
     if settings.n_checked == 0 or not cuts:
         return law

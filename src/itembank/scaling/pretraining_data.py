@@ -1,19 +1,20 @@
 """The responses and compute behind pre-training laws, checked once, and what is measured of their models."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
 
 from itembank.data.banks import Bank
 from itembank.data.compute import TrainingCompute
+from itembank.data.probabilities import clip_probabilities
 from itembank.data.responses import ResponseMatrix
 from itembank.errors import DataError, ParameterError, shown
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.progress import ProgressCallback, silent
 from itembank.scaling.law_fits import Measured
 from itembank.scaling.losses import checked_loss, scenario_losses
-from itembank.scaling.measured_abilities import measured_abilities
+from itembank.scaling.measured_abilities import measured_abilities, response_family
 from itembank.scaling.pretraining_specs import IRSL, TWO_STEP, ItemResponseLaw, PretrainingSettings
 from itembank.scaling.runs import Runs, aligned, training_runs
 
@@ -35,6 +36,8 @@ class PretrainingData:
     settings : PretrainingSettings
     seed : int
         Draws the items of the laws that have no item model, under a budget.
+    message : str
+        How many probabilities had to be kept off 0 and 1; empty for none.
     """
 
     responses: ResponseMatrix
@@ -44,6 +47,7 @@ class PretrainingData:
     bank: Bank | None
     settings: PretrainingSettings
     seed: int = 0
+    message: str = ""
 
     @classmethod
     def create(
@@ -67,8 +71,9 @@ class PretrainingData:
         """
         compute = compute.take(aligned(compute, responses.model_ids))
         losses = None if loss is None else checked_loss(loss, responses)
+        responses, message = _within_bounds(responses, settings)
         if not settings.calibration_recipes:
-            return cls(responses, compute, losses, None, bank, settings, seed)
+            return cls(responses, compute, losses, None, bank, settings, seed, message)
         if bank is not None:
             raise ParameterError("items are calibrated by a bank or by calibration_recipes, got both. Leave one out.")
         absent = [name for name in settings.calibration_recipes if name not in compute.recipes]
@@ -82,7 +87,7 @@ class PretrainingData:
             raise DataError("some recipe must be left to fit laws to, got all of them as calibration_recipes.")
         past = responses.take(models=np.flatnonzero(is_past))
         kept = None if losses is None else losses[own]
-        return cls(responses.take(models=own), compute.take(own), kept, past, None, settings, seed)
+        return cls(responses.take(models=own), compute.take(own), kept, past, None, settings, seed, message)
 
     @property
     def has_items(self) -> bool:
@@ -123,3 +128,12 @@ class PretrainingData:
         if losses is None and self.settings.names == (TWO_STEP,):
             raise DataError(message)
         return Measured(tuple(part.model_ids), tuple(abilities), losses, message)
+
+
+def _within_bounds(responses: ResponseMatrix, settings: PretrainingSettings) -> tuple[ResponseMatrix, str]:
+    """Keep probabilities of a Beta family off 0 and 1, and say how many were moved."""
+    law = settings.law(IRSL)
+    if not isinstance(law, ItemResponseLaw) or response_family(responses, law) != "beta":
+        return responses, ""
+    found = clip_probabilities(responses.responses)
+    return replace(responses, responses=found.values), found.note

@@ -1,0 +1,77 @@
+import csv
+import io
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from itembank.cli.main import cli
+from itembank.data.response_files import write_responses
+from tests.scaling.simulated_suite import simulated_suite
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("suite")
+    suite = simulated_suite(np.random.default_rng(3), n_recipes=4, n_items=24, n_sizes=4, n_checkpoints=1)
+    write_responses(suite.probability, folder / "responses.parquet")
+    suite.models.write_csv(folder / "models.csv")
+    suite.models.drop("flops", "params").write_csv(folder / "unknown.csv")
+    return folder
+
+
+def run(files, *options, models="models.csv"):
+    words = ["scaling", "pretrain", str(files / "responses.parquet"), "--models", str(files / models), *options]
+    return CliRunner().invoke(cli, words)
+
+
+def test_json_has_forecasts_and_what_they_are_worth(files):
+    result = run(files, "--law", "irsl", "--target-flops", "1e14", "--format", "json")
+    assert result.exit_code == 0, result.output
+    content = json.loads(result.stdout)
+    assert content["target_flops"] == 1e14
+    assert len(content["forecasts"]) == 2 * 4
+    assert all(row["low"] < row["score"] < row["high"] for row in content["forecasts"])
+    assert content["comparison"][0]["n_forecasts"] == 2 * 4
+    assert len(content["held-out"]) == 2 * 4
+
+
+@pytest.mark.parametrize(
+    ("show", "column"), [("forecasts", "slope"), ("decisions", "share_of_target"), ("curves", "low")]
+)
+def test_csv_has_one_table(files, show, column):
+    result = run(files, "--law", "irsl", "--checked", "1", "--show", show, "--format", "csv")
+    assert result.exit_code == 0, result.output
+    rows = list(csv.DictReader(io.StringIO(result.stdout)))
+    assert column in rows[0]
+    assert {row["law"] for row in rows} == {"irsl"}
+
+
+def test_a_table_for_the_terminal_and_a_figure(files, tmp_path):
+    figure = tmp_path / "scores.svg"
+    result = run(files, "--law", "irsl", "--checked", "0", "-o", str(figure), "--figure", "abilities")
+    assert result.exit_code == 0, result.output
+    assert "recipe-3" in result.stdout
+    assert figure.read_text(encoding="utf-8").startswith("<?xml")
+    assert "Figure:" in result.stderr
+
+
+def test_items_calibrated_on_recipes_of_the_past_with_a_budget(files):
+    options = ("--calibration-recipe", "recipe-0", "--calibration-recipe", "recipe-1", "--budget", "8")
+    result = run(files, "--law", "irsl", "--checked", "0", "--format", "csv", *options)
+    assert result.exit_code == 0, result.output
+    rows = list(csv.DictReader(io.StringIO(result.stdout)))
+    assert {row["recipe"] for row in rows} == {"recipe-2", "recipe-3"}
+
+
+def test_unknown_compute_is_an_error_on_one_line(files):
+    result = run(files, models="unknown.csv")
+    assert result.exit_code == 1
+    assert "training compute" in str(result.exception)
+    assert result.stdout == ""
+
+
+def test_a_figure_that_cannot_be_written_fails_before_the_work(files):
+    result = run(files, "-o", "scores.doc")
+    assert "must end in one of" in str(result.exception)
