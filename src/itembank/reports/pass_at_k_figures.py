@@ -59,7 +59,7 @@ def figure_pass_at_k(law: PassAtKLaw, *, curves: tuple[int, ...] | None = None, 
     for number, one in enumerate(axes):
         is_left, is_bottom = number % n_columns == 0, number + n_columns >= len(axes)
         put_labels(one, "samples k" if is_bottom else "", "-log pass@k" if is_left else "")
-    put_legend(figure, list(handles.values()), list(handles), n_columns=4)
+    put_legend(figure, list(handles.values()), list(handles), n_columns=min(n_columns + 1, 4))
     return figure
 
 
