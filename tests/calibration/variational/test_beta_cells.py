@@ -108,3 +108,24 @@ def test_another_precision_makes_other_tables_only_where_it_differs():
     assert changed.tables[0] is made.tables[0]
     np.testing.assert_array_equal(changed.precision, [3.0, 7.0])
     assert changed.tables[1].lower_asymptote == 0.2
+
+
+@pytest.mark.parametrize("lower", [0.0, 0.25])
+@pytest.mark.parametrize("mean", [-6.0, -1.0, 2.0])
+@pytest.mark.parametrize("response", [1e-6, 1 - 1e-6])
+def test_a_clipped_probability_counts_by_its_chance(response, mean, lower):
+    precision = 3.0
+    made = rule(precision, lower=lower)
+    chance = lower + (1 - lower) * expit(mean)
+    shapes = chance * precision, (1 - chance) * precision
+    exact = np.log(beta.cdf(response, *shapes) if response < 0.5 else beta.sf(response, *shapes))
+    pull, curvature, value = evaluate(made, response, mean, 0.0)
+    # the density's own factor y (1 - y) stays, as of every response
+    assert value + constant(response, precision) + np.log(1e-6) == pytest.approx(exact, abs=1e-3)
+    above, below = (evaluate(made, response, mean + step, 0.0)[2] for step in (1e-4, -1e-4))
+    assert pull - curvature * mean == pytest.approx((above - below) / 2e-4, rel=1e-4, abs=1e-5)
+
+
+def test_clipped_probabilities_are_expanded_like_others():
+    by_nodes, expanded = (evaluate(rule(3.0, is_narrow=is_narrow), 1e-6, -1.0, 0.01) for is_narrow in (False, True))
+    np.testing.assert_allclose(expanded, by_nodes, rtol=1e-2)

@@ -8,6 +8,9 @@ It is linear in L, and A is a function of the logit alone. So no cell needs a sp
 are tabulated once for each precision phi, and every cell looks up the nearest node of a fine grid and goes the rest
 of the way by Taylor's formula.
 
+A probability that was clipped is only known to be that small, or that close to one: it enters by the chance of that,
+not by the density at the place where it was clipped.
+
 The expectation over a normal logit of mean m and variance v is by three nodes, ``m, m +- sqrt(3 v)``, or for large
 data, where logits are known well, by ``f + v (d2 f) / 2`` at m; the nodes add ``v^2 (d4 f) / 8``. Either way with its
 own derivatives.
@@ -17,15 +20,17 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import digamma, expit, gammaln, zeta
+from scipy.special import digamma, expit, gammaln, log_expit, zeta
 
 from itembank.calibration.variational.cells import SMALLEST_VARIANCE, Cells
-from itembank.numerics.arrays import FloatArray
+from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.gamma import trigamma
 
 LARGEST_LOGIT = 24.0
 """Beyond it the tables go on along straight lines, as A does where p phi is small."""
 NODES_PER_UNIT = {np.dtype(np.float32): 128, np.dtype(np.float64): 256}
+CLIPPED_LOGIT = 13.7
+"""Of a probability that was clipped at 1e-6 or 1 - 1e-6, and so is known to be no further in."""
 LEAST_CURVATURE = 0.5
 """Of the Fisher information: the log-likelihood of a response far from its expectation bends upward."""
 
@@ -187,6 +192,11 @@ def _expanded(table: Table, values: FloatArray, mean: FloatArray, variance: Floa
     half_variance = dtype(0.5) * variance
     value += half_variance * bend
     slope += half_variance * third
+    clipped = _clipped(table, values, mean)
+    if clipped is not None:
+        value[clipped.where] += clipped.value + half_variance[clipped.where] * clipped.bend
+        slope[clipped.where] += clipped.slope
+        bend[clipped.where] += clipped.bend
     np.negative(bend, out=bend)
     return Cells(slope, np.maximum(bend, least, out=bend), value)
 
@@ -203,7 +213,39 @@ def _at(table: Table, values: FloatArray, logits: FloatArray) -> tuple[FloatArra
     if table.lower_asymptote > 0.0:
         value += dtype(table.precision * table.lower_asymptote) * values
     slope += pushed * share * (dtype(1.0) - share)
+    clipped = _clipped(table, values, logits)
+    if clipped is not None:
+        value[clipped.where] += clipped.value
+        slope[clipped.where] += clipped.slope
     return value, slope, least
+
+
+class _Clipped(NamedTuple):
+    """Where a block's probabilities were clipped, and what that adds to log-likelihood, slope and bend there."""
+
+    where: tuple[IntArray, ...]
+    value: FloatArray
+    slope: FloatArray
+    bend: FloatArray
+
+
+def _clipped(table: Table, values: FloatArray, logits: FloatArray) -> _Clipped | None:
+    """Make chances of a probability so small, or so close to one, of densities at a clipped one.
+
+    ``P(Y < e) = e^a / (a B(a, b))`` for small e is the density there times ``e / a``, with a = p phi; near one b.
+    """
+    where = np.nonzero(np.abs(values) > CLIPPED_LOGIT)
+    if not where[0].size:
+        return None
+    x, lower = logits[where].astype(np.float64), table.lower_asymptote
+    share, rest = expit(x), expit(-x)
+    is_low = values[where] < 0.0
+    log_chance = log_expit(x) if lower == 0.0 else np.log(lower + (1.0 - lower) * share)
+    ratio = np.exp(np.log1p(-lower) + log_expit(x) - log_chance) * rest  # p' / p
+    value = np.log(table.precision) + np.where(is_low, log_chance, np.log1p(-lower) + log_expit(-x))
+    slope = np.where(is_low, ratio, -share)
+    bend = np.where(is_low, ratio * (rest - share - ratio), -share * rest)
+    return _Clipped(where, -value, -slope, -bend)
 
 
 def _share(logits: FloatArray) -> FloatArray:

@@ -12,7 +12,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import expit
 
 from itembank.calibration.variational.beta_binomial_cells import BetaBinomialRule, log_normaliser, terms
-from itembank.calibration.variational.beta_cells import LARGEST_LOGIT, BetaRule, normaliser
+from itembank.calibration.variational.beta_cells import CLIPPED_LOGIT, LARGEST_LOGIT, BetaRule, normaliser
 from itembank.calibration.variational.blocks import Blocks
 from itembank.calibration.variational.cells import SMALLEST_VARIANCE
 from itembank.calibration.variational.passes import logit_moments
@@ -111,13 +111,14 @@ def _of_probabilities(
 ) -> tuple[float, float, float]:
     half = round(LARGEST_LOGIT * NODES_PER_UNIT)
     moments = np.zeros((len(rule.tables), 4, 2 * half + 1))
-    linear, freedom, n_cells = 0.0, 0.0, 0.0
+    linear, freedom, n_cells, n_clipped = 0.0, 0.0, 0.0, 0
     for part, mean, variance in logit_moments(blocks, posterior):
         group = blocks.group_at(part)
         weights = None if blocks.weights is None else blocks.weights[part]
         freedom += float(
             np.sum(rule.evaluate(blocks.values[part], weights, group, mean, variance).curvature * variance)
         )
+        n_clipped += int(np.count_nonzero(np.abs(blocks.values[part]) > CLIPPED_LOGIT))
         n_cells += mean.size if weights is None else float(weights.sum())
         half_step = np.sqrt(3.0 * np.maximum(variance, SMALLEST_VARIANCE))
         lower = rule.tables[group].lower_asymptote
@@ -136,7 +137,7 @@ def _of_probabilities(
 
     def loss(log_precision: float) -> float:
         precision = float(np.exp(log_precision))
-        total = precision * linear
+        total = precision * linear - n_clipped * log_precision
         for number, where in zip(used, nodes, strict=True):
             expected = normaliser((where - half) / NODES_PER_UNIT, precision, rule.tables[number].lower_asymptote)
             total += float(np.sum(moments[number][:, where] * np.stack(expected)))
