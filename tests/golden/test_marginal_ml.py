@@ -12,6 +12,7 @@ from itembank.calibration.marginal_ml.errors import item_covariances
 from itembank.calibration.marginal_ml.fit import fit_items
 from itembank.calibration.specs import ItemPrior, MarginalML
 from itembank.progress import silent
+from tests.calibration.counts import once_each
 from tests.golden.cases import item_parameters, read_data, read_results, standard_errors
 
 TIGHT = {"tolerance": 1e-7, "max_iterations": 5000}
@@ -37,6 +38,12 @@ def assert_is_mirts(data, spec, par, fit, scores=None, *, atol=1e-4, with_errors
 def test_2pl(shared_dir, name):
     golden = read_results(shared_dir, name)
     assert_is_mirts(read_data(shared_dir, name), SPEC, golden["par"], golden["fit"], golden["scores"])
+
+
+@pytest.mark.parametrize("name", ["lsat7_2pl", "sim_2pl_missing"])
+def test_2pl_of_counts_of_one_trial_and_of_none_where_missing(shared_dir, name):
+    golden = read_results(shared_dir, name)
+    assert_is_mirts(once_each(read_data(shared_dir, name)), SPEC, golden["par"], golden["fit"], golden["scores"])
 
 
 def test_2pl_of_lsat6(shared_dir):

@@ -9,7 +9,7 @@ from scipy.special import expit, logsumexp
 
 from itembank.calibration.marginal_ml.errors import item_covariances
 from itembank.calibration.marginal_ml.fit import fit_items, fit_marginal_ml
-from itembank.calibration.marginal_ml.grid import ability_grid
+from itembank.calibration.marginal_ml.grid import ability_grid, adaptive_grid
 from itembank.calibration.marginal_ml.items import item_derivatives
 from itembank.calibration.marginal_ml.missing import lost_information
 from itembank.calibration.marginal_ml.posterior import ability_posterior
@@ -17,7 +17,8 @@ from itembank.calibration.specs import MarginalML
 from tests.calibration.counts import counted, once_each, one_by_one, repeated, summed
 from tests.calibration.simulated import simulate
 
-GRID = ability_grid(61, 31, bounds=(-6.0, 6.0), n_dims=1)
+KIND = {"bounds": (-6.0, 6.0), "n_dims": 1}
+GRID = ability_grid(61, 31, **KIND)
 
 
 @pytest.mark.parametrize(("missing", "lower"), [(False, 0.0), (True, 0.0), (True, 0.2)])
@@ -86,12 +87,13 @@ def test_one_trial_a_cell_is_a_single_answer_and_none_is_missing(missing):
     np.testing.assert_allclose(counts.item_covariance, single.item_covariance, rtol=1e-4, atol=1e-9)
 
 
-def test_nodes_suffice_for_many_trials():
-    data = counted(20, 10, seed=3)
-    data = replace(data, n_trials=data.n_trials * 2500.0)
-    automatic = fit_marginal_ml(data, MarginalML(tolerance=1e-6))
-    fine = fit_marginal_ml(data, MarginalML(n_quadrature=20001, tolerance=1e-6))
-    assert automatic.converged
-    error = np.sqrt(np.einsum("ijj->ij", automatic.item_covariance))
-    assert np.abs((automatic.loadings - fine.loadings)[:, 0] / error[:, 0]).max() < 0.01
-    np.testing.assert_allclose(automatic.abilities, fine.abilities, atol=0.01 * np.sqrt(fine.ability_covariance.min()))
+def test_curve_nodes_suffice_for_many_trials():
+    data = counted(8, 6, seed=3)
+    data, items = replace(data, n_trials=data.n_trials * 1e4), np.array([[1.0, 0.0], [3.0, -1.0], [6.0, 0.5]] * 2)
+    grid = adaptive_grid(0.01, 6.0, n_trials=6e4, **KIND)
+    exact = ability_grid(len(grid.nodes), len(grid.nodes), **KIND)
+    assert len(grid.curve_nodes) < len(grid.nodes) / 2
+    ours, theirs = (ability_posterior(data, items, one).log_likelihood for one in (grid, exact))
+    np.testing.assert_allclose(ours, theirs, atol=0.02)  # of 10^5 answers, each off by less than 2e-7
+    coarse = ability_grid(len(grid.nodes), len(adaptive_grid(0.01, 6.0, **KIND).curve_nodes), **KIND)
+    assert np.abs(ability_posterior(data, items, coarse).log_likelihood - theirs).max() > 0.02
