@@ -1,0 +1,163 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.special import expit
+
+from itembank.calibration.build import build_bank
+from itembank.calibration.calibrate import calibrate
+from itembank.calibration.families import precision_index, with_family
+from itembank.calibration.folds import folds, spec_of
+from itembank.calibration.item_model_bias import item_model_bias
+from itembank.calibration.specs import JointMAP, MarginalML, Variational
+from itembank.data.bank_files import load_bank, save_bank
+from itembank.data.responses import ResponseMatrix
+from itembank.errors import DataError, DataWarning, ParameterError
+
+N_MODELS, N_ITEMS = 16, 20
+SCENARIOS = ["math"] * 10 + ["law"] * 10
+
+
+def simulated(family, *, seed=0, n_models=N_MODELS, edges=False):
+    rng = np.random.default_rng(seed)
+    chances = expit(rng.normal(size=(n_models, 1)) - rng.normal(size=N_ITEMS))
+    if family == "beta":
+        values = np.clip(rng.beta(20 * chances, 20 * (1 - chances)), 1e-4, 1 - 1e-4)
+        return ResponseMatrix.create(values, scenarios=SCENARIOS)
+    trials = rng.integers(2, 9, chances.shape)
+    values = rng.binomial(trials, chances) / trials
+    values[:, 0] = np.maximum(values[:, 0], 1 / 8)  # right once at least, and not always
+    if edges:
+        values[:, 3], values[:, 12] = 0.0, 1.0
+    return ResponseMatrix.create(values, scenarios=SCENARIOS, n_trials=trials)
+
+
+def test_repeated_trials_are_counts():
+    counted = calibrate(simulated("binomial"))
+    assert (counted.parameters.family, dict(counted.thresholds)) == ("binomial", {})
+    single = replace(simulated("binomial"), n_trials=None)
+    assert calibrate(single).parameters.family == "bernoulli"
+    assert set(calibrate(single).thresholds) == {"math", "law"}
+    assert with_family(Variational(), replace(single, n_trials=np.ones((N_MODELS, N_ITEMS), dtype=int))).family == (
+        "bernoulli"
+    )
+
+
+def test_one_trial_each_is_the_bernoulli_fit():
+    rng = np.random.default_rng(1)
+    values = (rng.random((N_MODELS, N_ITEMS)) < 0.6).astype(float)
+    plain = calibrate(ResponseMatrix.create(values))
+    ones = ResponseMatrix.create(values, n_trials=np.ones(values.shape, dtype=int))
+    counted = calibrate(ones, Variational(family="binomial"))
+    np.testing.assert_array_equal(counted.parameters.loadings, plain.parameters.loadings)
+    np.testing.assert_array_equal(counted.item_covariance, plain.item_covariance)
+
+
+def test_counts_without_trials_are_refused():
+    rates = replace(simulated("binomial"), n_trials=None)
+    for family in ("binomial", "beta-binomial"):
+        with pytest.raises(DataError, match="needs the number of trials behind each response"):
+            calibrate(rates, Variational(family=family))
+
+
+def test_a_response_without_a_trial_is_refused():
+    made = simulated("binomial")
+    trials = made.n_trials.copy()
+    trials[2, 5] = 0
+    with pytest.raises(DataError, match=r"at least one trial, got none for 1 responses, in items 'item-6'"):
+        calibrate(replace(made, n_trials=trials), Variational(family="binomial"))
+
+
+@pytest.mark.parametrize("family", ["binomial", "beta-binomial"])
+def test_items_answered_alike_in_all_trials_are_flagged_and_get_parameters(family):
+    found = calibrate(simulated(family, edges=True), Variational(family=family))
+    np.testing.assert_array_equal(np.flatnonzero(found.is_degenerate), [3, 12])
+    difficulty = -found.parameters.intercept
+    assert difficulty[3] == difficulty.max()
+    assert difficulty[12] == difficulty.min()
+    assert np.all(np.isfinite(found.standard_errors))
+    assert found.standard_errors[3, 1] > np.median(found.standard_errors[:, 1])
+
+
+def test_a_constant_share_tells_of_its_item():
+    made = simulated("binomial")
+    values, trials = made.responses.copy(), made.n_trials.copy()
+    values[:, 4], trials[:, 4] = 0.5, 8
+    found = calibrate(replace(made, responses=values, n_trials=trials))
+    assert not found.is_degenerate[4]
+    assert abs(found.parameters.intercept[4]) < 0.5
+
+
+def test_clipped_probabilities_are_counted_and_told():
+    made = simulated("beta")
+    values = made.responses.copy()
+    values[0, :3], values[1, 0] = 0.0, 1.0
+    with pytest.warns(DataWarning, match=r"4 of 320 probabilities lie outside .* \(3 are exactly 0, 1 exactly 1\)"):
+        found = calibrate(replace(made, responses=values), Variational(family="beta"))
+    assert not found.is_degenerate.any()
+
+
+def test_single_precision_responses_stay_so():
+    made = simulated("beta")
+    single = ResponseMatrix.create(made.responses.astype(np.float32), scenarios=SCENARIOS)
+    assert single.responses.dtype == np.float32
+    found, other = (calibrate(one, Variational(family="beta")) for one in (single, made))
+    np.testing.assert_allclose(found.parameters.loadings, other.parameters.loadings, atol=0.01)
+
+
+@pytest.mark.parametrize(("precision", "n_precisions"), [("scenario", 2), ("global", 1), (9.0, 1)])
+def test_precisions(precision, n_precisions):
+    spec = Variational(family="beta", precision=precision)
+    assert np.unique(precision_index(spec, SCENARIOS)).size == n_precisions
+    found = calibrate(simulated("beta"), spec)
+    assert np.unique(found.parameters.precision).size == n_precisions
+    if precision == 9.0:
+        np.testing.assert_array_equal(found.parameters.precision, 9.0)
+        assert found.log_precision_error is None
+    else:
+        assert np.all(found.log_precision_error > 0.0)
+
+
+@pytest.mark.parametrize("family", ["binomial", "beta", "beta-binomial"])
+def test_banks_keep_their_family_in_folds_and_files(family, tmp_path):
+    spec = Variational(family=family, tolerance=1e-4)
+    bank = build_bank(simulated(family), spec, rng=0)
+    save_bank(bank, tmp_path / "bank")
+    loaded = load_bank(tmp_path / "bank")
+    assert spec_of(loaded.calibration) == spec
+    if bank.calibration.log_precision_error is not None:
+        np.testing.assert_array_equal(loaded.calibration.log_precision_error, bank.calibration.log_precision_error)
+    made = folds(loaded)
+    assert {fold.bank.parameters.family for fold in made} == {family}
+    fold = made[0]
+    expected = calibrate(fold.bank.responses, spec).parameters
+    np.testing.assert_allclose(fold.bank.parameters.intercept, expected.intercept)
+    if expected.precision is not None:
+        np.testing.assert_allclose(fold.bank.parameters.precision, expected.precision)
+
+
+def test_the_bias_counts_trials():
+    made = simulated("binomial", n_models=30)
+    targets = build_bank(made, Variational(tolerance=1e-4), rng=0).targets
+    rich = replace(made, n_trials=made.n_trials * 50)
+    few, many = (
+        item_model_bias(one, Variational(tolerance=1e-4), targets, rng=np.random.default_rng(0)) for one in (made, rich)
+    )
+    assert np.all(np.isfinite(few))
+    assert not np.allclose(few, many)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Variational(family="poisson"), "family must be one of"),
+        (lambda: Variational(family="beta", precision=0.0), "precision must be a positive number"),
+        (lambda: Variational(family="beta", precision="each"), "'global' or 'scenario'"),
+        (lambda: Variational("mirt", 2, positive_discrimination=True), "for one dimension"),
+        (lambda: MarginalML(family="beta"), "marginal ML has no family 'beta'"),
+        (lambda: JointMAP(family="gamma"), "family must be one of"),
+    ],
+)
+def test_choices_that_cannot_be(make, message):
+    with pytest.raises(ParameterError, match=message):
+        make()
