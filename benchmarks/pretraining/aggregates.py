@@ -132,13 +132,13 @@ def _by_task(
     columns = alone.item_indices(names)
     recipes = np.array(compute.recipe)
     for model in tested.tolist():
-        if recipes[model] not in law.recipes:
+        smaller = np.flatnonzero((recipes == recipes[model]) & compute.is_final & (compute.flops <= cut))
+        if recipes[model] not in law.recipes or not smaller.size:
             continue
         recipe = law.recipes.index(recipes[model])
         forecasts = [law.forecast(name, "sigmoid", flops=[float(compute.flops[model])]) for name in names]
         predicted = np.array([one.score[recipe, 0] for one in forecasts])
         actual = alone.responses[model, columns]
-        smaller = np.flatnonzero((recipes == recipes[model]) & compute.is_final & (compute.flops <= cut))
         last = alone.responses[smaller[np.argmax(compute.flops[smaller])], columns]
         known = ~np.isnan(actual) & ~np.isnan(predicted) & ~np.isnan(last)
         held = [_held(one, recipe, truth) for one, truth in zip(forecasts, actual, strict=True)]
