@@ -23,6 +23,7 @@ from itembank.scaling.sigmoid_law import SigmoidLaw
 SOURCES = ("pythia_lm_eval_zero", "pythia_lm_eval_five", "gadre_openlm", "obsscaling_base")
 HELD_OUT = (0.25, 0.5)
 """Share of the finished models, the largest by training compute, that is held out."""
+FEWEST_SIZES = 3
 LAWS = {
     "item response": ItemResponseLaw("2pl", family="beta"),
     "item response, no pooling": ItemResponseLaw("2pl", family="beta", pooling="none"),
@@ -77,7 +78,7 @@ def _one(source: str, responses: ResponseMatrix, compute: TrainingCompute, share
     """Errors of every law on the finished models above the cut."""
     finished = compute.flops[compute.is_final]
     cut = float(np.quantile(finished, 1.0 - share))
-    tested = np.flatnonzero(compute.is_final & (compute.flops > cut))
+    tested = _tested(compute, cut)
     rows: list[dict[str, object]] = []
     for name, law in LAWS.items():
         settings = PretrainingSettings(laws=(law,), largest_flops=cut, n_checked=0)
@@ -87,14 +88,21 @@ def _one(source: str, responses: ResponseMatrix, compute: TrainingCompute, share
     return rows
 
 
+def _tested(compute: TrainingCompute, cut: float) -> IntArray:
+    """Finished models above the cut whose recipe has enough sizes below it for a law."""
+    recipes = np.array(compute.recipe)
+    is_smaller = compute.is_final & (compute.flops <= cut)
+    n_sizes = {name: np.unique(compute.flops[is_smaller & (recipes == name)]).size for name in compute.recipes}
+    has_law = np.array([n_sizes[name] >= FEWEST_SIZES for name in recipes.tolist()])
+    return np.flatnonzero(compute.is_final & (compute.flops > cut) & has_law)
+
+
 def _errors(
     law: PretrainingLaw, responses: ResponseMatrix, compute: TrainingCompute, tested: IntArray, head: dict[str, object]
 ) -> Iterator[dict[str, object]]:
     """Of one law over all tasks, for every held-out model of a recipe that has a line."""
     (scenario,) = law.scenarios
     for model in tested.tolist():
-        if compute.recipe is None or compute.recipe[model] not in law.recipes:
-            continue
         recipe = law.recipes.index(compute.recipe[model])
         flops = float(compute.flops[model])
         theta = scenario.ability_laws.predict(np.log([flops]))[0][recipe]
@@ -133,8 +141,6 @@ def _by_task(
     recipes = np.array(compute.recipe)
     for model in tested.tolist():
         smaller = np.flatnonzero((recipes == recipes[model]) & compute.is_final & (compute.flops <= cut))
-        if recipes[model] not in law.recipes or not smaller.size:
-            continue
         recipe = law.recipes.index(recipes[model])
         forecasts = [law.forecast(name, "sigmoid", flops=[float(compute.flops[model])]) for name in names]
         predicted = np.array([one.score[recipe, 0] for one in forecasts])
