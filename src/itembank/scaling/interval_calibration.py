@@ -22,9 +22,16 @@ FEWEST_TRIED = 5
 TIMES_AS_MANY = 2
 """All samples of a model that is tried must be at least so many times those it is given."""
 
-N_K = 12
-REACH = 5
+MOST_CELLS = 15_000
+FEWEST_OF_MANY_ITEMS = 10
+"""Models times items that are tried, but ten models where items are many."""
+
+N_K = 8
+REACH = 3
 """Numbers of samples that are tried, and neighbours on either side that a factor is pooled over."""
+
+N_DRAWS = 400
+"""Behind each interval that is tried."""
 
 CLOSEST = 1e-5
 """pass@k nearer to 0 or 1 than this says nothing of widths."""
@@ -79,13 +86,15 @@ def interval_factors(
     fewest = np.where(trials > 0, trials, np.iinfo(np.int64).max).min(axis=1)
     is_fit = (trials > 0).any(axis=1) & (fewest >= TIMES_AS_MANY * budget)
     fit = rows[is_fit]
-    tried = fit if fit.size <= MOST_TRIED else np.sort(rng.choice(fit, MOST_TRIED, replace=False))
+    most_tried = min(max(MOST_CELLS // scenario.columns.size, FEWEST_OF_MANY_ITEMS), MOST_TRIED)
+    tried = fit if fit.size <= most_tried else np.sort(rng.choice(fit, most_tried, replace=False))
     if tried.size < FEWEST_TRIED:
         return None
     most = float(np.median(trials[is_fit]))  # where samples do not reach, the truth is left out
     k = np.unique(np.geomspace(1.0, max(most / 5.0, 2.0), N_K).astype(np.int64)).astype(np.float64)
     as_asked = replace(scenario, truth=known, used=cut_down(known, tried, budget, rng))
-    plain = replace(spec, methods=("irsl",), budget=budget, include_unsampled=False)
+    n_draws = min(spec.n_draws, N_DRAWS)
+    plain = replace(spec, methods=("irsl",), budget=budget, include_unsampled=False, n_draws=n_draws)
     curves = [pass_at_k_curve(as_asked, row, k, plain, rng) for row in tried.tolist()]
     factors = np.stack([_factors(curves, which, spec.level) for which in range(N_SETS)])
     return None if np.isnan(factors[0]).any() else IntervalFactors(k, factors, int(tried.size))

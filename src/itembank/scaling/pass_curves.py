@@ -20,7 +20,7 @@ MOST_GUESSED = 0.002
 
 _TINY = 1e-300
 _N_FEW = 64
-_NEGLIGIBLE = 1e-9
+_NEGLIGIBLE = 1e-7
 """Of a pass rate's posterior below the floor: a smaller share changes nothing."""
 
 
