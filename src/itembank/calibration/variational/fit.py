@@ -32,6 +32,8 @@ ITEM_ROUNDS = 5
 START_VARIANCE = 0.1
 """Of the abilities at the start; any number below one will do."""
 START_PRECISION = 10.0
+LAST_CELLS = 20_000_000
+"""Of each precision, gone through at the end: they tell it to three parts in ten thousand."""
 LARGE = 5_000_000
 """Cells from which on logits are taken to be known well: the expectation is expanded about their means."""
 
@@ -252,8 +254,8 @@ def _precisions(blocks: Blocks, ascent: Ascent, rules: Rules) -> dict[str, Float
         return {}
     if rules.precision_of_group is None:
         return {"precision": ascent.rule.precision[blocks.group]}
-    # with all cells for once
-    last = learn(blocks, ascent.posterior, ascent.rule, rules.precision_of_group, most_cells=blocks.values.size)
+    # for once with (nearly) all cells
+    last = learn(blocks, ascent.posterior, ascent.rule, rules.precision_of_group, most_cells=LAST_CELLS)
     of_item = rules.precision_of_group[blocks.group]
     return {"precision": np.exp(last.log_precision)[of_item], "log_precision_error": last.error[of_item]}
 
