@@ -193,6 +193,7 @@ def test_banks_that_know_no_pass_rates_are_refused(samples):
         ({"level": 1.0}, "level"),
         ({"budget": 0}, "budget"),
         ({"n_draws": 10}, "n_draws"),
+        ({"interval": "design"}, "interval"),
     ],
 )
 def test_specs_check_themselves(choices, words):
