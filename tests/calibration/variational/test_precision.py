@@ -1,0 +1,93 @@
+import numpy as np
+import pytest
+from scipy.optimize import minimize_scalar
+from scipy.special import expit
+from scipy.stats import beta, betabinom
+
+from itembank.calibration.fits import FitData
+from itembank.calibration.variational.beta_binomial_cells import BetaBinomialRule
+from itembank.calibration.variational.beta_cells import BetaRule, make_table
+from itembank.calibration.variational.blocks import make_blocks
+from itembank.calibration.variational.passes import logit_moments
+from itembank.calibration.variational.precision import NODES, learn, log_prior
+from tests.calibration.simulated import random_posterior
+
+N_MODELS, N_ITEMS = 12, 15
+GROUPS = np.zeros(1, dtype=np.int64)
+
+
+def drawn(family, *, seed=0):
+    rng = np.random.default_rng(seed)
+    responses = rng.beta(2.0, 2.0, (N_MODELS, N_ITEMS))
+    trials = None
+    if family == "beta-binomial":
+        trials = rng.integers(3, 30, responses.shape).astype(float)
+        responses = rng.binomial(trials.astype(int), responses) / trials
+    data = FitData(
+        responses,
+        None,
+        np.zeros(N_ITEMS),
+        family=family,
+        n_trials=trials,
+        precision_index=np.zeros(N_ITEMS, dtype=np.int64),
+    )
+    return make_blocks(data, single_precision=False), random_posterior(N_MODELS, N_ITEMS, 1, seed=seed)
+
+
+def expected(blocks, posterior, log_density):
+    """Expectation of a function of (logits, values, weights) by the three nodes, summed over cells."""
+    total = 0.0
+    for part, mean, variance in logit_moments(blocks, posterior):
+        weights = None if blocks.weights is None else blocks.weights[part]
+        for place, weight in NODES:
+            total += weight * log_density(mean + place * np.sqrt(3 * variance), blocks.values[part], weights).sum()
+    return total
+
+
+def best(blocks, posterior, density):
+    def loss(log_precision):
+        precision = np.exp(log_precision)
+        prior = log_prior(np.array([precision]))
+        return -prior - expected(blocks, posterior, lambda x, y, n: density(x, y, n, precision))
+
+    found = minimize_scalar(loss, bounds=(-4.0, 6.0), method="bounded", options={"xatol": 1e-8}).x
+    bend = (loss(found + 0.05) - 2 * loss(found) + loss(found - 0.05)) / 0.05**2
+    return found, bend
+
+
+def test_the_histogram_finds_the_best_precision_of_probabilities():
+    blocks, posterior = drawn("beta")
+    rule = BetaRule((make_table(4.0, 0.0, np.dtype(np.float64)),))
+    found = learn(blocks, posterior, rule, GROUPS)
+
+    def density(logits, values, _, precision):
+        chances = expit(logits)
+        return beta.logpdf(expit(values), chances * precision, (1 - chances) * precision)
+
+    exact, bend = best(blocks, posterior, density)
+    assert found.log_precision[0] == pytest.approx(exact, abs=1e-4)
+    assert found.doubt[0] == 0.0
+    # items and abilities take up some of the spread: fewer cells are left to tell of phi
+    assert found.error[0] ** -2 * found.acceleration[0] == pytest.approx(bend, rel=1e-3)
+
+
+def test_steps_lead_to_the_best_precision_of_counts():
+    blocks, posterior = drawn("beta-binomial")
+
+    def density(logits, values, trials, precision):
+        chances = expit(logits)
+        return betabinom.logpmf(np.round(values * trials), trials, chances * precision, (1 - chances) * precision)
+
+    exact, _ = best(blocks, posterior, density)
+    rule = BetaBinomialRule(np.array([3.0]), np.zeros(1))
+    for _ in range(12):
+        rule = rule.with_precision(np.exp(learn(blocks, posterior, rule, GROUPS).log_precision))
+    assert np.log(rule.precision[0]) == pytest.approx(exact, abs=1e-3)
+
+
+def test_some_of_the_cells_tell_about_the_same():
+    blocks, posterior = drawn("beta")
+    rule = BetaRule((make_table(4.0, 0.0, np.dtype(np.float64)),))
+    whole, part = (learn(blocks, posterior, rule, GROUPS, most_cells=cells) for cells in (10**6, 96))
+    assert part.doubt[0] > 0.0
+    assert abs(part.log_precision[0] - whole.log_precision[0]) < 4 * part.doubt[0]
