@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import polars as pl
 import pytest
@@ -9,6 +11,7 @@ from itembank.data.compute import training_compute
 from itembank.data.responses import ResponseMatrix
 from itembank.errors import DataError, ParameterError
 from itembank.scaling.held_out import held_out_coverage, observed_means, size_cuts
+from itembank.scaling.held_out_results import HeldOutForecasts
 from itembank.scaling.pretraining import pretraining_law
 from itembank.scaling.pretraining_data import PretrainingData
 from itembank.scaling.pretraining_specs import ItemResponseLaw, PretrainingSettings
@@ -97,6 +100,17 @@ def test_comparison_holds_the_largest_sizes_out(suite, compute):
     rows = {row["law"]: row for row in law.comparison()}
     assert rows["irsl"]["n_forecasts"] == 2 * 6 * (1 + 2)
     assert rows["irsl"]["mean_absolute_error"] < rows["sigmoid"]["mean_absolute_error"]
+
+
+def test_intervals_grow_to_hold_what_they_claim_of_the_sizes_held_out(suite, compute):
+    rows = [
+        {"law": "irsl", "score": 0.5, "low": 0.4, "high": 0.55, "error": error} for error in (-0.1, 0.05, 0.02, -0.01)
+    ]
+    found = HeldOutForecasts(tuple(rows), level=1.0)
+    assert found.widening() == {"irsl": pytest.approx(2.0)}  # 0.1 below a truth 0.05 above is twice the half
+    law = pretraining_law(suite.probability, compute, settings=IRSL)
+    plain, wide = law.forecast("easy"), replace(law, held_out=found).forecast("easy")
+    np.testing.assert_allclose(wide.high - wide.score, np.minimum(2.0 * (plain.high - plain.score), 1.0 - wide.score))
 
 
 def test_a_recipe_with_too_few_sizes_is_told_and_has_no_number(suite, compute):

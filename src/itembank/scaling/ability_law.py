@@ -86,7 +86,7 @@ class AbilityLaws:
     largest : (n_recipes,)
         Largest log FLOP the line was fitted to.
     degrees_of_freedom : float
-        Points less coefficients over all recipes: what sigma^2 rests on.
+        What sigma^2 rests on: points less coefficients over all recipes, fewer as recipes leave their lines together.
     """
 
     centre: float
@@ -187,7 +187,7 @@ def fit_ability_laws(
         drift=_drift((x - centre, y, v), pooling, bends[best], fitted[best].residual_variance),
         n_sizes=n_sizes,
         largest=_largest(x),
-        degrees_of_freedom=degrees,
+        degrees_of_freedom=degrees / _design_effect(y - _values(bent(x - centre, bends[best]), fitted[best])),
     )
 
 
@@ -195,6 +195,29 @@ def bent(x: FloatArray, bend: float) -> FloatArray:
     """``(1 - exp(-k x)) / k``, x itself for k = 0: slope 1 at zero."""
     result: FloatArray = x if bend == 0.0 else -np.expm1(-bend * x) / bend
     return result
+
+
+def _values(x: FloatArray, lines: Lines) -> FloatArray:
+    """Abilities on the lines, (n_recipes, n_sizes)."""
+    result: FloatArray = np.einsum("rpc,rc->rp", _design(x), lines.coefficients)
+    return result
+
+
+def _design_effect(residuals: FloatArray) -> float:
+    """How many times too many the points count as independent: ``1 + (R - 1) rho``.
+
+    rho is the correlation of residuals (n_recipes, n_sizes) of the same size in different recipes, which share the
+    architecture, the schedule and a law that is not quite a line; R the recipes that have a size, on average.
+    """
+    is_known = np.isfinite(residuals)
+    known = np.where(is_known, residuals, 0.0)
+    squares, counts = np.sum(known**2, axis=0), is_known.sum(axis=0)
+    pairs = float(np.sum(counts * (counts - 1)))
+    if pairs == 0.0 or squares.sum() == 0.0:
+        return 1.0
+    together = float(np.sum(known.sum(axis=0) ** 2 - squares)) / pairs
+    rho = np.clip(together / (squares.sum() / counts.sum()), 0.0, 1.0)
+    return float(1.0 + (counts[counts > 0].mean() - 1.0) * rho)
 
 
 def _weighed_bends(x: FloatArray, y: FloatArray, v: FloatArray) -> tuple[FloatArray, FloatArray]:

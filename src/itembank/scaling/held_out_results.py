@@ -8,6 +8,9 @@ import numpy as np
 
 from itembank.scaling.decisions import decision_accuracy
 
+SMALLEST_HALF = 1e-6
+"""Half of an interval that errors are divided by at least."""
+
 
 @dataclass(frozen=True, slots=True)
 class HeldOutForecasts:
@@ -34,6 +37,17 @@ class HeldOutForecasts:
         for row in self.forecasts:
             groups.setdefault(tuple(row[name] for name in by), []).append(row)
         return [{**dict(zip(by, key, strict=True)), **_summary(rows)} for key, rows in groups.items()]
+
+    def widening(self) -> dict[str, float]:
+        """Give the factor, by law, that intervals must grow by to hold as many of these forecasts as they claim.
+
+        The quantile, at the level, of each error over the half of the interval on its side; one at least.
+        """
+        ratios: dict[str, list[float]] = {}
+        for row in self.forecasts:
+            side = row["high"] - row["score"] if row["error"] < 0.0 else row["score"] - row["low"]
+            ratios.setdefault(row["law"], []).append(abs(row["error"]) / max(side, SMALLEST_HALF))
+        return {law: max(1.0, float(np.quantile(values, self.level))) for law, values in ratios.items()}
 
     def decisions(self) -> list[dict[str, Any]]:
         """Decision accuracy for each scenario, law and largest size fitted, at the largest compute that exists."""

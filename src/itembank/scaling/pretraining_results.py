@@ -69,6 +69,7 @@ class PretrainingLaw:
         What was left out, or taken in place of something.
     held_out : HeldOutForecasts or None
         Forecasts of the largest sizes from the smaller ones, beside what those models scored; None without a check.
+        Where their intervals held fewer than claimed, those of `forecast` are wider by what was missing.
     """
 
     recipes: tuple[str, ...]
@@ -117,7 +118,14 @@ class PretrainingLaw:
         at = np.asarray([self.target_flops] if flops is None else flops, dtype=np.float64)
         if not (np.isfinite(at).all() and (at > 0.0).all()):
             raise ParameterError(f"flops must be finite and > 0, got {shown(at.tolist())}.")
-        return fitted[law].forecast(np.log(at), self.level)
+        return self._widened(fitted[law].forecast(np.log(at), self.level), law)
+
+    def _widened(self, forecast: Forecast, law: str) -> Forecast:
+        """Widen intervals by what they lacked in the held-out check."""
+        factor = 1.0 if self.held_out is None else self.held_out.widening().get(law, 1.0)
+        low = forecast.score - factor * (forecast.score - forecast.low)
+        high = forecast.score + factor * (forecast.high - forecast.score)
+        return forecast._replace(low=np.clip(low, 0.0, 1.0), high=np.clip(high, 0.0, 1.0))
 
     def rows(self) -> list[dict[str, Any]]:
         """One row a scenario, recipe and law: the forecast at the target, for tables."""
@@ -158,6 +166,7 @@ class PretrainingLaw:
             rows.append(
                 {
                     **row,
+                    "widening": self.held_out.widening()[row["law"]],
                     "decision_accuracy": float(np.mean(known)) if known else np.nan,
                     "residual": float(np.sqrt(np.nanmean(np.square(fitted)))),
                 }
@@ -166,7 +175,7 @@ class PretrainingLaw:
 
     def _rows(self, one: ScenarioLaws, name: str) -> list[dict[str, Any]]:
         fitted = one.fitted[name]
-        forecast = fitted.forecast(np.log([self.target_flops]), self.level)
+        forecast = self._widened(fitted.forecast(np.log([self.target_flops]), self.level), name)
         residual = fitted.residual
         rows = []
         for number, recipe in enumerate(self.recipes):
