@@ -23,6 +23,15 @@ FAMILIES = ("auto", "bernoulli", "binomial", "beta", "beta-binomial")
 FIGURES = ("scores", "laws", "abilities", "decisions")
 PARTS = ("all", "forecasts", "comparison", "decisions", "held-out", "curves")
 
+BUILTIN_KINDS = {
+    "bytelms": {
+        "metric": "probability",
+        "probability": "probability",
+        "probability-per-character": "probability_per_byte",
+    }
+}
+"""What --response takes of a built-in data set: right or wrong where it is not listed."""
+
 _SETTINGS = (
     click.option("--law", "laws", multiple=True, type=click.Choice(LAWS), help="Repeatable.  [default: all of them]"),
     click.option("--largest-flops", type=float, help="Fit to models of at most this training compute."),
@@ -162,7 +171,7 @@ def command(
         check_figure_destination(output)  # complains before the long work, not after
     settings = _settings(choices, item_choices)
     with warnings_as_notes():
-        matrix = read_responses_or_builtin(responses, builtin, reading)
+        matrix = _read(responses, builtin, reading)
         compute = _compute(matrix, recipe_column, drop_unknown=drop_unknown)
         matrix = matrix.take(models=matrix.model_indices(compute.model_ids))
         with progress("pretrain") as report:
@@ -171,7 +180,7 @@ def command(
                 compute,
                 target_flops=target_flops,
                 bank=None if bank is None else _bank(bank),
-                loss=None if loss is None else _loss(loss, matrix),
+                loss=_loss(loss, matrix, builtin),
                 settings=settings,
                 rng=seed,
                 progress=report,
@@ -206,7 +215,23 @@ def _bank(path: Path) -> Any:
     return load_bank(path)
 
 
-def _loss(path: Path, matrix: "ResponseMatrix") -> Any:
+def _read(responses: tuple[Path, ...], builtin: str | None, reading: Mapping[str, Any]) -> "ResponseMatrix":
+    """Read the responses; of a built-in data set the kind that --response says, probabilities by default."""
+    if builtin is None or responses or builtin not in BUILTIN_KINDS:
+        return read_responses_or_builtin(responses, builtin, reading)
+    from itembank.data.builtin import load_builtin  # noqa: PLC0415
+
+    return load_builtin(builtin, response=BUILTIN_KINDS[builtin].get(reading["response"], "correct"))  # type: ignore[arg-type]
+
+
+def _loss(path: Path | None, matrix: "ResponseMatrix", builtin: str | None) -> Any:
+    """Read the losses, or take those of the built-in models."""
+    if path is None and builtin == "bytelms":
+        from itembank.data.language_models import builtin_bits_per_byte  # noqa: PLC0415
+
+        return builtin_bits_per_byte()
+    if path is None:
+        return None
     from itembank.data.losses import read_losses  # noqa: PLC0415
 
     return read_losses(path, matrix)
