@@ -10,7 +10,7 @@ WAYS = {
     "map": ("#d95f02", "joint MAP"),
 }
 LINES = {"beta": "-", "bernoulli": ":", "binomial": "--"}
-NAMES = {"beta": "probabilities", "bernoulli": "single answers", "binomial": "counts"}
+NAMES = {"beta": "probabilities", "bernoulli": "single answers"}
 
 
 def draw(recovery: pl.DataFrame, budgets: pl.DataFrame, path: Path) -> None:
@@ -32,9 +32,10 @@ def draw(recovery: pl.DataFrame, budgets: pl.DataFrame, path: Path) -> None:
     axes[1, 0].set_xlabel("models")
     for axis in axes[1, 1:]:
         axis.set_xlabel("samples of each cell")
-    axes[0, 0].legend(fontsize=7, frameon=False)
+    handles, labels = axes[0, 0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="lower center", ncol=3, fontsize=8, frameon=False)
     axes[0, 1].legend(fontsize=7, frameon=False)
-    figure.tight_layout()
+    figure.tight_layout(rect=(0, 0.06, 1, 1))
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=110)
     plt.close(figure)
@@ -54,6 +55,7 @@ def _recovery_panel(axis, found: pl.DataFrame) -> None:
 def _budget_panel(axis, found: pl.DataFrame) -> None:
     for family, colour in (("beta", "#b2182b"), ("binomial", "#1b6ca8")):
         line = found.filter(pl.col("family") == family).sort("n_samples")
-        axis.plot(line["n_samples"], line["rmse"], LINES[family], marker="o", ms=3, color=colour, label=NAMES[family])
+        label = "counts" if family == "binomial" else "rates as probabilities"
+        axis.plot(line["n_samples"], line["rmse"], LINES[family], marker="o", ms=3, color=colour, label=label)
     axis.set_xscale("log")
     axis.set_yscale("log")
