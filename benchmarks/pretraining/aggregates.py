@@ -14,11 +14,11 @@ from itembank.data.responses import ResponseMatrix
 from itembank.errors import ItembankWarning
 from itembank.irt.bernoulli import probability
 from itembank.numerics.arrays import FloatArray, IntArray
-from itembank.scaling.forecasts import Forecast
-from itembank.scaling.pretraining import pretraining_law
-from itembank.scaling.pretraining_results import PretrainingLaw
-from itembank.scaling.pretraining_specs import ItemResponseLaw, PretrainingSettings
-from itembank.scaling.sigmoid_law import SigmoidLaw
+from itembank.scaling.pretraining.forecasts import Forecast
+from itembank.scaling.pretraining.pretraining_law import pretraining_law
+from itembank.scaling.pretraining.pretraining_results import PretrainingLaw
+from itembank.scaling.pretraining.pretraining_specs import ItemResponseLaw, PretrainingSettings
+from itembank.scaling.pretraining.sigmoid_law import SigmoidLaw
 
 SOURCES = ("pythia_lm_eval_zero", "pythia_lm_eval_five", "gadre_openlm", "obsscaling_base")
 HELD_OUT = (0.25, 0.5)

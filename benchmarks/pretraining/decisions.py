@@ -13,7 +13,7 @@ from itembank.data.builtin import load_builtin
 from itembank.data.compute import training_compute
 from itembank.data.language_models import builtin_bits_per_byte
 from itembank.reports.pretraining_figures import figure_decisions
-from itembank.scaling.decision_study import POOLED_METHODS, SIX_METHODS, decision_curves, mean_over_splits
+from itembank.scaling.pretraining.decision_study import POOLED_METHODS, SIX_METHODS, decision_curves, mean_over_splits
 
 ALL_TASKS = "mean of all tasks"
 

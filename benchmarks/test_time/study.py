@@ -7,9 +7,9 @@ import numpy as np
 
 from benchmarks.test_time.sets import SampledSet
 from itembank.errors import ItembankWarning
-from itembank.scaling.pass_at_k_law import pass_at_k_law
-from itembank.scaling.pass_at_k_results import PassAtKLaw
-from itembank.scaling.pass_at_k_specs import PassAtKSpec
+from itembank.scaling.sampling.pass_at_k_law import pass_at_k_law
+from itembank.scaling.sampling.pass_at_k_results import PassAtKLaw
+from itembank.scaling.sampling.pass_at_k_specs import PassAtKSpec
 
 TEST_SHARE = 1 / 3
 N_K = 25

@@ -78,31 +78,31 @@ if TYPE_CHECKING:
     from itembank.planning.plan import plan as plan
     from itembank.planning.plans import Plan as Plan
     from itembank.planning.select import select as select
-    from itembank.scaling.ability_law import AbilityLaws as AbilityLaws
-    from itembank.scaling.convergent import CorrelationInterval as CorrelationInterval
-    from itembank.scaling.convergent import convergent_validity as convergent_validity
-    from itembank.scaling.convergent_results import ConvergentValidity as ConvergentValidity
-    from itembank.scaling.decision_study import DecisionMethod as DecisionMethod
-    from itembank.scaling.decision_study import decision_curves as decision_curves
-    from itembank.scaling.decisions import decision_accuracy as decision_accuracy
-    from itembank.scaling.held_out import held_out_coverage as held_out_coverage
-    from itembank.scaling.held_out_results import HeldOutForecasts as HeldOutForecasts
-    from itembank.scaling.pass_at_k import unbiased_pass_at_k as unbiased_pass_at_k
-    from itembank.scaling.pass_at_k_law import pass_at_k_law as pass_at_k_law
-    from itembank.scaling.pass_at_k_results import PassAtKLaw as PassAtKLaw
-    from itembank.scaling.pass_at_k_specs import PassAtKSpec as PassAtKSpec
-    from itembank.scaling.pretraining import pretraining_law as pretraining_law
-    from itembank.scaling.pretraining_results import PretrainingLaw as PretrainingLaw
-    from itembank.scaling.pretraining_specs import ItemResponseLaw as ItemResponseLaw
-    from itembank.scaling.pretraining_specs import PretrainingSettings as PretrainingSettings
-    from itembank.scaling.sampling_plan import SamplingPlanSpec as SamplingPlanSpec
-    from itembank.scaling.sampling_plan import sampling_plan as sampling_plan
-    from itembank.scaling.sampling_plan_results import SamplingPlan as SamplingPlan
-    from itembank.scaling.sigmoid_law import SigmoidLaw as SigmoidLaw
-    from itembank.scaling.transfer import transfer as transfer
-    from itembank.scaling.transfer_results import Transfer as Transfer
-    from itembank.scaling.transfer_specs import TransferSpec as TransferSpec
-    from itembank.scaling.two_step import TwoStep as TwoStep
+    from itembank.scaling.pretraining.ability_law import AbilityLaws as AbilityLaws
+    from itembank.scaling.pretraining.decision_study import DecisionMethod as DecisionMethod
+    from itembank.scaling.pretraining.decision_study import decision_curves as decision_curves
+    from itembank.scaling.pretraining.decisions import decision_accuracy as decision_accuracy
+    from itembank.scaling.pretraining.held_out import held_out_coverage as held_out_coverage
+    from itembank.scaling.pretraining.held_out_results import HeldOutForecasts as HeldOutForecasts
+    from itembank.scaling.pretraining.pretraining_law import pretraining_law as pretraining_law
+    from itembank.scaling.pretraining.pretraining_results import PretrainingLaw as PretrainingLaw
+    from itembank.scaling.pretraining.pretraining_specs import ItemResponseLaw as ItemResponseLaw
+    from itembank.scaling.pretraining.pretraining_specs import PretrainingSettings as PretrainingSettings
+    from itembank.scaling.pretraining.sigmoid_law import SigmoidLaw as SigmoidLaw
+    from itembank.scaling.pretraining.two_step import TwoStep as TwoStep
+    from itembank.scaling.sampling.pass_at_k import unbiased_pass_at_k as unbiased_pass_at_k
+    from itembank.scaling.sampling.pass_at_k_law import pass_at_k_law as pass_at_k_law
+    from itembank.scaling.sampling.pass_at_k_results import PassAtKLaw as PassAtKLaw
+    from itembank.scaling.sampling.pass_at_k_specs import PassAtKSpec as PassAtKSpec
+    from itembank.scaling.sampling.sampling_plan import SamplingPlanSpec as SamplingPlanSpec
+    from itembank.scaling.sampling.sampling_plan import sampling_plan as sampling_plan
+    from itembank.scaling.sampling.sampling_plan_results import SamplingPlan as SamplingPlan
+    from itembank.scaling.transfer.convergent import CorrelationInterval as CorrelationInterval
+    from itembank.scaling.transfer.convergent import convergent_validity as convergent_validity
+    from itembank.scaling.transfer.convergent_results import ConvergentValidity as ConvergentValidity
+    from itembank.scaling.transfer.transfer_results import Transfer as Transfer
+    from itembank.scaling.transfer.transfer_specs import TransferSpec as TransferSpec
+    from itembank.scaling.transfer.transfers import transfer as transfer
     from itembank.scoring.score import score as score
     from itembank.scoring.specs import ExpectedAPosteriori as ExpectedAPosteriori
     from itembank.scoring.specs import MaximumAPosteriori as MaximumAPosteriori
@@ -144,7 +144,7 @@ if TYPE_CHECKING:
 
 _HOME = {
     "AOptimality": "itembank.selection.criteria",
-    "AbilityLaws": "itembank.scaling.ability_law",
+    "AbilityLaws": "itembank.scaling.pretraining.ability_law",
     "AbilityPrior": "itembank.irt.parameters",
     "AdaptiveSession": "itembank.adaptive.session",
     "AnchorCorrectness": "itembank.selection.specs",
@@ -158,12 +158,12 @@ _HOME = {
     "ChoiceLogLikelihoods": "itembank.data.language_models",
     "Comparison": "itembank.comparison.comparisons",
     "Constraints": "itembank.selection.constraints",
-    "ConvergentValidity": "itembank.scaling.convergent_results",
-    "CorrelationInterval": "itembank.scaling.convergent",
+    "ConvergentValidity": "itembank.scaling.transfer.convergent_results",
+    "CorrelationInterval": "itembank.scaling.transfer.convergent",
     "CostUnit": "itembank.data.costs",
     "DOptimality": "itembank.selection.criteria",
     "Decision": "itembank.adaptive.limits",
-    "DecisionMethod": "itembank.scaling.decision_study",
+    "DecisionMethod": "itembank.scaling.pretraining.decision_study",
     "Dimensionality": "itembank.diagnostics.dimensionalities",
     "Disagreement": "itembank.selection.specs",
     "ExpectedAPosteriori": "itembank.scoring.specs",
@@ -171,11 +171,11 @@ _HOME = {
     "Fisher": "itembank.selection.criteria",
     "GPIRT": "itembank.estimation.specs",
     "GroupPrior": "itembank.adaptive.prior_specs",
-    "HeldOutForecasts": "itembank.scaling.held_out_results",
+    "HeldOutForecasts": "itembank.scaling.pretraining.held_out_results",
     "Homogeneity": "itembank.diagnostics.homogeneities",
     "Information": "itembank.selection.specs",
     "ItemParameters": "itembank.irt.parameters",
-    "ItemResponseLaw": "itembank.scaling.pretraining_specs",
+    "ItemResponseLaw": "itembank.scaling.pretraining.pretraining_specs",
     "JointMAP": "itembank.calibration.specs",
     "KNearest": "itembank.estimation.regression.specs",
     "KullbackLeibler": "itembank.selection.criteria",
@@ -186,13 +186,13 @@ _HOME = {
     "MinimumCost": "itembank.selection.criteria",
     "OptimalDesign": "itembank.selection.specs",
     "PIRT": "itembank.estimation.specs",
-    "PassAtKLaw": "itembank.scaling.pass_at_k_results",
-    "PassAtKSpec": "itembank.scaling.pass_at_k_specs",
+    "PassAtKLaw": "itembank.scaling.sampling.pass_at_k_results",
+    "PassAtKSpec": "itembank.scaling.sampling.pass_at_k_specs",
     "Plan": "itembank.planning.plans",
     "PredictionResult": "itembank.studies.prediction.results",
     "PredictionSpec": "itembank.studies.prediction.specs",
-    "PretrainingLaw": "itembank.scaling.pretraining_results",
-    "PretrainingSettings": "itembank.scaling.pretraining_specs",
+    "PretrainingLaw": "itembank.scaling.pretraining.pretraining_results",
+    "PretrainingSettings": "itembank.scaling.pretraining.pretraining_specs",
     "Random": "itembank.selection.specs",
     "RandomForest": "itembank.estimation.regression.specs",
     "RandomItem": "itembank.selection.criteria",
@@ -202,14 +202,14 @@ _HOME = {
     "ResponseMatrix": "itembank.data.responses",
     "Ridge": "itembank.estimation.regression.specs",
     "SampleMean": "itembank.estimation.specs",
-    "SamplingPlan": "itembank.scaling.sampling_plan_results",
-    "SamplingPlanSpec": "itembank.scaling.sampling_plan",
+    "SamplingPlan": "itembank.scaling.sampling.sampling_plan_results",
+    "SamplingPlanSpec": "itembank.scaling.sampling.sampling_plan",
     "ScoreEstimates": "itembank.estimation.estimates",
     "ScoreTarget": "itembank.data.targets",
     "ScoreTargets": "itembank.data.targets",
     "Selection": "itembank.data.selections",
     "SessionPool": "itembank.adaptive.pool",
-    "SigmoidLaw": "itembank.scaling.sigmoid_law",
+    "SigmoidLaw": "itembank.scaling.pretraining.sigmoid_law",
     "Simulated": "itembank.simulation.results",
     "SimulationSpec": "itembank.simulation.specs",
     "Stacked": "itembank.estimation.specs",
@@ -221,9 +221,9 @@ _HOME = {
     "TaskMeanEB": "itembank.estimation.regression.specs",
     "Trace": "itembank.selection.criteria",
     "TrainingCompute": "itembank.data.compute",
-    "Transfer": "itembank.scaling.transfer_results",
-    "TransferSpec": "itembank.scaling.transfer_specs",
-    "TwoStep": "itembank.scaling.two_step",
+    "Transfer": "itembank.scaling.transfer.transfer_results",
+    "TransferSpec": "itembank.scaling.transfer.transfer_specs",
+    "TwoStep": "itembank.scaling.pretraining.two_step",
     "Uncertainty": "itembank.selection.specs",
     "UniformOverScenarios": "itembank.selection.criteria",
     "VOptimal": "itembank.selection.specs",
@@ -238,13 +238,13 @@ _HOME = {
     "calibrate": "itembank.calibration.calibrate",
     "choose_n_dims": "itembank.calibration.dimensions",
     "compare": "itembank.comparison.compare",
-    "convergent_validity": "itembank.scaling.convergent",
-    "decision_accuracy": "itembank.scaling.decisions",
-    "decision_curves": "itembank.scaling.decision_study",
+    "convergent_validity": "itembank.scaling.transfer.convergent",
+    "decision_accuracy": "itembank.scaling.pretraining.decisions",
+    "decision_curves": "itembank.scaling.pretraining.decision_study",
     "design_based_estimates": "itembank.estimation.design_based",
     "dimensionality": "itembank.diagnostics.dimensionality",
     "estimate": "itembank.estimation.estimate",
-    "held_out_coverage": "itembank.scaling.held_out",
+    "held_out_coverage": "itembank.scaling.pretraining.held_out",
     "homogeneity": "itembank.diagnostics.homogeneity",
     "load_bank": "itembank.data.bank_files",
     "load_builtin": "itembank.data.builtin",
@@ -254,9 +254,9 @@ _HOME = {
     "mean_win_rate": "itembank.data.targets",
     "open_session": "itembank.adaptive.journal_sessions",
     "parallel_analysis": "itembank.calibration.dimensions",
-    "pass_at_k_law": "itembank.scaling.pass_at_k_law",
+    "pass_at_k_law": "itembank.scaling.sampling.pass_at_k_law",
     "plan": "itembank.planning.plan",
-    "pretraining_law": "itembank.scaling.pretraining",
+    "pretraining_law": "itembank.scaling.pretraining.pretraining_law",
     "read_choice_scores": "itembank.data.readers.choice_table",
     "read_losses": "itembank.data.losses",
     "read_model_table": "itembank.data.compute",
@@ -266,7 +266,7 @@ _HOME = {
     "responses_from_frame": "itembank.data.readers.frames",
     "run_prediction": "itembank.studies.prediction.run",
     "run_study": "itembank.studies.run",
-    "sampling_plan": "itembank.scaling.sampling_plan",
+    "sampling_plan": "itembank.scaling.sampling.sampling_plan",
     "save_bank": "itembank.data.bank_files",
     "score": "itembank.scoring.score",
     "select": "itembank.planning.select",
@@ -274,8 +274,8 @@ _HOME = {
     "simulate": "itembank.simulation.simulate",
     "start_session": "itembank.adaptive.journal_sessions",
     "training_compute": "itembank.data.compute",
-    "transfer": "itembank.scaling.transfer",
-    "unbiased_pass_at_k": "itembank.scaling.pass_at_k",
+    "transfer": "itembank.scaling.transfer.transfers",
+    "unbiased_pass_at_k": "itembank.scaling.sampling.pass_at_k",
     "write_responses": "itembank.data.response_files",
 }
 

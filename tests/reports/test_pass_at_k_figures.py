@@ -5,8 +5,8 @@ import pytest
 
 from itembank.reports.canvas import save_figure
 from itembank.reports.pass_at_k_figures import LOOKS, MOST_PANELS, figure_pass_at_k, negative_log
-from itembank.scaling.pass_at_k_law import pass_at_k_law
-from itembank.scaling.pass_at_k_specs import METHODS, PassAtKSpec
+from itembank.scaling.sampling.pass_at_k_law import pass_at_k_law
+from itembank.scaling.sampling.pass_at_k_specs import METHODS, PassAtKSpec
 from tests.scaling.samples import known_bank, simulated_samples
 
 

@@ -12,8 +12,8 @@ from itembank.reports.pretraining_figures import (
     figure_score_forecasts,
     recipe_colors,
 )
-from itembank.scaling.pretraining import pretraining_law
-from itembank.scaling.pretraining_specs import PretrainingSettings
+from itembank.scaling.pretraining.pretraining_law import pretraining_law
+from itembank.scaling.pretraining.pretraining_specs import PretrainingSettings
 from tests.scaling.simulated_suite import simulated_suite
 
 

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     from itembank.data.compute import TrainingCompute
     from itembank.data.responses import ResponseMatrix
-    from itembank.scaling.pretraining_results import PretrainingLaw
-    from itembank.scaling.pretraining_specs import PretrainingSettings
+    from itembank.scaling.pretraining.pretraining_results import PretrainingLaw
+    from itembank.scaling.pretraining.pretraining_specs import PretrainingSettings
 
 LAWS = ("irsl", "two-step", "sigmoid")
 FAMILIES = ("auto", "bernoulli", "binomial", "beta", "beta-binomial")
@@ -165,7 +165,7 @@ def command(
       itembank scaling pretrain responses.parquet --models models.csv --bank bank --budget 50
     """  # noqa: D301
     from itembank.reports.canvas import check_figure_destination, save_figure  # noqa: PLC0415
-    from itembank.scaling.pretraining import pretraining_law  # noqa: PLC0415
+    from itembank.scaling.pretraining.pretraining_law import pretraining_law  # noqa: PLC0415
 
     if output is not None:
         check_figure_destination(output)  # complains before the long work, not after
@@ -194,7 +194,7 @@ def command(
 
 def _settings(choices: Mapping[str, Any], item_choices: Mapping[str, Any]) -> "PretrainingSettings":
     """Make the settings of the options."""
-    from itembank.scaling.pretraining_specs import ItemResponseLaw, PretrainingSettings  # noqa: PLC0415
+    from itembank.scaling.pretraining.pretraining_specs import ItemResponseLaw, PretrainingSettings  # noqa: PLC0415
 
     law = ItemResponseLaw(**item_choices)
     given = {name: value for name, value in choices.items() if name not in {"laws", "budget"}}

@@ -14,8 +14,8 @@ from itembank.cli.scaling_options import read_responses_or_builtin, responses_or
 if TYPE_CHECKING:
     from itembank.data.banks import Bank
     from itembank.data.responses import ResponseMatrix
-    from itembank.scaling.pass_at_k_results import PassAtKLaw
-    from itembank.scaling.sampling_plan_results import SamplingPlan
+    from itembank.scaling.sampling.pass_at_k_results import PassAtKLaw
+    from itembank.scaling.sampling.sampling_plan_results import SamplingPlan
 
 METHODS = ("irsl", "irsl-plug-in", "beta-binomial", "jeffreys", "plug-in", "unbiased")
 PARTS = ("curves", "errors", "tail", "plan")
@@ -129,7 +129,7 @@ def command(
       itembank scaling test-time new-model.csv --bank bank --half-width 0.02 --show plan
     """  # noqa: D301
     from itembank.reports.canvas import check_figure_destination, save_figure  # noqa: PLC0415
-    from itembank.scaling.pass_at_k_law import pass_at_k_law  # noqa: PLC0415
+    from itembank.scaling.sampling.pass_at_k_law import pass_at_k_law  # noqa: PLC0415
 
     if output is not None:
         check_figure_destination(output)  # complains before the long work, not after
@@ -163,7 +163,7 @@ def _check_show(show: str | None, choices: Mapping[str, Any]) -> None:
 def _spec(choices: Mapping[str, Any]) -> Any:
     """Make the spec; None of an option stands for the spec's own default."""
     from itembank.calibration.specs import Variational  # noqa: PLC0415
-    from itembank.scaling.pass_at_k_specs import PassAtKSpec  # noqa: PLC0415
+    from itembank.scaling.sampling.pass_at_k_specs import PassAtKSpec  # noqa: PLC0415
 
     given = {name: choices[name] for name in ("budget", "minimum_pass_rate", "include_unsampled", "level", "interval")}
     if choices["k"] is not None:
@@ -202,7 +202,7 @@ def _plan(
 ) -> "SamplingPlan":
     """Plan further samples."""
     from itembank.calibration.specs import Variational  # noqa: PLC0415
-    from itembank.scaling.sampling_plan import SamplingPlanSpec, sampling_plan  # noqa: PLC0415
+    from itembank.scaling.sampling.sampling_plan import SamplingPlanSpec, sampling_plan  # noqa: PLC0415
 
     spec = SamplingPlanSpec(
         k=choices["plan_k"] or max(k),

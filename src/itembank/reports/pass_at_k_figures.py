@@ -6,7 +6,7 @@ import numpy as np
 
 from itembank.numerics.arrays import FloatArray
 from itembank.reports.canvas import FAINT, INK, PALETTE, new_figure, panels, put_labels, put_legend, put_title
-from itembank.scaling.pass_at_k_results import PassAtKLaw
+from itembank.scaling.sampling.pass_at_k_results import PassAtKLaw
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

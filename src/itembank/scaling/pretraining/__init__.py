@@ -1,0 +1,1 @@
+"""Pre-training laws: benchmark scores from training compute."""

@@ -1,0 +1,188 @@
+"""Decision accuracy against the share of the target's compute, for laws of several metrics, over splits of recipes."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from itembank.data.compute import TrainingCompute
+from itembank.data.responses import ResponseMatrix
+from itembank.errors import DataError, ParameterError, shown
+from itembank.numerics.arrays import FloatArray
+from itembank.numerics.random import as_generator
+from itembank.progress import ProgressCallback, silent
+from itembank.scaling.pretraining.held_out import held_out_coverage
+from itembank.scaling.pretraining.pretraining_specs import (
+    LAWS,
+    ItemResponseLaw,
+    PretrainingLawSpec,
+    PretrainingSettings,
+)
+from itembank.scaling.pretraining.two_step import TwoStep
+
+ACCURACY = "accuracy"
+PROBABILITY = "probability"
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionMethod:
+    """One way to forecast which recipe will be best.
+
+    Attributes
+    ----------
+    metric : str
+        Which responses it is fitted to: a key of `responses` in `decision_curves`.
+    law : PretrainingLawSpec
+    """
+
+    metric: str
+    law: PretrainingLawSpec
+
+
+SIX_METHODS: Mapping[str, DecisionMethod] = {
+    f"{name} {metric}": DecisionMethod(metric, law)
+    for metric in (ACCURACY, PROBABILITY)
+    for name, law in (
+        ("traditional", TwoStep()),
+        ("1PL", ItemResponseLaw("1pl", pooling="none", shape="line")),
+        ("2PL", ItemResponseLaw("2pl", pooling="none", shape="line")),
+    )
+}
+"""The methods of P3 4.2; item response laws are straight lines without pooling, as there."""
+
+POOLED_METHODS: Mapping[str, DecisionMethod] = {
+    f"2PL pooled {metric}": DecisionMethod(metric, ItemResponseLaw("2pl")) for metric in (ACCURACY, PROBABILITY)
+}
+
+
+def decision_curves(
+    responses: Mapping[str, ResponseMatrix],
+    compute: TrainingCompute,
+    *,
+    methods: Mapping[str, DecisionMethod] = SIX_METHODS,
+    loss: FloatArray | None = None,
+    actual: str = ACCURACY,
+    n_splits: int = 5,
+    n_calibration: int = 2,
+    settings: PretrainingSettings | None = None,
+    rng: np.random.Generator | int | None = 0,
+    progress: ProgressCallback = silent,
+) -> list[dict[str, Any]]:
+    """Say how often each method orders two recipes as the largest size does, by what was spent on smaller sizes.
+
+    In every split a few recipes, drawn at random, calibrate the items with all their models; the laws are fitted to
+    the others up to each size in turn (P3 4.2 and Figure 3).
+
+    Parameters
+    ----------
+    responses : mapping of metric to ResponseMatrix
+        Of the same models and items: 'accuracy', 'probability'.
+    compute : TrainingCompute
+    methods : mapping of label to DecisionMethod
+    loss : (n_models, n_items), optional
+        Bits per byte of the right answer, for the two-step law.
+    actual : str
+        Metric whose mean at the largest size is the truth.
+    n_splits, n_calibration : int
+        Splits, and recipes in each that calibrate the items.
+    settings : PretrainingSettings, optional
+        `fewest_sizes` (2 by default here, a line's points), `n_items` (50: P3's budget) and `level` count.
+    rng : Generator, int or None
+    progress : ProgressCallback
+
+    Returns
+    -------
+    list of rows
+        split, scenario, law (the label), metric, share_of_target, decision_accuracy, n_recipes, and the mean absolute
+        error of the forecasts of the largest size in the method's own metric.
+
+    Raises
+    ------
+    DataError
+        When fewer than two recipes are left to order; as `held_out_coverage`.
+    ParameterError
+        When a metric has no responses.
+    """
+    settings = settings or PretrainingSettings(fewest_sizes=2, n_items=50, n_checked=0)
+    rng = as_generator(rng)
+    _check(responses, compute, methods, actual, n_calibration)
+    rows: list[dict[str, Any]] = []
+    steps = [(split, label) for split in range(n_splits) for label in methods]
+    drawn = [tuple(rng.permutation(compute.recipes)[:n_calibration].tolist()) for _ in range(n_splits)]
+    seed = int(rng.integers(2**32))
+    for number, (split, label) in enumerate(steps):
+        progress(f"{label}, split {split + 1}", number / len(steps))
+        method = methods[label]
+        own = replace(settings, laws=(method.law,), calibration_recipes=drawn[split])
+        found = _decisions(responses, compute, method, own, (loss, actual, seed))
+        rows.extend({"split": split, **row, "law": label, "metric": method.metric} for row in found)
+    progress("decisions", 1.0)
+    return rows
+
+
+def _decisions(
+    responses: Mapping[str, ResponseMatrix],
+    compute: TrainingCompute,
+    method: DecisionMethod,
+    settings: PretrainingSettings,
+    rest: tuple[FloatArray | None, str, int],
+) -> list[dict[str, Any]]:
+    """Decisions of one method in one split."""
+    loss, actual, seed = rest
+    found = held_out_coverage(
+        responses[method.metric],
+        compute,
+        loss=loss if isinstance(method.law, TwoStep) else None,
+        actual=responses[actual],
+        settings=settings,
+        rng=seed,
+    )
+    return found.decisions()
+
+
+def _check(
+    responses: Mapping[str, ResponseMatrix],
+    compute: TrainingCompute,
+    methods: Mapping[str, DecisionMethod],
+    actual: str,
+    n_calibration: int,
+) -> None:
+    """Check that every metric is there and recipes are left."""
+    wanted = dict.fromkeys([actual, *(method.metric for method in methods.values())])
+    absent = [name for name in wanted if name not in responses]
+    if absent:
+        raise ParameterError(f"responses must hold every metric of the methods, got none for {shown(absent)}.")
+    if len(compute.recipes) - n_calibration < 2:
+        raise DataError(
+            f"two recipes at least must be left to order when {n_calibration} calibrate the items, got "
+            f"{len(compute.recipes)} in all."
+        )
+    for method in methods.values():
+        LAWS.resolve(method.law)
+
+
+def mean_over_splits(
+    rows: Sequence[Mapping[str, Any]], by: Sequence[str] = ("scenario", "law")
+) -> list[dict[str, Any]]:
+    """Mean decision accuracy over splits, for each share of the target's compute, grouped by names of columns.
+
+    Shares differ a little from split to split: the k-th of each split go together.
+    """
+    places: dict[tuple[Any, ...], list[float]] = {}
+    for row in rows:
+        places.setdefault((row["split"], row["scenario"], row["law"]), []).append(row["share_of_target"])
+    groups: dict[tuple[Any, ...], list[tuple[float, float]]] = {}
+    for row in rows:
+        shares = sorted(places[row["split"], row["scenario"], row["law"]])
+        key = (*(row[name] for name in by), shares.index(row["share_of_target"]))
+        groups.setdefault(key, []).append((row["share_of_target"], row["decision_accuracy"]))
+    return [
+        {
+            **dict(zip(by, key, strict=False)),
+            "share_of_target": float(np.exp(np.mean(np.log([share for share, _ in values])))),
+            "decision_accuracy": float(np.nanmean([accuracy for _, accuracy in values])),
+            "n": len(values),
+        }
+        for key, values in groups.items()
+    ]

@@ -1,0 +1,143 @@
+"""Fit each kind of law to the measured models of one scenario."""
+
+from typing import Protocol
+
+import numpy as np
+
+from itembank.numerics.arrays import FloatArray
+from itembank.scaling.pretraining.ability_law import fit_ability_laws
+from itembank.scaling.pretraining.forecasts import (
+    CurvePredictions,
+    FittedAbilityLaw,
+    FittedCurveLaw,
+    score_error_growth,
+)
+from itembank.scaling.pretraining.pretraining_specs import ItemResponseLaw
+from itembank.scaling.pretraining.runs import Runs
+from itembank.scaling.pretraining.scenario_abilities import ScenarioAbilities, mean_probability
+from itembank.scaling.pretraining.sigmoid_law import N_PARAMETERS as SIGMOID_PARAMETERS
+from itembank.scaling.pretraining.sigmoid_law import SigmoidLaw, fit_sigmoid_law
+from itembank.scaling.pretraining.two_step import TwoStep, fit_two_step
+
+FEWEST_POINTS = 4
+"""Sizes from which forecasts of the larger ones are tried, to learn what they miss: a curve has four parameters."""
+
+N_EARLIER = 3
+"""Earlier fits that are tried: those with far fewer sizes say little about the present one."""
+
+
+class CurveFit(Protocol):
+    """Fit a curve law to the models of at most some sizes."""
+
+    def __call__(self, n_sizes: int | None) -> CurvePredictions:
+        """Fit to each recipe's first `n_sizes` sizes; to all for None."""
+        ...
+
+
+def fit_ability_law(abilities: ScenarioAbilities, runs: Runs, spec: ItemResponseLaw) -> FittedAbilityLaw:
+    """Fit the item response scaling law of every recipe."""
+    x, theta, variance = (runs.of_finals(one) for one in (runs.log_flops, abilities.theta, abilities.variance))
+    laws = fit_ability_laws(x, theta, variance, pooling=spec.pooling, shape=spec.shape)
+    carried, gap_variance = carried_gaps(runs.of_finals(abilities.gap))
+    expected, _ = laws.predict(runs.log_flops)
+    own = expected[runs.recipe_index, np.arange(len(runs.log_flops))]
+    with np.errstate(invalid="ignore"):
+        residual = runs.of_finals(abilities.observed - mean_probability(abilities.parameters, own))
+    return FittedAbilityLaw(
+        laws, abilities.parameters, abilities.item_covariance, carried, gap_variance, root_mean_square(residual)
+    )
+
+
+def carried_gaps(gaps: FloatArray) -> tuple[FloatArray, float]:
+    """Score beyond what ability explains that a recipe will keep, (n_recipes,), and the variance left around it.
+
+    A recipe may be better at a benchmark than its ability there says, at every size. The gap of its largest size is
+    carried on as far as gaps of neighbouring sizes agree: times ``sum g_j g_(j+1) / sum g_j^2`` over all recipes and
+    sizes, between 0 and 1.
+
+    Parameters
+    ----------
+    gaps : (n_recipes, n_sizes)
+        Observed score less the score at the ability, by rising size; NaN where there is none.
+    """
+    first, second = gaps[:, :-1], gaps[:, 1:]
+    both = np.isfinite(first) & np.isfinite(second)
+    products, squares = np.sum(first[both] * second[both]), np.sum(first[both] ** 2)
+    share = float(np.clip(products / squares, 0.0, 1.0)) if squares > 0.0 else 0.0
+    last = np.array([row[np.isfinite(row)][-1] if np.isfinite(row).any() else np.nan for row in gaps])
+    left = second[both] - share * first[both]
+    return share * last, mean_square(left if left.size else gaps)
+
+
+def fit_sigmoid(scores: FloatArray, runs: Runs, spec: SigmoidLaw, seed: int) -> FittedCurveLaw:
+    """Fit the direct sigmoid of every recipe to its finished models' scores (n_models,)."""
+    x, y = (runs.of_finals(one)[runs.is_enough] for one in (runs.log_flops, scores))
+
+    def fit(n_sizes: int | None) -> CurvePredictions:
+        return fit_sigmoid_law(x, _first(y, n_sizes), spec, np.random.default_rng(seed))
+
+    return _curve_law(fit, x, y, runs)
+
+
+def fit_two_step_law(scores: FloatArray, losses: FloatArray, runs: Runs, spec: TwoStep, seed: int) -> FittedCurveLaw:
+    """Fit the two-step law of every recipe to scores and losses (n_models,)."""
+    x, y, final_losses = (runs.of_finals(one)[runs.is_enough] for one in (runs.log_flops, scores, losses))
+    every_x, every_losses, every_scores = (
+        runs.of_every(one)[runs.is_enough] for one in (runs.log_flops, losses, scores)
+    )
+
+    def fit(n_sizes: int | None) -> CurvePredictions:
+        kept = np.where(np.isfinite(_first(x, n_sizes)), x, -np.inf)
+        second = np.where(every_x <= kept.max(axis=1, keepdims=True), every_scores, np.nan)
+        first = (x, _first(final_losses, n_sizes))
+        return fit_two_step(first, (every_losses, second), spec, np.random.default_rng(seed))
+
+    return _curve_law(fit, x, y, runs)
+
+
+def _curve_law(fit: CurveFit, x: FloatArray, y: FloatArray, runs: Runs) -> FittedCurveLaw:
+    """Fit to all sizes, and to fewer for what forecasts of the larger sizes miss."""
+    whole = fit(None)
+    residual = y - _at_own(whole, x)
+    n_points = np.isfinite(y).sum(axis=1)
+    degrees = float(np.maximum(n_points - SIGMOID_PARAMETERS, 0).sum())
+    variance = float(np.nansum(residual**2) / max(degrees, 1.0))
+    errors, distances = [np.empty(0)], [np.empty(0)]
+    n_most = x.shape[1]
+    for n_sizes in range(min(max(FEWEST_POINTS, n_most - N_EARLIER), n_most - 1), n_most):
+        later = np.isfinite(y[:, n_sizes:]).any(axis=1)
+        missed = (y - _at_own(fit(n_sizes), x))[later, n_sizes:]
+        errors.append(missed.ravel())
+        distances.append((x[later, n_sizes:] - x[later, n_sizes - 1, None]).ravel())
+    drift = score_error_growth(np.concatenate(errors), np.concatenate(distances), variance)
+    largest, rms = np.full(len(runs.recipes), np.nan), np.full(len(runs.recipes), np.nan)
+    largest[runs.is_enough] = np.where(np.isfinite(y), x, -np.inf).max(axis=1)
+    rms[runs.is_enough] = root_mean_square(residual)
+    return FittedCurveLaw(whole, np.flatnonzero(runs.is_enough), largest, rms, variance, drift, degrees)
+
+
+def _at_own(fits: CurvePredictions, x: FloatArray) -> FloatArray:
+    """Predictions of each recipe at its own computes (n_recipes, n_sizes)."""
+    points, places = np.unique(np.nan_to_num(x), return_inverse=True)
+    best = np.clip(fits.predict(points)[0], 0.0, 1.0)
+    result: FloatArray = np.take_along_axis(best, places.reshape(x.shape), axis=1)
+    return np.where(np.isfinite(x), result, np.nan)
+
+
+def _first(values: FloatArray, n_sizes: int | None) -> FloatArray:
+    """Keep the first sizes, NaN for the others."""
+    return values if n_sizes is None else np.where(np.arange(values.shape[1]) < n_sizes, values, np.nan)
+
+
+def mean_square(values: FloatArray) -> float:
+    """Mean square of the values that are numbers, zero for none."""
+    known = values[np.isfinite(values)]
+    return float(np.mean(known**2)) if known.size else 0.0
+
+
+def root_mean_square(values: FloatArray) -> FloatArray:
+    """Root mean square of each row's numbers, (n_rows,); NaN for none."""
+    count = np.isfinite(values).sum(axis=1)
+    total = np.nansum(values**2, axis=1)
+    result: FloatArray = np.sqrt(np.divide(total, count, out=np.full(len(values), np.nan), where=count > 0))
+    return result

@@ -1,0 +1,177 @@
+"""How good forecasts are: fit to the smaller models, forecast the larger ones that exist, compare."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from itembank.data.banks import Bank
+from itembank.data.compute import TrainingCompute
+from itembank.data.responses import ResponseMatrix
+from itembank.errors import DataError, ParameterError
+from itembank.numerics.arrays import FloatArray
+from itembank.numerics.random import as_generator
+from itembank.numerics.threads import one_blas_thread
+from itembank.progress import ProgressCallback, silent
+from itembank.scaling.pretraining.held_out_results import HeldOutForecasts
+from itembank.scaling.pretraining.law_fits import fit_laws
+from itembank.scaling.pretraining.pretraining_data import PretrainingData
+from itembank.scaling.pretraining.pretraining_results import PretrainingLaw
+from itembank.scaling.pretraining.pretraining_specs import PretrainingSettings
+from itembank.scaling.pretraining.runs import SAME_SIZE, Runs
+from itembank.scaling.pretraining.scenario_abilities import mean_where_present
+
+
+@one_blas_thread()
+def held_out_coverage(
+    responses: ResponseMatrix,
+    compute: TrainingCompute,
+    *,
+    bank: Bank | None = None,
+    loss: FloatArray | None = None,
+    actual: ResponseMatrix | None = None,
+    largest: Sequence[float] | None = None,
+    settings: PretrainingSettings | None = None,
+    rng: np.random.Generator | int | None = 0,
+    progress: ProgressCallback = silent,
+) -> HeldOutForecasts:
+    """Fit laws to models up to a size, forecast every larger finished model, and see whether the intervals hold it.
+
+    Nothing of the larger models is used: without a bank or calibration
+    recipes the items too are calibrated on the smaller ones alone.
+
+    Parameters
+    ----------
+    responses, compute, bank, loss, rng, progress
+        As for `pretraining_law`.
+    actual : ResponseMatrix, optional
+        Responses of the same models and items whose means the forecasts are compared with instead: right or wrong,
+        say, when the laws are fitted to probabilities. Then only decisions are worth reading.
+    largest : sequence of float, optional
+        Largest training computes to fit to; by default those between the sizes, from `fewest_sizes` on.
+    settings : PretrainingSettings, optional
+        Its `largest_flops` is not used.
+
+    Returns
+    -------
+    HeldOutForecasts
+
+    Raises
+    ------
+    DataError
+        When no size is left to forecast; as `pretraining_law`.
+    """
+    settings = settings or PretrainingSettings()
+    seed = int(as_generator(rng).integers(2**32))
+    data = PretrainingData.create(responses, compute, settings, bank=bank, loss=loss, seed=seed)
+    _, runs = data.runs(None)
+    cuts = size_cuts(runs, settings.fewest_sizes) if largest is None else list(largest)
+    found = held_out_forecasts(data, cuts, actual=actual, seed=seed, progress=progress)
+    if not found.forecasts:
+        raise DataError(
+            "a forecast can be checked only with larger finished models than are fitted, got none: finished models are "
+            f"of {int(runs.n_sizes.max())} sizes, fitted up to {[f'{cut:.3g}' for cut in cuts]} FLOP. "
+            "Fit to fewer sizes, or add larger models."
+        )
+    return found
+
+
+def held_out_forecasts(
+    data: PretrainingData,
+    cuts: Sequence[float],
+    *,
+    actual: ResponseMatrix | None = None,
+    seed: int,
+    progress: ProgressCallback = silent,
+) -> HeldOutForecasts:
+    """Fit the laws of `data` up to each of some computes, and forecast every larger finished model.
+
+    Raises
+    ------
+    ParameterError
+        When `actual` lacks a model.
+    """
+    scores = observed_means(data.responses if actual is None else _same_models(actual, data.responses))
+    every = data.measured(np.arange(data.responses.n_models)) if data.has_items else None
+    rows: list[dict[str, Any]] = []
+    for number, cut in enumerate(cuts):
+        progress(f"fitting up to {cut:.2g} FLOP", number / len(cuts))
+        used, runs = data.runs(cut)
+        measured = data.measured(used) if every is None else every.take(used)
+        law = fit_laws(measured, runs, replace(data.settings, largest_flops=cut), cut, seed)
+        rows.extend(_compared(law, data.compute, scores, cut))
+    progress("held-out forecasts", 1.0)
+    return HeldOutForecasts(tuple(rows), data.settings.level)
+
+
+def size_cuts(runs: Runs, fewest_sizes: int) -> list[float]:
+    """Find the computes that part each recipe's k smallest sizes from the larger ones, for every k that leaves some.
+
+    The k-th cut lies midway (in log FLOP) between the k-th and the next size, at the median over recipes that have
+    both: recipes seldom spend the very same on a size.
+    """
+    x = np.where(runs.finals >= 0, runs.log_flops[np.maximum(runs.finals, 0)], np.nan)
+    cuts = []
+    for k in range(fewest_sizes, x.shape[1]):
+        has_more = np.isfinite(x[:, k]) & (x[:, k] - x[:, k - 1] > SAME_SIZE)
+        if has_more.any():
+            cuts.append(float(np.exp(np.median(0.5 * (x[has_more, k] + x[has_more, k - 1])))))
+    return sorted(cuts)
+
+
+def observed_means(responses: ResponseMatrix) -> dict[str, FloatArray]:
+    """Mean response of each model in each scenario, (n_models,) by scenario; NaN without any."""
+    index = responses.items["scenario"].to_numpy()
+    means = {}
+    for name in dict.fromkeys(index.tolist()):
+        means[name] = mean_where_present(responses.responses[:, index == name])
+    return means
+
+
+def _same_models(actual: ResponseMatrix, responses: ResponseMatrix) -> ResponseMatrix:
+    """Rows of the same models, in the same order."""
+    scenarios = set(responses.items["scenario"].to_list())
+    absent = scenarios - set(actual.items["scenario"].to_list())
+    if absent:
+        raise ParameterError(f"actual must have items of every scenario, got none of {sorted(absent)}.")
+    return actual.take(models=actual.model_indices(responses.model_ids))
+
+
+def _compared(
+    law: PretrainingLaw, compute: TrainingCompute, scores: dict[str, FloatArray], cut: float
+) -> list[dict[str, Any]]:
+    """Forecasts of every larger finished model beside its score, for all scenarios and laws."""
+    larger = np.flatnonzero(compute.is_final & (compute.flops > cut))
+    labels = ["all"] * compute.n_models if compute.recipe is None else list(compute.recipe)
+    own = np.array([law.recipes.index(labels[row]) for row in larger.tolist()], dtype=np.int64)
+    top: dict[str, float] = {}
+    for row in larger.tolist():
+        top[labels[row]] = max(top.get(labels[row], 0.0), float(compute.flops[row]))
+    rows = []
+    for one in law.scenarios:
+        actual = scores[one.scenario][larger]
+        for name in one.fitted:
+            every = law.forecast(one.scenario, name, flops=compute.flops[larger])
+            score, low, high = (part[own, np.arange(len(larger))] for part in every[:3])
+            for place in np.flatnonzero(np.isfinite(score) & np.isfinite(actual)).tolist():
+                row = int(larger[place])
+                flops = float(compute.flops[row])
+                rows.append(
+                    {
+                        "scenario": one.scenario,
+                        "recipe": labels[row],
+                        "law": name,
+                        "largest_flops": cut,
+                        "flops": flops,
+                        "beyond": flops / cut,
+                        "is_largest": flops == top[labels[row]],
+                        "score": float(score[place]),
+                        "low": float(low[place]),
+                        "high": float(high[place]),
+                        "actual": float(actual[place]),
+                        "error": float(score[place] - actual[place]),
+                        "is_covered": bool(low[place] <= actual[place] <= high[place]),
+                    }
+                )
+    return rows

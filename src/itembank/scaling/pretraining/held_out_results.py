@@ -1,0 +1,80 @@
+"""Forecasts of models that were held out, beside what the models scored."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from itembank.scaling.pretraining.decisions import decision_accuracy
+
+SMALLEST_HALF = 1e-6
+"""Half of an interval that errors are divided by at least."""
+
+
+@dataclass(frozen=True, slots=True)
+class HeldOutForecasts:
+    """Forecasts of finished models that were not fitted, each beside what the model scored.
+
+    Attributes
+    ----------
+    forecasts : tuple of rows
+        scenario, recipe, law, largest_flops (fitted), flops (forecast), beyond (their ratio), score, low, high,
+        actual, error, is_covered.
+    level : float
+        That the intervals claim.
+    """
+
+    forecasts: tuple[dict[str, Any], ...]
+    level: float
+
+    def summary(self, *, by: Sequence[str] = ("law",)) -> list[dict[str, Any]]:
+        """Group the forecasts: mean absolute error, mean error, coverage, mean width of the intervals and number.
+
+        `by` names columns of the forecasts: 'law', 'scenario', 'largest_flops', ...
+        """
+        groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+        for row in self.forecasts:
+            groups.setdefault(tuple(row[name] for name in by), []).append(row)
+        return [{**dict(zip(by, key, strict=True)), **_summary(rows)} for key, rows in groups.items()]
+
+    def widening(self) -> dict[str, float]:
+        """Give the factor, by law, that intervals must grow by to hold as many of these forecasts as they claim.
+
+        The quantile, at the level, of each error over the half of the interval on its side; one at least.
+        """
+        ratios: dict[str, list[float]] = {}
+        for row in self.forecasts:
+            side = row["high"] - row["score"] if row["error"] < 0.0 else row["score"] - row["low"]
+            ratios.setdefault(row["law"], []).append(abs(row["error"]) / max(side, SMALLEST_HALF))
+        return {law: max(1.0, float(np.quantile(values, self.level))) for law, values in ratios.items()}
+
+    def decisions(self) -> list[dict[str, Any]]:
+        """Decision accuracy for each scenario, law and largest size fitted, at the largest compute that exists."""
+        groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+        for row in self.forecasts:
+            if row["is_largest"]:
+                groups.setdefault((row["scenario"], row["law"], row["largest_flops"]), []).append(row)
+        return [
+            {
+                "scenario": scenario,
+                "law": law,
+                "share_of_target": float(np.mean([largest / row["flops"] for row in rows])),
+                "decision_accuracy": decision_accuracy(
+                    np.array([row["score"] for row in rows]), np.array([row["actual"] for row in rows])
+                ),
+                "n_recipes": len(rows),
+            }
+            for (scenario, law, largest), rows in groups.items()
+        ]
+
+
+def _summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    errors = np.array([row["error"] for row in rows])
+    return {
+        "mean_absolute_error": float(np.mean(np.abs(errors))),
+        "mean_error": float(np.mean(errors)),
+        "coverage": float(np.mean([row["is_covered"] for row in rows])),
+        "width": float(np.mean([row["high"] - row["low"] for row in rows])),
+        "n_forecasts": len(rows),
+    }

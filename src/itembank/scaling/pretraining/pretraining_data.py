@@ -1,0 +1,139 @@
+"""The responses and compute behind pre-training laws, checked once, and what is measured of their models."""
+
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+
+from itembank.data.banks import Bank
+from itembank.data.compute import TrainingCompute
+from itembank.data.probabilities import clip_probabilities
+from itembank.data.responses import ResponseMatrix
+from itembank.errors import DataError, ParameterError, shown
+from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.progress import ProgressCallback, silent
+from itembank.scaling.pretraining.law_fits import Measured
+from itembank.scaling.pretraining.losses import checked_loss, scenario_losses
+from itembank.scaling.pretraining.measured_abilities import measured_abilities, response_family
+from itembank.scaling.pretraining.pretraining_specs import IRSL, TWO_STEP, ItemResponseLaw, PretrainingSettings
+from itembank.scaling.pretraining.runs import Runs, aligned, training_runs
+
+
+@dataclass(frozen=True, slots=True)
+class PretrainingData:
+    """Models with known compute and responses; those of calibration recipes stand apart.
+
+    Attributes
+    ----------
+    responses : ResponseMatrix
+        Of the n_models models that laws are for.
+    compute : TrainingCompute
+        Of the same models, in the same order.
+    loss : (n_models, n_items) or None
+    calibration : ResponseMatrix or None
+        Of the models that calibrate the items alone.
+    bank : Bank or None
+    settings : PretrainingSettings
+    seed : int
+        Draws the items of the laws that have no item model, under a budget.
+    message : str
+        How many probabilities had to be kept off 0 and 1; empty for none.
+    """
+
+    responses: ResponseMatrix
+    compute: TrainingCompute
+    loss: FloatArray | None
+    calibration: ResponseMatrix | None
+    bank: Bank | None
+    settings: PretrainingSettings
+    seed: int = 0
+    message: str = ""
+
+    @classmethod
+    def create(
+        cls,
+        responses: ResponseMatrix,
+        compute: TrainingCompute,
+        settings: PretrainingSettings,
+        *,
+        bank: Bank | None = None,
+        loss: FloatArray | None = None,
+        seed: int = 0,
+    ) -> Self:
+        """Check that all belong together, and part the calibration recipes from the others.
+
+        Raises
+        ------
+        DataError
+            When a model has no known compute, or a loss is not what it must be.
+        ParameterError
+            For calibration recipes that do not exist, or beside a bank.
+        """
+        compute = compute.take(aligned(compute, responses.model_ids))
+        losses = None if loss is None else checked_loss(loss, responses)
+        responses, message = _within_bounds(responses, settings)
+        if not settings.calibration_recipes:
+            return cls(responses, compute, losses, None, bank, settings, seed, message)
+        if bank is not None:
+            raise ParameterError("items are calibrated by a bank or by calibration_recipes, got both. Leave one out.")
+        absent = [name for name in settings.calibration_recipes if name not in compute.recipes]
+        if absent:
+            raise ParameterError(
+                f"calibration_recipes must be recipes of the models, {shown(compute.recipes)}, got {shown(absent)}."
+            )
+        is_past = np.any([compute.in_recipe(name) for name in settings.calibration_recipes], axis=0)
+        own = np.flatnonzero(~is_past)
+        if not own.size:
+            raise DataError("some recipe must be left to fit laws to, got all of them as calibration_recipes.")
+        past = responses.take(models=np.flatnonzero(is_past))
+        kept = None if losses is None else losses[own]
+        return cls(responses.take(models=own), compute.take(own), kept, past, None, settings, seed, message)
+
+    @property
+    def has_items(self) -> bool:
+        """Whether the items are calibrated on other models, so that abilities do not depend on who takes part."""
+        return self.bank is not None or self.calibration is not None
+
+    def runs(self, largest_flops: float | None) -> tuple[IntArray, Runs]:
+        """Rows of the models of at most this compute, and their runs.
+
+        Raises
+        ------
+        DataError
+            When no recipe has enough sizes.
+        """
+        return training_runs(self.compute, largest_flops, self.settings.fewest_sizes)
+
+    def measured(self, rows: IntArray, *, progress: ProgressCallback = silent) -> Measured:
+        """Measure the models at these rows, from nothing but their responses and the calibration's.
+
+        Raises
+        ------
+        DataError
+            When the two-step law is the only one wanted and there is no loss for it.
+        """
+        part = self.responses.take(models=rows)
+        law = self.settings.law(IRSL)
+        spec = law if isinstance(law, ItemResponseLaw) else ItemResponseLaw()
+        abilities = measured_abilities(
+            part,
+            spec,
+            bank=self.bank,
+            calibration=self.calibration,
+            n_items=self.settings.n_items,
+            rng=np.random.default_rng(self.seed),
+            progress=progress,
+        )
+        losses, message = scenario_losses(part, abilities, None if self.loss is None else self.loss[rows])
+        if losses is None and self.settings.names == (TWO_STEP,):
+            raise DataError(message)
+        return Measured(tuple(part.model_ids), tuple(abilities), losses, message)
+
+
+def _within_bounds(responses: ResponseMatrix, settings: PretrainingSettings) -> tuple[ResponseMatrix, str]:
+    """Keep probabilities of a Beta family off 0 and 1, and say how many were moved."""
+    law = settings.law(IRSL)
+    if not isinstance(law, ItemResponseLaw) or response_family(responses, law) != "beta":
+        return responses, ""
+    found = clip_probabilities(responses.responses)
+    return replace(responses, responses=found.values), found.note

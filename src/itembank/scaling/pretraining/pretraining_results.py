@@ -1,0 +1,215 @@
+"""What pre-training laws say: forecasts for every recipe and scenario, and what they rest on."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from itembank.errors import ParameterError, shown
+from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.scaling.pretraining.ability_law import AbilityLaws
+from itembank.scaling.pretraining.forecasts import FittedAbilityLaw, FittedLaw, Forecast
+from itembank.scaling.pretraining.held_out_results import HeldOutForecasts
+from itembank.scaling.pretraining.scenario_abilities import ScenarioAbilities
+
+
+@dataclass(frozen=True, slots=True)
+class ScenarioLaws:
+    """The laws of one scenario.
+
+    Attributes
+    ----------
+    scenario : str
+    abilities : ScenarioAbilities
+        Of the models the laws were fitted to, and their checkpoints.
+    fitted : mapping of a law's short name to FittedLaw
+    notes : mapping of a law's short name to n_recipes texts
+        What makes a forecast doubtful; empty where nothing does.
+    """
+
+    scenario: str
+    abilities: ScenarioAbilities
+    fitted: Mapping[str, FittedLaw]
+    notes: Mapping[str, tuple[str, ...]]
+
+    @property
+    def ability_laws(self) -> AbilityLaws:
+        """Lines of ability in log FLOP.
+
+        Raises
+        ------
+        ParameterError
+            When the item response law is not among those fitted.
+        """
+        fitted = self.fitted.get("irsl")
+        if not isinstance(fitted, FittedAbilityLaw):
+            raise ParameterError(f"lines of ability need the law 'irsl', fitted are {shown(list(self.fitted))}.")
+        return fitted.laws
+
+
+@dataclass(frozen=True, slots=True)
+class PretrainingLaw:
+    """Pre-training laws of n_recipes recipes; made by `pretraining_law`.
+
+    Attributes
+    ----------
+    recipes : tuple of n_recipes names
+    scenarios : tuple of ScenarioLaws
+    model_ids : tuple of n_models ids
+        The models that took part.
+    log_flops : (n_models,)
+        Natural logarithm.
+    recipe_index : (n_models,)
+    is_final : (n_models,)
+    target_flops : float
+    level : float
+        Of the intervals.
+    message : str
+        What was left out, or taken in place of something.
+    held_out : HeldOutForecasts or None
+        Forecasts of the largest sizes from the smaller ones, beside what those models scored; None without a check.
+        Where their intervals held fewer than claimed, those of `forecast` are wider by what was missing.
+    """
+
+    recipes: tuple[str, ...]
+    scenarios: tuple[ScenarioLaws, ...]
+    model_ids: tuple[str, ...]
+    log_flops: FloatArray
+    recipe_index: IntArray
+    is_final: BoolArray
+    target_flops: float
+    level: float
+    message: str
+    held_out: HeldOutForecasts | None = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Short names of the laws fitted."""
+        return tuple(dict.fromkeys(name for one in self.scenarios for name in one.fitted))
+
+    def of_scenario(self, scenario: str) -> ScenarioLaws:
+        """Return the laws of one scenario.
+
+        Raises
+        ------
+        ParameterError
+            When there is none of that name.
+        """
+        for one in self.scenarios:
+            if one.scenario == scenario:
+                return one
+        known = [one.scenario for one in self.scenarios]
+        raise ParameterError(f"scenario must be one of {shown(known)}, got {scenario!r}.")
+
+    def forecast(
+        self, scenario: str, law: str = "irsl", *, flops: Sequence[float] | FloatArray | None = None
+    ) -> Forecast:
+        """Forecast every recipe's score at some computes (the target by default), each (n_recipes, n_points).
+
+        Raises
+        ------
+        ParameterError
+            For an unknown scenario or law, or a compute that is not above zero.
+        """
+        fitted = self.of_scenario(scenario).fitted
+        if law not in fitted:
+            raise ParameterError(f"law must be one of {shown(list(fitted))} in scenario {scenario!r}, got {law!r}.")
+        at = np.asarray([self.target_flops] if flops is None else flops, dtype=np.float64)
+        if not (np.isfinite(at).all() and (at > 0.0).all()):
+            raise ParameterError(f"flops must be finite and > 0, got {shown(at.tolist())}.")
+        return self._widened(fitted[law].forecast(np.log(at), self.level), law)
+
+    def _widened(self, forecast: Forecast, law: str) -> Forecast:
+        """Widen intervals by what they lacked in the held-out check."""
+        factor = 1.0 if self.held_out is None else self.held_out.widening().get(law, 1.0)
+        low = forecast.score - factor * (forecast.score - forecast.low)
+        high = forecast.score + factor * (forecast.high - forecast.score)
+        return forecast._replace(low=np.clip(low, 0.0, 1.0), high=np.clip(high, 0.0, 1.0))
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One row a scenario, recipe and law: the forecast at the target, for tables."""
+        return [row for one in self.scenarios for name in one.fitted for row in self._rows(one, name)]
+
+    def curve_rows(self, n_points: int = 25) -> list[dict[str, Any]]:
+        """One row a scenario, recipe, law and compute from the smallest finished model to the target."""
+        low = float(self.log_flops[self.is_final].min())
+        flops = np.exp(np.linspace(low, max(float(self.log_flops.max()), np.log(self.target_flops)), n_points))
+        rows: list[dict[str, Any]] = []
+        for one in self.scenarios:
+            for name in one.fitted:
+                found = self.forecast(one.scenario, name, flops=flops)
+                for number, recipe in enumerate(self.recipes):
+                    ends = zip(flops, found.score[number], found.low[number], found.high[number], strict=True)
+                    head = {"scenario": one.scenario, "recipe": recipe, "law": name}
+                    rows.extend(
+                        {**head, "flops": float(at), "score": float(score), "low": float(below), "high": float(above)}
+                        for at, score, below, above in ends
+                    )
+        return rows
+
+    def comparison(self) -> list[dict[str, Any]]:
+        """One row a law, or none without a check: what forecasts of the sizes held out were worth.
+
+        Mean absolute error, mean error, coverage and mean width of the intervals, number of forecasts; decision
+        accuracy at the largest size that exists, over scenarios; and the root mean square of the residuals at the
+        sizes fitted.
+        """
+        if self.held_out is None:
+            return []
+        decisions = self.held_out.decisions()
+        rows = []
+        for row in self.held_out.summary():
+            shares = [one["decision_accuracy"] for one in decisions if one["law"] == row["law"]]
+            known = [share for share in shares if np.isfinite(share)]
+            fitted = [one.fitted[row["law"]].residual for one in self.scenarios if row["law"] in one.fitted]
+            rows.append(
+                {
+                    **row,
+                    "widening": self.held_out.widening()[row["law"]],
+                    "decision_accuracy": float(np.mean(known)) if known else np.nan,
+                    "residual": float(np.sqrt(np.nanmean(np.square(fitted)))),
+                }
+            )
+        return rows
+
+    def _rows(self, one: ScenarioLaws, name: str) -> list[dict[str, Any]]:
+        fitted = one.fitted[name]
+        forecast = self._widened(fitted.forecast(np.log([self.target_flops]), self.level), name)
+        residual = fitted.residual
+        rows = []
+        for number, recipe in enumerate(self.recipes):
+            is_own = (self.recipe_index == number) & self.is_final
+            row = {
+                "scenario": one.scenario,
+                "recipe": recipe,
+                "law": name,
+                "score": float(forecast.score[number, 0]),
+                "low": float(forecast.low[number, 0]),
+                "high": float(forecast.high[number, 0]),
+                "n_sizes": int(is_own.sum()),
+                "beyond": float(self.target_flops / np.exp(self.log_flops[is_own].max())) if is_own.any() else np.nan,
+                "residual": float(residual[number]),
+                "spread_over_starts": float(forecast.spread[number, 0]),
+            }
+            if isinstance(fitted, FittedAbilityLaw):
+                row["slope"] = float(fitted.laws.slope[number])
+                row["slope_error"] = float(fitted.laws.slope_error[number])
+            else:
+                row["slope"] = row["slope_error"] = np.nan
+            row["note"] = one.notes[name][number]
+            rows.append(row)
+        return rows
+
+    def to_dict(self) -> dict[str, Any]:
+        """Facts about the whole, for JSON."""
+        return {
+            "target_flops": self.target_flops,
+            "level": self.level,
+            "recipes": list(self.recipes),
+            "scenarios": [one.scenario for one in self.scenarios],
+            "laws": list(self.names),
+            "n_models": len(self.model_ids),
+            "n_final": int(self.is_final.sum()),
+            "message": self.message,
+        }

@@ -1,0 +1,121 @@
+"""Choices of pre-training laws."""
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, get_args
+
+from itembank.errors import ParameterError, shown
+from itembank.methods import MethodTable
+from itembank.scaling.pretraining.ability_law import Pooling, Shape
+from itembank.scaling.pretraining.sigmoid_law import SigmoidLaw
+from itembank.scaling.pretraining.two_step import TwoStep
+
+LawItemModel = Literal["1pl", "2pl"]
+LawFamily = Literal["auto", "bernoulli", "binomial", "beta", "beta-binomial"]
+
+IRSL = "irsl"
+TWO_STEP = "two-step"
+SIGMOID = "sigmoid"
+
+
+@dataclass(frozen=True, slots=True)
+class ItemResponseLaw:
+    """Item response scaling law: ability is a line in log FLOP, the score follows from the items (P3 eq. 3).
+
+    Attributes
+    ----------
+    item_model : {'1pl', '2pl'}
+    family : {'auto', 'bernoulli', 'binomial', 'beta', 'beta-binomial'}
+        Likelihood of responses where no bank is given. 'auto': binomial for counts of more than one trial, Bernoulli
+        for right and wrong, Beta for probabilities.
+    pooling : {'partial', 'none'}
+        Whether the lines of recipes are drawn to each other; 'none' is P3.
+    shape : {'bent', 'line'}
+        Whether the lines may bend, all recipes' alike, as much as the sizes show; 'line' is P3.
+    known_guessing : bool
+        Take each item's lower asymptote from its column `chance`, or `1 / n_options`.
+    positive_discrimination : bool
+        Keep items from falling with ability.
+    """
+
+    item_model: LawItemModel = "2pl"
+    family: LawFamily = "auto"
+    pooling: Pooling = "partial"
+    shape: Shape = "bent"
+    known_guessing: bool = False
+    positive_discrimination: bool = False
+
+    def __post_init__(self) -> None:
+        """Check the choices."""
+        choices = (
+            ("item_model", self.item_model, get_args(LawItemModel)),
+            ("family", self.family, get_args(LawFamily)),
+            ("pooling", self.pooling, get_args(Pooling)),
+            ("shape", self.shape, get_args(Shape)),
+        )
+        for name, value, known in choices:
+            if value not in known:
+                raise ParameterError(f"{name} must be one of {shown(known)}, got {value!r}.")
+
+
+PretrainingLawSpec: TypeAlias = ItemResponseLaw | TwoStep | SigmoidLaw
+
+LAWS: MethodTable[PretrainingLawSpec] = MethodTable(
+    "pre-training law", {IRSL: ItemResponseLaw, TWO_STEP: TwoStep, SIGMOID: SigmoidLaw}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PretrainingSettings:
+    """What the laws are fitted to, and how sure their intervals are.
+
+    Attributes
+    ----------
+    laws : tuple of PretrainingLawSpec or str
+        'irsl', 'two-step', 'sigmoid', or specs with their choices; one of each kind at most.
+    largest_flops : float or None
+        Fit to models of at most this training compute; all by default.
+    fewest_sizes : int
+        Finished models that a recipe must have; three at least tell a line from a bend.
+    n_items : int or None
+        Items a scenario that each model is tested on, chosen adaptively (`item_budget`); None: all that it answered.
+    calibration_recipes : tuple of str
+        Recipes whose models of all sizes calibrate the items, as results of the past, and get no law themselves.
+    n_checked : int
+        Largest sizes that are held out, one after the other, to see what forecasts are worth; 0: no check.
+    level : float
+        Of the intervals.
+    """
+
+    laws: tuple[PretrainingLawSpec | str, ...] = (IRSL, TWO_STEP, SIGMOID)
+    largest_flops: float | None = None
+    fewest_sizes: int = 3
+    n_items: int | None = None
+    calibration_recipes: tuple[str, ...] = ()
+    n_checked: int = 2
+    level: float = 0.95
+
+    def __post_init__(self) -> None:
+        """Check the choices."""
+        specs = tuple(LAWS.resolve(one) for one in self.laws)
+        if not specs or len({type(one) for one in specs}) < len(specs):
+            raise ParameterError(f"laws must name each law once, and one at least, got {self.laws!r}.")
+        object.__setattr__(self, "laws", specs)
+        if self.largest_flops is not None and not self.largest_flops > 0.0:
+            raise ParameterError(f"largest_flops must be > 0, got {self.largest_flops}.")
+        if self.fewest_sizes < 2:
+            raise ParameterError(f"fewest_sizes must be at least 2, a line's points, got {self.fewest_sizes}.")
+        if self.n_items is not None and self.n_items < 1:
+            raise ParameterError(f"n_items must be at least 1, got {self.n_items}.")
+        if self.n_checked < 0:
+            raise ParameterError(f"n_checked must be at least 0, got {self.n_checked}.")
+        if not 0.0 < self.level < 1.0:
+            raise ParameterError(f"level must lie between 0 and 1, got {self.level}.")
+
+    def law(self, name: str) -> PretrainingLawSpec | None:
+        """Return the spec of a law by its short name, None when it is not wanted."""
+        return next((one for one in self.laws if isinstance(one, LAWS.kinds[name])), None)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Short names of the laws wanted."""
+        return tuple(LAWS.name_of(one) for one in self.laws if not isinstance(one, str))

@@ -1,0 +1,200 @@
+"""The verb `pass_at_k_law`: how often k samples of an item hold a right one (P3 3.2, the test-time law)."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from itembank.data.banks import Bank
+from itembank.data.responses import ResponseMatrix
+from itembank.errors import ParameterError, shown
+from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.numerics.random import as_generator
+from itembank.numerics.threads import one_blas_thread
+from itembank.progress import ProgressCallback, silent
+from itembank.scaling.sampling.interval_calibration import IntervalFactors, interval_factors, widened
+from itembank.scaling.sampling.pass_at_k_curve import Curve, pass_at_k_curve
+from itembank.scaling.sampling.pass_at_k_results import ItemEvidence, PassAtKLaw, PassCurves
+from itembank.scaling.sampling.pass_at_k_specs import NEED_ITEM_MODEL, PassAtKSpec
+from itembank.scaling.sampling.sample_counts import SampleCounts, check_budget, cut_down, sample_counts
+from itembank.scaling.sampling.sampled_scenarios import SampledItems, SampledScenario, sampled_items, sampled_scenarios
+
+
+@one_blas_thread()
+def pass_at_k_law(
+    responses: ResponseMatrix,
+    spec: PassAtKSpec | None = None,
+    *,
+    bank: Bank | None = None,
+    models: Sequence[str] | None = None,
+    rng: np.random.Generator | int | None = 0,
+    progress: ProgressCallback = silent,
+) -> PassAtKLaw:
+    """Say how often at least one of k samples of an item is right, for any k, from few samples of every item.
+
+    Parameters
+    ----------
+    responses : ResponseMatrix
+        With counts (`n_trials`), of the models asked about; without a bank, of those that calibrate the items too.
+    spec : PassAtKSpec or None
+        Which k, by which methods, from what budget.
+    bank : Bank or None
+        Item model from past models, calibrated on counts; it must hold every item of the responses. None calibrates
+        every scenario on these responses: a budget then binds the models asked about, others keep their samples.
+    models : sequence of str or None
+        Ids of the models asked about; None for all.
+    rng : Generator, int or None
+        For the budget's samples and the draws behind intervals.
+
+    Returns
+    -------
+    PassAtKLaw
+
+    Raises
+    ------
+    DataError
+        Without counts; for models or items that are not there; for a budget above the samples there are; and when no
+        scenario can be calibrated.
+    ParameterError
+        When the unbiased method alone is asked for a k above the samples of an item, and for a bank whose responses
+        were made binary.
+
+    Examples
+    --------
+    >>> law = pass_at_k_law(responses, PassAtKSpec(k=(1, 10, 100)))  # doctest: +SKIP
+    >>> law.rows()[0]["pass_at_k"]  # doctest: +SKIP
+    """
+    spec = PassAtKSpec() if spec is None else spec
+    generator = as_generator(rng)
+    rows = np.arange(responses.n_models) if models is None else responses.model_indices(models)
+    truth = sample_counts(responses)
+    used = truth
+    if spec.budget is not None:
+        check_budget(truth, spec.budget, responses, rows)
+        used = cut_down(truth, rows, spec.budget, generator)
+    if spec.methods == ("unbiased",):
+        _check_unbiased(used, spec, responses, rows)
+    items = sampled_items(responses, truth, used, bank)
+    item_model = spec.item_model if NEED_ITEM_MODEL & set(spec.methods) else None
+    scenarios, notes = sampled_scenarios(items, rows, item_model, lambda message, share: progress(message, 0.5 * share))
+    curves = []
+    k = np.array(sorted(set(spec.k)), dtype=np.float64)
+    for number, one in enumerate(scenarios):
+        asked = [row for row in rows.tolist() if one.used.n_trials[row, one.columns].any()]
+        factors = _factors(items, one, rows, spec, generator)
+        for place, row in enumerate(asked):
+            progress(f"pass@k {one.name}", 0.5 + 0.5 * (number + place / len(asked)) / len(scenarios))
+            curve = pass_at_k_curve(one, row, k, spec, generator)
+            if factors is not None:
+                curve = widened(curve, curve.values[spec.methods.index("irsl")], factors.at(k))
+            curves.append(curve)
+        if "irsl" in spec.methods and one.item_model is not None:
+            notes.append(_interval_note(one.name, factors, spec))
+    progress("pass@k", 1.0)
+    return _packed(items, curves, k, spec, notes)
+
+
+def _factors(
+    items: SampledItems, scenario: SampledScenario, rows: IntArray, spec: PassAtKSpec, rng: np.random.Generator
+) -> IntervalFactors | None:
+    """Find by what factors the intervals of a scenario must be wider; None where nothing tells."""
+    if spec.interval == "model-based" or "irsl" not in spec.methods or scenario.item_model is None:
+        return None
+    trials = scenario.used.n_trials[np.ix_(rows, scenario.columns)]
+    budget = int(np.median(trials[trials > 0]))
+    if items.bank is not None:
+        known, others = sample_counts(items.bank.responses), np.arange(items.bank.n_models)
+    else:  # all samples of those asked about stay unseen
+        known, others = items.truth, np.setdiff1d(np.arange(items.responses.n_models), rows)
+    return interval_factors(scenario, known, others, budget=budget, spec=spec, rng=rng)
+
+
+def _interval_note(name: str, factors: IntervalFactors | None, spec: PassAtKSpec) -> str:
+    """Say what the intervals of a scenario rest on."""
+    if factors is not None:
+        low, high = factors.factors[0].min(), factors.factors[0].max()
+        return (
+            f"intervals of {name!r} are {low:.2f} to {high:.2f} times as wide as the item model says, as "
+            f"{factors.n_models} calibration models, given as few samples, need them to be"
+        )
+    if spec.interval == "model-based":
+        return f"intervals of {name!r} rest on the item model"
+    return (
+        f"intervals of {name!r} rest on the item model alone: to calibrate them takes five models that are not asked "
+        "about, with at least twice the samples"
+    )
+
+
+def _check_unbiased(used: SampleCounts, spec: PassAtKSpec, responses: ResponseMatrix, rows: IntArray) -> None:
+    """Refuse a k above the samples of an item where nothing but the unbiased estimate was asked for."""
+    n_trials = used.n_trials[rows]
+    is_short: BoolArray = (n_trials > 0) & (n_trials < max(spec.k))
+    if is_short.any():
+        i, j = np.nonzero(is_short)
+        cells = [
+            f"{responses.model_ids[rows[a]]}, {responses.item_ids[b]}"
+            for a, b in zip(i.tolist(), j.tolist(), strict=True)
+        ]
+        least = int(n_trials[is_short].min())
+        raise ParameterError(
+            f"k must be at most the samples of every item for the unbiased estimate, got k = {max(spec.k)} with as few "
+            f"as {least} samples in {len(cells)} cells: {shown(cells)}. Take k up to {least}, or method 'irsl', which "
+            "looks beyond the samples."
+        )
+
+
+def _packed(items: SampledItems, curves: list[Curve], k: FloatArray, spec: PassAtKSpec, notes: list[str]) -> PassAtKLaw:
+    """Put curves together, with what a reader of their numbers should know."""
+    n_items, is_compared = len(items.item_ids), spec.budget is not None
+    failure = np.full((len(curves), n_items), np.nan)
+    n_trials, n_correct = np.zeros((2, len(curves), n_items), dtype=np.int64)
+    for i, one in enumerate(curves):
+        failure[i, one.columns] = one.failure
+        n_trials[i, one.columns] = items.used.n_trials[one.row, one.columns]
+        n_correct[i, one.columns] = items.used.n_correct[one.row, one.columns]
+    ids = items.responses.model_ids
+    law = PassAtKLaw(
+        tuple(ids[one.row] for one in curves),
+        tuple(one.scenario for one in curves),
+        k,
+        spec.methods,
+        spec.level,
+        _pass_curves(curves, 0, has_truth=is_compared),
+        _pass_curves(curves, 1, has_truth=is_compared),
+        spec.minimum_pass_rate,
+        spec.budget,
+        ItemEvidence(tuple(items.item_ids), n_trials, n_correct, failure),
+        np.array([one.ability for one in curves]),
+        np.array([one.ability_sd for one in curves]),
+        (),
+    )
+    return law.with_notes((*notes, *_notes(law)))
+
+
+def _pass_curves(curves: list[Curve], which: int, *, has_truth: bool) -> PassCurves:
+    """Curves over one of the sets of items."""
+    return PassCurves(
+        np.stack([one.values[:, which] for one in curves], axis=1),
+        np.stack([one.low[which] for one in curves]),
+        np.stack([one.high[which] for one in curves]),
+        np.stack([one.truth[which] for one in curves]) if has_truth else None,
+        np.array([one.n_items[which] for one in curves]),
+    )
+
+
+def _notes(law: PassAtKLaw) -> list[str]:
+    """Say what the numbers rest on where they do not say so themselves."""
+    notes = []
+    if "unbiased" in law.methods and np.isnan(law.values("unbiased")).any():
+        notes.append("the unbiased estimate has no value where k exceeds the samples of some item: these are empty")
+    if law.budget is not None:
+        notes.append(
+            f"estimates see {law.budget} samples of each item, drawn without replacement; the truth is the unbiased "
+            "estimate from all samples, and empty where k is larger than these can tell"
+        )
+    n_dropped = int(np.sum(law.all_items.n_items - law.kept_items.n_items))
+    if n_dropped:
+        notes.append(
+            f"values of kept items leave out {n_dropped} of {int(law.all_items.n_items.sum())} pairs of model and item "
+            f"whose pass rate in all samples is below {law.minimum_pass_rate:g}: only who has all samples knows which"
+        )
+    return notes

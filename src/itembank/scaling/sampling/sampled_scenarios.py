@@ -1,0 +1,121 @@
+"""The items and scenarios that samples are of, each scenario with its item model."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from itembank.calibration.specs import CalibrationSpec
+from itembank.data.banks import Bank
+from itembank.data.responses import ResponseMatrix
+from itembank.errors import DataError, DataWarning, warn
+from itembank.numerics.arrays import IntArray
+from itembank.progress import ProgressCallback
+from itembank.scaling.sampling.sample_counts import SampleCounts
+from itembank.scaling.sampling.scenario_item_models import ScenarioItemModel, fitted_item_model, item_model_of_bank
+
+
+@dataclass(frozen=True, slots=True)
+class SampledScenario:
+    """Items of one scenario, with the samples of all models.
+
+    Attributes
+    ----------
+    name : str
+    columns : (n_scenario_items,)
+        Where the items stand among all.
+    truth, used : SampleCounts
+        Of all items: the samples there are, and those that estimates see.
+    item_model : ScenarioItemModel or None
+        None where no method needs one, or none could be fitted.
+    """
+
+    name: str
+    columns: IntArray
+    truth: SampleCounts
+    used: SampleCounts
+    item_model: ScenarioItemModel | None
+
+
+@dataclass(frozen=True, slots=True)
+class SampledItems:
+    """The items that a law is about, a bank's or those of the responses, with the samples of all models.
+
+    Attributes
+    ----------
+    responses : ResponseMatrix
+    bank : Bank or None
+    item_ids, scenarios : lists of n_items names
+    truth, used : SampleCounts
+        The samples there are, and those that estimates see, (n_models, n_items).
+    """
+
+    responses: ResponseMatrix
+    bank: Bank | None
+    item_ids: list[str]
+    scenarios: list[str]
+    truth: SampleCounts
+    used: SampleCounts
+
+
+def sampled_items(
+    responses: ResponseMatrix, truth: SampleCounts, used: SampleCounts, bank: Bank | None
+) -> SampledItems:
+    """Lay samples out over the items of the bank; without one they stay as they are."""
+    if bank is None:
+        return SampledItems(responses, None, responses.item_ids, responses.items["scenario"].to_list(), truth, used)
+    where = bank.responses.item_indices(responses.item_ids)
+    spread = [one.spread(where, bank.n_items) for one in (truth, used)]
+    return SampledItems(responses, bank, bank.item_ids, bank.responses.items["scenario"].to_list(), *spread)
+
+
+def sampled_scenarios(
+    items: SampledItems, rows: IntArray, spec: CalibrationSpec | None, progress: ProgressCallback
+) -> tuple[list[SampledScenario], list[str]]:
+    """Find every scenario that a model at `rows` has samples of, with its item model.
+
+    Parameters
+    ----------
+    items : SampledItems
+    rows : (n_asked,)
+        The models asked about.
+    spec : CalibrationSpec or None
+        How item models are fitted where there is no bank; None when none are needed.
+
+    Returns
+    -------
+    scenarios, notes
+        Scenarios that could not be fitted have no item model, and a note that says why.
+
+    Raises
+    ------
+    DataError
+        When no scenario could be fitted.
+    """
+    names = np.array(items.scenarios)
+    asked = [name for name in dict.fromkeys(items.scenarios) if items.used.n_trials[np.ix_(rows, names == name)].any()]
+    found, notes = [], []
+    for number, name in enumerate(asked):
+        progress(f"scenario {name}", number / len(asked))
+        columns = np.flatnonzero(names == name)
+        item_model = None
+        if spec is not None:
+            try:
+                item_model = _item_model(items, columns, spec)
+            except DataError as error:
+                notes.append(f"scenario {name!r} has no item model: {error}")
+        found.append(SampledScenario(name, columns, items.truth, items.used, item_model))
+    if spec is not None and all(one.item_model is None for one in found):
+        raise DataError(
+            f"an item model is needed of at least one scenario: {' '.join(notes)} Give a bank, or take methods "
+            "that need none: 'jeffreys', 'plug-in', 'unbiased'."
+        )
+    for text in notes:
+        warn(text, DataWarning)
+    return found, notes
+
+
+def _item_model(items: SampledItems, columns: IntArray, spec: CalibrationSpec) -> ScenarioItemModel:
+    """Take the item model of a scenario from the bank, or fit it."""
+    if items.bank is not None:
+        return item_model_of_bank(items.bank, columns)
+    return fitted_item_model(items.responses, items.used, columns, spec)

@@ -1,0 +1,1 @@
+"""Abilities from one set of items for another: convergent validity, transfer."""

@@ -1,0 +1,112 @@
+"""One ability for one set of items: an item model fitted to these items alone."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from itembank.calibration.calibrate import calibrate
+from itembank.calibration.specs import CalibrationSpec, Variational
+from itembank.data.banks import Bank
+from itembank.data.calibrations import Calibration
+from itembank.data.responses import ResponseMatrix
+from itembank.data.targets import ScoreTargets
+from itembank.errors import DataError, DataWarning, ParameterError, warn
+from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.progress import ProgressCallback, silent
+from itembank.scaling.transfer.warned_once import warned_once
+
+
+@dataclass(frozen=True, slots=True)
+class ItemSetFit:
+    """The item model of some items, and the ability that they alone give each model.
+
+    Attributes
+    ----------
+    name : str
+    columns : (n_set_items,)
+        Where the items stand in the responses.
+    calibration : Calibration
+        Of the models that answered at least one of the items.
+    theta, standard_errors : (n_models,)
+        Of all models of the responses; NaN for those that answered none of the items.
+    """
+
+    name: str
+    columns: IntArray
+    calibration: Calibration
+    theta: FloatArray
+    standard_errors: FloatArray
+
+
+def default_spec(responses: ResponseMatrix) -> CalibrationSpec:
+    """Return the item model for these responses: two parameters an item, and the family that they are of.
+
+    Right and wrong are Bernoulli and probabilities Beta. Counts of repeated samples are beta-binomial: samples of one
+    cell are more alike than chance makes them, and a binomial would take each for news. Slopes of both are kept above
+    zero; with counts the fit can otherwise end at steep slopes of both signs, where a few models answered many items.
+    """
+    if responses.n_trials is not None and bool(np.any(responses.n_trials > 1)):
+        return Variational("2pl", family="beta-binomial", positive_discrimination=True)
+    if responses.is_binary:
+        return Variational("2pl", family="bernoulli")
+    return Variational("2pl", family="beta", positive_discrimination=True)
+
+
+def responses_and_spec(
+    source: Bank | ResponseMatrix, spec: CalibrationSpec | None
+) -> tuple[ResponseMatrix, CalibrationSpec]:
+    """Return the responses of a bank, or these themselves, and the item model of one ability for them."""
+    responses = source.responses if isinstance(source, Bank) else source
+    chosen = default_spec(responses) if spec is None else spec
+    if chosen.n_dims != 1 or chosen.item_model in {"nested", "bifactor"}:
+        raise ParameterError(
+            "abilities of single scenarios need an item model with one dimension, got "
+            f"{chosen.item_model!r} with {chosen.n_dims}. Take '1pl' or '2pl'."
+        )
+    return responses, chosen
+
+
+def fit_items(
+    name: str,
+    responses: ResponseMatrix,
+    columns: IntArray,
+    spec: CalibrationSpec,
+    *,
+    progress: ProgressCallback = silent,
+) -> ItemSetFit:
+    """Fit the item model of the items at `columns`.
+
+    Raises
+    ------
+    DataError
+        As `calibrate`, naming the set.
+    """
+    part = responses.take(items=columns)
+    has_item = part.observed.any(axis=0)
+    rows = np.flatnonzero(part.observed.any(axis=1))
+    used = columns[has_item]
+    try:
+        found = calibrate(part.take(models=rows, items=np.flatnonzero(has_item)), spec, progress=progress)
+    except DataError as error:
+        raise DataError(f"items of {name!r}: {error}") from error
+    theta, errors = np.full(responses.n_models, np.nan), np.full(responses.n_models, np.nan)
+    theta[rows] = found.abilities[:, 0]
+    errors[rows] = np.sqrt(found.ability_covariance[:, 0, 0])
+    return ItemSetFit(name, used, found, theta, errors)
+
+
+def fit_scenarios(
+    responses: ResponseMatrix, spec: CalibrationSpec, *, progress: ProgressCallback = silent
+) -> tuple[ItemSetFit, ...]:
+    """Fit every scenario by itself; those that cannot be fitted are left out with a `DataWarning`."""
+    targets = ScoreTargets.create(responses.items)
+    fits = []
+    with warned_once():
+        for number, name in enumerate(targets.scenarios):
+            progress(f"scenario {name}", number / targets.n_scenarios)
+            try:
+                fits.append(fit_items(name, responses, np.flatnonzero(targets.scenario_index == number), spec))
+            except DataError as error:
+                warn(f"scenario {name!r} is left out: {error}", DataWarning)
+    progress("scenarios", 1.0)
+    return tuple(fits)

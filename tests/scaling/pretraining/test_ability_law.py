@@ -1,0 +1,111 @@
+import numpy as np
+import pytest
+
+from itembank.scaling.pretraining.ability_law import fit_ability_laws, growth_of_errors
+from itembank.scaling.pretraining.forecasts import interval_factor
+
+
+def simulated(rng, *, n_recipes=6, n_sizes=7, slope_sd=0.03, residual_sd=0.1, error_sd=0.05):
+    x = np.tile(np.linspace(20.0, 32.0, n_sizes), (n_recipes, 1))
+    slopes, levels = 0.35 + slope_sd * rng.standard_normal((n_recipes, 1)), 0.3 * rng.standard_normal((n_recipes, 1))
+    true = levels + slopes * (x - 26.0) + residual_sd * rng.standard_normal(x.shape)
+    return x, true, true + error_sd * rng.standard_normal(x.shape), np.full(x.shape, error_sd**2)
+
+
+def test_alone_a_recipe_gets_the_line_of_least_squares(rng):
+    x, _, y, _ = simulated(rng)
+    laws = fit_ability_laws(x, y, np.zeros_like(y), pooling="none", shape="line")
+    for number in range(6):
+        line, covariance = np.polyfit(x[number], y[number], 1), np.cov(x[number], ddof=0)
+        assert [laws.slope[number], laws.intercept[number]] == pytest.approx(line)
+        assert laws.slope_error[number] ** 2 == pytest.approx(laws.residual_variance / (7 * covariance), rel=1e-6)
+    residuals = y - laws.predict(x[0])[0]
+    assert laws.residual_variance == pytest.approx(np.sum(residuals**2) / (6 * 5), rel=1e-6)
+
+
+def test_known_errors_that_explain_the_residuals_leave_no_variance(rng):
+    x, _, y, _ = simulated(rng, residual_sd=0.0, error_sd=0.01)
+    assert fit_ability_laws(x, y, np.full(y.shape, 0.1**2), pooling="none").residual_variance == 0.0
+
+
+@pytest.mark.parametrize("pooling", ["none", "partial"])
+def test_order_of_recipes_and_sizes_does_not_matter(rng, pooling):
+    x, _, y, v = simulated(rng)
+    first = fit_ability_laws(x, y, v, pooling=pooling)
+    recipes, sizes = rng.permutation(6), rng.permutation(7)
+    second = fit_ability_laws(x[recipes][:, sizes], y[recipes][:, sizes], v[recipes][:, sizes], pooling=pooling)
+    np.testing.assert_allclose(second.coefficients, first.coefficients[:, recipes], rtol=1e-6)
+    assert second.drift == pytest.approx(first.drift, rel=1e-5, abs=1e-9)
+
+
+def test_pooled_lines_lie_nearer_to_each_other_and_to_the_truth(rng):
+    errors, spreads = [], []
+    for _ in range(20):
+        x, true, y, v = simulated(rng, n_recipes=10, slope_sd=0.02)
+        kept = np.where(np.arange(7) < 4, y, np.nan)
+        laws = {name: fit_ability_laws(x, kept, v, pooling=name) for name in ("none", "partial")}
+        spreads.append([np.std(law.slope) for law in laws.values()])
+        errors.append([np.mean((law.predict(x[0])[0][:, 6] - true[:, 6]) ** 2) for law in laws.values()])
+    alone, pooled = np.mean(spreads, axis=0)
+    assert pooled < 0.8 * alone
+    alone, pooled = np.mean(errors, axis=0)
+    assert pooled < 0.8 * alone
+
+
+def test_pooling_of_three_recipes_is_none(rng):
+    x, _, y, v = simulated(rng, n_recipes=3)
+    pooled, alone = (fit_ability_laws(x, y, v, pooling=name) for name in ("partial", "none"))
+    np.testing.assert_array_equal(pooled.coefficients, alone.coefficients)
+
+
+def test_a_recipe_without_sizes_has_no_line(rng):
+    x, _, y, v = simulated(rng)
+    y[2] = np.nan
+    for pooling in ("none", "partial"):
+        laws = fit_ability_laws(x, y, v, pooling=pooling)
+        assert np.isnan(laws.coefficients[:, 2]).all()
+        assert np.isnan(laws.predict(np.array([33.0]))[0][2, 0])
+        assert np.isfinite(np.delete(laws.coefficients, 2, axis=1)).all()
+
+
+def test_one_size_is_enough_among_pooled_recipes(rng):
+    x, _, y, v = simulated(rng)
+    y[2, 1:] = np.nan
+    laws = fit_ability_laws(x, y, v, pooling="partial")
+    others = np.delete(laws.slope, 2)
+    assert others.min() < laws.slope[2] < others.max()
+    assert laws.slope_error[2] > np.delete(laws.slope_error, 2).max()
+
+
+def test_uncertainty_grows_beyond_the_largest_size(rng):
+    x, _, y, v = simulated(rng)
+    variance = fit_ability_laws(x, y, v).predict(np.array([32.0, 34.0, 38.0]))[1]
+    assert (np.diff(variance, axis=1) > 0.0).all()
+
+
+def test_growth_is_that_of_exact_errors():
+    distances = np.array([1.0, 2.0, 3.0])
+    assert growth_of_errors(0.4 * distances**2, np.zeros(3), distances) == pytest.approx(0.4)
+    assert growth_of_errors(0.4 * distances**2 + 0.1, np.full(3, 0.1), distances) == pytest.approx(0.4)
+    assert growth_of_errors(np.full(3, 0.01), np.full(3, 0.02), distances) == 0.0
+    assert growth_of_errors(np.empty(0), np.empty(0), np.empty(0)) == 0.0
+
+
+def test_a_bent_law_has_drift(rng):
+    x, _, y, v = simulated(rng, residual_sd=0.01, error_sd=0.01)
+    bent = y - 0.01 * (x - 20.0) ** 2
+    assert fit_ability_laws(x, bent, v, shape="line").drift > 10.0 * fit_ability_laws(x, y, v, shape="line").drift
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("pooling", ["none", "partial"])
+@pytest.mark.parametrize("n_recipes", [4, 12])
+def test_intervals_cover_what_larger_models_reach(rng, pooling, n_recipes):
+    covered = []
+    for _ in range(150):
+        x, true, y, v = simulated(rng, n_recipes=n_recipes)
+        laws = fit_ability_laws(x[:, :4], y[:, :4], v[:, :4], pooling=pooling)
+        mean, variance = laws.predict(x[0, 4:])
+        half = interval_factor(0.95, laws.degrees_of_freedom) * np.sqrt(variance)
+        covered.append(np.mean(np.abs(true[:, 4:] - mean) < half))
+    assert 0.92 < np.mean(covered) < 0.985

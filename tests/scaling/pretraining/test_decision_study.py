@@ -1,0 +1,56 @@
+import numpy as np
+import pytest
+
+from itembank.data.compute import training_compute
+from itembank.errors import DataError, ParameterError
+from itembank.scaling.pretraining.decision_study import DecisionMethod, decision_curves, mean_over_splits
+from itembank.scaling.pretraining.pretraining_specs import ItemResponseLaw, PretrainingSettings
+from itembank.scaling.pretraining.two_step import TwoStep
+from tests.scaling.simulated_suite import simulated_suite
+
+METHODS = {
+    "2PL probability": DecisionMethod("probability", ItemResponseLaw(shape="line")),
+    "traditional probability": DecisionMethod("probability", TwoStep(n_starts=4)),
+}
+
+
+@pytest.fixture(scope="module")
+def suite():
+    return simulated_suite(
+        np.random.default_rng(2), n_items=40, n_sizes=4, n_checkpoints=1, level_sd=1.0, slope_sd=0.0, residual_sd=0.02
+    )
+
+
+def curves(suite, **choices):
+    responses = {"accuracy": suite.accuracy, "probability": suite.probability}
+    given = {"methods": METHODS, "n_splits": 2, "settings": PretrainingSettings(fewest_sizes=2, n_items=15), **choices}
+    return decision_curves(responses, training_compute(suite.models), loss=suite.bits_per_byte, **given)
+
+
+def test_recipes_that_are_far_apart_are_put_in_order(suite):
+    rows = curves(suite, actual="probability")
+    own = [row for row in rows if row["law"] == "2PL probability"]
+    assert np.mean([row["decision_accuracy"] for row in own]) > 0.9
+    assert {row["n_recipes"] for row in rows} == {4}  # of six recipes two calibrate the items
+    assert {(row["split"], row["scenario"]) for row in own} == {(s, name) for s in (0, 1) for name in ("easy", "hard")}
+    assert all(0.0 < row["share_of_target"] < 1.0 for row in rows)
+
+
+def test_mean_over_splits_keeps_every_share_apart(suite):
+    rows = curves(suite, methods={"2PL probability": METHODS["2PL probability"]})
+    means = mean_over_splits(rows)
+    assert len(means) == len(rows) / 2
+    first = [
+        row
+        for row in rows
+        if row["scenario"] == "hard" and row["share_of_target"] == min(one["share_of_target"] for one in rows)
+    ]
+    wanted = next(row for row in means if row["scenario"] == "hard")
+    assert wanted["decision_accuracy"] == pytest.approx(np.mean([row["decision_accuracy"] for row in first]))
+
+
+def test_metrics_and_recipes_must_be_there(suite):
+    with pytest.raises(ParameterError, match="got none for 'brier'"):
+        curves(suite, actual="brier")
+    with pytest.raises(DataError, match="two recipes at least"):
+        curves(suite, n_calibration=5)

@@ -1,0 +1,82 @@
+import numpy as np
+import pytest
+from scipy.special import expit
+
+from itembank.irt.parameters import AbilityPrior, ItemParameters
+from itembank.scaling.pretraining.item_budget import choose_within_budget, start_difficulties
+from itembank.scoring.newton import map_abilities
+
+PRIOR = AbilityPrior(np.zeros(1), np.eye(1))
+
+
+@pytest.fixture(params=["bernoulli", "beta", "binomial"])
+def answers(request, rng):
+    """Items, responses of 40 models to all of them, trials, and the models' abilities."""
+    theta, loadings, intercept = rng.standard_normal(40), np.exp(0.4 * rng.standard_normal(90)), rng.normal(0, 1.5, 90)
+    p = expit(theta[:, None] * loadings + intercept)
+    trials = None
+    if request.param == "beta":
+        responses = rng.beta(20.0 * p, 20.0 * (1.0 - p))
+    elif request.param == "binomial":
+        trials = rng.integers(1, 6, size=p.shape)
+        responses = rng.binomial(trials, p) / trials
+    else:
+        responses = (rng.random(p.shape) < p).astype(float)
+    precision = np.full(90, 20.0) if request.param == "beta" else None
+    parameters = ItemParameters.create(loadings, intercept, family=request.param, precision=precision)
+    return parameters, responses, trials, theta
+
+
+def test_every_model_answers_the_budget_and_nothing_is_invented(answers):
+    parameters, responses, trials, _ = answers
+    responses[:, 5] = np.nan
+    chosen = choose_within_budget(parameters, responses, PRIOR, 12, n_trials=trials)
+    is_chosen = ~np.isnan(chosen)
+    assert (is_chosen.sum(axis=1) == 12).all()
+    assert not is_chosen[:, 5].any()
+    np.testing.assert_array_equal(chosen[is_chosen], responses[is_chosen])
+
+
+def test_the_start_spans_the_difficulties(answers):
+    parameters, responses, trials, _ = answers
+    wanted = np.quantile(parameters.difficulty, [0.1, 0.5, 0.9])
+    np.testing.assert_allclose(sorted(start_difficulties(parameters, 15)), wanted)
+    chosen = ~np.isnan(choose_within_budget(parameters, responses, PRIOR, 3, n_trials=trials))
+    # one item of three is the start: the one nearest the median
+    assert chosen[:, np.argmin(np.abs(parameters.difficulty - wanted[1]))].all()
+
+
+def test_later_items_tell_most_at_the_ability_so_far(answers):
+    """The 9th item of a model is the one of most information at its posterior mean after 8, by brute force."""
+    parameters, responses, _, _ = answers
+    if parameters.family != "bernoulli":
+        pytest.skip("information is spelled out for right and wrong alone")
+    before, after = (choose_within_budget(parameters, responses, PRIOR, n) for n in (8, 9))
+    grid = np.linspace(-6.0, 6.0, 121)
+    p = expit(grid[:, None] * parameters.loadings[:, 0] + parameters.intercept)
+    information = parameters.loadings[:, 0] ** 2 * p * (1.0 - p)
+    for model in range(40):
+        known = ~np.isnan(before[model])
+        likelihood = np.where(responses[model, known] == 1.0, p[:, known], 1.0 - p[:, known]).prod(axis=1)
+        weights = likelihood * np.exp(-0.5 * grid**2)
+        node = int(np.rint(np.sum(weights * np.arange(121)) / weights.sum()))
+        best = np.argmax(np.where(known, -1.0, information[node]))
+        assert np.flatnonzero(~np.isnan(after[model]) & np.isnan(before[model])).tolist() == [best]
+
+
+def test_abilities_are_nearer_the_truth_than_from_as_many_random_items(answers, rng):
+    parameters, responses, trials, theta = answers
+    weights = None if trials is None else trials.astype(float)
+    chosen = choose_within_budget(parameters, responses, PRIOR, 20, n_trials=trials)
+    rank = rng.random(responses.shape).argsort(axis=1).argsort(axis=1)
+    drawn = np.where(rank < 20, responses, np.nan)
+    errors = [
+        np.sqrt(np.mean((map_abilities(parameters, some, PRIOR, weights=weights).theta[:, 0] - theta) ** 2))
+        for some in (chosen, drawn)
+    ]
+    assert errors[0] < 0.9 * errors[1]
+
+
+def test_a_budget_beyond_the_items_takes_them_all(answers):
+    parameters, responses, trials, _ = answers
+    np.testing.assert_array_equal(choose_within_budget(parameters, responses, PRIOR, 500, n_trials=trials), responses)

@@ -1,0 +1,251 @@
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy.special import expit
+
+from itembank.calibration.build import build_bank
+from itembank.calibration.specs import Variational
+from itembank.data.compute import training_compute
+from itembank.data.responses import ResponseMatrix
+from itembank.errors import DataError, ParameterError
+from itembank.scaling.pretraining.held_out import held_out_coverage, observed_means, size_cuts
+from itembank.scaling.pretraining.held_out_results import HeldOutForecasts
+from itembank.scaling.pretraining.pretraining_data import PretrainingData
+from itembank.scaling.pretraining.pretraining_law import pretraining_law
+from itembank.scaling.pretraining.pretraining_specs import ItemResponseLaw, PretrainingSettings
+from tests.scaling.simulated_suite import simulated_suite
+
+PLAIN = PretrainingSettings(n_checked=0)
+IRSL = PretrainingSettings(laws=("irsl",), n_checked=0)
+
+
+@pytest.fixture(scope="module")
+def suite():
+    return simulated_suite(np.random.default_rng(5), n_items=80, n_checkpoints=2, residual_sd=0.03)
+
+
+@pytest.fixture(scope="module")
+def compute(suite):
+    return training_compute(suite.models)
+
+
+@pytest.fixture(scope="module")
+def law(suite, compute):
+    return pretraining_law(suite.probability, compute, loss=suite.bits_per_byte, settings=PLAIN)
+
+
+def true_scores(suite, flops):
+    """Score of every recipe at a compute, (n_recipes, n_scenarios)."""
+    theta = suite.law(np.arange(6), np.log(flops))
+    p = expit(suite.loadings * theta[:, None] + suite.intercept)
+    return np.stack([p[:, :40].mean(axis=1), p[:, 40:].mean(axis=1)], axis=1)
+
+
+def test_forecasts_of_ten_times_the_compute_come_near_the_truth(suite, law):
+    truth = true_scores(suite, law.target_flops)
+    for number, scenario in enumerate(("easy", "hard")):
+        found = law.forecast(scenario)
+        assert np.abs(found.score[:, 0] - truth[:, number]).mean() < 0.02
+        assert ((found.low[:, 0] < truth[:, number]) & (truth[:, number] < found.high[:, 0])).mean() > 0.8
+
+
+def test_abilities_lie_on_the_lines_that_made_them(suite, law):
+    laws = law.of_scenario("easy").ability_laws
+    assert np.corrcoef(law.of_scenario("easy").abilities.theta, suite.theta)[0, 1] > 0.995
+    ratio = laws.slope / suite.slopes  # the scale of ability is the calibration's own
+    assert np.std(ratio) / np.mean(ratio) < 0.08
+
+
+def test_right_or_wrong_and_counts_go_through(suite, compute):
+    trials = np.full(suite.accuracy.responses.shape, 5)
+    p = expit(suite.theta[:, None] * suite.loadings + suite.intercept)
+    counts = np.random.default_rng(0).binomial(trials, p) / trials
+    counted = ResponseMatrix.create(counts, models=suite.accuracy.models, items=suite.accuracy.items, n_trials=trials)
+    truth = true_scores(suite, 10.0 * compute.flops.max())
+    for responses in (suite.accuracy, counted):
+        law = pretraining_law(responses, compute, settings=PLAIN)
+        assert np.abs(law.forecast("hard").score[:, 0] - truth[:, 1]).mean() < 0.06
+        assert law.names == ("irsl", "sigmoid")
+        assert "needs a loss" in law.message
+
+
+def test_intervals_widen_beyond_the_largest_size(law):
+    flops = law.target_flops * np.array([0.1, 1.0, 10.0])
+    for name in law.names:
+        found = law.forecast("hard", name, flops=flops)
+        at_middle = (found.high - found.low)[:, :2]
+        assert (np.diff(at_middle, axis=1) > 0.0).all()
+
+
+def test_a_bank_of_other_models_measures_abilities(suite, compute):
+    past, new = np.flatnonzero(suite.recipes < 2), np.flatnonzero(suite.recipes >= 2)
+    bank = build_bank(suite.probability.take(models=past), Variational("2pl", family="beta"))
+    settings = PretrainingSettings(laws=("irsl",), n_checked=0, n_items=15)
+    law = pretraining_law(suite.probability.take(models=new), compute, bank=bank, settings=settings)
+    truth = true_scores(suite, law.target_flops)[2:]
+    assert np.abs(law.forecast("hard").score[:, 0] - truth[:, 1]).mean() < 0.04
+    assert law.recipes == tuple(f"recipe-{number}" for number in range(2, 6))
+
+
+def test_calibration_recipes_get_no_law(suite, compute):
+    settings = PretrainingSettings(laws=("irsl",), n_checked=0, calibration_recipes=("recipe-1", "recipe-4"))
+    law = pretraining_law(suite.probability, compute, settings=settings)
+    assert law.recipes == ("recipe-0", "recipe-2", "recipe-3", "recipe-5")
+
+
+def test_comparison_holds_the_largest_sizes_out(suite, compute):
+    law = pretraining_law(suite.probability, compute, settings=PretrainingSettings(laws=("irsl", "sigmoid")))
+    rows = {row["law"]: row for row in law.comparison()}
+    assert rows["irsl"]["n_forecasts"] == 2 * 6 * (1 + 2)
+    assert rows["irsl"]["mean_absolute_error"] < rows["sigmoid"]["mean_absolute_error"]
+
+
+def test_intervals_grow_to_hold_what_they_claim_of_the_sizes_held_out(suite, compute):
+    rows = [
+        {"law": "irsl", "score": 0.5, "low": 0.4, "high": 0.55, "error": error} for error in (-0.1, 0.05, 0.02, -0.01)
+    ]
+    found = HeldOutForecasts(tuple(rows), level=1.0)
+    assert found.widening() == {"irsl": pytest.approx(2.0)}  # 0.1 below a truth 0.05 above is twice the half
+    law = pretraining_law(suite.probability, compute, settings=IRSL)
+    plain, wide = law.forecast("easy"), replace(law, held_out=found).forecast("easy")
+    np.testing.assert_allclose(wide.high - wide.score, np.minimum(2.0 * (plain.high - plain.score), 1.0 - wide.score))
+
+
+def test_a_recipe_with_too_few_sizes_is_told_and_has_no_number(suite, compute):
+    rows = np.flatnonzero((suite.recipes != 3) | (suite.params < suite.params.min() * 3.0))
+    law = pretraining_law(suite.probability.take(models=rows), compute, settings=PLAIN)
+    assert "Fewer than 3 sizes, no law: 'recipe-3 (2)'." in law.message
+    told = [row for row in law.rows() if row["recipe"] == "recipe-3"]
+    assert {row["note"] for row in told} == {"no law: 2 sizes"}
+    assert all(np.isnan(row["score"]) for row in told)
+
+
+def test_too_few_sizes_of_every_recipe_are_refused(suite, compute):
+    rows = np.flatnonzero(suite.params < suite.params.min() * 3.0)
+    with pytest.raises(DataError, match=r"at least 3 sizes of one recipe, got 'recipe-0 \(2\)'"):
+        pretraining_law(suite.probability.take(models=rows), compute)
+
+
+def test_a_recipe_that_gets_worse_with_compute_is_told(suite, compute):
+    values = suite.probability.responses.copy()
+    own = np.flatnonzero((suite.recipes == 2) & suite.is_final)
+    values[own] = values[own[::-1]]
+    responses = ResponseMatrix.create(values, models=suite.probability.models, items=suite.probability.items)
+    law = pretraining_law(
+        responses,
+        compute,
+        settings=PretrainingSettings(n_checked=0, laws=(ItemResponseLaw(pooling="none"), "two-step", "sigmoid")),
+    )
+    notes = {row["law"]: row["note"] for row in law.rows() if row["recipe"] == "recipe-2"}
+    assert "ability does not rise with compute (slope -" in notes["irsl"]
+    assert "the score falls with compute" in notes["sigmoid"]
+    assert "the loss rises with compute" in notes["two-step"]
+
+
+def test_models_of_unknown_compute_are_named(suite, compute):
+    with pytest.raises(DataError, match=r"is not of 1 of 84: 'recipe-0/10000/0'"):
+        pretraining_law(suite.probability, compute.take(np.arange(1, 84)))
+
+
+@pytest.mark.parametrize(
+    ("loss", "message"),
+    [(np.ones((3, 3)), "a row a model and a column an item"), (np.zeros((84, 80)), "finite and > 0")],
+)
+def test_losses_are_checked(suite, compute, loss, message):
+    with pytest.raises(DataError, match=message):
+        pretraining_law(suite.probability, compute, loss=loss)
+
+
+def test_the_two_step_law_alone_needs_a_loss(suite, compute):
+    with pytest.raises(DataError, match="needs a loss"):
+        pretraining_law(suite.accuracy, compute, settings=PretrainingSettings(laws=("two-step",), n_checked=0))
+
+
+@pytest.mark.parametrize("target", [0.0, -1e20, np.inf, np.nan])
+def test_targets_are_checked(suite, compute, target):
+    with pytest.raises(ParameterError, match="target_flops must be finite and > 0"):
+        pretraining_law(suite.probability, compute, target_flops=target)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"laws": ()},
+        {"laws": ("irsl", "irsl")},
+        {"laws": ("power",)},
+        {"largest_flops": 0.0},
+        {"fewest_sizes": 1},
+        {"n_items": 0},
+        {"n_checked": -1},
+        {"level": 1.0},
+    ],
+)
+def test_settings_are_checked(wrong):
+    with pytest.raises(ParameterError, match=next(iter(wrong)) if "power" not in str(wrong) else "pre-training law"):
+        PretrainingSettings(**wrong)
+
+
+@pytest.mark.parametrize("wrong", [{"item_model": "3pl"}, {"family": "normal"}, {"pooling": "full"}, {"shape": "flat"}])
+def test_choices_of_the_item_response_law_are_checked(wrong):
+    with pytest.raises(ParameterError, match=next(iter(wrong))):
+        ItemResponseLaw(**wrong)
+
+
+def test_nothing_of_the_larger_models_is_used(suite, compute):
+    """Forecasts from the smaller sizes do not change when the larger models answer otherwise."""
+    data = PretrainingData.create(suite.probability, compute, IRSL)
+    cut = size_cuts(data.runs(None)[1], 3)[1]
+    values = suite.probability.responses.copy()
+    values[compute.flops > cut] = 0.5
+    other = ResponseMatrix.create(values, models=suite.probability.models, items=suite.probability.items)
+    forecasts = [
+        [row["score"] for row in held_out_coverage(one, compute, largest=[cut], settings=IRSL).forecasts]
+        for one in (suite.probability, other)
+    ]
+    np.testing.assert_array_equal(*forecasts)
+
+
+def test_held_out_forecasts_stand_beside_what_models_scored(suite, compute):
+    found = held_out_coverage(suite.probability, compute, settings=IRSL)
+    means = observed_means(suite.probability)
+    for row in found.forecasts[::17]:
+        model = int(np.flatnonzero((compute.flops == row["flops"]) & compute.in_recipe(row["recipe"]))[0])
+        assert row["actual"] == pytest.approx(means[row["scenario"]][model])
+        assert row["flops"] > row["largest_flops"]
+        assert row["is_covered"] == (row["low"] <= row["actual"] <= row["high"])
+    summary = found.summary()[0]
+    errors = np.array([row["error"] for row in found.forecasts])
+    assert summary["mean_absolute_error"] == pytest.approx(np.abs(errors).mean())
+    assert len(found.decisions()) == 2 * 4  # scenarios x largest sizes fitted
+
+
+def test_sizes_are_cut_between_those_of_recipes(suite, compute):
+    _, runs = PretrainingData.create(suite.probability, compute, PLAIN).runs(None)
+    finals = np.unique(compute.flops[compute.is_final])
+    np.testing.assert_allclose(size_cuts(runs, 3), np.sqrt(finals[2:-1] * finals[3:]))
+
+
+def test_no_larger_model_no_check(suite, compute):
+    with pytest.raises(DataError, match="checked only with larger finished models"):
+        held_out_coverage(suite.probability, compute, largest=[1e30], settings=IRSL)
+
+
+def test_laws_without_recipes_are_one(suite):
+    one = np.flatnonzero(suite.recipes == 0)
+    models = suite.models[one].drop("recipe")
+    law = pretraining_law(suite.probability.take(models=one), training_compute(models), settings=IRSL)
+    assert law.recipes == ("all",)
+    assert isinstance(pl.DataFrame(law.rows()), pl.DataFrame)
+    assert np.isfinite(law.rows()[0]["score"])
+
+
+@pytest.mark.slow
+def test_intervals_cover_larger_models_of_simulated_suites():
+    covered = []
+    for seed in range(8):
+        made = simulated_suite(np.random.default_rng(seed), n_items=80)
+        found = held_out_coverage(made.probability, training_compute(made.models), settings=IRSL)
+        covered += [row["is_covered"] for row in found.forecasts]
+    assert 0.88 < np.mean(covered) < 0.99

@@ -1,0 +1,114 @@
+import dataclasses
+
+import numpy as np
+import pytest
+
+from itembank.scaling.sampling.interval_calibration import FEWEST_TRIED, IntervalFactors, interval_factors, widened
+from itembank.scaling.sampling.pass_at_k import plug_in_pass_at_k
+from itembank.scaling.sampling.pass_at_k_curve import pass_at_k_curve
+from itembank.scaling.sampling.pass_at_k_law import pass_at_k_law
+from itembank.scaling.sampling.pass_at_k_specs import PassAtKSpec
+from itembank.scaling.sampling.sample_counts import sample_counts
+from itembank.scaling.sampling.sampled_scenarios import SampledScenario
+from itembank.scaling.sampling.scenario_item_models import item_model_of_bank
+from tests.scaling.samples import known_bank, simulated_samples
+
+SPEC = PassAtKSpec(k=(1, 10, 100), methods=("irsl",), budget=20, n_draws=200, minimum_pass_rate=0.0)
+
+
+def scenario_of(samples, *, too_sure=1.0):
+    """The scenario with its true item model; `too_sure` multiplies the precision that is believed in."""
+    counts = sample_counts(samples.responses)
+    known = item_model_of_bank(known_bank(samples), np.arange(samples.responses.n_items))
+    precision = dataclasses.replace(known.precision, mean=known.precision.mean + np.log(too_sure), sd=0.05)
+    columns = np.arange(samples.responses.n_items)
+    return SampledScenario("math", columns, counts, counts, dataclasses.replace(known, precision=precision))
+
+
+@pytest.fixture(scope="module")
+def samples():
+    return simulated_samples(n_models=40, n_items=50, n_trials=2000, seed=11)
+
+
+def factors_of(scenario, samples, rows=None):
+    rows = np.arange(40) if rows is None else rows
+    return interval_factors(scenario, scenario.truth, rows, budget=20, spec=SPEC, rng=np.random.default_rng(0))
+
+
+def test_a_true_item_model_needs_little_and_one_that_is_too_sure_much(samples):
+    honest = factors_of(scenario_of(samples), samples)
+    assert (honest.k[0], honest.k[-1], honest.n_models) == (1.0, 400.0, 30)
+    assert honest.factors.shape == (2, honest.k.size)
+    assert honest.factors[0].max() < 1.6
+    # believed to follow the item model ten times as closely as they do: its intervals are far too narrow
+    sure = factors_of(scenario_of(samples, too_sure=10.0), samples)
+    assert np.median(sure.factors[0]) > 1.5 * np.median(honest.factors[0])
+
+
+def test_too_few_models_tell_nothing(samples):
+    scenario = scenario_of(samples)
+    assert factors_of(scenario, samples, np.arange(FEWEST_TRIED - 1)) is None
+    few = interval_factors(
+        scenario, scenario.truth, np.arange(40), budget=1001, spec=SPEC, rng=np.random.default_rng(0)
+    )
+    assert few is None
+
+
+def test_factors_between_and_beyond_the_k_that_were_tried():
+    found = IntervalFactors(np.array([1.0, 100.0]), np.array([[1.0, 3.0], [np.nan, np.nan]]), 9)
+    np.testing.assert_allclose(found.at(np.array([1.0, 10.0, 100.0, 1e6])), [[1.0, 2.0, 3.0, 3.0], [1.0] * 4])
+
+
+def test_wider_on_the_logit(samples):
+    scenario = scenario_of(samples)
+    k = np.array([1.0, 100.0])
+    curve = pass_at_k_curve(scenario, 0, k, SPEC, np.random.default_rng(0))
+    middle = curve.values[0]
+    same = widened(curve, middle, np.ones((2, 2)))
+    np.testing.assert_allclose(same.low, curve.low, rtol=1e-12)
+    twice = widened(curve, middle, np.full((2, 2), 2.0))
+
+    def log_odds(p):
+        return np.log(p / (1 - p))
+
+    np.testing.assert_allclose(
+        log_odds(twice.high) - log_odds(middle), 2.0 * (log_odds(curve.high) - log_odds(middle)), rtol=1e-9
+    )
+    assert np.all(twice.low < curve.low)
+    certain = dataclasses.replace(curve, low=np.zeros((2, 2)), high=np.ones((2, 2)))
+    found = widened(certain, middle, np.full((2, 2), 2.0))
+    assert (found.low.max(), found.high.min()) == (0.0, 1.0)
+
+
+def test_the_law_says_what_its_intervals_rest_on(samples):
+    models = ["model-1", "model-2"]
+    bank = known_bank(samples)
+    plain = pass_at_k_law(
+        samples.responses, dataclasses.replace(SPEC, interval="model-based"), bank=bank, models=models
+    )
+    made = pass_at_k_law(samples.responses, SPEC, bank=bank, models=models)
+    assert any("rest on the item model" in text for text in plain.notes)
+    assert any("times as wide as the item model says, as 30 calibration models" in text for text in made.notes)
+    assert np.all(made.all_items.high - made.all_items.low >= 0.9 * (plain.all_items.high - plain.all_items.low))
+    few = pass_at_k_law(samples.responses, dataclasses.replace(SPEC, budget=1500), bank=bank, models=models)
+    assert any("takes five models" in text for text in few.notes)
+
+
+@pytest.mark.slow
+def test_calibrated_intervals_hold_better_where_the_item_model_is_wrong():
+    """Half of the items ask for one ability, half for another; the item model knows one."""
+    held = {"calibrated": [], "model-based": []}
+    for seed in (5, 6):
+        rng = np.random.default_rng(seed)
+        theta, loadings = rng.normal(size=(60, 2)), np.abs(rng.normal(0.9, 0.5, (60, 2)))
+        loadings[:30, 1] = loadings[30:, 0] = 0.0
+        rates = 1.0 / (1.0 + np.exp(rng.normal(3.0, 1.5, 60) - 1.5 * theta @ loadings.T))
+        base = simulated_samples(n_models=60, n_items=60, n_trials=5000)
+        responses = dataclasses.replace(base.responses, responses=rng.binomial(5000, rates) / 5000)
+        for interval, found in held.items():
+            spec = dataclasses.replace(SPEC, k=(1, 3, 10, 30, 100, 300, 1000), budget=10, interval=interval)
+            law = pass_at_k_law(responses, spec, models=[f"model-{i}" for i in range(31, 61)])
+            truth = plug_in_pass_at_k(rates[30:, :, None], law.k).mean(axis=1)
+            found.append(np.mean((law.all_items.low <= truth) & (truth <= law.all_items.high)))
+    assert 0.88 <= np.mean(held["calibrated"]) <= 0.99
+    assert np.mean(held["calibrated"]) > np.mean(held["model-based"]) + 0.03

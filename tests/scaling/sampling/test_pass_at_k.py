@@ -1,0 +1,147 @@
+import math
+from fractions import Fraction
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.integrate import quad
+from scipy.special import betaln, gammaln
+from scipy.stats import beta
+
+from itembank.scaling.sampling.pass_at_k import (
+    beta_failure_variance,
+    beta_pass_at_k,
+    jeffreys_rate,
+    log_beta_failure,
+    log_gamma_difference,
+    log_unbiased_failure,
+    plug_in_pass_at_k,
+    unbiased_pass_at_k,
+)
+
+
+def exact_failure(n, c, k):
+    """C(n - c, k) / C(n, k) in whole numbers."""
+    return Fraction(math.comb(n - c, k), math.comb(n, k))
+
+
+def test_every_count_up_to_thirty_agrees_with_whole_numbers():
+    n, c, k = (axis.ravel() for axis in np.meshgrid(*[np.arange(31)] * 3, indexing="ij"))
+    inside = (n >= 1) & (c <= n) & (k >= 1) & (k <= n)
+    n, c, k = n[inside], c[inside], k[inside]
+    failure = [exact_failure(*cell) for cell in zip(n.tolist(), c.tolist(), k.tolist(), strict=True)]
+    wanted = np.array([float(1 - one) for one in failure])
+    np.testing.assert_allclose(unbiased_pass_at_k(n, c, k), wanted, rtol=1e-13, atol=1e-15)
+    some = np.array([one > 0 for one in failure])
+    logs = np.log([float(one) for one in failure if one > 0])
+    np.testing.assert_allclose(log_unbiased_failure(n, c, k)[some], logs, rtol=1e-12, atol=1e-13)
+    assert np.all(np.isneginf(log_unbiased_failure(n, c, k)[~some]))
+
+
+def test_the_estimate_is_the_mean_over_all_choices_of_k_samples():
+    """Enumerate the samples themselves: five, two of them right, every subset of three."""
+    chosen = list(combinations([1, 1, 0, 0, 0], 3))
+    assert unbiased_pass_at_k(5, 2, 3) == pytest.approx(np.mean([max(one) for one in chosen]), rel=1e-14)
+
+
+def test_it_is_unbiased():
+    """The binomial average of the estimate is 1 - (1 - p)^k exactly."""
+    n, p, k = 12, 0.07, 5
+    counts = np.arange(n + 1)
+    weights = np.array([math.comb(n, c) * p**c * (1 - p) ** (n - c) for c in counts])
+    assert weights @ unbiased_pass_at_k(n, counts, k) == pytest.approx(1 - (1 - p) ** k, rel=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("n", "c", "k"),
+    [
+        (4_000_000, 1, 1),
+        (4_000_000, 3, 17),
+        (3_720_320, 5, 1_000_000),
+        (2_980_608, 2_900_000, 3),
+        (1_000_000, 999, 500),
+        (10_112, 7, 10_000),
+    ],
+)
+def test_millions_of_samples_keep_their_digits(n, c, k):
+    """Against the product over min(c, k) factors, its logarithms summed exactly."""
+    few, many = sorted((c, k))
+    log_failure = math.fsum(math.log1p(-many / (n - j)) for j in range(few))
+    assert unbiased_pass_at_k(n, c, k) == pytest.approx(-math.expm1(log_failure), rel=1e-13)
+    naive = gammaln(n - c + 1) + gammaln(n - k + 1) - gammaln(n - c - k + 1) - gammaln(n + 1)
+    assert log_unbiased_failure(n, c, k) == pytest.approx(naive, abs=1e-6)
+
+
+def test_k_beyond_the_samples_has_no_value():
+    found = unbiased_pass_at_k(np.array([[10], [100]]), np.array([[3], [3]]), np.array([10, 11, 100, 101]))
+    assert np.isnan(found).tolist() == [[False, True, True, True], [False, False, False, True]]
+    assert found[0, 0] == 1.0
+
+
+def test_ten_thousand_items_are_one_call():
+    rng = np.random.default_rng(0)
+    n = rng.integers(50, 3_000_000, (10_000, 1))
+    c = rng.integers(0, 4, (10_000, 1))
+    k = np.unique(np.geomspace(1, 1e6, 50).round())
+    found = unbiased_pass_at_k(n, c, k)
+    assert found.shape == (10_000, k.size)
+    rises = np.diff(found, axis=1)
+    assert np.nanmin(rises) >= -1e-12
+    np.testing.assert_allclose(found[:, 0], (c / n)[:, 0], rtol=1e-12)
+
+
+def test_plug_in_keeps_small_rates_and_certain_ones():
+    assert plug_in_pass_at_k(1e-12, 10.0) == pytest.approx(1e-11, rel=1e-9)
+    assert plug_in_pass_at_k(np.array([0.0, 1.0]), 3.0).tolist() == [0.0, 1.0]
+    assert plug_in_pass_at_k(0.25, 3.0) == pytest.approx(1 - 0.75**3, rel=1e-15)
+
+
+def test_jeffreys_is_the_mean_of_its_posterior():
+    assert jeffreys_rate(50, 3) == pytest.approx(beta(3.5, 47.5).mean(), rel=1e-14)
+
+
+@pytest.mark.parametrize(("a", "b", "k"), [(0.5, 30.0, 1000.0), (2.5, 0.4, 3.0), (40.0, 7.0, 2.0), (1.5, 9.0, 1e4)])
+def test_beta_pass_at_k_is_the_integral(a, b, k):
+    wanted, _ = quad(lambda p: (1 - p) ** k, 0, 1, weight="alg", wvar=(a - 1, b - 1), limit=400, epsabs=0.0)
+    wanted /= math.exp(betaln(a, b))
+    assert math.exp(log_beta_failure(a, b, k)) == pytest.approx(wanted, rel=1e-7)
+    assert beta_pass_at_k(a, b, k) == pytest.approx(1 - wanted, rel=1e-7)
+
+
+@pytest.mark.parametrize(("a", "b", "k"), [(0.5, 30.0, 10.0), (3.0, 2.0, 4.0), (1e-3, 1.0, 100.0), (30.0, 2e4, 500.0)])
+def test_variance_of_the_failure_is_that_of_draws(a, b, k):
+    draws = (1.0 - np.random.default_rng(1).beta(a, b, 400_000)) ** k
+    found = float(beta_failure_variance(a, b, k))
+    error = np.std((draws - draws.mean()) ** 2) / math.sqrt(draws.size)
+    assert abs(found - draws.var()) < 5.0 * error
+
+
+def test_a_tiny_shape_keeps_its_digits():
+    """To first order in a, log E[(1-p)^k] = -a (psi(b + k) - psi(b)), here -a times a harmonic number."""
+    harmonic = math.fsum(1.0 / j for j in range(1, 11))
+    assert log_beta_failure(1e-7, 1.0, 10.0) == pytest.approx(-1e-7 * harmonic, rel=1e-6)
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.floats(1e-6, 1e7), st.floats(0.0, 1e6), st.floats(0.0, 1e6))
+def test_log_gamma_difference_against_log_gammas(x, s, t):
+    terms = gammaln(x + s), gammaln(x + t), gammaln(x + s + t), gammaln(x)
+    rounding = 8e-16 * sum(abs(one) for one in terms) + 1e-13
+    found = float(log_gamma_difference(x, s, t))
+    assert found == pytest.approx(terms[0] + terms[1] - terms[2] - terms[3], abs=rounding + 1e-9 * abs(found))
+    assert found <= 1e-12
+
+
+@settings(deadline=None, max_examples=100)
+@given(st.integers(1, 3000), st.data())
+def test_more_samples_or_more_right_ones_never_lower_it(n, data):
+    c = data.draw(st.integers(0, n))
+    k = data.draw(st.integers(1, n))
+    here = float(unbiased_pass_at_k(n, c, k))
+    assert 0.0 <= here <= 1.0
+    if c < n:
+        assert unbiased_pass_at_k(n, c + 1, k) >= here - 1e-12
+    if k < n:
+        assert unbiased_pass_at_k(n, c, k + 1) >= here - 1e-12
