@@ -115,7 +115,9 @@ def test_files_hold_what_the_script_makes(correct, probability, monkeypatch):
     np.testing.assert_allclose(probability.responses[row, inside], answers.probability, atol=0.0005 + 1e-9)
 
 
-@pytest.mark.parametrize(("name", "response"), [("classifier", "correct"), ("classifiers", "score"), ("bytelms-samples", "probability")])
+@pytest.mark.parametrize(
+    ("name", "response"), [("classifier", "correct"), ("classifiers", "score"), ("bytelms-samples", "probability")]
+)
 def test_unknown_names_are_refused(name, response):
     with pytest.raises(ParameterError, match="must be one of"):
         load_builtin(name, response=response)
