@@ -55,8 +55,9 @@ def load_sets(source: str, folder: Path) -> list[SampledSet]:
 
 
 def _read(source: str, folder: Path) -> ResponseMatrix:
-    if source.startswith("bytelms"):
-        return load_builtin(source)
+    if source.startswith("bytelms"):  # checkpoints of one run on both sides would know each other
+        samples = load_builtin(source)
+        return samples.take(models=np.flatnonzero(samples.models["is_final"].to_numpy()))
     here = folder / source
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)
