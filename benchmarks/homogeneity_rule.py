@@ -20,7 +20,7 @@ from itembank.data.responses import ResponseMatrix
 from itembank.diagnostics.homogeneity import homogeneity
 from itembank.irt.bernoulli import probability
 from itembank.numerics.arrays import FloatArray, IntArray
-from itembank.scaling.transfer.scenario_fits import ItemSetFit, default_spec, fit_items
+from itembank.scaling.scenario_fits import ItemSetFit, default_spec, fit_items
 from itembank.scoring.newton import map_abilities
 
 RESULTS = Path(__file__).parent / "results" / "homogeneity_rule.csv"

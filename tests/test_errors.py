@@ -1,8 +1,9 @@
 import contextlib
+import warnings
 
 import pytest
 
-from itembank.errors import DataWarning, shown, warn
+from itembank.errors import DataError, DataWarning, shown, warn, warned_once
 
 
 def test_a_warning_points_at_the_line_that_led_to_it():
@@ -24,3 +25,49 @@ def test_a_decorator_between_changes_nothing():
 )
 def test_only_the_first_names_are_shown(names, text):
     assert shown(names) == text
+
+
+@warned_once()
+def clip_three_times():
+    for number in (3, 17, 1e-6):
+        warn(f"{number} of 9 are clipped", DataWarning)
+    warn("another", DataWarning)
+
+
+@warned_once()
+def fail():
+    warn("explains", DataWarning)
+    raise DataError("fails")
+
+
+@warned_once()
+def warn_as_numpy_does():
+    warnings.simplefilter("always")
+    for number in range(2):
+        warnings.warn(f"{number} of numpy", RuntimeWarning, stacklevel=1)
+
+
+@warned_once()
+def say_nothing():
+    return 7
+
+
+def test_warnings_that_differ_in_numbers_are_one():
+    with pytest.warns(DataWarning) as caught:
+        clip_three_times()
+    assert [str(one.message) for one in caught] == ["3 of 9 are clipped (And 2 more like it.)", "another"]
+
+
+def test_an_error_passes_after_its_warnings():
+    with pytest.warns(DataWarning, match="explains"), pytest.raises(DataError, match="fails"):
+        fail()
+
+
+def test_warnings_of_others_stay_as_they_are():
+    with pytest.warns(RuntimeWarning) as caught:
+        warn_as_numpy_does()
+    assert [str(one.message) for one in caught] == ["0 of numpy", "1 of numpy"]
+
+
+def test_nothing_is_said_of_nothing():
+    assert say_nothing() == 7

@@ -14,7 +14,7 @@ from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.random import as_generator
 from itembank.numerics.threads import one_blas_thread
 from itembank.progress import ProgressCallback, silent
-from itembank.scaling.transfer.scenario_fits import ItemSetFit, fit_scenarios, responses_and_spec
+from itembank.scaling.scenario_fits import ItemSetFit, fit_scenarios, responses_and_spec
 
 BUDGET = 50
 """Items that a law of P3 rests on."""

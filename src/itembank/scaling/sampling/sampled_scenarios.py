@@ -100,7 +100,7 @@ def sampled_scenarios(
         item_model = None
         if spec is not None:
             try:
-                item_model = _item_model(items, columns, spec)
+                item_model = _item_model(items, name, columns, spec)
             except DataError as error:
                 notes.append(f"scenario {name!r} has no item model: {error}")
         found.append(SampledScenario(name, columns, items.truth, items.used, item_model))
@@ -114,8 +114,8 @@ def sampled_scenarios(
     return found, notes
 
 
-def _item_model(items: SampledItems, columns: IntArray, spec: CalibrationSpec) -> ScenarioItemModel:
+def _item_model(items: SampledItems, name: str, columns: IntArray, spec: CalibrationSpec) -> ScenarioItemModel:
     """Take the item model of a scenario from the bank, or fit it."""
     if items.bank is not None:
         return item_model_of_bank(items.bank, columns)
-    return fitted_item_model(items.responses, items.used, columns, spec)
+    return fitted_item_model(name, items.responses, items.used, columns, spec)

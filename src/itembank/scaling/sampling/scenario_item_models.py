@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from itembank.calibration.calibrate import calibrate
 from itembank.calibration.specs import CalibrationSpec
 from itembank.data.banks import Bank
 from itembank.data.calibrations import Calibration
@@ -14,6 +13,7 @@ from itembank.irt.parameters import AbilityPrior, ItemParameters
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.scaling.sampling.cell_posterior import PrecisionPrior, precision_prior
 from itembank.scaling.sampling.sample_counts import SampleCounts, sample_counts, with_counts
+from itembank.scaling.scenario_fits import fit_items
 
 ALIKE_LOGIT_SD = 3.0
 ALIKE_LOG_PRECISION_SD = 2.0
@@ -69,7 +69,7 @@ def item_model_of_bank(bank: Bank, columns: IntArray) -> ScenarioItemModel:
 
 
 def fitted_item_model(
-    responses: ResponseMatrix, counts: SampleCounts, columns: IntArray, spec: CalibrationSpec
+    name: str, responses: ResponseMatrix, counts: SampleCounts, columns: IntArray, spec: CalibrationSpec
 ) -> ScenarioItemModel:
     """Calibrate the items at `columns` on the counts of all models, leaving out items and models without any.
 
@@ -78,10 +78,9 @@ def fitted_item_model(
     DataError
         As `calibrate`.
     """
-    n_trials = counts.n_trials[:, columns]
-    rows, known = np.flatnonzero(n_trials.any(axis=1)), columns[n_trials.any(axis=0)]
-    calibration = calibrate(with_counts(responses, counts).take(models=rows, items=known), spec)
-    return _item_model(calibration, calibration.parameters, counts.take(models=rows, items=known), known)
+    fit = fit_items(name, with_counts(responses, counts), columns, spec)
+    known = counts.take(models=fit.rows, items=fit.columns)
+    return _item_model(fit.calibration, fit.calibration.parameters, known, fit.columns)
 
 
 def alike_items(n_items: int) -> ScenarioItemModel:

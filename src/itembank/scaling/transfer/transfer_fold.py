@@ -10,10 +10,10 @@ from itembank.data.responses import ResponseMatrix, mean_where_known
 from itembank.errors import DataError, DataWarning, ParameterError, warn
 from itembank.irt.parameters import ItemParameters
 from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.scaling.scenario_fits import ItemSetFit, fit_items
 from itembank.scaling.transfer.ability_link import predict, same_scale
 from itembank.scaling.transfer.characteristic_curve import logit_curves
 from itembank.scaling.transfer.convergent import CorrelationInterval, correlate_abilities
-from itembank.scaling.transfer.scenario_fits import ItemSetFit, fit_items
 from itembank.scaling.transfer.transfer_curves import (
     CurvePrediction,
     actual_curves,
@@ -133,7 +133,10 @@ def check_validity(validity: PairValidity, sets: ItemSets, spec: TransferSpec) -
 
 def _scored(part: Part, columns: IntArray, name: str, item_model: CalibrationSpec) -> _Scored:
     """Fit some items on the calibration models, and score everybody in the same way."""
-    fit = fit_items(name, part.calibration, columns, item_model)
+    try:
+        fit = fit_items(name, part.calibration, columns, item_model)
+    except DataError as error:
+        raise DataError(f"items of {name!r}: {error}") from error
     if fit.calibration.thresholds:
         raise ParameterError(
             "a transfer predicts mean responses, so its item model must be of the responses as they are; this one "

@@ -7,18 +7,17 @@ import numpy as np
 from itembank.data.banks import Bank
 from itembank.data.compute import TrainingCompute
 from itembank.data.responses import ResponseMatrix
-from itembank.errors import DataWarning, ParameterError, warn
+from itembank.errors import DataWarning, ParameterError, warn, warned_once
 from itembank.numerics.random import as_generator
 from itembank.numerics.threads import one_blas_thread
 from itembank.progress import ProgressCallback, silent
+from itembank.scaling.scenario_fits import responses_and_spec
 from itembank.scaling.transfer.convergent import log_flops_of
-from itembank.scaling.transfer.scenario_fits import responses_and_spec
 from itembank.scaling.transfer.transfer_curves import CurvePrediction
 from itembank.scaling.transfer.transfer_fold import FoldTransfer, joined, transfer_part
 from itembank.scaling.transfer.transfer_parts import Part, bank_part, check_answers, folds, item_sets, named_part
 from itembank.scaling.transfer.transfer_results import Transfer, places_of
 from itembank.scaling.transfer.transfer_specs import TransferSpec
-from itembank.scaling.transfer.warned_once import warned_once
 
 
 @one_blas_thread()

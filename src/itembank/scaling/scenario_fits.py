@@ -10,10 +10,9 @@ from itembank.data.banks import Bank
 from itembank.data.calibrations import Calibration
 from itembank.data.responses import ResponseMatrix
 from itembank.data.targets import ScoreTargets
-from itembank.errors import DataError, DataWarning, ParameterError, warn
+from itembank.errors import DataError, DataWarning, ParameterError, warn, warned_once
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.progress import ProgressCallback, silent
-from itembank.scaling.transfer.warned_once import warned_once
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,15 +23,18 @@ class ItemSetFit:
     ----------
     name : str
     columns : (n_set_items,)
-        Where the items stand in the responses.
+        Where the items that were answered stand in the responses.
+    rows : (n_calibration_models,)
+        Models that answered at least one of the items.
     calibration : Calibration
-        Of the models that answered at least one of the items.
+        Of these models and items.
     theta, standard_errors : (n_models,)
         Of all models of the responses; NaN for those that answered none of the items.
     """
 
     name: str
     columns: IntArray
+    rows: IntArray
     calibration: Calibration
     theta: FloatArray
     standard_errors: FloatArray
@@ -66,33 +68,21 @@ def responses_and_spec(
     return responses, chosen
 
 
-def fit_items(
-    name: str,
-    responses: ResponseMatrix,
-    columns: IntArray,
-    spec: CalibrationSpec,
-    *,
-    progress: ProgressCallback = silent,
-) -> ItemSetFit:
-    """Fit the item model of the items at `columns`.
+def fit_items(name: str, responses: ResponseMatrix, columns: IntArray, spec: CalibrationSpec) -> ItemSetFit:
+    """Fit the item model of the items at `columns`, leaving out items and models without responses.
 
     Raises
     ------
     DataError
-        As `calibrate`, naming the set.
+        As `calibrate`.
     """
     part = responses.take(items=columns)
-    has_item = part.observed.any(axis=0)
-    rows = np.flatnonzero(part.observed.any(axis=1))
-    used = columns[has_item]
-    try:
-        found = calibrate(part.take(models=rows, items=np.flatnonzero(has_item)), spec, progress=progress)
-    except DataError as error:
-        raise DataError(f"items of {name!r}: {error}") from error
+    rows, has_item = np.flatnonzero(part.observed.any(axis=1)), part.observed.any(axis=0)
+    found = calibrate(part.take(models=rows, items=np.flatnonzero(has_item)), spec)
     theta, errors = np.full(responses.n_models, np.nan), np.full(responses.n_models, np.nan)
     theta[rows] = found.abilities[:, 0]
     errors[rows] = np.sqrt(found.ability_covariance[:, 0, 0])
-    return ItemSetFit(name, used, found, theta, errors)
+    return ItemSetFit(name, columns[has_item], rows, found, theta, errors)
 
 
 def fit_scenarios(
