@@ -44,7 +44,7 @@ def test_scores_have_a_curve_a_recipe_that_is_the_forecast(law):
 def test_points_are_the_scores_of_finished_models(law):
     axes = figure_score_forecasts(law, scenarios=["hard"]).axes[0]
     drawn = {tuple(point) for line in axes.get_lines() if line.get_marker() == "o" for point in line.get_xydata()}
-    observed = law.of_scenario("hard").abilities.observed[law.is_final]
+    observed = law.of_scenario("hard").scores.observed[law.is_final]
     assert sorted(y for _, y in drawn) == pytest.approx(sorted(observed))
 
 

@@ -1,6 +1,6 @@
 """Figures of pre-training laws: scores and abilities against training compute, decisions, single items."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -37,7 +37,7 @@ def figure_score_forecasts(law: PretrainingLaw, name: str = "irsl", *, scenarios
     name : str
         Short name of the law drawn.
     scenarios : sequence of str
-        All by default.
+        All that have the law by default.
 
     Raises
     ------
@@ -46,7 +46,7 @@ def figure_score_forecasts(law: PretrainingLaw, name: str = "irsl", *, scenarios
     MissingDependencyError
         Without matplotlib.
     """
-    chosen = _scenarios(law, scenarios)
+    chosen = _scenarios(law, scenarios, {name})
     figure, all_axes, n_columns = _grid(len(chosen), 3.1, 2.6)
     colors = recipe_colors(len(law.recipes))
     handles: dict[str, Any] = {}
@@ -60,7 +60,7 @@ def figure_score_forecasts(law: PretrainingLaw, name: str = "irsl", *, scenarios
             if not np.isfinite(end.score[number, 0]):
                 continue
             color = colors[number]
-            axes.plot(np.exp(law.log_flops[is_own]), one.abilities.observed[is_own], "o", color=color, markersize=3.2)
+            axes.plot(np.exp(law.log_flops[is_own]), one.scores.observed[is_own], "o", color=color, markersize=3.2)
             (handles[recipe],) = axes.plot(flops, curve.score[number], color=color, linewidth=1.2)
             ends = [[end.score[number, 0] - end.low[number, 0]], [end.high[number, 0] - end.score[number, 0]]]
             axes.errorbar(
@@ -92,7 +92,7 @@ def figure_laws(law: PretrainingLaw, recipe: str, *, scenarios: Sequence[str] = 
     if recipe not in law.recipes:
         raise ParameterError(f"recipe must be one of {shown(law.recipes)}, got {recipe!r}.")
     number = law.recipes.index(recipe)
-    chosen = _scenarios(law, scenarios)
+    chosen = _scenarios(law, scenarios, set(law.names))
     figure, all_axes, n_columns = _grid(len(chosen), 3.1, 2.6)
     handles: dict[str, Any] = {}
     is_own = law.recipe_index == number
@@ -103,7 +103,7 @@ def figure_laws(law: PretrainingLaw, recipe: str, *, scenarios: Sequence[str] = 
             curve = law.forecast(one.scenario, name, flops=flops)
             axes.fill_between(flops, curve.low[number], curve.high[number], color=color, alpha=0.12, linewidth=0.0)
             (handles[label],) = axes.plot(flops, curve.score[number], color=color, linestyle=line, linewidth=1.4)
-        x, y = np.exp(law.log_flops), one.abilities.observed
+        x, y = np.exp(law.log_flops), one.scores.observed
         is_middle = is_own & ~law.is_final
         axes.plot(x[is_middle], y[is_middle], "o", color=INK, markersize=2.2, markerfacecolor="none", linewidth=0.0)
         axes.plot(x[is_own & law.is_final], y[is_own & law.is_final], "o", color=INK, markersize=3.6, linewidth=0.0)
@@ -124,7 +124,7 @@ def figure_abilities(law: PretrainingLaw, *, scenarios: Sequence[str] = ()) -> "
     MissingDependencyError
         Without matplotlib.
     """
-    chosen = _scenarios(law, scenarios)
+    chosen = _scenarios(law, scenarios, {"irsl"})
     figure, all_axes, n_columns = _grid(len(chosen), 3.1, 2.6)
     colors = recipe_colors(len(law.recipes))
     handles: dict[str, Any] = {}
@@ -245,8 +245,14 @@ def _grid(n_panels: int, width: float, height: float) -> "tuple[Figure, list[Axe
     return figure, panels(figure, n_panels, n_columns, share_y=False), n_columns
 
 
-def _scenarios(law: PretrainingLaw, scenarios: Sequence[str]) -> list[ScenarioLaws]:
-    return [law.of_scenario(name) for name in scenarios] if scenarios else list(law.scenarios)
+def _scenarios(law: PretrainingLaw, scenarios: Sequence[str], laws: Set[str]) -> list[ScenarioLaws]:
+    """Scenarios asked for; else all that one of these laws is fitted to."""
+    if scenarios:
+        return [law.of_scenario(name) for name in scenarios]
+    chosen = [one for one in law.scenarios if laws & set(one.fitted)]
+    if not chosen:
+        raise ParameterError(f"a figure needs a scenario with a law of {shown(sorted(laws))}, got none.")
+    return chosen
 
 
 def _span(law: PretrainingLaw) -> FloatArray:

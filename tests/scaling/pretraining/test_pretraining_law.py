@@ -4,6 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 from scipy.special import expit
+from scipy.stats import t as student
 
 from itembank.calibration.build import build_bank
 from itembank.calibration.specs import Variational
@@ -102,15 +103,28 @@ def test_comparison_holds_the_largest_sizes_out(suite, compute):
     assert rows["irsl"]["mean_absolute_error"] < rows["sigmoid"]["mean_absolute_error"]
 
 
-def test_intervals_grow_to_hold_what_they_claim_of_the_sizes_held_out(suite, compute):
-    rows = [
-        {"law": "irsl", "score": 0.5, "low": 0.4, "high": 0.55, "error": error} for error in (-0.1, 0.05, 0.02, -0.01)
-    ]
-    found = HeldOutForecasts(tuple(rows), level=1.0)
-    assert found.widening() == {"irsl": pytest.approx(2.0)}  # 0.1 below a truth 0.05 above is twice the half
+def checked_rows(scenario, errors):
+    common = {"law": "irsl", "scenario": scenario, "score": 0.5, "low": 0.4, "high": 0.55}
+    return [{**common, "error": error} for error in errors]
+
+
+def test_intervals_grow_by_what_they_lacked_of_the_sizes_held_out(suite, compute):
+    # 0.1 below a truth is twice the half on that side, 0.2 above it is twice the other
+    rows = checked_rows("easy", [-0.1, 0.2]) + checked_rows("hard", [-0.05, 0.1])
+    found = HeldOutForecasts(tuple(rows), level=0.9)
+    quantile = student.ppf(0.95, 4)
+    widening = found.widening()
+    assert widening["irsl", "easy"] == pytest.approx(quantile * np.sqrt(0.5 * (4.0 + 2.5)))
+    assert widening["irsl", "hard"] == pytest.approx(quantile * np.sqrt(0.5 * (1.0 + 2.5)))
     law = pretraining_law(suite.probability, compute, settings=IRSL)
     plain, wide = law.forecast("easy"), replace(law, held_out=found).forecast("easy")
-    np.testing.assert_allclose(wide.high - wide.score, np.minimum(2.0 * (plain.high - plain.score), 1.0 - wide.score))
+    reach = widening["irsl", "easy"] * (plain.high - plain.score)
+    np.testing.assert_allclose(wide.high - wide.score, np.minimum(reach, 1.0 - wide.score))
+
+
+def test_intervals_that_held_what_they_claim_stay():
+    rows = checked_rows("easy", [-0.04, 0.09, 0.09]) + checked_rows("hard", [0.01, 0.2])
+    assert set(HeldOutForecasts(tuple(rows), level=0.8).widening().values()) == {1.0}
 
 
 def test_a_recipe_with_too_few_sizes_is_told_and_has_no_number(suite, compute):
@@ -156,6 +170,59 @@ def test_models_of_unknown_compute_are_named(suite, compute):
 def test_losses_are_checked(suite, compute, loss, message):
     with pytest.raises(DataError, match=message):
         pretraining_law(suite.probability, compute, loss=loss)
+
+
+def test_items_all_answered_alike_leave_the_other_laws(suite, compute):
+    values = suite.accuracy.responses.copy()
+    values[:, 40:] = 1.0
+    responses = ResponseMatrix.create(values, models=suite.accuracy.models, items=suite.accuracy.items)
+    law = pretraining_law(responses, compute, settings=PretrainingSettings(laws=("irsl", "sigmoid"), n_checked=0))
+    assert {(row["scenario"], row["law"]) for row in law.rows()} == {
+        ("easy", "irsl"),
+        ("easy", "sigmoid"),
+        ("hard", "sigmoid"),
+    }
+    assert "Scenario 'hard' has no item response law: at least one item must tell models apart" in law.message
+    np.testing.assert_allclose(law.forecast("hard", "sigmoid").score, 1.0, atol=1e-3)
+    with pytest.raises(ParameterError, match="abilities need the law 'irsl', fitted in scenario 'hard' are 'sigmoid'"):
+        _ = law.of_scenario("hard").abilities
+    with pytest.raises(DataError, match="fitted to, got none"):
+        pretraining_law(responses.take(items=np.arange(40, 80)), compute, settings=IRSL)
+
+
+def test_curves_alone_calibrate_no_items(suite, compute, monkeypatch):
+    def refuse(*_args, **_choices):
+        raise AssertionError
+
+    monkeypatch.setattr("itembank.scaling.scenario_fits.calibrate", refuse)
+    law = pretraining_law(suite.probability, compute, settings=PretrainingSettings(laws=("sigmoid",), n_checked=1))
+    assert law.names == ("sigmoid",)
+    with pytest.raises(AssertionError):
+        pretraining_law(suite.probability, compute, settings=IRSL)
+
+
+def test_models_without_a_scenario_do_not_count_there(suite, compute):
+    """The laws of a scenario are those of the models with responses alone, and the others stay as they are."""
+    values = suite.probability.responses.copy()
+    is_without = (suite.recipes == 1) | ((suite.recipes == 4) & (suite.params > np.unique(suite.params)[4]))
+    values[np.ix_(is_without, np.arange(40))] = np.nan
+    responses = ResponseMatrix.create(values, models=suite.probability.models, items=suite.probability.items)
+    settings = replace(PLAIN, laws=("irsl", "sigmoid"))
+    target = 1e13
+    law = pretraining_law(responses, compute, target_flops=target, settings=settings)
+    have = suite.probability.take(models=np.flatnonzero(~is_without), items=np.arange(40))
+    alone = pretraining_law(have, compute, target_flops=target, settings=settings)
+    kept = [law.recipes.index(name) for name in alone.recipes]
+    for name in ("irsl", "sigmoid"):
+        np.testing.assert_allclose(
+            law.forecast("easy", name).score[kept], alone.forecast("easy", name).score, rtol=1e-6
+        )
+        assert np.isnan(law.forecast("easy", name).score[1])
+        assert np.isfinite(law.forecast("hard", name).score).all()
+    rows = {(row["scenario"], row["recipe"]): row for row in law.rows() if row["law"] == "irsl"}
+    assert rows["easy", "recipe-1"]["note"] == "no law: 0 sizes"
+    assert rows["easy", "recipe-4"]["n_sizes"] == 5
+    assert "Models without responses do not count in a scenario (how many): 'easy (18)'." in law.message
 
 
 def test_the_two_step_law_alone_needs_a_loss(suite, compute):
@@ -228,7 +295,7 @@ def test_sizes_are_cut_between_those_of_recipes(suite, compute):
 
 
 def test_no_larger_model_no_check(suite, compute):
-    with pytest.raises(DataError, match="checked only with larger finished models"):
+    with pytest.raises(DataError, match="checked only with a law"):
         held_out_coverage(suite.probability, compute, largest=[1e30], settings=IRSL)
 
 

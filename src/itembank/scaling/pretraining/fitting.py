@@ -34,18 +34,18 @@ class CurveFit(Protocol):
         ...
 
 
-def fit_ability_law(abilities: ScenarioAbilities, runs: Runs, spec: ItemResponseLaw) -> FittedAbilityLaw:
-    """Fit the item response scaling law of every recipe."""
+def fit_ability_law(
+    abilities: ScenarioAbilities, scores: FloatArray, runs: Runs, spec: ItemResponseLaw
+) -> FittedAbilityLaw:
+    """Fit the item response scaling law of every recipe; its residuals are those of the observed scores (n_models,)."""
     x, theta, variance = (runs.of_finals(one) for one in (runs.log_flops, abilities.theta, abilities.variance))
     laws = fit_ability_laws(x, theta, variance, pooling=spec.pooling, shape=spec.shape)
     carried, gap_variance = carried_gaps(runs.of_finals(abilities.gap))
     expected, _ = laws.predict(runs.log_flops)
     own = expected[runs.recipe_index, np.arange(len(runs.log_flops))]
     with np.errstate(invalid="ignore"):
-        residual = runs.of_finals(abilities.observed - mean_probability(abilities.parameters, own))
-    return FittedAbilityLaw(
-        laws, abilities.parameters, abilities.item_covariance, carried, gap_variance, root_mean_square(residual)
-    )
+        residual = runs.of_finals(scores - mean_probability(abilities.parameters, own))
+    return FittedAbilityLaw(laws, abilities, carried, gap_variance, root_mean_square(residual))
 
 
 def carried_gaps(gaps: FloatArray) -> tuple[FloatArray, float]:

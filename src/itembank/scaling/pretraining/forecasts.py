@@ -10,7 +10,7 @@ from scipy.stats import t as student
 from itembank.irt.parameters import ItemParameters
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.scaling.pretraining.ability_law import AbilityLaws, growth_of_errors
-from itembank.scaling.pretraining.scenario_abilities import item_variance, mean_probability
+from itembank.scaling.pretraining.scenario_abilities import ScenarioAbilities, item_variance, mean_probability
 
 FEWEST_DEGREES = 2.0
 """Degrees of freedom taken at least: with one a t-interval is an admission of ignorance, not an interval."""
@@ -53,8 +53,8 @@ class FittedAbilityLaw:
     Attributes
     ----------
     laws : AbilityLaws
-    parameters : ItemParameters
-    item_covariance : (n_items, 2, 2)
+    abilities : ScenarioAbilities
+        What it was fitted to, with the items.
     carried : (n_recipes,)
         Score beyond what the items give at the ability that a recipe keeps.
     gap_variance : float
@@ -63,8 +63,7 @@ class FittedAbilityLaw:
     """
 
     laws: AbilityLaws
-    parameters: ItemParameters
-    item_covariance: FloatArray
+    abilities: ScenarioAbilities
     carried: FloatArray
     gap_variance: float
     residual: FloatArray
@@ -75,11 +74,12 @@ class FittedAbilityLaw:
         The ability's interval goes through the items' curve, which keeps it within the score's range; what uncertain
         items bring, and what models differ from their ability's score, come on top, in quadrature.
         """
+        items = self.abilities.parameters
         mean, variance = self.laws.predict(log_flops)
         factor = interval_factor(level, self.laws.degrees_of_freedom)
         half = factor * np.sqrt(variance)
-        score, below, above = (_scores(self.parameters, at) for at in (mean, mean - half, mean + half))
-        uncertain = item_variance(self.parameters, self.item_covariance, mean.ravel()).reshape(mean.shape)
+        score, below, above = (_scores(items, at) for at in (mean, mean - half, mean + half))
+        uncertain = item_variance(items, self.abilities.item_covariance, mean.ravel()).reshape(mean.shape)
         gap = factor * np.sqrt(self.gap_variance + uncertain)
         to_low = np.sqrt((score - np.minimum(below, above)) ** 2 + gap**2)
         to_high = np.sqrt((np.maximum(below, above) - score) ** 2 + gap**2)

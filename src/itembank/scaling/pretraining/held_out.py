@@ -70,7 +70,8 @@ def held_out_coverage(
     found = held_out_forecasts(data, cuts, actual=actual, seed=seed, progress=progress)
     if not found.forecasts:
         raise DataError(
-            "a forecast can be checked only with larger finished models than are fitted, got none: finished models are "
+            "a forecast can be checked only with a law, and with larger finished models than it is fitted to; got no "
+            "such forecast: finished models are "
             f"of {int(runs.n_sizes.max())} sizes, fitted up to {[f'{cut:.3g}' for cut in cuts]} FLOP. "
             "Fit to fewer sizes, or add larger models."
         )

@@ -1,12 +1,16 @@
 """Forecasts of models that were held out, beside what the models scored."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from itembank.scaling.pretraining.decisions import decision_accuracy
+from itembank.scaling.pretraining.forecasts import interval_factor
+
+DEGREES_OF_FREEDOM = 4.0
+"""Of what a held-out check says of the next forecast: two for the scenario's own errors, two for those of all."""
 
 SMALLEST_HALF = 1e-6
 """Half of an interval that errors are divided by at least."""
@@ -38,16 +42,24 @@ class HeldOutForecasts:
             groups.setdefault(tuple(row[name] for name in by), []).append(row)
         return [{**dict(zip(by, key, strict=True)), **_summary(rows)} for key, rows in groups.items()]
 
-    def widening(self) -> dict[str, float]:
-        """Give the factor, by law, that intervals must grow by to hold as many of these forecasts as they claim.
+    def widening(self) -> dict[tuple[str, str], float]:
+        """Give the factor, by law and scenario, that intervals must grow by to hold as much as they claim.
 
-        The quantile, at the level, of each error over the half of the interval on its side; one at least.
+        One where the intervals of a law held at least that share of all these forecasts. Otherwise Student's t with 4
+        degrees of freedom times the root mean square of errors over the half of the interval on their side, that of
+        the scenario and that of all scenarios counting alike: recipes miss a skill together, so however many there
+        are, a scenario tells what two independent errors would, and the others as much. One at least.
         """
-        ratios: dict[str, list[float]] = {}
+        ratios: dict[str, dict[str, list[float]]] = {}
         for row in self.forecasts:
             side = row["high"] - row["score"] if row["error"] < 0.0 else row["score"] - row["low"]
-            ratios.setdefault(row["law"], []).append(abs(row["error"]) / max(side, SMALLEST_HALF))
-        return {law: max(1.0, float(np.quantile(values, self.level))) for law, values in ratios.items()}
+            ratio = abs(row["error"]) / max(side, SMALLEST_HALF)
+            ratios.setdefault(row["law"], {}).setdefault(row["scenario"], []).append(ratio)
+        return {
+            (law, scenario): factor
+            for law, by_scenario in ratios.items()
+            for scenario, factor in _factors(by_scenario, self.level).items()
+        }
 
     def decisions(self) -> list[dict[str, Any]]:
         """Decision accuracy for each scenario, law and largest size fitted, at the largest compute that exists."""
@@ -67,6 +79,16 @@ class HeldOutForecasts:
             }
             for (scenario, law, largest), rows in groups.items()
         ]
+
+
+def _factors(ratios: Mapping[str, Sequence[float]], level: float) -> dict[str, float]:
+    """Widening of one law by scenario, from errors over the halves of intervals."""
+    if np.mean(np.concatenate([np.asarray(values) for values in ratios.values()]) <= 1.0) >= level:
+        return dict.fromkeys(ratios, 1.0)
+    squares = {scenario: float(np.mean(np.square(values))) for scenario, values in ratios.items()}
+    together = float(np.mean(list(squares.values())))
+    factor = interval_factor(level, DEGREES_OF_FREEDOM)
+    return {scenario: max(1.0, factor * float(np.sqrt(0.5 * (own + together)))) for scenario, own in squares.items()}
 
 
 def _summary(rows: list[dict[str, Any]]) -> dict[str, Any]:

@@ -2,6 +2,9 @@
 
 from dataclasses import dataclass
 
+import numpy as np
+
+from itembank.errors import shown
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.scaling.pretraining.fitting import fit_ability_law, fit_sigmoid, fit_two_step_law
 from itembank.scaling.pretraining.forecasts import FittedLaw
@@ -9,7 +12,7 @@ from itembank.scaling.pretraining.law_notes import ability_notes, curve_notes
 from itembank.scaling.pretraining.pretraining_results import PretrainingLaw, ScenarioLaws
 from itembank.scaling.pretraining.pretraining_specs import IRSL, SIGMOID, TWO_STEP, ItemResponseLaw, PretrainingSettings
 from itembank.scaling.pretraining.runs import Runs
-from itembank.scaling.pretraining.scenario_abilities import ScenarioAbilities
+from itembank.scaling.pretraining.scenario_abilities import ScenarioAbilities, ScenarioScores
 from itembank.scaling.pretraining.sigmoid_law import SigmoidLaw
 from itembank.scaling.pretraining.two_step import TwoStep
 
@@ -21,15 +24,18 @@ class Measured:
     Attributes
     ----------
     model_ids : tuple of n_models ids
-    abilities : tuple of n_scenarios ScenarioAbilities
+    scores : tuple of n_scenarios ScenarioScores
+    abilities : tuple of n_scenarios ScenarioAbilities or None
+        None where there is no item model: none was wanted, or none could be fitted.
     losses : (n_models, n_scenarios) or None
         Mean loss of each model in each scenario.
     message : str
-        On what stands for the loss.
+        On scenarios without an item model, and on what stands for the loss.
     """
 
     model_ids: tuple[str, ...]
-    abilities: tuple[ScenarioAbilities, ...]
+    scores: tuple[ScenarioScores, ...]
+    abilities: tuple[ScenarioAbilities | None, ...]
     losses: FloatArray | None
     message: str
 
@@ -37,19 +43,17 @@ class Measured:
         """Return the models at these indices."""
         return Measured(
             tuple(self.model_ids[row] for row in models.tolist()),
-            tuple(one.take(models) for one in self.abilities),
+            tuple(one.take(models) for one in self.scores),
+            tuple(None if one is None else one.take(models) for one in self.abilities),
             None if self.losses is None else self.losses[models],
             self.message,
         )
 
 
 def fit_laws(measured: Measured, runs: Runs, settings: PretrainingSettings, target: float, seed: int) -> PretrainingLaw:
-    """Fit every law that is wanted to every scenario of the models of `runs`."""
-    scenarios = [
-        _scenario_laws(one, None if measured.losses is None else measured.losses[:, number], runs, settings, seed)
-        for number, one in enumerate(measured.abilities)
-    ]
-    texts = (runs.message, measured.message if settings.law(TWO_STEP) is not None else "")
+    """Fit every law that is wanted to every scenario of the models of `runs`, as far as it can be fitted."""
+    scenarios = [_scenario_laws(measured, number, runs, settings, seed) for number in range(len(measured.scores))]
+    texts = [runs.message, measured.message, _absent(measured, scenarios)]
     return PretrainingLaw(
         recipes=runs.recipes,
         scenarios=tuple(scenarios),
@@ -64,19 +68,35 @@ def fit_laws(measured: Measured, runs: Runs, settings: PretrainingSettings, targ
 
 
 def _scenario_laws(
-    abilities: ScenarioAbilities, losses: FloatArray | None, runs: Runs, settings: PretrainingSettings, seed: int
+    measured: Measured, number: int, runs: Runs, settings: PretrainingSettings, seed: int
 ) -> ScenarioLaws:
-    """Fit every law that is wanted to one scenario."""
+    """Fit every law that is wanted to one scenario, of the models with responses there."""
+    scores, abilities = measured.scores[number], measured.abilities[number]
+    losses = None if measured.losses is None else measured.losses[:, number]
+    runs = runs.among(scores.is_present, settings.fewest_sizes)
     fitted: dict[str, FittedLaw] = {}
     notes: dict[str, tuple[str, ...]] = {}
-    for law in settings.laws:
-        if isinstance(law, ItemResponseLaw):
-            ability_law = fit_ability_law(abilities, runs, law)
+    observed = scores.observed
+    for law in settings.laws if runs.is_enough.any() else ():
+        if isinstance(law, ItemResponseLaw) and abilities is not None:
+            ability_law = fit_ability_law(abilities, observed, runs, law)
             fitted[IRSL], notes[IRSL] = ability_law, ability_notes(ability_law.laws, abilities, runs)
         elif isinstance(law, SigmoidLaw):
-            curve = fit_sigmoid(abilities.observed, runs, law, seed)
-            fitted[SIGMOID], notes[SIGMOID] = curve, curve_notes(curve, abilities.observed, runs)
+            curve = fit_sigmoid(observed, runs, law, seed)
+            fitted[SIGMOID], notes[SIGMOID] = curve, curve_notes(curve, observed, runs)
         elif isinstance(law, TwoStep) and losses is not None:
-            steps = fit_two_step_law(abilities.observed, losses, runs, law, seed)
-            fitted[TWO_STEP], notes[TWO_STEP] = steps, curve_notes(steps, abilities.observed, runs, losses=losses)
-    return ScenarioLaws(abilities.scenario, abilities, fitted, notes)
+            steps = fit_two_step_law(observed, losses, runs, law, seed)
+            fitted[TWO_STEP], notes[TWO_STEP] = steps, curve_notes(steps, observed, runs, losses=losses)
+    return ScenarioLaws(scores, fitted, notes)
+
+
+def _absent(measured: Measured, scenarios: list[ScenarioLaws]) -> str:
+    """Say which scenarios some models have no responses in, and which have too few sizes for any law."""
+    counts = [f"{one.scenario} ({int(np.sum(~one.is_present))})" for one in measured.scores if not one.is_present.all()]
+    parts = []
+    if counts:
+        parts.append(f"Models without responses do not count in a scenario (how many): {shown(counts)}.")
+    lacking = [one.scenario for one in scenarios if not one.fitted]
+    if lacking:
+        parts.append(f"Scenarios without a law: {shown(lacking)}.")
+    return " ".join(parts)

@@ -1,11 +1,13 @@
 """The loss that the two-step law goes through: bits per byte of the right answer."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from itembank.data.responses import ResponseMatrix
 from itembank.errors import DataError, shown
 from itembank.numerics.arrays import FloatArray
-from itembank.scaling.pretraining.scenario_abilities import ScenarioAbilities, mean_where_present
+from itembank.scaling.pretraining.scenario_abilities import ScenarioScores, mean_where_present
 
 SMALLEST_PROBABILITY = 1e-6
 
@@ -34,7 +36,7 @@ def checked_loss(loss: FloatArray, responses: ResponseMatrix) -> FloatArray:
 
 
 def scenario_losses(
-    responses: ResponseMatrix, measured: list[ScenarioAbilities], loss: FloatArray | None
+    responses: ResponseMatrix, scores: Sequence[ScenarioScores], loss: FloatArray | None
 ) -> tuple[FloatArray | None, str]:
     """Mean loss of each model in each scenario, (n_models, n_scenarios), and a note on what stands for it.
 
@@ -46,5 +48,5 @@ def scenario_losses(
             return None, "The two-step law needs a loss, which right or wrong answers and counts do not tell: left out."
         loss = -np.log2(np.clip(responses.responses, SMALLEST_PROBABILITY, 1.0 - SMALLEST_PROBABILITY))
         note = "No loss was given: the two-step law goes through the mean of -log2 of the probabilities."
-    means = [mean_where_present(loss[:, one.sampled]) for one in measured]
+    means = [mean_where_present(loss[:, one.sampled]) for one in scores]
     return np.stack(means, axis=1), note

@@ -1,15 +1,14 @@
-"""Abilities of every model, scenario by scenario, from a bank or from the responses themselves."""
+"""Scores and abilities of every model, scenario by scenario; items from a bank or from responses."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from itembank.calibration.calibrate import calibrate
 from itembank.calibration.specs import Variational
 from itembank.data.banks import Bank
 from itembank.data.responses import ResponseMatrix
-from itembank.errors import ParameterError
+from itembank.errors import DataError, ParameterError, warned_once
 from itembank.irt.binarise import apply_thresholds, item_thresholds
 from itembank.irt.parameters import AbilityPrior, ItemParameters
 from itembank.numerics.arrays import FloatArray, IntArray
@@ -18,11 +17,28 @@ from itembank.scaling.pretraining.item_budget import choose_within_budget
 from itembank.scaling.pretraining.pretraining_specs import ItemResponseLaw
 from itembank.scaling.pretraining.scenario_abilities import (
     ScenarioAbilities,
+    ScenarioScores,
     mean_where_present,
     score_gap,
     without_prior,
 )
+from itembank.scaling.scenario_fits import fit_items
 from itembank.scoring.newton import map_abilities
+
+
+def scenario_scores(
+    responses: ResponseMatrix, *, n_items: int | None, rng: np.random.Generator
+) -> list[ScenarioScores]:
+    """Observe every model's score in each scenario, on all its items or on `n_items` drawn at random for all models."""
+    index = responses.items["scenario"].to_numpy()
+    scores = []
+    for scenario in dict.fromkeys(index.tolist()):
+        columns = np.flatnonzero(index == scenario)
+        sampled = columns if n_items is None else np.sort(rng.permutation(columns)[:n_items])
+        observed = mean_where_present(responses.responses[:, sampled])
+        n_answered = responses.observed[:, columns].sum(axis=1)
+        scores.append(ScenarioScores(scenario, sampled, observed, n_answered > 0))
+    return scores
 
 
 def measured_abilities(
@@ -32,9 +48,8 @@ def measured_abilities(
     bank: Bank | None = None,
     calibration: ResponseMatrix | None = None,
     n_items: int | None = None,
-    rng: np.random.Generator,
     progress: ProgressCallback = silent,
-) -> list[ScenarioAbilities]:
+) -> tuple[list[ScenarioAbilities | None], str]:
     """Measure every model in each scenario by itself, as P3 does: one ability a scenario.
 
     Parameters
@@ -48,33 +63,41 @@ def measured_abilities(
         calibrate their own items.
     n_items : int, optional
         Items a scenario each model is tested on, chosen adaptively from those it answered.
-    rng : Generator
-        Draws as many items, the same for all models, whose mean is the score that laws without items are fitted to.
     progress : ProgressCallback
+
+    Returns
+    -------
+    abilities, note
+        None for a scenario whose items cannot be calibrated, because all models answered them alike, say; the note
+        tells why.
 
     Raises
     ------
     DataError
-        As `calibrate`, and when an item is not in the bank.
+        When an item is not in the bank.
     ParameterError
         When the bank has more than one dimension.
     """
-    scenarios = list(dict.fromkeys(responses.items["scenario"].to_list()))
     index = responses.items["scenario"].to_numpy()
-    measured = []
-    for number, scenario in enumerate(scenarios):
-        progress(f"abilities in {scenario}", number / len(scenarios))
-        columns = np.flatnonzero(index == scenario)
-        part = responses.take(items=columns)
-        if bank is not None:
-            calibrated = _bank_items(part, bank)
-        elif calibration is not None:
-            calibrated = _own_items(calibration.take(items=columns), law)._replace(abilities=None)
-        else:
-            calibrated = _own_items(part, law)
-        measured.append(_measured(scenario, columns, part, calibrated, (n_items, rng)))
+    scenarios = list(dict.fromkeys(index.tolist()))
+    measured: list[ScenarioAbilities | None] = []
+    notes = []
+    with warned_once():
+        for number, scenario in enumerate(scenarios):
+            progress(f"abilities in {scenario}", number / len(scenarios))
+            columns = np.flatnonzero(index == scenario)
+            if bank is not None:
+                calibrated = _bank_items(responses, columns, bank)
+            else:
+                try:
+                    calibrated = _fitted_items(scenario, responses, calibration, columns, law)
+                except DataError as error:
+                    notes.append(f"Scenario {scenario!r} has no item response law: {error}")
+                    measured.append(None)
+                    continue
+            measured.append(_measured(scenario, responses, calibrated, n_items))
     progress("abilities", 1.0)
-    return measured
+    return measured, " ".join(notes)
 
 
 def response_family(responses: ResponseMatrix, law: ItemResponseLaw) -> str:
@@ -89,6 +112,7 @@ def response_family(responses: ResponseMatrix, law: ItemResponseLaw) -> str:
 class _Calibrated(NamedTuple):
     """Items of one scenario; posterior mean and variance of every model's ability, where the calibration has them."""
 
+    columns: IntArray
     parameters: ItemParameters
     item_covariance: FloatArray
     prior: AbilityPrior
@@ -96,59 +120,54 @@ class _Calibrated(NamedTuple):
     abilities: tuple[FloatArray, FloatArray] | None
 
 
-def _own_items(part: ResponseMatrix, law: ItemResponseLaw) -> _Calibrated:
-    """Calibrate the items of a scenario on the responses themselves."""
-    calibration = calibrate(part, _calibration_spec(part, law))
-    abilities = calibration.abilities[:, 0], calibration.ability_covariance[:, 0, 0]
-    return _Calibrated(
-        calibration.parameters, calibration.item_covariance, calibration.prior, calibration.thresholds, abilities
-    )
+def _fitted_items(
+    scenario: str, responses: ResponseMatrix, others: ResponseMatrix | None, columns: IntArray, law: ItemResponseLaw
+) -> _Calibrated:
+    """Calibrate the items of a scenario on other models' responses, or on the responses themselves."""
+    source = responses if others is None else others
+    fit = fit_items(scenario, source, columns, _calibration_spec(source.take(items=columns), law))
+    found = fit.calibration
+    abilities = (fit.theta, fit.standard_errors**2) if others is None else None
+    return _Calibrated(fit.columns, found.parameters, found.item_covariance, found.prior, found.thresholds, abilities)
 
 
-def _bank_items(part: ResponseMatrix, bank: Bank) -> _Calibrated:
+def _bank_items(responses: ResponseMatrix, columns: IntArray, bank: Bank) -> _Calibrated:
     """Find the items of a scenario in a bank."""
     if bank.parameters.n_dims != 1:
         raise ParameterError(
             f"a scaling law needs a bank of one dimension, got {bank.parameters.n_dims}: calibrate it with "
             "'itembank calibrate --model 2pl'."
         )
-    columns = bank.responses.item_indices(part.item_ids)
-    parameters, covariance = bank.parameters.take(columns), bank.calibration.item_covariance[columns]
-    return _Calibrated(parameters, covariance, bank.calibration.prior, bank.calibration.thresholds, None)
+    where = bank.responses.item_indices([responses.item_ids[column] for column in columns.tolist()])
+    found = bank.calibration
+    parameters, covariance = bank.parameters.take(where), found.item_covariance[where]
+    return _Calibrated(columns, parameters, covariance, found.prior, found.thresholds, None)
 
 
 def _measured(
-    scenario: str,
-    columns: IntArray,
-    part: ResponseMatrix,
-    calibrated: _Calibrated,
-    budget: tuple[int | None, np.random.Generator],
+    scenario: str, responses: ResponseMatrix, calibrated: _Calibrated, n_items: int | None
 ) -> ScenarioAbilities:
     """Abilities in one scenario."""
-    n_items, rng = budget
-    parameters, covariance, prior, thresholds, known = calibrated
+    columns, parameters, covariance, prior, thresholds, known = calibrated
+    part = responses.take(items=columns)
     given = part.responses
     if thresholds:
         given = apply_thresholds(given, item_thresholds(thresholds, [scenario] * part.n_items))
-    values = given
     if n_items is not None:
-        values = choose_within_budget(parameters, given, prior, n_items, n_trials=part.n_trials)
+        given = choose_within_budget(parameters, given, prior, n_items, n_trials=part.n_trials)
     if known is None or n_items is not None:
         trials = None if part.n_trials is None else part.n_trials.astype(np.float64)
-        found = map_abilities(parameters, values, prior, weights=trials)
+        found = map_abilities(parameters, given, prior, weights=trials)
         known = found.theta[:, 0], found.covariance[:, 0, 0]
-    theta, variance = without_prior(*known, prior)
-    sampled = columns if n_items is None else np.sort(rng.permutation(columns)[:n_items])
+    is_measured = ~np.isnan(given).all(axis=1)
+    theta, variance = (np.where(is_measured, one, np.nan) for one in without_prior(*known, prior))
     return ScenarioAbilities(
-        scenario=scenario,
         items=columns,
         parameters=parameters,
         item_covariance=covariance,
         theta=theta,
         variance=variance,
-        sampled=sampled,
-        observed=mean_where_present(given[:, np.isin(columns, sampled)]),
-        gap=score_gap(parameters, values, theta),
+        gap=score_gap(parameters, np.where(np.isnan(given), np.nan, part.responses), theta),
     )
 
 

@@ -14,9 +14,10 @@ from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.progress import ProgressCallback, silent
 from itembank.scaling.pretraining.law_fits import Measured
 from itembank.scaling.pretraining.losses import checked_loss, scenario_losses
-from itembank.scaling.pretraining.measured_abilities import measured_abilities, response_family
+from itembank.scaling.pretraining.measured_abilities import measured_abilities, response_family, scenario_scores
 from itembank.scaling.pretraining.pretraining_specs import IRSL, TWO_STEP, ItemResponseLaw, PretrainingSettings
 from itembank.scaling.pretraining.runs import Runs, aligned, training_runs
+from itembank.scaling.pretraining.scenario_abilities import ScenarioAbilities
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,27 +108,30 @@ class PretrainingData:
     def measured(self, rows: IntArray, *, progress: ProgressCallback = silent) -> Measured:
         """Measure the models at these rows, from nothing but their responses and the calibration's.
 
-        Raises
-        ------
-        DataError
-            When the two-step law is the only one wanted and there is no loss for it.
+        Items are calibrated for the item response law alone.
         """
         part = self.responses.take(models=rows)
+        scores = scenario_scores(part, n_items=self.settings.n_items, rng=np.random.default_rng(self.seed))
+        abilities: list[ScenarioAbilities | None] = [None] * len(scores)
+        notes = []
         law = self.settings.law(IRSL)
-        spec = law if isinstance(law, ItemResponseLaw) else ItemResponseLaw()
-        abilities = measured_abilities(
-            part,
-            spec,
-            bank=self.bank,
-            calibration=self.calibration,
-            n_items=self.settings.n_items,
-            rng=np.random.default_rng(self.seed),
-            progress=progress,
+        if isinstance(law, ItemResponseLaw):
+            abilities, note = measured_abilities(
+                part,
+                law,
+                bank=self.bank,
+                calibration=self.calibration,
+                n_items=self.settings.n_items,
+                progress=progress,
+            )
+            notes.append(note)
+        losses = None
+        if self.settings.law(TWO_STEP) is not None:
+            losses, note = scenario_losses(part, scores, None if self.loss is None else self.loss[rows])
+            notes.append(note)
+        return Measured(
+            tuple(part.model_ids), tuple(scores), tuple(abilities), losses, " ".join(text for text in notes if text)
         )
-        losses, message = scenario_losses(part, abilities, None if self.loss is None else self.loss[rows])
-        if losses is None and self.settings.names == (TWO_STEP,):
-            raise DataError(message)
-        return Measured(tuple(part.model_ids), tuple(abilities), losses, message)
 
 
 def _within_bounds(responses: ResponseMatrix, settings: PretrainingSettings) -> tuple[ResponseMatrix, str]:

@@ -7,6 +7,7 @@ import numpy as np
 from itembank.data.banks import Bank
 from itembank.data.compute import TrainingCompute
 from itembank.data.responses import ResponseMatrix
+from itembank.errors import DataError
 from itembank.numerics.arrays import FloatArray
 from itembank.numerics.random import as_generator
 from itembank.numerics.threads import one_blas_thread
@@ -67,7 +68,7 @@ def pretraining_law(
     ------
     DataError
         When a model has no known compute; when no recipe has enough sizes; when a loss is not positive or of another
-        shape; as `calibrate`.
+        shape; when no law can be fitted to any scenario.
     ParameterError
         For a target that is not a positive number, or a bank of several dimensions.
 
@@ -85,6 +86,8 @@ def pretraining_law(
     law = fit_laws(measured, runs, settings, target, seed)
     if data.message:
         law = replace(law, message=f"{data.message} {law.message}".strip())
+    if not law.names:
+        raise DataError(f"a law needs a scenario that it can be fitted to, got none. {law.message}")
     cuts = size_cuts(runs, settings.fewest_sizes)[-settings.n_checked :]
     if settings.n_checked == 0 or not cuts:
         return law

@@ -11,7 +11,7 @@ from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.scaling.pretraining.ability_law import AbilityLaws
 from itembank.scaling.pretraining.forecasts import FittedAbilityLaw, FittedLaw, Forecast
 from itembank.scaling.pretraining.held_out_results import HeldOutForecasts
-from itembank.scaling.pretraining.scenario_abilities import ScenarioAbilities
+from itembank.scaling.pretraining.scenario_abilities import ScenarioAbilities, ScenarioScores
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,18 +20,33 @@ class ScenarioLaws:
 
     Attributes
     ----------
-    scenario : str
-    abilities : ScenarioAbilities
+    scores : ScenarioScores
         Of the models the laws were fitted to, and their checkpoints.
     fitted : mapping of a law's short name to FittedLaw
+        Empty where no recipe has enough models with responses.
     notes : mapping of a law's short name to n_recipes texts
         What makes a forecast doubtful; empty where nothing does.
     """
 
-    scenario: str
-    abilities: ScenarioAbilities
+    scores: ScenarioScores
     fitted: Mapping[str, FittedLaw]
     notes: Mapping[str, tuple[str, ...]]
+
+    @property
+    def scenario(self) -> str:
+        """Name of the scenario."""
+        return self.scores.scenario
+
+    @property
+    def abilities(self) -> ScenarioAbilities:
+        """Measured abilities of the same models, and the items.
+
+        Raises
+        ------
+        ParameterError
+            When the item response law is not among those fitted.
+        """
+        return self._ability_law.abilities
 
     @property
     def ability_laws(self) -> AbilityLaws:
@@ -42,10 +57,16 @@ class ScenarioLaws:
         ParameterError
             When the item response law is not among those fitted.
         """
+        return self._ability_law.laws
+
+    @property
+    def _ability_law(self) -> FittedAbilityLaw:
         fitted = self.fitted.get("irsl")
         if not isinstance(fitted, FittedAbilityLaw):
-            raise ParameterError(f"lines of ability need the law 'irsl', fitted are {shown(list(self.fitted))}.")
-        return fitted.laws
+            raise ParameterError(
+                f"abilities need the law 'irsl', fitted in scenario {self.scenario!r} are {shown(list(self.fitted))}."
+            )
+        return fitted
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,11 +139,11 @@ class PretrainingLaw:
         at = np.asarray([self.target_flops] if flops is None else flops, dtype=np.float64)
         if not (np.isfinite(at).all() and (at > 0.0).all()):
             raise ParameterError(f"flops must be finite and > 0, got {shown(at.tolist())}.")
-        return self._widened(fitted[law].forecast(np.log(at), self.level), law)
+        return self._widened(fitted[law].forecast(np.log(at), self.level), law, scenario)
 
-    def _widened(self, forecast: Forecast, law: str) -> Forecast:
+    def _widened(self, forecast: Forecast, law: str, scenario: str) -> Forecast:
         """Widen intervals by what they lacked in the held-out check."""
-        factor = 1.0 if self.held_out is None else self.held_out.widening().get(law, 1.0)
+        factor = 1.0 if self.held_out is None else self.held_out.widening().get((law, scenario), 1.0)
         low = forecast.score - factor * (forecast.score - forecast.low)
         high = forecast.score + factor * (forecast.high - forecast.score)
         return forecast._replace(low=np.clip(low, 0.0, 1.0), high=np.clip(high, 0.0, 1.0))
@@ -151,13 +172,13 @@ class PretrainingLaw:
     def comparison(self) -> list[dict[str, Any]]:
         """One row a law, or none without a check: what forecasts of the sizes held out were worth.
 
-        Mean absolute error, mean error, coverage and mean width of the intervals, number of forecasts; decision
-        accuracy at the largest size that exists, over scenarios; and the root mean square of the residuals at the
-        sizes fitted.
+        Mean absolute error, mean error, coverage and mean width of the intervals before they were widened, number of
+        forecasts; mean factor of the widening over scenarios; decision accuracy at the largest size that exists, over
+        scenarios; and the root mean square of the residuals at the sizes fitted.
         """
         if self.held_out is None:
             return []
-        decisions = self.held_out.decisions()
+        decisions, widening = self.held_out.decisions(), self.held_out.widening()
         rows = []
         for row in self.held_out.summary():
             shares = [one["decision_accuracy"] for one in decisions if one["law"] == row["law"]]
@@ -166,7 +187,7 @@ class PretrainingLaw:
             rows.append(
                 {
                     **row,
-                    "widening": self.held_out.widening()[row["law"]],
+                    "widening": float(np.mean([one for (law, _), one in widening.items() if law == row["law"]])),
                     "decision_accuracy": float(np.mean(known)) if known else np.nan,
                     "residual": float(np.sqrt(np.nanmean(np.square(fitted)))),
                 }
@@ -175,11 +196,11 @@ class PretrainingLaw:
 
     def _rows(self, one: ScenarioLaws, name: str) -> list[dict[str, Any]]:
         fitted = one.fitted[name]
-        forecast = self._widened(fitted.forecast(np.log([self.target_flops]), self.level), name)
+        forecast = self._widened(fitted.forecast(np.log([self.target_flops]), self.level), name, one.scenario)
         residual = fitted.residual
         rows = []
         for number, recipe in enumerate(self.recipes):
-            is_own = (self.recipe_index == number) & self.is_final
+            is_own = (self.recipe_index == number) & self.is_final & one.scores.is_present
             row = {
                 "scenario": one.scenario,
                 "recipe": recipe,

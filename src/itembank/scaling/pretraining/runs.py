@@ -1,6 +1,6 @@
 """Training runs: which models belong to which recipe, and which of them a line is fitted to."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -52,6 +52,16 @@ class Runs:
     def of_every(self, values: FloatArray) -> FloatArray:
         """Spread values (n_models,) of all models over recipes with enough sizes, (n_recipes, n_most)."""
         return self._spread(values, self.every)
+
+    def among(self, is_present: BoolArray, fewest_sizes: int) -> "Runs":
+        """Return the runs as they are when only these models (n_models,) count."""
+        if is_present.all():
+            return self
+        n_recipes = len(self.recipes)
+        finals = _rows_by_recipe(self.recipe_index, self.log_flops, n_recipes, self.is_final & is_present)
+        every = _rows_by_recipe(self.recipe_index, self.log_flops, n_recipes, is_present)
+        n_sizes = _n_sizes(finals, self.log_flops)
+        return replace(self, finals=finals, every=every, n_sizes=n_sizes, is_enough=n_sizes >= fewest_sizes)
 
     def _spread(self, values: FloatArray, rows: IntArray) -> FloatArray:
         is_there = (rows >= 0) & self.is_enough[:, None]

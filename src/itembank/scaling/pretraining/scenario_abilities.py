@@ -1,4 +1,4 @@
-"""Abilities of every model in one scenario, with the items that turn them back into a score."""
+"""Scores and abilities of every model in one scenario, with the items that turn an ability back into a score."""
 
 from dataclasses import dataclass, replace
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from itembank.irt.bernoulli import probability
 from itembank.irt.parameters import AbilityPrior, ItemParameters
-from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.stable import sigmoid_slope
 
 BLOCK_CELLS = 1 << 21
@@ -15,12 +15,36 @@ WIDEST = 100.0
 
 
 @dataclass(frozen=True, slots=True)
+class ScenarioScores:
+    """Observed scores of n_models models in one scenario.
+
+    Attributes
+    ----------
+    scenario : str
+    sampled : (n_sampled,)
+        Columns of the responses whose mean is the observed score: all items, or a random few under a budget.
+    observed : (n_models,)
+        Mean of the responses present to the sampled items, NaN without any.
+    is_present : (n_models,)
+        Whether the model answered any item of the scenario; those that did not take no part in its laws.
+    """
+
+    scenario: str
+    sampled: IntArray
+    observed: FloatArray
+    is_present: BoolArray
+
+    def take(self, models: IntArray) -> "ScenarioScores":
+        """Return the models at these indices."""
+        return replace(self, observed=self.observed[models], is_present=self.is_present[models])
+
+
+@dataclass(frozen=True, slots=True)
 class ScenarioAbilities:
     """Measured abilities of n_models models on n_items items of one scenario.
 
     Attributes
     ----------
-    scenario : str
     items : (n_items,)
         Columns of the responses.
     parameters : ItemParameters
@@ -28,35 +52,23 @@ class ScenarioAbilities:
     item_covariance : (n_items, 2, 2)
         Covariance of each item's loading and intercept.
     theta, variance : (n_models,)
-        Ability as the responses alone tell it, without the pull of a prior, and its sampling variance.
-    sampled : (n_sampled,)
-        Columns of the responses whose mean is the observed score: all items, or a random few under a budget.
-    observed : (n_models,)
-        Mean of the responses present to the sampled items, NaN without any.
+        Ability as the responses alone tell it, without the pull of a prior, and its sampling variance; NaN for a model
+        without responses.
     gap : (n_models,)
         Mean, over the items that theta rests on, of the responses less the probabilities at theta; as large as it
         would be over all items of the scenario.
     """
 
-    scenario: str
     items: IntArray
     parameters: ItemParameters
     item_covariance: FloatArray
     theta: FloatArray
     variance: FloatArray
-    sampled: IntArray
-    observed: FloatArray
     gap: FloatArray
 
     def take(self, models: IntArray) -> "ScenarioAbilities":
         """Return the models at these indices."""
-        return replace(
-            self,
-            theta=self.theta[models],
-            variance=self.variance[models],
-            observed=self.observed[models],
-            gap=self.gap[models],
-        )
+        return replace(self, theta=self.theta[models], variance=self.variance[models], gap=self.gap[models])
 
 
 def without_prior(mean: FloatArray, variance: FloatArray, prior: AbilityPrior) -> tuple[FloatArray, FloatArray]:
