@@ -190,6 +190,14 @@ def test_items_all_answered_alike_leave_the_other_laws(suite, compute):
         pretraining_law(responses.take(items=np.arange(40, 80)), compute, settings=IRSL)
 
 
+def test_one_item_alone_tells_no_ability(suite, compute):
+    one = suite.probability.take(items=np.array([3, 50, 60]))
+    law = pretraining_law(one, compute, settings=PretrainingSettings(laws=("irsl", "sigmoid"), n_checked=0))
+    assert list(law.of_scenario("easy").fitted) == ["sigmoid"]
+    assert list(law.of_scenario("hard").fitted) == ["irsl", "sigmoid"]
+    assert "items that tell an ability from the items' own errors are 2 at least, got one" in law.message
+
+
 def test_curves_alone_calibrate_no_items(suite, compute, monkeypatch):
     def refuse(*_args, **_choices):
         raise AssertionError

@@ -235,7 +235,7 @@ def _weighed_bends(x: FloatArray, y: FloatArray, v: FloatArray) -> tuple[FloatAr
 def _lines(x: FloatArray, y: FloatArray, v: FloatArray, pooling: Pooling, residual: float | None = None) -> Lines:
     """Lines in the coordinate x; sigma^2 from the residuals unless given."""
     n_sizes = np.isfinite(y).sum(axis=1)
-    is_line = n_sizes >= N_COEFFICIENTS
+    is_line = (n_sizes >= N_COEFFICIENTS) & _is_spread(x, y)
     degrees = float(np.sum(n_sizes[is_line] - N_COEFFICIENTS))
     if residual is None:
         residual = _residual_variance(x[is_line], y[is_line], v[is_line], degrees)
@@ -244,6 +244,15 @@ def _lines(x: FloatArray, y: FloatArray, v: FloatArray, pooling: Pooling, residu
     if pooling == "partial" and int(is_line.sum()) >= FEWEST_RECIPES_TO_POOL:
         return Lines(*_pooled(cross, moment, n_sizes > 0, is_line), residual, value)
     return Lines(*_separate(cross, moment, is_line), residual, value)
+
+
+def _is_spread(x: FloatArray, y: FloatArray) -> BoolArray:
+    """Recipes whose known points lie at different x: several models of one compute have no slope."""
+    is_known = np.isfinite(y)
+    highest = np.where(is_known, x, -np.inf).max(axis=1, initial=-np.inf)
+    lowest = np.where(is_known, x, np.inf).min(axis=1, initial=np.inf)
+    result: BoolArray = highest - lowest > SAME_SIZE
+    return result
 
 
 def _restricted_likelihood(x: FloatArray, y: FloatArray, variance: FloatArray) -> float:

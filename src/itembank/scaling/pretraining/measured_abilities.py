@@ -25,6 +25,9 @@ from itembank.scaling.pretraining.scenario_abilities import (
 from itembank.scaling.scenario_fits import fit_items
 from itembank.scoring.newton import map_abilities
 
+FEWEST_ITEMS = 2
+"""With one item any ability fits, and a curve of its score in compute says all there is."""
+
 
 def scenario_scores(
     responses: ResponseMatrix, *, n_items: int | None, rng: np.random.Generator
@@ -68,8 +71,8 @@ def measured_abilities(
     Returns
     -------
     abilities, note
-        None for a scenario whose items cannot be calibrated, because all models answered them alike, say; the note
-        tells why.
+        None for a scenario whose items cannot be calibrated: one item alone, or all answered alike by all models; the
+        note tells why.
 
     Raises
     ------
@@ -124,6 +127,8 @@ def _fitted_items(
     scenario: str, responses: ResponseMatrix, others: ResponseMatrix | None, columns: IntArray, law: ItemResponseLaw
 ) -> _Calibrated:
     """Calibrate the items of a scenario on other models' responses, or on the responses themselves."""
+    if columns.size < FEWEST_ITEMS:
+        raise DataError(f"items that tell an ability from the items' own errors are {FEWEST_ITEMS} at least, got one.")
     source = responses if others is None else others
     fit = fit_items(scenario, source, columns, _calibration_spec(source.take(items=columns), law))
     found = fit.calibration
