@@ -109,3 +109,16 @@ def test_intervals_cover_what_larger_models_reach(rng, pooling, n_recipes):
         half = interval_factor(0.95, laws.degrees_of_freedom) * np.sqrt(variance)
         covered.append(np.mean(np.abs(true[:, 4:] - mean) < half))
     assert 0.92 < np.mean(covered) < 0.985
+
+
+@pytest.mark.parametrize("pooling", ["none", "partial"])
+def test_two_runs_of_every_compute_are_fitted_like_any_points(rng, pooling):
+    x, _, y, v = simulated(rng, n_sizes=8)
+    x = np.repeat(x[:, :4], 2, axis=1)
+    laws = fit_ability_laws(x, y, v, pooling=pooling, shape="line")
+    assert np.isfinite(laws.drift)
+    assert np.isfinite(laws.predict(np.array([34.0]))[1]).all()
+    if pooling == "none":
+        residual = laws.residual_variance + v[0]
+        line = np.polyfit(x[0], y[0], 1, w=1.0 / np.sqrt(residual))
+        assert [laws.slope[0], laws.intercept[0]] == pytest.approx(line)

@@ -43,6 +43,9 @@ POOLING_TOLERANCE = 1e-5
 SMALLEST_VARIANCE = 1e-12
 """Of a measured ability: what is given as exact weighs this at most."""
 
+SAME_SIZE = 1e-6
+"""Difference in the coordinate up to which two models count as one size: no slope can be told from them."""
+
 
 class Lines(NamedTuple):
     """Lines of n_recipes recipes in some coordinate g.
