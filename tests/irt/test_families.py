@@ -25,7 +25,7 @@ def model(family: Family, precision: float, asymptotes: object) -> ResponseModel
 def responses_of(family: Family, n: float) -> FloatArray:
     """Some responses a family can have, (n_responses, 1)."""
     if family == "beta":
-        return np.array([[1e-4], [0.2], [0.5], [0.97]])
+        return np.array([[0.0], [1e-4], [0.2], [0.5], [0.97], [1.0]])
     if family == "bernoulli":
         return np.array([[0.0], [1.0], [0.3]])
     return np.array([[0.0], [1.0 / n], [np.floor(n / 2) / n], [1.0]])
@@ -63,25 +63,46 @@ def test_derivatives_are_those_of_the_log_likelihood(family, n, precision, asymp
 
 
 @pytest.mark.parametrize("asymptotes", ASYMPTOTES)
-@pytest.mark.parametrize("precision", [0.4, 3.0, 40.0, 1e4])
-def test_beta_information_is_the_expected_curvature(precision, asymptotes):
-    x = np.array([-3.0, -1.0, 0.0, 2.0])
-    p = 1.0 / (1.0 + np.exp(-x))
+@pytest.mark.parametrize("precision", [0.01, 0.4, 3.0, 40.0, 1e4])
+def test_beta_information_is_the_expected_square_of_the_slope(precision, asymptotes):
+    p = 1.0 / (1.0 + np.exp(-X))
     if asymptotes is not None:
         p = 0.2 + 0.75 * p
-    # the substitution y = sigmoid(u) turns the density into one with exponential tails
-    for logit, mean in zip(x, p, strict=True):
-        law = beta_distribution(mean * precision, (1 - mean) * precision)
-        reach = 36.0 / min(1.0, mean * precision, (1 - mean) * precision)
-        u = np.linspace(-reach, reach, 400_001)
-        u = u[np.abs(u) < 13.8]  # where responses are not clipped
-        if law.cdf(1e-6) + law.sf(1 - 1e-6) > 1e-6:
-            continue
-        y = 1.0 / (1.0 + np.exp(-u))
-        mass = law.pdf(y) * y * (1 - y) * (u[1] - u[0])
-        curvature = beta.likelihood_terms(np.array(logit), y, np.array(precision), asymptotes).curvature
-        information = beta.information_weights(np.array(logit), np.array(precision), asymptotes)
-        np.testing.assert_allclose(np.sum(mass * curvature), information, rtol=2e-5)
+    law = beta_distribution(p * precision, (1 - p) * precision)
+    u = np.linspace(-1.0, 1.0, 200_001)[:, None] * np.log(1e6 - 1.0)  # y = sigmoid(u) has exponential tails
+    y = 1.0 / (1.0 + np.exp(-u))
+    mass = law.pdf(y) * y * (1 - y) * (u[1] - u[0])
+    mass[[0, -1]] /= 2.0
+
+    def slope(y: FloatArray) -> FloatArray:
+        return beta.likelihood_terms(X, y, np.array(precision), asymptotes).slope
+
+    low, high = slope(np.array(0.0)), slope(np.array(1.0))
+    inside = np.sum((mass * slope(np.clip(y, 1.2e-6, 1 - 1.2e-6)) ** 2), axis=0)
+    expected = inside + law.cdf(1e-6) * low**2 + law.sf(1 - 1e-6) * high**2
+    information = beta.information_weights(X, np.array(precision), asymptotes)
+    np.testing.assert_allclose(information, expected, rtol=2e-3)
+
+
+def test_beta_responses_of_items_far_too_hard_or_easy_tell_nothing():
+    x, phi = np.array([-40.0, -25.0, 25.0, 40.0]), np.array(20.0)
+    information = beta.information_weights(x, phi)
+    assert np.all(information > 0.0)
+    assert np.all(information < 1e-4)
+
+
+@pytest.mark.parametrize("precision", [0.05, 3.0, 200.0])
+@pytest.mark.parametrize("asymptotes", ASYMPTOTES)
+def test_beta_responses_at_the_ends_have_the_chance_of_being_there(precision, asymptotes):
+    p = 1.0 / (1.0 + np.exp(-X))
+    if asymptotes is not None:
+        p = 0.2 + 0.75 * p
+    law = beta_distribution(p * precision, (1 - p) * precision)
+    ours = beta.log_likelihood_terms(X, np.array([[0.0], [1.0]]), np.array(precision), asymptotes)
+    expected = np.array([law.logcdf(1e-6), law.logsf(1 - 1e-6)])
+    is_known = np.isfinite(expected)  # scipy's chances underflow
+    assert is_known.sum() >= 4
+    np.testing.assert_allclose(ours[is_known], expected[is_known], rtol=2e-4, atol=(precision + 1.0) * 1e-6)
 
 
 @pytest.mark.parametrize("asymptotes", ASYMPTOTES)

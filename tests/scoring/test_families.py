@@ -67,8 +67,15 @@ def log_likelihood(parameters: ItemParameters, y: FloatArray, n: FloatArray | No
         return binom.logpmf(k, n[seen], p).sum(axis=1)
     phi = parameters.precision[seen]
     if parameters.family == "beta":
-        return beta_distribution.logpdf(np.clip(y[seen], 1e-6, 1 - 1e-6), p * phi, (1 - p) * phi).sum(axis=1)
+        return beta_log_likelihood(y[seen], p * phi, (1 - p) * phi).sum(axis=1)
     return betabinom.logpmf(k, n[seen], p * phi, (1 - p) * phi).sum(axis=1)
+
+
+def beta_log_likelihood(y: FloatArray, a: FloatArray, b: FloatArray) -> FloatArray:
+    """Log-density, and of responses within a millionth of 0 or 1 the log of their chance."""
+    inside = beta_distribution.logpdf(np.clip(y, 1e-6, 1 - 1e-6), a, b)
+    upper = beta_distribution.logsf(1 - 1e-6, a, b)
+    return np.where(y <= 1e-6, beta_distribution.logcdf(1e-6, a, b), np.where(y >= 1 - 1e-6, upper, inside))
 
 
 def row(n_trials: FloatArray | None, model: int) -> FloatArray | None:
@@ -208,14 +215,22 @@ def test_counts_all_alike(method, right):
         assert np.isfinite(found.theta).all()
 
 
-def test_probabilities_of_zero_and_one_have_a_finite_ability():
+@pytest.mark.parametrize("method", METHODS.kinds)
+def test_probabilities_of_zero_and_one_only_say_how_near_they_are(method):
     parameters, responses, _ = make_case("beta", missing=0.0, n_models=2)
+    prior, spec = AbilityPrior.standard(1), METHODS.resolve(method)
     extreme = np.array([[0.0], [1.0]]) * np.ones_like(responses)
-    found = ml_abilities(parameters, extreme)
-    assert found.converged.all()
-    assert not found.at_bound.any()
-    assert np.isfinite(found.theta).all()
-    np.testing.assert_array_equal(found.theta, ml_abilities(parameters, np.clip(extreme, 1e-6, 1 - 1e-6)).theta)
+    found = score_responses(parameters, extreme, prior, spec)
+    nearly = score_responses(parameters, np.clip(extreme, 5e-7, 1 - 5e-7), prior, spec)
+    np.testing.assert_array_equal(found.theta, nearly.theta)
+    if method == "ml":
+        assert found.at_bound.all()
+        np.testing.assert_array_equal(found.theta[:, 0], [-np.inf, np.inf])
+    else:
+        assert found.converged.all()
+        assert np.isfinite(found.theta).all()
+        assert found.theta[0, 0] < -1.0
+        assert found.theta[1, 0] > 1.0
 
 
 @pytest.mark.parametrize("family", NEW)

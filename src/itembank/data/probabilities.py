@@ -5,9 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from itembank.errors import ParameterError
+from itembank.irt.beta_ends import EPSILON
 from itembank.numerics.arrays import FloatArray
-
-EPSILON = 1e-6
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,33 +9,27 @@ With ``L = log(y / (1 - y))``, ``m = psi(a) - psi(b)`` (the mean of L) and prime
     (log f)'  =  phi p' (L - m)
     -(log f)'' = I - phi p'' (L - m),     I = phi^2 p'^2 [psi1(a) + psi1(b)],   E -(log f)'' = I.
 
+A response within EPSILON of 0 or 1 enters by the chance of that, ``P_0`` or ``P_1`` (`itembank.irt.beta_ends`), and the
+information is
+
+    I - P_0 (p' / p)^2 - P_1 (p' / (1 - p))^2:
+
+that of the density where nothing is clipped, and that of a Bernoulli response where everything is.
+
 Gamma functions enter through what is left of them once their growth is taken out (`itembank.numerics.gamma`), so
 that nothing cancels for x up to 40 and phi from 0.01 to 10 million. All arrays of one call broadcast.
 """
 
+from collections.abc import Iterator
+
 import numpy as np
 from scipy.special import polygamma
 
+from itembank.irt.beta_ends import EPSILON, EndRatio, clipped, end_of, high_end, log_odds, low_end
 from itembank.irt.logistic import Asymptotes, LikelihoodTerms
 from itembank.irt.means import Mean, mean_terms
 from itembank.numerics.arrays import FloatArray
 from itembank.numerics.gamma import HALF_LOG_TWO_PI, digamma_rest, log_gamma_rest, trigamma, trigamma_rest
-
-EPSILON = 1e-6
-"""Responses are taken to lie this far inside [0, 1] at least: the density at 0 and 1 is zero or infinite."""
-
-
-def clipped(responses: FloatArray) -> FloatArray:
-    """Responses moved into [EPSILON, 1 - EPSILON]; NaN stays NaN."""
-    result: FloatArray = np.clip(responses, EPSILON, 1.0 - EPSILON)
-    return result
-
-
-def log_odds(responses: FloatArray) -> FloatArray:
-    """``L = log(y / (1 - y))`` of the clipped responses y."""
-    y = clipped(responses)
-    result: FloatArray = np.log(y) - np.log1p(-y)
-    return result
 
 
 def log_normaliser(x: FloatArray, precision: FloatArray, asymptotes: Asymptotes | None = None) -> FloatArray:
@@ -48,19 +42,24 @@ def log_normaliser(x: FloatArray, precision: FloatArray, asymptotes: Asymptotes 
 def log_likelihood_terms(
     x: FloatArray, responses: FloatArray, precision: FloatArray, asymptotes: Asymptotes | None = None
 ) -> FloatArray:
-    """Log-density of each response."""
-    return _log_density(mean_terms(x, asymptotes), clipped(responses), precision)
+    """Log-density of each response, and log-chance of a clipped one."""
+    mean = mean_terms(x, asymptotes)
+    value, end = _log_density(mean, clipped(responses), precision), end_of(mean, responses, precision)
+    return value if end is None else value - end.value
 
 
 def likelihood_terms(
     x: FloatArray, responses: FloatArray, precision: FloatArray, asymptotes: Asymptotes | None = None
 ) -> LikelihoodTerms:
     """Log-likelihood, its slope in the logit, and minus its second derivative, which may be negative."""
-    mean, y = mean_terms(x, asymptotes), clipped(responses)
-    pull = precision * _distance(mean, y, precision)
-    return LikelihoodTerms(
-        _log_density(mean, y, precision), mean.first * pull, _information(mean, precision) - mean.second * pull
-    )
+    mean = mean_terms(x, asymptotes)
+    pull = precision * _distance(mean, responses, precision)
+    value = _log_density(mean, clipped(responses), precision)
+    slope, curvature = mean.first * pull, _information(mean, precision) - mean.second * pull
+    end = end_of(mean, responses, precision)
+    if end is None:
+        return LikelihoodTerms(value, slope, curvature)
+    return LikelihoodTerms(value - end.value, slope - end.first, curvature + end.second)
 
 
 def curvature_slopes(
@@ -72,12 +71,19 @@ def curvature_slopes(
     pull = precision * _distance(mean, responses, precision)
     both = precision**2 * mean.first
     result: FloatArray = 3.0 * both * mean.second * spread + both * mean.first * spread_slope - mean.third * pull
-    return result
+    end = end_of(mean, responses, precision)
+    return result if end is None else result + end.third
 
 
 def information_weights(x: FloatArray, precision: FloatArray, asymptotes: Asymptotes | None = None) -> FloatArray:
-    """Fisher information I in the logit."""
-    return _information(mean_terms(x, asymptotes), precision)
+    """Fisher information in the logit."""
+    mean = mean_terms(x, asymptotes)
+    a, b = precision * mean.p, precision * mean.q
+    # psi1(a) = psi1(a + 1) + 1 / a^2 leaves nothing to cancel
+    result: FloatArray = (precision * mean.first) ** 2 * (trigamma(a + 1.0) + trigamma(b + 1.0))
+    for end, log_chance in _ends(mean, precision):
+        result = result - end.first**2 * np.expm1(np.minimum(log_chance, 0.0))
+    return result
 
 
 def information_slopes(
@@ -85,34 +91,50 @@ def information_slopes(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """`information_weights` with their first and second derivatives in the logit."""
     mean = mean_terms(x, asymptotes)
-    spread, first, second = _spreads(mean, precision)
+    spread, spread_slope, spread_bend = _spreads(mean, precision)
     squared = precision**2
-    return (
-        squared * mean.first**2 * spread,
-        squared * mean.first * (2.0 * mean.second * spread + mean.first * first),
-        squared
-        * (
-            2.0 * (mean.second**2 + mean.first * mean.third) * spread
-            + 4.0 * mean.first * mean.second * first
-            + mean.first**2 * second
-        ),
+    slope = squared * mean.first * (2.0 * mean.second * spread + mean.first * spread_slope)
+    bend = squared * (
+        2.0 * (mean.second**2 + mean.first * mean.third) * spread
+        + 4.0 * mean.first * mean.second * spread_slope
+        + mean.first**2 * spread_bend
     )
+    for y, (end, log_chance) in zip((EPSILON, 1.0 - EPSILON), _ends(mean, precision), strict=True):
+        chance, (_, first, second, third) = np.exp(log_chance), end
+        pull = precision * _distance(mean, np.array(y), precision)
+        rise = mean.first * pull - first  # of the log of the chance, and how its slope falls
+        fall = _information(mean, precision) - mean.second * pull + second
+        slope = slope - chance * first * (rise * first + 2.0 * second)
+        bend = bend - chance * (
+            (rise**2 - fall) * first**2 + 4.0 * rise * first * second + 2.0 * (second**2 + first * third)
+        )
+    return information_weights(x, precision, asymptotes), slope, bend
 
 
 def divergence(
     x: FloatArray, other: FloatArray, precision: FloatArray, asymptotes: Asymptotes | None = None
 ) -> FloatArray:
-    """Kullback-Leibler divergence of the density at logits `other` from that at x, both of precision phi.
+    """Kullback-Leibler divergence of the distribution at logits `other` from that at x, both of precision phi.
 
-    ``A(x) - A(other) + phi (p - p_other) m``, without differences of large numbers: with s for A less phi times the
-    entropy of p, ``s(x) - s(other) + phi KL(p_other || p) + phi (p - p_other) [S(a) - S(b)]``.
+    Of the density it is ``A(x) - A(other) + phi (p - p_other) m``, without differences of large numbers: with s for A
+    less phi times the entropy of p, ``s(x) - s(other) + phi KL(p_other || p) + phi (p - p_other) [S(a) - S(b)]``.
+    Clipping takes away ``P_0 (e^d - 1 - d)``, ``d = log(p_other / p)``, and the same at the other end.
     """
     here, there = mean_terms(x, asymptotes), mean_terms(other, asymptotes)
     binary = there.p * (there.log_p - here.log_p) + there.q * (there.log_q - here.log_q)
     rests = digamma_rest(precision * here.p) - digamma_rest(precision * here.q)
     spreads = _spread(here, precision) - _spread(there, precision)
     result: FloatArray = spreads + precision * (binary + (here.p - there.p) * rests)
+    ratios = (there.log_p - here.log_p, there.log_q - here.log_q)
+    for ratio, (_, log_chance) in zip(ratios, _ends(here, precision), strict=True):
+        result = result - np.exp(log_chance) * (np.expm1(ratio) - ratio)
     return result
+
+
+def _ends(mean: Mean, precision: FloatArray) -> Iterator[tuple[EndRatio, FloatArray]]:
+    """Give the low and the high end, each with the log of its chance."""
+    for end, y in ((low_end(mean, precision), EPSILON), (high_end(mean, precision), 1.0 - EPSILON)):
+        yield end, _log_density(mean, np.array(y), precision) - end.value
 
 
 def _spread(mean: Mean, precision: FloatArray) -> FloatArray:

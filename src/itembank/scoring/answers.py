@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from itembank.irt import beta
+from itembank.irt.beta_ends import CLIPPED_LOGIT, clipped, high_end, log_odds, low_end
 from itembank.irt.families import COUNTS, ResponseModel
 from itembank.irt.logistic import log_probabilities
 from itembank.irt.means import mean_terms
@@ -256,14 +257,16 @@ def _terms_at(answers: Answers, x: FloatArray) -> FloatArray:
 
 
 def _beta_log_likelihood_at(answers: Answers, x: FloatArray) -> FloatArray:
-    """Beta log-likelihood at logits x (n_points, n_answers), as two products: it is linear in the log-odds of y."""
-    model, y = answers.model, beta.clipped(answers.responses)
-    phi = np.asarray(model.precision)
+    """Beta log-likelihood at logits x (n_points, n_answers), as products: it is linear in the log-odds of y."""
+    model, y, odds = answers.model, clipped(answers.responses), log_odds(answers.responses)
+    phi, mean = np.asarray(model.precision), mean_terms(x, model.asymptotes)
     ones = only_answered(answers, np.ones_like(y))
     fixed = (ones * ((phi - 1.0) * np.log1p(-y) - np.log(y))).sum(axis=1, keepdims=True)
     normaliser = beta.log_normaliser(x, phi, model.asymptotes)  # (n_points, n_answers)
-    mean = mean_terms(x, model.asymptotes).p
-    result: FloatArray = ones @ normaliser.T + (ones * beta.log_odds(y)) @ (phi * mean).T + fixed
+    result: FloatArray = ones @ normaliser.T + (ones * odds) @ (phi * mean.p).T + fixed
+    for is_clipped, end in ((odds < -CLIPPED_LOGIT, low_end), (odds > CLIPPED_LOGIT, high_end)):
+        if is_clipped.any():
+            result -= (ones * is_clipped) @ end(mean, phi).value.T
     return result
 
 

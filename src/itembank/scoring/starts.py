@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from itembank.irt.beta import log_odds
+from itembank.irt.beta_ends import log_odds
 from itembank.irt.families import COUNTS
 from itembank.irt.parameters import AbilityPrior
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray

@@ -23,14 +23,13 @@ import numpy as np
 from scipy.special import digamma, expit, gammaln, log_expit, zeta
 
 from itembank.calibration.variational.cells import SMALLEST_VARIANCE, Cells
+from itembank.irt.beta_ends import CLIPPED_LOGIT
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.gamma import trigamma
 
 LARGEST_LOGIT = 24.0
 """Beyond it the tables go on along straight lines, as A does where p phi is small."""
 NODES_PER_UNIT = {np.dtype(np.float32): 128, np.dtype(np.float64): 256}
-CLIPPED_LOGIT = 13.7
-"""Of a probability that was clipped at 1e-6 or 1 - 1e-6, and so is known to be no further in."""
 LEAST_CURVATURE = 0.5
 """Of the Fisher information: the log-likelihood of a response far from its expectation bends upward."""
 

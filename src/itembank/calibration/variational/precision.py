@@ -12,11 +12,12 @@ from scipy.optimize import minimize_scalar
 from scipy.special import expit
 
 from itembank.calibration.variational.beta_binomial_cells import BetaBinomialRule, log_normaliser, terms
-from itembank.calibration.variational.beta_cells import CLIPPED_LOGIT, LARGEST_LOGIT, BetaRule, normaliser
+from itembank.calibration.variational.beta_cells import LARGEST_LOGIT, BetaRule, normaliser
 from itembank.calibration.variational.blocks import Blocks
 from itembank.calibration.variational.cells import SMALLEST_VARIANCE
 from itembank.calibration.variational.passes import logit_moments
 from itembank.calibration.variational.state import Posterior
+from itembank.irt.beta_ends import CLIPPED_LOGIT
 from itembank.numerics.arrays import FloatArray, IntArray
 
 PRIOR_MEAN, PRIOR_SD = float(np.log(10.0)), 3.0

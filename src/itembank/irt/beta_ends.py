@@ -1,0 +1,76 @@
+"""Probabilities too near to 0 or 1 for a Beta density: known only to lie within EPSILON of that end.
+
+The density f there is zero or infinite, so such a response enters by its chance instead. Near 0 the density is a power
+of y, so that with ``a = p phi``, while phi is well below ``1 / EPSILON``,
+
+    P(Y < EPSILON) = f(EPSILON) EPSILON / a,
+
+and near 1 the same with ``b = (1 - p) phi``: the density's formula is divided by ``a / EPSILON`` or ``b / EPSILON``.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from itembank.irt.means import Mean
+from itembank.numerics.arrays import FloatArray
+
+EPSILON = 1e-6
+"""Responses nearer than this to 0 or 1 are only known to be that near."""
+
+CLIPPED_LOGIT = 13.7
+"""Log-odds beyond which a response was clipped: EPSILON has 13.8, and single precision rounds."""
+
+SMALLEST = 1e-300
+"""Smaller means are taken as this where they divide."""
+
+
+class EndRatio(NamedTuple):
+    """Log of the density at an end over the chance beyond it, and three derivatives in the logit."""
+
+    value: FloatArray
+    first: FloatArray
+    second: FloatArray
+    third: FloatArray
+
+
+def clipped(responses: FloatArray) -> FloatArray:
+    """Responses moved into [EPSILON, 1 - EPSILON]; NaN stays NaN."""
+    result: FloatArray = np.clip(responses, EPSILON, 1.0 - EPSILON)
+    return result
+
+
+def log_odds(responses: FloatArray) -> FloatArray:
+    """``L = log(y / (1 - y))`` of the clipped responses y."""
+    y = clipped(responses)
+    result: FloatArray = np.log(y) - np.log1p(-y)
+    return result
+
+
+def low_end(mean: Mean, precision: FloatArray) -> EndRatio:
+    """``log(a / EPSILON)``."""
+    return _ratio(mean.log_p, mean.p, (mean.first, mean.second, mean.third), precision)
+
+
+def high_end(mean: Mean, precision: FloatArray) -> EndRatio:
+    """``log(b / EPSILON)``."""
+    return _ratio(mean.log_q, mean.q, (-mean.first, -mean.second, -mean.third), precision)
+
+
+def end_of(mean: Mean, responses: FloatArray, precision: FloatArray) -> EndRatio | None:
+    """Return the ratio of the end at which each response was clipped, zero elsewhere; None where none was."""
+    odds = log_odds(responses)
+    is_low, is_high = odds < -CLIPPED_LOGIT, odds > CLIPPED_LOGIT
+    if not (is_low.any() or is_high.any()):
+        return None
+    ends = zip(low_end(mean, precision), high_end(mean, precision), strict=True)
+    return EndRatio(*(np.where(is_low, low, np.where(is_high, high, 0.0)) for low, high in ends))
+
+
+def _ratio(
+    log_share: FloatArray, share: FloatArray, slopes: tuple[FloatArray, FloatArray, FloatArray], precision: FloatArray
+) -> EndRatio:
+    """Differentiate the log of a mean that has these three derivatives."""
+    first, second, third = (slope / np.maximum(share, SMALLEST) for slope in slopes)
+    bend, turn = second - first**2, third - 3.0 * first * second + 2.0 * first**3
+    return EndRatio(log_share + np.log(precision / EPSILON), first, bend, turn)
