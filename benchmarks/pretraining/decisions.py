@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import polars as pl
 
 from itembank.data.atomic import replacing_file
@@ -34,7 +33,6 @@ def run(n_splits: int, output: Path | None, figure: Path | None) -> None:
     by_task = mean_over_splits(rows)
     over_tasks = mean_over_splits(rows, by=("law",))
     print(_table(over_tasks, ALL_TASKS))
-    print(_errors(rows))
     for scenario in dict.fromkeys(row["scenario"] for row in by_task):
         print(_table([row for row in by_task if row["scenario"] == scenario], scenario))
     if output:
@@ -60,17 +58,4 @@ def _table(rows: Sequence[Mapping[str, Any]], title: str) -> str:
     lines += ["| method | " + " | ".join(f"{share:.3%}" for share in shares) + " |"]
     lines += ["|---|" + "---|" * len(shares)]
     lines += [f"| {law} | " + " | ".join(f"{value:.2f}" for _, value in found[law]) + " |" for law in laws]
-    return "\n".join(lines)
-
-
-def _errors(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Mean absolute error of the forecast of the largest size in each method's own metric, by number of sizes used."""
-    table = pl.DataFrame(rows)
-    name = next(column for column in table.columns if "error" in column)
-    ranks = pl.col("share_of_target").rank("dense").over("split", "scenario", "law")
-    wide = table.with_columns(sizes=ranks).group_by("law", "sizes", maintain_order=True).agg(pl.col(name).mean())
-    lines = ["\nmean absolute error of the forecast score, in points, by number of steps of size\n"]
-    for law in wide["law"].unique(maintain_order=True):
-        values = wide.filter(pl.col("law") == law).sort("sizes")[name].to_numpy()
-        lines.append(f"{law}: " + ", ".join(f"{100 * value:.1f}" for value in values if np.isfinite(value)))
     return "\n".join(lines)
