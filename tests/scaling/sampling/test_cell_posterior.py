@@ -8,7 +8,7 @@ from scipy.stats import betabinom
 
 from itembank.irt.parameters import AbilityPrior, ItemParameters
 from itembank.scaling.sampling.cell_posterior import Counts, PrecisionPrior, cell_posterior, mean_rates, precision_prior
-from itembank.scaling.sampling.pass_at_k_posterior import draw_pass_at_k, expected_pass_at_k, item_pass_at_k
+from itembank.scaling.sampling.pass_at_k_posterior import draw_pass_at_k, expected_failure
 
 PRIOR = AbilityPrior.standard(1)
 
@@ -41,7 +41,7 @@ def by_grid(parameters, precision, counts, k):
 
 
 @pytest.mark.parametrize("n_samples", [0, 3, 40])
-def test_expected_pass_at_k_agrees_with_a_grid_over_ability_and_precision(n_samples):
+def test_expected_failure_agrees_with_a_grid_over_ability_and_precision(n_samples):
     rng = np.random.default_rng(n_samples)
     parameters = simulated_items(rng, 12)
     rates = simulated_rates(rng, parameters, np.array([[0.7]]), 3.0)[0]
@@ -50,9 +50,9 @@ def test_expected_pass_at_k_agrees_with_a_grid_over_ability_and_precision(n_samp
     counts = Counts(n_trials, rng.binomial(n_trials, rates))
     precision, k = PrecisionPrior(np.log(3.0), 0.8), np.array([1, 5, 30])
     posterior = cell_posterior(parameters, PRIOR, precision, counts, n_draws=1024, rng=rng)
-    found = expected_pass_at_k(posterior, k, np.full(12, 1.0 / 12.0))
+    found = 1.0 - expected_failure(posterior, k).mean(axis=0)
     np.testing.assert_allclose(found, by_grid(parameters, precision, counts, k.tolist()), atol=2e-3)
-    assert posterior.effective_draws > 300
+    assert 1.0 / np.sum(posterior.weights**2) > 300  # Kish 1965
 
 
 def test_draws_have_the_closed_forms_mean():
@@ -62,8 +62,7 @@ def test_draws_have_the_closed_forms_mean():
     posterior = cell_posterior(parameters, PRIOR, PrecisionPrior(1.0, 0.5), counts, rng=rng)
     k, weights = np.array([1, 10, 1000]), rng.dirichlet(np.ones(40))
     draws = draw_pass_at_k(posterior, k, weights, n_draws=4000, rng=rng)
-    np.testing.assert_allclose(draws.mean(axis=0), expected_pass_at_k(posterior, k, weights), atol=0.004)
-    np.testing.assert_allclose(weights @ item_pass_at_k(posterior, 10), expected_pass_at_k(posterior, k, weights)[1])
+    np.testing.assert_allclose(draws.mean(axis=0), 1.0 - weights @ expected_failure(posterior, k), atol=0.004)
 
 
 def test_an_item_sampled_often_speaks_for_itself():
@@ -72,7 +71,8 @@ def test_an_item_sampled_often_speaks_for_itself():
     n_trials, n_correct = np.full(40, 50), np.full(40, 10)
     n_trials[0], n_correct[0] = 1_000_000, 123_000
     posterior = cell_posterior(parameters, PRIOR, PrecisionPrior(1.0, 1.0), Counts(n_trials, n_correct), rng=rng)
-    assert posterior.mean_rate[0] == pytest.approx(0.123, abs=1e-4)
+    rates = posterior.weights @ (posterior.alpha / (posterior.alpha + posterior.beta))
+    assert rates[0] == pytest.approx(0.123, abs=1e-4)
 
 
 def test_precision_prior_finds_how_models_differ():

@@ -11,7 +11,6 @@ from itembank.scaling.pretraining.scenario_abilities import ScenarioAbilities
 CLEAR_FALL = 2.0
 """Standard errors by which an ability must fall from one size to the next to be called a fall."""
 
-FALL_OF_SCORE = 0.02
 FEW_POINTS = 4
 WIDE_STARTS = 0.02
 """Standard deviation of a score over starts, at the largest fitted size's tenfold, that is worth a word."""

@@ -80,17 +80,6 @@ class CellPosterior:
     log_precision: FloatArray
     mode: FloatArray
 
-    @property
-    def mean_rate(self) -> FloatArray:
-        """Expected success rate of each item, (n_items,)."""
-        result: FloatArray = self.weights @ (self.alpha / (self.alpha + self.beta))
-        return result
-
-    @property
-    def effective_draws(self) -> float:
-        """Number of equally weighted draws that say as much (Kish 1965)."""
-        return float(1.0 / np.sum(self.weights**2))
-
 
 class Counts(NamedTuple):
     """Samples of one model, (n_items,) each: 0 trials where an item was not sampled."""

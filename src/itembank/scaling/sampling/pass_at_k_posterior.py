@@ -1,4 +1,4 @@
-"""pass@k of one model from the posterior of its success rates: expected value, draws."""
+"""pass@k of one model from the posterior of its success rates: expected failures, draws."""
 
 import numpy as np
 
@@ -12,26 +12,6 @@ def expected_failure(posterior: CellPosterior, k: FloatArray | IntArray) -> Floa
     result = np.empty((posterior.alpha.shape[1], len(k)))
     for place, samples in enumerate(k):
         result[:, place] = posterior.weights @ np.exp(log_beta_failure(posterior.alpha, posterior.beta, samples))
-    return result
-
-
-def expected_pass_at_k(posterior: CellPosterior, k: FloatArray | IntArray, item_weights: FloatArray) -> FloatArray:
-    """Posterior mean of ``sum_i w_i (1 - (1 - p_i)^k)``, (n_k,).
-
-    Parameters
-    ----------
-    posterior : CellPosterior
-    k : (n_k,)
-    item_weights : (n_items,)
-        They sum to one.
-    """
-    result: FloatArray = 1.0 - item_weights @ expected_failure(posterior, k)
-    return result
-
-
-def item_pass_at_k(posterior: CellPosterior, samples: int) -> FloatArray:
-    """Posterior mean of ``1 - (1 - p_i)^k`` of each item for one k, (n_items,)."""
-    result: FloatArray = 1.0 - expected_failure(posterior, np.array([samples]))[:, 0]
     return result
 
 
