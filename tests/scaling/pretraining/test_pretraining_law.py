@@ -104,7 +104,7 @@ def test_comparison_holds_the_largest_sizes_out(suite, compute):
 
 
 def checked_rows(scenario, errors):
-    common = {"law": "irsl", "scenario": scenario, "score": 0.5, "low": 0.4, "high": 0.55}
+    common = {"law": "irsl", "scenario": scenario, "score": 0.5, "low": 0.4, "high": 0.55, "beyond": 4.0}
     return [{**common, "error": error} for error in errors]
 
 
@@ -120,6 +120,13 @@ def test_intervals_grow_by_what_they_lacked_of_the_sizes_held_out(suite, compute
     plain, wide = law.forecast("easy"), replace(law, held_out=found).forecast("easy")
     reach = widening["irsl", "easy"] * (plain.high - plain.score)
     np.testing.assert_allclose(wide.high - wide.score, np.minimum(reach, 1.0 - wide.score))
+    # nothing at the largest size, half as much half-way (in log FLOP) to the shortest distance checked
+    at = compute.flops.max() * np.array([1.0, 2.0])
+    before, after = law.forecast("easy", flops=at), replace(law, held_out=found).forecast("easy", flops=at)
+    factor = (after.score - after.low) / (before.score - before.low)
+    expected = np.tile([1.0, 0.5 + 0.5 * widening["irsl", "easy"]], (6, 1))
+    np.testing.assert_allclose(factor[after.low > 0.0], expected[after.low > 0.0])
+    assert (after.low > 0.0).any(axis=0).all()
 
 
 def test_intervals_that_held_what_they_claim_stay():

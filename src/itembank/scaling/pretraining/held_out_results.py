@@ -32,6 +32,11 @@ class HeldOutForecasts:
     forecasts: tuple[dict[str, Any], ...]
     level: float
 
+    @property
+    def shortest_distance(self) -> float:
+        """Least distance in log FLOP of a forecast beyond what was fitted."""
+        return float(np.log(min(row["beyond"] for row in self.forecasts)))
+
     def summary(self, *, by: Sequence[str] = ("law",)) -> list[dict[str, Any]]:
         """Group the forecasts: mean absolute error, mean error, coverage, mean width of the intervals and number.
 

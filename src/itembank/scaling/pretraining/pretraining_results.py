@@ -90,7 +90,7 @@ class PretrainingLaw:
         What was left out, or taken in place of something.
     held_out : HeldOutForecasts or None
         Forecasts of the largest sizes from the smaller ones, beside what those models scored; None without a check.
-        Where their intervals held fewer than claimed, those of `forecast` are wider by what was missing.
+        Where their intervals held fewer than claimed, those of `forecast` beyond the largest sizes are wider.
     """
 
     recipes: tuple[str, ...]
@@ -139,11 +139,22 @@ class PretrainingLaw:
         at = np.asarray([self.target_flops] if flops is None else flops, dtype=np.float64)
         if not (np.isfinite(at).all() and (at > 0.0).all()):
             raise ParameterError(f"flops must be finite and > 0, got {shown(at.tolist())}.")
-        return self._widened(fitted[law].forecast(np.log(at), self.level), law, scenario)
+        return self._widened(fitted[law].forecast(np.log(at), self.level), law, scenario, np.log(at))
 
-    def _widened(self, forecast: Forecast, law: str, scenario: str) -> Forecast:
-        """Widen intervals by what they lacked in the held-out check."""
-        factor = 1.0 if self.held_out is None else self.held_out.widening().get((law, scenario), 1.0)
+    def _widened(self, forecast: Forecast, law: str, scenario: str, log_flops: FloatArray) -> Forecast:
+        """Widen intervals beyond each recipe's largest size by what they lacked in the held-out check.
+
+        From nothing at that size to the whole factor at the shortest distance checked.
+        """
+        if self.held_out is None or not self.held_out.forecasts:
+            return forecast
+        whole = self.held_out.widening().get((law, scenario), 1.0)
+        finals = np.where(self.is_final, self.log_flops, -np.inf)
+        largest = np.array(
+            [finals[self.recipe_index == number].max(initial=-np.inf) for number in range(len(self.recipes))]
+        )
+        share = np.clip((log_flops - largest[:, None]) / self.held_out.shortest_distance, 0.0, 1.0)
+        factor = 1.0 + (whole - 1.0) * share  # (n_recipes, n_points)
         low = forecast.score - factor * (forecast.score - forecast.low)
         high = forecast.score + factor * (forecast.high - forecast.score)
         return forecast._replace(low=np.clip(low, 0.0, 1.0), high=np.clip(high, 0.0, 1.0))
@@ -196,7 +207,7 @@ class PretrainingLaw:
 
     def _rows(self, one: ScenarioLaws, name: str) -> list[dict[str, Any]]:
         fitted = one.fitted[name]
-        forecast = self._widened(fitted.forecast(np.log([self.target_flops]), self.level), name, one.scenario)
+        forecast = self.forecast(one.scenario, name)
         residual = fitted.residual
         rows = []
         for number, recipe in enumerate(self.recipes):
