@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 from scipy.optimize import minimize
 
-from itembank.calibration.variational.positive import LEAST_SLOPE, with_positive_slopes
+from itembank.calibration.variational.positive import LEAST_SLOPE, note, with_positive_slopes
 from tests.calibration.simulated import random_posterior
 
 
@@ -27,3 +27,11 @@ def test_items_move_to_the_most_probable_point_with_the_least_slope():
 def test_slopes_are_free_unless_asked_for():
     posterior = random_posterior(8, 12, 1)
     assert with_positive_slopes(posterior) is posterior
+
+
+def test_least_slopes_are_counted():
+    posterior = replace(random_posterior(8, 12, 1), is_positive=True)
+    below = int(np.sum(posterior.item_mean[:, 0] < LEAST_SLOPE))
+    assert f"{below} of 12 slopes" in note(with_positive_slopes(posterior))
+    assert note(replace(posterior, is_positive=False)) == ""
+    assert note(replace(posterior, item_mean=np.abs(posterior.item_mean) + 0.1)) == ""

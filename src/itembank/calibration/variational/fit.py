@@ -9,6 +9,7 @@ from itembank.calibration.fits import Fit, FitData
 from itembank.calibration.orientation import Oriented, empirical_prior, reordered, standardise
 from itembank.calibration.specs import Variational
 from itembank.calibration.start import start_abilities, start_values
+from itembank.calibration.variational import positive
 from itembank.calibration.variational.ascent import Ascent, ascend
 from itembank.calibration.variational.beta_binomial_cells import BetaBinomialRule
 from itembank.calibration.variational.beta_cells import BetaRule, make_table
@@ -36,7 +37,6 @@ LAST_CELLS = 20_000_000
 """Of each precision, gone through at the end: they tell it to three parts in ten thousand."""
 LARGE = 5_000_000
 """Cells from which on logits are taken to be known well: the expectation is expanded about their means."""
-
 
 DRAWING_ROUNDS = 2
 """Of outlying probabilities; the first puts precisions right that they spoiled."""
@@ -236,6 +236,7 @@ def _fit(ended: _Ended, spec: Variational, rules: Rules, *, n_sweeps: int) -> Fi
             f"; {n_outlying} of {blocks.values.size} responses lie further than {MOST_SDS:g} standard deviations from "
             "what the items expect and count as if at that distance"
         )
+    message += positive.note(posterior)
     oriented, prior = _oriented(posterior)
     return Fit(
         *oriented,

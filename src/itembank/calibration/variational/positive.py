@@ -7,6 +7,8 @@ import numpy as np
 from itembank.calibration.variational.state import Posterior
 
 LEAST_SLOPE = 0.01
+RESCALED = 1.1
+"""How far fixing the scale of ability may have moved a least slope afterwards, at most."""
 
 
 def with_positive_slopes(posterior: Posterior) -> Posterior:
@@ -22,3 +24,14 @@ def with_positive_slopes(posterior: Posterior) -> Posterior:
     covariance = posterior.item_covariance
     direction = covariance[:, :, 0] / covariance[:, :1, 0]
     return replace(posterior, item_mean=posterior.item_mean + short[:, None] * direction)
+
+
+def note(posterior: Posterior) -> str:
+    """Say how many slopes stand at the least one, for the message of the fit; empty where none does."""
+    count = int(np.sum(posterior.item_mean[:, 0] < RESCALED * LEAST_SLOPE)) if posterior.is_positive else 0
+    if count == 0:
+        return ""
+    return (
+        f"; {count} of {posterior.n_items} slopes would lie below {LEAST_SLOPE:g} and are kept there: these items say "
+        "next to nothing of ability"
+    )
