@@ -13,6 +13,7 @@ from itembank.calibration.specs import JointMAP, MarginalML, Variational
 from itembank.data.bank_files import load_bank, save_bank
 from itembank.data.responses import ResponseMatrix
 from itembank.errors import DataError, DataWarning, ParameterError
+from itembank.scoring.newton import map_abilities
 
 N_MODELS, N_ITEMS = 16, 20
 SCENARIOS = ["math"] * 10 + ["law"] * 10
@@ -30,6 +31,29 @@ def simulated(family, *, seed=0, n_models=N_MODELS, edges=False):
     if edges:
         values[:, 3], values[:, 12] = 0.0, 1.0
     return ResponseMatrix.create(values, scenarios=SCENARIOS, n_trials=trials)
+
+
+def test_probabilities_at_the_ends_count_alike_in_calibration_and_scoring():
+    rng, n_items, precision = np.random.default_rng(1), 300, 6.0
+    theta = rng.normal(size=80)
+    theta = (theta - theta.mean()) / theta.std()
+    slope, difficulty = rng.lognormal(0.3, 0.4, n_items), rng.normal(0.3, 1.5, n_items)
+
+    def draw(theta):
+        chances = expit(slope * (theta[:, None] - difficulty))
+        return rng.beta(*(np.maximum(precision * chance, 1e-9) for chance in (chances, 1.0 - chances)))
+
+    responses = draw(theta)
+    assert np.mean((responses < 1e-6) | (responses > 1 - 1e-6)) > 0.09
+    with pytest.warns(DataWarning, match="clipped"):
+        found = calibrate(ResponseMatrix.create(responses), Variational(family="beta"))
+    again = map_abilities(found.parameters, responses, found.prior)
+    assert np.sqrt(np.mean(((again.theta - found.abilities) / again.standard_errors) ** 2)) < 0.1
+    others = rng.normal(-1.0, 1.0, 200)
+    scored = map_abilities(found.parameters, draw(others), found.prior)
+    away = scored.theta[:, 0] - others
+    assert np.sqrt(np.mean(away**2)) < 0.05
+    assert np.sqrt(np.mean((away / scored.standard_errors[:, 0]) ** 2)) < 1.15
 
 
 def test_repeated_trials_are_counts():
