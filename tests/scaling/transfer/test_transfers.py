@@ -1,6 +1,7 @@
 import json
 
 import numpy as np
+import polars as pl
 import pytest
 
 from itembank.calibration.build import build_bank
@@ -168,6 +169,15 @@ def test_rows_hold_compute_groups_and_every_method(found):
 def test_specs_check_themselves(given, text):
     with pytest.raises(ParameterError, match=text):
         TransferSpec(**given)
+
+
+def test_models_of_one_recipe_are_left_out_one_by_one(made):
+    models = made.models.with_columns(recipe=pl.lit("only"))
+    with pytest.warns(DataWarning, match="all models are of one recipe, 'only'"):
+        found = transfer(made, "s0", "s1", compute=training_compute(models, made.model_ids))
+    assert found.to_dict()["n_models"] == made.n_models
+    assert found.groups is None
+    assert found.rows()[0]["predicted"] == transfer(made, "s0", "s1").rows()[0]["predicted"]
 
 
 def test_what_cannot_be_done_is_said(made):

@@ -100,7 +100,8 @@ def folds(
     n_groups = int(index.max()) + 1
     if n_groups < 2:
         raise DataError(
-            f"leaving models out needs two groups of them or more, got {n_groups}. Name the calibration models."
+            f"leaving models out needs two groups of them or more, got {n_groups}. Name other groups (--group), the "
+            "calibration models (--calibration-model), or a bank (--bank)."
         )
     fold = (rng.permutation(n_groups) % min(n_folds, n_groups))[index]
     for number in range(int(fold.max()) + 1):

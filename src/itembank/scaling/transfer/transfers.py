@@ -81,8 +81,7 @@ def transfer(
     if max(spec.k) > 1 and past.n_trials is None:
         raise ParameterError(f"k must be 1 without repeated samples, got {max(spec.k)}. Give counts of samples.")
     if groups is None and compute is not None and compute.recipe is not None:
-        known = dict(zip(compute.model_ids, compute.recipe, strict=True))
-        groups = [known[name] for name in responses.model_ids]
+        groups = _recipe_groups(responses, compute, are_left_out=calibration is None)
     if groups is not None and len(groups) != responses.n_models:
         raise ParameterError(f"groups must name one group a model, got {len(groups)} for {responses.n_models} models.")
     _, item_model = responses_and_spec(past, spec.item_model)
@@ -98,6 +97,20 @@ def transfer(
     if packed.correlation < spec.warn_below:
         warn(weak_validity(packed, spec.warn_below), DataWarning)
     return packed
+
+
+def _recipe_groups(responses: ResponseMatrix, compute: TrainingCompute, *, are_left_out: bool) -> list[str] | None:
+    """Recipes as groups; none where they are left out in turn and all one, which leaves nobody to calibrate."""
+    known = dict(zip(compute.model_ids, compute.recipe or (), strict=True))
+    groups = [known[name] for name in responses.model_ids]
+    if len(set(groups)) > 1 or not are_left_out:
+        return groups
+    warn(
+        f"all models are of one recipe, {groups[0]!r}, and count as if unrelated. Where several are checkpoints of one "
+        "run, name a column that tells runs or sizes apart as groups (--group).",
+        DataWarning,
+    )
+    return None
 
 
 def weak_validity(found: Transfer, warn_below: float) -> str:
