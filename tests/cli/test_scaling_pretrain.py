@@ -75,3 +75,37 @@ def test_unknown_compute_is_an_error_on_one_line(files):
 def test_a_figure_that_cannot_be_written_fails_before_the_work(files):
     result = run(files, "-o", "scores.doc")
     assert "must end in one of" in str(result.exception)
+
+
+def test_the_default_table_has_one_law_and_all_has_every_law(files):
+    short = run(files, "--law", "irsl", "--law", "sigmoid", "--checked", "1")
+    long = run(files, "--law", "irsl", "--law", "sigmoid", "--checked", "1", "--show", "all")
+    assert short.exit_code == long.exit_code == 0, short.output + long.output
+    forecasts = [outcome.stdout.split("Forecasts of the largest sizes")[0] for outcome in (short, long)]
+    assert [text.count(" irsl ") for text in forecasts] == [2 * 4, 2 * 4]
+    assert [text.count(" sigmoid ") for text in forecasts] == [0, 2 * 4]
+    assert " sigmoid " in short.stdout  # in the comparison
+    assert "Forecasts of sigmoid: --show all." in short.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        (("--figure", "laws", "--recipe", "none", "-o", "x.png"), "--recipe must be one of 'recipe-0'"),
+        (("--figure", "decisions", "--checked", "0", "-o", "x.png"), "--figure decisions draws sizes"),
+        (("--figure", "abilities", "--law", "sigmoid", "-o", "x.png"), "add --law irsl"),
+        (("--show", "comparison", "--checked", "0"), "--show comparison needs sizes"),
+    ],
+)
+def test_what_was_not_asked_for_cannot_be_shown(files, tmp_path, monkeypatch, options, text):
+    monkeypatch.chdir(tmp_path)
+    result = run(files, *options)
+    assert result.exit_code == 2
+    assert text in result.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_without_a_table_of_models_the_option_is_named(files):
+    result = CliRunner().invoke(cli, ["scaling", "pretrain", str(files / "responses.parquet")])
+    assert result.exit_code == 2
+    assert "give --models FILE" in result.stderr

@@ -53,6 +53,14 @@ def test_calibration_models_are_not_predicted(run, responses_file):
     assert [row["model_id"] for row in rows] == [f"m{i}" for i in range(40, 60)]
 
 
+def test_rows_of_all_scenarios_tell_validity_from_what_a_prediction_correlates(run, responses_file):
+    rows = list(csv.DictReader(io.StringIO(run("scaling", "transfer", responses_file, "--format", "csv").out)))
+    content = json.loads(run("scaling", "transfer", responses_file, "--format", "json").out)
+    one = content["transfers"][0]
+    assert float(rows[0]["validity"]) == one["correlation"]
+    assert float(rows[0]["correlation"]) == one["methods"][0]["correlation"]
+
+
 def test_validity_as_json_csv_and_figure(run, responses_file, tmp_path):
     figure = tmp_path / "validity.svg"
     words = ("scaling", "validity", responses_file)

@@ -77,6 +77,13 @@ def dimensions(
     print_record(found.to_dict(), "held_out", found.rows(), output_format, title="Dimensions")
 
 
+HOMOGENEITY_COLUMNS = (
+    "scenario", "n_items", "n_models", "difficulty", "discrimination",
+    "reliability", "items_for_90", "warnings",
+)  # fmt: skip
+"""What a terminal has room for."""
+
+
 @command.command("homogeneity")
 @click.argument(
     "source", metavar="BANK|RESPONSES", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path)
@@ -131,7 +138,23 @@ def homogeneity_command(
             found = homogeneity(past, budget=budget, rng=seed, progress=report)
         if output is not None:
             note(f"Figure: {save_figure(figure_homogeneity(found, scenarios=scenarios), output)}")
-    print_record(found.to_dict(), "scenarios", found.rows(), output_format, title="Homogeneity")
+    print_record(
+        found.to_dict(),
+        "scenarios",
+        [_with_spreads(row) for row in found.rows()] if output_format == "table" else found.rows(),
+        output_format,
+        title="Homogeneity (spread with its interval; CSV and JSON have more)",
+        columns=HOMOGENEITY_COLUMNS,
+    )
+
+
+def _with_spreads(row: dict[str, Any]) -> dict[str, Any]:
+    """Add each spread with its interval in one cell, which a terminal has room for."""
+    told = {
+        name: f"{row[f'{name}_sd']:.2f} ({row[f'{name}_sd_lower']:.2f} to {row[f'{name}_sd_upper']:.2f})"
+        for name in ("difficulty", "discrimination")
+    }
+    return {**row, **told}
 
 
 def _numbers(text: str) -> tuple[int, ...]:

@@ -33,8 +33,13 @@ def print_object(content: Row) -> None:
     click.echo(json.dumps(_plain(content), ensure_ascii=False, indent=1))
 
 
-def print_record(record: Row, name: str, rows: Sequence[Row], output_format: str, *, title: str = "") -> None:
-    """Print facts and the rows that belong to them: one JSON object, two tables, or the rows alone as CSV."""
+def print_record(
+    record: Row, name: str, rows: Sequence[Row], output_format: str, *, title: str = "", columns: Sequence[str] = ()
+) -> None:
+    """Print facts and the rows that belong to them: one JSON object, two tables, or the rows alone as CSV.
+
+    The table of rows has `columns`, all of them when empty.
+    """
     if output_format == "json":
         print_object({**record, name: list(rows)})
     elif output_format == "csv":
@@ -42,7 +47,7 @@ def print_record(record: Row, name: str, rows: Sequence[Row], output_format: str
     else:
         facts = [{"fact": key, "value": _cell_text(value)} for key, value in record.items()]
         _print_table(facts, title, ["fact", "value"], show_header=False)
-        _print_table(rows, name, list(rows[0]) if rows else [])
+        _print_table(rows, name, list(columns) or (list(rows[0]) if rows else []))
 
 
 def print_exactly(text: str) -> None:
@@ -194,6 +199,8 @@ def _cell_text(value: Any) -> str:
         return "-"
     if isinstance(value, list):
         return ", ".join(map(_cell_text, value))
+    if isinstance(value, dict):
+        return ", ".join(f"{visible(name)} {_cell_text(item)}" for name, item in value.items())
     return _decimal(value) if isinstance(value, float) else visible(str(value))
 
 

@@ -1,5 +1,6 @@
-"""What the commands of scaling laws share: responses from files, or from a data set that comes with the package."""
+"""What the commands of scaling laws share: responses from files or from the package, and numbers of samples."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -42,3 +43,20 @@ def read_responses_or_builtin(
         return load_builtin(builtin)
     spec = reading_spec(reading, **choices)
     return read_responses(responses, spec=spec, models=reading["models"], items=reading["items"])
+
+
+def numbers_of_samples(text: str) -> tuple[int, ...]:
+    """Read whole numbers with commas between them; 1e4 is one of them.
+
+    Raises
+    ------
+    click.BadParameter
+        For anything else.
+    """
+    try:
+        numbers = tuple(float(part) for part in text.split(","))
+    except ValueError:
+        numbers = (math.nan,)
+    if not all(number.is_integer() for number in numbers):
+        raise click.BadParameter(f"must be whole numbers with commas between them, got {text!r}.", param_hint="--k")
+    return tuple(int(number) for number in numbers)

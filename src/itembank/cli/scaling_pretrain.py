@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 LAWS = ("irsl", "two-step", "sigmoid")
 FAMILIES = ("auto", "bernoulli", "binomial", "beta", "beta-binomial")
 FIGURES = ("scores", "laws", "abilities", "decisions")
-PARTS = ("all", "forecasts", "comparison", "decisions", "held-out", "curves")
+PARTS = ("summary", "all", "forecasts", "comparison", "decisions", "held-out", "curves")
 
 BUILTIN_KINDS = {
     "bytelms": {
@@ -123,7 +123,12 @@ def _law_options(function: Any) -> Any:
 @click.option("--drop-unknown", is_flag=True, help="Leave out models of unknown compute instead of refusing them.")
 @_law_options
 @click.option(
-    "--show", type=click.Choice(PARTS), default="all", show_default=True, help="Which table; JSON has all but curves."
+    "--show",
+    type=click.Choice(PARTS),
+    default="summary",
+    show_default=True,
+    help="summary: forecasts of the first law (irsl unless --law says otherwise) and the comparison; all: forecasts of "
+    "every law and the comparison; else one table. JSON has all but curves; CSV takes summary and all as forecasts.",
 )
 @click.option(
     "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Also draw it: a PNG, SVG or PDF file."
@@ -160,19 +165,29 @@ def command(
     see what each is worth.
 
     \b
+      itembank scaling pretrain --builtin bytelms --target-flops 1e14
       itembank scaling pretrain responses.parquet --models models.csv --target-flops 1e21 -o scores.png
       itembank scaling pretrain responses.parquet --models models.csv --show comparison --format csv
       itembank scaling pretrain responses.parquet --models models.csv --bank bank --budget 50
     """  # noqa: D301
+    from itembank.errors import shown  # noqa: PLC0415
     from itembank.reports.canvas import check_figure_destination, save_figure  # noqa: PLC0415
     from itembank.scaling.pretraining.pretraining_law import pretraining_law  # noqa: PLC0415
 
     if output is not None:
         check_figure_destination(output)  # complains before the long work, not after
+        _check_figure(figure, choices)
+    _check_show(show, choices)
     settings = _settings(choices, item_choices)
     with warnings_as_notes():
         matrix = _read(responses, builtin, reading)
+        if not builtin and matrix.models.width == 1:
+            raise click.UsageError("give --models FILE, the table that has each model's training compute.")
         compute = _compute(matrix, recipe_column, drop_unknown=drop_unknown)
+        if recipe is not None and recipe not in compute.recipes:
+            raise click.UsageError(
+                f"--recipe must be one of {shown(list(dict.fromkeys(compute.recipes)))}, got {recipe!r}."
+            )
         matrix = matrix.take(models=matrix.model_indices(compute.model_ids))
         with progress("pretrain") as report:
             law = pretraining_law(
@@ -190,6 +205,20 @@ def command(
     if law.message:
         note(f"Note: {law.message}")
     _print(law, show, output_format)
+
+
+def _check_figure(figure: str, choices: Mapping[str, Any]) -> None:
+    """Refuse a figure of what was not asked for, before the long work."""
+    if figure == "decisions" and choices["n_checked"] == 0:
+        raise click.UsageError("--figure decisions draws sizes that were held out: leave --checked 0 out.")
+    if figure == "abilities" and choices["laws"] and "irsl" not in choices["laws"]:
+        raise click.UsageError("--figure abilities draws the law irsl: add --law irsl.")
+
+
+def _check_show(show: str, choices: Mapping[str, Any]) -> None:
+    """Refuse a table of what was not asked for."""
+    if show in {"comparison", "decisions", "held-out"} and choices["n_checked"] == 0:
+        raise click.UsageError(f"--show {show} needs sizes that are held out: leave --checked 0 out.")
 
 
 def _settings(choices: Mapping[str, Any], item_choices: Mapping[str, Any]) -> "PretrainingSettings":
@@ -264,13 +293,26 @@ def _print(law: "PretrainingLaw", show: str, output_format: str) -> None:
         print_rows(law.curve_rows(), output_format, title="Curves")
     elif output_format == "json":
         print_object({**law.to_dict(), **parts})
-    elif show == "all" and output_format == "table":
-        print_rows(_short(law), output_format, title=f"Scores at {law.target_flops:.3g} FLOP")
-        if parts["comparison"]:
-            print_rows(parts["comparison"], output_format, title="Forecasts of the largest sizes, held out")
+    elif show in {"summary", "all"} and output_format == "table":
+        _print_tables(law, parts["comparison"], is_summary=show == "summary")
     else:
-        name = "forecasts" if show == "all" else show
+        name = "forecasts" if show in {"summary", "all"} else show
+        if not parts[name]:
+            note(f"Note: there are no {name}: no recipe has enough sizes to hold one out.")
         print_rows(parts[name], output_format, title=name)
+
+
+def _print_tables(law: "PretrainingLaw", comparison: list[dict[str, Any]], *, is_summary: bool) -> None:
+    """Print the forecasts of one law or of all, and what laws were worth."""
+    rows = _short(law)
+    names = list(dict.fromkeys(row["law"] for row in rows))
+    if is_summary:
+        rows = [row for row in rows if row["law"] == names[0]]
+    print_rows(rows, "table", title=f"Scores at {law.target_flops:.3g} FLOP")
+    if comparison:
+        print_rows(comparison, "table", title="Forecasts of the largest sizes, held out")
+    if is_summary and len(names) > 1:
+        note(f"Forecasts of {' and '.join(names[1:])}: --show all.")
 
 
 def _short(law: "PretrainingLaw") -> list[dict[str, Any]]:

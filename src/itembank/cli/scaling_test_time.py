@@ -9,7 +9,7 @@ import click
 
 from itembank.cli.options import format_option, gathered, seed_option
 from itembank.cli.render import note, print_object, print_rows, progress, warnings_as_notes
-from itembank.cli.scaling_options import read_responses_or_builtin, responses_or_builtin
+from itembank.cli.scaling_options import numbers_of_samples, read_responses_or_builtin, responses_or_builtin
 
 if TYPE_CHECKING:
     from itembank.data.banks import Bank
@@ -167,22 +167,11 @@ def _spec(choices: Mapping[str, Any]) -> Any:
 
     given = {name: choices[name] for name in ("budget", "minimum_pass_rate", "include_unsampled", "level", "interval")}
     if choices["k"] is not None:
-        given["k"] = _numbers(choices["k"])
+        given["k"] = numbers_of_samples(choices["k"])
     if choices["methods"]:
         given["methods"] = choices["methods"]
     item_model = Variational(item_model=choices["item_model"], family="beta-binomial")
     return PassAtKSpec(item_model=item_model, **given)
-
-
-def _numbers(text: str) -> tuple[int, ...]:
-    """Whole numbers with commas between them; 1e4 is one of them."""
-    try:
-        numbers = tuple(float(part) for part in text.split(","))
-    except ValueError:
-        numbers = (math.nan,)
-    if not all(number.is_integer() for number in numbers):
-        raise click.BadParameter(f"must be whole numbers with commas between them, got {text!r}.", param_hint="--k")
-    return tuple(int(number) for number in numbers)
 
 
 def _bank(path: Path | None, matrix: "ResponseMatrix") -> "Bank | None":

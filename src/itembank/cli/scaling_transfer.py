@@ -1,5 +1,6 @@
 """`itembank scaling transfer` and `itembank scaling validity`: what some items say of others, and whether they may."""
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -8,7 +9,7 @@ import click
 
 from itembank.cli.options import format_option, gathered, seed_option
 from itembank.cli.render import note, print_object, print_record, print_rows, progress, warnings_as_notes
-from itembank.cli.scaling_options import read_responses_or_builtin, responses_or_builtin
+from itembank.cli.scaling_options import numbers_of_samples, read_responses_or_builtin, responses_or_builtin
 
 if TYPE_CHECKING:
     from itembank.data.compute import TrainingCompute
@@ -169,9 +170,9 @@ def _print(found: "list[Transfer]", show: str, output_format: str, *, is_single:
         rows = found[0].method_rows() if show == "methods" else found[0].rows()
         print_record(found[0].to_dict(), show, rows, output_format, title="Transfer")
     else:
-        names = ("target", "correlation", "correlation_lower", "disattenuated")
-        rows = [
-            {**{name: one.to_dict()[name] for name in names}, **row}
+        names = {"target": "target", "correlation": "validity", "correlation_lower": "validity_lower"}
+        rows = [  # the rows of methods have a correlation of their own
+            {**{shown_as: one.to_dict()[name] for name, shown_as in names.items()}, **row}
             for one in found
             for row in (one.method_rows() if show == "methods" else one.rows())
         ]
@@ -228,21 +229,35 @@ def validity_command(
             )
         if output is not None:
             note(f"Figure: {save_figure(figure_validity(found, table=table), output)}")
-    print_record(found.to_dict(), "pairs", found.rows(), output_format, title="Convergent validity")
+    rows = found.rows()
+    print_record(
+        found.to_dict(),
+        "pairs",
+        [_with_intervals(row) for row in rows] if output_format == "table" else rows,
+        output_format,
+        title="Convergent validity",
+    )
+
+
+def _with_intervals(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Put each correlation and its interval in two cells in place of three, which a terminal has room for."""
+    short = {name: row[name] for name in ("first", "second", "n_models")}
+    for name in ("correlation", "disattenuated", "beyond_compute"):
+        if name in row:
+            prefix = "" if name == "correlation" else f"{name}_"
+            low, high = row[f"{prefix}lower"], row[f"{prefix}upper"]
+            short[name] = row[name]
+            is_known = math.isfinite(low) and math.isfinite(high)
+            short["interval" if not prefix else f"{prefix}interval"] = f"{low:.2f} to {high:.2f}" if is_known else "-"
+    return short
 
 
 def _spec(choices: Mapping[str, Any], level: float) -> "TransferSpec":
     from itembank.scaling.transfer.transfer_specs import TransferSpec  # noqa: PLC0415
 
     given: dict[str, Any] = {"methods": choices["methods"]} if choices["methods"] else {}
-    try:
-        k = tuple(int(part) for part in choices["k"].split(","))
-    except ValueError:
-        raise click.BadParameter(
-            f"must be whole numbers with commas between them, got {choices['k']!r}.", param_hint="--k"
-        ) from None
     return TransferSpec(
-        k=k,
+        k=numbers_of_samples(choices["k"]),
         share_easy=choices["share_easy"],
         n_folds=choices["folds"],
         level=level,

@@ -24,6 +24,8 @@ LOOKS = {
 
 MOST_PANELS = 12
 N_COLUMNS = 4
+LONGEST_LINE = 36
+"""Letters of a title that fit above one panel."""
 SMALLEST = 1e-4
 """Of -log pass@k that is drawn: below lies pass@k of one."""
 
@@ -53,7 +55,8 @@ def figure_pass_at_k(law: PassAtKLaw, *, curves: tuple[int, ...] | None = None, 
     handles: dict[str, object] = {}
     for one, curve in zip(axes, chosen, strict=True):
         handles.update(_draw(one, law, curve))
-        name = f"{law.model_ids[curve]}, {law.scenarios[curve]}"
+        separator = ", " if len(law.model_ids[curve]) + len(law.scenarios[curve]) <= LONGEST_LINE else ",\n"
+        name = f"{law.model_ids[curve]}{separator}{law.scenarios[curve]}"
         put_title(one, f"{title}: {name}" if title else name)
     axes[0].set_ylim(bottom=_lowest(law, chosen))
     for number, one in enumerate(axes):
