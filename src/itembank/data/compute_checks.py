@@ -40,7 +40,7 @@ def check_operations(names: Sequence[str], flops: FloatArray, implied: FloatArra
     if missing.any():
         problems.append(
             f"every model must have its flops, or params and train_tokens, got neither for {_some(names, missing)}. "
-            "Fill them in, or leave the models out (drop_unknown=True)."
+            "Fill them in, or leave the models out (drop_unknown=True, --drop-unknown)."
         )
     known = ~missing
     with np.errstate(invalid="ignore"):

@@ -149,7 +149,7 @@ def test_a_scenario_that_cannot_be_calibrated_is_told(samples):
     at = law.scenarios.index("code")
     assert np.isnan(law.values("irsl")[at]).all()
     assert not np.isnan(law.values("plug-in")[at]).any()
-    with pytest.raises(DataError, match="Give a bank"):
+    with pytest.raises(DataError, match="Give the samples of other models too, or a bank"):
         pass_at_k_law(samples.responses.take(models=np.arange(1)), SMALL)
     counted = dataclasses.replace(SMALL, methods=("plug-in",))
     assert len(pass_at_k_law(samples.responses.take(models=np.arange(1)), counted).model_ids) == 2
@@ -175,7 +175,7 @@ def test_banks_that_know_no_pass_rates_are_refused(samples):
         samples.responses.responses, scenarios=samples.responses.items["scenario"].to_list()
     )
     bank = dataclasses.replace(known_bank(samples), responses=without)
-    with pytest.raises(DataError, match=r"of bank true.*n_correct and n_trials"):
+    with pytest.raises(DataError, match=r"got bank true of family 'bernoulli'.*n_correct and n_trials"):
         pass_at_k_law(samples.responses, SMALL, bank=bank)
     with pytest.raises(DataError, match="'item-40'"):
         smaller = dataclasses.replace(known_bank(samples), responses=samples.responses.take(items=np.arange(39)))

@@ -106,7 +106,7 @@ def _judge_emptiness(matrix: ResponseMatrix, spec: ReadingSpec, source: str) -> 
         if spec.empty == "error":
             check_models_and_items_have_responses(matrix.responses, matrix.model_ids, matrix.item_ids)
     except DataError as error:
-        advice = "" if spec.missing == "forbid" else " empty='drop' (--drop-empty) does so."
+        advice = "" if spec.missing == "forbid" else " empty='drop' (itembank import ... --drop-empty) does so."
         raise DataError(f"{source}: {error}{advice}") from error
     return _without_empty(matrix, source) if spec.empty == "drop" else matrix
 

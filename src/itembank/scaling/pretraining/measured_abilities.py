@@ -141,7 +141,7 @@ def _bank_items(responses: ResponseMatrix, columns: IntArray, bank: Bank) -> _Ca
     if bank.parameters.n_dims != 1:
         raise ParameterError(
             f"a scaling law needs a bank of one dimension, got {bank.parameters.n_dims}: calibrate it with "
-            "'itembank calibrate --model 2pl'."
+            "'itembank calibrate --item-model 2pl'."
         )
     where = bank.responses.item_indices([responses.item_ids[column] for column in columns.tolist()])
     found = bank.calibration

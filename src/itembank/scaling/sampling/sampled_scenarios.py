@@ -106,8 +106,9 @@ def sampled_scenarios(
         found.append(SampledScenario(name, columns, items.truth, items.used, item_model))
     if spec is not None and all(one.item_model is None for one in found):
         raise DataError(
-            f"an item model is needed of at least one scenario: {' '.join(notes)} Give a bank, or take methods "
-            "that need none: 'jeffreys', 'plug-in', 'unbiased'."
+            f"an item model is needed of at least one scenario, got none: {notes[0]} Give the samples of other "
+            "models too, or a bank calibrated on counts (--bank), or take methods that need none: "
+            "'beta-binomial', 'jeffreys', 'plug-in', 'unbiased' (--method)."
         )
     for text in notes:
         warn(text, DataWarning)

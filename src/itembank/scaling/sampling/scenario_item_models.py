@@ -64,7 +64,10 @@ def item_model_of_bank(bank: Bank, columns: IntArray) -> ScenarioItemModel:
     try:
         counts = sample_counts(bank.responses)
     except DataError as error:
-        raise DataError(f"responses of bank {bank.bank_id}: {error}") from error
+        raise DataError(
+            f"the bank must be calibrated on counts, got bank {bank.bank_id} of family "
+            f"'{bank.parameters.family}': {error}"
+        ) from error
     return _item_model(bank.calibration, bank.calibration.parameters.take(columns), counts.take(items=columns), columns)
 
 
