@@ -183,7 +183,8 @@ def figure_decisions(rows: Sequence[Mapping[str, Any]]) -> "Figure":
             )
             if not own:
                 continue
-            label, color, line = LAW_STYLES.get(name, (name, PALETTE[number % len(PALETTE)], "-"))
+            again = "-" if number < len(PALETTE) else "--"  # more lines than colours
+            label, color, line = LAW_STYLES.get(name, (name, PALETTE[number % len(PALETTE)], again))
             shares, accuracies = zip(*own, strict=True)
             (handles[label],) = axes.plot(shares, accuracies, "o", color=color, linestyle=line, markersize=3.5)
         axes.set_ylim(-0.03, 1.03)
