@@ -13,10 +13,6 @@ from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 CELLS_PER_BLOCK = 32_000
 """Few enough that a block and its temporaries stay in the cache."""
 
-CELLS_PER_TABLE_BLOCK = 16_000
-"""For families with a precision: arrays of eight bytes a cell then stay below the 128 KiB from which on the C library
-takes fresh memory for each, whose page faults cost more than the arithmetic (25 ns a cell in place of 9)."""
-
 ITEMS_AT_ONCE = 64
 """When they are turned from columns into rows: fewer would read every line of memory several times."""
 
@@ -55,8 +51,7 @@ class Blocks:
 
     def slices(self) -> Iterator[slice]:
         """Cut the items into blocks of one group that stay in the cache."""
-        most = CELLS_PER_BLOCK if self.group is None else CELLS_PER_TABLE_BLOCK
-        step = max(1, most // self.values.shape[1])
+        step = max(1, CELLS_PER_BLOCK // self.values.shape[1])
         starts = [0, self.n_items]
         if self.group is not None:
             starts[1:1] = (np.flatnonzero(np.diff(self.group)) + 1).tolist()
