@@ -3,6 +3,7 @@ import io
 import json
 
 import numpy as np
+import polars as pl
 import pytest
 from click.testing import CliRunner
 
@@ -109,3 +110,16 @@ def test_without_a_table_of_models_the_option_is_named(files):
     result = CliRunner().invoke(cli, ["scaling", "pretrain", str(files / "responses.parquet")])
     assert result.exit_code == 2
     assert "give --models FILE" in result.stderr
+
+
+def test_curves_of_single_items(files, tmp_path):
+    figure, items = tmp_path / "items.svg", ("--figure", "items", "--law", "irsl", "--checked", "0")
+    names = [f"--item={name}" for name in pl.read_parquet(files / "responses.parquet")["item_id"].unique().sort()[:2]]
+    assert run(files, *items, *names, "-o", str(figure)).exit_code == 0
+    assert figure.exists()
+    without = run(files, *items, "-o", str(figure))
+    assert without.exit_code == 2
+    assert "--item" in without.output
+    unknown = run(files, *items, "--item", "nowhere", "-o", str(figure))
+    assert unknown.exit_code == 1
+    assert "nowhere" in str(unknown.exception)

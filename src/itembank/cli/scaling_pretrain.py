@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 LAWS = ("irsl", "two-step", "sigmoid")
 FAMILIES = ("auto", "bernoulli", "binomial", "beta", "beta-binomial")
-FIGURES = ("scores", "laws", "abilities", "decisions")
+FIGURES = ("scores", "laws", "abilities", "decisions", "items")
 PARTS = ("summary", "all", "forecasts", "comparison", "decisions", "held-out", "curves")
 
 BUILTIN_KINDS = {
@@ -135,6 +135,7 @@ def _law_options(function: Any) -> Any:
 )
 @click.option("--figure", type=click.Choice(FIGURES), default="scores", show_default=True, help="What to draw.")
 @click.option("--recipe", help="Recipe of --figure laws.  [default: the first]")
+@click.option("--item", "item_ids", multiple=True, metavar="ITEM_ID", help="Item of --figure items. Repeatable.")
 @seed_option
 @format_option
 def command(
@@ -153,6 +154,7 @@ def command(
     output: Path | None,
     figure: str,
     recipe: str | None,
+    item_ids: tuple[str, ...],
     seed: int,
     output_format: str,
 ) -> None:
@@ -176,7 +178,7 @@ def command(
 
     if output is not None:
         check_figure_destination(output)  # complains before the long work, not after
-        _check_figure(figure, choices)
+        _check_figure(figure, choices, item_ids)
     _check_show(show, choices)
     settings = _settings(choices, item_choices)
     with warnings_as_notes():
@@ -188,6 +190,7 @@ def command(
             raise click.UsageError(
                 f"--recipe must be one of {shown(list(dict.fromkeys(compute.recipes)))}, got {recipe!r}."
             )
+        matrix.item_indices(item_ids)  # names those that are not there before the long work
         matrix = matrix.take(models=matrix.model_indices(compute.model_ids))
         with progress("pretrain") as report:
             law = pretraining_law(
@@ -201,18 +204,21 @@ def command(
                 progress=report,
             )
         if output is not None:
-            note(f"Figure: {save_figure(_figure(law, figure, recipe), output)}")
+            drawn = _item_figure(law, matrix, item_ids) if figure == "items" else _figure(law, figure, recipe)
+            note(f"Figure: {save_figure(drawn, output)}")
     if law.message:
         note(f"Note: {law.message}")
     _print(law, show, output_format)
 
 
-def _check_figure(figure: str, choices: Mapping[str, Any]) -> None:
+def _check_figure(figure: str, choices: Mapping[str, Any], item_ids: tuple[str, ...]) -> None:
     """Refuse a figure of what was not asked for, before the long work."""
+    if (figure == "items") != bool(item_ids):
+        raise click.UsageError("--figure items and --item go together: name the items whose curves to draw.")
     if figure == "decisions" and choices["n_checked"] == 0:
         raise click.UsageError("--figure decisions draws sizes that were held out: leave --checked 0 out.")
-    if figure == "abilities" and choices["laws"] and "irsl" not in choices["laws"]:
-        raise click.UsageError("--figure abilities draws the law irsl: add --law irsl.")
+    if figure in {"abilities", "items"} and choices["laws"] and "irsl" not in choices["laws"]:
+        raise click.UsageError(f"--figure {figure} draws the law irsl: add --law irsl.")
 
 
 def _check_show(show: str, choices: Mapping[str, Any]) -> None:
@@ -264,6 +270,13 @@ def _loss(path: Path | None, matrix: "ResponseMatrix", builtin: str | None) -> A
     from itembank.data.losses import read_losses  # noqa: PLC0415
 
     return read_losses(path, matrix)
+
+
+def _item_figure(law: "PretrainingLaw", matrix: "ResponseMatrix", item_ids: tuple[str, ...]) -> "Figure":
+    """Draw the curves of single items."""
+    from itembank.reports.pretraining_figures import figure_item_curves  # noqa: PLC0415
+
+    return figure_item_curves(law, matrix, item_ids)
 
 
 def _figure(law: "PretrainingLaw", figure: str, recipe: str | None) -> "Figure":
