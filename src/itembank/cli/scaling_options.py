@@ -14,6 +14,17 @@ if TYPE_CHECKING:
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
+item_model_option = click.option(
+    "--item-model",
+    type=click.Choice(["1pl", "2pl"]),
+    default="2pl",
+    show_default=True,
+    help="Without a bank: parameters an item.",
+)
+level_option = click.option(
+    "--level", type=float, default=0.95, show_default=True, help="Level of intervals, between 0 and 1."
+)
+
 
 def responses_or_builtin(function: Function) -> Function:
     """Add the argument RESPONSES, `--builtin`, and the options of reading; the command gets all three."""

@@ -8,7 +8,12 @@ import click
 
 from itembank.cli.options import format_option, gathered, seed_option
 from itembank.cli.render import note, print_object, print_rows, progress, warnings_as_notes
-from itembank.cli.scaling_options import read_responses_or_builtin, responses_or_builtin
+from itembank.cli.scaling_options import (
+    item_model_option,
+    level_option,
+    read_responses_or_builtin,
+    responses_or_builtin,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -58,17 +63,11 @@ _SETTINGS = (
         show_default=True,
         help="Largest sizes to hold out in turn, to see what forecasts are worth.",
     ),
-    click.option("--level", type=float, default=0.95, show_default=True, help="Level of intervals, between 0 and 1."),
+    level_option,
 )
 _SETTING_NAMES = ("laws", "largest_flops", "fewest_sizes", "budget", "calibration_recipes", "n_checked", "level")
 _ITEM_MODEL = (
-    click.option(
-        "--item-model",
-        type=click.Choice(["1pl", "2pl"]),
-        default="2pl",
-        show_default=True,
-        help="Without a bank: parameters an item.",
-    ),
+    item_model_option,
     click.option(
         "--family",
         type=click.Choice(FAMILIES),

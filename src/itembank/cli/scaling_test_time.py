@@ -9,7 +9,13 @@ import click
 
 from itembank.cli.options import format_option, gathered, seed_option
 from itembank.cli.render import note, print_object, print_rows, progress, warnings_as_notes
-from itembank.cli.scaling_options import numbers_of_samples, read_responses_or_builtin, responses_or_builtin
+from itembank.cli.scaling_options import (
+    item_model_option,
+    level_option,
+    numbers_of_samples,
+    read_responses_or_builtin,
+    responses_or_builtin,
+)
 
 if TYPE_CHECKING:
     from itembank.data.banks import Bank
@@ -40,13 +46,7 @@ _OPTIONS = (
     click.option(
         "--method", "methods", multiple=True, type=click.Choice(METHODS), help="Repeatable.  [default: all of them]"
     ),
-    click.option(
-        "--item-model",
-        type=click.Choice(["1pl", "2pl"]),
-        default="2pl",
-        show_default=True,
-        help="Without a bank: parameters an item.",
-    ),
+    item_model_option,
     click.option(
         "--minimum-pass-rate",
         type=float,
@@ -57,7 +57,7 @@ _OPTIONS = (
     click.option(
         "--include-unsampled", is_flag=True, help="Count items too that a model has no samples of, as IRSL can."
     ),
-    click.option("--level", type=float, default=0.95, show_default=True, help="Level of intervals, between 0 and 1."),
+    level_option,
     click.option(
         "--interval",
         type=click.Choice(["calibrated", "model-based"]),

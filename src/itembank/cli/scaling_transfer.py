@@ -9,7 +9,12 @@ import click
 
 from itembank.cli.options import format_option, gathered, seed_option
 from itembank.cli.render import note, print_object, print_record, print_rows, progress, warnings_as_notes
-from itembank.cli.scaling_options import numbers_of_samples, read_responses_or_builtin, responses_or_builtin
+from itembank.cli.scaling_options import (
+    level_option,
+    numbers_of_samples,
+    read_responses_or_builtin,
+    responses_or_builtin,
+)
 
 if TYPE_CHECKING:
     from itembank.data.compute import TrainingCompute
@@ -25,7 +30,6 @@ _group_option = click.option(
     metavar="COLUMN",
     help="Column of the model table: its models are relatives (recipe, family, run) and stay together.",
 )
-_level_option = click.option("--level", type=float, default=0.95, show_default=True, help="Level of intervals.")
 _figure_option = click.option(
     "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Also draw it: a PNG, SVG or PDF file."
 )
@@ -78,7 +82,7 @@ def _transfer_options(function: Any) -> Any:
 @responses_or_builtin
 @_transfer_options
 @_group_option
-@_level_option
+@level_option
 @_figure_option
 @click.option("--show", type=click.Choice(["methods", "models"]), default="methods", show_default=True,
               help="Which table; JSON has both.")  # fmt: skip
@@ -182,7 +186,7 @@ def _print(found: "list[Transfer]", show: str, output_format: str, *, is_single:
 @click.command("validity")
 @responses_or_builtin
 @_group_option
-@_level_option
+@level_option
 @click.option("--table", type=click.Choice(TABLES), default="observed", show_default=True, help="What is drawn.")
 @_figure_option
 @seed_option

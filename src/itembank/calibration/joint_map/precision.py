@@ -15,15 +15,12 @@ import numpy as np
 from itembank.calibration.fits import FitData
 from itembank.calibration.joint_map.ascent import Point
 from itembank.calibration.joint_map.passes import logit_blocks, trials_at
+from itembank.calibration.precision_prior import DIFFERENCE, LEAST, MOST, PRIOR_MEAN, PRIOR_SD
 from itembank.irt.families import ResponseModel
 from itembank.irt.logistic import asymptotes_of
 from itembank.numerics.arrays import FloatArray, IntArray
 
 START_PRECISION = 10.0
-PRIOR_MEAN, PRIOR_SD = float(np.log(10.0)), 3.0
-"""Of log phi, normal, as in the variational method."""
-LEAST, MOST = 1e-2, 1e7
-DIFFERENCE = 0.05
 LARGEST_STEP = 2.0
 """Of log phi."""
 LEAST_CHANGE = 1e-3

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from itembank.calibration.precision_prior import LEAST, MOST
 from itembank.calibration.variational.acceleration import Momentum
 from itembank.calibration.variational.beta_binomial_cells import BetaBinomialRule
 from itembank.calibration.variational.beta_cells import BetaRule
@@ -26,7 +27,7 @@ from itembank.calibration.variational.passes import (
     item_statistics,
 )
 from itembank.calibration.variational.positive import with_positive_slopes
-from itembank.calibration.variational.precision import LEAST, MOST, learn, log_prior
+from itembank.calibration.variational.precision import learn, log_prior
 from itembank.calibration.variational.scale import rescale
 from itembank.calibration.variational.state import Posterior
 from itembank.calibration.variational.updates import update_abilities, update_items

@@ -11,6 +11,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import expit
 
+from itembank.calibration.precision_prior import DIFFERENCE, LEAST, MOST, PRIOR_MEAN, PRIOR_SD
 from itembank.calibration.variational.beta_binomial_cells import BetaBinomialRule, log_normaliser, terms
 from itembank.calibration.variational.beta_cells import LARGEST_LOGIT, BetaRule, normaliser
 from itembank.calibration.variational.blocks import Blocks
@@ -20,14 +21,10 @@ from itembank.calibration.variational.state import Posterior
 from itembank.irt.beta_ends import CLIPPED_LOGIT
 from itembank.numerics.arrays import FloatArray, IntArray
 
-PRIOR_MEAN, PRIOR_SD = float(np.log(10.0)), 3.0
-"""Of log phi: so wide that a hundred cells outweigh it, but responses without any spread stay finite."""
-LEAST, MOST = 1e-2, 1e7
 NODES_PER_UNIT = 64
 BETA_CELLS, BETA_BINOMIAL_CELLS = 1_000_000, 50_000
 """So many cells of a group tell its phi: to sqrt(2 / cells) of its size, a seventh and a half of a percent."""
 LONGEST_STEP = 2.0
-DIFFERENCE = 0.05
 MOST_ACCELERATION = 10.0
 NODES = ((0.0, 4.0 / 6.0), (1.0, 1.0 / 6.0), (-1.0, 1.0 / 6.0))
 """Places in half steps, and weights."""
