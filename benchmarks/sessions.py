@@ -4,7 +4,7 @@ Models are split at random, three quarters (450 at most) to the bank. The others
 budgets of 16 to 128 items, and estimated from as many items chosen beforehand. Mean absolute error of the overall
 score and median half-width in points; share of 95 % intervals that held. ± one standard error over repeats.
 
-    python -m benchmarks.sessions [--sets swebench_verified,bfcl_v1] [--repeats 5] [--jobs 2]
+    python -m benchmarks.sessions [--sets swebench_verified,bfcl_v1] [--repeats 5] [--jobs 2] [-o DIR]
 """
 
 import argparse
@@ -32,24 +32,34 @@ from itembank.estimation.estimates import ScoreEstimates
 from itembank.numerics.arrays import FloatArray
 from itembank.planning.select import select
 
-SETS = ("swebench_verified", "bfcl_v1", "openllm1_core", "mmlu-pro", "alpacaeval2")
+REPEATS = {"swebench_verified": 5, "bfcl_v1": 5, "openllm1_core": 2}
+"""Of each set, unless told: the largest takes as long twice as the others five times."""
 SIZES = (16, 32, 64, 128)
 MOST_TRAINED = 450
 HALF_WIDTH = 0.04
+SESSIONS = {
+    "random": "session: random items",
+    "d-optimal": "session: D-optimal",
+    "v-optimal": "session: V-optimal (default)",
+}
 
 
 def main() -> None:
     arguments = _arguments()
     folder = Path(os.environ.get("ITEMBANK_SHARED", "../shared")) / "data"
     warnings.simplefilter("ignore", ItembankWarning)
+    arguments.output.mkdir(parents=True, exist_ok=True)
     for name in arguments.sets.split(","):
         responses = _responses(name, folder)
         found: dict[tuple[str, str], list[tuple[float, ...]]] = {}
-        for repeat in range(arguments.repeats):
+        n_repeats = arguments.repeats or REPEATS.get(name, 5)
+        for repeat in range(n_repeats):
             for key, numbers in _one(responses, repeat, arguments.jobs):
                 found.setdefault(key, []).append(numbers)
-            print(f"{name}: repeat {repeat + 1} of {arguments.repeats}", file=sys.stderr)
-        _print(name, responses, found)
+            print(f"{name}: repeat {repeat + 1} of {n_repeats}", file=sys.stderr)
+        print(f"\n{name}: {responses.n_models} models x {responses.n_items} items, {n_repeats} repeats\n")
+        print(markdown(found), flush=True)
+        (arguments.output / f"sessions-{name}.md").write_text(markdown(found), encoding="utf-8")
 
 
 def _responses(name: str, folder: Path) -> ResponseMatrix:
@@ -75,11 +85,11 @@ def _one(responses: ResponseMatrix, repeat: int, n_jobs: int) -> Iterator[tuple[
         for method, found in _estimates(bank, tested, n, repeat, n_jobs):
             yield (method, str(n)), _numbers(found, truth, float(n))
         found = replay(by_task, tested, budget=Budget(n), n_jobs=n_jobs).estimates
-        yield ("session: v-optimal, calibrated by task", str(n)), _numbers(found, truth, float(n))
+        yield ("the same, bank calibrated by task", str(n)), _numbers(found, truth, float(n))
     rule = Stopping(half_width={"overall": HALF_WIDTH})
     stopped = replay(bank, tested, stopping=rule, budget=Budget(max(SIZES)), n_jobs=n_jobs)
     yield (
-        ("session: v-optimal, to ±4 points", "stop"),
+        ("Stopped at a half-width of 4 points, V-optimal", "stop"),
         _numbers(stopped.estimates, truth, float(np.mean(stopped.n_answered))),
     )
 
@@ -87,17 +97,17 @@ def _one(responses: ResponseMatrix, repeat: int, n_jobs: int) -> Iterator[tuple[
 def _estimates(
     bank: Bank, tested: ResponseMatrix, n: int, repeat: int, n_jobs: int
 ) -> Iterator[tuple[str, ScoreEstimates]]:
-    for criterion in ("random", "d-optimal", "v-optimal"):
+    for criterion, label in SESSIONS.items():
         yield (
-            f"session: {criterion}",
+            label,
             replay(bank, tested, criterion, budget=Budget(n), rng=repeat, n_jobs=n_jobs).estimates,
         )
     yield (
-        "session: v-optimal, model-based",
+        "the same, model-based intervals",
         replay(bank, tested, budget=Budget(n), interval="model-based", n_jobs=n_jobs).estimates,
     )
     selection = select(bank, n, rng=repeat)
-    yield "chosen beforehand: auto", estimate(bank, tested, selection=selection)
+    yield "chosen beforehand", estimate(bank, tested, selection=selection)
 
 
 def _numbers(found: ScoreEstimates, truth: FloatArray, n_items: float) -> tuple[float, ...]:
@@ -106,18 +116,26 @@ def _numbers(found: ScoreEstimates, truth: FloatArray, n_items: float) -> tuple[
     return 100.0 * np.mean(np.abs(value - truth)), np.mean(held), 50.0 * np.median(high - low), n_items
 
 
-def _print(name: str, responses: ResponseMatrix, found: dict[tuple[str, str], list[tuple[float, ...]]]) -> None:
-    print(f"\n{name}: {responses.n_models} models x {responses.n_items} items\n")
-    print("| method | " + " | ".join(f"{n} items" for n in SIZES) + " |")
-    print("|---|" + "---|" * len(SIZES))
-    for method in dict.fromkeys(method for method, column in found if column != "stop"):
+def markdown(found: dict[tuple[str, str], list[tuple[float, ...]]]) -> str:
+    """Return a table of a set: methods down, numbers of items across, the smallest error of each in bold."""
+    methods = list(dict.fromkeys(method for method, column in found if column != "stop"))
+    errors = {(method, n): float(np.mean(found[method, str(n)], axis=0)[0]) for method in methods for n in SIZES}
+    lines = ["| | " + " | ".join(f"{n} items" for n in SIZES) + " |", "|---" * (len(SIZES) + 1) + "|"]
+    for method in methods:
         cells = [_cell(found[method, str(n)]) for n in SIZES]
-        print(f"| {method} | " + " | ".join(cells) + " |")
+        is_least = [errors[method, n] <= min(errors[other, n] for other in methods) for n in SIZES]
+        shown = [_bold(cell) if least else cell for cell, least in zip(cells, is_least, strict=True)]
+        lines.append(f"| {method} | {' | '.join(shown)} |")
     for (method, column), numbers in found.items():
         if column == "stop":
             n_items = np.mean([one[3] for one in numbers])
-            print(f"\n{method}: {n_items:.0f} items, {_cell(numbers)}")
-    sys.stdout.flush()
+            lines.append(f"\n{method}: {n_items:.0f} items on the mean, {_cell(numbers)}.")
+    return "\n".join(lines)
+
+
+def _bold(cell: str) -> str:
+    error, rest = cell.split(" (")
+    return f"**{error}** ({rest}"
 
 
 def _cell(numbers: list[tuple[float, ...]]) -> str:
@@ -128,9 +146,10 @@ def _cell(numbers: list[tuple[float, ...]]) -> str:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sets", default=",".join(SETS))
-    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--sets", default=",".join(REPEATS))
+    parser.add_argument("--repeats", type=int)
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("-o", "--output", type=Path, default=Path("benchmarks/results/sessions"))
     return parser.parse_args()
 
 

@@ -1,6 +1,6 @@
 """Run the study: ``python -m benchmarks.accuracy --data DIR -o DIR``.
 
-Writes `estimates.parquet` (every single estimate), `summary.csv`, `table.md` and `accuracy.png`.
+Writes `estimates.parquet` (every single estimate), `summary.csv`, and the tables of docs/results.md.
 """
 
 import argparse
@@ -13,7 +13,7 @@ import polars as pl
 from benchmarks.accuracy.data_sets import NAMES, load
 from benchmarks.accuracy.figure import draw
 from benchmarks.accuracy.study import run_data_set
-from benchmarks.accuracy.summary import markdown, summarise
+from benchmarks.accuracy.summary import summarise, tables
 
 SHARED = Path(os.environ.get("ITEMBANK_SHARED", Path(__file__).resolve().parents[3] / "shared"))
 
@@ -25,6 +25,7 @@ def main() -> None:
     parser.add_argument("--draws", type=int, default=4, help="selections a split and repeat")
     parser.add_argument("--only", nargs="+", choices=NAMES, default=NAMES, help="data sets to run")
     parser.add_argument("-o", "--output", type=Path, default=Path("benchmarks/results/accuracy"))
+    parser.add_argument("--figure", type=Path, help="PNG file")
     arguments = parser.parse_args()
     started = time.process_time()
     parts = []
@@ -39,9 +40,11 @@ def main() -> None:
     arguments.output.mkdir(parents=True, exist_ok=True)
     estimates.write_parquet(arguments.output / "estimates.parquet")
     summary.write_csv(arguments.output / "summary.csv")
-    (arguments.output / "table.md").write_text(markdown(summary), encoding="utf-8")
-    draw(summary, arguments.output / "accuracy.png")
-    print(markdown(summary))
+    for name, text in tables(summary).items():
+        (arguments.output / f"{name}.md").write_text(text, encoding="utf-8")
+        print(f"{name}\n\n{text}\n")
+    if arguments.figure:
+        draw(summary, arguments.figure)
     print(f"{time.process_time() - started:.0f} CPU-s in all; written to {arguments.output}")
 
 

@@ -42,14 +42,14 @@ def _split(test: IntArray, n_models: int, repeats: tuple[int, ...]) -> Split:
 
 
 def _by_date(data_set: DataSet, repeats: tuple[int, ...]) -> Split:
-    """Test the newest quarter, or all of the newest date where there are only two."""
+    """Test the models from the date on that comes closest to a quarter: no date is on both sides, as in the panel."""
     dates = data_set.dates
     if dates is None:
         raise ValueError(f"{data_set.name} has no dates.")
-    if np.unique(dates).size == 2:
-        return _split(np.flatnonzero(dates == dates.max()), dates.size, repeats)
-    newest = np.argsort(dates, kind="stable")[-round(TEST_SHARE * dates.size) :]
-    return _split(newest, dates.size, repeats)
+    known = np.unique(dates)
+    newer = np.array([np.mean(dates >= date) for date in known[1:]])
+    first = known[1:][np.argmin(np.abs(newer - TEST_SHARE))]
+    return _split(np.flatnonzero(dates >= first), dates.size, repeats)
 
 
 def _whole_organisations(data_set: DataSet, rng: np.random.Generator) -> IntArray:

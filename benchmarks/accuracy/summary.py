@@ -6,6 +6,7 @@ from typing import Any
 
 import polars as pl
 
+from benchmarks.accuracy.data_sets import DIMS
 from benchmarks.accuracy.study import P1_SELECTIONS, SIZES
 
 SHORT_NAMES = {
@@ -50,22 +51,20 @@ def summarise(estimates: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def markdown(summary: pl.DataFrame) -> str:
+def tables(summary: pl.DataFrame) -> dict[str, str]:
     """Tables of `docs/results.md`: the six strategies at every n; their variants, ranks and coverage at n = 100."""
-    return "\n".join(
-        [
-            "Mean absolute error of the overall score in points, with its standard error over repeats:\n",
-            _table(summary, STRATEGIES, _error, SIZES),
-            "\nThe same at n = 100 for p-IRT alone, for ++ with the anchors' variance factor measured on the "
-            "calibration models, and for IRT anchors that may be items every calibration model answered alike:\n",
-            _table(summary, VARIANTS, _error, (100,)),
-            "\nSpearman correlation of estimated and true scores over the new models, n = 100:\n",
-            _table(summary, STRATEGIES, lambda row: f"{row['rank_correlation']:.3f}", (100,)),
-            "\nShare of new models inside their model-based 95 % interval, n = 100:\n",
-            _table(summary, STRATEGIES, lambda row: f"{row['coverage']:.2f}", (100,)),
-            "",
-        ]
-    )
+    return {
+        "accuracy-errors": f"{_table(summary, STRATEGIES, _error, SIZES)}\n\n{_dimensions(summary)}",
+        "accuracy-variants": _table(summary, VARIANTS, _error, (100,)),
+        "accuracy-ranks": _table(summary, STRATEGIES, lambda row: f"{row['rank_correlation']:.3f}", (100,)),
+        "accuracy-coverage": _table(summary, STRATEGIES, lambda row: f"{row['coverage']:.2f}", (100,)),
+    }
+
+
+def _dimensions(summary: pl.DataFrame) -> str:
+    """Say how many abilities the item models had."""
+    done = set(summary["data_set"].unique())
+    return "Abilities: " + ", ".join(f"{SHORT_NAMES[name]} {DIMS[name]}" for name in SHORT_NAMES if name in done) + "."
 
 
 def _error(row: dict[str, Any]) -> str:

@@ -1,6 +1,6 @@
 """Run the panel: ``ITEMBANK_SHARED=... python -m benchmarks.panel -o DIR``.
 
-Every study is resumed where it stopped. Writes `table.md`, `summary.csv` and `coverage.png` beside the studies.
+Every study is resumed where it stopped. Writes `panel.md`, `summary.csv` and `coverage.png` beside the studies.
 """
 
 import argparse
@@ -9,17 +9,16 @@ from pathlib import Path
 import polars as pl
 
 from benchmarks.panel.figure import draw_coverage
-from benchmarks.panel.table import cells, markdown
+from benchmarks.panel.table import NAMES, cells, markdown
 from itembank.studies.run import run_study
 from itembank.studies.study_files import load_study
 
 HERE = Path(__file__).parent
-NAMES = ("openllm1_core", "swebench_verified", "bfcl_v1", "alpacaeval2", "mmlu_pro")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.panel", description=__doc__)
-    parser.add_argument("--only", nargs="+", choices=NAMES, default=NAMES, help="studies to run")
+    parser.add_argument("--only", nargs="+", choices=list(NAMES), default=list(NAMES), help="studies to run")
     parser.add_argument("--jobs", type=int, default=-1, help="processes; -1 for one on each core")
     parser.add_argument("-o", "--output", type=Path, default=Path("benchmarks/results/panel"))
     arguments = parser.parse_args()
@@ -33,7 +32,7 @@ def main() -> None:
         found.append(cells(name, result.estimates, result.summary))
     table = pl.concat(found)
     pl.concat(summaries, how="diagonal").write_csv(arguments.output / "summary.csv")
-    (arguments.output / "table.md").write_text(markdown(table), encoding="utf-8")
+    (arguments.output / "panel.md").write_text(markdown(table), encoding="utf-8")
     draw_coverage(table, arguments.output / "coverage.png")
     print(markdown(table))
 

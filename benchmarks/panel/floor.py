@@ -5,11 +5,12 @@ error is what this model says of itself, ``sqrt(2 Var(Z | y_S) / pi)``, the mean
 split, so no sampling error of the fit counts: real predictors are worse.
 """
 
+import argparse
 from pathlib import Path
 
 import numpy as np
 
-from benchmarks.panel.__main__ import HERE, NAMES
+from benchmarks.panel.table import NAMES
 from itembank.calibration.build import build_bank
 from itembank.data.bank_factors import bank_factor_model
 from itembank.estimation.regression.factor import predict_factor
@@ -18,11 +19,16 @@ from itembank.selection.specs import VOptimal
 from itembank.studies.data_sets import load_data
 from itembank.studies.study_files import load_study
 
+HERE = Path(__file__).parent
+
 
 def main() -> None:
-    print("| data | items | floor, points |\n|---|---|---|")
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.panel.floor", description=__doc__)
+    parser.add_argument("-o", "--output", type=Path, default=Path("benchmarks/results/floor"))
+    output = parser.parse_args().output
+    floors: dict[int, list[float]] = {}
     for name in NAMES:
-        spec = load_study(Path(HERE) / f"{name}.toml")
+        spec = load_study(HERE / f"{name}.toml")
         bank = build_bank(load_data(spec.data))
         model = bank_factor_model(bank)
         for n_items in spec.n_items:
@@ -30,7 +36,17 @@ def main() -> None:
             positions = bank.responses.item_indices(chosen.item_ids)
             weights = bank.targets.overall_weights[:, None]
             predicted = predict_factor(model, positions, weights, model.mean[None, positions])
-            print(f"| {name} | {n_items} | {100.0 * float(np.sqrt(2.0 * predicted.variance[0, 0] / np.pi)):.2f} |")
+            floors.setdefault(n_items, []).append(100.0 * float(np.sqrt(2.0 * predicted.variance[0, 0] / np.pi)))
+    output.mkdir(parents=True, exist_ok=True)
+    (output / "floor.md").write_text(markdown(floors), encoding="utf-8")
+    print(markdown(floors))
+
+
+def markdown(floors: dict[int, list[float]]) -> str:
+    """Return a table: a row for each number of items, a column for each set."""
+    lines = [f"| items | {' | '.join(NAMES.values())} |", "|---" * (len(NAMES) + 1) + "|"]
+    lines += [f"| {n_items} | {' | '.join(f'{one:.2f}' for one in row)} |" for n_items, row in floors.items()]
+    return "\n".join(lines)
 
 
 if __name__ == "__main__":

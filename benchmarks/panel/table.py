@@ -21,6 +21,14 @@ PUBLISHED = (
     ("information", "metabench"),
 )
 """Selections and estimates of P1, ridge regression of P2, DISCO and metabench."""
+NAMES = {
+    "openllm1_core": "Open LLM v1",
+    "swebench_verified": "SWE-bench Verified",
+    "bfcl_v1": "BFCL",
+    "alpacaeval2": "AlpacaEval",
+    "mmlu_pro": "MMLU-Pro",
+}
+"""What tables call the sets."""
 
 
 def cells(name: str, estimates: pl.DataFrame, summary: pl.DataFrame) -> pl.DataFrame:
@@ -68,7 +76,7 @@ def markdown(table: pl.DataFrame) -> str:
         "|---|---|---|---|---|---|---|---|---|---|",
     ]
     lines += [
-        f"| {row['study']} | {row['split']} | {row['n_items']} | {row['auto']:.2f} ± {row['auto_se']:.2f} "
+        f"| {NAMES[row['study']]} | {row['split']} | {row['n_items']} | {row['auto']:.2f} ± {row['auto_se']:.2f} "
         f"| {row['irt']:.2f} ± {row['irt_se']:.2f} | {row['ratio']:.2f} ± {row['ratio_se']:.2f} "
         f"| {row['best_mae']:.2f} ({row['best']}) | {row['coverage']:.3f} | {row['half_width_over_p95']:.2f} "
         f"| {row['spearman']:.3f} ({row['best_spearman']:.3f}) |"
@@ -80,7 +88,6 @@ def markdown(table: pl.DataFrame) -> str:
         "",
         f"Geometric mean of the ratios: {_geometric_mean(table['ratio']):.3f} over {table.height} cells; coverage "
         f"{coverage:.3f} over {int(weight.sum())} estimates, {float(table['coverage'].mean()):.3f} over cells.",
-        "",
     ]
     return "\n".join(lines)
 

@@ -1,8 +1,8 @@
 """Pre-training laws: decisions on the built-in suite, and forecasts of the largest public models from the smaller.
 
-python -m benchmarks.pretraining decisions [--splits 5] [--output benchmarks/results/pretraining]
+python -m benchmarks.pretraining decisions [--splits 5] [-o benchmarks/results/pretraining]
     [--figure docs/figures/decisions.png]
-python -m benchmarks.pretraining aggregates [--output benchmarks/results/pretraining]
+python -m benchmarks.pretraining aggregates [-o benchmarks/results/pretraining]
 """
 
 import argparse
@@ -16,7 +16,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("part", choices=("decisions", "aggregates"))
     parser.add_argument("--splits", type=int, default=5)
-    parser.add_argument("--output", type=Path)
+    parser.add_argument("-o", "--output", type=Path)
     parser.add_argument("--figure", type=Path)
     arguments = parser.parse_args()
     if arguments.part == "decisions":

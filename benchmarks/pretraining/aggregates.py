@@ -23,6 +23,14 @@ from itembank.scaling.pretraining.sigmoid_law import SigmoidLaw
 SOURCES = ("pythia_lm_eval_zero", "pythia_lm_eval_five", "gadre_openlm", "obsscaling_base")
 HELD_OUT = (0.25, 0.5)
 """Share of the finished models, the largest by training compute, that is held out."""
+NAMES = {
+    "pythia_lm_eval_zero": "Pythia, zero-shot",
+    "pythia_lm_eval_five": "Pythia, five-shot",
+    "gadre_openlm": "Gadre et al.",
+    "obsscaling_base": "ObsScaling, 47 families",
+}
+"""What tables call the sources."""
+SHOWN = ("item response", "sigmoid of each task", "largest smaller model")
 FEWEST_SIZES = 3
 LAWS = {
     "item response": ItemResponseLaw("2pl", family="beta"),
@@ -47,11 +55,29 @@ def run(folder: Path, output: Path | None) -> None:
         .group_by("source", "held_out", "law", maintain_order=True)
         .agg(pl.col("task_error", "mean_error").mean() * 100.0, pl.col("held").mean(), pl.len().alias("n_models"))
     )
-    with pl.Config(tbl_rows=-1, float_precision=2, tbl_cols=-1, tbl_width_chars=120, fmt_str_lengths=40):
-        print(summary)
+    print(_table(summary))
     if output:
         output.mkdir(parents=True, exist_ok=True)
+        (output / "aggregates.md").write_text(_table(summary), encoding="utf-8")
         summary.write_csv(output / "aggregates.csv", float_precision=5)
+
+
+def _table(summary: pl.DataFrame) -> str:
+    """Give a row for each source and share: error over tasks; error of the mean (share of intervals that held it)."""
+    lines = [f"| models | held out | {' | '.join(SHOWN)} |", "|---" * (2 + len(SHOWN)) + "|"]
+    for source, held_out in summary.select("source", "held_out").unique(maintain_order=True).rows():
+        part = summary.filter(source=source, held_out=held_out)
+        rows = [part.filter(law=law).row(0, named=True) for law in SHOWN]
+        n_models = max(row["n_models"] for row in rows)
+        lines.append(
+            f"| {NAMES[source]} | {held_out:.0%} ({n_models} models) | {' | '.join(_cell(row) for row in rows)} |"
+        )
+    return "\n".join(lines)
+
+
+def _cell(row: dict[str, float]) -> str:
+    held = "" if row["held"] is None else f" ({row['held']:.2f})"
+    return f"{row['task_error']:.1f}; {row['mean_error']:.1f}{held}"
 
 
 def _of_source(whole: ResponseMatrix, source: str) -> tuple[ResponseMatrix, TrainingCompute]:

@@ -32,11 +32,12 @@ def run(n_splits: int, output: Path | None, figure: Path | None) -> None:
     )
     by_task = mean_over_splits(rows)
     over_tasks = mean_over_splits(rows, by=("law",))
-    print(_table(over_tasks, ALL_TASKS))
-    for scenario in dict.fromkeys(row["scenario"] for row in by_task):
-        print(_table([row for row in by_task if row["scenario"] == scenario], scenario))
+    for scenario in (ALL_TASKS, *dict.fromkeys(row["scenario"] for row in by_task)):
+        own = over_tasks if scenario == ALL_TASKS else [row for row in by_task if row["scenario"] == scenario]
+        print(f"\n{scenario}: decision accuracy by share of the target's FLOP\n\n{_table(own)}")
     if output:
         output.mkdir(parents=True, exist_ok=True)
+        (output / "decisions.md").write_text(_table(over_tasks), encoding="utf-8")
         pl.DataFrame(by_task).write_csv(output / "decisions.csv", float_precision=5)
     if figure:
         figure.parent.mkdir(parents=True, exist_ok=True)
@@ -46,7 +47,7 @@ def run(n_splits: int, output: Path | None, figure: Path | None) -> None:
             )
 
 
-def _table(rows: Sequence[Mapping[str, Any]], title: str) -> str:
+def _table(rows: Sequence[Mapping[str, Any]]) -> str:
     """One line a method, one column a share."""
     laws = list(dict.fromkeys(row["law"] for row in rows))
     found = {
@@ -54,8 +55,7 @@ def _table(rows: Sequence[Mapping[str, Any]], title: str) -> str:
         for law in laws
     }
     shares = [share for share, _ in found[laws[0]]]
-    lines = [f"\n{title}: decision accuracy by share of the target's FLOP\n"]
-    lines += ["| method | " + " | ".join(f"{share:.3%}" for share in shares) + " |"]
+    lines = ["| method, share of the target's FLOP | " + " | ".join(f"{100 * share:.2g} %" for share in shares) + " |"]
     lines += ["|---|" + "---|" * len(shares)]
     lines += [f"| {law} | " + " | ".join(f"{value:.2f}" for _, value in found[law]) + " |" for law in laws]
     return "\n".join(lines)

@@ -8,17 +8,15 @@ trials, the second the same simulation with five, by the default method alone.
 """
 
 import argparse
-from collections.abc import Iterator
 from pathlib import Path
 
 import polars as pl
 
 from benchmarks.published_simulation import studies
 from benchmarks.published_simulation.figure import draw
+from benchmarks.published_simulation.tables import TABLES
 from benchmarks.published_simulation.ways import PUBLISHED
 from itembank.numerics.threads import one_blas_thread
-
-SIGNIFICANT = 3
 
 
 def main() -> None:
@@ -44,32 +42,16 @@ def main() -> None:
                     chosen.output / f"{name}.csv"
                 )
     summaries = {name: studies.summary(rows) for name, rows in found.items()}
-    text = "\n".join(part for name, one in summaries.items() for part in markdown(name, one))
-    print(text)
+    for name, one in summaries.items():
+        for table, text in TABLES[name](one).items():
+            (chosen.output / f"{table}.md").write_text(text, encoding="utf-8")
+            print(f"\n{table}\n\n{text}")
     print(f"\nCPU seconds: { {name: round(one['cpu_seconds'].sum(), 1) for name, one in summaries.items()} }")
     for name, one in summaries.items():
         one.with_columns(pl.selectors.float().round_sig_figs(4)).write_csv(chosen.output / f"{name}-summary.csv")
     files = {name: chosen.output / f"{name}-summary.csv" for name in runs}
     if chosen.figure and all(file.exists() for file in files.values()):
         draw(pl.read_csv(files["recovery"]), pl.read_csv(files["budgets"]), chosen.figure)
-
-
-def markdown(name: str, found: pl.DataFrame) -> Iterator[str]:
-    """Lines of a table of mean RMSEs: numbers of models across."""
-    for (item_model, family), part in found.group_by("item_model", "family", maintain_order=True):
-        sizes = part["n_models"].unique().sort().to_list()
-        yield f"\n{name}: {item_model}, {family} (RMSE of difficulty; of discrimination; correlation)\n"
-        yield "| way | " + " | ".join(str(size) for size in sizes) + " |"
-        yield "|---" * (len(sizes) + 1) + "|"
-        labels = [label for label in ("way", "n_samples") if label in part.columns]
-        for key, line in part.group_by(labels, maintain_order=True):
-            cells = [_cell(one, has_slopes=item_model == "2pl") for one in line.sort("n_models").iter_rows(named=True)]
-            yield f"| {', '.join(str(label) for label in key)} | " + " | ".join(cells) + " |"
-
-
-def _cell(line: dict[str, float], *, has_slopes: bool) -> str:
-    slopes = f"; {line['rmse_discrimination']:.{SIGNIFICANT}g}" if has_slopes else ""
-    return f"{line['rmse']:.{SIGNIFICANT}g}{slopes}; {line['correlation']:.4f}"
 
 
 if __name__ == "__main__":

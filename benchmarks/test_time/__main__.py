@@ -5,7 +5,9 @@ samples an item; 5 of 10 on livecodebench). Errors are means over k from 1 to th
 steps) and over models, of pass@k and of -log pass@k.
 
     python -m benchmarks.test_time [--sources llmonkeys_pythia,livecodebench,bytelms-samples] [--splits 100] [--jobs 2]
-        [--output benchmarks/results/test_time] [--figure docs/figures/test_time.png]
+        [-o benchmarks/results/test_time] [--figure docs/figures/test-time-gaps.png]
+
+Without --splits 100 splits of llmonkeys_pythia and 20 of the others.
 """
 
 import argparse
@@ -17,9 +19,9 @@ import polars as pl
 from joblib import Parallel, delayed
 
 from benchmarks.test_time.figure import draw
-from benchmarks.test_time.sets import SOURCES, load_sets
+from benchmarks.test_time.sets import SOURCES, SPLITS, load_sets
 from benchmarks.test_time.study import run_split
-from benchmarks.test_time.summary import as_markdown, gaps, summarise
+from benchmarks.test_time.summary import as_markdown, gaps, summarise, table
 
 
 def main() -> None:
@@ -28,7 +30,8 @@ def main() -> None:
     parts = []
     for source in arguments.sources.split(","):
         for one in load_sets(source, folder):
-            found = Parallel(n_jobs=arguments.jobs)(delayed(run_split)(one, split) for split in range(arguments.splits))
+            n_splits = arguments.splits or SPLITS[source]
+            found = Parallel(n_jobs=arguments.jobs)(delayed(run_split)(one, split) for split in range(n_splits))
             parts.append(pl.DataFrame([record for records in found for record in records]))
             shape = f"{one.responses.n_models} models x {one.responses.n_items} items, budget {one.budget}"
             print(f"{one.name}: {shape}", file=sys.stderr)
@@ -37,6 +40,7 @@ def main() -> None:
     print(as_markdown(summary))
     if arguments.output:
         arguments.output.mkdir(parents=True, exist_ok=True)
+        (arguments.output / "pass-at-k.md").write_text(table(summary), encoding="utf-8")
         summary.write_csv(arguments.output / "summary.csv", float_precision=6)
         gaps(records).write_csv(arguments.output / "gaps.csv", float_precision=6)
     if arguments.figure:
@@ -46,9 +50,9 @@ def main() -> None:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sources", default=",".join(SOURCES))
-    parser.add_argument("--splits", type=int, default=100)
+    parser.add_argument("--splits", type=int)
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--output", type=Path)
+    parser.add_argument("-o", "--output", type=Path)
     parser.add_argument("--figure", type=Path)
     return parser.parse_args()
 

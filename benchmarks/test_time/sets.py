@@ -41,6 +41,19 @@ SOURCES = {
 }
 """Budget, and scenarios (None: all); livecodebench has ten samples of an item, so that half of them is the budget."""
 
+SPLITS = {"llmonkeys_pythia": 100, "livecodebench": 20, "bytelms-samples": 20}
+"""Of each source, unless told."""
+NAMES = {
+    "llmonkeys_pythia: GSM8K": "Pythia on GSM8K",
+    "llmonkeys_pythia: MATH": "Pythia on MATH",
+    "livecodebench: codegeneration": "LiveCodeBench, code generation",
+    "livecodebench: codeexecution": "LiveCodeBench, code execution",
+    "livecodebench: codeexecution_cot": "LiveCodeBench, the same with reasoning",
+    "livecodebench: selfrepair": "LiveCodeBench, self-repair",
+    "livecodebench: testoutputprediction": "LiveCodeBench, test output",
+}
+"""What tables call the public sets."""
+
 LEAST_COMPLETE = 0.3
 """Share of a scenario's items a model must have samples of."""
 

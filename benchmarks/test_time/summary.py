@@ -2,6 +2,7 @@
 
 import polars as pl
 
+from benchmarks.test_time.sets import NAMES
 from benchmarks.test_time.study import METHODS
 
 RUN = ("set", "split", "model_id", "items")
@@ -50,6 +51,36 @@ def ratios(summary: pl.DataFrame) -> pl.DataFrame:
         ratio=pl.col(f"error_{DEFAULT}") / pl.col(f"error_{TRADITIONAL}"),
         log_ratio=pl.col(f"log_error_{DEFAULT}") / pl.col(f"log_error_{TRADITIONAL}"),
     )
+
+
+def table(summary: pl.DataFrame) -> str:
+    """Return the table of docs/results.md: all items, points of pass@k and of -log pass@k, the least errors in bold."""
+    part = summary.filter(pl.col("items") == "all")
+    lines = [
+        "| set | traditional | Jeffreys | items alike | plug-in | IRSL | its 95 % intervals held | half-width |",
+        "|---" * (len(METHODS) + 3) + "|",
+    ]
+    for name in sorted(part["set"].unique(), key=lambda name: (name not in NAMES, [*NAMES, name].index(name), name)):
+        rows = {row["method"]: row for row in part.filter(pl.col("set") == name).to_dicts()}
+        least = min(round(row["error"], 4) for row in rows.values())
+        cells = [_cell_in_bold(rows[method], least) for method in METHODS]
+        default = rows[DEFAULT]
+        label = NAMES.get(name, name.replace("bytelms-samples:", "built-in,"))
+        lines.append(f"| {label} | {' | '.join(cells)} | {default['held']:.2f} | {100 * default['half_width']:.1f} |")
+    found = ratios(part).with_columns(is_public=pl.col("set").is_in(list(NAMES)))
+    means = found.group_by("is_public").agg(pl.col("ratio", "log_ratio").log().mean().exp()).sort("is_public")
+    for row in means.to_dicts():
+        where = "public" if row["is_public"] else "built-in"
+        lines.append(
+            f"\nGeometric mean of IRSL's error over the traditional law's on the {where} sets: {row['ratio']:.2f} "
+            f"(of -log pass@k {row['log_ratio']:.2f})."
+        )
+    return "\n".join(lines)
+
+
+def _cell_in_bold(row: dict[str, float], least: float) -> str:
+    error, rest = _cell(row).split(" (")
+    return f"**{error}** ({rest}" if round(row["error"], 4) <= least else f"{error} ({rest}"
 
 
 def as_markdown(summary: pl.DataFrame) -> str:

@@ -7,7 +7,7 @@ import pytest
 from benchmarks.accuracy.data_sets import DataSet
 from benchmarks.accuracy.splits import splits
 from benchmarks.accuracy.study import run_data_set
-from benchmarks.accuracy.summary import GROUP, markdown, summarise
+from benchmarks.accuracy.summary import GROUP, summarise, tables
 from itembank.calibration.specs import Variational
 from itembank.data.responses import ResponseMatrix
 
@@ -88,5 +88,6 @@ def test_a_small_study_gives_every_strategy_and_the_tables(data_set):
         for name in ("plain", "++")
     )
     assert mixed < plain  # the item model is the truth here
-    text = markdown(summary)
-    assert text.count("| SWE-bench Verified | newest |") == 4 + 3
+    found = tables(summary)
+    assert [text.count("| SWE-bench Verified | newest |") for text in found.values()] == [4, 1, 1, 1]
+    assert found["accuracy-errors"].endswith("Abilities: SWE-bench Verified 1.")

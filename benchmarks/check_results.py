@@ -1,0 +1,30 @@
+"""Say which tables of docs/results.md are out of date: ``python -m benchmarks.check_results``.
+
+A table is out of date when its benchmark, the data, the library's numerical code or the table itself changed since it
+was made. The exit code is 1 when one is. `python -m benchmarks.remake_results NAME` makes the tables of a run again.
+"""
+
+import argparse
+import sys
+
+from benchmarks.result_manifests import DOCUMENT, load_runs, out_of_date
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.check_results", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.parse_args()
+    document = DOCUMENT.read_text(encoding="utf-8")
+    n_stale = 0
+    for run in load_runs().values():
+        reasons = out_of_date(run, document)
+        n_stale += bool(reasons)
+        print(f"{run.name:22}{'out of date' if reasons else 'up to date'}")
+        for reason in reasons:
+            print(f"{'':22}  {reason}")
+    sys.exit(1 if n_stale else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,100 @@
+import json
+from dataclasses import replace
+
+import pytest
+
+from benchmarks import result_manifests
+from benchmarks.result_manifests import (
+    DOCUMENT,
+    MANIFESTS,
+    ROOT,
+    Run,
+    code_digest,
+    load_runs,
+    make_manifest,
+    out_of_date,
+    tables_of,
+    with_tables,
+)
+
+RUN = Run("study", "python -m study -o {output}", ("errors", "ranks"), ("benchmarks/panel",), (), (), 1.0)
+TABLES = {"errors": "| a |\n|---|\n| 1 |", "ranks": "| b |\n|---|\n| 2 |"}
+EMPTY = "Text\n\n" + "\n\nmore\n\n".join(f"<!-- table: {name} -->\n\n<!-- end of table -->" for name in TABLES)
+
+
+@pytest.fixture
+def document(tmp_path):
+    manifest = json.dumps(make_manifest(RUN, TABLES)).encode()
+    (tmp_path / "study.json").write_bytes(manifest)
+    return with_tables(EMPTY, RUN, TABLES, manifest)
+
+
+def test_tables_made_just_now_are_up_to_date(document, tmp_path):
+    assert out_of_date(RUN, document, tmp_path) == []
+    assert {name: text for name, (text, _) in tables_of(document).items()} == TABLES
+    assert "Made by `python -m study` at commit" in document
+
+
+def test_remade_tables_replace_the_old_ones_alone(document, tmp_path):
+    other = {**TABLES, "errors": "| a |\n|---|\n| 3 \\1 |"}
+    manifest = json.dumps(make_manifest(RUN, other)).encode()
+    again = with_tables(document, RUN, other, manifest)
+    assert tables_of(again)["errors"][0] == other["errors"]
+    assert again.count("*Made by") == 2
+    assert out_of_date(RUN, again, tmp_path)  # of another manifest than the one kept
+    (tmp_path / "study.json").write_bytes(manifest)
+    assert out_of_date(RUN, again, tmp_path) == []
+
+
+def test_a_number_changed_by_hand_is_found(document, tmp_path):
+    assert out_of_date(RUN, document.replace("| 2 |", "| 1 |"), tmp_path) == [
+        "ranks: edited by hand, or of another manifest"
+    ]
+
+
+def test_a_table_without_manifest_or_marker_is_out_of_date(document, tmp_path):
+    assert out_of_date(replace(RUN, name="other"), document, tmp_path) == ["made before manifests were kept"]
+    assert out_of_date(replace(RUN, tables=("absent",)), document, tmp_path) == ["absent: not in the document"]
+
+
+def test_another_command_is_named(document, tmp_path):
+    (reason,) = out_of_date(replace(RUN, command="python -m study --fast"), document, tmp_path)
+    assert reason == "command was python -m study"
+
+
+def test_changed_code_and_data_are_named(document, tmp_path, monkeypatch):
+    now = result_manifests.what_goes_in(RUN)
+    now["code"]["selection"] = "other"
+    now["data"]["set"] = "other"
+    monkeypatch.setattr(result_manifests, "what_goes_in", lambda run: now)
+    assert out_of_date(RUN, document, tmp_path) == ["changed since: itembank.selection", "other data: set"]
+
+
+def test_words_and_layout_of_code_do_not_count_but_constants_do(tmp_path):
+    path = tmp_path / "kernel.py"
+
+    def digest_of(text):
+        path.write_text(text, encoding="utf-8")
+        return code_digest([path])
+
+    plain = digest_of("def f(x):\n    return 1.1 * x\n")
+    assert digest_of('"""Words."""\n\n\ndef f(x):\n    """More."""\n    # why\n    return 1.1 * (x)\n') == plain
+    assert digest_of("def f(x):\n    return 1.0 * x\n") != plain
+    assert digest_of("def f(x):\n    return 1.1 + x\n") != plain
+
+
+def test_every_run_names_what_is_there():
+    texts = tables_of(DOCUMENT.read_text(encoding="utf-8"))
+    named = [table for run in load_runs().values() for table in run.tables]
+    assert sorted(named) == sorted(texts)
+    for run in load_runs().values():
+        assert all((ROOT / name).exists() for name in (*run.benchmark, *run.figures)), run.name
+        assert "{output}" in run.command
+
+
+def test_kept_manifests_belong_to_the_document():
+    """What the document shows is what the commands wrote: no number was changed by hand."""
+    document = DOCUMENT.read_text(encoding="utf-8")
+    for run in load_runs().values():
+        if (MANIFESTS / f"{run.name}.json").exists():
+            assert not [reason for reason in out_of_date(run, document) if "by hand" in reason]
