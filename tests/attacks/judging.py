@@ -65,10 +65,10 @@ def _refuse(name: str) -> float:
 
 
 def _numbers(content: Any, name: str = "") -> Iterator[tuple[str, float | None]]:
-    """Yield every number, and every null, with the key it stands under."""
+    """Yield every number, and every null, with the key it stands under; ends of differences are no shares."""
     if isinstance(content, Mapping):
         for key, value in content.items():
-            yield from _numbers(value, key)
+            yield from _numbers(value, f"difference's {key}" if "difference" in content else key)
     elif isinstance(content, list):
         for value in content:
             yield from _numbers(value, name)
