@@ -163,7 +163,7 @@ def _is_whole(arrays: dict[str, FloatArray], bank: Bank, held_out: Sequence[IntA
         and arrays.get(f"abilities_{number}", np.empty(0)).shape == (bank.n_models - rows.size, n_dims)
         and {f"{name}_{number}" for name in _names(bank)} <= set(arrays)
         for number, rows in enumerate(held_out)
-    )
+    ) and all(np.isfinite(array).all() for name, array in arrays.items() if not name.startswith("thresholds_"))
 
 
 def _names(bank: Bank) -> set[str]:
