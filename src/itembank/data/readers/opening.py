@@ -10,6 +10,7 @@ from typing import IO, Literal, cast
 
 import polars as pl
 
+from itembank.data.digests import PARQUET_MARK
 from itembank.errors import DataError
 
 Kind = Literal["parquet", "csv", "json"]
@@ -25,7 +26,6 @@ SUFFIXES: dict[str, Kind] = {
     ".ndjson": "json",
     ".json": "json",
 }
-PARQUET_MARK = b"PAR1"
 FOREIGN_MARKS = {
     PARQUET_MARK: "a Parquet file",
     b"PK\x03\x04": "a zip archive (an Excel or NumPy file?)",

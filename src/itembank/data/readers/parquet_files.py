@@ -4,7 +4,8 @@ from pathlib import Path
 
 import polars as pl
 
-from itembank.data.readers.opening import PARQUET_MARK, Keep, Table, translated
+from itembank.data.digests import PARQUET_MARK
+from itembank.data.readers.opening import Keep, Table, translated
 from itembank.errors import DataError
 
 
