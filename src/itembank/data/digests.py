@@ -2,15 +2,16 @@
 
 A writer puts `BLANK` into the file's metadata and calls `seal` when the file is whole: the zeros give way to the digest
 of all bytes, with the zeros in their place. Parquet files (metadata at the end) and safetensors files (at the
-beginning) can be sealed.
+beginning) can be sealed. A JSON object states the digest of its content, under the key `sha256`.
 """
 
 import hashlib
+import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 MARK = b"itembank-sha256:"
 N_DIGITS = 64
@@ -21,6 +22,26 @@ PARQUET_MARK = b"PAR1"
 _SEAL = re.compile(re.escape(MARK) + rb"[0-9a-f]{%d}" % N_DIGITS)
 _MOST_HEADER = 100_000_000
 _AT_ONCE = 1 << 20
+
+
+RECORD_KEY = "sha256"
+"""Where a JSON object states its digest."""
+
+
+def with_digest(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a JSON object that states the digest of everything else in it."""
+    return {**record, RECORD_KEY: _record_digest(record)}
+
+
+def digest_fits(record: Mapping[str, Any]) -> bool:
+    """Whether a JSON object states no digest (somebody wrote it by hand), or the right one."""
+    return RECORD_KEY not in record or record[RECORD_KEY] == _record_digest(record)
+
+
+def _record_digest(record: Mapping[str, Any]) -> str:
+    """SHA-256 of a JSON object less its digest, however it is spaced and ordered."""
+    rest = {name: value for name, value in record.items() if name != RECORD_KEY}
+    return digest_of(json.dumps(rest, sort_keys=True).encode())
 
 
 def digest_of(content: bytes) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from itembank.data.atomic import write_text
+from itembank.data.digests import digest_fits, with_digest
 from itembank.data.fingerprint import data_fingerprint
 from itembank.data.responses import ResponseMatrix
 from itembank.errors import DataError, shown
@@ -87,10 +88,12 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise DataError(f"{folder} is not a study: it has no {FILE_NAME}. Make one with itembank study run.") from error
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise DataError(f"{path}: cannot be read as a study's manifest: {error}.") from error
     if not isinstance(content, dict) or content.get("schema_version") != SCHEMA_VERSION:
         raise DataError(f"{path}: schema_version of a study must be {SCHEMA_VERSION}. Run the study again elsewhere.")
+    if not digest_fits(content):
+        raise DataError(f"{path} is not what was written there. Copy it again, or run the study again elsewhere.")
     return content
 
 
@@ -110,7 +113,7 @@ def begin(folder: Path, manifest: dict[str, Any], *, resume: bool) -> None:
     if not (folder / FILE_NAME).exists():
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             raise DataError(f"{folder} is there already and is not a study. Give another folder.")
-        write_text(folder / FILE_NAME, json.dumps(manifest, indent=1, ensure_ascii=False) + "\n")
+        write_text(folder / FILE_NAME, json.dumps(with_digest(manifest), indent=1, ensure_ascii=False) + "\n")
         return
     known = read_manifest(folder)
     if not resume:
