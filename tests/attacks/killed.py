@@ -95,7 +95,7 @@ JOBS = {
         ("import", "table", "long.csv", "-o", "responses.parquet"), ("long.csv", "responses.parquet"), ("responses.parquet",)
     ),
     "import with choice scores": Job(
-        ("import", "lm-eval", "logs", "--task", "capitals", "--response", "probability", "--choice-scores", "s.csv", "-o", "out.parquet"),
+        ("import", "lm-eval", "logs", "--task", "capitals", "--metric", "acc", "--choice-scores", "s.csv", "-o", "out.parquet"),
         ("logs",),
         ("out.parquet", "s.csv"),
     ),
@@ -155,7 +155,7 @@ def undisturbed(job: Job, workplace: Path) -> Reference:
     """Run a command to its end in a fork, and keep what it wrote and took."""
     with tempfile.TemporaryDirectory(prefix="itembank-kill-") as place:
         folder = Path(place)
-        lay_out(job, workplace, folder)
+        copy_all(job.beside, workplace, folder)
         return Reference(**answer_of(lambda: _undisturbed(job, folder)))
 
 
@@ -184,7 +184,7 @@ def kill(name: str, reference: Reference, workplace: Path, rng: np.random.Genera
     job, way = JOBS[name], WAYS[int(rng.integers(len(WAYS)))]
     with tempfile.TemporaryDirectory(prefix="itembank-kill-") as place:
         folder = Path(place)
-        lay_out(job, workplace, folder)
+        copy_all(job.beside, workplace, folder)
         others = {path: one for path, one in contents(folder).items() if not _is_of(path, job.writes)}
         moment = float(rng.uniform(0.0, 1.1 * reference.seconds)) if way == "at a moment" else None
         step = int(rng.integers(1, reference.n_steps + 1)) if way == "before a step" else 0
@@ -200,9 +200,9 @@ def kill(name: str, reference: Reference, workplace: Path, rng: np.random.Genera
         return Kill(name, way, code < 0, answer_of(lambda: _problem(job, reference, folder, others)))
 
 
-def lay_out(job: Job, workplace: Path, folder: Path) -> None:
-    """Copy what a command needs into a folder."""
-    for name in job.beside:
+def copy_all(names: tuple[str, ...], workplace: Path, folder: Path) -> None:
+    """Copy files and folders of the workplace into a folder."""
+    for name in names:
         if (workplace / name).is_dir():
             shutil.copytree(workplace / name, folder / name)
         else:

@@ -88,6 +88,19 @@ def run_here(
     return call_here(command, stdin=stdin, seconds=seconds)
 
 
+def run_to_files(words: Sequence[object], folder: Path) -> None:
+    """Run `itembank` in a folder, its streams in the files `out` and `err` there, to be read after its death."""
+    sys.argv = ["itembank", *map(str, words)]
+    with (
+        open(os.devnull, "rb") as given,
+        (folder / "out").open("wb") as out,
+        (folder / "err").open("wb") as err,
+        _redirected((given, out, err)),
+        chdir(folder),
+    ):
+        main()
+
+
 def call_here(command: Callable[[], object], *, stdin: bytes = b"", seconds: float = 60.0) -> Outcome:
     """Call a function as if it were a command."""
     arguments, code, escaped = sys.argv, 0, ""
