@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from itembank.data.atomic import write_text
+from itembank.data.documents import read_json
 from itembank.data.fingerprint import data_fingerprint
 from itembank.data.responses import ResponseMatrix
 from itembank.errors import DataError, shown
@@ -84,11 +85,11 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     """
     path = folder / FILE_NAME
     try:
-        content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        content: dict[str, Any] = read_json(path)
     except FileNotFoundError as error:
         raise DataError(f"{folder} is not a study: it has no {FILE_NAME}. Make one with itembank study run.") from error
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise DataError(f"{path}: cannot be read as a study's manifest: {error}.") from error
+    except (OSError, DataError) as error:
+        raise DataError(f"{path}: cannot be read as a study's manifest: {error}") from error
     if not isinstance(content, dict) or content.get("schema_version") != SCHEMA_VERSION:
         raise DataError(f"{path}: schema_version of a study must be {SCHEMA_VERSION}. Run the study again elsewhere.")
     return content
