@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 N_SHOWN = 5
+MOST_SHOWN = 100
+"""Characters of an id or value that a message shows."""
 
 _NUMBERS = re.compile(r"\d[\d.,]*(e[+-]?\d+)?")
 
@@ -53,9 +55,14 @@ class DataWarning(ItembankWarning):
 
 def shown(names: Sequence[object], limit: int = N_SHOWN) -> str:
     """List the first few names for a message, quoted, with how many more there are."""
-    text = ", ".join(repr(str(name)) for name in names[:limit])
+    text = ", ".join(repr(cut(str(name))) for name in names[:limit])
     more = len(names) - limit
     return f"{text} and {more} more" if more > 0 else text
+
+
+def cut(text: str) -> str:
+    """Shorten a text that came from outside to a length that a message can bear."""
+    return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}... ({len(text):,} characters)"
 
 
 def warn(message: str, category: type[ItembankWarning]) -> None:

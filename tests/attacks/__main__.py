@@ -40,7 +40,12 @@ def files(number: int, workplace: Path) -> dict[str, Any]:
 def tells(number: int, workplace: Path) -> dict[str, Any]:
     """Kill commands that tell one session answers."""
     found = killed_sessions.survive(workplace, np.random.default_rng([number, 3]))
-    return {**dataclasses.asdict(found), "kind": "session tell", "verdict": _lost(found.problem), "detail": found.problem}
+    return {
+        **dataclasses.asdict(found),
+        "kind": "session tell",
+        "verdict": _lost(found.problem),
+        "detail": found.problem,
+    }
 
 
 def kills(number: int, workplace: Path, references: dict[str, killed.Reference]) -> dict[str, Any]:
@@ -116,11 +121,15 @@ def main() -> int:
     """Run what the options say; exit 1 when there is a defect."""
     parser = argparse.ArgumentParser(prog="python -m tests.attacks", description=__doc__)
     parser.add_argument("--files", type=int, default=10_000, help="damaged files")
-    parser.add_argument("--tells", type=int, default=35, help="sessions, each told 20 answers by commands that are killed")
+    parser.add_argument(
+        "--tells", type=int, default=35, help="sessions, each told 20 answers by commands that are killed"
+    )
     parser.add_argument("--kills", type=int, default=500, help="other commands that are killed")
     parser.add_argument("--flips", type=int, default=4000, help="single bits turned over")
     parser.add_argument("--jobs", type=int, default=2, help="processes")
-    parser.add_argument("-o", "--output", type=Path, default=Path("attacks"), help="folder of the logs; goes on from there")
+    parser.add_argument(
+        "-o", "--output", type=Path, default=Path("attacks"), help="folder of the logs; goes on from there"
+    )
     parser.add_argument("--repeat", metavar="NAME:NUMBER", help="make one attack again and print what became of it")
     options = parser.parse_args()
     import_everything()
@@ -132,16 +141,16 @@ def main() -> int:
             say(str(works([name], workplace)[name](int(number))))
             return 0
         options.output.mkdir(parents=True, exist_ok=True)
-        wanted = {name: getattr(options, name) for name in ("flips", "tells", "kills", "files") if getattr(options, name)}
+        wanted = {
+            name: getattr(options, name) for name in ("flips", "tells", "kills", "files") if getattr(options, name)
+        }
         work = works(list(wanted), workplace)
         n_defects = 0
         for name, n_attacks in wanted.items():
             log = options.output / f"{name}.jsonl"
             # kills start processes of their own, which need no bound
             bound = 4.0 if name in {"files", "flips"} else None
-            records = campaign(
-                work[name], range(n_attacks), log, n_jobs=options.jobs, seconds=SECONDS, gibibytes=bound
-            )
+            records = campaign(work[name], range(n_attacks), log, n_jobs=options.jobs, seconds=SECONDS, gibibytes=bound)
             n_defects += summary(name, records)
     return int(n_defects > 0)
 

@@ -11,7 +11,17 @@ from typing import Any
 import numpy as np
 
 STEPS = frozenset(
-    ("os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.link", "os.chmod", "os.truncate", "shutil.rmtree", "ctypes.dlsym")
+    (
+        "os.rename",
+        "os.remove",
+        "os.mkdir",
+        "os.rmdir",
+        "os.link",
+        "os.chmod",
+        "os.truncate",
+        "shutil.rmtree",
+        "ctypes.dlsym",
+    )
 )
 """Events of Python's audit that change the disk; `open` counts too where it is for writing."""
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT

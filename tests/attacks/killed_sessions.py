@@ -137,7 +137,11 @@ def _wrong(found: list[dict[str, Any]], given: dict[int, dict[str, Any]], confir
 def _goes_on(folder: Path) -> str:
     """Say why the session cannot go on, empty when it can and says of every answer what it is."""
     last = {"item_id": ITEMS[0], "response": 1.0, "cost": 0}
-    for words in (("session", "ask", "run.jsonl"), _words(last), ("session", "status", "run.jsonl", "--format", "json")):
+    for words in (
+        ("session", "ask", "run.jsonl"),
+        _words(last),
+        ("session", "status", "run.jsonl", "--format", "json"),
+    ):
         outcome = run_here(words, folder=folder)
         if outcome.code:
             return f"{words} exits {outcome.code}: {outcome.err}{outcome.escaped}"

@@ -127,8 +127,16 @@ TARGETS = {
     "model table": Target("models.csv", ((*READ, "long.csv", "--models", "models.csv", *TO),), ("long.csv",)),
     "item table": Target("items.csv", ((*READ, "long.csv", "--items", "items.csv", *TO),), ("long.csv",)),
     "compute table": Target("compute.csv", ((*LAW, "--models", "compute.csv"),), ("suite.parquet",)),
-    "losses, CSV": Target("losses.csv", ((*LAW, "--law", "two-step", "--models", "compute.csv", "--loss", "losses.csv"),), ("suite.parquet", "compute.csv")),
-    "losses, Parquet": Target("losses.parquet", ((*LAW, "--law", "two-step", "--models", "compute.csv", "--loss", "losses.parquet"),), ("suite.parquet", "compute.csv")),
+    "losses, CSV": Target(
+        "losses.csv",
+        ((*LAW, "--law", "two-step", "--models", "compute.csv", "--loss", "losses.csv"),),
+        ("suite.parquet", "compute.csv"),
+    ),
+    "losses, Parquet": Target(
+        "losses.parquet",
+        ((*LAW, "--law", "two-step", "--models", "compute.csv", "--loss", "losses.parquet"),),
+        ("suite.parquet", "compute.csv"),
+    ),
     "response file": Target(
         "responses.parquet",
         ((*READ, "responses.parquet", *TO), ("estimate", "bank", "responses.parquet", *FAST, *JSON)),
@@ -144,17 +152,57 @@ TARGETS = {
     "selection, unsigned": Target("selection.json", SELECTION, ("bank", "new.csv", "other.csv"), sign=sign_selection),
     "journal": Target("run.jsonl", SESSION, ("bank",)),
     "journal, signed": Target("run.jsonl", SESSION, ("bank",), sign=sign_journal),
-    "answers": Target("answers.jsonl", (("session", "tell", "run.jsonl", "-"),), ("bank", "run.jsonl"), ("run.jsonl",), is_standard_input=True),
-    "excluded items": Target("excluded.txt", (("select", "bank", "-n", "6", "--method", "random", "--exclude", "excluded.txt", *JSON),), ("bank",)),
-    "config": Target("config.toml", (("--config", "config.toml", "select", "bank", *JSON), ("--config", "config.toml", "estimate", "bank", "new.csv", *JSON)), ("bank", "new.csv")),
+    "answers": Target(
+        "answers.jsonl",
+        (("session", "tell", "run.jsonl", "-"),),
+        ("bank", "run.jsonl"),
+        ("run.jsonl",),
+        is_standard_input=True,
+    ),
+    "excluded items": Target(
+        "excluded.txt",
+        (("select", "bank", "-n", "6", "--method", "random", "--exclude", "excluded.txt", *JSON),),
+        ("bank",),
+    ),
+    "config": Target(
+        "config.toml",
+        (
+            ("--config", "config.toml", "select", "bank", *JSON),
+            ("--config", "config.toml", "estimate", "bank", "new.csv", *JSON),
+        ),
+        ("bank", "new.csv"),
+    ),
     "study file": Target("study.toml", (("study", "run", *STUDY),), ("study-data.parquet",), ("study",)),
-    "study manifest": Target("study/manifest.json", (("study", "table", "study", *JSON), ("study", "run", *STUDY)), ("study", "study.toml", "study-data.parquet"), ("study",)),
-    "study part": Target("study/parts/00000.parquet", (("study", "run", *STUDY), ("study", "table", "study", *JSON)), ("study", "study.toml", "study-data.parquet"), ("study",)),
-    "study estimates": Target("study/estimates.parquet", (("study", "table", "study", "--against", "random", "weighted", *JSON),), ("study",)),
+    "study manifest": Target(
+        "study/manifest.json",
+        (("study", "table", "study", *JSON), ("study", "run", *STUDY)),
+        ("study", "study.toml", "study-data.parquet"),
+        ("study",),
+    ),
+    "study part": Target(
+        "study/parts/00000.parquet",
+        (("study", "run", *STUDY), ("study", "table", "study", *JSON)),
+        ("study", "study.toml", "study-data.parquet"),
+        ("study",),
+    ),
+    "study estimates": Target(
+        "study/estimates.parquet", (("study", "table", "study", "--against", "random", "weighted", *JSON),), ("study",)
+    ),
     "study summary": Target("study/summary.parquet", (("study", "table", "study", *JSON),), ("study",)),
-    "prediction file": Target("prediction.toml", (("study", "predict", *PREDICTION),), ("prediction-data.parquet",), ("prediction",)),
-    "prediction manifest": Target("prediction/manifest.json", (("study", "table", "prediction", *JSON),), ("prediction",)),
-    "prediction part": Target("prediction/parts/00000/predictions.parquet", (("study", "predict", *PREDICTION),("study", "table", "prediction", *JSON)), ("prediction", "prediction.toml", "prediction-data.parquet"), ("prediction",)),
-    "prediction curves": Target("prediction/curves.parquet", (("study", "table", "prediction", *JSON),), ("prediction",)),
+    "prediction file": Target(
+        "prediction.toml", (("study", "predict", *PREDICTION),), ("prediction-data.parquet",), ("prediction",)
+    ),
+    "prediction manifest": Target(
+        "prediction/manifest.json", (("study", "table", "prediction", *JSON),), ("prediction",)
+    ),
+    "prediction part": Target(
+        "prediction/parts/00000/predictions.parquet",
+        (("study", "predict", *PREDICTION), ("study", "table", "prediction", *JSON)),
+        ("prediction", "prediction.toml", "prediction-data.parquet"),
+        ("prediction",),
+    ),
+    "prediction curves": Target(
+        "prediction/curves.parquet", (("study", "table", "prediction", *JSON),), ("prediction",)
+    ),
     "simulated truth": Target("made.truth.safetensors", (("load_truth", "made.truth.safetensors"),)),
 }

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from itembank.adaptive.journal_lines import KIND, SCHEMA_VERSION, JournalContent, encode_line, parse_journal
-from itembank.data.atomic import ordinary_mode
+from itembank.data.atomic import SUFFIX, ordinary_mode, sweep
 from itembank.errors import DataError, DataWarning, JournalError, warn
 
 POLLED_EVERY = 0.05
@@ -60,7 +60,8 @@ class Journal:
         line, _ = encode_line(record, "")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.", suffix=".partial")
+            sweep(path)
+            handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.", suffix=SUFFIX)
         except OSError as error:
             raise JournalError(f"{path} cannot be made: {error}. Choose another place.") from error
         temporary = Path(name)

@@ -34,9 +34,23 @@ def seed_option(function: Function) -> Function:
     )(function)
 
 
+class BankPath(click.Path):
+    """A bank's folder; where there is none, the message says so of one that a killed command left aside."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Check that there is a folder."""
+        if not Path(value).exists():
+            from itembank.data.atomic import kept_aside  # noqa: PLC0415
+            from itembank.data.bank_files import where_a_bank_is  # noqa: PLC0415
+
+            if kept_aside(Path(value)) is not None:
+                self.fail(f"{value} is not there. {where_a_bank_is(Path(value))}", param, ctx)
+        return super().convert(value, param, ctx)
+
+
 def bank_argument(function: Function) -> Function:
     """Add the argument BANK."""
-    return click.argument("bank", type=click.Path(exists=True, file_okay=False, path_type=Path))(function)
+    return click.argument("bank", type=BankPath(exists=True, file_okay=False, path_type=Path))(function)
 
 
 def output_option(what: str) -> Callable[[Function], Function]:

@@ -28,6 +28,25 @@ def print_rows(rows: Sequence[Row], output_format: str, *, title: str = "", colu
         _print_table(rows, title, list(columns) or (list(rows[0]) if rows else []))
 
 
+def refuse_empty(rows: Sequence[Row], column: str, owners: Sequence[str]) -> None:
+    """Raise `DataError` when a number is missing from rows that have been printed: nobody must take that for success.
+
+    Parameters
+    ----------
+    rows : rows
+    column : str
+        Of the number.
+    owners : column names
+        What the message calls a row by.
+    """
+    empty = [" on ".join(str(row[name]) for name in owners) for row in rows if not math.isfinite(row[column])]
+    if empty:
+        raise DataError(
+            f"every {column} must be known, got {len(empty)} of {len(rows)} that are not: {shown(empty)}. The method has "
+            "nothing to go by there: run items of these scenarios, or take another method (--method auto)."
+        )
+
+
 def print_object(content: Row) -> None:
     """Print one JSON object."""
     click.echo(json.dumps(_plain(content), ensure_ascii=False, indent=1))

@@ -7,6 +7,7 @@ What later work derives from the bank it keeps in ``cache/``, see `BankCache`.
 
 import importlib.metadata
 import json
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar
@@ -17,15 +18,17 @@ from safetensors import SafetensorError
 from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as tensors_to_bytes
 
-from itembank.data.atomic import replacing_folder
+from itembank.data.atomic import check_destination, kept_aside, replacing_folder
 from itembank.data.bank_checks import bank_problems
 from itembank.data.banks import Bank
 from itembank.data.calibrations import Calibration
 from itembank.data.digests import digest_of
+from itembank.data.documents import read_json, regular_size
 from itembank.data.fingerprint import data_fingerprint
 from itembank.data.packing import pack_responses, unpack_responses
+from itembank.data.parquet import read_parquet
 from itembank.data.targets import ScoreTargets
-from itembank.errors import N_SHOWN, BankError, IntegrityError
+from itembank.errors import N_SHOWN, BankError, DataError, IntegrityError
 from itembank.irt.parameters import AbilityPrior, ItemParameters
 from itembank.numerics.arrays import FloatArray
 
@@ -53,7 +56,6 @@ DAMAGED = (
     OverflowError,
     SafetensorError,
     pl.exceptions.PolarsError,
-    pl.exceptions.PanicException,
 )
 """What putting a bank together may raise when its files are not those of one bank."""
 
@@ -65,6 +67,8 @@ def save_bank(bank: Bank, path: str | Path, *, overwrite: bool = False) -> None:
     ------
     BankError
         When something stands at `path` that is not a bank, or is one and `overwrite` is not set.
+    ParameterError
+        When a file stands at `path`, or nothing can be made there.
     """
     path = Path(path)
     check_bank_destination(path, overwrite=overwrite)
@@ -81,7 +85,8 @@ def save_bank(bank: Bank, path: str | Path, *, overwrite: bool = False) -> None:
 
 
 def check_bank_destination(path: Path, *, overwrite: bool = False) -> None:
-    """Raise `BankError` when a bank cannot be written at `path`; worth asking before a long calibration."""
+    """Raise `BankError` or `ParameterError` when a bank cannot be written at `path`; worth asking before long work."""
+    check_destination(path, is_folder=True)
     if not path.exists():
         return
     if path.is_dir() and not any(path.iterdir()):
@@ -125,11 +130,11 @@ def load_bank(path: str | Path) -> Bank:
 def read_record(path: Path) -> dict[str, Any]:
     """Read and check `bank.json` alone."""
     try:
-        record = json.loads((path / RECORD).read_text(encoding="utf-8"))
+        record = read_json(path / RECORD)
     except FileNotFoundError as error:
-        raise BankError(f"{path} is not a bank: it holds no {RECORD}. Make one with itembank calibrate.") from error
-    except (OSError, ValueError, RecursionError) as error:
-        raise IntegrityError(f"{path / RECORD} cannot be read: {error}. Calibrate the bank again.") from error
+        raise BankError(f"{path} is not a bank: it holds no {RECORD}. {where_a_bank_is(path)}") from error
+    except (OSError, DataError) as error:
+        raise IntegrityError(f"{error} It is the record of a bank: calibrate the bank again.") from error
     version = record.get("schema_version") if isinstance(record, dict) else None
     if version not in READABLE:
         raise BankError(
@@ -139,6 +144,15 @@ def read_record(path: Path) -> dict[str, Any]:
     if record.get("record_sha256") != _record_digest(record) or not isinstance(record.get("files"), dict):
         raise IntegrityError(f"{path / RECORD} is not what was written with this bank. Calibrate the bank again.")
     return dict(record)
+
+
+def where_a_bank_is(path: Path) -> str:
+    """Say how to come by the bank that is not at `path`."""
+    kept = kept_aside(path)
+    if kept is None:
+        return "Make one with itembank calibrate."
+    command = f"mv {shlex.quote(str(kept))} {shlex.quote(str(path))}"
+    return f"A command that was to replace it was killed; the bank that stood there is whole. Put it back: {command}"
 
 
 def _record(bank: Bank) -> dict[str, Any]:
@@ -223,12 +237,12 @@ def _with_own(table: pl.DataFrame, own: Mapping[str, Any]) -> pl.DataFrame:
 
 def _assemble(record: dict[str, Any], content: Mapping[str, bytes]) -> Bank:
     """Build the bank from its record and the bytes of its files."""
-    items = pl.read_parquet(content["items.parquet"])
-    models = pl.read_parquet(content["models.parquet"])
+    items = read_parquet(content["items.parquet"])
+    models = read_parquet(content["models.parquet"])
     for name, table in (("n_items", items), ("n_models", models)):
         if record[name] != table.height:
             raise ValueError(f"{name} is {record[name]!r:.80} and the table has {table.height} rows")
-    responses = unpack_responses(pl.read_parquet(content["responses.parquet"]), _theirs(models), _theirs(items))
+    responses = unpack_responses(read_parquet(content["responses.parquet"]), _theirs(models), _theirs(items))
     arrays = load_tensors(content["arrays.safetensors"])
     calibration = _calibration(record, _ours(items), _ours(models), arrays)
     return Bank(
@@ -335,15 +349,16 @@ def _checksum(path: Path) -> dict[str, Any]:
 
 
 def _checked_bytes(path: Path, expected: Any) -> bytes:
-    """Read one file of a bank and compare it with the record."""
+    """Read one file of a bank and compare it with the record; its size first, which may be endless."""
     try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise IntegrityError(f"{path} cannot be read: {error}. Copy the whole bank folder again.") from error
-    digest = digest_of(content)
-    if not isinstance(expected, dict) or expected.get("sha256") != digest:
+        n_bytes = regular_size(path)
+        is_as_long = isinstance(expected, dict) and expected.get("bytes") == n_bytes
+        content = path.read_bytes() if is_as_long else b""
+    except (OSError, DataError) as error:
+        raise IntegrityError(f"{path} cannot be read: {error} Copy the whole bank folder again.") from error
+    if not is_as_long or expected.get("sha256") != digest_of(content):
         raise IntegrityError(
-            f"{path} is not the file that was written with this bank ({len(content)} bytes, SHA-256 {digest[:12]}...). "
-            "Copy the whole bank folder again, or calibrate it again."
+            f"{path} is not the file that was written with this bank ({n_bytes} bytes). Copy the whole bank folder "
+            "again, or calibrate it again."
         )
     return content

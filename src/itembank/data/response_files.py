@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from itembank.data.atomic import replacing_file
+from itembank.data.atomic import check_destination, replacing_file
 from itembank.data.digests import BLANK, PARQUET_MARK, is_sealed, seal, seal_holds
+from itembank.data.parquet import read_parquet, read_parquet_metadata
 from itembank.data.readers.labels import Labels
 from itembank.data.readers.opening import translated
 from itembank.data.readers.parquet_files import read_parquet_file
@@ -72,8 +73,7 @@ def check_response_destination(path: Path) -> None:
     """Raise `ParameterError` when no response file can be written at `path`; worth asking before long reading."""
     if path.suffix.lower() != ".parquet":
         raise ParameterError(f"a response file is a Parquet file; its name must end in .parquet, got {path.name!r}.")
-    if path.is_dir():
-        raise ParameterError(f"{path} is a folder; give the name of a file.")
+    check_destination(path)
 
 
 def is_response_file(path: Path) -> bool:
@@ -84,8 +84,8 @@ def is_response_file(path: Path) -> bool:
     if is_sealed(path):  # known by its bytes: damaged metadata must not make it pass for another program's table
         return True
     try:
-        return VERSION_KEY in pl.read_parquet_metadata(path)
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
+        return VERSION_KEY in read_parquet_metadata(path)
+    except (pl.exceptions.PolarsError, DataError):
         return False  # the reader of tables says what is wrong with it
 
 
@@ -103,7 +103,7 @@ def response_file_rows(path: Path) -> ResponseRows:
             "Copy it again, or import the results again."
         )
     with translated(path, "response file"):
-        metadata = pl.read_parquet_metadata(path)
+        metadata = read_parquet_metadata(path)
     if metadata.get(VERSION_KEY) != SCHEMA_VERSION:
         raise DataError(
             f"{path}: the response file must have schema version {SCHEMA_VERSION}, got {metadata.get(VERSION_KEY)!r}. "
@@ -158,7 +158,7 @@ def _packed_table(table: pl.DataFrame) -> str:
 
 
 def _unpacked_table(text: str) -> pl.DataFrame:
-    return pl.read_parquet(io.BytesIO(base64.b64decode(text)))
+    return read_parquet(io.BytesIO(base64.b64decode(text)))
 
 
 def _rows(source: str, table: pl.DataFrame, models: pl.DataFrame, items: pl.DataFrame) -> ResponseRows:

@@ -10,6 +10,7 @@ import numpy as np
 
 from itembank.data.atomic import write_text
 from itembank.data.digests import digest_fits, with_digest
+from itembank.data.documents import read_json
 from itembank.errors import DataError, shown
 from itembank.numerics.arrays import FloatArray
 
@@ -97,7 +98,7 @@ class Selection:
             ids = tuple(str(row["item_id"]) for row in content["items"])
             scenarios = tuple(str(row["scenario"]) for row in content["items"])
             weights = np.array([float(row["weight"]) for row in content["items"]])
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise DataError(f"{source}: every item must have item_id, scenario and weight (a number).") from error
         if not ids:
             raise DataError(f"{source}: a selection must hold at least one item.")
@@ -122,10 +123,10 @@ class Selection:
     def load(cls, path: str | Path) -> Self:
         """Read the JSON file."""
         try:
-            content = json.loads(Path(path).read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+            content = read_json(Path(path))
+        except (OSError, DataError) as error:
             raise DataError(
-                f"{path}: cannot be read as a selection file: {error}. Make one with itembank select."
+                f"{path}: cannot be read as a selection file: {error} Make one with itembank select."
             ) from error
         return cls.from_dict(content, source=str(path))
 

@@ -7,6 +7,7 @@ import polars as pl
 
 from itembank.data.atomic import replacing_file
 from itembank.data.digests import BLANK, is_sealed, seal, seal_holds
+from itembank.data.parquet import read_parquet
 from itembank.errors import DataError, DataWarning, shown, warn
 
 DIGEST_KEY = "itembank.digest"
@@ -33,7 +34,7 @@ def read_tables(paths: Sequence[Path]) -> list[pl.DataFrame]:
         When one is not what was written, or cannot be read.
     """
     check_tables(paths)
-    return [pl.read_parquet(path) for path in paths]
+    return [read_parquet(path) for path in paths]
 
 
 def check_tables(paths: Sequence[Path]) -> None:
@@ -51,8 +52,8 @@ def is_whole(path: Path) -> bool:
     if is_sealed(path):
         return seal_holds(path)
     try:
-        pl.read_parquet(path)
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError):
+        read_parquet(path)
+    except (pl.exceptions.PolarsError, DataError, OSError):
         return False
     return True
 

@@ -1,6 +1,5 @@
 """The files of lm-evaluation-harness: which samples belong to which run, and what a run tells of itself."""
 
-import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,6 +7,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
+from itembank.data.documents import read_json
 from itembank.data.readers.specs import ReadingSpec
 from itembank.errors import DataError, shown
 
@@ -126,7 +126,7 @@ def _is_results(content: Any) -> bool:
 def _json_or_none(path: Path) -> Any:
     """Content of a JSON file, None when it is none."""
     try:
-        return json.loads(path.read_bytes())
+        return read_json(path)
     except (OSError, ValueError, RecursionError):
         return None
 
