@@ -41,10 +41,10 @@ def attack(seed: int, workplace: Path, *, seconds: float = 60.0) -> Case:
         folder = Path(place)
         _lay_out(target, workplace, folder)
         _damage(target, workplace, folder, rng)
-        result = ""
+        result = ACCEPTED
         for words in target.commands:
             found, detail = _judged(target, words, folder, seconds)
-            result = ACCEPTED if ACCEPTED in {result, found} else found
+            result = REFUSED if found == REFUSED else result
             if found not in {ACCEPTED, REFUSED}:
                 return Case(seed, name, found, f"{' '.join(words)}: {detail}")
         return Case(seed, name, result)

@@ -116,7 +116,7 @@ TARGETS = {
         f"{LOG}/samples_capitals_{DATE}.jsonl",
         (
             (
-                *("import", "lm-eval", "logs", "--task", "capitals", "--metric", "acc"),
+                *("import", "lm-eval", "logs", "--task", "capitals", "--response", "probability"),
                 *("--choice-scores", "scores.csv", *TO),
             ),
         ),

@@ -119,10 +119,12 @@ def _logs(folder: Path) -> None:
 
 
 def _choice_sample(number, rng):
-    likelihoods = [[[f"{-rng.random() * 9:.3f}", "False"]] for _ in range(3)]
+    """Make a question of three options, the second of which is right."""
+    values = -9.0 * rng.random(3)
+    likelihoods = [[[f"{value:.3f}", "False"]] for value in values]
     options = {f"gen_args_{k}": {"arg_0": "The capital is", "arg_1": f" city {k}"} for k in range(3)}
     document = {"question": f"question {number}", "choices": [f"city {k}" for k in range(3)], "answer": 1}
-    return sample(number, acc=float(rng.integers(2))) | {
+    return sample(number, acc=float(values.argmax() == 1)) | {
         "doc": document,
         "target": "1",
         "arguments": options,
