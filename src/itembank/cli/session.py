@@ -228,13 +228,16 @@ def status(*, journal: Path, bank: Path | None, output_format: str) -> None:
       itembank session status run.jsonl
       itembank session status run.jsonl --format json
     """  # noqa: D301
+    from itembank.adaptive.journal import read_journal  # noqa: PLC0415
     from itembank.adaptive.journal_sessions import read_session  # noqa: PLC0415
 
     with warnings_as_notes():
         session = read_session(journal, _loaded(bank))
         estimate = session.estimate()
+    times = read_journal(journal).times
     facts = {
         "model_id": session.settings.model_id,
+        "last_event": times[-1] if times else None,
         "bank": session.bank_id,
         **_progress(session),
         "ability": estimate.theta.tolist(),

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from itembank.data.atomic import replacing_file
+from itembank.data.atomic import check_destination, replacing_file
 from itembank.errors import MissingDependencyError, ParameterError, shown
 
 if TYPE_CHECKING:
@@ -86,11 +86,12 @@ def check_figure_destination(path: str | Path) -> str:
     Raises
     ------
     ParameterError
-        For another ending than those of `FORMATS`.
+        For another ending than those of `FORMATS`, or a place where no file can be made.
     """
     kind = Path(path).suffix.lstrip(".").lower()
     if kind not in FORMATS:
         raise ParameterError(f"a figure's file name must end in one of {shown(FORMATS)}, got {Path(path).name!r}.")
+    check_destination(Path(path))
     return kind
 
 

@@ -8,7 +8,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from itembank.data.atomic import write_text
+from itembank.data.atomic import check_destination, write_text
 from itembank.data.documents import read_json
 from itembank.data.fingerprint import data_fingerprint
 from itembank.data.responses import ResponseMatrix
@@ -109,6 +109,7 @@ def begin(folder: Path, manifest: dict[str, Any], *, resume: bool) -> None:
         When something else stands there, or a study of another kind, or one that is not to be gone on with.
     """
     if not (folder / FILE_NAME).exists():
+        check_destination(folder, is_folder=True)
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             raise DataError(f"{folder} is there already and is not a study. Give another folder.")
         write_text(folder / FILE_NAME, json.dumps(manifest, indent=1, ensure_ascii=False) + "\n")
