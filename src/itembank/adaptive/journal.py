@@ -11,7 +11,12 @@ from types import TracebackType
 from typing import Any, Self
 
 from itembank.adaptive.journal_lines import KIND, SCHEMA_VERSION, JournalContent, encode_line, parse_journal
+<<<<<<< HEAD
 from itembank.data.atomic import SUFFIX, ordinary_mode, sweep
+=======
+from itembank.data.atomic import ordinary_mode
+from itembank.data.documents import MOST_BYTES, regular_size
+>>>>>>> w/files
 from itembank.errors import DataError, DataWarning, JournalError, warn
 
 POLLED_EVERY = 0.05
@@ -94,6 +99,7 @@ class Journal:
         """
         path = Path(path)
         try:
+            _check_size(path)
             handle = os.open(path, os.O_RDWR)
         except OSError as error:
             raise _unreadable(path, error) from error
@@ -106,12 +112,7 @@ class Journal:
             if isinstance(error, OSError):
                 raise _unreadable(path, error) from error
             raise
-        if content.n_torn:
-            warn(
-                f"{path}: the last line was torn off while it was written ({content.n_torn} bytes) and is left out. "
-                "Whatever was to be kept in it was never confirmed: tell it again.",
-                DataWarning,
-            )
+        warn_of_torn(path, content)
         return cls(path, content, handle)
 
     @property
@@ -190,6 +191,16 @@ class Journal:
             self._may_have_tail = False
 
 
+def warn_of_torn(path: Path, content: JournalContent) -> None:
+    """Warn of a last line that is not whole."""
+    if content.n_torn:
+        warn(
+            f"{path}: the last line was torn off while it was written ({content.n_torn} bytes) and is left out. "
+            "Whatever was to be kept in it was never confirmed: tell it again.",
+            DataWarning,
+        )
+
+
 def read_journal(path: str | Path) -> JournalContent:
     """Read a journal without opening it for writing: also while another process writes it.
 
@@ -204,10 +215,18 @@ def read_journal(path: str | Path) -> JournalContent:
     """
     path = Path(path)
     try:
+        _check_size(path)
         content = path.read_bytes()
     except OSError as error:
         raise _unreadable(path, error) from error
     return parse_journal(content, str(path))
+
+
+def _check_size(path: Path) -> None:
+    """Raise `DataError` for what is no ordinary file, or larger than any session's journal."""
+    n_bytes = regular_size(path)
+    if n_bytes > MOST_BYTES:
+        raise DataError(f"{path} must have at most {MOST_BYTES:,} bytes, got {n_bytes:,}: it is no session's journal.")
 
 
 def _unreadable(path: Path, error: OSError) -> DataError | JournalError:

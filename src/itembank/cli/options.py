@@ -1,6 +1,7 @@
 """Options that several commands share."""
 
 import functools
+import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -84,6 +85,7 @@ RESPONSE_OPTIONS = (
     "max_response",
     "model_id",
     "repeats",
+    "max_memory",
 )
 
 
@@ -93,6 +95,27 @@ def reading_spec(reading: Mapping[str, Any], **choices: Any) -> "ReadingSpec":
 
     given = {name: reading[name] for name in RESPONSE_OPTIONS}
     return ReadingSpec(**{**given, "columns": column_mapping(reading["columns"]), **choices})
+
+
+def _bytes(_ctx: click.Context, _parameter: click.Parameter, value: str | None) -> float | None:
+    """Turn an amount of memory (8GB, 512 MiB, or a plain number) into bytes."""
+    if value is None:
+        return None
+    found = re.fullmatch(r"([0-9]*\.?[0-9]+) *([kmgt]?)(i?)b?", value.strip().lower())
+    if found is None or float(found[1]) == 0.0:
+        raise click.BadParameter(f"must be an amount of memory such as 8GB, got {value!r}.")
+    return float(found[1]) * (1024.0 if found[3] else 1000.0) ** " kmgt".index(found[2] or " ")
+
+
+def max_memory_option(function: Function) -> Function:
+    """Add `--max-memory`."""
+    return click.option(
+        "--max-memory",
+        callback=_bytes,
+        metavar="SIZE",
+        help="Let reading take so much memory (8GB), also for files that look wrong because they ask for much.  "
+        "[default: half of the machine's]",
+    )(function)
 
 
 def column_mapping(pairs: Sequence[str]) -> dict[str, str]:
@@ -123,6 +146,7 @@ def value_options() -> tuple[Callable[[Any], Any], ...]:
             help="Several responses of a model to an item: refuse, count right ones and trials, average, or take the "
             "last.",
         ),
+        max_memory_option,
     )
 
 

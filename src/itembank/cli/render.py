@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from itembank.errors import DataError, ItembankWarning, shown
+from itembank.errors import DataError, ItembankWarning, shown, visible
 from itembank.progress import ProgressCallback, silent
 
 Row = Mapping[str, Any]
@@ -42,8 +42,8 @@ def refuse_empty(rows: Sequence[Row], column: str, owners: Sequence[str]) -> Non
     empty = [" on ".join(str(row[name]) for name in owners) for row in rows if not math.isfinite(row[column])]
     if empty:
         raise DataError(
-            f"every {column} must be known, got {len(empty)} of {len(rows)} that are not: {shown(empty)}. The method has "
-            "nothing to go by there: run items of these scenarios, or take another method (--method auto)."
+            f"every {column} must be known, got {len(empty)} of {len(rows)} that are not: {shown(empty)}. The method "
+            "has nothing to go by there: run items of these scenarios, or take another method (--method auto)."
         )
 
 
@@ -163,11 +163,6 @@ class _PlainProgress:
 def _quiet() -> bool:
     context = click.get_current_context(silent=True)
     return bool(context is not None and context.find_root().obj and context.find_root().obj.get("quiet"))
-
-
-def visible(text: str) -> str:
-    """Replace control characters, which could drive the terminal, by their escapes."""
-    return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)
 
 
 def _plain(value: Any) -> Any:

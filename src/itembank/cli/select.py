@@ -82,11 +82,14 @@ def command(
       lm_eval --model hf --model_args pretrained=... --samples samples.json --log_samples ...
       itembank select bank -n 100 -o selection.json --criterion v-optimal --cost tokens --at-most 20
     """  # noqa: D301
+    from itembank.data.atomic import check_destination  # noqa: PLC0415
     from itembank.data.bank_files import load_bank  # noqa: PLC0415
     from itembank.data.digests import with_digest  # noqa: PLC0415
     from itembank.planning.select import select  # noqa: PLC0415
     from itembank.selection.emit import as_lm_eval_samples  # noqa: PLC0415
 
+    if output is not None:
+        check_destination(output)
     loaded = load_bank(bank)
     with warnings_as_notes():
         excluded = () if exclude is None else listed_ids(exclude)

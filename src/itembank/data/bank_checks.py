@@ -9,7 +9,7 @@ import polars as pl
 from itembank.data.banks import Bank
 from itembank.data.targets import RESERVED_NAMES, Across, Within
 from itembank.data.validation import check_response_matrix
-from itembank.errors import DataError, shown
+from itembank.errors import DataError, quoted, shown
 from itembank.numerics.arrays import BoolArray, FloatArray
 
 METHODS = ("variational", "map", "mml")
@@ -129,7 +129,7 @@ def _calibration_problems(bank: Bank) -> Iterator[str]:
         ("item_model", calibration.item_model, ITEM_MODELS),
     ):
         if value not in allowed:
-            yield f"{word} must be one of {', '.join(allowed)}, got {value[:80]!r}."
+            yield f"{word} must be one of {', '.join(allowed)}, got {quoted(value)}."
     if calibration.tolerance is not None and not 0.0 < calibration.tolerance < np.inf:
         yield f"tolerance must be a finite number above 0, got {calibration.tolerance!r}."
     strange = [name for name in calibration.thresholds if name not in bank.targets.scenarios]

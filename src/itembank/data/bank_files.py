@@ -28,7 +28,7 @@ from itembank.data.fingerprint import data_fingerprint
 from itembank.data.packing import pack_responses, unpack_responses
 from itembank.data.parquet import read_parquet
 from itembank.data.targets import ScoreTargets
-from itembank.errors import N_SHOWN, BankError, DataError, IntegrityError
+from itembank.errors import N_SHOWN, BankError, DataError, IntegrityError, quoted
 from itembank.irt.parameters import AbilityPrior, ItemParameters
 from itembank.numerics.arrays import FloatArray
 
@@ -241,7 +241,7 @@ def _assemble(record: dict[str, Any], content: Mapping[str, bytes]) -> Bank:
     models = read_parquet(content["models.parquet"])
     for name, table in (("n_items", items), ("n_models", models)):
         if record[name] != table.height:
-            raise ValueError(f"{name} is {record[name]!r:.80} and the table has {table.height} rows")
+            raise ValueError(f"{name} is {quoted(record[name])} and the table has {table.height} rows")
     responses = unpack_responses(read_parquet(content["responses.parquet"]), _theirs(models), _theirs(items))
     arrays = load_tensors(content["arrays.safetensors"])
     calibration = _calibration(record, _ours(items), _ours(models), arrays)
@@ -325,7 +325,7 @@ def _floats(values: Any) -> FloatArray:
     """Return numbers of a record as an array; text is none, though numpy would take '1' for one."""
     array = np.asarray(values)
     if array.size and array.dtype.kind not in "fiu":
-        raise TypeError(f"there must be numbers, got {str(values)[:80]}")
+        raise TypeError(f"there must be numbers, got {quoted(values)}")
     return array.astype(np.float64)
 
 
@@ -333,7 +333,7 @@ def _of_type(kind: type[Value], about: Mapping[str, Any], name: str) -> Value:
     """Return an entry of a record that must be of one type."""
     value = about[name]
     if type(value) is not kind:
-        raise TypeError(f"{name} must be {kind.__name__}, got {str(value)[:80]}")
+        raise TypeError(f"{name} must be {kind.__name__}, got {quoted(value)}")
     return value
 
 

@@ -69,7 +69,7 @@ def parse_json(text: str) -> Any:
 
 
 def check_characters(value: Any, text: str) -> None:
-    """Raise `ValueError` when JSON escapes half a character (``\\ud800``), which no file can hold."""
+    """Raise `ValueError` when JSON escapes half a character (a lone surrogate), which no file can hold."""
     if "\\ud" not in text and "\\uD" not in text:  # only an escape can be one
         return
     try:

@@ -11,8 +11,6 @@ from typing import ParamSpec, TypeVar
 
 import polars as pl
 
-from itembank.errors import DataError
-
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
@@ -21,7 +19,7 @@ _one_at_a_time = threading.Lock()
 
 
 def _quiet(read: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
-    """Return a reader that raises `DataError` where Polars panics."""
+    """Return a reader that raises an error of damaged files where Polars panics."""
 
     @wraps(read)
     def reader(*arguments: Arguments.args, **options: Arguments.kwargs) -> Result:
@@ -29,7 +27,7 @@ def _quiet(read: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
             with _without_panic_on_terminal():
                 return read(*arguments, **options)
         except pl.exceptions.PanicException as error:
-            raise DataError("it is damaged. Copy it again.") from error
+            raise pl.exceptions.ComputeError("it is damaged. Copy it again.") from error
 
     return reader
 

@@ -85,7 +85,7 @@ def is_response_file(path: Path) -> bool:
         return True
     try:
         return VERSION_KEY in read_parquet_metadata(path)
-    except (pl.exceptions.PolarsError, DataError):
+    except pl.exceptions.PolarsError:
         return False  # the reader of tables says what is wrong with it
 
 

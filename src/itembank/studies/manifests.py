@@ -8,7 +8,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from itembank.data.atomic import SUFFIX, write_text
+from itembank.data.atomic import SUFFIX, check_destination, write_text
 from itembank.data.digests import digest_fits, with_digest
 from itembank.data.documents import read_json
 from itembank.data.fingerprint import data_fingerprint
@@ -112,6 +112,7 @@ def begin(folder: Path, manifest: dict[str, Any], *, resume: bool) -> None:
         When something else stands there, or a study of another kind, or one that is not to be gone on with.
     """
     if not (folder / FILE_NAME).exists():
+        check_destination(folder, is_folder=True)
         # a command that was killed before anything else stood there may have left a temporary file
         if folder.exists() and (not folder.is_dir() or any(one.suffix != SUFFIX for one in folder.iterdir())):
             raise DataError(f"{folder} is there already and is not a study. Give another folder.")

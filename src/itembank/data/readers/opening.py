@@ -116,7 +116,7 @@ class _Watched(io.RawIOBase):
         self._n_bytes = self._n_in_line = 0
 
     def readable(self) -> bool:
-        """It is."""
+        """Say that it can be read."""
         return True
 
     def readinto(self, buffer: Any) -> int:
