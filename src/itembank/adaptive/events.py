@@ -143,8 +143,8 @@ def checked_response(response: object, item_id: str) -> float:
         value = math.nan
     if isinstance(response, str) or not 0.0 <= value <= 1.0:
         raise DataError(
-            f"a response must be a number in [0, 1], got {response!r} for item {quoted(item_id)}. Rescale it, or tell that "
-            "the attempt failed."
+            f"a response must be a number in [0, 1], got {response!r} for item {quoted(item_id)}. Rescale it, or tell "
+            "that the attempt failed."
         )
     return value + 0.0  # -0.0 would be another number in a journal
 
@@ -198,7 +198,8 @@ def _told(fields: dict[str, Any]) -> Told:
         n_correct, n_trials = checked_counts(n_correct, n_trials, item_id)
         if response != n_correct / n_trials:
             raise DataError(
-                f"response of item {quoted(item_id)} must be n_correct / n_trials = {n_correct} / {n_trials}, got {response}."
+                f"response of item {quoted(item_id)} must be n_correct / n_trials = {n_correct} / {n_trials}, got "
+                f"{response}."
             )
     return Told(
         item_id,

@@ -11,12 +11,8 @@ from types import TracebackType
 from typing import Any, Self
 
 from itembank.adaptive.journal_lines import KIND, SCHEMA_VERSION, JournalContent, encode_line, parse_journal
-<<<<<<< HEAD
 from itembank.data.atomic import SUFFIX, ordinary_mode, sweep
-=======
-from itembank.data.atomic import ordinary_mode
 from itembank.data.documents import MOST_BYTES, regular_size
->>>>>>> w/files
 from itembank.errors import DataError, DataWarning, JournalError, warn
 
 POLLED_EVERY = 0.05

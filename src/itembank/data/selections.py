@@ -91,8 +91,8 @@ class Selection:
             raise DataError(f"{source}: schema_version must be {SCHEMA_VERSION}, got {content['schema_version']!r}.")
         if not digest_fits(content):
             raise DataError(
-                f"{source}: the selection is not the one that was written: it is damaged, or was edited. Copy it again; "
-                "if you edited it yourself, take the entry 'sha256' out."
+                f"{source}: the selection is not the one that was written: it is damaged, or was edited. Copy it "
+                "again; if you edited it yourself, take the entry 'sha256' out."
             )
         try:
             ids = tuple(str(row["item_id"]) for row in content["items"])
