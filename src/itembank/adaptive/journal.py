@@ -219,8 +219,11 @@ def read_journal(path: str | Path) -> JournalContent:
 
 
 def _check_size(path: Path) -> None:
-    """Raise `DataError` for what is no ordinary file, or larger than any session's journal."""
-    n_bytes = regular_size(path)
+    """Raise `JournalError` for what is no ordinary file, `DataError` for what is larger than any session's journal."""
+    try:
+        n_bytes = regular_size(path)
+    except DataError as error:
+        raise JournalError(f"{path} cannot be opened: {error}") from error
     if n_bytes > MOST_BYTES:
         raise DataError(f"{path} must have at most {MOST_BYTES:,} bytes, got {n_bytes:,}: it is no session's journal.")
 

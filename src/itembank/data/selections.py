@@ -125,9 +125,7 @@ class Selection:
         try:
             content = read_json(Path(path))
         except (OSError, DataError) as error:
-            raise DataError(
-                f"{path}: cannot be read as a selection file: {error} Make one with itembank select."
-            ) from error
+            raise DataError(f"{error} It was to be a selection; make one with itembank select.") from error
         return cls.from_dict(content, source=str(path))
 
 

@@ -90,7 +90,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     except FileNotFoundError as error:
         raise DataError(f"{folder} is not a study: it has no {FILE_NAME}. Make one with itembank study run.") from error
     except (OSError, DataError) as error:
-        raise DataError(f"{path}: cannot be read as a study's manifest: {error}") from error
+        raise DataError(f"{error} It cannot be read as a study's manifest.") from error
     if not isinstance(content, dict) or content.get("schema_version") != SCHEMA_VERSION:
         raise DataError(f"{path}: schema_version of a study must be {SCHEMA_VERSION}. Run the study again elsewhere.")
     if not digest_fits(content):

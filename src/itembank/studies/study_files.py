@@ -44,7 +44,7 @@ def read_toml(path: Path) -> dict[str, Any]:
     try:
         return documents.read_toml(path)
     except (OSError, DataError) as error:
-        raise DataError(f"{path}: cannot be read as a study, a TOML file: {error}") from error
+        raise DataError(f"{error} It cannot be read as a study, a TOML file.") from error
 
 
 def _study(content: dict[str, Any], folder: Path) -> StudySpec:
