@@ -23,6 +23,7 @@ SECONDS = 180.0
 """After which an attack counts as one that hangs; a command has a third of it."""
 SLOW = {"quickstart": 60, "scaling": 6, "estimate": 3, "study run": 3}
 """Commands that are killed less often, by how much."""
+QUICK = ("import", "import over another", "simulate", "select", "session start", "session export")
 
 
 def say(text: str) -> None:
@@ -50,8 +51,8 @@ def tells(number: int, workplace: Path) -> dict[str, Any]:
 
 def kills(number: int, workplace: Path, references: dict[str, killed.Reference]) -> dict[str, Any]:
     """Kill a command that writes."""
-    turn = number // len(killed.JOBS)
-    name = list(killed.JOBS)[number % len(killed.JOBS)]
+    turn, place = divmod(number, len(references))
+    name = list(references)[place]
     if turn % SLOW.get(name, 1):
         name = "import"
     found = killed.kill(name, references[name], workplace, np.random.default_rng([number, 5]))
@@ -78,11 +79,9 @@ def _lost(problem: str) -> str:
 FINE = (judging.ACCEPTED, judging.REFUSED, "whole", flipped.SAME, flipped.SAID)
 
 
-def works(names: Sequence[str], workplace: Path) -> dict[str, Callable[[int], dict[str, Any]]]:
+def works(names: Sequence[str], jobs: Sequence[str], workplace: Path) -> dict[str, Callable[[int], dict[str, Any]]]:
     """Return the attacks by name, with what they compare with."""
-    references = (
-        {name: killed.undisturbed(job, workplace) for name, job in killed.JOBS.items()} if "kills" in names else {}
-    )
+    references = {name: killed.undisturbed(killed.JOBS[name], workplace) for name in jobs} if "kills" in names else {}
     right: dict[str, Any] = {}
 
     def flip(number: int) -> dict[str, Any]:
@@ -131,6 +130,7 @@ def main() -> int:
         "-o", "--output", type=Path, default=Path("attacks"), help="folder of the logs; goes on from there"
     )
     parser.add_argument("--repeat", metavar="NAME:NUMBER", help="make one attack again and print what became of it")
+    parser.add_argument("--quick", action="store_true", help="kill quick commands only")
     options = parser.parse_args()
     import_everything()
     with tempfile.TemporaryDirectory(prefix="itembank-attacks-") as place:
@@ -138,13 +138,13 @@ def main() -> int:
         killed.answer_of(lambda: make_workplace(workplace))
         if options.repeat:
             name, _, number = options.repeat.partition(":")
-            say(str(works([name], workplace)[name](int(number))))
+            say(str(works([name], list(killed.JOBS), workplace)[name](int(number))))
             return 0
         options.output.mkdir(parents=True, exist_ok=True)
         wanted = {
             name: getattr(options, name) for name in ("flips", "tells", "kills", "files") if getattr(options, name)
         }
-        work = works(list(wanted), workplace)
+        work = works(list(wanted), QUICK if options.quick else list(killed.JOBS), workplace)
         n_defects = 0
         for name, n_attacks in wanted.items():
             log = options.output / f"{name}.jsonl"

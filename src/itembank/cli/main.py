@@ -1,5 +1,6 @@
 """The `itembank` command: loads a subcommand's module only when it is called."""
 
+import errno
 import importlib
 import os
 import sys
@@ -165,7 +166,7 @@ def _fail(error: Exception) -> None:
     """Print one error, without a traceback, and exit 1."""
     from itembank.errors import IntegrityError, ItembankError, ParameterError  # noqa: PLC0415
 
-    if isinstance(error, MemoryError):
+    if isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM:
         text = (
             "there is not enough memory for this. Check that model_id and item_id are those columns, take fewer models "
             f"or items, or use a larger machine{f' ({error})' if str(error) else ''}."

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from itembank.errors import ItembankError, ParameterError
 
-FULL = (errno.ENOSPC, errno.EDQUOT)
-"""Numbers of the errors of a full disk, or of a quota that is used up; Polars has them in its text."""
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""Numbers of the errors of a full disk, a quota that is used up, a file too large; Polars has them in its text."""
 
 SUFFIX = ".partial"
 """End of the names of temporary places."""

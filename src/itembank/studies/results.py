@@ -83,5 +83,5 @@ class StudyResult:
                 f"the study in {folder} is not finished: {n_done} of {manifest.get('n_folds')} folds are done. "
                 "Run the same command again to go on with it."
             )
-        estimates, summary = read_tables([folder / ESTIMATES, folder / SUMMARY])
+        estimates, summary = read_tables([folder / ESTIMATES, folder / SUMMARY], manifest)
         return cls(estimates, summary, manifest)

@@ -72,8 +72,9 @@ def run_study(
     _check_against(spec, matrix)
     folds = [fold for split in spec.splits for fold in make_folds(split, matrix.models, spec.repeats, spec.seed)]
     begin(folder, make_manifest(spec, matrix, folds), resume=resume)
+    manifest = read_manifest(folder)
     parts = {folder / PARTS / f"{number:05d}.parquet": fold for number, fold in enumerate(folds)}
-    damaged = [path for path in parts if path.is_file() and not is_whole(path)]
+    damaged = [path for path in parts if path.is_file() and not is_whole(path, manifest)]
     warn_of_damage(damaged)
     # the longest first, so that no process is left alone with one at the end
     unfinished = [(path, fold) for path, fold in parts.items() if not path.is_file() or path in damaged]
@@ -81,13 +82,13 @@ def run_study(
     work = [(spec, matrix, fold, path) for path, fold in left.items()]
     run_parts(run_and_write, work, n_jobs=n_jobs, progress=progress, n_done=len(folds) - len(work), word="folds")
     progress("putting results together", 1.0)
-    estimates = pl.concat(read_tables(list(parts)))
+    estimates = pl.concat(read_tables(list(parts), manifest))
     summary = summarise(estimates)
     write_table(estimates, folder / ESTIMATES)
     write_table(summary, folder / SUMMARY)
     _warn_of_fits(estimates)
     _warn_of_failures(estimates)
-    return StudyResult(estimates, summary, read_manifest(folder))
+    return StudyResult(estimates, summary, manifest)
 
 
 def _responses(spec: StudySpec, given: ResponseMatrix | None) -> ResponseMatrix:

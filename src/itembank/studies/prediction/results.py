@@ -103,7 +103,7 @@ class PredictionResult:
                 f"the study in {folder} is not finished: {n_done} of {manifest.get('n_folds')} partitions are done. "
                 "Run the same command again to go on with it."
             )
-        tasks, curves, costs, at_cost = read_tables([folder / f"{name}.parquet" for name in SUMMARIES])
+        tasks, curves, costs, at_cost = read_tables([folder / f"{name}.parquet" for name in SUMMARIES], manifest)
         return cls(curves, costs, at_cost, tasks, manifest, folder)
 
 
@@ -117,5 +117,5 @@ def scan(folder: Path, table: str) -> pl.LazyFrame:
     if table not in TABLES:
         raise ValueError(table)
     paths = sorted((folder / PARTS).glob(f"[0-9]*/{table}.parquet"))
-    check_tables(paths)
+    check_tables(paths, read_manifest(folder))
     return pl.scan_parquet(paths)

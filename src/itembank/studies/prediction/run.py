@@ -1,6 +1,8 @@
 """The verb `run_prediction`: every partition once, in parallel, going on where an earlier run stopped."""
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -13,7 +15,7 @@ from itembank.numerics.threads import check_jobs
 from itembank.progress import ProgressCallback, silent
 from itembank.studies.data_sets import load_data
 from itembank.studies.kept_tables import is_whole, warn_of_damage, write_sealed, write_table
-from itembank.studies.manifests import PREDICTION, begin, manifest_of
+from itembank.studies.manifests import PREDICTION, begin, manifest_of, read_manifest
 from itembank.studies.parallel import run_parts
 from itembank.studies.prediction.costs import costs_to_reach, errors_at_cost
 from itembank.studies.prediction.partitions import Partition, Tasks, find_tasks, make_partition
@@ -75,7 +77,8 @@ def run_prediction(
     manifest = manifest_of(spec.to_dict(), matrix, divisions, seed=spec.seed, kind=PREDICTION)
     begin(folder, {**manifest, "n_folds": len(partitions)}, resume=resume)
     paths = [part_path(folder, number) for number in range(len(partitions))]
-    damaged = [path for path in paths if path.is_dir() and not _is_whole_part(path)]
+    kept = read_manifest(folder)
+    damaged = [path for path in paths if path.is_dir() and not _is_whole_part(path, kept)]
     warn_of_damage(damaged)
     work = [
         (spec, matrix, tasks, partition, path)
@@ -117,13 +120,13 @@ def run_and_write(
     tables = run_partition(spec, responses, tasks, partition)
     with replacing_folder(path) as temporary:
         for name, table in tables.items():
-            write_sealed(table, temporary / f"{name}.parquet")
+            write_sealed(table, temporary / f"{name}.parquet", f"{name}.parquet")
 
 
-def _is_whole_part(path: Path) -> bool:
+def _is_whole_part(path: Path, manifest: Mapping[str, Any]) -> bool:
     """Whether every table of a partition is there and what was written."""
     tables = [path / f"{name}.parquet" for name in TABLES]
-    return all(table.is_file() and is_whole(table) for table in tables)
+    return all(table.is_file() and is_whole(table, manifest) for table in tables)
 
 
 def _responses(spec: PredictionSpec, given: ResponseMatrix | None) -> ResponseMatrix:
