@@ -71,3 +71,8 @@ def test_warnings_of_others_stay_as_they_are():
 
 def test_nothing_is_said_of_nothing():
     assert say_nothing() == 7
+
+
+def test_a_long_id_is_cut_in_messages():
+    text = shown(["x" * 20_000, "short"])
+    assert text == f"'{'x' * 100}'... (20,000 characters), 'short'"

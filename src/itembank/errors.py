@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 N_SHOWN = 5
+MOST_SHOWN = 100
+"""Characters of an id or value that a message shows."""
 
 _NUMBERS = re.compile(r"\d[\d.,]*(e[+-]?\d+)?")
 
@@ -53,9 +55,20 @@ class DataWarning(ItembankWarning):
 
 def shown(names: Sequence[object], limit: int = N_SHOWN) -> str:
     """List the first few names for a message, quoted, with how many more there are."""
-    text = ", ".join(repr(str(name)) for name in names[:limit])
+    text = ", ".join(map(quoted, names[:limit]))
     more = len(names) - limit
     return f"{text} and {more} more" if more > 0 else text
+
+
+def quoted(name: object) -> str:
+    """Quote an id or value that came from outside, cut to a length that a message can bear."""
+    text = str(name)
+    return repr(text) if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]!r}... ({len(text):,} characters)"
+
+
+def visible(text: str) -> str:
+    """Replace control characters, which could drive the terminal, by their escapes."""
+    return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)
 
 
 def warn(message: str, category: type[ItembankWarning]) -> None:

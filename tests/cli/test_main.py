@@ -64,7 +64,7 @@ def test_options_come_from_environment_and_file_and_the_command_line_wins(run, b
     ("text", "message"),
     [
         ("[selct]\nn = 3\n", "'selct'"),
-        ("[select\n", "not a TOML file"),
+        ("[select\n", "cannot be read as TOML"),
         ("[select]\nlevell = 3\n", "no option 'levell'"),
         ("calibrate = 5\n", "must be a table"),
         ("[import.tabel]\nscenario = 's'\n", "'tabel'"),

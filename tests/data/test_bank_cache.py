@@ -75,6 +75,23 @@ def test_a_broken_file_is_made_anew(make, tmp_path, damage):
     assert path.read_bytes() == whole
 
 
+def test_a_file_with_one_bit_changed_is_made_anew(tmp_path):
+    BankCache(tmp_path).arrays("name", Counted())
+    path = tmp_path / FOLDER / "name.safetensors"
+    whole, rng = path.read_bytes(), np.random.default_rng(4)
+    for place in rng.integers(0, len(whole), 60).tolist():
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ (1 << int(rng.integers(8)))]) + whole[place + 1 :])
+        make = Counted()
+        assert has_three(BankCache(tmp_path).arrays("name", make))
+        assert (make.calls, path.read_bytes()) == (1, whole)
+
+
+def test_infinite_numbers_are_made_anew(make, tmp_path):
+    BankCache(tmp_path).arrays("name", lambda: {"numbers": np.array([1.0, np.inf, 2.0])})
+    np.testing.assert_array_equal(BankCache(tmp_path).arrays("name", make)["numbers"], np.arange(3))
+    assert make.calls == 1
+
+
 def test_arrays_of_the_wrong_shape_are_made_anew(make, tmp_path):
     BankCache(tmp_path).arrays("name", Counted(size=5))
     assert has_three(BankCache(tmp_path).arrays("name", make, fits=has_three))

@@ -124,6 +124,49 @@ def test_a_failed_write_leaves_what_was_there(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == [tmp_path / "r.parquet"]
 
 
+def flipped(content, place, bit):
+    return content[:place] + bytes([content[place] ^ (1 << bit)]) + content[place + 1 :]
+
+
+def test_no_flipped_bit_reads_as_other_responses(tmp_path):
+    """Each is refused, or changes nothing of the data."""
+    rng = np.random.default_rng(3)
+    items = pl.DataFrame({"item_id": list("abcdef"), "scenario": ["x", "y"] * 3, "weight": rng.random(6)})
+    matrix = ResponseMatrix.create(
+        rng.random((5, 6)), items=items, n_trials=rng.integers(1, 9, (5, 6)), costs={"seconds": rng.random((5, 6))}
+    )
+    path, broken = tmp_path / "r.parquet", tmp_path / "broken.parquet"
+    write_responses(matrix, path)
+    content = path.read_bytes()
+    n_refused = 0
+    for place in rng.integers(0, len(content), 150).tolist():
+        broken.write_bytes(flipped(content, place, int(rng.integers(8))))
+        try:
+            back = read_responses(broken)
+        except DataError:
+            n_refused += 1
+        else:
+            assert_same(back, matrix)
+    assert n_refused > 130
+
+
+def test_a_response_file_of_an_earlier_release_states_no_digest_and_is_read(tmp_path):
+    matrix = ResponseMatrix.create(np.array([[1.0, 0.5]]))
+    write_responses(matrix, tmp_path / "r.parquet")
+    rewritten(tmp_path / "r.parquet")
+    assert "itembank.digest" not in pl.read_parquet_metadata(tmp_path / "r.parquet")
+    assert_same(read_responses(tmp_path / "r.parquet"), matrix)
+
+
+def test_a_response_file_that_another_program_changed_is_refused(tmp_path):
+    path = tmp_path / "r.parquet"
+    write_responses(ResponseMatrix.create(np.array([[1.0, 0.5]])), path)
+    metadata = {key: value for key, value in pl.read_parquet_metadata(path).items() if key != "ARROW:schema"}
+    pl.read_parquet(path).head(1).write_parquet(path, metadata=metadata)
+    with pytest.raises(DataError, match=r"is not the one that was written.*import the results again"):
+        read_responses(path)
+
+
 @pytest.mark.parametrize("name", ["r.csv", "r", "folder.parquet"])
 def test_where_no_response_file_can_stand(name, tmp_path):
     (tmp_path / "folder.parquet").mkdir()
@@ -133,7 +176,11 @@ def test_where_no_response_file_can_stand(name, tmp_path):
 
 def rewritten(path, **metadata):
     """Write the file again with other metadata."""
-    known = {key: value for key, value in pl.read_parquet_metadata(path).items() if key != "ARROW:schema"}
+    known = {
+        key: value
+        for key, value in pl.read_parquet_metadata(path).items()
+        if key not in {"ARROW:schema", "itembank.digest"}
+    }
     frame = pl.read_parquet(path)
     frame.write_parquet(path, metadata={key: value for key, value in (known | metadata).items() if value is not None})
 

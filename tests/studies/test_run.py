@@ -1,8 +1,10 @@
 import json
+import shutil
 
 import polars as pl
 import pytest
 
+from itembank.data.digests import with_digest
 from itembank.errors import ConvergenceWarning, DataError, DataWarning, ParameterError
 from itembank.studies import run as run_module
 from itembank.studies.results import COLUMNS, StudyResult
@@ -84,10 +86,20 @@ def test_a_finished_study_is_not_run_again(finished, monkeypatch):
 
 
 def test_half_a_part_is_never_left(tmp_path, monkeypatch):
-    monkeypatch.setattr(pl.DataFrame, "write_parquet", lambda *_: (_ for _ in ()).throw(OSError("disk full")))
+    monkeypatch.setattr(pl.DataFrame, "write_parquet", lambda *_, **__: (_ for _ in ()).throw(OSError("disk full")))
     with pytest.raises(OSError, match="disk full"):
         run_study(SPEC, tmp_path / "study", responses=RESPONSES)
     assert list((tmp_path / "study" / "parts").iterdir()) == []
+
+
+def test_a_damaged_part_is_run_again_with_a_word(finished, tmp_path):
+    folder, result = finished
+    shutil.copytree(folder, tmp_path / "study")
+    part = tmp_path / "study" / "parts" / "00001.parquet"
+    part.write_bytes(part.read_bytes()[:-30])
+    with pytest.warns(DataWarning, match="1 parts of the study are damaged and are run again"):
+        again = run_study(SPEC, tmp_path / "study", responses=RESPONSES)
+    assert numbers(again.estimates).equals(numbers(result.estimates), null_equal=True)
 
 
 @pytest.mark.parametrize(
@@ -116,7 +128,7 @@ def test_other_versions_are_refused(finished, tmp_path):
     folder, _ = finished
     manifest = json.loads((folder / "manifest.json").read_text())
     manifest["versions"]["numpy"] = "1.0"
-    (tmp_path / "manifest.json").write_text(json.dumps(manifest))
+    (tmp_path / "manifest.json").write_text(json.dumps(with_digest(manifest)))
     with pytest.raises(DataError, match=r"begun with other versions.*'numpy 1\.0 -> "):
         run_study(SPEC, tmp_path, responses=RESPONSES)
 

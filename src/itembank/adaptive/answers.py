@@ -8,7 +8,7 @@ from typing import Any
 
 from itembank.adaptive.events import checked_costs, checked_counts, checked_response
 from itembank.adaptive.session import AdaptiveSession
-from itembank.errors import N_SHOWN, DataError, JournalError, shown
+from itembank.errors import N_SHOWN, DataError, JournalError, quoted, shown
 
 FIELDS = ("item_id", "response", "n_correct", "n_trials", "costs", "failed", "again", "reason")
 
@@ -45,18 +45,22 @@ class Answer:
     def __post_init__(self) -> None:
         """Check the answer by itself; `DataError` says what is wrong with it."""
         if not isinstance(self.item_id, str) or not self.item_id:
-            raise DataError(f"item_id must be text, got {self.item_id!r}.")
-        checked_costs(self.costs, f"item {self.item_id!r}")
+            raise DataError(f"item_id must be text, got {quoted(self.item_id)}.")
+        checked_costs(self.costs, f"item {quoted(self.item_id)}")
         if not isinstance(self.failed, bool) or not isinstance(self.again, bool) or not isinstance(self.reason, str):
-            raise DataError(f"failed and again must be true or false, and reason text, for item {self.item_id!r}.")
+            raise DataError(
+                f"failed and again must be true or false, and reason text, for item {quoted(self.item_id)}."
+            )
         has_counts = self.n_correct is not None or self.n_trials is not None
         if self.failed + (self.response is not None) + has_counts != 1:
             raise DataError(
                 f"an answer must be one of a response, n_correct and n_trials, or failed, and is not for item "
-                f"{self.item_id!r}."
+                f"{quoted(self.item_id)}."
             )
         if not self.failed and (self.again or self.reason):
-            raise DataError(f"again and reason belong to a failure, got them with an answer to item {self.item_id!r}.")
+            raise DataError(
+                f"again and reason belong to a failure, got them with an answer to item {quoted(self.item_id)}."
+            )
         if has_counts:
             checked_counts(self.n_correct, self.n_trials, self.item_id)
         elif not self.failed:
@@ -118,7 +122,7 @@ def tell_all(session: AdaptiveSession, answers: Sequence[Answer]) -> None:
         except JournalError as error:
             raise JournalError(
                 f"{error} Of {len(answers)} answers {f'the first {number} are' if number else 'none is'} kept; tell "
-                f"the others again, from item {answer.item_id!r} on."
+                f"the others again, from item {quoted(answer.item_id)} on."
             ) from error
 
 

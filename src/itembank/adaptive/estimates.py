@@ -11,7 +11,7 @@ from itembank.adaptive.pool import SessionPool
 from itembank.adaptive.settings import CALIBRATED, MODEL_BASED
 from itembank.adaptive.state import SessionState
 from itembank.estimation.basis import ScoreBasis
-from itembank.estimation.estimates import ScoreEstimates
+from itembank.estimation.estimates import ScoreEstimates, checked
 from itembank.estimation.evidence import Evidence, evidence_at
 from itembank.estimation.judgement import Judgement, calibrated, model_based
 from itembank.estimation.observations import Observations
@@ -115,7 +115,9 @@ def session_estimate(
         near = _around(past, positions, np.full(n_targets, -1))  # the custom score is the last of all
         _, own = _judged(pool.custom, responses, abilities, positions, near, level=level)
         scores = _with_custom(scores, own, pool, positions)
-    return SessionEstimate(model_id, abilities.theta[0], abilities.covariance[0], scores)
+    return SessionEstimate(
+        model_id, abilities.theta[0], abilities.covariance[0], checked(scores, np.ones(scores.value.shape, dtype=bool))
+    )
 
 
 def _with_custom(scores: ScoreEstimates, own: Judgement, pool: SessionPool, positions: IntArray) -> ScoreEstimates:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from itembank.errors import DataError
+from itembank.errors import DataError, quoted
 
 SINGLE = 1.2e-7
 """Relative rounding of float32."""
@@ -143,8 +143,8 @@ def checked_response(response: object, item_id: str) -> float:
         value = math.nan
     if isinstance(response, str) or not 0.0 <= value <= 1.0:
         raise DataError(
-            f"a response must be a number in [0, 1], got {response!r} for item {item_id!r}. Rescale it, or tell that "
-            "the attempt failed."
+            f"a response must be a number in [0, 1], got {response!r} for item {quoted(item_id)}. Rescale it, or tell "
+            "that the attempt failed."
         )
     return value + 0.0  # -0.0 would be another number in a journal
 
@@ -155,7 +155,7 @@ def checked_counts(n_correct: object, n_trials: object, item_id: str) -> tuple[i
     if correct is None or trials is None or not 0 <= correct <= trials or not 1 <= trials <= MOST_TRIALS:
         raise DataError(
             "n_correct and n_trials must be whole numbers with 0 <= n_correct <= n_trials and n_trials from 1 to "
-            f"{MOST_TRIALS}, got {n_correct!r} of {n_trials!r} for item {item_id!r}."
+            f"{MOST_TRIALS}, got {n_correct!r} of {n_trials!r} for item {quoted(item_id)}."
         )
     return correct, trials
 
@@ -198,14 +198,15 @@ def _told(fields: dict[str, Any]) -> Told:
         n_correct, n_trials = checked_counts(n_correct, n_trials, item_id)
         if response != n_correct / n_trials:
             raise DataError(
-                f"response of item {item_id!r} must be n_correct / n_trials = {n_correct} / {n_trials}, got {response}."
+                f"response of item {quoted(item_id)} must be n_correct / n_trials = {n_correct} / {n_trials}, got "
+                f"{response}."
             )
     return Told(
         item_id,
         response,
         n_correct,
         n_trials,
-        checked_costs(_take(fields, "told", "costs", _is_mapping), f"item {item_id!r}"),
+        checked_costs(_take(fields, "told", "costs", _is_mapping), f"item {quoted(item_id)}"),
         _take(fields, "told", "was_asked", _is_flag),
         _take(fields, "told", "is_correction", _is_flag),
     )

@@ -11,7 +11,8 @@ from types import TracebackType
 from typing import Any, Self
 
 from itembank.adaptive.journal_lines import KIND, SCHEMA_VERSION, JournalContent, encode_line, parse_journal
-from itembank.data.atomic import ordinary_mode
+from itembank.data.atomic import SUFFIX, ordinary_mode, sweep
+from itembank.data.documents import MOST_BYTES, regular_size
 from itembank.errors import DataError, DataWarning, JournalError, warn
 
 POLLED_EVERY = 0.05
@@ -60,7 +61,8 @@ class Journal:
         line, _ = encode_line(record, "")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.", suffix=".partial")
+            sweep(path)
+            handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.", suffix=SUFFIX)
         except OSError as error:
             raise JournalError(f"{path} cannot be made: {error}. Choose another place.") from error
         temporary = Path(name)
@@ -93,6 +95,7 @@ class Journal:
         """
         path = Path(path)
         try:
+            _check_size(path)
             handle = os.open(path, os.O_RDWR)
         except OSError as error:
             raise _unreadable(path, error) from error
@@ -105,12 +108,7 @@ class Journal:
             if isinstance(error, OSError):
                 raise _unreadable(path, error) from error
             raise
-        if content.n_torn:
-            warn(
-                f"{path}: the last line was torn off while it was written ({content.n_torn} bytes) and is left out. "
-                "Whatever was to be kept in it was never confirmed: tell it again.",
-                DataWarning,
-            )
+        warn_of_torn(path, content)
         return cls(path, content, handle)
 
     @property
@@ -189,6 +187,16 @@ class Journal:
             self._may_have_tail = False
 
 
+def warn_of_torn(path: Path, content: JournalContent) -> None:
+    """Warn of a last line that is not whole."""
+    if content.n_torn:
+        warn(
+            f"{path}: the last line was torn off while it was written ({content.n_torn} bytes) and is left out. "
+            "Whatever was to be kept in it was never confirmed: tell it again.",
+            DataWarning,
+        )
+
+
 def read_journal(path: str | Path) -> JournalContent:
     """Read a journal without opening it for writing: also while another process writes it.
 
@@ -203,10 +211,21 @@ def read_journal(path: str | Path) -> JournalContent:
     """
     path = Path(path)
     try:
+        _check_size(path)
         content = path.read_bytes()
     except OSError as error:
         raise _unreadable(path, error) from error
     return parse_journal(content, str(path))
+
+
+def _check_size(path: Path) -> None:
+    """Raise `JournalError` for what is no ordinary file, `DataError` for what is larger than any session's journal."""
+    try:
+        n_bytes = regular_size(path)
+    except DataError as error:
+        raise JournalError(f"{path} cannot be opened: {error}") from error
+    if n_bytes > MOST_BYTES:
+        raise DataError(f"{path} must have at most {MOST_BYTES:,} bytes, got {n_bytes:,}: it is no session's journal.")
 
 
 def _unreadable(path: Path, error: OSError) -> DataError | JournalError:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from itembank.adaptive.events import event_from_dict
-from itembank.adaptive.journal import Journal, read_journal
+from itembank.adaptive.journal import Journal, read_journal, warn_of_torn
 from itembank.adaptive.journal_lines import JournalContent
 from itembank.adaptive.session import AdaptiveSession
 from itembank.adaptive.settings import SessionSettings
@@ -100,6 +100,7 @@ def read_session(path: str | Path, bank: Bank | None = None) -> AdaptiveSession:
         As `open_session`.
     """
     content = read_journal(path)
+    warn_of_torn(Path(path), content)  # torn, or being written at this moment by another process
     return _resumed(_bank_of(content, Path(path), bank), content, Path(path), None)
 
 

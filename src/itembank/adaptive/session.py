@@ -29,7 +29,7 @@ from itembank.adaptive.trial import past_errors
 from itembank.data.banks import Bank
 from itembank.data.costs import CostUnit, as_cost_unit
 from itembank.data.targets import OVERALL
-from itembank.errors import DataError, ParameterError
+from itembank.errors import DataError, ParameterError, quoted
 from itembank.numerics.random import as_generator
 from itembank.numerics.threads import one_blas_thread
 from itembank.scoring.abilities import Abilities
@@ -248,7 +248,7 @@ class AdaptiveSession:
         if (response is None) == (n_correct is None) or (n_correct is None) != (n_trials is None):
             raise DataError(
                 f"an answer must be a response, or n_correct of n_trials; got response={response!r}, "
-                f"n_correct={n_correct!r}, n_trials={n_trials!r} for item {item_id!r}."
+                f"n_correct={n_correct!r}, n_trials={n_trials!r} for item {quoted(item_id)}."
             )
         if n_correct is not None:
             n_correct, n_trials = checked_counts(n_correct, n_trials, item_id)
@@ -262,7 +262,7 @@ class AdaptiveSession:
             value,
             n_correct,
             n_trials,
-            checked_costs(costs, f"item {item_id!r}"),
+            checked_costs(costs, f"item {quoted(item_id)}"),
             was_asked=position in self._state.asked,
             is_correction=position in self._state.answers,
         )
@@ -287,7 +287,7 @@ class AdaptiveSession:
         DataError
             When the item is not in the bank, or a cost is not what it must be.
         """
-        self._record(Failed(item_id, bool(again), str(reason), checked_costs(costs, f"item {item_id!r}")))
+        self._record(Failed(item_id, bool(again), str(reason), checked_costs(costs, f"item {quoted(item_id)}")))
 
     def check_items(self, item_ids: Iterable[str]) -> None:
         """Raise `DataError` naming the items that are not in the bank."""

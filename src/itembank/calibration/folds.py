@@ -12,7 +12,7 @@ from itembank.calibration.item_model_bias import response_variance
 from itembank.calibration.specs import METHODS, CalibrationSpec, ItemModel
 from itembank.data.banks import Bank
 from itembank.data.calibrations import Calibration
-from itembank.errors import DataError
+from itembank.errors import DataError, IntegrityError, ParameterError
 from itembank.irt.parameters import AbilityPrior, ItemParameters
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.progress import ProgressCallback, silent
@@ -62,17 +62,28 @@ def folds(bank: Bank, *, progress: ProgressCallback = silent) -> tuple[Fold, ...
 
 
 def spec_of(calibration: Calibration) -> CalibrationSpec:
-    """Return the spec that a calibration was made with, as far as the fit depends on it."""
+    """Return the spec that a calibration was made with, as far as the fit depends on it.
+
+    Raises
+    ------
+    IntegrityError
+        When no calibration was made with what the bank says of it.
+    """
     default = METHODS.kinds[calibration.method]()
-    return replace(
-        default,
-        item_model=cast("ItemModel", calibration.item_model),
-        n_dims=calibration.n_dims,
-        known_guessing=bool(np.any(calibration.parameters.lower_asymptote > 0.0)),
-        family=calibration.parameters.family,
-        tolerance=default.tolerance if calibration.tolerance is None else calibration.tolerance,
-        **_known_options(default, calibration.options),
-    )
+    try:
+        return replace(
+            default,
+            item_model=cast("ItemModel", calibration.item_model),
+            n_dims=calibration.n_dims,
+            known_guessing=bool(np.any(calibration.parameters.lower_asymptote > 0.0)),
+            family=calibration.parameters.family,
+            tolerance=default.tolerance if calibration.tolerance is None else calibration.tolerance,
+            **_known_options(default, calibration.options),
+        )
+    except (ParameterError, TypeError) as error:
+        raise IntegrityError(
+            f"the bank says of its calibration what cannot be: {error} Calibrate the bank again."
+        ) from error
 
 
 def _known_options(default: CalibrationSpec, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -163,7 +174,7 @@ def _is_whole(arrays: dict[str, FloatArray], bank: Bank, held_out: Sequence[IntA
         and arrays.get(f"abilities_{number}", np.empty(0)).shape == (bank.n_models - rows.size, n_dims)
         and {f"{name}_{number}" for name in _names(bank)} <= set(arrays)
         for number, rows in enumerate(held_out)
-    )
+    ) and all(np.isfinite(array).all() for name, array in arrays.items() if not name.startswith("thresholds_"))
 
 
 def _names(bank: Bank) -> set[str]:

@@ -8,7 +8,7 @@ import click
 from itembank.cli.estimate import METHODS
 from itembank.cli.known_models import note_known_models
 from itembank.cli.options import bank_argument, format_option, reading_spec, response_options, seed_option
-from itembank.cli.render import note, print_rows, progress, warnings_as_notes
+from itembank.cli.render import note, print_rows, progress, refuse_empty, warnings_as_notes
 
 if TYPE_CHECKING:
     from itembank.comparison.comparisons import Comparison
@@ -115,6 +115,7 @@ def command(
                 progress=report,
             )
     _print(comparison, output_format, is_ranking=ranking)
+    refuse_empty(comparison.rows(), "difference", ("model_a", "model_b", "target"))
 
 
 def _print(comparison: "Comparison", output_format: str, *, is_ranking: bool) -> None:

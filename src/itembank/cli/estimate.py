@@ -13,7 +13,7 @@ from itembank.cli.options import (
     reading_spec,
     seed_option,
 )
-from itembank.cli.render import note, print_rows, progress, warnings_as_notes
+from itembank.cli.render import note, print_rows, progress, refuse_empty, warnings_as_notes
 
 if TYPE_CHECKING:
     from itembank.estimation.estimates import ScoreEstimates
@@ -125,6 +125,7 @@ def command(
     note(MEANING[estimates.interval_kind])
     if win_rate and estimates.interval_kind != "model-based":
         note("The interval of the mean win rate is model-based.")
+    refuse_empty(estimates.rows(), "estimate", ("model_id", "target"))
 
 
 def _print(estimates: "ScoreEstimates", output_format: str) -> None:

@@ -208,6 +208,7 @@ def _spec(shared: dict[str, Any], choices: dict[str, Any]) -> "ReadingSpec":
         max_response=shared["max_response"],
         model_id=shared["model_id"],
         repeats=shared["repeats"],
+        max_memory=shared["max_memory"],
         missing="forbid" if shared["complete"] else "allow",
         empty="drop" if shared["drop_empty"] else "error",
         **choices,

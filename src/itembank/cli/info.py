@@ -40,6 +40,10 @@ def command(*, bank: Path, plot: Path | None, selection: Path | None, output_for
 
     if selection is not None and plot is None:
         raise click.UsageError("--selection is drawn by --plot FILE, which is not given.")
+    if plot is not None:
+        from itembank.reports.canvas import check_figure_destination  # noqa: PLC0415
+
+        check_figure_destination(plot)
     loaded = load_bank(bank)
     if plot is not None:
         _draw(loaded, selection, plot)

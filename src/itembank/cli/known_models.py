@@ -3,7 +3,8 @@
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from itembank.cli.render import note, visible
+from itembank.cli.render import note
+from itembank.errors import visible
 
 if TYPE_CHECKING:
     from itembank.data.banks import Bank

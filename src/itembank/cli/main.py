@@ -1,9 +1,9 @@
 """The `itembank` command: loads a subcommand's module only when it is called."""
 
+import errno
 import importlib
 import os
 import sys
-import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -69,10 +69,13 @@ def _load_config(ctx: click.Context, _parameter: click.Parameter, value: Path | 
     """Take defaults from a TOML file: one table a command, options with dashes or underscores."""
     if value is None:
         return
+    from itembank.data.documents import read_toml  # noqa: PLC0415
+    from itembank.errors import DataError  # noqa: PLC0415
+
     try:
-        content = tomllib.loads(value.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise click.BadParameter(f"{value} is not a TOML file: {error}") from error
+        content = read_toml(value)
+    except DataError as error:
+        raise click.BadParameter(str(error)) from error
     ctx.default_map = _defaults(cli, content, str(value))
 
 
@@ -163,8 +166,15 @@ def _fail(error: Exception) -> None:
     """Print one error, without a traceback, and exit 1."""
     from itembank.errors import IntegrityError, ItembankError, ParameterError  # noqa: PLC0415
 
-    known = isinstance(error, ItembankError | OSError)
-    text = str(error) if known else f"{type(error).__name__}: {error} (run with --debug for the traceback)"
+    if isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM:
+        text = (
+            "there is not enough memory for this. Check that model_id and item_id are those columns, take fewer models "
+            f"or items, or use a larger machine{f' ({error})' if str(error) else ''}."
+        )
+    elif isinstance(error, ItembankError | OSError):
+        text = str(error)
+    else:
+        text = f"{type(error).__name__}: {error} (run with --debug for the traceback)"
     click.echo(f"Error: {text}", err=True)
     if isinstance(error, IntegrityError):
         sys.exit(EXIT_INTEGRITY)

@@ -1,6 +1,7 @@
 """Options that several commands share."""
 
 import functools
+import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -34,9 +35,23 @@ def seed_option(function: Function) -> Function:
     )(function)
 
 
+class BankPath(click.Path):
+    """A bank's folder; where there is none, the message says so of one that a killed command left aside."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Check that there is a folder."""
+        if not Path(value).exists():
+            from itembank.data.atomic import kept_aside  # noqa: PLC0415
+            from itembank.data.bank_files import where_a_bank_is  # noqa: PLC0415
+
+            if kept_aside(Path(value)) is not None:
+                self.fail(f"{value} is not there. {where_a_bank_is(Path(value))}", param, ctx)
+        return super().convert(value, param, ctx)
+
+
 def bank_argument(function: Function) -> Function:
     """Add the argument BANK."""
-    return click.argument("bank", type=click.Path(exists=True, file_okay=False, path_type=Path))(function)
+    return click.argument("bank", type=BankPath(exists=True, file_okay=False, path_type=Path))(function)
 
 
 def output_option(what: str) -> Callable[[Function], Function]:
@@ -70,6 +85,7 @@ RESPONSE_OPTIONS = (
     "max_response",
     "model_id",
     "repeats",
+    "max_memory",
 )
 
 
@@ -79,6 +95,27 @@ def reading_spec(reading: Mapping[str, Any], **choices: Any) -> "ReadingSpec":
 
     given = {name: reading[name] for name in RESPONSE_OPTIONS}
     return ReadingSpec(**{**given, "columns": column_mapping(reading["columns"]), **choices})
+
+
+def _bytes(_ctx: click.Context, _parameter: click.Parameter, value: str | None) -> float | None:
+    """Turn an amount of memory (8GB, 512 MiB, or a plain number) into bytes."""
+    if value is None:
+        return None
+    found = re.fullmatch(r"([0-9]*\.?[0-9]+) *([kmgt]?)(i?)b?", value.strip().lower())
+    if found is None or float(found[1]) == 0.0:
+        raise click.BadParameter(f"must be an amount of memory such as 8GB, got {value!r}.")
+    return float(found[1]) * (1024.0 if found[3] else 1000.0) ** " kmgt".index(found[2] or " ")
+
+
+def max_memory_option(function: Function) -> Function:
+    """Add `--max-memory`."""
+    return click.option(
+        "--max-memory",
+        callback=_bytes,
+        metavar="SIZE",
+        help="Let reading take so much memory (8GB), also for files that look wrong because they ask for much.  "
+        "[default: half of the machine's]",
+    )(function)
 
 
 def column_mapping(pairs: Sequence[str]) -> dict[str, str]:
@@ -109,6 +146,7 @@ def value_options() -> tuple[Callable[[Any], Any], ...]:
             help="Several responses of a model to an item: refuse, count right ones and trials, average, or take the "
             "last.",
         ),
+        max_memory_option,
     )
 
 

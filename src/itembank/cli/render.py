@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from itembank.errors import DataError, ItembankWarning, shown
+from itembank.errors import DataError, ItembankWarning, shown, visible
 from itembank.progress import ProgressCallback, silent
 
 Row = Mapping[str, Any]
@@ -26,6 +26,25 @@ def print_rows(rows: Sequence[Row], output_format: str, *, title: str = "", colu
         print_exactly(_as_csv(rows))
     else:
         _print_table(rows, title, list(columns) or (list(rows[0]) if rows else []))
+
+
+def refuse_empty(rows: Sequence[Row], column: str, owners: Sequence[str]) -> None:
+    """Raise `DataError` when a number is missing from rows that have been printed: nobody must take that for success.
+
+    Parameters
+    ----------
+    rows : rows
+    column : str
+        Of the number.
+    owners : column names
+        What the message calls a row by.
+    """
+    empty = [" on ".join(str(row[name]) for name in owners) for row in rows if not math.isfinite(row[column])]
+    if empty:
+        raise DataError(
+            f"every {column} must be known, got {len(empty)} of {len(rows)} that are not: {shown(empty)}. The method "
+            "has nothing to go by there: run items of these scenarios, or take another method (--method auto)."
+        )
 
 
 def print_object(content: Row) -> None:
@@ -144,11 +163,6 @@ class _PlainProgress:
 def _quiet() -> bool:
     context = click.get_current_context(silent=True)
     return bool(context is not None and context.find_root().obj and context.find_root().obj.get("quiet"))
-
-
-def visible(text: str) -> str:
-    """Replace control characters, which could drive the terminal, by their escapes."""
-    return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)
 
 
 def _plain(value: Any) -> Any:

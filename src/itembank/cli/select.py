@@ -82,10 +82,14 @@ def command(
       lm_eval --model hf --model_args pretrained=... --samples samples.json --log_samples ...
       itembank select bank -n 100 -o selection.json --criterion v-optimal --cost tokens --at-most 20
     """  # noqa: D301
+    from itembank.data.atomic import check_destination  # noqa: PLC0415
     from itembank.data.bank_files import load_bank  # noqa: PLC0415
+    from itembank.data.digests import with_digest  # noqa: PLC0415
     from itembank.planning.select import select  # noqa: PLC0415
     from itembank.selection.emit import as_lm_eval_samples  # noqa: PLC0415
 
+    if output is not None:
+        check_destination(output)
     loaded = load_bank(bank)
     with warnings_as_notes():
         excluded = () if exclude is None else listed_ids(exclude)
@@ -113,7 +117,7 @@ def command(
     elif emit == "ids":
         print_ids(selection.item_ids)
     elif output_format == "json":
-        print_object(selection.to_dict())
+        print_object(with_digest(selection.to_dict()))
     elif output is None or output_format == "csv":
         title = f"{selection.n_items} of {loaded.n_items} items of bank {loaded.bank_id} by {selection.method}"
         print_rows(selection.to_dict()["items"], output_format, title=title)

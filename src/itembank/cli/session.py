@@ -16,7 +16,6 @@ from itembank.cli.render import (
     print_record,
     print_rows,
     progress,
-    visible,
     warnings_as_notes,
 )
 from itembank.cli.session_options import (
@@ -26,6 +25,7 @@ from itembank.cli.session_options import (
     session_choices,
     session_options,
 )
+from itembank.errors import visible
 
 if TYPE_CHECKING:
     from itembank.adaptive.answers import Answer
@@ -228,13 +228,16 @@ def status(*, journal: Path, bank: Path | None, output_format: str) -> None:
       itembank session status run.jsonl
       itembank session status run.jsonl --format json
     """  # noqa: D301
+    from itembank.adaptive.journal import read_journal  # noqa: PLC0415
     from itembank.adaptive.journal_sessions import read_session  # noqa: PLC0415
 
     with warnings_as_notes():
         session = read_session(journal, _loaded(bank))
         estimate = session.estimate()
+    times = read_journal(journal).times
     facts = {
         "model_id": session.settings.model_id,
+        "last_event": times[-1] if times else None,
         "bank": session.bank_id,
         **_progress(session),
         "ability": estimate.theta.tolist(),

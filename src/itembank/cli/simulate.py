@@ -56,12 +56,14 @@ def command(
     whose tasks differ 60-fold in tokens. True parameters, abilities and task scores stand beside the response file:
     responses.parquet has responses.truth.safetensors.
     """  # noqa: D301
+    from itembank.data.atomic import check_destination  # noqa: PLC0415
     from itembank.data.response_files import check_response_destination, write_responses  # noqa: PLC0415
     from itembank.simulation.simulate import simulate  # noqa: PLC0415
     from itembank.simulation.specs import SimulationSpec  # noqa: PLC0415
     from itembank.simulation.truth_files import save_truth, truth_path  # noqa: PLC0415
 
     check_response_destination(output)
+    check_destination(truth_path(output))
     spec = SimulationSpec(models, items, tasks, dims, guessing=guessing, missing=missing, has_costs=costs)
     with warnings_as_notes():
         made = simulate(spec, seed)

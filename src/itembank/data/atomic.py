@@ -2,14 +2,45 @@
 
 import errno
 import os
+import re
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-FULL = (errno.ENOSPC, errno.EDQUOT)
-"""Numbers of the errors of a full disk, or of a quota that is used up; Polars has them in its text."""
+from itembank.errors import ItembankError, ParameterError
+
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""Numbers of the errors of a full disk, a quota that is used up, a file too large; Polars has them in its text."""
+
+SUFFIX = ".partial"
+"""End of the names of temporary places."""
+
+JUST_BEGUN = 60.0
+"""Seconds in which a temporary place may not be locked by its writer yet."""
+
+OLD = 7 * 24 * 3600.0
+"""Seconds after which a temporary place is left over even where nothing tells whether its writer lives."""
+
+
+def check_destination(path: Path, *, is_folder: bool = False) -> None:
+    """Raise `ParameterError` when no file, or no folder, can be written at `path`; worth asking before long work."""
+    if is_folder and path.exists() and not path.is_dir():
+        raise ParameterError(f"{path} is a file; give the name of a folder.")
+    if not is_folder and path.is_dir():
+        raise ParameterError(f"{path} is a folder; give the name of a file.")
+    if not is_folder and path.exists() and not path.is_file():
+        raise ParameterError(f"{path} is a device or a pipe; give the name of an ordinary file.")
+    place = next(parent for parent in path.absolute().parents if os.path.lexists(parent))
+    try:
+        with tempfile.TemporaryFile(dir=place):  # permissions alone do not tell: /proc takes nothing from anybody
+            pass
+    except OSError as error:
+        raise ParameterError(
+            f"{path} cannot be written: nothing can be made in {place} ({error.strerror}). Choose another place."
+        ) from error
 
 
 def write_text(path: Path, text: str) -> None:
@@ -22,8 +53,9 @@ def write_text(path: Path, text: str) -> None:
 def replacing_file(path: Path) -> Iterator[Path]:
     """Give a temporary path to write; it becomes `path` when the block ends without an error."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.", suffix=".partial")
-    os.close(handle)
+    sweep(path)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=_prefix(path), suffix=SUFFIX)
+    _lock(handle)
     temporary = Path(name)
     try:
         with _naming_a_full_disk(path):
@@ -31,6 +63,7 @@ def replacing_file(path: Path) -> Iterator[Path]:
         temporary.chmod(ordinary_mode())  # mkstemp makes it private; a result is an ordinary file
         temporary.replace(path)
     finally:
+        os.close(handle)
         temporary.unlink(missing_ok=True)
 
 
@@ -38,27 +71,107 @@ def replacing_file(path: Path) -> Iterator[Path]:
 def replacing_folder(path: Path) -> Iterator[Path]:
     """Give a temporary folder to fill; it becomes `path` when the block ends without an error.
 
-    A folder that stood at `path` is moved aside first and removed last, so a crash never leaves half a folder.
+    A folder that stood at `path` changes places with it in one step, so that there is always one. Where the system
+    cannot do so it is moved aside first: a crash at that moment leaves it where `kept_aside` finds it.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    workplace = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name[:100]}.", suffix=".partial"))
+    sweep(path)
+    workplace = Path(tempfile.mkdtemp(dir=path.parent, prefix=_prefix(path), suffix=SUFFIX))
+    handle = os.open(workplace, os.O_RDONLY)
+    _lock(handle)
     try:
         new = workplace / "new"
         with _naming_a_full_disk(path):
             new.mkdir()
             yield new
-        if path.exists():
-            old = workplace / "old"
-            path.replace(old)
-            try:
-                new.replace(path)
-            except OSError:
-                old.replace(path)
-                raise
-        else:
+        if not path.exists():
             new.replace(path)
+        elif not _exchange(new, path):
+            _replace_in_two_steps(new, path, workplace / "old")
     finally:
+        os.close(handle)
         shutil.rmtree(workplace, ignore_errors=True)
+
+
+def kept_aside(path: Path) -> Path | None:
+    """Return the folder that stood at `path` before a command that replaced it was killed; None where there is none."""
+    kept = (place / "old" for place in _temporary_places(path))
+    return None if path.exists() else next((folder for folder in kept if folder.is_dir()), None)
+
+
+def sweep(path: Path) -> None:
+    """Remove what killed commands left beside `path` while they wrote it.
+
+    What another command writes at this moment stays, and so does a folder that is the only one left of what stood at
+    `path`.
+    """
+    for place in _temporary_places(path):
+        if (place / "old").is_dir() and not path.exists():
+            continue
+        with suppress(OSError):
+            if _is_left_over(place):
+                shutil.rmtree(place) if place.is_dir() else place.unlink()
+
+
+def _prefix(path: Path) -> str:
+    return f".{path.name[:100]}."
+
+
+def _temporary_places(path: Path) -> list[Path]:
+    """Temporary files and folders of this target, whoever made them."""
+    ours = re.compile(re.escape(_prefix(path)) + r"[a-z0-9_]{8}" + re.escape(SUFFIX))
+    try:
+        return [place for place in path.parent.iterdir() if ours.fullmatch(place.name)]
+    except OSError:
+        return []
+
+
+def _is_left_over(place: Path) -> bool:
+    """Whether whoever made a temporary place is gone: a writer holds a lock, which the system takes from the dead."""
+    age = time.time() - place.stat().st_mtime
+    if age < JUST_BEGUN:
+        return False
+    handle = os.open(place, os.O_RDONLY)
+    try:
+        can_lock = _lock(handle)
+    finally:
+        os.close(handle)
+    return age > OLD if can_lock is None else can_lock
+
+
+def _lock(handle: int) -> bool | None:
+    """Take the lock of a temporary place; False where its writer has it, None where the system has no locks."""
+    try:
+        import fcntl  # noqa: PLC0415 (absent on Windows)
+
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except (ImportError, OSError):
+        return None
+    return True
+
+
+def _exchange(first: Path, second: Path) -> bool:
+    """Let two folders change places in one step (Linux's renameat2); False where the system cannot."""
+    import ctypes  # noqa: PLC0415 (seldom needed)
+
+    current_folder, exchange = -100, 2  # AT_FDCWD and RENAME_EXCHANGE of linux/fs.h
+    try:
+        rename = ctypes.CDLL(None).renameat2
+    except (OSError, AttributeError, TypeError):
+        return False
+    names = os.fsencode(first), os.fsencode(second)
+    return int(rename(current_folder, names[0], current_folder, names[1], exchange)) == 0
+
+
+def _replace_in_two_steps(new: Path, path: Path, old: Path) -> None:
+    path.replace(old)
+    try:
+        new.replace(path)
+    except OSError:
+        old.replace(path)
+        raise
 
 
 @contextmanager
@@ -68,7 +181,8 @@ def _naming_a_full_disk(path: Path) -> Iterator[None]:
         yield
     except Exception as error:
         is_full = isinstance(error, OSError) and error.errno in FULL
-        if not is_full and not any(f"(os error {number})" in str(error) for number in FULL):
+        is_told = any(f"(os error {number})" in str(error) for number in FULL)
+        if not is_full and not is_told and (isinstance(error, OSError | ItembankError) or not _is_full(path.parent)):
             raise
         named = OSError(
             f"{path} cannot be written: no space is left on the disk. What stood there is as it was; make room and do "
@@ -76,6 +190,16 @@ def _naming_a_full_disk(path: Path) -> Iterator[None]:
         )
         named.errno = errno.ENOSPC
         raise named from error
+
+
+def _is_full(folder: Path) -> bool:
+    """Whether not even a megabyte can be written: some writers say no more than that writing failed."""
+    try:
+        with tempfile.TemporaryFile(dir=folder) as file:
+            file.write(bytes(1_000_000))
+    except OSError as error:
+        return error.errno in FULL
+    return False
 
 
 def ordinary_mode() -> int:

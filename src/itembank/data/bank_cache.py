@@ -11,6 +11,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
 from itembank.data.atomic import replacing_file
+from itembank.data.digests import BLANK, seal, seal_holds
 from itembank.numerics.arrays import FloatArray
 
 FOLDER = "cache"
@@ -28,8 +29,9 @@ class BankCache:
     """Results that follow from a bank alone, by key.
 
     It belongs to one `Bank` object: a changed copy of a bank starts with an empty one.
-    Everything kept can be computed again, so nothing here is part of the bank: its id and checksums do not cover it,
-    and a file that is absent, broken, of the wrong shape, of another bank or by another release is simply made anew.
+    Everything kept can be computed again, so nothing here is part of the bank: its id and checksums do not cover it.
+    Each file states the digest of its own bytes; one that is absent, not what was written, of the wrong shape, of
+    another bank or by another release is simply made anew.
     A folder that cannot be written costs time only.
 
     Attributes
@@ -98,22 +100,28 @@ def _stamp(bank_id: str) -> str:
 
 
 def _read(path: Path, bank_id: str) -> dict[str, FloatArray] | None:
-    """Return the arrays of a file, or None where it cannot be read or is not of this bank and release."""
+    """Return the arrays of a file, or None where it is not what was written, or not of this bank and release."""
     try:
+        if not seal_holds(path):
+            return None
         with safe_open(path, framework="np") as file:
-            if (file.metadata() or {}).get(STAMP) != _stamp(bank_id):
+            stamp, _, _ = (file.metadata() or {}).get(STAMP, "").rpartition(" ")
+            if stamp != _stamp(bank_id):
                 return None
-            return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (it is no mapping)
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (it is no mapping)
     except (OSError, SafetensorError):
         return None
+    # NaN may stand for what is not known; no work ever gives an infinite number
+    return None if any(np.isinf(array).any() for array in arrays.values()) else arrays
 
 
 def _write(path: Path, arrays: dict[str, FloatArray], bank_id: str) -> None:
     """Write the arrays; a bank in a folder that cannot be written stays without."""
-    stamp = {STAMP: _stamp(bank_id)}
+    stamp = {STAMP: f"{_stamp(bank_id)} {BLANK}"}
     try:
         with replacing_file(path) as temporary:
             save_file({name: np.ascontiguousarray(array) for name, array in arrays.items()}, temporary, stamp)
+            seal(temporary)
         _drop_oldest(path.parent)
     except OSError:
         return

@@ -5,12 +5,12 @@
 What later work derives from the bank it keeps in ``cache/``, see `BankCache`.
 """
 
-import hashlib
 import importlib.metadata
 import json
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import polars as pl
@@ -18,15 +18,21 @@ from safetensors import SafetensorError
 from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as tensors_to_bytes
 
-from itembank.data.atomic import replacing_folder
+from itembank.data.atomic import check_destination, kept_aside, replacing_folder
+from itembank.data.bank_checks import bank_problems
 from itembank.data.banks import Bank
 from itembank.data.calibrations import Calibration
+from itembank.data.digests import digest_of
+from itembank.data.documents import read_json, regular_size
 from itembank.data.fingerprint import data_fingerprint
 from itembank.data.packing import pack_responses, unpack_responses
+from itembank.data.parquet import read_parquet
 from itembank.data.targets import ScoreTargets
-from itembank.errors import BankError, IntegrityError
+from itembank.errors import N_SHOWN, BankError, DataError, IntegrityError, quoted
 from itembank.irt.parameters import AbilityPrior, ItemParameters
 from itembank.numerics.arrays import FloatArray
+
+Value = TypeVar("Value")
 
 SCHEMA_VERSION = 1
 """Of banks of right and wrong answers, which every release reads."""
@@ -42,6 +48,16 @@ PARAMETERISATION = (
 )
 # Columns the bank adds to the caller's tables; a caller's column of the same name gives way.
 OWN = "bank."
+DAMAGED = (
+    KeyError,
+    TypeError,
+    ValueError,
+    AttributeError,
+    OverflowError,
+    SafetensorError,
+    pl.exceptions.PolarsError,
+)
+"""What putting a bank together may raise when its files are not those of one bank."""
 
 
 def save_bank(bank: Bank, path: str | Path, *, overwrite: bool = False) -> None:
@@ -51,6 +67,8 @@ def save_bank(bank: Bank, path: str | Path, *, overwrite: bool = False) -> None:
     ------
     BankError
         When something stands at `path` that is not a bank, or is one and `overwrite` is not set.
+    ParameterError
+        When a file stands at `path`, or nothing can be made there.
     """
     path = Path(path)
     check_bank_destination(path, overwrite=overwrite)
@@ -67,7 +85,8 @@ def save_bank(bank: Bank, path: str | Path, *, overwrite: bool = False) -> None:
 
 
 def check_bank_destination(path: Path, *, overwrite: bool = False) -> None:
-    """Raise `BankError` when a bank cannot be written at `path`; worth asking before a long calibration."""
+    """Raise `BankError` or `ParameterError` when a bank cannot be written at `path`; worth asking before long work."""
+    check_destination(path, is_folder=True)
     if not path.exists():
         return
     if path.is_dir() and not any(path.iterdir()):
@@ -89,15 +108,21 @@ def load_bank(path: str | Path) -> Bank:
     BankError
         When there is no bank at `path`, or it has a schema version this release cannot read.
     IntegrityError
-        When a file is missing or is not the one that was written.
+        When a file is missing, is not the one that was written, or holds numbers that no calibration gives.
     """
     path = Path(path)
     record = read_record(path)
     content = {name: _checked_bytes(path / name, record["files"].get(name)) for name in FILES}
     try:
         bank = _assemble(record, content)
-    except (KeyError, TypeError, ValueError, SafetensorError, pl.exceptions.PolarsError) as error:
+    except DAMAGED as error:
         raise IntegrityError(f"{path}: the bank's files do not fit together ({error}). Calibrate it again.") from error
+    problems = bank_problems(bank)
+    if problems:
+        raise IntegrityError(
+            f"{path} holds what no calibration gives: {' '.join(problems[:N_SHOWN])} Its files are those its record "
+            "names, so something else than itembank wrote them. Calibrate the bank again, or get it from another place."
+        )
     bank.cache.folder, bank.cache.bank_id = path, bank.bank_id
     return bank
 
@@ -105,11 +130,11 @@ def load_bank(path: str | Path) -> Bank:
 def read_record(path: Path) -> dict[str, Any]:
     """Read and check `bank.json` alone."""
     try:
-        record = json.loads((path / RECORD).read_text(encoding="utf-8"))
+        record = read_json(path / RECORD)
     except FileNotFoundError as error:
-        raise BankError(f"{path} is not a bank: it holds no {RECORD}. Make one with itembank calibrate.") from error
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise IntegrityError(f"{path / RECORD} cannot be read: {error}. Calibrate the bank again.") from error
+        raise BankError(f"{path} is not a bank: it holds no {RECORD}. {where_a_bank_is(path)}") from error
+    except (OSError, DataError) as error:
+        raise IntegrityError(f"{error} It is the record of a bank: calibrate the bank again.") from error
     version = record.get("schema_version") if isinstance(record, dict) else None
     if version not in READABLE:
         raise BankError(
@@ -119,6 +144,15 @@ def read_record(path: Path) -> dict[str, Any]:
     if record.get("record_sha256") != _record_digest(record) or not isinstance(record.get("files"), dict):
         raise IntegrityError(f"{path / RECORD} is not what was written with this bank. Calibrate the bank again.")
     return dict(record)
+
+
+def where_a_bank_is(path: Path) -> str:
+    """Say how to come by the bank that is not at `path`."""
+    kept = kept_aside(path)
+    if kept is None:
+        return "Make one with itembank calibrate."
+    command = f"mv {shlex.quote(str(kept))} {shlex.quote(str(path))}"
+    return f"A command that was to replace it was killed; the bank that stood there is whole. Put it back: {command}"
 
 
 def _record(bank: Bank) -> dict[str, Any]:
@@ -203,9 +237,12 @@ def _with_own(table: pl.DataFrame, own: Mapping[str, Any]) -> pl.DataFrame:
 
 def _assemble(record: dict[str, Any], content: Mapping[str, bytes]) -> Bank:
     """Build the bank from its record and the bytes of its files."""
-    items = pl.read_parquet(content["items.parquet"])
-    models = pl.read_parquet(content["models.parquet"])
-    responses = unpack_responses(pl.read_parquet(content["responses.parquet"]), _theirs(models), _theirs(items))
+    items = read_parquet(content["items.parquet"])
+    models = read_parquet(content["models.parquet"])
+    for name, table in (("n_items", items), ("n_models", models)):
+        if record[name] != table.height:
+            raise ValueError(f"{name} is {quoted(record[name])} and the table has {table.height} rows")
+    responses = unpack_responses(read_parquet(content["responses.parquet"]), _theirs(models), _theirs(items))
     arrays = load_tensors(content["arrays.safetensors"])
     calibration = _calibration(record, _ours(items), _ours(models), arrays)
     return Bank(
@@ -222,7 +259,7 @@ def _calibration(
     record: dict[str, Any], items: dict[str, Any], models: dict[str, Any], arrays: dict[str, FloatArray]
 ) -> Calibration:
     """Build the calibration."""
-    dims = range(1, int(record["n_dims"]) + 1)
+    dims = range(1, record["n_dims"] + 1)
     parameters = ItemParameters(
         np.column_stack([items[f"loading_{k}"] for k in dims]),
         items["intercept"],
@@ -238,16 +275,16 @@ def _calibration(
         arrays["item_covariance"],
         np.column_stack([models[f"ability_{k}"] for k in dims]),
         arrays["ability_covariance"],
-        AbilityPrior(np.array(prior["mean"], dtype=np.float64), np.array(prior["covariance"], dtype=np.float64)),
+        AbilityPrior(_floats(prior["mean"]), _floats(prior["covariance"])),
         items["is_degenerate"],
-        {str(name): float(value) for name, value in about["thresholds"].items()},
-        str(about["method"]),
-        str(about["item_model"]),
-        bool(about["converged"]),
-        int(about["n_iterations"]),
-        str(about["message"]),
+        dict(zip(about["thresholds"], _floats(list(about["thresholds"].values())).tolist(), strict=True)),
+        _of_type(str, about, "method"),
+        _of_type(str, about, "item_model"),
+        _of_type(bool, about, "converged"),
+        _of_type(int, about, "n_iterations"),
+        _of_type(str, about, "message"),
         arrays["history"],
-        None if about.get("tolerance") is None else float(about["tolerance"]),
+        None if about.get("tolerance") is None else float(_floats(about["tolerance"])),
         dict(about.get("options", {})),
         items.get("log_precision_error"),
     )
@@ -255,9 +292,9 @@ def _calibration(
 
 def _targets(about: dict[str, Any], items: pl.DataFrame, own: dict[str, Any]) -> ScoreTargets:
     """Build the score targets."""
-    names = tuple(str(name) for name in about["scenarios"])
+    names = tuple(about["scenarios"])
     index = items["scenario"].cast(pl.Enum(names)).to_physical().cast(pl.Int64).to_numpy()
-    weights = np.array(about["scenario_weights"], dtype=np.float64)
+    weights = _floats(about["scenario_weights"])
     return ScoreTargets(names, index, own["score_weight"], weights, about["within"], about["across"])
 
 
@@ -267,8 +304,12 @@ def _theirs(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def _ours(table: pl.DataFrame) -> dict[str, Any]:
-    """Return the bank's columns as arrays."""
-    return {name.removeprefix(OWN): table[name].to_numpy() for name in table.columns if name.startswith(OWN)}
+    """Return the bank's columns as arrays; none of them holds text."""
+    own = [name for name in table.columns if name.startswith(OWN)]
+    for name in own:
+        if not (table.schema[name].is_numeric() or table.schema[name] == pl.Boolean):
+            raise TypeError(f"column {name} must hold numbers, got {table.schema[name]}")
+    return {name.removeprefix(OWN): table[name].to_numpy() for name in own}
 
 
 def _with_null(values: FloatArray) -> list[float | None]:
@@ -277,30 +318,47 @@ def _with_null(values: FloatArray) -> list[float | None]:
 
 
 def _without_null(values: list[float | None]) -> FloatArray:
-    return np.array([np.nan if value is None else value for value in values], dtype=np.float64)
+    return _floats([np.nan if value is None else value for value in values])
+
+
+def _floats(values: Any) -> FloatArray:
+    """Return numbers of a record as an array; text is none, though numpy would take '1' for one."""
+    array = np.asarray(values)
+    if array.size and array.dtype.kind not in "fiu":
+        raise TypeError(f"there must be numbers, got {quoted(values)}")
+    return array.astype(np.float64)
+
+
+def _of_type(kind: type[Value], about: Mapping[str, Any], name: str) -> Value:
+    """Return an entry of a record that must be of one type."""
+    value = about[name]
+    if type(value) is not kind:
+        raise TypeError(f"{name} must be {kind.__name__}, got {quoted(value)}")
+    return value
 
 
 def _record_digest(record: Mapping[str, Any]) -> str:
     """SHA-256 of the record itself, less this very number."""
     rest = {key: value for key, value in record.items() if key != "record_sha256"}
-    return hashlib.sha256(json.dumps(rest, sort_keys=True, ensure_ascii=True).encode()).hexdigest()
+    return digest_of(json.dumps(rest, sort_keys=True, ensure_ascii=True).encode())
 
 
 def _checksum(path: Path) -> dict[str, Any]:
     content = path.read_bytes()
-    return {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+    return {"bytes": len(content), "sha256": digest_of(content)}
 
 
 def _checked_bytes(path: Path, expected: Any) -> bytes:
-    """Read one file of a bank and compare it with the record."""
+    """Read one file of a bank and compare it with the record; its size first, which may be endless."""
     try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise IntegrityError(f"{path} cannot be read: {error}. Copy the whole bank folder again.") from error
-    digest = hashlib.sha256(content).hexdigest()
-    if not isinstance(expected, dict) or expected.get("sha256") != digest:
+        n_bytes = regular_size(path)
+        is_as_long = isinstance(expected, dict) and expected.get("bytes") == n_bytes
+        content = path.read_bytes() if is_as_long else b""
+    except (OSError, DataError) as error:
+        raise IntegrityError(f"{path} cannot be read: {error} Copy the whole bank folder again.") from error
+    if not is_as_long or expected.get("sha256") != digest_of(content):
         raise IntegrityError(
-            f"{path} is not the file that was written with this bank ({len(content)} bytes, SHA-256 {digest[:12]}...). "
-            "Copy the whole bank folder again, or calibrate it again."
+            f"{path} is not the file that was written with this bank ({n_bytes} bytes). Copy the whole bank folder "
+            "again, or calibrate it again."
         )
     return content

@@ -2,7 +2,8 @@
 
 Columns: `model_id`, `item_id`, `scenario`, `subscenario`, `response` and, where known, `n_trials` and costs; one row
 a model and item, model after model. What else is known of models and items travels in the file's key-value metadata
-(`itembank.models`, `itembank.items`: a Parquet table each, in base64), so that the file is never apart from it.
+(`itembank.models`, `itembank.items`: a Parquet table each, in base64), so that the file is never apart from it. The
+digest of the whole file (`itembank.digest`) is checked before anything is read.
 """
 
 import base64
@@ -13,9 +14,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from itembank.data.atomic import replacing_file
+from itembank.data.atomic import check_destination, replacing_file
+from itembank.data.digests import BLANK, PARQUET_MARK, is_sealed, seal, seal_holds
+from itembank.data.parquet import read_parquet, read_parquet_metadata
 from itembank.data.readers.labels import Labels
-from itembank.data.readers.opening import PARQUET_MARK, translated
+from itembank.data.readers.opening import translated
 from itembank.data.readers.parquet_files import read_parquet_file
 from itembank.data.readers.rows import ResponseRows
 from itembank.data.responses import DEFAULT_SCENARIO, ResponseMatrix
@@ -26,6 +29,7 @@ SCHEMA_VERSION = "1"
 VERSION_KEY = "itembank.schema_version"
 MODELS_KEY = "itembank.models"
 ITEMS_KEY = "itembank.items"
+DIGEST_KEY = "itembank.digest"
 OWN_COLUMNS = ("model_id", "item_id", "scenario", "subscenario", "response", "n_trials")
 
 
@@ -57,18 +61,19 @@ def write_responses(responses: ResponseMatrix, path: str | Path) -> None:
         VERSION_KEY: SCHEMA_VERSION,
         MODELS_KEY: _packed_table(responses.models),
         ITEMS_KEY: _packed_table(responses.items),
+        DIGEST_KEY: BLANK,
     }
     table = _long_table(responses)
     with replacing_file(path) as temporary:
         table.write_parquet(temporary, metadata=metadata)
+        seal(temporary)
 
 
 def check_response_destination(path: Path) -> None:
     """Raise `ParameterError` when no response file can be written at `path`; worth asking before long reading."""
     if path.suffix.lower() != ".parquet":
         raise ParameterError(f"a response file is a Parquet file; its name must end in .parquet, got {path.name!r}.")
-    if path.is_dir():
-        raise ParameterError(f"{path} is a folder; give the name of a file.")
+    check_destination(path)
 
 
 def is_response_file(path: Path) -> bool:
@@ -76,9 +81,11 @@ def is_response_file(path: Path) -> bool:
     with path.open("rb") as file:
         if file.read(len(PARQUET_MARK)) != PARQUET_MARK:
             return False
+    if is_sealed(path):  # known by its bytes: damaged metadata must not make it pass for another program's table
+        return True
     try:
-        return VERSION_KEY in pl.read_parquet_metadata(path)
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
+        return VERSION_KEY in read_parquet_metadata(path)
+    except pl.exceptions.PolarsError:
         return False  # the reader of tables says what is wrong with it
 
 
@@ -88,10 +95,15 @@ def response_file_rows(path: Path) -> ResponseRows:
     Raises
     ------
     DataError
-        When the file is cut, damaged, or of a schema this release does not know.
+        When the file is cut, is not what was written, or of a schema this release does not know.
     """
+    if is_sealed(path) and not seal_holds(path):  # files of earlier releases state no digest
+        raise DataError(
+            f"{path}: the response file is not the one that was written: it is damaged, or another program changed it. "
+            "Copy it again, or import the results again."
+        )
     with translated(path, "response file"):
-        metadata = pl.read_parquet_metadata(path)
+        metadata = read_parquet_metadata(path)
     if metadata.get(VERSION_KEY) != SCHEMA_VERSION:
         raise DataError(
             f"{path}: the response file must have schema version {SCHEMA_VERSION}, got {metadata.get(VERSION_KEY)!r}. "
@@ -146,7 +158,7 @@ def _packed_table(table: pl.DataFrame) -> str:
 
 
 def _unpacked_table(text: str) -> pl.DataFrame:
-    return pl.read_parquet(io.BytesIO(base64.b64decode(text)))
+    return read_parquet(io.BytesIO(base64.b64decode(text)))
 
 
 def _rows(source: str, table: pl.DataFrame, models: pl.DataFrame, items: pl.DataFrame) -> ResponseRows:

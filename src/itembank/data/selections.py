@@ -9,6 +9,8 @@ from typing import Any, Self
 import numpy as np
 
 from itembank.data.atomic import write_text
+from itembank.data.digests import digest_fits, with_digest
+from itembank.data.documents import read_json
 from itembank.errors import DataError, shown
 from itembank.numerics.arrays import FloatArray
 
@@ -82,16 +84,21 @@ class Selection:
 
     @classmethod
     def from_dict(cls, content: Any, *, source: str = "selection") -> Self:
-        """Read the content of the JSON file; `DataError` says what is wrong with it."""
+        """Read the content of the JSON file, with or without its digest; `DataError` says what is wrong with it."""
         if not isinstance(content, dict) or not isinstance(content.get("items"), list):
             raise DataError(f"{source}: a selection must be a JSON object with a list 'items'.")
         if content.get("schema_version", SCHEMA_VERSION) != SCHEMA_VERSION:
             raise DataError(f"{source}: schema_version must be {SCHEMA_VERSION}, got {content['schema_version']!r}.")
+        if not digest_fits(content):
+            raise DataError(
+                f"{source}: the selection is not the one that was written: it is damaged, or was edited. Copy it "
+                "again; if you edited it yourself, take the entry 'sha256' out."
+            )
         try:
             ids = tuple(str(row["item_id"]) for row in content["items"])
             scenarios = tuple(str(row["scenario"]) for row in content["items"])
             weights = np.array([float(row["weight"]) for row in content["items"]])
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise DataError(f"{source}: every item must have item_id, scenario and weight (a number).") from error
         if not ids:
             raise DataError(f"{source}: a selection must hold at least one item.")
@@ -109,17 +116,16 @@ class Selection:
 
     def save(self, path: str | Path) -> None:
         """Write the JSON file, whole or not at all."""
-        write_text(Path(path), json.dumps(self.to_dict(), indent=1, ensure_ascii=False) + "\n")
+        content = with_digest(self.to_dict())
+        write_text(Path(path), json.dumps(content, indent=1, ensure_ascii=False) + "\n")
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """Read the JSON file."""
         try:
-            content = json.loads(Path(path).read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
-            raise DataError(
-                f"{path}: cannot be read as a selection file: {error}. Make one with itembank select."
-            ) from error
+            content = read_json(Path(path))
+        except (OSError, DataError) as error:
+            raise DataError(f"{error} It was to be a selection; make one with itembank select.") from error
         return cls.from_dict(content, source=str(path))
 
 

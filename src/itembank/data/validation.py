@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from itembank.errors import N_SHOWN, DataError, shown
+from itembank.errors import N_SHOWN, DataError, quoted, shown
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 
 
@@ -71,7 +71,7 @@ def check_complete(responses: FloatArray, model_ids: Sequence[str], item_ids: Se
         return
     rows, columns = np.nonzero(missing)
     first = zip(rows[:N_SHOWN].tolist(), columns[:N_SHOWN].tolist(), strict=True)
-    cells = ", ".join(f"{model_ids[row]!r} item {item_ids[column]!r}" for row, column in first)
+    cells = ", ".join(f"{quoted(model_ids[row])} item {quoted(item_ids[column])}" for row, column in first)
     raise DataError(
         f"every model must have a response to every item, got {len(rows)} missing of {missing.size}: {cells}"
         f"{_more(len(rows))}. Run them, leave the models or items out, or allow missing ones."
@@ -93,7 +93,7 @@ def describe_cells(
     """Name the first few marked cells with their values."""
     rows, columns = np.nonzero(mask)
     cells = [
-        f"{model_ids[row]!r} item {item_ids[column]!r} = {values[row, column]:g}"
+        f"{quoted(model_ids[row])} item {quoted(item_ids[column])} = {values[row, column]:g}"
         for row, column in zip(rows[:N_SHOWN], columns[:N_SHOWN], strict=True)
     ]
     return ", ".join(cells) + _more(len(rows))

@@ -15,7 +15,7 @@ from itembank.data.targets import WIN_RATE, mean_win_rate
 from itembank.errors import DataError, DataWarning, ParameterError, warn
 from itembank.estimation.automatic import Chosen, choose_method
 from itembank.estimation.design_based import design_based_estimates
-from itembank.estimation.estimates import ScoreEstimates
+from itembank.estimation.estimates import ScoreEstimates, checked
 from itembank.estimation.evidence import Evidence, gather_evidence
 from itembank.estimation.judgement import IntervalKind, Judgement, judge
 from itembank.estimation.observations import Observations, observe
@@ -233,7 +233,8 @@ def _packed(
         columns = [np.column_stack(pair) for pair in zip(columns, rates, strict=True)]
         targets = (*targets, WIN_RATE)
     sizes, n_over_all = bank.targets.scenario_sizes, len(targets) - bank.targets.n_scenarios
-    return ScoreEstimates(
+    is_owed = np.pad(evidence.n_observed > 0, ((0, 0), (0, n_over_all)))  # the overall score may lack a scenario
+    estimates = ScoreEstimates(
         model_ids=tuple(responses.model_ids),
         targets=targets,
         value=columns[0],
@@ -252,6 +253,7 @@ def _packed(
         abilities=evidence.abilities,
         ability_covariance=evidence.ability_covariance,
     )
+    return checked(estimates, is_owed)
 
 
 def _warn_of_unequal_weights(bank: Bank) -> None:

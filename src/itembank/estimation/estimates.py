@@ -3,8 +3,11 @@
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from itembank.data.targets import WIN_RATE
-from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.errors import DataError, shown
+from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,3 +98,20 @@ class ScoreEstimates:
             for l, model in enumerate(self.model_ids)  # noqa: E741 (l is the model index of the formulas)
             for t, target in enumerate(self.targets)
         ]
+
+
+def checked(estimates: ScoreEstimates, is_owed: BoolArray) -> ScoreEstimates:
+    """Return estimates, or raise `DataError` where one is infinite, or unknown though owed (n_models, n_targets)."""
+    value = estimates.value
+    wrong = np.isinf(value) | np.isinf(estimates.low) | np.isinf(estimates.high) | (np.isnan(value) & is_owed)
+    if not wrong.any():
+        return estimates
+    rows, columns = np.nonzero(wrong)
+    names = [
+        f"{estimates.model_ids[row]} on {estimates.targets[column]}"
+        for row, column in zip(rows.tolist(), columns.tolist(), strict=True)
+    ]
+    raise DataError(
+        f"every score must be a finite number, got {value[wrong][0]:g} and the like for {len(names)} of {value.size}: "
+        f"{shown(names)}. The bank's numbers are probably extreme: calibrate it again, or take another method."
+    )

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from itembank.data.atomic import replacing_file
-from itembank.errors import MissingDependencyError, ParameterError, shown
+from itembank.data.atomic import check_destination, replacing_file
+from itembank.errors import MissingDependencyError, ParameterError, shown, visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -86,11 +86,12 @@ def check_figure_destination(path: str | Path) -> str:
     Raises
     ------
     ParameterError
-        For another ending than those of `FORMATS`.
+        For another ending than those of `FORMATS`, or a place where no file can be made.
     """
     kind = Path(path).suffix.lstrip(".").lower()
     if kind not in FORMATS:
         raise ParameterError(f"a figure's file name must end in one of {shown(FORMATS)}, got {Path(path).name!r}.")
+    check_destination(Path(path))
     return kind
 
 
@@ -104,7 +105,16 @@ def save_figure(figure: "Figure", path: str | Path) -> Path:
     """
     path = Path(path)
     kind = check_figure_destination(path)
+    _show_control_characters(figure)
     with warnings.catch_warnings(), replacing_file(path) as temporary:
         warnings.filterwarnings("ignore", message="Glyph")  # a name in a script the font lacks is no trouble
         figure.savefig(temporary, format=kind)
     return path
+
+
+def _show_control_characters(figure: "Figure") -> None:
+    """Put escapes in the place of control characters of names, which no SVG may hold; our own line breaks stay."""
+    from matplotlib.text import Text  # noqa: PLC0415
+
+    for one in figure.findobj(Text):
+        one.set_text("\n".join(visible(line) for line in one.get_text().split("\n")))

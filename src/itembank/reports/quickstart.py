@@ -20,7 +20,7 @@ from itembank.data.response_files import write_responses
 from itembank.data.responses import ResponseMatrix
 from itembank.data.selections import Selection
 from itembank.data.targets import OVERALL
-from itembank.errors import MissingDependencyError, ParameterError
+from itembank.errors import MissingDependencyError, ParameterError, shown
 from itembank.estimation.estimate import estimate
 from itembank.estimation.estimates import ScoreEstimates
 from itembank.numerics.arrays import FloatArray
@@ -178,7 +178,7 @@ def run_quickstart(
     Raises
     ------
     ParameterError
-        For fewer than one repeat, or more items than there are.
+        For fewer than one repeat, more items than there are, or a folder with files of something else.
     BankError
         When `bank` in the folder is something other than a bank.
 
@@ -190,6 +190,7 @@ def run_quickstart(
     if n_repeats < 1:
         raise ParameterError(f"n_repeats must be at least 1, got {n_repeats}.")
     folder = Path(folder)
+    _check_folder(folder)
     check_bank_destination(folder / "bank", overwrite=True)
     responses = load_builtin("classifiers")
     rounds = []
@@ -200,6 +201,27 @@ def run_quickstart(
     files, notes = _write(folder, rounds[0])
     errors = tuple(_errors(strategy, k, rounds) for k, strategy in enumerate(STRATEGIES))
     return QuickstartResult(errors, rounds[0], n_repeats, files, notes)
+
+
+def _files(folder: Path) -> dict[str, Path]:
+    """Where each file goes."""
+    return {
+        "bank": folder / "bank",
+        "selection": folder / "selection.json",
+        "responses": folder / "new-models.parquet",
+        "estimates": folder / "estimates.csv",
+    }
+
+
+def _check_folder(folder: Path) -> None:
+    """Raise `ParameterError` when something else than an earlier quickstart would be overwritten."""
+    files = _files(folder).values()
+    there = [path.name for path in files if path.exists()]
+    if there and len(there) < len(files):
+        raise ParameterError(
+            f"{folder} must be a new folder or that of an earlier quickstart, but it holds {shown(there)} of something "
+            "else. Choose another folder (-o)."
+        )
 
 
 def _run_round(responses: ResponseMatrix, n_items: int, rng: np.random.Generator) -> Round:
@@ -241,12 +263,7 @@ def _errors(strategy: Strategy, k: int, rounds: list[Round]) -> StrategyErrors:
 def _write(folder: Path, first: Round) -> tuple[dict[str, Path], tuple[str, ...]]:
     """Write one repeat's files; return where they are and what was left out."""
     selection = first.selections[DEFAULT.selection]
-    files = {
-        "bank": folder / "bank",
-        "selection": folder / "selection.json",
-        "responses": folder / "new-models.parquet",
-        "estimates": folder / "estimates.csv",
-    }
+    files = _files(folder)
     save_bank(first.bank, files["bank"], overwrite=True)
     selection.save(files["selection"])
     chosen = first.held_out.item_indices(selection.item_ids)

@@ -9,7 +9,9 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
 from itembank.data.atomic import replacing_file
-from itembank.errors import DataError, ParameterError
+from itembank.data.digests import BLANK, is_sealed, seal, seal_holds
+from itembank.data.documents import parse_json
+from itembank.errors import DataError
 from itembank.irt.parameters import ItemParameters
 from itembank.simulation.results import Truth
 from itembank.simulation.specs import SimulationSpec
@@ -39,11 +41,13 @@ def save_truth(truth: Truth, path: str | Path) -> None:
         "schema_version": SCHEMA_VERSION,
         "spec": dataclasses.asdict(truth.spec),
         "task_names": truth.task_names,
+        "digest": BLANK,
     }
     with replacing_file(Path(path)) as temporary:
         save_file(
             {name: np.ascontiguousarray(array) for name, array in arrays.items()}, temporary, {KEY: json.dumps(record)}
         )
+        seal(temporary)
 
 
 def load_truth(path: str | Path) -> Truth:
@@ -52,11 +56,14 @@ def load_truth(path: str | Path) -> Truth:
     Raises
     ------
     DataError
-        When the file is damaged or holds something else.
+        When the file is not what was written or holds something else.
     """
+    path = Path(path)
+    if path.is_file() and is_sealed(path) and not seal_holds(path):  # files of earlier releases state no digest
+        raise DataError(f"{path} is not what was written there. Copy it again, or simulate again with the same seed.")
     try:
         with safe_open(path, framework="numpy") as file:
-            record = json.loads((file.metadata() or {}).get(KEY, "{}"))
+            record = parse_json((file.metadata() or {}).get(KEY, "{}"))
             if record.get("schema_version") != SCHEMA_VERSION:
                 raise DataError(f"{path} must hold the truth of a simulation, schema version {SCHEMA_VERSION}.")
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no mapping)
@@ -66,5 +73,5 @@ def load_truth(path: str | Path) -> Truth:
         spec = SimulationSpec(**record["spec"])
         names = tuple(record["task_names"])
         return Truth(spec, names, parameters, arrays["abilities"], arrays["task_scores"])
-    except (SafetensorError, KeyError, TypeError, json.JSONDecodeError, ParameterError) as error:
+    except (SafetensorError, KeyError, TypeError, AttributeError, ValueError) as error:
         raise DataError(f"{path} must hold the truth of a simulation, and cannot be read: {error}.") from error

@@ -53,13 +53,20 @@ def column_of(table: pl.DataFrame, column: str, purpose: str) -> pl.Series:
 def _read(spec: DataSpec) -> ResponseMatrix:
     if spec.builtin:
         return load_builtin(spec.builtin, response=spec.response)  # type: ignore[arg-type]
-    return read_responses(
-        [_path(one, spec.folder) for one in spec.responses],
-        models=_path(spec.models, spec.folder) if spec.models else None,
-        items=_path(spec.items, spec.folder) if spec.items else None,
-        response_column=spec.response_column,
-        spec=ReadingSpec(columns=spec.columns, prefix_scenario=spec.prefix_scenario),
-    )
+    paths = {one: _path(one, spec.folder) for one in (*spec.responses, spec.models, spec.items) if one}
+    try:
+        return read_responses(
+            [paths[one] for one in spec.responses],
+            models=paths[spec.models] if spec.models else None,
+            items=paths[spec.items] if spec.items else None,
+            response_column=spec.response_column,
+            spec=ReadingSpec(columns=spec.columns, prefix_scenario=spec.prefix_scenario),
+        )
+    except (DataError, OSError) as error:
+        text = str(error)
+        for written, path in paths.items():  # what stands in the environment is nobody's business
+            text = text.replace(str(path), written)
+        raise DataError(text) from error
 
 
 def _path(text: str, folder: Path) -> Path:
@@ -70,7 +77,7 @@ def _path(text: str, folder: Path) -> Path:
     path = folder / VARIABLE.sub(lambda found: os.environ[found[1]], text)
     if not path.exists():
         raise DataError(
-            f"the data of a study must be there, but {path} is not. Paths start at the study file's folder."
+            f"the data of a study must be there, but {text} is not. Paths start at the study file's folder."
         )
     return path
 

@@ -8,7 +8,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from itembank.data.atomic import write_text
+from itembank.data.atomic import SUFFIX, check_destination, write_text
+from itembank.data.digests import digest_fits, with_digest
+from itembank.data.documents import read_json
 from itembank.data.fingerprint import data_fingerprint
 from itembank.data.responses import ResponseMatrix
 from itembank.errors import DataError, shown
@@ -84,13 +86,15 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     """
     path = folder / FILE_NAME
     try:
-        content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        content: dict[str, Any] = read_json(path)
     except FileNotFoundError as error:
         raise DataError(f"{folder} is not a study: it has no {FILE_NAME}. Make one with itembank study run.") from error
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise DataError(f"{path}: cannot be read as a study's manifest: {error}.") from error
+    except (OSError, DataError) as error:
+        raise DataError(f"{error} It cannot be read as a study's manifest.") from error
     if not isinstance(content, dict) or content.get("schema_version") != SCHEMA_VERSION:
         raise DataError(f"{path}: schema_version of a study must be {SCHEMA_VERSION}. Run the study again elsewhere.")
+    if not digest_fits(content):
+        raise DataError(f"{path} is not what was written there. Copy it again, or run the study again elsewhere.")
     return content
 
 
@@ -108,9 +112,11 @@ def begin(folder: Path, manifest: dict[str, Any], *, resume: bool) -> None:
         When something else stands there, or a study of another kind, or one that is not to be gone on with.
     """
     if not (folder / FILE_NAME).exists():
-        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        check_destination(folder, is_folder=True)
+        # a command that was killed before anything else stood there may have left a temporary file
+        if folder.exists() and (not folder.is_dir() or any(one.suffix != SUFFIX for one in folder.iterdir())):
             raise DataError(f"{folder} is there already and is not a study. Give another folder.")
-        write_text(folder / FILE_NAME, json.dumps(manifest, indent=1, ensure_ascii=False) + "\n")
+        write_text(folder / FILE_NAME, json.dumps(with_digest(manifest), indent=1, ensure_ascii=False) + "\n")
         return
     known = read_manifest(folder)
     if not resume:

@@ -8,6 +8,7 @@ from typing import Any, Self
 import polars as pl
 
 from itembank.errors import DataError
+from itembank.studies.kept_tables import read_tables
 from itembank.studies.manifests import COMPARISON, kind_of, read_manifest
 
 ESTIMATES, SUMMARY, PARTS = "estimates.parquet", "summary.parquet", "parts"
@@ -70,7 +71,7 @@ class StudyResult:
         Raises
         ------
         DataError
-            When the folder is not a study's, or the study is not finished.
+            When the folder is not a study's, the study is not finished, or a table is not what was written.
         """
         folder = Path(folder)
         manifest = read_manifest(folder)
@@ -82,9 +83,5 @@ class StudyResult:
                 f"the study in {folder} is not finished: {n_done} of {manifest.get('n_folds')} folds are done. "
                 "Run the same command again to go on with it."
             )
-        try:
-            return cls(pl.read_parquet(folder / ESTIMATES), pl.read_parquet(folder / SUMMARY), manifest)
-        except (pl.exceptions.PolarsError, OSError) as error:
-            raise DataError(
-                f"the results in {folder} cannot be read: {error}. Delete them and run it again."
-            ) from error
+        estimates, summary = read_tables([folder / ESTIMATES, folder / SUMMARY], manifest)
+        return cls(estimates, summary, manifest)

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import polars as pl
 
-from itembank.data.atomic import replacing_file
 from itembank.data.responses import ResponseMatrix
 from itembank.errors import ConvergenceWarning, DataError, DataWarning, ParameterError, shown, warn
 from itembank.numerics.threads import check_jobs
 from itembank.progress import ProgressCallback, silent
 from itembank.studies.data_sets import load_data
+from itembank.studies.kept_tables import is_whole, read_tables, warn_of_damage, write_table
 from itembank.studies.manifests import begin, make_manifest, read_manifest
 from itembank.studies.parallel import run_parts
 from itembank.studies.results import COLUMNS, ESTIMATES, PARTS, SUMMARY, StudyResult
@@ -72,20 +72,23 @@ def run_study(
     _check_against(spec, matrix)
     folds = [fold for split in spec.splits for fold in make_folds(split, matrix.models, spec.repeats, spec.seed)]
     begin(folder, make_manifest(spec, matrix, folds), resume=resume)
+    manifest = read_manifest(folder)
     parts = {folder / PARTS / f"{number:05d}.parquet": fold for number, fold in enumerate(folds)}
+    damaged = [path for path in parts if path.is_file() and not is_whole(path, manifest)]
+    warn_of_damage(damaged)
     # the longest first, so that no process is left alone with one at the end
-    unfinished = [(path, fold) for path, fold in parts.items() if not path.is_file()]
+    unfinished = [(path, fold) for path, fold in parts.items() if not path.is_file() or path in damaged]
     left = dict(sorted(unfinished, key=lambda one: -len(one[1].repeats)))
     work = [(spec, matrix, fold, path) for path, fold in left.items()]
     run_parts(run_and_write, work, n_jobs=n_jobs, progress=progress, n_done=len(folds) - len(work), word="folds")
     progress("putting results together", 1.0)
-    estimates = pl.concat([pl.read_parquet(path) for path in parts])
+    estimates = pl.concat(read_tables(list(parts), manifest))
     summary = summarise(estimates)
-    _write(estimates, folder / ESTIMATES)
-    _write(summary, folder / SUMMARY)
+    write_table(estimates, folder / ESTIMATES)
+    write_table(summary, folder / SUMMARY)
     _warn_of_fits(estimates)
     _warn_of_failures(estimates)
-    return StudyResult(estimates, summary, read_manifest(folder))
+    return StudyResult(estimates, summary, manifest)
 
 
 def _responses(spec: StudySpec, given: ResponseMatrix | None) -> ResponseMatrix:
@@ -114,12 +117,7 @@ def _check_against(spec: StudySpec, responses: ResponseMatrix) -> None:
 
 def run_and_write(spec: StudySpec, responses: ResponseMatrix, fold: Fold, path: Path) -> None:
     """Run a fold and write its estimates, whole or not at all."""
-    _write(run_fold(spec, responses, fold).select(COLUMNS), path)
-
-
-def _write(table: pl.DataFrame, path: Path) -> None:
-    with replacing_file(path) as temporary:
-        table.write_parquet(temporary)
+    write_table(run_fold(spec, responses, fold).select(COLUMNS), path)
 
 
 def _warn_of_fits(estimates: pl.DataFrame) -> None:

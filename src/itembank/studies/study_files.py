@@ -1,11 +1,11 @@
 """`load_study`: a study written as a TOML file."""
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import MISSING, Field, fields
 from pathlib import Path
 from typing import Any
 
+from itembank.data import documents
 from itembank.errors import DataError, ParameterError, shown
 from itembank.studies.specs import CalibrationChoice, CostBudget, DataSpec, StudySpec
 from itembank.studies.split_specs import SPLITS, SplitSpec
@@ -42,9 +42,9 @@ def load_study(path: str | Path) -> StudySpec:
 def read_toml(path: Path) -> dict[str, Any]:
     """Read a study's file; `DataError` when it is not TOML."""
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise DataError(f"{path}: cannot be read as a study, a TOML file: {error}.") from error
+        return documents.read_toml(path)
+    except (OSError, DataError) as error:
+        raise DataError(f"{error} It cannot be read as a study, a TOML file.") from error
 
 
 def _study(content: dict[str, Any], folder: Path) -> StudySpec:

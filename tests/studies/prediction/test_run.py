@@ -5,6 +5,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from itembank.data.digests import with_digest
 from itembank.data.responses import ResponseMatrix
 from itembank.errors import ConvergenceWarning, DataError, ParameterError
 from itembank.studies.prediction import run as run_module
@@ -146,7 +147,7 @@ def test_a_folder_of_another_kind_is_refused(finished, tmp_path):
         StudyResult.load(folder)
     manifest = json.loads((folder / "manifest.json").read_text())
     del manifest["kind"]
-    (tmp_path / "manifest.json").write_text(json.dumps(manifest))
+    (tmp_path / "manifest.json").write_text(json.dumps(with_digest(manifest)))
     with pytest.raises(DataError, match=r"is a comparison study\. Load it with StudyResult"):
         PredictionResult.load(tmp_path)
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from itembank.data.readers.rows import ResponseRows
 from itembank.data.readers.wording import first_few
-from itembank.errors import N_SHOWN
+from itembank.errors import N_SHOWN, quoted
 from itembank.numerics.arrays import FloatArray, IntArray
 
 
@@ -59,4 +59,5 @@ def _pairs(rows: ResponseRows, which: IntArray) -> str:
     """Count these rows and name the first few."""
     first = which[:N_SHOWN]
     names = zip(rows.models.at(first), rows.items.at(first), strict=True)
-    return f"{which.size} rows: {first_few([f'{model!r} item {item!r}' for model, item in names], which.size)}"
+    pairs = [f"{quoted(model)} item {quoted(item)}" for model, item in names]
+    return f"{which.size} rows: {first_few(pairs, which.size)}"

@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from itembank.data.atomic import replacing_file
+from itembank.data.atomic import check_destination, replacing_file
+from itembank.data.memory import allowing
 from itembank.data.readers.lm_eval_choice import choose_filter
 from itembank.data.readers.lm_eval_files import find_sample_files
 from itembank.data.readers.lm_eval_options import Options
@@ -52,6 +53,12 @@ def read_choice_scores(
         `DataWarning`.
     """
     spec = spec or ReadingSpec()
+    with allowing(spec.max_memory):
+        return _read(paths, spec, progress)
+
+
+def _read(paths: str | Path | Sequence[str | Path], spec: ReadingSpec, progress: ProgressCallback) -> pl.DataFrame:
+    """Read the scores, in the memory that is allowed."""
     sources = [Path(path) for path in ([paths] if isinstance(paths, str | Path) else paths)]
     files, _ = find_sample_files(sources, spec)
     samples = []
@@ -148,5 +155,6 @@ def write_choice_scores(table: pl.DataFrame, path: str | Path) -> None:
 
 def check_score_destination(path: Path) -> None:
     """Raise `ParameterError` when no table of scores can be written at `path`."""
-    if path.suffix.lower() not in SUFFIXES or path.is_dir():
+    if path.suffix.lower() not in SUFFIXES:
         raise ParameterError(f"choice scores are a table; its name must end in .parquet or .csv, got {path.name!r}.")
+    check_destination(path)

@@ -31,6 +31,7 @@ def read_csv_file(path: Path, *, keep: Keep, text: Sequence[str] = (), infer: bo
     if repeated:
         raise DataError(f"{path}: column names must be unique, got {len(repeated)} more than once: {shown(repeated)}.")
     _check_last_line(path, len(header), separator)
+    _check_growth(path)
     columns = list(keep(header))
     with translated(path, "CSV file"):
         frame = pl.read_csv(
@@ -44,6 +45,14 @@ def read_csv_file(path: Path, *, keep: Keep, text: Sequence[str] = (), infer: bo
         )
     is_blank_line = pl.all_horizontal(pl.all().is_null())
     return Table(str(path), frame.filter(~is_blank_line), is_typed=False)
+
+
+def _check_growth(path: Path) -> None:
+    """Unpack a compressed file once and keep nothing, for Polars would keep whatever comes out of it."""
+    if path.suffix.lower() == ".gz":
+        with translated(path, "CSV file"), open_binary(path) as file:
+            while file.read(1 << 20):
+                pass
 
 
 def _header(path: Path) -> tuple[list[str], str]:

@@ -5,6 +5,7 @@ from typing import Any
 
 import polars as pl
 
+from itembank.data.memory import allowing
 from itembank.data.readers.known import check_kinds, known_table, read_known
 from itembank.data.readers.labels import Labels
 from itembank.data.readers.matrix import to_matrix
@@ -62,7 +63,8 @@ def responses_from_frame(
         if key in known:
             check_kinds(key, labels, known[key][1], NAME)
     frames = {key: frame for key, (frame, _) in known.items()}
-    return to_matrix(rows, spec, models=frames.get("model_id"), items=frames.get("item_id"))
+    with allowing(spec.max_memory):
+        return to_matrix(rows, spec, models=frames.get("model_id"), items=frames.get("item_id"))
 
 
 def to_polars(table: Any) -> pl.DataFrame:

@@ -3,10 +3,12 @@
 import json
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import IO, Any, TypeAlias
 
 import polars as pl
 
+from itembank.data.documents import check_characters
+from itembank.data.memory import most_in_object, refuse_object
 from itembank.data.readers.opening import Keep, Table, not_utf8, open_binary, translated
 from itembank.errors import DataError
 
@@ -37,10 +39,10 @@ def read_records(path: Path, *, pairs_hook: PairsHook | None = None) -> Iterator
             if n_lines == 0:
                 block[0] = block[0].removeprefix(b"\xef\xbb\xbf")
                 if block[0].lstrip().startswith(b"["):
-                    yield _array(path, b"".join(block) + file.read(), pairs_hook)
+                    yield _array(path, _whole(path, block, file), pairs_hook)
                     return
                 if path.suffix.lower() == ".json" and not _is_object(block[0]):  # one object over many lines
-                    yield [_document(path, b"".join(block) + file.read())]
+                    yield [_document(path, _whole(path, block, file))]
                     return
             yield _block(path, block, n_lines, n_bytes, pairs_hook)
             n_lines += len(block)
@@ -52,14 +54,23 @@ def first_record(path: Path) -> Record:
     return next((block[0] for block in read_records(path) if block), {})
 
 
+def _whole(path: Path, block: list[bytes], file: IO[bytes]) -> bytes:
+    """Return what was read of a file and all the rest of it."""
+    start, most = b"".join(block), most_in_object()
+    content = start + file.read(max(int(most) - len(start), 0) + 1)
+    if len(content) > most:
+        raise refuse_object(path, most)
+    return content
+
+
 def _array(path: Path, content: bytes, hook: PairsHook | None) -> list[Record]:
     """Read one JSON array of objects."""
     try:
-        values = json.loads(content.decode("utf-8"), object_pairs_hook=hook)
+        values = _parsed(content.decode("utf-8"), hook)
     except UnicodeDecodeError as error:
         raise DataError(f"{path}: {not_utf8(content, error.start)}") from error
     except (ValueError, RecursionError) as error:
-        raise DataError(f"{path}: the JSON array cannot be read (was the file cut?): {error}") from error
+        raise DataError(f"{path}: the JSON array cannot be read (was the file cut?): {_reason(error)}") from error
     if not isinstance(values, list) or not all(isinstance(value, dict) for value in values):
         raise DataError(f"{path}: a JSON array must hold objects only.")
     return values
@@ -76,7 +87,7 @@ def _is_object(line: bytes) -> bool:
 def _document(path: Path, content: bytes) -> Record:
     """Read a file that is one JSON object."""
     try:
-        value = json.loads(content.decode("utf-8"))
+        value = _parsed(content.decode("utf-8"))
     except UnicodeDecodeError as error:
         raise DataError(f"{path}: {not_utf8(content, error.start)}") from error
     except (ValueError, RecursionError) as error:
@@ -98,7 +109,7 @@ def _block(
         raise DataError(f"{path}: {where}") from error
     filled = [line for line in text.split("\n") if line and not line.isspace()]
     try:
-        values = json.loads("[" + ",".join(filled) + "]", object_pairs_hook=hook)
+        values = _parsed("[" + ",".join(filled) + "]", hook)
     except (ValueError, RecursionError):
         values = []
     if len(values) == len(filled) and all(isinstance(value, dict) for value in values):
@@ -114,7 +125,7 @@ def _one_by_one(path: Path, text: str, lines_before: int, hook: PairsHook | None
         if not line or line.isspace():
             continue
         try:
-            record = json.loads(line, object_pairs_hook=hook)
+            record = _parsed(line, hook)
         except DataError as error:
             raise DataError(f"{path}: line {number}: {error}") from error
         except (ValueError, RecursionError) as error:
@@ -128,6 +139,13 @@ def _one_by_one(path: Path, text: str, lines_before: int, hook: PairsHook | None
             raise DataError(f"{path}: line {number} must be one JSON object, got {type(record).__name__}.")
         records.append(record)
     return records
+
+
+def _parsed(text: str, hook: PairsHook | None = None) -> Any:
+    """Read JSON whose text every file can hold."""
+    value = json.loads(text, object_pairs_hook=hook)
+    check_characters(value, text)
+    return value
 
 
 def _reason(error: Exception) -> str:
@@ -159,12 +177,12 @@ def _column(records: list[Record], key: str, kinds: set[type] | None) -> pl.Seri
     if found in ({bool}, {int}) and all(value is None or abs(value) < _LARGEST for value in values):
         return pl.Series(key, values, dtype=pl.Boolean if found == {bool} else pl.Int64)
     if found <= {bool, int, float}:
-        return pl.Series(key, [None if value is None else _float(value) for value in values], dtype=pl.Float64)
+        return pl.Series(key, [None if value is None else as_float(value) for value in values], dtype=pl.Float64)
     as_text = [value if value is None or isinstance(value, str) else json.dumps(value) for value in values]
     return pl.Series(key, as_text, dtype=pl.String)
 
 
-def _float(value: float) -> float:
+def as_float(value: float) -> float:
     """Make a float of any number; one too large is infinite, and refused where numbers must be finite."""
     try:
         return float(value)

@@ -1,6 +1,5 @@
 """The files of lm-evaluation-harness: which samples belong to which run, and what a run tells of itself."""
 
-import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,6 +7,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
+from itembank.data.documents import read_json
 from itembank.data.readers.specs import ReadingSpec
 from itembank.errors import DataError, shown
 
@@ -17,6 +17,8 @@ SAMPLES = re.compile(rf"samples_(?P<task>.+?)(?:_(?P<date>{_DATE}))?\.jsonl?(?:\
 RESULTS = re.compile(rf"(?!samples_).*?_?(?P<date>{_DATE})\.json")
 # The arguments that name a model, in the harness's own order of precedence.
 _NAMING_ARGUMENTS = ("peft", "delta", "pretrained", "model", "path", "engine")
+MOST = 2**63
+"""No number of items or parameters is as large, and no table can hold it."""
 NO_SAMPLES = "Run lm_eval with --log_samples (and --output_path) to keep the result of every item."
 
 
@@ -126,7 +128,7 @@ def _is_results(content: Any) -> bool:
 def _json_or_none(path: Path) -> Any:
     """Content of a JSON file, None when it is none."""
     try:
-        return json.loads(path.read_bytes())
+        return read_json(path)
     except (OSError, ValueError, RecursionError):
         return None
 
@@ -167,10 +169,11 @@ def _run(content: dict[str, Any], date: str) -> Run:
         arguments = ",".join(f"{key}={value}" for key, value in arguments.items())
     sizes = {task: _mapping(size).get("original") for task, size in _mapping(content.get("n-samples")).items()}
     configs = _mapping(content.get("configs"))
+    versions = (content.get("lm_eval_version"), content.get("git_hash"))
     return Run(
         model_name=str(content.get("model_name") or _name_in(str(arguments))),
         model_arguments=str(arguments),
-        n_items={task: size for task, size in sizes.items() if isinstance(size, int)},
+        n_items={task: size for task, size in sizes.items() if _positive(size)},
         is_limited=config["limit"] is not None if "limit" in config else None,
         higher_is_better={task: _mapping(value) for task, value in _mapping(content.get("higher_is_better")).items()},
         filters={task: _filter_names(_mapping(value)) for task, value in configs.items()},
@@ -180,7 +183,7 @@ def _run(content: dict[str, Any], date: str) -> Run:
             "run_date": date or None,
             "model_args": str(arguments) or None,
             "n_parameters": _positive(config.get("model_num_parameters")),
-            "lm_eval_version": content.get("lm_eval_version") or content.get("git_hash"),
+            "lm_eval_version": next((one for one in versions if isinstance(one, str) and one), None),
         },
     )
 
@@ -190,8 +193,8 @@ def _mapping(value: Any) -> dict[str, Any]:
 
 
 def _positive(value: Any) -> int | None:
-    """Return a number of parameters; the harness writes -1 for models it reaches over a network."""
-    return value if isinstance(value, int) and value > 0 else None
+    """Return a number of something; the harness writes -1 parameters for models it reaches over a network."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 < value < MOST else None
 
 
 def _name_in(arguments: str) -> str:

@@ -3,6 +3,7 @@
 import numpy as np
 import polars as pl
 
+from itembank.data.memory import check_matrix_fits
 from itembank.data.readers.known import add_known
 from itembank.data.readers.repeats import Cells, settle_repeats
 from itembank.data.readers.rows import ResponseRows
@@ -11,9 +12,6 @@ from itembank.data.responses import DEFAULT_SCENARIO, ResponseMatrix
 from itembank.data.validation import check_complete, check_models_and_items_have_responses
 from itembank.errors import DataError, DataWarning, shown, warn
 from itembank.numerics.arrays import FloatArray, IntArray
-
-MOST_CELLS = 4_000_000_000
-"""Beyond this the matrix would not fit into memory, and the wrong column was probably taken as id."""
 
 
 def to_matrix(
@@ -38,13 +36,10 @@ def to_matrix(
         When rows contradict each other, or cells, models or items are empty where `spec` forbids it.
     """
     shape = (rows.models.n_names, rows.items.n_names)
-    if shape[0] * shape[1] > MOST_CELLS:
-        raise DataError(
-            f"{rows.source}: {shape[0]} models and {shape[1]} items make {shape[0] * shape[1]} cells, more than fit "
-            "into memory. Check which columns hold model_id and item_id."
-        )
     if 0 in shape:
         raise DataError(f"{rows.source}: there must be at least one response, got none.")
+    n_arrays = 1 + (rows.n_trials is not None) + len(rows.costs)
+    check_matrix_fits(rows.source, *shape, n_responses=rows.n_rows, n_arrays=n_arrays)
     cell = rows.models.index * shape[1] + rows.items.index
     cells = settle_repeats(rows, cell, shape[0] * shape[1], spec.repeats)
     matrix = ResponseMatrix.create(

@@ -1,15 +1,19 @@
 """Opening files of results: what kind they are, and errors that say what is wrong with them."""
 
 import gzip
+import io
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Literal, cast
+from typing import IO, Any, Literal, cast
 
 import polars as pl
 
+from itembank.data.digests import PARQUET_MARK
+from itembank.data.documents import regular_size
+from itembank.data.memory import most_in_object, most_text, refuse_object, refuse_text
 from itembank.errors import DataError
 
 Kind = Literal["parquet", "csv", "json"]
@@ -25,7 +29,6 @@ SUFFIXES: dict[str, Kind] = {
     ".ndjson": "json",
     ".json": "json",
 }
-PARQUET_MARK = b"PAR1"
 FOREIGN_MARKS = {
     PARQUET_MARK: "a Parquet file",
     b"PK\x03\x04": "a zip archive (an Excel or NumPy file?)",
@@ -96,8 +99,43 @@ def _check_start(path: Path, start: bytes, kind: Kind) -> None:
 
 
 def open_binary(path: Path) -> IO[bytes]:
-    """Open a file for reading bytes, unpacking gzip."""
-    return cast(IO[bytes], gzip.open(path)) if path.suffix.lower() == ".gz" else path.open("rb")
+    """Open an ordinary file for reading bytes, unpacking gzip; reading raises `DataError` where it gives too much."""
+    n_bytes = regular_size(path)
+    if path.suffix.lower() == ".gz":
+        # a stream of its own, for `gzip.open` leaves its file open where the bomb goes off
+        return cast(IO[bytes], io.BufferedReader(_Watched(gzip.open(path), path, most_text(n_bytes)), 1 << 17))
+    return cast(IO[bytes], io.BufferedReader(_Watched(path.open("rb"), path, float("inf")), 1 << 17))
+
+
+class _Watched(io.RawIOBase):
+    """Bytes of a file, counted as they come: in all, and since the last end of a line."""
+
+    def __init__(self, file: Any, path: Path, most: float) -> None:
+        self._file, self._path, self._most = file, path, most
+        self._most_in_line = most_in_object()
+        self._n_bytes = self._n_in_line = 0
+
+    def readable(self) -> bool:
+        """Say that it can be read."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Read the next bytes, and count them."""
+        part = self._file.read(len(buffer))
+        buffer[: len(part)] = part
+        self._n_bytes += len(part)
+        end = part.rfind(b"\n")
+        self._n_in_line = self._n_in_line + len(part) if end < 0 else len(part) - end - 1
+        if self._n_bytes > self._most:
+            raise refuse_text(self._path, self._most)
+        if self._n_in_line > self._most_in_line:
+            raise refuse_object(self._path, self._most_in_line)
+        return len(part)
+
+    def close(self) -> None:
+        """Close the file beneath too."""
+        self._file.close()
+        super().close()
 
 
 @contextmanager

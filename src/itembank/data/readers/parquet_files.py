@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-import polars as pl
-
-from itembank.data.readers.opening import PARQUET_MARK, Keep, Table, translated
+from itembank.data.digests import PARQUET_MARK
+from itembank.data.parquet import read_parquet, read_parquet_schema
+from itembank.data.readers.opening import Keep, Table, translated
 from itembank.errors import DataError
 
 
@@ -18,8 +18,8 @@ def read_parquet_file(path: Path, *, keep: Keep) -> Table:
     """
     _check_end(path)
     with translated(path, "Parquet file"):
-        columns = list(pl.read_parquet_schema(path))
-        return Table(str(path), pl.read_parquet(path, columns=list(keep(columns)), glob=False))
+        columns = list(read_parquet_schema(path))
+        return Table(str(path), read_parquet(path, columns=list(keep(columns)), glob=False))
 
 
 def _check_end(path: Path) -> None:

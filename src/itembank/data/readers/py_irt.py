@@ -8,7 +8,7 @@ import polars as pl
 
 from itembank.data.readers.checks import row_problems
 from itembank.data.readers.columns import numbers
-from itembank.data.readers.json_files import Record, read_records
+from itembank.data.readers.json_files import Record, as_float, read_records
 from itembank.data.readers.labels import IdKind, Labels
 from itembank.data.readers.opening import file_kind
 from itembank.data.readers.rows import ResponseRows
@@ -109,7 +109,7 @@ def _values(records: list[Record]) -> tuple[FloatArray, IntArray]:
     """All responses in a row, and the places of those that are no numbers."""
     values = [value for record in records for value in record[RESPONSES].values()]
     if set(map(type, values)) <= {int, float, bool}:
-        return np.array(values, dtype=np.float64), np.zeros(0, dtype=np.int64)
+        return np.array([as_float(value) for value in values]), np.zeros(0, dtype=np.int64)
     as_text = pl.Series("response", [None if value is None else str(value) for value in values], dtype=pl.String)
     array, bad = numbers(as_text.to_frame())
     places = bad["response"].arg_true().to_numpy().astype(np.int64) if bad else np.zeros(0, dtype=np.int64)

@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from itembank.data.memory import allowing
 from itembank.data.readers.json_files import first_record
 from itembank.data.readers.known import check_kinds, read_known
 from itembank.data.readers.lm_eval import is_lm_eval, lm_eval_rows
@@ -67,13 +68,14 @@ def read_responses(
     sources = [Path(path) for path in ([paths] if isinstance(paths, str | Path) else paths)]
     if not sources:
         raise DataError("there must be at least one file to read, got none.")
-    known = {key: read_known(Path(path), key) for key, path in (("model_id", models), ("item_id", items)) if path}
-    rows = join_rows(read_rows(sources, spec, progress=progress))
-    for key, labels in (("model_id", rows.models), ("item_id", rows.items)):
-        if key in known:
-            check_kinds(key, labels, known[key][1], rows.source)
-    frames = {key: frame for key, (frame, _) in known.items()}
-    return to_matrix(rows, spec, models=frames.get("model_id"), items=frames.get("item_id"))
+    with allowing(spec.max_memory):
+        known = {key: read_known(Path(path), key) for key, path in (("model_id", models), ("item_id", items)) if path}
+        rows = join_rows(read_rows(sources, spec, progress=progress))
+        for key, labels in (("model_id", rows.models), ("item_id", rows.items)):
+            if key in known:
+                check_kinds(key, labels, known[key][1], rows.source)
+        frames = {key: frame for key, (frame, _) in known.items()}
+        return to_matrix(rows, spec, models=frames.get("model_id"), items=frames.get("item_id"))
 
 
 def read_table(paths: Paths, *, columns: Mapping[str, str] | None = None, **arguments: Any) -> ResponseMatrix:

@@ -8,7 +8,7 @@ import polars as pl
 
 from itembank.data.readers.labels import Labels, join_labels
 from itembank.data.readers.wording import first_few
-from itembank.errors import N_SHOWN, DataError, shown
+from itembank.errors import N_SHOWN, DataError, quoted, shown
 from itembank.numerics.arrays import FloatArray, IntArray
 
 UNCHANGING = ("scenario", "subscenario", "content_hash")
@@ -54,7 +54,9 @@ class ResponseRows:
         """Name the first few of these rows with their responses."""
         first = rows[:N_SHOWN]
         names = zip(self.models.at(first), self.items.at(first), self.response[first], strict=True)
-        return first_few([f"{model!r} item {item!r} = {value:g}" for model, item, value in names], rows.size)
+        return first_few(
+            [f"{quoted(model)} item {quoted(item)} = {value:g}" for model, item, value in names], rows.size
+        )
 
 
 def rename_model(rows: ResponseRows, model_id: str) -> ResponseRows:

@@ -73,6 +73,9 @@ class ReadingSpec:
     missing : {'allow', 'forbid'}
     empty : {'error', 'drop', 'keep'}
         Models and items without any response.
+    max_memory : float or None
+        Bytes that reading may take. None: half of what the machine has, and no file that grows when unpacked, or
+        asks for a matrix that is next to empty, as those do that are not what they seem.
     """
 
     format: Format = "auto"
@@ -92,6 +95,7 @@ class ReadingSpec:
     repeats: Repeats = "error"
     missing: Missing = "allow"
     empty: Empty = "error"
+    max_memory: float | None = None
 
     def __post_init__(self) -> None:
         """Check every choice."""
@@ -110,6 +114,8 @@ class ReadingSpec:
                 )
         if not 0.0 < self.max_response < float("inf"):
             raise ParameterError(f"max_response must be a finite number above 0, got {self.max_response!r}.")
+        if self.max_memory is not None and not 0.0 < self.max_memory < float("inf"):
+            raise ParameterError(f"max_memory must be a number of bytes above 0, got {self.max_memory!r}.")
         if self.response != "metric":
             self._check_response()
         unknown = [name for name in self.columns if name not in LONG_COLUMNS]

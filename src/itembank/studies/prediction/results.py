@@ -8,6 +8,7 @@ from typing import Any, Self
 import polars as pl
 
 from itembank.errors import DataError
+from itembank.studies.kept_tables import check_tables, read_tables
 from itembank.studies.manifests import PREDICTION, kind_of, read_manifest
 from itembank.studies.prediction.summary import Errors
 from itembank.studies.prediction.units import CHOICES, PREDICTIONS, RUNS, SECONDS, TABLES
@@ -89,7 +90,8 @@ class PredictionResult:
         Raises
         ------
         DataError
-            When the folder is not that of a prediction study, or the study is not finished.
+            When the folder is not that of a prediction study, the study is not finished, or a table is not what was
+            written.
         """
         folder = Path(folder)
         manifest = read_manifest(folder)
@@ -101,13 +103,8 @@ class PredictionResult:
                 f"the study in {folder} is not finished: {n_done} of {manifest.get('n_folds')} partitions are done. "
                 "Run the same command again to go on with it."
             )
-        try:
-            tables = {name: pl.read_parquet(folder / f"{name}.parquet") for name in SUMMARIES}
-        except (pl.exceptions.PolarsError, OSError) as error:
-            raise DataError(
-                f"the results in {folder} cannot be read: {error}. Delete them and run it again."
-            ) from error
-        return cls(tables[CURVES], tables[COSTS], tables[AT_COST], tables[TASKS], manifest, folder)
+        tasks, curves, costs, at_cost = read_tables([folder / f"{name}.parquet" for name in SUMMARIES], manifest)
+        return cls(curves, costs, at_cost, tasks, manifest, folder)
 
 
 def part_path(folder: Path, number: int) -> Path:
@@ -116,8 +113,9 @@ def part_path(folder: Path, number: int) -> Path:
 
 
 def scan(folder: Path, table: str) -> pl.LazyFrame:
-    """Return one table of all partitions, in their order, not yet read."""
+    """Return one table of all partitions, in their order, not yet read but known to be whole."""
     if table not in TABLES:
         raise ValueError(table)
     paths = sorted((folder / PARTS).glob(f"[0-9]*/{table}.parquet"))
+    check_tables(paths, read_manifest(folder))
     return pl.scan_parquet(paths)

@@ -1,25 +1,28 @@
 """The verb `run_prediction`: every partition once, in parallel, going on where an earlier run stopped."""
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
 
-from itembank.data.atomic import replacing_file, replacing_folder
+from itembank.data.atomic import replacing_folder
 from itembank.data.costs import CostUnit, response_costs
 from itembank.data.responses import ResponseMatrix
 from itembank.errors import ConvergenceWarning, DataError, ParameterError, shown, warn
 from itembank.numerics.threads import check_jobs
 from itembank.progress import ProgressCallback, silent
 from itembank.studies.data_sets import load_data
-from itembank.studies.manifests import PREDICTION, begin, manifest_of
+from itembank.studies.kept_tables import is_whole, warn_of_damage, write_sealed, write_table
+from itembank.studies.manifests import PREDICTION, begin, manifest_of, read_manifest
 from itembank.studies.parallel import run_parts
 from itembank.studies.prediction.costs import costs_to_reach, errors_at_cost
 from itembank.studies.prediction.partitions import Partition, Tasks, find_tasks, make_partition
 from itembank.studies.prediction.results import AT_COST, COSTS, CURVES, TASKS, PredictionResult, part_path, scan
 from itembank.studies.prediction.specs import PredictionSpec
 from itembank.studies.prediction.summary import Errors, summarise_curves
-from itembank.studies.prediction.units import PREDICTIONS, RUNS, SECONDS, run_partition
+from itembank.studies.prediction.units import PREDICTIONS, RUNS, SECONDS, TABLES, run_partition
 
 
 def run_prediction(
@@ -74,10 +77,13 @@ def run_prediction(
     manifest = manifest_of(spec.to_dict(), matrix, divisions, seed=spec.seed, kind=PREDICTION)
     begin(folder, {**manifest, "n_folds": len(partitions)}, resume=resume)
     paths = [part_path(folder, number) for number in range(len(partitions))]
+    kept = read_manifest(folder)
+    damaged = [path for path in paths if path.is_dir() and not _is_whole_part(path, kept)]
+    warn_of_damage(damaged)
     work = [
         (spec, matrix, tasks, partition, path)
         for partition, path in zip(partitions, paths, strict=True)
-        if not path.is_dir()
+        if not path.is_dir() or path in damaged
     ]
     n_done = len(partitions) - len(work)
     run_parts(run_and_write, work, n_jobs=n_jobs, progress=progress, n_done=n_done, word="partitions")
@@ -89,8 +95,7 @@ def run_prediction(
         (COSTS, costs_to_reach(errors, spec)),
         (AT_COST, errors_at_cost(errors, spec)),
     ):
-        with replacing_file(folder / f"{name}.parquet") as temporary:
-            table.write_parquet(temporary)
+        write_table(table, folder / f"{name}.parquet")
     _warn_of_fits(scan(folder, SECONDS))
     return PredictionResult.load(folder)
 
@@ -115,7 +120,13 @@ def run_and_write(
     tables = run_partition(spec, responses, tasks, partition)
     with replacing_folder(path) as temporary:
         for name, table in tables.items():
-            table.write_parquet(temporary / f"{name}.parquet")
+            write_sealed(table, temporary / f"{name}.parquet", f"{name}.parquet")
+
+
+def _is_whole_part(path: Path, manifest: Mapping[str, Any]) -> bool:
+    """Whether every table of a partition is there and what was written."""
+    tables = [path / f"{name}.parquet" for name in TABLES]
+    return all(table.is_file() and is_whole(table, manifest) for table in tables)
 
 
 def _responses(spec: PredictionSpec, given: ResponseMatrix | None) -> ResponseMatrix:

@@ -1,0 +1,109 @@
+"""Looking before allocating: how much memory reading may take, and what is refused because it would take more."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from pathlib import Path
+
+from itembank.errors import DataError
+
+GIBIBYTE = 2**30
+SHARE = 0.5
+"""Of the machine's memory: what is made of a matrix takes as much again."""
+
+SPARSE = 1e-3
+"""A share of answered cells below this is taken for ids that are none; it is suspect where it asks for much memory."""
+
+MUCH = GIBIBYTE
+COPIES_OF_TEXT = 4
+"""Times its own size that a text takes while it is made into a table."""
+
+COPIES_OF_OBJECT = 16
+"""Times its own size that JSON takes while it is made into one object."""
+
+MOST_GROWTH = 250
+"""Times that a compressed file of results may grow; answers of right and wrong grow 10 to 100 times."""
+
+ALWAYS_ALLOWED = 256 * 2**20
+"""Bytes that a compressed file may grow to however small it is."""
+
+HOW_TO_ALLOW = "To go on all the same, allow more memory (max_memory=, --max-memory 8GB)."
+
+_allowed: ContextVar[float | None] = ContextVar("allowed", default=None)
+
+
+@contextmanager
+def allowing(max_memory: float | None) -> Iterator[None]:
+    """Let reading in this block take so many bytes; None: as much as suits the machine."""
+    token = _allowed.set(max_memory)
+    try:
+        yield
+    finally:
+        _allowed.reset(token)
+
+
+def most_memory() -> float:
+    """Return the bytes that reading may take."""
+    allowed = _allowed.get()
+    return SHARE * _machine_memory() if allowed is None else allowed
+
+
+def check_matrix_fits(source: str, n_models: int, n_items: int, n_responses: int, n_arrays: int) -> None:
+    """Raise `DataError` when arrays (n_models, n_items) of float64 would not fit, or hold next to nothing."""
+    n_bytes = 8.0 * n_models * n_items * n_arrays
+    density = n_responses / (n_models * n_items)
+    is_suspect = _allowed.get() is None and density < SPARSE and n_bytes > MUCH
+    if n_bytes <= most_memory() and not is_suspect:
+        return
+    raise DataError(
+        f"{source}: {n_models:,} models x {n_items:,} items with {n_responses:,} responses: density "
+        f"{100.0 * density:.2g} %; this asks for {n_bytes / GIBIBYTE:,.3g} GiB of memory, of which "
+        f"{most_memory() / GIBIBYTE:,.3g} may be taken. Do the ids hold a time stamp or a row number? Check which "
+        f"columns are model_id and item_id (--column). {HOW_TO_ALLOW}"
+    )
+
+
+def most_text(n_compressed: int | None) -> float:
+    """Return the bytes of text that a file may give, from its compressed size; None for one that is not compressed."""
+    most = most_memory() / COPIES_OF_TEXT
+    if n_compressed is None or _allowed.get() is not None:
+        return most
+    return min(most, max(MOST_GROWTH * n_compressed, ALWAYS_ALLOWED))
+
+
+def most_in_object() -> float:
+    """Return the bytes that one line, or one JSON document, may have."""
+    return most_memory() / COPIES_OF_OBJECT
+
+
+def refuse_text(path: Path, most: float) -> DataError:
+    """Make the error of a file that gives more text than it may."""
+    return DataError(
+        f"{path}: unpacked, the file grows beyond {most / GIBIBYTE:,.3g} GiB, more than its size or this machine's "
+        f"memory allow. Is it what you expect? {HOW_TO_ALLOW}"
+    )
+
+
+def refuse_object(path: Path, most: float) -> DataError:
+    """Make the error of a file that has one line, or one JSON document, larger than it may be."""
+    return DataError(
+        f"{path}: a line, or a JSON document, must have at most {most / GIBIBYTE:,.3g} GiB, got more. Is it what you "
+        f"expect? {HOW_TO_ALLOW}"
+    )
+
+
+def _machine_memory() -> float:
+    """Memory that this process can have: the machine's, or less where its group or its own limit is lower."""
+    found = [float(4 * GIBIBYTE)]
+    with suppress(AttributeError, ValueError, OSError):
+        found = [float(os.sysconf("SC_PHYS_PAGES")) * os.sysconf("SC_PAGE_SIZE")]
+    with suppress(OSError, ValueError):
+        found.append(float(Path("/sys/fs/cgroup/memory.max").read_text(encoding="ascii")))
+    with suppress(ImportError, OSError, ValueError):
+        import resource  # noqa: PLC0415 (absent on Windows)
+
+        limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+        if limit != resource.RLIM_INFINITY:
+            found.append(float(limit))
+    return min(found)

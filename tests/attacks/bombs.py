@@ -1,0 +1,190 @@
+"""Attack: small files that ask for all memory, files without end, and a disk that takes no more."""
+
+import gzip
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from tests.attacks.judging import contents, verdict
+from tests.attacks.killed import Job, copy_all
+from tests.attacks.running import Outcome, limit_memory, run_here
+from tests.attacks.targets import JSON
+from tests.attacks.workplace import FAST
+
+GIBIBYTES = 4.0
+SECONDS = 60
+DEEP = 100_000
+HUGE = 20 * 2**30
+
+
+@dataclass(frozen=True, slots=True)
+class Bomb:
+    """How to make it in a folder that holds a copy of the good files, the command, and whether it may be taken."""
+
+    make: Callable[[Path], object]
+    words: tuple[str, ...]
+    beside: tuple[str, ...] = ()
+    may_be_taken: bool = False
+
+
+def _read(name: str) -> tuple[str, ...]:
+    return ("import", "table", name, "-o", "out.parquet")
+
+
+def _unique_ids(folder: Path) -> None:
+    """A row for each of 60,000 models and as many items, as time stamps among the ids make it."""
+    rows = "".join(f"m{k},q{k},1\n" for k in range(60_000))
+    (folder / "r.csv").write_text(f"model_id,item_id,response\n{rows}", encoding="utf-8")
+
+
+def _packed(name: str, start: bytes, part: bytes, times: int) -> Callable[[Path], object]:
+    """Members of gzip one after the other unpack as one stream: a few megabytes make gigabytes."""
+    member = gzip.compress(part * (10_000_000 // len(part)), mtime=0)
+    return lambda folder: (folder / name).write_bytes(gzip.compress(start, mtime=0) + member * times)
+
+
+def _link(name: str, target: str = "/dev/zero") -> Callable[[Path], object]:
+    def make(folder: Path) -> None:
+        (folder / name).unlink(missing_ok=True)
+        (folder / name).symlink_to(target)
+
+    return make
+
+
+def _pipe(name: str) -> Callable[[Path], object]:
+    def make(folder: Path) -> None:
+        (folder / name).unlink(missing_ok=True)
+        os.mkfifo(folder / name)
+
+    return make
+
+
+def _sparse(name: str) -> Callable[[Path], object]:
+    def make(folder: Path) -> None:
+        with (folder / name).open("ab") as file:
+            file.truncate(HUGE)
+
+    return make
+
+
+def _text(name: str, text: str) -> Callable[[Path], object]:
+    return lambda folder: (folder / name).write_text(text, encoding="utf-8")
+
+
+def _constant_rows(folder: Path) -> None:
+    """Ten million rows that say the same, in some kilobytes of Parquet."""
+    n_rows = 10_000_000
+    same = {"model_id": pl.repeat("a", n_rows, eager=True), "item_id": pl.repeat("x", n_rows, eager=True)}
+    pl.DataFrame(same | {"response": np.ones(n_rows)}).write_parquet(folder / "r.parquet")
+
+
+NEST = '{"a": ' + "[" * DEEP + "]" * DEEP + "}"
+INFO = ("info", "bank", *JSON)
+USE_SELECTION = ("estimate", "bank", "new.csv", "--selection", "selection.json", *FAST, *JSON)
+NEEDS = ("bank", "new.csv", "selection.json")
+BOMBS = {
+    "60,000 ids": Bomb(_unique_ids, _read("r.csv")),
+    "gzip of a CSV without end": Bomb(
+        lambda folder: _packed("r.csv.gz", b"model_id,item_id,response\n", b"a,x,1\n", 600)(folder), _read("r.csv.gz")
+    ),
+    "gzip of one line of JSON": Bomb(
+        lambda folder: _packed("r.jsonl.gz", b'{"model_id": "', b"a", 600)(folder), _read("r.jsonl.gz")
+    ),
+    "a CSV that is /dev/zero": Bomb(_link("r.csv"), _read("r.csv")),
+    "a Parquet file that is /dev/zero": Bomb(_link("r.parquet"), _read("r.parquet")),
+    "a CSV that is a pipe": Bomb(_pipe("r.csv"), _read("r.csv")),
+    "a bank's items that are /dev/zero": Bomb(_link("bank/items.parquet"), INFO, NEEDS),
+    "a bank's record that is /dev/zero": Bomb(_link("bank/bank.json"), INFO, NEEDS),
+    "a bank's items that are a pipe": Bomb(_pipe("bank/items.parquet"), INFO, NEEDS),
+    "a cache that is /dev/zero": Bomb(
+        _link("cached/cache/folds.safetensors"),
+        ("estimate", "cached", "new.csv", "--selection", "selection.json", "--method", "p-irt", *JSON),
+        ("cached", "new.csv", "selection.json"),
+        may_be_taken=True,
+    ),
+    "a selection that is a pipe": Bomb(_pipe("selection.json"), USE_SELECTION, NEEDS),
+    "a journal that is a pipe": Bomb(_pipe("run.jsonl"), ("session", "status", "run.jsonl"), ("bank", "run.jsonl")),
+    "a journal of 20 GiB": Bomb(_sparse("run.jsonl"), ("session", "status", "run.jsonl"), ("bank", "run.jsonl")),
+    "a selection of 20 GiB": Bomb(_sparse("selection.json"), USE_SELECTION, NEEDS),
+    "a bank's record of 20 GiB": Bomb(_sparse("bank/bank.json"), INFO, NEEDS),
+    "a bank's arrays of 20 GiB": Bomb(_sparse("bank/arrays.safetensors"), INFO, NEEDS),
+    "a CSV of 20 GiB": Bomb(_sparse("long.csv"), _read("long.csv"), ("long.csv",)),
+    "a model table of 20 GiB": Bomb(
+        _sparse("models.csv"), (*_read("long.csv"), "--models", "models.csv"), ("long.csv", "models.csv")
+    ),
+    "a study file that is a pipe": Bomb(_pipe("study.toml"), ("study", "run", "study.toml", "-o", "study")),
+    "a selection nested deeply": Bomb(_text("selection.json", NEST), USE_SELECTION, NEEDS),
+    "a bank's record nested deeply": Bomb(_text("bank/bank.json", NEST), INFO, NEEDS),
+    "a study nested deeply": Bomb(
+        _text("study.toml", f"a = {'[' * DEEP}{']' * DEEP}"), ("study", "run", "study.toml", "-o", "study")
+    ),
+    "a config nested deeply": Bomb(
+        _text("config.toml", f"a = {'[' * DEEP}{']' * DEEP}"), ("--config", "config.toml", *INFO), NEEDS
+    ),
+    "JSON Lines nested deeply": Bomb(_text("r.jsonl", NEST), _read("r.jsonl")),
+    "ten million rows that are one": Bomb(_constant_rows, _read("r.parquet"), may_be_taken=True),
+}
+QUICK = tuple(name for name in BOMBS if name.startswith(("a ", "JSON")))
+"""Those that cost next to nothing where they are met as they should be."""
+
+
+def explode(name: str, workplace: Path) -> tuple[str, str]:
+    """Give a bomb to its command, in a process of its own with little memory; return the verdict and what was said."""
+    bomb = BOMBS[name]
+    with tempfile.TemporaryDirectory(prefix="itembank-bomb-") as place:
+        folder = Path(place)
+        copy_all(bomb.beside, workplace, folder)
+        bomb.make(folder)
+        try:
+            done = subprocess.run(
+                [sys.executable, "-m", "itembank", *bomb.words],
+                cwd=folder,
+                capture_output=True,
+                text=True,
+                check=False,
+                stdin=subprocess.DEVNULL,
+                timeout=2 * SECONDS,
+                preexec_fn=_limit,  # noqa: PLW1509 (nothing else runs here)
+            )
+        except subprocess.TimeoutExpired:
+            return "hang", f"longer than {2 * SECONDS} s"
+        found = verdict(Outcome(done.returncode, done.stdout, done.stderr))
+        left = [path.name for path in folder.rglob("*.partial")]
+        return ("left over", str(left)) if left else (found, done.stderr)
+
+
+def _limit() -> None:
+    limit_memory(GIBIBYTES)
+    resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
+
+
+def fill(job: Job, workplace: Path, n_bytes: int) -> tuple[str, str]:
+    """Run a command that writes where no file may have more than so many bytes, as on a full disk.
+
+    Returns the verdict and what was said; `changed` where something that was there is not what it was, `left over`
+    where something new is not whole.
+    """
+    with tempfile.TemporaryDirectory(prefix="itembank-full-") as place:
+        folder = Path(place)
+        copy_all(job.beside, workplace, folder)
+        before = contents(folder)
+        most = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, most[1]))
+        try:
+            outcome = run_here(job.words, folder=folder)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, most)
+        after = contents(folder)
+        if spoilt := [path for path in before if after.get(path) != before[path]]:
+            return "changed", f"{spoilt}: {outcome.err}"
+        if left := [path for path in after if path not in before and "cache/" not in path]:
+            return "left over", f"{left}: {outcome.err}"
+        return verdict(outcome), outcome.err

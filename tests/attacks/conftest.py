@@ -1,0 +1,11 @@
+import pytest
+
+from tests.attacks.workplace import make_workplace
+
+
+@pytest.fixture(scope="session")
+def workplace(tmp_path_factory):
+    """One small good file of every kind; nobody changes them."""
+    folder = tmp_path_factory.mktemp("workplace")
+    make_workplace(folder)
+    return folder

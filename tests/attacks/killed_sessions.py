@@ -1,0 +1,153 @@
+"""Attack: `session tell`, killed at any moment. What it confirmed must stay, and nothing else may come in."""
+
+import json
+import os
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from itembank.adaptive.journal_lines import parse_journal
+from itembank.errors import ItembankError
+from tests.attacks.dying import before_step, ended, within_journal_write
+from tests.attacks.killed import answer_of, copy_all
+from tests.attacks.running import fork, run_here, run_to_files
+
+ITEMS = tuple(f"{('math', 'code', 'law')[k % 3]}/{k}" for k in range(18))
+"""Of the bank in the workplace."""
+NEEDS = ("bank", "run.jsonl")
+LONGEST = 0.25
+"""Seconds within which a `tell` is killed at a moment: longer than one takes on a quiet machine."""
+
+
+@dataclass(frozen=True, slots=True)
+class Survival:
+    """What became of the answers that were told one session by commands that were killed.
+
+    Attributes
+    ----------
+    n_told : int
+        Commands given.
+    n_killed : int
+        Commands killed.
+    n_confirmed : int
+        Answers whose command said that they are kept.
+    n_unconfirmed : int
+        Answers that are kept although their command was killed before it said so.
+    n_torn : int
+        Kills that left a part of a line.
+    problem : str
+        Empty when no confirmed answer was lost, none came in that was not told, and the session goes on.
+    """
+
+    n_told: int
+    n_killed: int
+    n_confirmed: int
+    n_unconfirmed: int
+    n_torn: int
+    problem: str = ""
+
+
+def survive(workplace: Path, rng: np.random.Generator, *, n_kills: int = 20) -> Survival:
+    """Tell one session answers, kill most of the commands, and look at the journal after each."""
+    with tempfile.TemporaryDirectory(prefix="itembank-tell-") as place:
+        folder = Path(place)
+        copy_all(NEEDS, workplace, folder)
+        before = len(_told(folder))
+        given: dict[int, dict[str, Any]] = {}
+        confirmed: set[int] = set()
+        n_killed, n_torn, problem = 0, 0, ""
+        for number in range(1, n_kills + 1):
+            # the cost tells answers apart that are otherwise alike
+            given[number] = {"item_id": str(rng.choice(ITEMS)), "response": float(rng.integers(2)), "cost": number}
+            n_killed += _tell_and_kill(folder, given[number], rng) < 0
+            if _says_told(folder / "out"):
+                confirmed.add(number)
+            try:
+                found = _told(folder)[before:]
+            except ItembankError as error:
+                problem = f"after answer {number}: {error}"
+                break
+            n_torn += _n_torn(folder) > 0
+            problem = _wrong(found, given, confirmed)
+            if problem:
+                break
+        problem = problem or answer_of(lambda: _goes_on(folder))
+        kept = {one["cost"] for one in _told(folder)[before:]} if not problem else set()
+        return Survival(len(given), n_killed, len(confirmed), len(kept - confirmed - {0}), n_torn, problem)
+
+
+def _tell_and_kill(folder: Path, answer: dict[str, Any], rng: np.random.Generator) -> int:
+    """Tell an answer in a fork that dies at a moment, before a step or within the write, if it dies in time."""
+    way, step = int(rng.integers(3)), int(rng.integers(1, 12))
+    moment = float(rng.uniform(0.0, LONGEST)) if way == 0 else None
+
+    def work() -> None:
+        if way == 1:
+            before_step(step)
+        if way == 2:
+            within_journal_write(rng)
+        run_to_files(_words(answer), folder)
+
+    return ended(fork(work), after=moment)
+
+
+def _words(answer: dict[str, Any]) -> tuple[str, ...]:
+    cost = f"output_tokens={answer['cost']}"
+    return ("session", "tell", "run.jsonl", answer["item_id"], "--response", str(answer["response"]), "--cost", cost)
+
+
+def _says_told(path: Path) -> bool:
+    """Whether a command said that the answer is kept."""
+    try:
+        return bool(json.loads(path.read_text(encoding="utf-8"))["told"])
+    except (ValueError, OSError):
+        return False
+    finally:
+        path.unlink(missing_ok=True)
+
+
+def _told(folder: Path) -> list[dict[str, Any]]:
+    """Answers in the journal, oldest first."""
+    content = parse_journal((folder / "run.jsonl").read_bytes(), "run.jsonl")
+    return [
+        {"item_id": one["item_id"], "response": one["response"], "cost": int(one["costs"]["output_tokens"])}
+        for one in content.events
+        if one["event"] == "told"
+    ]
+
+
+def _n_torn(folder: Path) -> int:
+    return parse_journal((folder / "run.jsonl").read_bytes(), "run.jsonl").n_torn
+
+
+def _wrong(found: list[dict[str, Any]], given: dict[int, dict[str, Any]], confirmed: set[int]) -> str:
+    """Say what is wrong with the answers in a journal."""
+    numbers = [one["cost"] for one in found]
+    if lost := confirmed - set(numbers):
+        return f"confirmed answers were lost: {sorted(lost)}"
+    if len(set(numbers)) < len(numbers):
+        return f"answers stand there twice: {numbers}"
+    strange = [one for one in found if given.get(one["cost"]) != one]
+    return f"answers that nobody told: {strange}" if strange else ""
+
+
+def _goes_on(folder: Path) -> str:
+    """Say why the session cannot go on, empty when it can and says of every answer what it is."""
+    last = {"item_id": ITEMS[0], "response": 1.0, "cost": 0}
+    for words in (
+        ("session", "ask", "run.jsonl"),
+        _words(last),
+        ("session", "status", "run.jsonl", "--format", "json"),
+    ):
+        outcome = run_here(words, folder=folder)
+        if outcome.code:
+            return f"{words} exits {outcome.code}: {outcome.err}{outcome.escaped}"
+    n_items = len({one["item_id"] for one in _told(folder)})
+    said = json.loads(outcome.out)["n_items"]
+    if said != n_items:
+        return f"status counts {said} items instead of {n_items}"
+    left = [name for name in os.listdir(folder) if name.endswith(".partial")]  # noqa: PTH208 (names)
+    return f"left behind: {left}" if left else ""

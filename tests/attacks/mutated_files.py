@@ -1,0 +1,148 @@
+"""Attack: damaged files of every kind, given to the commands that read them."""
+
+import gzip
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from itembank.data.readers.read import read_responses
+from itembank.errors import ItembankError
+from itembank.simulation.truth_files import load_truth
+from tests.attacks.judging import ACCEPTED, REFUSED, contents, problem_of_json, verdict
+from tests.attacks.mutating import mutate
+from tests.attacks.running import Outcome, call_here, run_here
+from tests.attacks.targets import TARGETS, Target
+
+MAY_CHANGE = ("cache/",)
+"""Parts of paths of files that any command may make: they can be made again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """What became of one damaged file; `detail` is what a person needs to see of a defect."""
+
+    seed: int
+    target: str
+    verdict: str
+    detail: str = ""
+
+
+def attack(seed: int, workplace: Path, *, seconds: float = 60.0) -> Case:
+    """Damage one file as the seed says, give it to its commands, and judge the worst that happened."""
+    rng = np.random.default_rng([seed, 11])
+    name = list(TARGETS)[seed % len(TARGETS)]
+    target = TARGETS[name]
+    with tempfile.TemporaryDirectory(prefix="itembank-attack-") as place:
+        folder = Path(place)
+        _lay_out(target, workplace, folder)
+        _damage(target, workplace, folder, rng)
+        result = ACCEPTED
+        for words in target.commands:
+            found, detail = _judged(target, words, folder, seconds)
+            result = REFUSED if found == REFUSED else result
+            if found not in {ACCEPTED, REFUSED}:
+                return Case(seed, name, found, f"{' '.join(words)}: {detail}")
+        return Case(seed, name, result)
+
+
+def damaged(seed: int, workplace: Path, folder: Path) -> Path:
+    """Leave the damaged file of a seed, and what its commands need, in a folder to look at."""
+    target = TARGETS[list(TARGETS)[seed % len(TARGETS)]]
+    _lay_out(target, workplace, folder)
+    _damage(target, workplace, folder, np.random.default_rng([seed, 11]))
+    return folder / target.file
+
+
+def _lay_out(target: Target, workplace: Path, folder: Path) -> None:
+    for name in {target.file.split("/")[0], *target.beside}:
+        if (workplace / name).is_dir():
+            shutil.copytree(workplace / name, folder / name)
+        else:
+            shutil.copy(workplace / name, folder / name)
+
+
+def _damage(target: Target, workplace: Path, folder: Path, rng: np.random.Generator) -> None:
+    path = folder / target.file
+    others = [(workplace / one.file).read_bytes() for one in TARGETS.values()]
+    content = path.read_bytes()
+    if target.is_gzipped:
+        path.write_bytes(gzip.compress(mutate(gzip.decompress(content), rng, others), mtime=0))
+    else:
+        path.write_bytes(mutate(content, rng, others))
+    if target.sign is not None:
+        try:
+            target.sign(path)
+        except (ValueError, KeyError, TypeError, AttributeError, OSError, RecursionError, ItembankError):
+            return  # damaged beyond signing: as it is, then
+
+
+def _judged(target: Target, words: tuple[str, ...], folder: Path, seconds: float) -> tuple[str, str]:
+    """Run one command in the folder, and judge it and what it left there."""
+    before = contents(folder)
+    stdin = (folder / target.file).read_bytes() if target.is_standard_input else b""
+    outcome = _run(words, folder, stdin, seconds)
+    found = verdict(outcome)
+    if found not in {ACCEPTED, REFUSED}:
+        return found, f"exit {outcome.code}; {outcome.escaped[-1500:]}{outcome.err[-1500:]}"
+    if found == ACCEPTED and (problem := _problem_of_output(words, outcome, folder)):
+        return "bad output", problem
+    after = contents(folder)
+    new = [path for path in after if path not in before and not _may_change(path)]
+    left = [path for path in new if found == REFUSED or not _is_of(path, target.writes)]
+    changed = [path for path in before if after.get(path) != before[path] and not _may_change(path)]
+    if left and not (found == REFUSED and words[0] == "study" and not any(".partial" in path for path in left)):
+        return "left over", f"{found}, left {left}; {outcome.err[-500:]}"
+    if found == REFUSED and changed:
+        return "changed", f"refused, changed {changed}; {outcome.err[-500:]}"
+    return found, ""
+
+
+def _may_change(path: str) -> bool:
+    return any(part in path for part in MAY_CHANGE) and ".partial" not in path
+
+
+def _is_of(path: str, writes: tuple[str, ...]) -> bool:
+    """Whether a path is one that the command writes, or in a folder of its own; never a partial one."""
+    return ".partial" not in path and any(path == one or path.startswith(f"{one}/") for one in writes)
+
+
+def _run(words: tuple[str, ...], folder: Path, stdin: bytes, seconds: float) -> Outcome:
+    if words[0] in FUNCTIONS:
+        return call_here(lambda: _clearly(FUNCTIONS[words[0]], folder / words[1]), seconds=seconds)
+    return run_here(words, stdin=stdin, seconds=seconds, folder=folder)
+
+
+def _clearly(function: Callable[[Path], object], path: Path) -> None:
+    """Call a function of the package as the command line does: an error of ours is one line and an exit code."""
+    try:
+        function(path)
+    except (ItembankError, OSError) as error:
+        raise SystemExit(_said(error)) from error
+
+
+def _said(error: Exception) -> int:
+    sys.stderr.write(f"Error: {error}\n")
+    return 1
+
+
+FUNCTIONS: dict[str, Callable[[Path], object]] = {"load_truth": load_truth}
+"""Files that no command reads."""
+
+
+def _problem_of_output(words: tuple[str, ...], outcome: Outcome, folder: Path) -> str:
+    """Say what is wrong with a result, empty when nothing is."""
+    if "--format" in words or words[:2] in {("session", "ask"), ("session", "tell")}:
+        problem = problem_of_json(outcome.out)
+        if problem:
+            return f"{problem} in {outcome.out[:800]}"
+    written = folder / "out.parquet"
+    if words[0] != "import" or not written.is_file():
+        return ""
+    responses = read_responses(written).responses
+    is_share = np.isnan(responses) | ((responses >= 0.0) & (responses <= 1.0))
+    return "" if is_share.all() else f"responses {responses[~is_share][:5].tolist()} in the file"

@@ -1,0 +1,155 @@
+"""Runs the real command line in this process, or in a fork of it, with the three standard streams caught as they are.
+
+Streams are caught where the system writes them, so that a library that prints to the terminal itself is heard too.
+"""
+
+import io
+import os
+import resource
+import signal
+import sys
+import tempfile
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import chdir, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from itembank.cli.main import main
+
+HUNG = 124
+"""Exit code of a command that did not end in its time, as `timeout` has it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a command left on its streams; `escaped` is the traceback of what `main` let through."""
+
+    code: int
+    out: str
+    err: str
+    escaped: str = ""
+
+
+class HungError(BaseException):
+    """No Exception: nothing that catches those may stop it."""
+
+
+@contextmanager
+def alarm(seconds: float) -> Iterator[None]:
+    """Raise `HungError` after so many seconds."""
+
+    def ring(number: int, frame: object) -> None:
+        raise HungError
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)
+
+
+@contextmanager
+def _redirected(files: Sequence[IO[bytes]]) -> Iterator[None]:
+    """Put files in the place of the three standard streams."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    kept, streams = [os.dup(number) for number in range(3)], (sys.stdin, sys.stdout, sys.stderr)
+    for number, file in enumerate(files):
+        os.dup2(file.fileno(), number)
+    sys.stdin, sys.stdout, sys.stderr = (
+        io.TextIOWrapper(io.FileIO(number, mode, closefd=False), encoding="utf-8", errors=errors)
+        for number, (mode, errors) in enumerate((("r", "strict"), ("w", "strict"), ("w", "backslashreplace")))
+    )
+    try:
+        yield
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        sys.stdin, sys.stdout, sys.stderr = streams
+        for number, handle in enumerate(kept):
+            os.dup2(handle, number)
+            os.close(handle)
+
+
+def run_here(
+    words: Sequence[object], *, folder: Path | None = None, stdin: bytes = b"", seconds: float = 60.0
+) -> Outcome:
+    """Run `itembank` with these words in this process, in a folder."""
+
+    def command() -> None:
+        sys.argv = ["itembank", *map(str, words)]
+        with chdir(folder or Path.cwd()):
+            main()
+
+    return call_here(command, stdin=stdin, seconds=seconds)
+
+
+def run_to_files(words: Sequence[object], folder: Path) -> None:
+    """Run `itembank` in a folder, its streams in the files `out` and `err` there, to be read after its death."""
+    sys.argv = ["itembank", *map(str, words)]
+    with (
+        open(os.devnull, "rb") as given,
+        (folder / "out").open("wb") as out,
+        (folder / "err").open("wb") as err,
+        _redirected((given, out, err)),
+        chdir(folder),
+    ):
+        main()
+
+
+def call_here(command: Callable[[], object], *, stdin: bytes = b"", seconds: float = 60.0) -> Outcome:
+    """Call a function as if it were a command."""
+    arguments, code, escaped = sys.argv, 0, ""
+    with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        given.write(stdin)
+        given.seek(0)
+        try:
+            with _redirected((given, out, err)), alarm(seconds):
+                command()
+        except SystemExit as stop:
+            code = stop.code if isinstance(stop.code, int) else int(stop.code is not None)
+        except HungError:
+            code, escaped = HUNG, traceback.format_exc(limit=-3)
+        except Exception:  # noqa: BLE001 (whatever escapes is what is looked for)
+            code, escaped = 1, traceback.format_exc()
+        finally:
+            sys.argv = arguments
+        texts = []
+        for file in (out, err):
+            file.seek(0)
+            texts.append(file.read().decode("utf-8", errors="backslashreplace"))
+    return Outcome(code, *texts, escaped)
+
+
+def fork(work: Callable[[], None], *, gibibytes: float | None = None) -> int:
+    """Start a process that does this work and ends; return its id.
+
+    The caller must have imported whatever the work needs, and must not have used Polars: its threads do not survive
+    in a fork.
+    """
+    process = os.fork()
+    if process:
+        return process
+    code = 70
+    try:
+        os.setsid()
+        if gibibytes is not None:
+            limit_memory(gibibytes)
+        work()
+        code = 0
+    except BaseException:  # noqa: BLE001 (a fork must never go on as its parent)
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+
+
+def limit_memory(gibibytes: float) -> None:
+    """Bound the memory that this process may ask for."""
+    limit = int(gibibytes * 2**30)
+    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))

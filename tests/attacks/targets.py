@@ -1,0 +1,208 @@
+"""What is attacked: each kind of file that itembank reads or writes, and the commands that are given it."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from itembank.adaptive.journal_lines import encode_line
+from itembank.data.bank_files import _checksum, _record_digest
+from tests.attacks.workplace import FAST
+
+JSON = ("--format", "json")
+READ = ("import", "table")
+TO = ("-o", "out.parquet", *JSON)
+LOG = "logs/org__one"
+DATE = "2025-03-01T10-00-00.000001"
+LAW = ("scaling", "pretrain", "suite.parquet", "--law", "sigmoid", "--checked", "0", "--fewest-sizes", "3", *JSON)
+STUDY = ("study.toml", "-o", "study", "--jobs", "1")
+PREDICTION = ("prediction.toml", "-o", "prediction", "--jobs", "1")
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A kind of file under attack.
+
+    Attributes
+    ----------
+    file : str
+        Its place in the workplace, and in the folder of each case.
+    commands : tuple of tuples of str
+        What is run on it, one after the other.
+    beside : tuple of str
+        Other files and folders that the commands need.
+    writes : tuple of str
+        What the commands may leave: files, or folders with all that is in them.
+    is_gzipped : bool
+        Damage what is packed, and pack it again.
+    is_standard_input : bool
+        The commands read it there.
+    sign : function, optional
+        Makes the checksums right again for what is damaged, as somebody who means harm would.
+    """
+
+    file: str
+    commands: tuple[tuple[str, ...], ...]
+    beside: tuple[str, ...] = ()
+    writes: tuple[str, ...] = ("out.parquet",)
+    is_gzipped: bool = False
+    is_standard_input: bool = False
+    sign: Callable[[Path], None] | None = None
+
+
+def sign_bank(file: Path) -> None:
+    """Write the record of a bank anew so that every checksum is right."""
+    path = file.parent / "bank.json"
+    record = json.loads(path.read_text(encoding="utf-8"))
+    for name in record["files"]:
+        record["files"][name] = _checksum(file.parent / name)
+    record["record_sha256"] = _record_digest(record)
+    path.write_text(json.dumps(record), encoding="utf-8")
+
+
+def sign_journal(path: Path) -> None:
+    """Write the lines of a journal anew so that every check is right."""
+    content, check = b"", ""
+    for text in path.read_bytes().splitlines():
+        record = json.loads(text)
+        record.pop("check", None)
+        line, check = encode_line(record, check)
+        content += line
+    path.write_bytes(content)
+
+
+def sign_selection(path: Path) -> None:
+    """Take the digest out of a selection."""
+    content = json.loads(path.read_text(encoding="utf-8"))
+    content.pop("sha256", None)
+    path.write_text(json.dumps(content), encoding="utf-8")
+
+
+ESTIMATE = ("estimate", "bank", "new.csv", *FAST, *JSON)
+BANK = (("info", "bank", *JSON), ESTIMATE, ("select", "bank", "-n", "6", "--method", "anchor-irt", *JSON))
+SESSION = (
+    ("session", "status", "run.jsonl", *JSON),
+    ("session", "ask", "run.jsonl"),
+    ("session", "tell", "run.jsonl", "math/15", "--response", "1"),
+    ("session", "export", "run.jsonl", *JSON),
+)
+SELECTION = (
+    (*ESTIMATE, "--selection", "selection.json"),
+    ("compare", "bank", "new.csv", "other.csv", "--selection", "selection.json", "--method", "p-irt", *JSON),
+)
+
+
+def _bank_files() -> dict[str, Target]:
+    files = ("bank.json", "items.parquet", "models.parquet", "responses.parquet", "arrays.safetensors")
+    targets = {}
+    for name in files:
+        targets[f"bank: {name}"] = Target(f"bank/{name}", BANK, ("bank", "new.csv"))
+        targets[f"bank, signed: {name}"] = Target(f"bank/{name}", BANK, ("bank", "new.csv"), sign=sign_bank)
+    return targets
+
+
+TARGETS = {
+    "long CSV": Target("long.csv", ((*READ, "long.csv", *TO),)),
+    "wide CSV": Target("wide.csv", ((*READ, "wide.csv", *TO),)),
+    "counts CSV": Target("counts.csv", ((*READ, "counts.csv", "--repeats", "count", *TO),)),
+    "JSON Lines": Target("long.jsonl", ((*READ, "long.jsonl", *TO),)),
+    "Parquet": Target("long.parquet", ((*READ, "long.parquet", *TO),)),
+    "gzip of CSV": Target("long.csv.gz", ((*READ, "long.csv.gz", *TO),)),
+    "CSV in gzip": Target("long.csv.gz", ((*READ, "long.csv.gz", *TO),), is_gzipped=True),
+    "JSON Lines in gzip": Target("long.jsonl.gz", ((*READ, "long.jsonl.gz", *TO),), is_gzipped=True),
+    "py-irt": Target("py-irt.jsonl", (("import", "py-irt", "py-irt.jsonl", *TO),)),
+    "lm-eval samples": Target(f"{LOG}/samples_digits_{DATE}.jsonl", (("import", "lm-eval", "logs", *TO),), ("logs",)),
+    "lm-eval options": Target(
+        f"{LOG}/samples_capitals_{DATE}.jsonl",
+        (
+            (
+                *("import", "lm-eval", "logs", "--task", "capitals", "--response", "probability"),
+                *("--choice-scores", "scores.csv", *TO),
+            ),
+        ),
+        ("logs",),
+        ("out.parquet", "scores.csv"),
+    ),
+    "lm-eval results": Target(f"{LOG}/results_{DATE}.json", (("import", "lm-eval", "logs", *TO),), ("logs",)),
+    "model table": Target("models.csv", ((*READ, "long.csv", "--models", "models.csv", *TO),), ("long.csv",)),
+    "item table": Target("items.csv", ((*READ, "long.csv", "--items", "items.csv", *TO),), ("long.csv",)),
+    "compute table": Target("compute.csv", ((*LAW, "--models", "compute.csv"),), ("suite.parquet",)),
+    "losses, CSV": Target(
+        "losses.csv",
+        ((*LAW, "--law", "two-step", "--models", "compute.csv", "--loss", "losses.csv"),),
+        ("suite.parquet", "compute.csv"),
+    ),
+    "losses, Parquet": Target(
+        "losses.parquet",
+        ((*LAW, "--law", "two-step", "--models", "compute.csv", "--loss", "losses.parquet"),),
+        ("suite.parquet", "compute.csv"),
+    ),
+    "response file": Target(
+        "responses.parquet",
+        ((*READ, "responses.parquet", *TO), ("estimate", "bank", "responses.parquet", *FAST, *JSON)),
+        ("bank",),
+    ),
+    **_bank_files(),
+    "cache: folds": Target(
+        "cached/cache/folds.safetensors",
+        (("estimate", "cached", "new.csv", "--selection", "selection.json", "--method", "p-irt", *JSON),),
+        ("cached", "new.csv", "selection.json"),
+    ),
+    "selection": Target("selection.json", SELECTION, ("bank", "new.csv", "other.csv")),
+    "selection, unsigned": Target("selection.json", SELECTION, ("bank", "new.csv", "other.csv"), sign=sign_selection),
+    "journal": Target("run.jsonl", SESSION, ("bank",)),
+    "journal, signed": Target("run.jsonl", SESSION, ("bank",), sign=sign_journal),
+    "answers": Target(
+        "answers.jsonl",
+        (("session", "tell", "run.jsonl", "-"),),
+        ("bank", "run.jsonl"),
+        ("run.jsonl",),
+        is_standard_input=True,
+    ),
+    "excluded items": Target(
+        "excluded.txt",
+        (("select", "bank", "-n", "6", "--method", "random", "--exclude", "excluded.txt", *JSON),),
+        ("bank",),
+    ),
+    "config": Target(
+        "config.toml",
+        (
+            ("--config", "config.toml", "select", "bank", *JSON),
+            ("--config", "config.toml", "estimate", "bank", "new.csv", *JSON),
+        ),
+        ("bank", "new.csv"),
+    ),
+    "study file": Target("study.toml", (("study", "run", *STUDY),), ("study-data.parquet",), ("study",)),
+    "study manifest": Target(
+        "study/manifest.json",
+        (("study", "table", "study", *JSON), ("study", "run", *STUDY)),
+        ("study", "study.toml", "study-data.parquet"),
+        ("study",),
+    ),
+    "study part": Target(
+        "study/parts/00000.parquet",
+        (("study", "run", *STUDY), ("study", "table", "study", *JSON)),
+        ("study", "study.toml", "study-data.parquet"),
+        ("study",),
+    ),
+    "study estimates": Target(
+        "study/estimates.parquet", (("study", "table", "study", "--against", "random", "weighted", *JSON),), ("study",)
+    ),
+    "study summary": Target("study/summary.parquet", (("study", "table", "study", *JSON),), ("study",)),
+    "prediction file": Target(
+        "prediction.toml", (("study", "predict", *PREDICTION),), ("prediction-data.parquet",), ("prediction",)
+    ),
+    "prediction manifest": Target(
+        "prediction/manifest.json", (("study", "table", "prediction", *JSON),), ("prediction",)
+    ),
+    "prediction part": Target(
+        "prediction/parts/00000/predictions.parquet",
+        (("study", "predict", *PREDICTION), ("study", "table", "prediction", *JSON)),
+        ("prediction", "prediction.toml", "prediction-data.parquet"),
+        ("prediction",),
+    ),
+    "prediction curves": Target(
+        "prediction/curves.parquet", (("study", "table", "prediction", *JSON),), ("prediction",)
+    ),
+    "simulated truth": Target("made.truth.safetensors", (("load_truth", "made.truth.safetensors"),)),
+}

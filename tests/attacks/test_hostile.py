@@ -1,0 +1,6 @@
+from tests.attacks.hostile import make_hostile, problems
+
+
+def test_no_name_drives_a_terminal_a_browser_or_a_message(tmp_path):
+    make_hostile(tmp_path)
+    assert problems(tmp_path) == []
