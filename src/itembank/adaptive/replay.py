@@ -15,6 +15,7 @@ from itembank.adaptive.session import AdaptiveSession, session_settings
 from itembank.adaptive.settings import CALIBRATED, SessionInterval
 from itembank.adaptive.spending import amount_in
 from itembank.adaptive.trial import past_errors
+from itembank.data.arguments import GivenBank, GivenResponses, as_bank, as_new_responses
 from itembank.data.banks import Bank
 from itembank.data.costs import TOKENS, CostUnit
 from itembank.data.responses import ResponseMatrix
@@ -63,8 +64,8 @@ class Recorded:
 
 
 def replay(
-    bank: Bank,
-    responses: ResponseMatrix,
+    bank: GivenBank,
+    responses: GivenResponses,
     criterion: Criterion | str = "v-optimal",
     *,
     stopping: Stopping | None = None,
@@ -87,8 +88,8 @@ def replay(
 
     Parameters
     ----------
-    bank : Bank
-    responses : ResponseMatrix
+    bank : Bank or path
+    responses : ResponseMatrix, path or paths
         Of models to many items of the bank; best of models that it was not calibrated on.
     criterion, stopping, budget, target, cost, constraints, prior, n_start, rng, interval
         As `AdaptiveSession` takes them.
@@ -126,6 +127,8 @@ def replay(
         rng=rng,
         interval=interval,
     )
+    bank = as_bank(bank)
+    responses = as_new_responses(bank, responses)
     pool = SessionPool.create(bank, settings)
     warn_of_unheard_values(bank.responses.models, settings.prior)
     recorded = _recorded(bank, responses)

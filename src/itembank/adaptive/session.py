@@ -26,6 +26,7 @@ from itembank.adaptive.settings import CALIBRATED, SessionInterval, SessionSetti
 from itembank.adaptive.spending import left_of_budget, told_costs
 from itembank.adaptive.stopping import lacks_items, limit_reason, rule_that_holds
 from itembank.adaptive.trial import past_errors
+from itembank.data.arguments import GivenBank, as_bank
 from itembank.data.banks import Bank
 from itembank.data.costs import CostUnit, as_cost_unit
 from itembank.data.targets import OVERALL
@@ -59,7 +60,7 @@ class AdaptiveSession:
 
     Parameters
     ----------
-    bank : Bank
+    bank : Bank or path
     criterion : Criterion or str
         A name of `CRITERIA` in `itembank.selection.criteria`, or a spec with its choices.
     stopping : Stopping, optional
@@ -102,7 +103,7 @@ class AdaptiveSession:
 
     def __init__(
         self,
-        bank: Bank,
+        bank: GivenBank,
         criterion: Criterion | str = "v-optimal",
         *,
         stopping: Stopping | None = None,
@@ -117,6 +118,7 @@ class AdaptiveSession:
         interval: SessionInterval = CALIBRATED,
         journal: EventLog | None = None,
     ) -> None:
+        bank = as_bank(bank)
         settings = session_settings(
             criterion,
             stopping=stopping,

@@ -5,8 +5,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Final, Literal, Self, get_args
 
-from itembank.adaptive.limits import Budget, Decision, Stopping, is_whole
+from itembank.adaptive.limits import Budget, Decision, Stopping
 from itembank.adaptive.prior_specs import BANK, PriorSpec, checked_prior, prior_from_plain, prior_to_plain
+from itembank.data.arguments import is_whole
 from itembank.data.costs import CostUnit
 from itembank.data.targets import OVERALL
 from itembank.errors import DataError, ParameterError, shown

@@ -227,7 +227,9 @@ def test_content_that_differs_from_that_of_a_response_file_is_refused(tmp_path):
 def test_a_part_of_a_task_is_flagged(tmp_path):
     write_run(tmp_path, "org/a", {"arc": answers(1, 0)}, sizes={"arc": 100})
     write_run(tmp_path, "org/b", {"arc": answers(1, 0)}, sizes={"arc": 2})
-    with pytest.warns(DataWarning, match=r"1 runs cover only a part of their task: 'org/a' on arc \(2 of 100 items\)"):
+    with pytest.warns(
+        DataWarning, match=r"1 models were run on a part of their tasks only: 'org/a' \(2 of 100 items\)"
+    ):
         matrix = read_responses(tmp_path)
     assert matrix.models.select("is_partial", "n_items_run", "n_items_full").rows() == [(True, 2, 100), (False, 2, 2)]
 
@@ -444,7 +446,7 @@ def test_real_partial_runs_are_flagged(shared_dir):
     with pytest.warns(DataWarning) as caught:
         matrix = read_responses(folder)
     texts = " ".join(str(warning.message) for warning in caught)
-    assert re.search(r"'meta-llama/Meta-Llama-3-8B-Instruct' on asdiv \(50 of 2305 items\)", texts)
+    assert re.search(r"'meta-llama/Meta-Llama-3-8B-Instruct' \(50 of 2305 items\)", texts)
     assert "1 runs have no samples and are left out: 'results_2024-08-21T04-27-29.701325.json'" in texts
     assert matrix.models["is_partial"].to_list() == [True]
     assert matrix.model_ids == ["meta-llama/Meta-Llama-3-8B-Instruct"]

@@ -8,6 +8,7 @@ from typing import Any
 from itembank.data.readers.json_files import first_record
 from itembank.data.readers.known import check_kinds, read_known
 from itembank.data.readers.lm_eval import is_lm_eval, lm_eval_rows
+from itembank.data.readers.lm_eval_coverage import warn_of_partial_runs
 from itembank.data.readers.matrix import to_matrix
 from itembank.data.readers.opening import file_kind
 from itembank.data.readers.py_irt import is_py_irt, py_irt_rows
@@ -67,8 +68,22 @@ def read_responses(
     sources = [Path(path) for path in ([paths] if isinstance(paths, str | Path) else paths)]
     if not sources:
         raise DataError("there must be at least one file to read, got none.")
+    matrix = read_matrix(sources, spec, models=models, items=items, progress=progress)
+    warn_of_partial_runs(matrix.models)
+    return matrix
+
+
+def read_matrix(
+    paths: Sequence[Path],
+    spec: ReadingSpec,
+    *,
+    models: str | Path | None = None,
+    items: str | Path | None = None,
+    progress: ProgressCallback = silent,
+) -> ResponseMatrix:
+    """Read sources into one matrix, whether or not their models were run on all items; see `read_responses`."""
     known = {key: read_known(Path(path), key) for key, path in (("model_id", models), ("item_id", items)) if path}
-    rows = join_rows(read_rows(sources, spec, progress=progress))
+    rows = join_rows(read_rows(paths, spec, progress=progress))
     for key, labels in (("model_id", rows.models), ("item_id", rows.items)):
         if key in known:
             check_kinds(key, labels, known[key][1], rows.source)
