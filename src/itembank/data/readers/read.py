@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from itembank.data.readers.foreign_logs import check_not_foreign
 from itembank.data.readers.json_files import first_record
 from itembank.data.readers.known import check_kinds, read_known
 from itembank.data.readers.lm_eval import is_lm_eval, lm_eval_rows
@@ -17,7 +18,7 @@ from itembank.data.readers.specs import Format, ReadingSpec
 from itembank.data.readers.table import table_rows
 from itembank.data.response_files import is_response_file, response_file_rows
 from itembank.data.responses import ResponseMatrix
-from itembank.errors import DataError
+from itembank.errors import DataError, remedy
 from itembank.progress import ProgressCallback, silent
 
 Paths = str | Path | Sequence[str | Path]
@@ -169,7 +170,9 @@ def _format(path: Path, spec: ReadingSpec) -> Format:
     if path.is_dir():
         if spec.format in {"auto", "lm-eval"}:
             return "lm-eval"
-        raise DataError(f"{path}: is a folder; name its files, or read it as harness logs (format='lm-eval').")
+        as_logs = remedy("format='lm-eval'", "itembank import lm-eval")
+        raise DataError(f"{path}: is a folder; name its files, or read it as harness logs ({as_logs}).")
+    check_not_foreign(path)
     kind = file_kind(path)
     if spec.format == "lm-eval":
         return "lm-eval"

@@ -56,8 +56,11 @@ class ReadingSpec:
         options: 'accuracy' (the most likely one is right), 'accuracy-per-character', 'probability' (softmax over the
         options) or 'probability-per-character' (geometric mean over the characters of the right one). A `metric`
         chosen for some tasks alone goes before.
-    tasks : tuple of str
-        Harness logs: read only tasks that match one of these patterns (``mmlu_*``).
+    tasks, exclude_tasks : tuple of str
+        Harness logs: read only tasks that match one of these patterns (``mmlu_*``), and none that match the others.
+    skip_unusable : bool
+        Harness logs: leave out tasks and runs that cannot be read, with a `DataWarning` that says which and why,
+        instead of refusing the whole.
     model_id : str or None
         Id of the model, for logs and tables of one model that do not name it well.
     model_id_from : {'name', 'args', 'folder'}
@@ -85,6 +88,8 @@ class ReadingSpec:
     filter_name: tuple[str, ...] = ()
     response: Response = "metric"
     tasks: tuple[str, ...] = ()
+    exclude_tasks: tuple[str, ...] = ()
+    skip_unusable: bool = False
     model_id: str | None = None
     model_id_from: ModelIdFrom = "name"
     use_groups: bool = False
