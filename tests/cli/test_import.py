@@ -369,3 +369,14 @@ def test_the_remedy_for_real_mixed_logs_works_when_pasted(run, shared_dir, outpu
         accepted = run(*command, *given, *shlex.split(line))
         assert accepted.code == 0, accepted.err
         assert "3 models answered 114 items, but no item was answered by more than one model" in accepted.err
+
+
+def test_words_for_right_and_wrong_need_to_be_told_once(run, tmp_path, output):
+    (tmp_path / "r.csv").write_text(LONG + "a,x,accepted\na,y,rejected\n")
+    refused = run("import", "table", tmp_path / "r.csv", "-o", output)
+    assert refused.code == 1
+    assert "say which: --true-value VALUE" in refused.err
+    accepted = run("import", "table", tmp_path / "r.csv", "-o", output, "--true-value", "accepted")
+    assert accepted.code == 0
+    assert "read 'accepted' as right and 'rejected' as wrong" in accepted.err
+    np.testing.assert_array_equal(read_responses(output).responses, [[1, 0]])

@@ -12,6 +12,7 @@ from itembank.cli.options import (
     output_option,
     response_kind_option,
     task_options,
+    true_value_option,
     value_options,
 )
 from itembank.cli.render import note, print_rows, progress, warnings_as_notes
@@ -83,8 +84,17 @@ def command() -> None:
     metavar="OURS=THEIRS",
     help="What the table calls a column: --column model_id=llm --column seconds=latency. Repeatable.",
 )
+@true_value_option
 @click.option("--prefix-scenario", is_flag=True, help="Make item ids 'scenario/item_id'.")
-def table(*, layout: str, response_column: str, columns: tuple[str, ...], prefix_scenario: bool, **shared: Any) -> None:
+def table(
+    *,
+    layout: str,
+    response_column: str,
+    columns: tuple[str, ...],
+    true_value: str | None,
+    prefix_scenario: bool,
+    **shared: Any,
+) -> None:
     """Read tables: CSV, Parquet or JSON Lines, long or wide; also response files, to join them.
 
     \b
@@ -92,6 +102,7 @@ def table(*, layout: str, response_column: str, columns: tuple[str, ...], prefix
       itembank import table scores.csv --layout wide-items --max-response 100 -o responses.parquet
       itembank import table a.parquet b.parquet --items items.csv -o responses.parquet
       itembank import table samples.csv --repeats count -o responses.parquet
+      itembank import table graded.csv --true-value accepted -o responses.parquet
 
     A long table has the columns model_id, item_id, response, and may have scenario, subscenario, n_trials,
     n_correct, seed, epoch, input_tokens, output_tokens, cost_usd, seconds. Rows of one model and item with other
@@ -100,6 +111,7 @@ def table(*, layout: str, response_column: str, columns: tuple[str, ...], prefix
     choices = {
         "response_column": response_column,
         "columns": column_mapping(columns),
+        "true_value": true_value,
         "prefix_scenario": prefix_scenario,
         "format": layout,
     }

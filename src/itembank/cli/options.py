@@ -70,6 +70,7 @@ RESPONSE_OPTIONS = (
     "response",
     "response_column",
     "columns",
+    "true_value",
     "max_response",
     "model_id",
     "repeats",
@@ -113,6 +114,16 @@ def value_options() -> tuple[Callable[[Any], Any], ...]:
             "last.",
         ),
     )
+
+
+def true_value_option(function: Function) -> Function:
+    """Add `--true-value`."""
+    return click.option(
+        "--true-value",
+        metavar="VALUE",
+        help="Tables: the response that is right, where responses are words; usual ones (correct, pass, yes, C, ...) "
+        "are read by themselves.",
+    )(function)
 
 
 def task_options(where: str = "") -> tuple[Callable[[Any], Any], ...]:
@@ -175,6 +186,7 @@ def _response_options() -> tuple[Callable[[Any], Any], ...]:
             metavar="OURS=THEIRS",
             help="Tables: what the file calls a column: --column model_id=llm. Repeatable.",
         ),
+        true_value_option,
         *value_options(),
     )
 

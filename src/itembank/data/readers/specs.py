@@ -42,6 +42,10 @@ class ReadingSpec:
         Column of the response in a long table.
     columns : mapping of our name to the file's
         For tables that call things otherwise: ``{"model_id": "model", "seconds": "latency_s"}``.
+    true_value : str or None
+        Tables: the value of a response that is right, where responses are words (case does not matter). What is wrong
+        is its usual counterpart (`incorrect` of `correct`), or the only other value. Without it, columns that hold one
+        usual pair of words and nothing else are read so.
     max_response : float
         Every response is divided by this: 100 for percentages.
     scenario : str or None
@@ -81,6 +85,7 @@ class ReadingSpec:
     format: Format = "auto"
     response_column: str = "response"
     columns: Mapping[str, str] = field(default_factory=dict)
+    true_value: str | None = None
     max_response: float = 1.0
     scenario: str | None = None
     prefix_scenario: bool = False
@@ -115,6 +120,11 @@ class ReadingSpec:
                 )
         if not 0.0 < self.max_response < float("inf"):
             raise ParameterError(f"max_response must be a finite number above 0, got {self.max_response!r}.")
+        if self.true_value is not None and (not self.true_value.strip() or self.max_response != 1.0):
+            raise ParameterError(
+                f"true_value must be a word, beside a max_response of 1, got {self.true_value!r} and "
+                f"{self.max_response:g}."
+            )
         if self.response != "metric":
             self._check_response()
         unknown = [name for name in self.columns if name not in LONG_COLUMNS]
