@@ -12,7 +12,7 @@ from itembank.adaptive.priors import KnownModels, ability_prior
 from itembank.adaptive.reserves import cheapest_cost
 from itembank.adaptive.settings import CUSTOM, SessionSettings
 from itembank.data.banks import Bank
-from itembank.data.costs import TOKENS, CostUnit, expected_cost
+from itembank.data.costs import TOKENS, CostUnit, expected_cost, known_units
 from itembank.data.targets import OVERALL, ScoreTargets
 from itembank.errors import DataError, ParameterError, did_you_mean, shown
 from itembank.estimation.basis import ScoreBasis
@@ -59,6 +59,8 @@ class SessionPool:
     threshold : float
         Of the decision; NaN without one.
     scenario_sizes : (n_scenarios,)
+    cost_units : tuple of str
+        Units in which the bank's responses record costs.
     past : PastErrors or None
         What intervals of the scores rest on; None where they are the item model's.
     """
@@ -79,6 +81,7 @@ class SessionPool:
     expected_costs: Mapping[str, FloatArray]
     threshold: float
     scenario_sizes: IntArray
+    cost_units: tuple[str, ...] = ()
     past: PastErrors | None = None
 
     @classmethod
@@ -119,6 +122,7 @@ class SessionPool:
             {name: expected_cost(bank, one, needed=items.is_candidate) for name, one in units.items()},
             _decision_threshold(settings.stopping.decision, bank, custom),
             bank.targets.scenario_sizes,
+            known_units(bank.responses),
         )
         _check_scores(settings, pool.score_names)
         _check_budget(pool)
