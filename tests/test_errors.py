@@ -3,7 +3,16 @@ import warnings
 
 import pytest
 
-from itembank.errors import DataError, DataWarning, shown, warn, warned_once
+from itembank.errors import (
+    DataError,
+    DataWarning,
+    command_line_words,
+    did_you_mean,
+    remedy,
+    shown,
+    warn,
+    warned_once,
+)
 
 
 def test_a_warning_points_at_the_line_that_led_to_it():
@@ -76,3 +85,27 @@ def test_nothing_is_said_of_nothing():
 def test_a_long_id_is_cut_in_messages():
     text = shown(["x" * 20_000, "short"])
     assert text == f"'{'x' * 100}'... (20,000 characters), 'short'"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "known", "meant"),
+    [
+        ("gpirt", ["mean", "gp-irt", "p-irt"], " Did you mean 'gp-irt'?"),
+        ("GPT-5", ["gpt-4", "gpt-5"], " Did you mean 'gpt-5'?"),
+        ("usd", ["seconds", "cost_usd"], " Did you mean 'cost_usd'?"),
+        ("17", ["mmlu/18", "mmlu/17"], ""),
+        ("mmlu/99999", ["mmlu/9999", "mmlu/99998"], ""),
+        ("arithmetic", ["law", "code"], ""),
+        (["laws", "cod", "x"], ["law", "code"], " Did you mean 'law' for 'laws', 'code' for 'cod'?"),
+        ([], ["law"], ""),
+    ],
+)
+def test_near_misses_name_what_was_meant(wrong, known, meant):
+    assert did_you_mean(wrong, known) == meant
+
+
+def test_remedies_speak_the_words_of_whoever_asks():
+    assert remedy("a=1", "--a 1") == "a=1"
+    with command_line_words():
+        assert remedy("a=1", "--a 1") == "--a 1"
+    assert remedy("a=1", "--a 1") == "a=1"

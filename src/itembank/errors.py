@@ -3,12 +3,19 @@
 import inspect
 import re
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
+from difflib import get_close_matches
 
 N_SHOWN = 5
 MOST_SHOWN = 100
 """Characters of an id or value that a message shows."""
+CLOSE_ENOUGH = 0.7
+"""Likeness of two names, of `difflib`, from which on one may be a slip of the other."""
+SHORTEST_PART = 3
+
+_is_command_line: ContextVar[bool] = ContextVar("is_command_line", default=False)
 
 _NUMBERS = re.compile(r"\d[\d.,]*(e[+-]?\d+)?")
 
@@ -69,6 +76,53 @@ def quoted(name: object) -> str:
 def visible(text: str) -> str:
     """Replace control characters, which could drive the terminal, by their escapes."""
     return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)
+
+
+def did_you_mean(wrong: str | Sequence[object], known: Iterable[object]) -> str:
+    """Name what was probably meant by unknown names, as a sentence to add to a message; nothing where none is near.
+
+    Case does not matter, nor that a part was left out (``usd`` for ``cost_usd``). Digits do: ``q/18`` is not a slip
+    of ``q/17``.
+    """
+    names = [wrong] if isinstance(wrong, str) else [str(one) for one in wrong[:N_SHOWN]]
+    by_digits: dict[str, dict[str, str]] = {}
+    for one in map(str, known):
+        by_digits.setdefault(_digits(one), {}).setdefault(one.casefold(), one)
+    meant = {name: near for name in names if (near := _near(name.casefold(), by_digits.get(_digits(name), {})))}
+    if not meant:
+        return ""
+    if len(names) == 1:
+        return f" Did you mean {next(iter(meant.values()))!r}?"
+    return " Did you mean " + ", ".join(f"{near!r} for {name!r}" for name, near in meant.items()) + "?"
+
+
+def _digits(name: str) -> str:
+    return "".join(letter for letter in name if letter.isdigit())
+
+
+def _near(name: str, known: dict[str, str]) -> str | None:
+    """Return the known name that is most like another, by its spelling in lower case; None when none is."""
+    if name in known:
+        return known[name]
+    close = get_close_matches(name, known, n=1, cutoff=CLOSE_ENOUGH)
+    if not close and len(name) >= SHORTEST_PART:
+        close = sorted((one for one in known if name in one), key=len)
+    return known[close[0]] if close else None
+
+
+@contextmanager
+def command_line_words() -> Iterator[None]:
+    """Make messages name options of the command line instead of arguments in Python."""
+    token = _is_command_line.set(True)
+    try:
+        yield
+    finally:
+        _is_command_line.reset(token)
+
+
+def remedy(python: str, command_line: str) -> str:
+    """Return what to do in the words of whoever asked: Python's, or inside `command_line_words` the command line's."""
+    return command_line if _is_command_line.get() else python
 
 
 def warn(message: str, category: type[ItembankWarning]) -> None:

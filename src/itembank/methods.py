@@ -1,10 +1,10 @@
 """Tables of methods: a choice of method is a spec, or the short name of its defaults."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Generic, TypeVar, cast
 
-from itembank.errors import ParameterError, shown
+from itembank.errors import ParameterError, did_you_mean, shown
 
 Spec = TypeVar("Spec")
 
@@ -35,9 +35,14 @@ class MethodTable(Generic[Spec]):
         if isinstance(method, str) and method in self.kinds:
             return self.kinds[method]()
         if isinstance(method, str) or not isinstance(method, tuple(self.kinds.values())):
-            names = shown(list(self.kinds), limit=len(self.kinds))
-            raise ParameterError(f"{self.purpose} method must be one of {names}, got {method!r}.")
+            raise ParameterError(self.refusal(method))
         return method
+
+    def refusal(self, method: object, others: Sequence[str] = ()) -> str:
+        """Say which methods there are, with the names of `others` before them, instead of this one."""
+        names = [*others, *self.kinds]
+        near = did_you_mean(method, names) if isinstance(method, str) else ""
+        return f"{self.purpose} method must be one of {shown(names, limit=len(names))}, got {method!r}.{near}"
 
     def name_of(self, spec: Spec) -> str:
         """Return the short name of a spec's method."""

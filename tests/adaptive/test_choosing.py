@@ -6,7 +6,7 @@ from itembank.adaptive.choosing import choose, start_abilities, with_pending
 from itembank.adaptive.events import Asked, Told
 from itembank.adaptive.limits import Budget
 from itembank.adaptive.pool import SessionPool
-from itembank.adaptive.session import session_settings
+from itembank.adaptive.settings import session_settings
 from itembank.adaptive.state import fold
 from itembank.irt.bernoulli import information_weights, probability
 from itembank.irt.parameters import AbilityPrior

@@ -10,10 +10,12 @@ from itembank.adaptive.events import Asked, Failed, Told
 from itembank.adaptive.limits import Budget
 from itembank.adaptive.pool import SessionPool
 from itembank.adaptive.prior_specs import GroupPrior
-from itembank.adaptive.session import AdaptiveSession, session_settings
-from itembank.errors import DataError, ParameterError
+from itembank.adaptive.session import AdaptiveSession
+from itembank.adaptive.settings import session_settings
+from itembank.errors import DataError, DataWarning, ParameterError
 from itembank.selection.criteria import CRITERIA
 from tests.adaptive.simulated import expected, model_based, run, session_bank, true_answers
+from tests.data.banks import make_bank
 
 BANK = session_bank(n_items=40)
 ANSWERS = true_answers(BANK)
@@ -367,3 +369,29 @@ def test_what_an_answer_cost_stays_spent():
     session.tell_failed(item)
     assert session.costs == {"output_tokens": 50.0}
     assert session.left["output_tokens"] == 950.0 - expected(BANK)[other]
+
+
+def test_a_slip_in_a_unit_of_cost_is_refused_and_changes_nothing():
+    session = model_based(BANK, budget=Budget(costs={"cost_usd": 5.0}))
+    for tell in (session.tell, session.tell_failed):
+        answer = () if tell == session.tell_failed else (1.0,)
+        with pytest.raises(DataError, match=r"got 'usd' for item .*Did you mean 'cost_usd'\?.*new_units=True"):
+            tell(BANK.item_ids[0], *answer, costs={"usd": 0.3})
+    assert session.history == ()
+    session.tell(BANK.item_ids[0], 1.0, costs={"cost_usd": 0.3, "usd": 1.0}, new_units=True)
+    assert session.costs == {"cost_usd": 0.3, "usd": 1.0}
+    assert session.left == {"cost_usd": pytest.approx(4.7)}
+
+
+def test_a_bank_without_costs_takes_any_unit():
+    session = model_based(make_bank())
+    session.tell(session.bank.item_ids[0], 1.0, costs={"yen": 30.0})
+    assert session.costs == {"yen": 30.0}
+
+
+def test_costs_that_do_not_say_what_the_budget_is_in_are_told():
+    session = model_based(BANK, budget=Budget(costs={"cost_usd": 5.0}))
+    with pytest.warns(DataWarning, match="the budget is in 'cost_usd', and the costs told of item .* are in 'seconds'"):
+        session.tell(BANK.item_ids[0], 1.0, costs={"seconds": 2.0})
+    session.tell(BANK.item_ids[1], 1.0, costs={"seconds": 2.0, "cost_usd": 0.1})
+    session.tell(BANK.item_ids[2], 1.0)  # nothing said: expected, as the documents say

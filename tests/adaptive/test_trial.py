@@ -8,7 +8,8 @@ import pytest
 from itembank.adaptive.limits import Budget, Decision, Stopping
 from itembank.adaptive.past_errors import PastErrors
 from itembank.adaptive.prior_specs import GroupPrior, RegressionPrior
-from itembank.adaptive.session import AdaptiveSession, session_settings
+from itembank.adaptive.session import AdaptiveSession
+from itembank.adaptive.settings import session_settings
 from itembank.adaptive.trial import past_errors
 from itembank.calibration.build import build_bank
 from itembank.calibration.folds import folds

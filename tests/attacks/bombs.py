@@ -152,7 +152,7 @@ def explode(name: str, workplace: Path) -> tuple[str, str]:
                 check=False,
                 stdin=subprocess.DEVNULL,
                 timeout=2 * SECONDS,
-                preexec_fn=_limit,  # noqa: PLW1509 (nothing else runs here)
+                preexec_fn=_limit,
             )
         except subprocess.TimeoutExpired:
             return "hang", f"longer than {2 * SECONDS} s"

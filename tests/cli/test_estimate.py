@@ -1,4 +1,5 @@
 import json
+import re
 from typing import get_args
 
 import numpy as np
@@ -220,3 +221,39 @@ def test_an_empty_estimate_is_printed_and_is_no_success(run, bank_folder, new_mo
     assert ",math,0." in outcome.out
     assert "every estimate must be known" in outcome.err
     assert run("estimate", bank_folder, path, "--method", "p-irt", "--interval", "model-based").code == 0
+
+
+@pytest.fixture
+def with_more(new_models, tmp_path):
+    """The new models' results with two items that the bank does not hold."""
+    matrix, _ = new_models
+    names = [*matrix.item_ids, "mmlu/99999", "mmlu/99998"]
+    answers = np.column_stack([matrix.responses, np.ones((2, 2))])
+    write_responses(ResponseMatrix.create(answers, model_ids=matrix.model_ids, item_ids=names), tmp_path / "m.parquet")
+    return tmp_path / "m.parquet"
+
+
+@pytest.mark.parametrize("command", [("estimate", "--method", "p-irt"), ("compare", "--method", "paired")])
+def test_items_outside_the_selection_are_left_out_with_one_line(
+    run, bank_folder, new_models, with_more, tmp_path, command
+):
+    select_items(run, bank_folder, tmp_path / "s.json")
+    options = (*command[1:], "--selection", tmp_path / "s.json", "--format", "json")
+    outcome = run(command[0], bank_folder, with_more, *options)
+    assert outcome.code == 0, outcome.err
+    assert [line for line in outcome.err.splitlines() if "left out:" in line] == [
+        line for line in outcome.err.splitlines() if line.startswith("20 of 32 items are outside the selection")
+    ]
+    assert outcome.out == run(command[0], bank_folder, new_models[1], *options).out
+
+
+@pytest.mark.parametrize("command", [("estimate", "--method", "p-irt"), ("compare", "--method", "paired")])
+def test_the_way_out_for_unknown_items_works_when_pasted(run, bank_folder, new_models, with_more, command):
+    words = (command[0], bank_folder, with_more, *command[1:], "--format", "json")
+    refused = run(*words)
+    assert (refused.code, refused.out) == (1, "")
+    (way_out,) = re.findall(r"Leave them out \((.*?)\)", refused.err)
+    accepted = run(*words, *way_out.split())
+    assert accepted.code == 0
+    assert "2 of 32 items are not in bank" in accepted.err
+    assert accepted.out == run(command[0], bank_folder, new_models[1], *command[1:], "--format", "json").out

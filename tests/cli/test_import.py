@@ -1,6 +1,7 @@
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -151,7 +152,7 @@ def test_choices_by_default_are_told_as_warnings(run, tmp_path, output):
     outcome = run("import", "lm-eval", tmp_path / "logs", "-o", output)
     assert outcome.code == 0
     assert "Warning: taken by default: metric 'acc' of task 'arc' (it also has 'acc_norm')" in outcome.err
-    assert "'org/a' on arc (1 of 5 items)" in outcome.err
+    assert "'org/a' (1 of 5 items)" in outcome.err
 
 
 def test_progress_over_many_files_is_a_few_lines(run, tmp_path, output):
@@ -339,3 +340,43 @@ def test_choices_of_responses_that_cannot_be(run, output, options, code, message
     assert outcome.code == code
     assert message in re.sub(r"\s+", " ", outcome.err)
     assert not output.exists()
+
+
+def test_the_remedy_for_a_mixed_folder_works_when_pasted(run, tmp_path, output):
+    for model in ("org/a", "org/b"):
+        tasks = {"arc": [sample(0, acc=1.0)], "en it": [sample(0, bleu=0.5, chrf=0.4)], "words": [sample(0, text="x")]}
+        write_run(tmp_path / "logs", model, tasks)
+    command = ("import", "lm-eval", tmp_path / "logs", "-o", output)
+    refused = run(*command)
+    assert refused.code == 1
+    (line,) = re.findall(r"^To read the rest, add: (.*)$", refused.err, re.M)
+    assert line == "--metric 'en it=bleu' --exclude-task words"
+    assert "metric=" not in refused.err
+    assert run(*command, *shlex.split(line)).code == 0
+    assert read_responses(output).item_ids == ["arc/0", "en it/0"]
+    (line,) = re.findall(r"^To leave out what cannot be read, add: (.*)$", refused.err, re.M)
+    skipped = run(*command, *line.split())
+    assert skipped.code == 0
+    assert "2 tasks or runs are left out: task 'en it' has several metrics" in skipped.err
+    assert read_responses(output).item_ids == ["arc/0"]
+
+
+def test_the_remedy_for_real_mixed_logs_works_when_pasted(run, shared_dir, output):
+    command = ("import", "lm-eval", shared_dir / "logs" / "lm_eval", "-o", output)
+    for given in ((), ("--metric", "bleu_score")):
+        refused = run(*command, *given)
+        (line,) = re.findall(r"^To read them, add: (.*)$", refused.err, re.M)
+        accepted = run(*command, *given, *shlex.split(line))
+        assert accepted.code == 0, accepted.err
+        assert "3 models answered 114 items, but no item was answered by more than one model" in accepted.err
+
+
+def test_words_for_right_and_wrong_need_to_be_told_once(run, tmp_path, output):
+    (tmp_path / "r.csv").write_text(LONG + "a,x,accepted\na,y,rejected\n")
+    refused = run("import", "table", tmp_path / "r.csv", "-o", output)
+    assert refused.code == 1
+    assert "say which: --true-value VALUE" in refused.err
+    accepted = run("import", "table", tmp_path / "r.csv", "-o", output, "--true-value", "accepted")
+    assert accepted.code == 0
+    assert "read 'accepted' as right and 'rejected' as wrong" in accepted.err
+    np.testing.assert_array_equal(read_responses(output).responses, [[1, 0]])

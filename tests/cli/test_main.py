@@ -133,3 +133,62 @@ def test_amounts_of_memory(text, bytes_):
 def test_what_is_no_amount_of_memory(text):
     with pytest.raises(click.BadParameter, match="must be an amount of memory"):
         _bytes(None, None, text)
+
+
+def test_quiet_debug_and_config_may_stand_after_the_command(run, tmp_path):
+    (tmp_path / "r.jsonl").write_text('{"subject_id": "a", "responses": {"x": 1, "y": 0}}\n')
+    config = tmp_path / "itembank.toml"
+    config.write_text("[import.py-irt]\nscenario = 'quiz'\nformat = 'json'\n")
+    command = ("import", "py-irt", tmp_path / "r.jsonl", "-o", tmp_path / "o.parquet")
+    assert "Next" in run(*command).err
+    for place in (0, 1, 2, 5):
+        outcome = run(*command[:place], "--quiet", "--config", config, *command[place:])
+        assert (outcome.code, outcome.err) == (0, ""), place
+        assert outcome.out.lstrip().startswith("["), place
+    for place in (0, 1, 2):
+        arguments = ["info", tmp_path]
+        with pytest.raises(Exception, match="is not a bank"):
+            run(*arguments[:place], "--debug", *arguments[place:])
+
+
+def test_a_value_that_reads_like_an_option_asks_for_no_traceback(run, tmp_path):
+    assert run("info", "--", "--debug").code == 2
+
+
+def test_a_config_file_given_twice_is_refused(run, bank_folder, tmp_path):
+    config = tmp_path / "itembank.toml"
+    config.write_text("[info]\nformat = 'csv'\n")
+    outcome = run("--config", config, "info", bank_folder, "--config", config)
+    assert outcome.code == 2
+    assert "once" in outcome.err
+
+
+def test_a_config_file_of_the_command_goes_before_that_of_the_environment(run, bank_folder, tmp_path, monkeypatch):
+    (tmp_path / "csv.toml").write_text("[info]\nformat = 'csv'\n")
+    (tmp_path / "json.toml").write_text("[info]\nformat = 'json'\n")
+    monkeypatch.setenv("ITEMBANK_CONFIG", str(tmp_path / "csv.toml"))
+    assert run("info", bank_folder).out.startswith("target,")
+    assert run("info", bank_folder, "--config", tmp_path / "json.toml").out.startswith("{")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "meant"),
+    [
+        (["calibrat"], "'calibrate'"),
+        (["import", "lmeval"], "'lm-eval'"),
+        (["info", "{bank}", "--formatt", "csv"], "'--format'"),
+        (["estimate", "{bank}", "{bank}", "--method", "gpirt"], "'gp-irt'"),
+        (["--config", "{toml}", "info", "{bank}"], "'select'"),
+    ],
+)
+def test_near_misses_are_answered_with_what_was_meant(run, bank_folder, tmp_path, arguments, meant):
+    (tmp_path / "i.toml").write_text("[selct]\nn = 3\n")
+    outcome = run(*(one.format(bank=bank_folder, toml=tmp_path / "i.toml") for one in arguments))
+    assert outcome.code == 2
+    assert f"Did you mean {meant}?" in outcome.err
+
+
+def test_every_help_mentions_what_all_commands_have(run):
+    for name in ("estimate", "session"):
+        outcome = run(name, "--help")
+        assert all(option in outcome.out for option in ("--config", "--debug", "--quiet")), name

@@ -81,10 +81,10 @@ def test_few_models_get_items_all_the_same():
 
 
 def test_unknown_methods_are_refused_with_the_list(bank):
-    names = ", ".join(["auto", *METHODS.kinds])
+    names = ", ".join(map(repr, ["auto", *METHODS.kinds]))
     with pytest.raises(ParameterError) as caught:
         select(bank, 12, method="anchors")
-    assert str(caught.value) == f"selection method must be one of {names}, got 'anchors'."
+    assert str(caught.value) == (f"selection method must be one of {names}, got 'anchors'. Did you mean 'anchor-irt'?")
     with pytest.raises(ParameterError, match="selection method must be one of"):
         select(bank, 12, method=7)
 

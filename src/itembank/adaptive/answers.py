@@ -105,20 +105,22 @@ def parse_answers(text: str, name: str) -> tuple[Answer, ...]:
     return tuple(answers)
 
 
-def tell_all(session: AdaptiveSession, answers: Sequence[Answer]) -> None:
+def tell_all(session: AdaptiveSession, answers: Sequence[Answer], *, new_units: bool = False) -> None:
     """Tell a session answers, one after the other, once all are known to be fit to be told.
 
     Raises
     ------
     DataError
-        When an item is not in the bank; nothing is told then.
+        When an item is not in the bank, or a unit of cost is unknown and not said to be new; nothing is told then.
     JournalError
         When the journal cannot be written; the message says which answers were kept before.
     """
     session.check_items([answer.item_id for answer in answers])
+    for answer in answers:
+        session.check_costs(answer.costs, answer.item_id, new_units=new_units)
     for number, answer in enumerate(answers):
         try:
-            _tell(session, answer)
+            _tell(session, answer, new_units=new_units)
         except JournalError as error:
             raise JournalError(
                 f"{error} Of {len(answers)} answers {f'the first {number} are' if number else 'none is'} kept; tell "
@@ -126,13 +128,12 @@ def tell_all(session: AdaptiveSession, answers: Sequence[Answer]) -> None:
             ) from error
 
 
-def _tell(session: AdaptiveSession, answer: Answer) -> None:
+def _tell(session: AdaptiveSession, answer: Answer, *, new_units: bool) -> None:
+    told: dict[str, Any] = {"costs": answer.costs, "new_units": new_units}
     if answer.failed:
-        session.tell_failed(answer.item_id, again=answer.again, reason=answer.reason, costs=answer.costs)
+        session.tell_failed(answer.item_id, again=answer.again, reason=answer.reason, **told)
     else:
-        session.tell(
-            answer.item_id, answer.response, n_correct=answer.n_correct, n_trials=answer.n_trials, costs=answer.costs
-        )
+        session.tell(answer.item_id, answer.response, n_correct=answer.n_correct, n_trials=answer.n_trials, **told)
 
 
 def _answer(line: str) -> Answer:

@@ -12,14 +12,15 @@ from itembank.adaptive.journal import Journal, read_journal, warn_of_torn
 from itembank.adaptive.journal_lines import JournalContent
 from itembank.adaptive.session import AdaptiveSession
 from itembank.adaptive.settings import SessionSettings
-from itembank.data.bank_files import RECORD, load_bank
+from itembank.data.arguments import GivenBank, as_bank
+from itembank.data.bank_files import RECORD
 from itembank.data.banks import Bank
 from itembank.errors import BankError, DataError
 
 
 @contextmanager
 def start_session(
-    path: str | Path, bank: Bank, *, bank_path: str | Path | None = None, **choices: Any
+    path: str | Path, bank: GivenBank, *, bank_path: str | Path | None = None, **choices: Any
 ) -> Iterator[AdaptiveSession]:
     """Start a session whose every event is kept in a new journal; nobody else can write to it within the block.
 
@@ -27,7 +28,7 @@ def start_session(
     ----------
     path : str or Path
         The journal; nothing may stand there.
-    bank : Bank
+    bank : Bank or path
     bank_path : str or Path, optional
         Where the bank lies, so that `open_session` finds it; by default the folder it was loaded from. A relative
         path is kept relative to the journal's folder, so that both can be moved together.
@@ -48,6 +49,7 @@ def start_session(
     ...     while items := session.ask():
     ...         session.tell(items[0], run(items[0]))
     """
+    bank = as_bank(bank)
     settings = AdaptiveSession(bank, **choices).settings  # whatever is wrong is said before there is a file
     place = bank_path if bank_path is not None else bank.cache.folder
     header = {
@@ -62,13 +64,13 @@ def start_session(
 
 
 @contextmanager
-def open_session(path: str | Path, bank: Bank | None = None, *, wait: float = 0.0) -> Iterator[AdaptiveSession]:
+def open_session(path: str | Path, bank: GivenBank | None = None, *, wait: float = 0.0) -> Iterator[AdaptiveSession]:
     """Go on with the session of a journal; it is what it was after the last event that was kept.
 
     Parameters
     ----------
     path : str or Path
-    bank : Bank, optional
+    bank : Bank or path, optional
         The bank it was started with; by default it is loaded from where the journal says.
     wait : float
         Seconds to wait for another process that has the journal open.
@@ -91,7 +93,7 @@ def open_session(path: str | Path, bank: Bank | None = None, *, wait: float = 0.
         yield _resumed(bank, journal.content, Path(path), journal)
 
 
-def read_session(path: str | Path, bank: Bank | None = None) -> AdaptiveSession:
+def read_session(path: str | Path, bank: GivenBank | None = None) -> AdaptiveSession:
     """Look at the session of a journal, also while another process has it open; what it is told is not kept.
 
     Raises
@@ -104,13 +106,14 @@ def read_session(path: str | Path, bank: Bank | None = None) -> AdaptiveSession:
     return _resumed(_bank_of(content, Path(path), bank), content, Path(path), None)
 
 
-def _bank_of(content: JournalContent, path: Path, bank: Bank | None) -> Bank:
+def _bank_of(content: JournalContent, path: Path, bank: GivenBank | None) -> Bank:
     """Load the bank where none is given, and check that it is the session's."""
     if bank is None:
         place = _place_of_bank(content, path)
         if not (place / RECORD).is_file():
             raise BankError(f"the bank of {path} is not at {place} any more. Say where it is now (bank=, --bank).")
-        bank = load_bank(place)
+        bank = place
+    bank = as_bank(bank)
     wanted = content.header.get("bank_id")
     if bank.bank_id != wanted:
         raise BankError(

@@ -3,9 +3,9 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from numbers import Integral
-from typing import Any, TypeGuard
+from typing import Any
 
+from itembank.data.arguments import is_whole
 from itembank.data.targets import OVERALL
 from itembank.errors import ParameterError
 
@@ -92,8 +92,9 @@ class Stopping:
     ----------
     ability_error : float or None
         Standard error of ability, at most this in every dimension.
-    half_width : mapping of score to half-width
-        One rule: the intervals of all these scores are this narrow, or narrower.
+    half_width : number, or mapping of score to half-width
+        One rule: the intervals of all these scores are this narrow, or narrower. A number is of the overall score;
+        it is kept as a mapping.
     decision : Decision or None
     level : float
         Of the intervals.
@@ -103,7 +104,7 @@ class Stopping:
     """
 
     ability_error: float | None = None
-    half_width: Mapping[str, float] = field(default_factory=dict)
+    half_width: Mapping[str, float] | float = field(default_factory=dict)
     decision: Decision | None = None
     level: float = 0.95
     min_items: int = 0
@@ -112,13 +113,19 @@ class Stopping:
         """Check the rules."""
         if self.ability_error is not None:
             _check_number("ability_error", self.ability_error, above=0.0, below=math.inf)
-        for score, width in self.half_width.items():
+        widths = self.half_widths
+        for score, width in widths.items():
             _check_number(f"half-width of {score!r}", width, above=0.0, below=1.0, advice=POINTS)
         _check_number("level", self.level, above=0.0, below=1.0)
         if not is_whole(self.min_items) or self.min_items < 0:
             raise ParameterError(f"min_items must be a whole number >= 0, got {self.min_items!r}.")
         object.__setattr__(self, "min_items", int(self.min_items))
-        object.__setattr__(self, "half_width", {str(score): float(width) for score, width in self.half_width.items()})
+        object.__setattr__(self, "half_width", {str(score): float(width) for score, width in widths.items()})
+
+    @property
+    def half_widths(self) -> Mapping[str, float]:
+        """Half-width by score."""
+        return self.half_width if isinstance(self.half_width, Mapping) else {OVERALL: self.half_width}
 
     @property
     def has_rules(self) -> bool:
@@ -134,16 +141,11 @@ class Stopping:
         """Plain data."""
         return {
             "ability_error": self.ability_error,
-            "half_width": dict(self.half_width),
+            "half_width": dict(self.half_widths),
             "decision": None if self.decision is None else self.decision.to_dict(),
             "level": self.level,
             "min_items": self.min_items,
         }
-
-
-def is_whole(value: object) -> TypeGuard[int]:
-    """Whether a value is a whole number, of Python or numpy."""
-    return isinstance(value, Integral) and not isinstance(value, bool)
 
 
 def _check_number(

@@ -12,9 +12,9 @@ from itembank.adaptive.priors import KnownModels, ability_prior
 from itembank.adaptive.reserves import cheapest_cost
 from itembank.adaptive.settings import CUSTOM, SessionSettings
 from itembank.data.banks import Bank
-from itembank.data.costs import TOKENS, CostUnit, expected_cost
+from itembank.data.costs import TOKENS, CostUnit, expected_cost, known_units
 from itembank.data.targets import OVERALL, ScoreTargets
-from itembank.errors import DataError, ParameterError, shown
+from itembank.errors import DataError, ParameterError, did_you_mean, shown
 from itembank.estimation.basis import ScoreBasis
 from itembank.estimation.point import calibration_scores, weighted_means
 from itembank.numerics.arrays import FloatArray, IntArray
@@ -59,6 +59,8 @@ class SessionPool:
     threshold : float
         Of the decision; NaN without one.
     scenario_sizes : (n_scenarios,)
+    cost_units : tuple of str
+        Units in which the bank's responses record costs.
     past : PastErrors or None
         What intervals of the scores rest on; None where they are the item model's.
     """
@@ -79,6 +81,7 @@ class SessionPool:
     expected_costs: Mapping[str, FloatArray]
     threshold: float
     scenario_sizes: IntArray
+    cost_units: tuple[str, ...] = ()
     past: PastErrors | None = None
 
     @classmethod
@@ -119,6 +122,7 @@ class SessionPool:
             {name: expected_cost(bank, one, needed=items.is_candidate) for name, one in units.items()},
             _decision_threshold(settings.stopping.decision, bank, custom),
             bank.targets.scenario_sizes,
+            known_units(bank.responses),
         )
         _check_scores(settings, pool.score_names)
         _check_budget(pool)
@@ -151,7 +155,10 @@ def _custom_targets(target: str | Mapping[str, float], bank: Bank, positions: Ma
         raise ParameterError(f"a target given as weights is called {CUSTOM!r}, and so is a scenario; rename that.")
     unknown = [item for item in target if item not in positions]
     if unknown:
-        raise DataError(f"every item of the target must be in bank {bank.bank_id}, got {shown(unknown)}.")
+        raise DataError(
+            f"every item of the target must be in bank {bank.bank_id}, got {shown(unknown)}."
+            f"{did_you_mean(unknown, positions)}"
+        )
     weights, index = np.zeros(bank.n_items), bank.targets.scenario_index
     weights[[positions[item] for item in target]] = list(target.values())
     mass = np.bincount(index, weights=weights, minlength=bank.targets.n_scenarios)
@@ -238,7 +245,9 @@ def _amounts(costs: Mapping[str, float]) -> str:
 
 def _check_scores(settings: SessionSettings, names: tuple[str, ...]) -> None:
     decision = settings.stopping.decision
-    wanted = [*settings.stopping.half_width, *([] if decision is None else [decision.target])]
+    wanted = [*settings.stopping.half_widths, *([] if decision is None else [decision.target])]
     unknown = [name for name in wanted if name not in names]
     if unknown:
-        raise ParameterError(f"a rule must name a score among {shown(names)}, got {shown(unknown)}.")
+        raise ParameterError(
+            f"a rule must name a score among {shown(names)}, got {shown(unknown)}.{did_you_mean(unknown, names)}"
+        )

@@ -9,7 +9,7 @@ import polars as pl
 
 from itembank.adaptive.prior_specs import GroupPrior, Known, PriorSpec, RegressionPrior, checked_prior
 from itembank.data.banks import Bank
-from itembank.errors import DataError, DataWarning, shown, warn
+from itembank.errors import DataError, DataWarning, did_you_mean, shown, warn
 from itembank.irt.parameters import AbilityPrior
 from itembank.numerics.arrays import FloatArray, IntArray
 
@@ -227,5 +227,6 @@ def _column(models: pl.DataFrame, name: str) -> pl.Series:
     if name not in models.columns:
         raise DataError(
             f"a prior must name a column of the bank's model table, among {shown(models.columns)}, got {name!r}."
+            f"{did_you_mean(name, models.columns)}"
         )
     return models[name]

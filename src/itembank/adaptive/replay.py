@@ -11,15 +11,16 @@ from itembank.adaptive.pool import SessionPool
 from itembank.adaptive.prior_specs import BANK, PriorSpec
 from itembank.adaptive.priors import warn_of_unheard_values
 from itembank.adaptive.replay_results import AskedItem, ReplayResult, SessionEnd, joined_sessions
-from itembank.adaptive.session import AdaptiveSession, session_settings
-from itembank.adaptive.settings import CALIBRATED, SessionInterval
+from itembank.adaptive.session import AdaptiveSession
+from itembank.adaptive.settings import CALIBRATED, SessionInterval, session_settings
 from itembank.adaptive.spending import amount_in
 from itembank.adaptive.trial import past_errors
+from itembank.data.arguments import GivenBank, GivenResponses, as_bank, as_new_responses
 from itembank.data.banks import Bank
 from itembank.data.costs import TOKENS, CostUnit
 from itembank.data.responses import ResponseMatrix
 from itembank.data.targets import OVERALL
-from itembank.errors import ParameterError
+from itembank.errors import ParameterError, warned_once
 from itembank.estimation.observations import bank_positions
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.threads import check_jobs
@@ -63,8 +64,8 @@ class Recorded:
 
 
 def replay(
-    bank: Bank,
-    responses: ResponseMatrix,
+    bank: GivenBank,
+    responses: GivenResponses,
     criterion: Criterion | str = "v-optimal",
     *,
     stopping: Stopping | None = None,
@@ -87,8 +88,8 @@ def replay(
 
     Parameters
     ----------
-    bank : Bank
-    responses : ResponseMatrix
+    bank : Bank or path
+    responses : ResponseMatrix, path or paths
         Of models to many items of the bank; best of models that it was not calibrated on.
     criterion, stopping, budget, target, cost, constraints, prior, n_start, rng, interval
         As `AdaptiveSession` takes them.
@@ -126,6 +127,8 @@ def replay(
         rng=rng,
         interval=interval,
     )
+    bank = as_bank(bank)
+    responses = as_new_responses(bank, responses)
     pool = SessionPool.create(bank, settings)
     warn_of_unheard_values(bank.responses.models, settings.prior)
     recorded = _recorded(bank, responses)
@@ -133,10 +136,11 @@ def replay(
         pool = pool.with_past(past_errors(bank, settings, progress=_first_half(progress)))
     before = 0.5 if interval == CALIBRATED else 0.0
     ends: list[SessionEnd] = []
-    for part in _each(pool, recorded, batch, n_jobs):
-        ends.extend(part)
-        share = len(ends) / responses.n_models
-        progress(f"{len(ends)} of {responses.n_models} models", before + (1.0 - before) * share)
+    with warned_once():
+        for part in _each(pool, recorded, batch, n_jobs):
+            ends.extend(part)
+            share = len(ends) / responses.n_models
+            progress(f"{len(ends)} of {responses.n_models} models", before + (1.0 - before) * share)
     return joined_sessions(ends)
 
 
@@ -188,13 +192,13 @@ def _tell(session: AdaptiveSession, recorded: Recorded, row: int, item_id: str, 
     response = float("nan") if column < 0 else float(recorded.responses[row, column])
     costs = {} if column < 0 else _costs(recorded, row, column)
     if np.isnan(response):
-        session.tell_failed(item_id, reason=NO_RESPONSE, costs=costs)
+        session.tell_failed(item_id, reason=NO_RESPONSE, costs=costs, new_units=True)
         return
     counts = None if recorded.n_trials is None else counts_behind(response, int(recorded.n_trials[row, column]))
     if counts is None:
-        session.tell(item_id, response, costs=costs)
+        session.tell(item_id, response, costs=costs, new_units=True)
     else:
-        session.tell(item_id, n_correct=counts[0], n_trials=counts[1], costs=costs)
+        session.tell(item_id, n_correct=counts[0], n_trials=counts[1], costs=costs, new_units=True)
 
 
 def _costs(recorded: Recorded, row: int, column: int) -> dict[str, float]:

@@ -8,33 +8,25 @@ import numpy as np
 from itembank.adaptive import state as states
 from itembank.adaptive.choosing import choose, start_abilities
 from itembank.adaptive.estimates import SessionEstimate, session_ability, session_estimate
-from itembank.adaptive.events import (
-    Asked,
-    Event,
-    Failed,
-    Told,
-    checked_costs,
-    checked_counts,
-    checked_response,
-)
+from itembank.adaptive.events import Asked, Event, Failed, Told, checked_counts, checked_response
 from itembank.adaptive.limits import Budget, Stopping
 from itembank.adaptive.past_errors import PastErrors
 from itembank.adaptive.pool import SessionPool
 from itembank.adaptive.prior_specs import BANK, PriorSpec
 from itembank.adaptive.priors import ability_prior, warn_of_unheard_values
-from itembank.adaptive.settings import CALIBRATED, SessionInterval, SessionSettings
-from itembank.adaptive.spending import left_of_budget, told_costs
+from itembank.adaptive.settings import CALIBRATED, SessionInterval, SessionSettings, session_settings
+from itembank.adaptive.spending import fit_costs, left_of_budget, told_costs, warn_of_silent_costs
 from itembank.adaptive.stopping import lacks_items, limit_reason, rule_that_holds
 from itembank.adaptive.trial import past_errors
+from itembank.data.arguments import GivenBank, as_bank
 from itembank.data.banks import Bank
-from itembank.data.costs import CostUnit, as_cost_unit
+from itembank.data.costs import CostUnit
 from itembank.data.targets import OVERALL
 from itembank.errors import DataError, ParameterError, quoted
-from itembank.numerics.random import as_generator
 from itembank.numerics.threads import one_blas_thread
 from itembank.scoring.abilities import Abilities
 from itembank.selection.constraints import Constraints
-from itembank.selection.criteria import Criterion, criterion_by_name
+from itembank.selection.criteria import Criterion
 
 
 class EventLog(Protocol):
@@ -59,7 +51,7 @@ class AdaptiveSession:
 
     Parameters
     ----------
-    bank : Bank
+    bank : Bank or path
     criterion : Criterion or str
         A name of `CRITERIA` in `itembank.selection.criteria`, or a spec with its choices.
     stopping : Stopping, optional
@@ -102,7 +94,7 @@ class AdaptiveSession:
 
     def __init__(
         self,
-        bank: Bank,
+        bank: GivenBank,
         criterion: Criterion | str = "v-optimal",
         *,
         stopping: Stopping | None = None,
@@ -117,6 +109,7 @@ class AdaptiveSession:
         interval: SessionInterval = CALIBRATED,
         journal: EventLog | None = None,
     ) -> None:
+        bank = as_bank(bank)
         settings = session_settings(
             criterion,
             stopping=stopping,
@@ -226,6 +219,7 @@ class AdaptiveSession:
         n_correct: int | None = None,
         n_trials: int | None = None,
         costs: Mapping[str, float] | None = None,
+        new_units: bool = False,
     ) -> None:
         """Take the answer to an item, whether it was asked or not; an earlier answer to it is replaced.
 
@@ -239,11 +233,13 @@ class AdaptiveSession:
             each trial counts, unless the bank's responses are probabilities (family 'beta').
         costs : mapping of unit to amount
             What the answer cost.
+        new_units : bool
+            Take costs in units that neither the bank has nor are usual, which are refused as slips otherwise.
 
         Raises
         ------
         DataError
-            When the item is not in the bank, or a number is not what it must be.
+            When the item is not in the bank, a number is not what it must be, or a unit is unknown.
         """
         if (response is None) == (n_correct is None) or (n_correct is None) != (n_trials is None):
             raise DataError(
@@ -256,20 +252,28 @@ class AdaptiveSession:
         else:
             value = checked_response(response, item_id)
         self.check_items([item_id])
+        told = self.check_costs(costs, item_id, new_units=new_units)
+        warn_of_silent_costs(self._pool, told, f"item {quoted(item_id)}")
         position = self._pool.positions[item_id]
         event = Told(
             item_id,
             value,
             n_correct,
             n_trials,
-            checked_costs(costs, f"item {quoted(item_id)}"),
+            told,
             was_asked=position in self._state.asked,
             is_correction=position in self._state.answers,
         )
         self._record(event)
 
     def tell_failed(
-        self, item_id: str, *, again: bool = False, reason: str = "", costs: Mapping[str, float] | None = None
+        self,
+        item_id: str,
+        *,
+        again: bool = False,
+        reason: str = "",
+        costs: Mapping[str, float] | None = None,
+        new_units: bool = False,
     ) -> None:
         """Take note that an item could not be answered; an earlier answer to it is taken back.
 
@@ -281,13 +285,22 @@ class AdaptiveSession:
         reason : str
         costs : mapping of unit to amount
             What the attempt cost all the same.
+        new_units : bool
+            As for `tell`.
 
         Raises
         ------
         DataError
             When the item is not in the bank, or a cost is not what it must be.
         """
-        self._record(Failed(item_id, bool(again), str(reason), checked_costs(costs, f"item {quoted(item_id)}")))
+        told = self.check_costs(costs, item_id, new_units=new_units)
+        self._record(Failed(item_id, bool(again), str(reason), told))
+
+    def check_costs(
+        self, costs: Mapping[str, float] | None, item_id: str, *, new_units: bool = False
+    ) -> dict[str, float]:
+        """Return costs of an item as finite numbers, or raise `DataError` for what `tell` refuses of them."""
+        return fit_costs(self._pool, costs, f"item {quoted(item_id)}", new_units=new_units)
 
     def check_items(self, item_ids: Iterable[str]) -> None:
         """Raise `DataError` naming the items that are not in the bank."""
@@ -404,44 +417,3 @@ class AdaptiveSession:
     def _precision_reason(self) -> str | None:
         reason = self._rule_that_holds()
         return None if reason is None or lacks_items(self._pool, self._state) else reason
-
-
-def session_settings(
-    criterion: Criterion | str = "v-optimal",
-    *,
-    stopping: Stopping | None = None,
-    budget: Budget | None = None,
-    target: str | Mapping[str, float] = OVERALL,
-    cost: CostUnit | str | None = None,
-    constraints: Constraints | None = None,
-    prior: PriorSpec = BANK,
-    n_start: int = 0,
-    model_id: str = "model",
-    rng: np.random.Generator | int | None = 0,
-    interval: SessionInterval = CALIBRATED,
-) -> SessionSettings:
-    """Make the settings that the arguments of `AdaptiveSession` stand for."""
-    unit = None if cost is None else as_cost_unit(cost)
-    if isinstance(criterion, str):
-        criterion = criterion_by_name(criterion, has_cost=unit is not None)
-    return SessionSettings(
-        criterion=criterion,
-        cost=unit,
-        target=target,
-        budget=budget or Budget(),
-        stopping=stopping or Stopping(),
-        constraints=constraints or Constraints(),
-        prior=prior,
-        n_start=n_start,
-        seed=_seed(rng),
-        model_id=model_id,
-        interval=interval,
-    )
-
-
-def _seed(rng: np.random.Generator | int | None) -> int:
-    """Return the seed itself, or draw one."""
-    if isinstance(rng, int | np.integer) and not isinstance(rng, bool):
-        as_generator(int(rng))  # refuses a negative one
-        return int(rng)
-    return int(as_generator(rng).integers(2**32))

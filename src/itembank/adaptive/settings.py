@@ -5,13 +5,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Final, Literal, Self, get_args
 
-from itembank.adaptive.limits import Budget, Decision, Stopping, is_whole
+import numpy as np
+
+from itembank.adaptive.limits import Budget, Decision, Stopping
 from itembank.adaptive.prior_specs import BANK, PriorSpec, checked_prior, prior_from_plain, prior_to_plain
-from itembank.data.costs import CostUnit
+from itembank.data.arguments import is_whole
+from itembank.data.costs import CostUnit, as_cost_unit
 from itembank.data.targets import OVERALL
 from itembank.errors import DataError, ParameterError, shown
+from itembank.numerics.random import as_generator
 from itembank.selection.constraints import Constraints
-from itembank.selection.criteria import CRITERIA, Criterion
+from itembank.selection.criteria import CRITERIA, Criterion, criterion_by_name
 
 SessionInterval = Literal["calibrated", "model-based"]
 CALIBRATED: Final = "calibrated"
@@ -157,3 +161,44 @@ _FROM_PLAIN: dict[str, Callable[[Any], Any]] = {
     "constraints": _constraints,
     "prior": prior_from_plain,
 }
+
+
+def session_settings(
+    criterion: Criterion | str = "v-optimal",
+    *,
+    stopping: Stopping | None = None,
+    budget: Budget | None = None,
+    target: str | Mapping[str, float] = OVERALL,
+    cost: CostUnit | str | None = None,
+    constraints: Constraints | None = None,
+    prior: PriorSpec = BANK,
+    n_start: int = 0,
+    model_id: str = "model",
+    rng: np.random.Generator | int | None = 0,
+    interval: SessionInterval = CALIBRATED,
+) -> SessionSettings:
+    """Make the settings that the arguments of `AdaptiveSession` stand for."""
+    unit = None if cost is None else as_cost_unit(cost)
+    if isinstance(criterion, str):
+        criterion = criterion_by_name(criterion, has_cost=unit is not None)
+    return SessionSettings(
+        criterion=criterion,
+        cost=unit,
+        target=target,
+        budget=budget or Budget(),
+        stopping=stopping or Stopping(),
+        constraints=constraints or Constraints(),
+        prior=prior,
+        n_start=n_start,
+        seed=_seed(rng),
+        model_id=model_id,
+        interval=interval,
+    )
+
+
+def _seed(rng: np.random.Generator | int | None) -> int:
+    """Return the seed itself, or draw one."""
+    if isinstance(rng, int | np.integer) and not isinstance(rng, bool):
+        as_generator(int(rng))  # refuses a negative one
+        return int(rng)
+    return int(as_generator(rng).integers(2**32))

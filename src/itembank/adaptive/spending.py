@@ -5,10 +5,13 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from itembank.adaptive.events import checked_costs
 from itembank.adaptive.pool import ROUNDING, SessionPool
 from itembank.adaptive.reserves import cheapest_cost
 from itembank.adaptive.state import SessionState
 from itembank.data.costs import INPUT_TOKENS, OUTPUT_TOKENS, TOKENS, CostUnit
+from itembank.data.readers.specs import COST_COLUMNS
+from itembank.errors import DataError, DataWarning, did_you_mean, remedy, shown, warn
 from itembank.numerics.arrays import BoolArray, IntArray
 
 
@@ -19,6 +22,43 @@ def amount_in(costs: Mapping[str, float], unit: CostUnit) -> float | None:
     if unit.name != TOKENS or not (OUTPUT_TOKENS in costs or INPUT_TOKENS in costs):
         return None
     return costs.get(OUTPUT_TOKENS, 0.0) + unit.input_weight * costs.get(INPUT_TOKENS, 0.0)
+
+
+def fit_costs(pool: SessionPool, costs: Mapping[str, float] | None, owner: str, *, new_units: bool) -> dict[str, float]:
+    """Return costs by unit as finite numbers >= 0.
+
+    Raises
+    ------
+    DataError
+        For another number; and, unless units may be new, for those that neither the bank's responses have nor are
+        usual, which are probably slips. A bank without costs takes all.
+    """
+    checked = checked_costs(costs, owner)
+    if not new_units:
+        _check_units(pool, checked, owner)
+    return checked
+
+
+def _check_units(pool: SessionPool, costs: Mapping[str, float], owner: str) -> None:
+    known = tuple(dict.fromkeys((*pool.cost_units, TOKENS, *COST_COLUMNS)))
+    unknown = [unit for unit in costs if unit not in known]
+    if unknown and pool.cost_units:
+        raise DataError(
+            f"costs must be in a unit that the bank has or that is usual ({shown(known, len(known))}), got "
+            f"{shown(unknown)} for {owner}.{did_you_mean(unknown, known)} A unit that is meant to be new needs "
+            f"{remedy('new_units=True', '--new-units')}."
+        )
+
+
+def warn_of_silent_costs(pool: SessionPool, costs: Mapping[str, float], owner: str) -> None:
+    """Warn when costs are told, and not in a unit of the budget, so that what was expected is counted instead."""
+    silent = [name for name in pool.settings.budget.costs if amount_in(costs, pool.units[name]) is None]
+    if costs and silent:
+        warn(
+            f"the budget is in {shown(silent)}, and the costs told of {owner} are in {shown(list(costs))}: what the "
+            "item was expected to cost is counted. Tell its cost in the unit of the budget.",
+            DataWarning,
+        )
 
 
 def told_costs(state: SessionState) -> dict[str, float]:

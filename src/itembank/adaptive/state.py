@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from itembank.adaptive.events import Asked, Event, Failed, Told
-from itembank.errors import DataError, shown
+from itembank.errors import DataError, did_you_mean, shown
 from itembank.numerics.arrays import BoolArray, IntArray
 from itembank.selection.design import DesignItems
 
@@ -99,8 +99,9 @@ def check_items(item_ids: Sequence[str], positions: Mapping[str, int]) -> None:
     unknown = [item for item in item_ids if not isinstance(item, str) or item not in positions]
     if unknown:
         raise DataError(
-            f"every item must be in the bank, which has {len(positions)}, got {shown(unknown)}. Check the spelling, or "
-            "take the bank that the session was started with."
+            f"every item must be in the bank, which has {len(positions)}, got {shown(unknown)}."
+            f"{did_you_mean(unknown, positions)} Check the spelling, or take the bank that the session was started "
+            "with."
         )
 
 

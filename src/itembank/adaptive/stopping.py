@@ -69,7 +69,7 @@ def lacks_items(pool: SessionPool, state: SessionState) -> bool:
 
 
 def _half_width_reason(pool: SessionPool, scores: ScoreEstimates) -> str | None:
-    widths = pool.settings.stopping.half_width
+    widths = pool.settings.stopping.half_widths
     for name, width in widths.items():
         column = scores.targets.index(name)
         if not 0.5 * (scores.high[0, column] - scores.low[0, column]) <= width:

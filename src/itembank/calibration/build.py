@@ -5,9 +5,9 @@ import numpy as np
 from itembank.calibration.calibrate import calibrate
 from itembank.calibration.item_model_bias import item_model_bias, response_variance
 from itembank.calibration.specs import METHODS, CalibrationSpec
+from itembank.data.arguments import GivenResponses, as_responses
 from itembank.data.banks import Bank
 from itembank.data.fingerprint import bank_fingerprint
-from itembank.data.responses import ResponseMatrix
 from itembank.data.targets import Across, ScoreTargets, Within
 from itembank.numerics.random import as_generator
 from itembank.progress import ProgressCallback, silent
@@ -17,7 +17,7 @@ CALIBRATION_SHARE = 0.6
 
 
 def build_bank(
-    responses: ResponseMatrix,
+    responses: GivenResponses,
     spec: CalibrationSpec | str = "variational",
     *,
     within: Within = "micro",
@@ -29,7 +29,7 @@ def build_bank(
 
     Parameters
     ----------
-    responses : ResponseMatrix
+    responses : ResponseMatrix, path or paths
         Past results: the calibration models.
     spec : CalibrationSpec or str
         As for `calibrate`.
@@ -53,6 +53,7 @@ def build_bank(
     >>> bank = build_bank(responses, Variational("mirt", n_dims=5))  # doctest: +SKIP
     >>> selection = select(bank, 100, rng=0)  # doctest: +SKIP
     """
+    responses = as_responses(responses)
     spec = METHODS.resolve(spec)
     targets = ScoreTargets.create(responses.items, within=within, across=across)
     calibration = calibrate(responses, spec, progress=lambda text, share: progress(text, CALIBRATION_SHARE * share))

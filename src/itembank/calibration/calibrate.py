@@ -12,6 +12,7 @@ from itembank.calibration.degenerate import DegenerateItems, put_back
 from itembank.calibration.families import PreparedResponses, precision_index, prepare, with_family
 from itembank.calibration.fits import Fit, FitData
 from itembank.calibration.specs import METHODS, CalibrationSpec, JointMAP, MarginalML, Variational, plain_options
+from itembank.data.arguments import GivenResponses, as_responses
 from itembank.data.calibrations import Calibration
 from itembank.data.responses import ResponseMatrix
 from itembank.data.validation import check_enough_models, check_models_and_items_have_responses
@@ -39,7 +40,7 @@ KERNELS: dict[type, tuple[str, str]] = {
 
 @one_blas_thread()
 def calibrate(
-    responses: ResponseMatrix, spec: CalibrationSpec | str = "variational", *, progress: ProgressCallback = silent
+    responses: GivenResponses, spec: CalibrationSpec | str = "variational", *, progress: ProgressCallback = silent
 ) -> Calibration:
     """Find the parameters of every item, and the ability of every model, from past results.
 
@@ -49,7 +50,7 @@ def calibrate(
 
     Parameters
     ----------
-    responses : ResponseMatrix
+    responses : ResponseMatrix, path or paths
         NaN cells are left out of the likelihood. They should be missing for reasons that have nothing to do with
         ability: responses picked by an adaptive test give biased parameters.
     spec : CalibrationSpec or str
@@ -81,6 +82,7 @@ def calibrate(
     >>> calibrate(ResponseMatrix.create(answers)).converged
     True
     """
+    responses = as_responses(responses)
     given = METHODS.resolve(spec)
     spec = with_family(given, responses)
     _check(responses, spec)

@@ -6,7 +6,7 @@ import numpy as np
 
 from itembank.calibration.held_out_dims import feasible, fit_candidate, leave_out, thinned, told_by
 from itembank.calibration.specs import METHODS, CalibrationSpec
-from itembank.data.responses import ResponseMatrix
+from itembank.data.arguments import GivenResponses, as_responses
 from itembank.data.validation import check_enough_models
 from itembank.errors import ParameterError
 from itembank.numerics.arrays import BoolArray, FloatArray
@@ -66,7 +66,7 @@ class ParallelAnalysis:
 
 @one_blas_thread()
 def choose_n_dims(
-    responses: ResponseMatrix,
+    responses: GivenResponses,
     spec: CalibrationSpec | str = "variational",
     *,
     candidates: tuple[int, ...] | None = None,
@@ -82,7 +82,7 @@ def choose_n_dims(
 
     Parameters
     ----------
-    responses : ResponseMatrix
+    responses : ResponseMatrix, path or paths
     spec : CalibrationSpec or str
         Every choice but the item model and number of dimensions.
         A nested item model stays one: its number of dimensions counts the general one.
@@ -97,6 +97,7 @@ def choose_n_dims(
     ParameterError
         Without a candidate that could be tried; for 'bifactor', whose number follows from the scenarios.
     """
+    responses = as_responses(responses)
     spec = METHODS.resolve(spec)
     if spec.item_model == "bifactor":
         raise ParameterError("item_model 'bifactor' has one ability a scenario: there is no number to choose.")

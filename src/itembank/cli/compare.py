@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from itembank.cli.estimate import METHODS
-from itembank.cli.known_models import note_known_models
-from itembank.cli.options import bank_argument, format_option, reading_spec, response_options, seed_option
+from itembank.cli.new_results import ignore_unknown_option, note_known_models, read_new_results
+from itembank.cli.options import bank_argument, format_option, response_options, seed_option
 from itembank.cli.render import note, print_rows, progress, refuse_empty, warnings_as_notes
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ class ManyModels(click.Command):
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="The selection that was run; only its items are used.",
 )
+@ignore_unknown_option
 @click.option(
     "--method",
     type=click.Choice(("paired", *METHODS)),
@@ -69,6 +70,7 @@ def command(
     responses: tuple[Path, ...],
     models: tuple[str, ...],
     selection: Path | None,
+    ignore_unknown: bool,
     method: str,
     level: float,
     power: float,
@@ -90,16 +92,12 @@ def command(
     """  # noqa: D301
     from itembank.comparison.compare import compare  # noqa: PLC0415
     from itembank.data.bank_files import load_bank  # noqa: PLC0415
-    from itembank.data.readers.agreement import check_same_content, spec_like  # noqa: PLC0415
-    from itembank.data.readers.read import read_responses  # noqa: PLC0415
     from itembank.data.selections import Selection  # noqa: PLC0415
 
     loaded = load_bank(bank)
     chosen = None if selection is None else Selection.load(selection)
     with warnings_as_notes():
-        spec = spec_like(loaded.responses.items, reading_spec(reading, empty="drop"))
-        matrix = read_responses(responses, spec=spec)
-        check_same_content(matrix.items, loaded.responses.items)
+        matrix = read_new_results(loaded, responses, reading, chosen)
         note_known_models(loaded, models or matrix.model_ids)
         with progress("compare") as report:
             comparison = compare(
@@ -107,6 +105,7 @@ def command(
                 matrix,
                 models=models or None,
                 selection=chosen,
+                ignore_unknown=ignore_unknown,
                 method=method,
                 level=level,
                 power=power,

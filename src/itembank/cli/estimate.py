@@ -5,12 +5,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from itembank.cli.known_models import note_known_models
+from itembank.cli.new_results import ignore_unknown_option, note_known_models, read_new_results
 from itembank.cli.options import (
     bank_argument,
     format_option,
     reading_options,
-    reading_spec,
     seed_option,
 )
 from itembank.cli.render import note, print_rows, progress, refuse_empty, warnings_as_notes
@@ -54,6 +53,7 @@ MEANING = {
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="The selection that was run; only its items are used.",
 )
+@ignore_unknown_option
 @click.option(
     "--method", type=click.Choice(METHODS), default="auto", show_default=True, help="How the score is estimated."
 )
@@ -74,6 +74,7 @@ def command(
     bank: Path,
     responses: tuple[Path, ...],
     selection: Path | None,
+    ignore_unknown: bool,
     method: str,
     interval: "IntervalKind",
     level: float,
@@ -92,24 +93,20 @@ def command(
       itembank estimate bank new-model.csv --selection random.json --interval design
     """  # noqa: D301
     from itembank.data.bank_files import load_bank  # noqa: PLC0415
-    from itembank.data.readers.agreement import check_same_content, spec_like  # noqa: PLC0415
-    from itembank.data.readers.read import read_responses  # noqa: PLC0415
     from itembank.data.selections import Selection  # noqa: PLC0415
     from itembank.estimation.estimate import estimate  # noqa: PLC0415
 
     loaded = load_bank(bank)
     chosen = None if selection is None else Selection.load(selection)
     with warnings_as_notes():
-        # The new results hold no more than the items that were run, and are read as the bank's were.
-        spec = spec_like(loaded.responses.items, reading_spec(reading, empty="drop"))
-        matrix = read_responses(responses, spec=spec, models=reading["models"], items=reading["items"])
-        check_same_content(matrix.items, loaded.responses.items)
+        matrix = read_new_results(loaded, responses, reading, chosen)
         note_known_models(loaded, matrix.model_ids)
         with progress("estimate") as report:
             estimates = estimate(
                 loaded,
                 matrix,
                 selection=chosen,
+                ignore_unknown=ignore_unknown,
                 method=method,
                 level=level,
                 interval=interval,

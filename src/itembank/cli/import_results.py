@@ -6,7 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from itembank.cli.options import column_mapping, format_option, output_option, response_kind_option, value_options
+from itembank.cli.options import (
+    column_mapping,
+    format_option,
+    output_option,
+    response_kind_option,
+    task_options,
+    true_value_option,
+    value_options,
+)
 from itembank.cli.render import note, print_rows, progress, warnings_as_notes
 
 if TYPE_CHECKING:
@@ -34,6 +42,13 @@ _SHARED = (
 def _shared(function: Command) -> Command:
     """Add what all kinds of results have in common."""
     for option in reversed((_PATHS, *_SHARED)):
+        function = option(function)
+    return function
+
+
+def _tasks(function: Command) -> Command:
+    """Add the options of which tasks are read."""
+    for option in reversed(task_options()):
         function = option(function)
     return function
 
@@ -69,8 +84,17 @@ def command() -> None:
     metavar="OURS=THEIRS",
     help="What the table calls a column: --column model_id=llm --column seconds=latency. Repeatable.",
 )
+@true_value_option
 @click.option("--prefix-scenario", is_flag=True, help="Make item ids 'scenario/item_id'.")
-def table(*, layout: str, response_column: str, columns: tuple[str, ...], prefix_scenario: bool, **shared: Any) -> None:
+def table(
+    *,
+    layout: str,
+    response_column: str,
+    columns: tuple[str, ...],
+    true_value: str | None,
+    prefix_scenario: bool,
+    **shared: Any,
+) -> None:
     """Read tables: CSV, Parquet or JSON Lines, long or wide; also response files, to join them.
 
     \b
@@ -78,6 +102,7 @@ def table(*, layout: str, response_column: str, columns: tuple[str, ...], prefix
       itembank import table scores.csv --layout wide-items --max-response 100 -o responses.parquet
       itembank import table a.parquet b.parquet --items items.csv -o responses.parquet
       itembank import table samples.csv --repeats count -o responses.parquet
+      itembank import table graded.csv --true-value accepted -o responses.parquet
 
     A long table has the columns model_id, item_id, response, and may have scenario, subscenario, n_trials,
     n_correct, seed, epoch, input_tokens, output_tokens, cost_usd, seconds. Rows of one model and item with other
@@ -86,6 +111,7 @@ def table(*, layout: str, response_column: str, columns: tuple[str, ...], prefix
     choices = {
         "response_column": response_column,
         "columns": column_mapping(columns),
+        "true_value": true_value,
         "prefix_scenario": prefix_scenario,
         "format": layout,
     }
@@ -120,7 +146,7 @@ def py_irt(**shared: Any) -> None:
     help="Also write a table (.parquet, .csv) of all scores of the answer options: accuracy, probability, bits per "
     "byte.",
 )
-@click.option("--task", "tasks", multiple=True, metavar="PATTERN", help="Read only these tasks: 'mmlu_*'. Repeatable.")
+@_tasks
 @click.option("--groups", is_flag=True, help="Make a task's outermost group the scenario and the task the subscenario.")
 @click.option(
     "--model-id-from",
@@ -137,6 +163,8 @@ def lm_eval(
     response: str,
     choice_scores: Path | None,
     tasks: tuple[str, ...],
+    exclude_tasks: tuple[str, ...],
+    skip_unusable: bool,
     groups: bool,
     model_id_from: str,
     ignore_content: bool,
@@ -149,6 +177,7 @@ def lm_eval(
       itembank import lm-eval output/ --metric acc_norm --metric acc -o responses.parquet
       itembank import lm-eval output/ --response probability --choice-scores scores.parquet -o responses.parquet
       itembank import lm-eval output/ --filter gsm8k=flexible-extract --task gsm8k -o responses.parquet
+      itembank import lm-eval output/ --exclude-task 'wmt*' --skip-unusable -o responses.parquet
 
     The scenario is the task, the item id task/doc_id. One metric and one filter are taken of each task: the only one
     that can be a response, else acc or exact_match and none or strict-match, with a warning. Averages are never used.
@@ -160,6 +189,8 @@ def lm_eval(
         "filter_name": filter_name,
         "response": response,
         "tasks": tasks,
+        "exclude_tasks": exclude_tasks,
+        "skip_unusable": skip_unusable,
         "use_groups": groups,
         "model_id_from": model_id_from,
         "ignore_content": ignore_content,
@@ -169,6 +200,7 @@ def lm_eval(
 
 def _import(shared: dict[str, Any], choices: dict[str, Any], choice_scores: Path | None = None) -> None:
     """Read, write, and say what was read."""
+    from itembank.data.overlap import warn_of_no_overlap  # noqa: PLC0415
     from itembank.data.readers.choice_table import (  # noqa: PLC0415
         check_score_destination,
         read_choice_scores,
@@ -191,6 +223,7 @@ def _import(shared: dict[str, Any], choices: dict[str, Any], choice_scores: Path
             responses = read_responses(
                 shared["paths"], models=shared["models"], items=shared["items"], spec=spec, progress=report
             )
+        warn_of_no_overlap(responses)
         write_responses(responses, output)
         if choice_scores is not None:
             with progress("choice scores") as report:

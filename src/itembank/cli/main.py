@@ -2,12 +2,12 @@
 
 import errno
 import importlib
-import os
 import sys
-from pathlib import Path
-from typing import Any
 
 import click
+
+from itembank.cli.every_command import prepare, shared_options
+from itembank.errors import command_line_words, did_you_mean
 
 COMMANDS = {
     "import": ("itembank.cli.import_results", "Turn per-item results into a response file."),
@@ -45,8 +45,17 @@ class LazyGroup(click.Group):
         if cmd_name not in COMMANDS:
             return None
         command: click.Command = importlib.import_module(COMMANDS[cmd_name][0]).command
-        _name_environment(command, f"ITEMBANK_{cmd_name}")
+        prepare(command, f"ITEMBANK_{cmd_name}")
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command, or say which was probably meant: click knows only commands that are loaded."""
+        near = did_you_mean(args[0], COMMANDS)
+        if near and args[0] not in COMMANDS:
+            ctx.fail(f"No such command {args[0]!r}.{near}")
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """List the commands from the table above, importing none."""
@@ -54,78 +63,13 @@ class LazyGroup(click.Group):
             formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
 
 
-def _name_environment(command: click.Command, prefix: str) -> None:
-    """Name each option's environment variable after the option, which its parameter may not be."""
-    if isinstance(command, click.Group):
-        for name, part in command.commands.items():
-            _name_environment(part, f"{prefix}_{name}")
-    for parameter in command.params:
-        longest = max(parameter.opts, key=len)
-        if isinstance(parameter, click.Option) and longest.startswith("--"):
-            parameter.envvar = f"{prefix}{longest[1:]}".replace("-", "_").upper()
-
-
-def _load_config(ctx: click.Context, _parameter: click.Parameter, value: Path | None) -> None:
-    """Take defaults from a TOML file: one table a command, options with dashes or underscores."""
-    if value is None:
-        return
-    from itembank.data.documents import read_toml  # noqa: PLC0415
-    from itembank.errors import DataError  # noqa: PLC0415
-
-    try:
-        content = read_toml(value)
-    except DataError as error:
-        raise click.BadParameter(str(error)) from error
-    ctx.default_map = _defaults(cli, content, str(value))
-
-
-def _defaults(group: click.Group, content: dict[str, Any], where: str) -> dict[str, Any]:
-    """Turn tables named after commands, with keys named after options, into click's defaults."""
-    defaults: dict[str, Any] = {}
-    for name, table in content.items():
-        command = group.get_command(click.Context(group), name)
-        if command is None:
-            known = ", ".join(group.list_commands(click.Context(group)))
-            raise click.BadParameter(f"{where}: tables must be named after commands ({known}), got {name!r}.")
-        if not isinstance(table, dict):
-            raise click.BadParameter(f"{where}: {name} must be a table of options: [{name}].")
-        if isinstance(command, click.Group):
-            defaults[name] = _defaults(command, table, f"{where}: [{name}]")
-        else:
-            defaults[name] = dict(_default(command, key, setting, where) for key, setting in table.items())
-    return defaults
-
-
-def _default(command: click.Command, key: str, setting: Any, where: str) -> tuple[str, Any]:
-    """Find the option a key of the config file stands for."""
-    for parameter in command.params:
-        names = {option.lstrip("-").replace("-", "_") for option in (*parameter.opts, parameter.name or "")}
-        if isinstance(parameter, click.Option) and key.replace("-", "_") in names:
-            is_one_of_many = parameter.multiple and not isinstance(setting, list)
-            return parameter.name or key, [setting] if is_one_of_many else setting
-    options = ", ".join(
-        parameter.opts[-1].lstrip("-") for parameter in command.params if isinstance(parameter, click.Option)
-    )
-    raise click.BadParameter(f"{where}: [{command.name}] has no option {key!r}; it has {options}.")
-
-
 @click.group(
     cls=LazyGroup,
+    params=shared_options(),
     context_settings={"auto_envvar_prefix": "ITEMBANK", "help_option_names": ["-h", "--help"]},
 )
 @click.version_option(package_name="itembank", message="%(package)s %(version)s")
-@click.option(
-    "--config",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    is_eager=True,
-    expose_value=False,
-    callback=_load_config,
-    help="TOML file of defaults, one table a command: [calibrate] dims = 5.",
-)
-@click.option("--debug", is_flag=True, help="Show a traceback when something fails.")
-@click.option("--quiet", is_flag=True, help="Show no progress and no notes.")
-@click.pass_context
-def cli(ctx: click.Context, *, debug: bool, quiet: bool) -> None:
+def cli() -> None:
     """Know a model's full-benchmark score from a handful of items.
 
     The usual order: import past results, calibrate a bank, select items, run them on the
@@ -139,14 +83,14 @@ def cli(ctx: click.Context, *, debug: bool, quiet: bool) -> None:
 
     Or see it all at once: itembank quickstart
     """  # noqa: D301 (click's \b keeps the block's lines)
-    ctx.obj = {"debug": debug, "quiet": quiet}
 
 
 def main() -> None:
     """Run the command line; exit 0 done, 1 failed, 2 usage, 3 precision not reached, 4 integrity check failed."""
-    debug = "--debug" in sys.argv or os.environ.get("ITEMBANK_DEBUG", "") not in {"", "0", "false"}
+    asked: dict[str, bool] = {}  # --debug and --quiet, wherever they stand
     try:
-        code = cli.main(standalone_mode=False)  # what a command exits with (ctx.exit) comes back as a number
+        with command_line_words():
+            code = cli.main(standalone_mode=False, obj=asked)  # what a command exits with (ctx.exit) comes back
     except click.Abort:
         click.echo("Aborted.", err=True)
         sys.exit(1)
@@ -154,7 +98,7 @@ def main() -> None:
         error.show()
         sys.exit(error.exit_code)
     except Exception as error:
-        if debug:
+        if asked.get("debug"):
             raise
         _fail(error)
     else:

@@ -79,9 +79,13 @@ def response_options(function: Function) -> Function:
 RESPONSE_OPTIONS = (
     "metric",
     "filter_name",
+    "tasks",
+    "exclude_tasks",
+    "skip_unusable",
     "response",
     "response_column",
     "columns",
+    "true_value",
     "max_response",
     "model_id",
     "repeats",
@@ -150,6 +154,41 @@ def value_options() -> tuple[Callable[[Any], Any], ...]:
     )
 
 
+def true_value_option(function: Function) -> Function:
+    """Add `--true-value`."""
+    return click.option(
+        "--true-value",
+        metavar="VALUE",
+        help="Tables: the response that is right, where responses are words; usual ones (correct, pass, yes, C, ...) "
+        "are read by themselves.",
+    )(function)
+
+
+def task_options(where: str = "") -> tuple[Callable[[Any], Any], ...]:
+    """Make the options of which tasks of harness logs are read."""
+    return (
+        click.option(
+            "--task",
+            "tasks",
+            multiple=True,
+            metavar="PATTERN",
+            help=f"{where}Read only these tasks: 'mmlu_*'. Repeatable.",
+        ),
+        click.option(
+            "--exclude-task",
+            "exclude_tasks",
+            multiple=True,
+            metavar="PATTERN",
+            help=f"{where}Leave out these tasks: 'mmlu_*'. Repeatable.",
+        ),
+        click.option(
+            "--skip-unusable",
+            is_flag=True,
+            help=f"{where}Leave out tasks and runs that cannot be read, and say which and why.",
+        ),
+    )
+
+
 def response_kind_option(function: Function) -> Function:
     """Add `--response`."""
     return click.option(
@@ -173,6 +212,7 @@ def _response_options() -> tuple[Callable[[Any], Any], ...]:
         click.option(
             "--filter", "filter_name", multiple=True, metavar="[TASK=]NAME", help="Harness logs: the filter to take."
         ),
+        *task_options("Harness logs: "),
         response_kind_option,
         click.option(
             "--response-column", default="response", show_default=True, help="Tables: column of the response."
@@ -184,6 +224,7 @@ def _response_options() -> tuple[Callable[[Any], Any], ...]:
             metavar="OURS=THEIRS",
             help="Tables: what the file calls a column: --column model_id=llm. Repeatable.",
         ),
+        true_value_option,
         *value_options(),
     )
 

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from itembank.cli.known_models import note_known_models
 from itembank.cli.main import EXIT_IMPRECISE
-from itembank.cli.options import bank_argument, format_option, reading_options, reading_spec, seed_option
+from itembank.cli.new_results import note_known_models, read_new_results
+from itembank.cli.options import bank_argument, format_option, reading_options, seed_option
 from itembank.cli.render import note, print_rows, progress, warnings_as_notes
 from itembank.cli.session_options import prior_of_options, prior_options, session_choices, session_options
 
@@ -68,16 +68,12 @@ def command(
     """  # noqa: D301
     from itembank.adaptive.replay import replay  # noqa: PLC0415
     from itembank.data.bank_files import load_bank  # noqa: PLC0415
-    from itembank.data.readers.agreement import check_same_content, spec_like  # noqa: PLC0415
-    from itembank.data.readers.read import read_responses  # noqa: PLC0415
 
     _check_output(output)
     loaded = load_bank(bank)
     arguments = {**session_choices(choices), "prior": prior_of_options(prior)}
     with warnings_as_notes():
-        spec = spec_like(loaded.responses.items, reading_spec(reading, empty="drop"))
-        matrix = read_responses(responses, spec=spec, models=reading["models"], items=reading["items"])
-        check_same_content(matrix.items, loaded.responses.items)
+        matrix = read_new_results(loaded, responses, reading)
         note_known_models(loaded, matrix.model_ids)
         with progress("replay") as report:
             result = replay(loaded, matrix, **arguments, batch=batch, n_jobs=jobs, rng=seed, progress=report)

@@ -176,7 +176,7 @@ def _spec(choices: Mapping[str, Any]) -> Any:
 
 def _bank(path: Path | None, matrix: "ResponseMatrix") -> "Bank | None":
     """Load the bank, and tell of models that it was calibrated on."""
-    from itembank.cli.known_models import note_known_models  # noqa: PLC0415
+    from itembank.cli.new_results import note_known_models  # noqa: PLC0415
     from itembank.data.bank_files import load_bank  # noqa: PLC0415
 
     if path is None:

@@ -165,6 +165,7 @@ def ask(*, journal: Path, n_items: int, only_new: bool, bank: Path | None, wait:
 @click.option("--correct", "n_correct", type=int, metavar="C", help="Correct trials; with --trials.")
 @click.option("--trials", "n_trials", type=int, metavar="N", help="Trials in all.")
 @click.option("--cost", "costs", multiple=True, metavar="UNIT=AMOUNT", help="What the answer cost. Repeatable.")
+@click.option("--new-units", is_flag=True, help="Take costs in units that neither the bank has nor are usual.")
 @click.option("--failed", is_flag=True, help="There is no answer: skip the item.")
 @click.option("--again", is_flag=True, help="With --failed: the item may be asked again.")
 @click.option("--reason", default="", help="With --failed: why, for people.")
@@ -178,7 +179,16 @@ def ask(*, journal: Path, n_items: int, only_new: bool, bank: Path | None, wait:
     show_default=True,
     help="How to print where the session stands.",
 )
-def tell(*, journal: Path, item: str | None, bank: Path | None, wait: float, output_format: str, **given: Any) -> None:
+def tell(
+    *,
+    journal: Path,
+    item: str | None,
+    new_units: bool,
+    bank: Path | None,
+    wait: float,
+    output_format: str,
+    **given: Any,
+) -> None:
     """Tell the answer to ITEM; or, with - for ITEM, many answers as JSON Lines on standard input.
 
     An answer is safe on the disk when the command ends. Telling an item again replaces its answer. An item that the
@@ -206,7 +216,7 @@ def tell(*, journal: Path, item: str | None, bank: Path | None, wait: float, out
     else:
         answers = (_answer(item, given),)
     with warnings_as_notes(), open_session(journal, _loaded(bank), wait=wait) as session:
-        tell_all(session, answers)
+        tell_all(session, answers, new_units=new_units)
     told = {"told": [answer.item_id for answer in answers], **_progress(session)}
     if output_format == "json":
         print_object(told)

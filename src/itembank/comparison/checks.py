@@ -8,7 +8,7 @@ import numpy as np
 from itembank.comparison.pairs import model_pairs, shared_counts
 from itembank.data.banks import Bank
 from itembank.data.responses import ResponseMatrix
-from itembank.errors import N_SHOWN, DataError, DataWarning, ParameterError, shown, warn
+from itembank.errors import N_SHOWN, DataError, DataWarning, ParameterError, did_you_mean, shown, warn
 from itembank.numerics.arrays import BoolArray, IntArray
 
 MANY_ROWS = 500_000
@@ -47,7 +47,10 @@ def target_names(bank: Bank, target: str | Sequence[str]) -> tuple[tuple[str, ..
     wanted = tuple(dict.fromkeys(wanted))
     absent = [name for name in wanted if name not in known]
     if absent or not wanted:
-        raise ParameterError(f"target must be 'all' or one of {shown(known, limit=20)}, got {shown(absent) or 'none'}.")
+        raise ParameterError(
+            f"target must be 'all' or one of {shown(known, limit=20)}, got {shown(absent) or 'none'}."
+            f"{did_you_mean(absent, known)}"
+        )
     return wanted, np.array([known.index(name) for name in wanted], dtype=np.int64)
 
 

@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -16,13 +17,14 @@ from itembank.comparison.optimism import error_inflation
 from itembank.comparison.pairs import model_pairs
 from itembank.comparison.ranking import square, tied_groups
 from itembank.comparison.reference_tests import bootstrap_intervals, holm, mcnemar_exact, paired_t
+from itembank.data.arguments import GivenBank, GivenResponses, GivenSelection, as_bank, as_new_responses, as_selection
 from itembank.data.banks import Bank
 from itembank.data.responses import ResponseMatrix
 from itembank.data.selections import Selection
 from itembank.data.targets import OVERALL
-from itembank.errors import DataWarning, ParameterError, shown
+from itembank.errors import DataWarning, ParameterError
 from itembank.estimation.estimate import estimate
-from itembank.estimation.observations import observe
+from itembank.estimation.observations import known_items, observe
 from itembank.estimation.specs import METHODS, Auto, EstimationSpec, Stacked, Weighted
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.random import as_generator
@@ -36,16 +38,17 @@ MANY_BOOTSTRAPS = 20_000
 
 @one_blas_thread()
 def compare(
-    bank: Bank,
-    responses: ResponseMatrix,
+    bank: GivenBank,
+    responses: GivenResponses,
     *,
     models: Sequence[str] | None = None,
-    selection: Selection | None = None,
+    selection: GivenSelection | None = None,
     method: EstimationSpec | str = "auto",
     level: float = 0.95,
     power: float = 0.8,
     target: str | Sequence[str] = OVERALL,
     n_bootstrap: int = 2000,
+    ignore_unknown: bool = False,
     rng: np.random.Generator | int | None = 0,
     progress: ProgressCallback = silent,
 ) -> Comparison:
@@ -57,14 +60,15 @@ def compare(
 
     Parameters
     ----------
-    bank : Bank
-    responses : ResponseMatrix
+    bank : Bank or path
+    responses : ResponseMatrix, path or paths
         Of two or more models, over any items of the bank. Best on the same items; what is not shared counts as
         independent.
     models : sequence of ids, optional
         Compare these, in this order; all models of `responses` by default.
-    selection : Selection, optional
-        Use only these items, with their weights. Without it every response counts, as a random sample.
+    selection : Selection or path, optional
+        Use only these items, with their weights; others are left out. Without it every response counts, as a random
+        sample.
     method : spec or str
         'auto': the difference of stacked estimates; with fewer than 15 calibration models the raw paired
         difference. 'paired': the raw paired difference, which knows the bank only by its intervals. Or a method of
@@ -77,6 +81,8 @@ def compare(
         'overall', 'all', or names of scenarios.
     n_bootstrap : int
         Samples of the reference bootstrap; 0 for none. Left out beyond 20,000 pairs.
+    ignore_unknown : bool
+        Leave out items that the bank does not hold, with a `DataWarning`, instead of refusing them.
     rng : Generator, int or None
         For the bootstrap.
     progress : ProgressCallback
@@ -100,7 +106,9 @@ def compare(
     """
     estimator = _estimator(method)
     check_shares(level, power, n_bootstrap)
-    matrix = chosen_models(responses, models)
+    bank, selection = as_bank(bank), as_selection(selection)
+    given = as_new_responses(bank, responses, selection)
+    matrix = chosen_models(known_items(bank, given, selection, ignore_unknown=ignore_unknown), models)
     names, index = target_names(bank, target)
     check_size(matrix.n_models, len(names))
     laid = observe(bank, matrix, selection)
@@ -208,8 +216,7 @@ def _estimator(method: EstimationSpec | str) -> EstimationSpec | None:
     if method == PAIRED:
         return None
     if isinstance(method, str) and method not in METHODS.kinds:
-        names = shown([PAIRED, *METHODS.kinds], limit=len(METHODS.kinds) + 1)
-        raise ParameterError(f"comparison method must be one of {names}, got {method!r}.")
+        raise ParameterError(replace(METHODS, purpose="comparison").refusal(method, [PAIRED]))
     return METHODS.resolve(method)
 
 

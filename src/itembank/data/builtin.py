@@ -8,7 +8,7 @@ import polars as pl
 from itembank.data.builtin_tables import read_builtin_table
 from itembank.data.language_models import multiple_choice, repeated_samples
 from itembank.data.responses import ResponseMatrix
-from itembank.errors import ParameterError, shown
+from itembank.errors import ParameterError, did_you_mean, shown
 from itembank.numerics.arrays import FloatArray
 
 BuiltinResponse = Literal["correct", "probability", "probability_per_byte"]
@@ -60,7 +60,8 @@ def load_builtin(name: str = "classifiers", *, response: BuiltinResponse = "corr
     (242, 3497)
     """
     if name not in BUILTIN_RESPONSES:
-        raise ParameterError(f"built-in data must be one of {shown(BUILTIN_NAMES)}, got {name!r}.")
+        near = did_you_mean(name, BUILTIN_NAMES)
+        raise ParameterError(f"built-in data must be one of {shown(BUILTIN_NAMES)}, got {name!r}.{near}")
     if response not in BUILTIN_RESPONSES[name]:
         raise ParameterError(f"response of {name!r} must be one of {shown(BUILTIN_RESPONSES[name])}, got {response!r}.")
     if name == "bytelms":

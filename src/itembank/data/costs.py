@@ -7,7 +7,7 @@ import numpy as np
 
 from itembank.data.banks import Bank
 from itembank.data.responses import ResponseMatrix, mean_where_known
-from itembank.errors import DataError, ParameterError, shown
+from itembank.errors import DataError, ParameterError, did_you_mean, shown
 from itembank.numerics.arrays import BoolArray, FloatArray
 
 TOKENS = "tokens"
@@ -65,8 +65,8 @@ def response_costs(responses: ResponseMatrix, unit: CostUnit | str) -> FloatArra
     if unit.name not in known:
         among = f"must be one of {shown(known, limit=len(known))}" if known else "must be recorded, and no cost is"
         raise DataError(
-            f"the cost unit {among}, got {unit.name!r}. Read the responses with a column of costs "
-            f"({OUTPUT_TOKENS}, {INPUT_TOKENS}, cost_usd, seconds, ...), or choose without costs."
+            f"the cost unit {among}, got {unit.name!r}.{did_you_mean(unit.name, known)} Read the responses with a "
+            f"column of costs ({OUTPUT_TOKENS}, {INPUT_TOKENS}, cost_usd, seconds, ...), or choose without costs."
         )
     if INPUT_TOKENS not in costs:
         return costs[OUTPUT_TOKENS]

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from itembank.data.validation import check_counts, check_response_matrix
-from itembank.errors import DataError, shown
+from itembank.errors import DataError, did_you_mean, shown
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 
 DEFAULT_SCENARIO = "all"
@@ -208,6 +208,7 @@ def _positions(known: list[str], wanted: Sequence[str], word: str) -> IntArray:
     if absent:
         raise DataError(
             f"every {word}_id must be among the {len(known)} known: {len(absent)} of {len(wanted)} are not: "
-            f"{shown(absent)}. Check the spelling, or that both come from the same benchmark."
+            f"{shown(absent)}.{did_you_mean(absent, known)} Check the spelling, or that both come from the same "
+            "benchmark."
         )
     return np.array([index[name] for name in wanted], dtype=np.int64)

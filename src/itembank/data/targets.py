@@ -6,7 +6,7 @@ from typing import Literal, Self, get_args
 import numpy as np
 import polars as pl
 
-from itembank.errors import DataError, ParameterError, shown
+from itembank.errors import DataError, ParameterError, did_you_mean, shown
 from itembank.numerics.arrays import FloatArray, IntArray
 
 OVERALL = "overall"
@@ -121,7 +121,9 @@ class ScoreTargets:
         if name == OVERALL:
             return ScoreTarget(name, self.overall_weights)
         if name not in self.scenarios:
-            raise ParameterError(f"target must be one of {shown(self.names)}, got {name!r}.")
+            raise ParameterError(
+                f"target must be one of {shown(self.names)}, got {name!r}.{did_you_mean(name, self.names)}"
+            )
         inside = self.scenario_index == self.scenarios.index(name)
         return ScoreTarget(name, np.where(inside, self.weights, 0.0))
 

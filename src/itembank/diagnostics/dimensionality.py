@@ -8,6 +8,7 @@ from itembank.calibration.dimensions import MINIMUM_TO_CHOOSE, TOLERANCE, Parall
 from itembank.calibration.folds import TOLERANCE as TOLERANCE_OF_FOLDS
 from itembank.calibration.held_out_dims import HeldOut, feasible, fit_candidate, leave_out, thinned, told_by
 from itembank.calibration.specs import METHODS, CalibrationSpec
+from itembank.data.arguments import GivenResponses, as_responses
 from itembank.data.responses import ResponseMatrix
 from itembank.data.validation import check_enough_models, check_models_and_items_have_responses
 from itembank.diagnostics.dimensionalities import Dimensionality
@@ -45,7 +46,7 @@ class HeldOutErrors:
 
 @one_blas_thread()
 def dimensionality(
-    responses: ResponseMatrix,
+    responses: GivenResponses,
     spec: CalibrationSpec | str = "variational",
     *,
     candidates: tuple[int, ...] = CANDIDATES,
@@ -62,7 +63,7 @@ def dimensionality(
 
     Parameters
     ----------
-    responses : ResponseMatrix
+    responses : ResponseMatrix, path or paths
         NaN where missing. A missing cell counts as its item's mean in the eigenvalues, and stays in its place when the
         others are shuffled; it takes no part in the fits and errors.
     spec : CalibrationSpec or str
@@ -87,6 +88,7 @@ def dimensionality(
     ParameterError
         For a number of shown items below one, or without a candidate that could be tried.
     """
+    responses = as_responses(responses)
     spec = METHODS.resolve(spec)
     rng = as_generator(rng)
     _check(responses, n_shown)

@@ -3,6 +3,7 @@
 import numpy as np
 
 from itembank.calibration.specs import CalibrationSpec
+from itembank.data.arguments import GivenResponses, as_bank_or_responses
 from itembank.data.banks import Bank
 from itembank.data.calibrations import Calibration
 from itembank.data.responses import ResponseMatrix
@@ -32,7 +33,7 @@ LEAST_RELIABILITY = 0.8
 
 @one_blas_thread()
 def homogeneity(
-    source: Bank | ResponseMatrix,
+    source: Bank | GivenResponses,
     *,
     spec: CalibrationSpec | None = None,
     budget: int = BUDGET,
@@ -46,7 +47,7 @@ def homogeneity(
 
     Parameters
     ----------
-    source : Bank or ResponseMatrix
+    source : Bank, ResponseMatrix, path or paths
         Of a bank, its calibration responses.
     spec : CalibrationSpec, optional
         An item model with one dimension. By default '2pl', with the family that the responses are of.
@@ -77,7 +78,7 @@ def homogeneity(
     """
     if budget < 1 or not 0.0 < level < 1.0:
         raise ParameterError(f"budget must be at least 1 and level between 0 and 1, got {budget} and {level}.")
-    responses, chosen = responses_and_spec(source, spec)
+    responses, chosen = responses_and_spec(as_bank_or_responses(source), spec)
     fits = fit_scenarios(responses, chosen, progress=progress)
     if not fits:
         raise DataError("at least one scenario must have items that tell models apart, got none that can be fitted.")

@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 from scipy.stats import norm
 
+from itembank.data.arguments import GivenBank, GivenResponses, GivenSelection, as_bank, as_new_responses, as_selection
 from itembank.data.banks import Bank
 from itembank.data.responses import ResponseMatrix
 from itembank.data.selections import Selection
@@ -18,7 +19,7 @@ from itembank.estimation.design_based import design_based_estimates
 from itembank.estimation.estimates import ScoreEstimates, checked
 from itembank.estimation.evidence import Evidence, gather_evidence
 from itembank.estimation.judgement import IntervalKind, Judgement, judge
-from itembank.estimation.observations import Observations, observe
+from itembank.estimation.observations import Observations, known_items, observe
 from itembank.estimation.point import gp_irt_share
 from itembank.estimation.specs import GPIRT, METHODS, Auto, EstimationSpec, SampleMean
 from itembank.estimation.trial import has_trial
@@ -34,14 +35,15 @@ MOST_PATTERNS = 8
 
 @one_blas_thread()
 def estimate(
-    bank: Bank,
-    responses: ResponseMatrix,
+    bank: GivenBank,
+    responses: GivenResponses,
     *,
-    selection: Selection | None = None,
+    selection: GivenSelection | None = None,
     method: EstimationSpec | str = "auto",
     level: float = 0.95,
     interval: IntervalKind = "calibrated",
     include_win_rate: bool = False,
+    ignore_unknown: bool = False,
     rng: np.random.Generator | int | None = 0,
     progress: ProgressCallback = silent,
 ) -> ScoreEstimates:
@@ -57,11 +59,12 @@ def estimate(
 
     Parameters
     ----------
-    bank : Bank
-    responses : ResponseMatrix
+    bank : Bank or path
+    responses : ResponseMatrix, path or paths
         Of the new models, over any items of the bank, in any order.
-    selection : Selection, optional
-        Use only these items, with their weights. Without it every response counts, as a random sample.
+    selection : Selection or path, optional
+        Use only these items, with their weights; others are left out. Without it every response counts, as a random
+        sample.
     method : spec or str
         A name of `METHODS` in `itembank.estimation.specs`, or a spec with its choices. 'auto' takes what served the
         calibration models best (`explanation` says why): mostly 'stacked', with few models 'gp-irt'.
@@ -72,6 +75,8 @@ def estimate(
         with fewer than ten calibration models it is 'model-based': ``T +- z sqrt(V + (T - m)^2)`` from the item model
         alone (`score_posterior`). 'design': from how the items were drawn, valid also where the item model is
         wrong; it brings its own estimate (`design_based_estimates`) and needs items drawn by chance.
+    ignore_unknown : bool
+        Leave out items that the bank does not hold, with a `DataWarning`, instead of refusing them.
     include_win_rate : bool
         Add the mean win rate over scenarios against the calibration models (those of the same id left out).
     rng : Generator, int or None
@@ -100,19 +105,22 @@ def estimate(
     """
     spec = METHODS.resolve(method)
     _check(level, interval, spec)
-    observations = observe(bank, responses, selection)
+    bank, selection = as_bank(bank), as_selection(selection)
+    given = as_new_responses(bank, responses, selection)
+    matrix = known_items(bank, given, selection, ignore_unknown=ignore_unknown)
+    observations = observe(bank, matrix, selection)
     if isinstance(spec, SampleMean):
         _warn_of_unequal_weights(bank)
     evidence = gather_evidence(bank, observations)
     if interval == "design":
-        found = _by_design(bank, responses, selection, evidence, level)
+        found = _by_design(bank, matrix, selection, evidence, level)
     else:
         is_calibrated = interval == "calibrated" and has_trial(bank, progress=progress)
         found = _by_pattern(
             bank, observations, evidence, selection, spec, level=level, is_calibrated=is_calibrated, progress=progress
         )
     generator = as_generator(rng) if include_win_rate else None
-    return _packed(bank, responses, observations, evidence, found, level=level, win_rate_rng=generator)
+    return _packed(bank, matrix, observations, evidence, found, level=level, win_rate_rng=generator)
 
 
 @dataclass(frozen=True, slots=True)

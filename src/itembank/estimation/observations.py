@@ -7,9 +7,10 @@ import numpy as np
 import polars as pl
 
 from itembank.data.banks import Bank
+from itembank.data.readers.agreement import only_items
 from itembank.data.responses import ResponseMatrix
 from itembank.data.selections import Selection
-from itembank.errors import DataError, DataWarning, shown, warn
+from itembank.errors import DataError, DataWarning, did_you_mean, remedy, shown, warn
 from itembank.irt.families import COUNTS
 from itembank.numerics.arrays import FloatArray, IntArray
 
@@ -155,8 +156,35 @@ def _check_scenarios(bank: Bank, selection: Selection, chosen: IntArray) -> None
         raise DataError(f"weights of the selection must not all be zero in a scenario, but are in {shown(empty)}.")
 
 
-def bank_positions(bank: Bank, item_ids: pl.Series, source: str) -> IntArray:
-    """Position of each item in the bank; `DataError` names those it does not hold."""
+def known_items(
+    bank: Bank, responses: ResponseMatrix, selection: Selection | None, *, ignore_unknown: bool
+) -> ResponseMatrix:
+    """Return the responses to items that the bank holds, with a `DataWarning` where others are left out.
+
+    Raises
+    ------
+    DataError
+        When there are others, no selection says which items count and nobody asked to ignore them; or when the bank
+        holds none of the items.
+    """
+    known, others = only_items(responses, bank.item_ids)
+    if not others:
+        return responses
+    if known.n_items == 0 or (selection is None and not ignore_unknown):
+        way_out = remedy("ignore_unknown=True", "--ignore-unknown")
+        advice = f"Leave them out ({way_out}), or check" if known.n_items else "Check"
+        bank_positions(bank, responses.items["item_id"], "responses", advice=advice)
+    warn(
+        f"{len(others)} of {responses.n_items} items are not in bank {bank.bank_id} and are left out: {shown(others)}.",
+        DataWarning,
+    )
+    return known
+
+
+def bank_positions(
+    bank: Bank, item_ids: pl.Series, source: str, *, advice: str = "Leave them out, or check"
+) -> IntArray:
+    """Position of each item in the bank; `DataError` names those it does not hold, and begins its advice so."""
     known = bank.responses.items["item_id"]
     if item_ids.len() == known.len() and bool((item_ids == known).all()):
         return np.arange(known.len())
@@ -167,8 +195,8 @@ def bank_positions(bank: Bank, item_ids: pl.Series, source: str) -> IntArray:
     if absent.len():
         raise DataError(
             f"every item of {source} must be in bank {bank.bank_id}, which holds {known.len()}: {absent.len()} of "
-            f"{item_ids.len()} are not: {shown(absent.head(20).to_list())}. Leave them out, or check that both "
-            "come from the same benchmark and reader."
+            f"{item_ids.len()} are not: {shown(absent.to_list())}."
+            f"{did_you_mean(absent.to_list(), known)} {advice} that both come from the same benchmark and reader."
         )
     return found["position"].to_numpy()
 

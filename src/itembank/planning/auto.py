@@ -145,5 +145,4 @@ def _clearly_best(tried: list[Tried]) -> Tried:
 def check_method(method: object) -> None:
     """Refuse a name that is neither 'auto' nor in the table, naming all that are allowed."""
     if isinstance(method, str) and method not in METHODS.kinds:
-        names = ", ".join(["auto", *METHODS.kinds])
-        raise ParameterError(f"selection method must be one of {names}, got {method!r}.")
+        raise ParameterError(METHODS.refusal(method, ["auto"]))

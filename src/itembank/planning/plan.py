@@ -6,9 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from itembank.calibration.folds import MINIMUM_FOR_FOLDS, folds
+from itembank.data.arguments import GivenBank, as_bank
 from itembank.data.banks import Bank
 from itembank.data.targets import OVERALL
-from itembank.errors import DataError, ParameterError, shown
+from itembank.errors import DataError, ParameterError, did_you_mean, shown
 from itembank.estimation.specs import METHODS as ESTIMATORS
 from itembank.estimation.specs import EstimationSpec
 from itembank.numerics.arrays import FloatArray, IntArray
@@ -38,7 +39,7 @@ NO_ERROR = 1e-9
 
 
 def plan(
-    bank: Bank,
+    bank: GivenBank,
     *,
     half_width: float | None = None,
     difference: float | None = None,
@@ -60,7 +61,7 @@ def plan(
 
     Parameters
     ----------
-    bank : Bank
+    bank : Bank or path
     half_width : float, optional
         Wanted half-width of the interval of a model's score, in (0, 1).
     difference : float, optional
@@ -94,9 +95,11 @@ def plan(
     >>> plan(bank, half_width=0.02).n_items  # doctest: +SKIP
     >>> plan(bank, difference=0.03, power=0.9).message  # doctest: +SKIP
     """
+    bank = as_bank(bank)
     _check(half_width, difference, level, power)
     if target not in bank.targets.names:
-        raise ParameterError(f"target must be one of {shown(bank.targets.names, limit=20)}, got {target!r}.")
+        near = did_you_mean(target, bank.targets.names)
+        raise ParameterError(f"target must be one of {shown(bank.targets.names, limit=20)}, got {target!r}.{near}")
     estimator = ESTIMATORS.resolve(method)
     if selector != AUTO:
         check_method(selector)

@@ -4,8 +4,9 @@ from collections.abc import Collection
 
 import numpy as np
 
-from itembank.data.banks import Bank
+from itembank.data.arguments import GivenBank, as_bank, is_whole
 from itembank.data.selections import Selection
+from itembank.errors import ParameterError
 from itembank.numerics.random import as_generator
 from itembank.planning.auto import check_method, choose_selection
 from itembank.progress import ProgressCallback, silent
@@ -16,7 +17,7 @@ AUTO = "auto"
 
 
 def select(
-    bank: Bank,
+    bank: GivenBank,
     n_items: int,
     *,
     method: SelectionSpec | str = AUTO,
@@ -29,7 +30,7 @@ def select(
 
     Parameters
     ----------
-    bank : Bank
+    bank : Bank or path
     n_items : int
         Items in all, spread equally over the scenarios (counts differ by at most one; a scenario with too
         few items gives what it cannot take to the others); 'v-optimal' and 'optimal-design' spread them as the
@@ -59,7 +60,8 @@ def select(
     Raises
     ------
     ParameterError
-        When there are fewer items to choose from than wanted, or less than one for each scenario.
+        When the number of items is no whole number, there are fewer items to choose from than wanted, or less than
+        one for each scenario.
     DataError
         When an excluded item is not in the bank.
 
@@ -68,6 +70,9 @@ def select(
     >>> selection = select(bank, 100, rng=0)  # doctest: +SKIP
     >>> selection.save("selection.json")  # doctest: +SKIP
     """
+    bank = as_bank(bank)
+    if not is_whole(n_items):
+        raise ParameterError(f"the number of items must be a whole number, got {n_items!r}.")
     if isinstance(method, str) and method == AUTO:
         seed = int(rng) if isinstance(rng, int | np.integer) else int(as_generator(rng).integers(2**31))
         return choose_selection(

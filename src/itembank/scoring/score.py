@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from itembank.data.arguments import GivenBank, GivenResponses, as_bank, as_new_responses
 from itembank.data.banks import Bank
 from itembank.data.responses import ResponseMatrix
 from itembank.irt.binarise import apply_thresholds, item_thresholds
@@ -68,13 +69,13 @@ class ModelAbilities:
 
 
 @one_blas_thread()
-def score(bank: Bank, responses: ResponseMatrix, method: ScoringSpec | str = "map") -> ModelAbilities:
+def score(bank: GivenBank, responses: GivenResponses, method: ScoringSpec | str = "map") -> ModelAbilities:
     """Find the ability of every model from its responses to some of a bank's items.
 
     Parameters
     ----------
-    bank : Bank
-    responses : ResponseMatrix
+    bank : Bank or path
+    responses : ResponseMatrix, path or paths
         Any of the bank's items in any order; NaN where a model was not asked. Responses between 0 and 1
         are made binary where the calibration's were. A bank of counts (family 'binomial' or 'beta-binomial')
         counts each response's `n_trials`, one where there are none.
@@ -97,6 +98,8 @@ def score(bank: Bank, responses: ResponseMatrix, method: ScoringSpec | str = "ma
     >>> abilities.theta, abilities.standard_errors  # doctest: +SKIP
     """
     spec = METHODS.resolve(method)
+    bank = as_bank(bank)
+    responses = as_new_responses(bank, responses)
     columns, values = answered_responses(bank, responses)
     parameters, prior = bank.calibration.parameters.take(columns), bank.calibration.prior
     n_answered = np.sum(~np.isnan(values), axis=1)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from itembank.data.targets import ScoreTargets
-from itembank.errors import ParameterError, shown
+from itembank.errors import ParameterError, did_you_mean, shown
 from itembank.numerics.arrays import BoolArray, IntArray
 from itembank.selection.greedy import Bounds
 
@@ -95,6 +95,7 @@ def _per_scenario(name: str, given: int | Mapping[str, int], targets: ScoreTarge
     if unknown:
         raise ParameterError(
             f"{name} must name scenarios of the bank, among {shown(targets.scenarios)}, got {shown(unknown)}."
+            f"{did_you_mean(unknown, targets.scenarios)}"
         )
     result = otherwise.copy()
     for scenario, number in given.items():

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 from itembank.data.banks import Bank
-from itembank.errors import DataError, shown
+from itembank.errors import DataError, did_you_mean, shown
 from itembank.numerics.arrays import BoolArray
 
 
@@ -19,8 +19,8 @@ def not_excluded(bank: Bank, excluded: Collection[str]) -> BoolArray:
     absent = wanted.filter(~wanted.is_in(known.implode()))
     if absent.len():
         raise DataError(
-            f"every excluded item must be in bank {bank.bank_id}: {shown(absent.to_list())} "
-            "are not. Check the spelling."
+            f"every excluded item must be in bank {bank.bank_id}: {shown(absent.to_list())} are not."
+            f"{did_you_mean(absent.to_list(), known)} Check the spelling."
         )
     result: BoolArray = ~known.is_in(wanted.implode()).to_numpy()
     return result

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Self, TypeVar
 
-from itembank.errors import ParameterError, shown
+from itembank.errors import ParameterError, did_you_mean, shown
 from itembank.methods import MethodTable
 
 Spec = TypeVar("Spec")
@@ -77,7 +77,7 @@ def resolve_choice(choice: MethodChoice, table: MethodTable[Spec]) -> Spec:
     if unknown:
         raise ParameterError(
             f"options of {table.purpose} method {choice.method!r} must be among {shown(known, len(known)) or 'none'}, "
-            f"got {shown(unknown)}."
+            f"got {shown(unknown)}.{did_you_mean(unknown, known)}"
         )
     try:
         return kind(**{name: _as_tuple(value) for name, value in choice.options.items()})

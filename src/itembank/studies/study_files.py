@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from itembank.data import documents
-from itembank.errors import DataError, ParameterError, shown
+from itembank.errors import DataError, ParameterError, did_you_mean, shown
 from itembank.studies.specs import CalibrationChoice, CostBudget, DataSpec, StudySpec
 from itembank.studies.split_specs import SPLITS, SplitSpec
 
@@ -100,7 +100,10 @@ def checked_table(content: Any, kind: Any, where: str, *, without: tuple[str, ..
     unknown = [key for key in table if key not in known]
     missing = [name for name, one in known.items() if _is_required(one) and name not in table]
     if unknown:
-        raise ParameterError(f"keys of {where} must be among {shown(list(known), len(known))}, got {shown(unknown)}.")
+        raise ParameterError(
+            f"keys of {where} must be among {shown(list(known), len(known))}, got {shown(unknown)}."
+            f"{did_you_mean(unknown, known)}"
+        )
     if missing:
         raise ParameterError(f"{where} needs {shown(missing, len(missing))} as well.")
     result = {key: tuple(value) if isinstance(value, list) else value for key, value in table.items()}

@@ -92,3 +92,17 @@ def test_a_bad_answer_changes_nothing(run, journal, arguments, code, message):
     outcome = run("session", "tell", journal, *arguments)
     assert (outcome.code, outcome.out, journal.read_bytes()) == (code, "", before)
     assert message in outcome.err
+
+
+@pytest.mark.parametrize("is_many", [False, True])
+def test_a_slip_in_a_unit_of_cost_is_refused_with_a_way_out_that_works(run, journal, stdin, is_many):
+    def tell(*options):
+        stdin(json.dumps({"item_id": "math/0", "response": 1, "costs": {"output_token": 3}}))
+        alone = ("math/0", "--response", 1, "--cost", "output_token=3")
+        return run("session", "tell", journal, *(("-",) if is_many else alone), *options)
+
+    before = journal.read_bytes()
+    refused = tell()
+    assert (refused.code, refused.out, journal.read_bytes()) == (1, "", before)
+    assert "Did you mean 'output_tokens'? A unit that is meant to be new needs --new-units." in refused.err
+    assert json.loads(tell("--new-units").out)["costs"] == {"output_token": 3.0}

@@ -1,9 +1,10 @@
 import polars as pl
 import pytest
 
-from itembank.data.readers.agreement import check_same_content, spec_like
+from itembank.data.readers.agreement import check_same_content, only_items, read_new_responses, spec_like
 from itembank.data.readers.read import read_responses
 from itembank.data.readers.specs import ReadingSpec
+from itembank.data.responses import ResponseMatrix
 from itembank.errors import DataError
 from tests.data.readers.logs import sample, write_run
 
@@ -19,6 +20,23 @@ def test_new_logs_are_read_with_the_metric_and_filter_of_the_known_items(tmp_pat
     new = read_responses(tmp_path / "new", spec=spec_like(old.items, ReadingSpec()))
     assert new.responses.tolist() == old.responses.tolist() == [[0.0, 0.5, 1.0]]
     check_same_content(new.items, old.items)
+
+
+def test_new_logs_hold_a_part_of_their_tasks_and_nobody_is_warned_of_it(tmp_path):
+    write_run(tmp_path / "old", "org/a", {"arc": ROWS})
+    write_run(tmp_path / "new", "org/b", {"arc": ROWS[:1]}, sizes={"arc": 2})
+    old = read_responses(tmp_path / "old", metric="acc")
+    new = read_new_responses([tmp_path / "new"], old.items)  # a warning would be an error here
+    assert new.item_ids == ["arc/0"]
+    assert new.models["is_partial"].to_list() == [True]
+
+
+def test_items_that_are_not_wanted_are_told():
+    matrix = ResponseMatrix.create([[1.0, 0.0, 1.0]], item_ids=["x", "y", "z"])
+    kept, others = only_items(matrix, ["z", "x", "w"])
+    assert (kept.item_ids, others) == (["x", "z"], ["y"])
+    assert only_items(matrix, ["x", "y", "z"]) == (matrix, [])
+    assert only_items(matrix, ["w"])[0].n_items == 0
 
 
 def test_what_was_asked_for_stays():

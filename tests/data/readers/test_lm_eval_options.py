@@ -68,14 +68,14 @@ def test_one_option_has_a_probability_per_character_but_nothing_to_compare_with(
     made = read(LOG, "last_word", response="probability-per-character")
     assert 0.0 < made.responses.min() < made.responses.max() < 1.0
     with pytest.raises(
-        DataError, match=r"'last_word': metric 'choice_probability' compares options.*metric='last_word=acc'"
+        DataError, match=r"'last_word': metric 'choice_probability' compares options.*\n.*metric=\('last_word=acc',\)"
     ):
         read(LOG, "last_word", response="probability")
 
 
 def test_generated_text_has_no_options_and_the_message_says_what_it_has():
     with pytest.raises(
-        DataError, match=r"24 of 24 samples do not hold \(generated text.*--metric majority=exact_match"
+        DataError, match=r"24 of 24 samples do not hold \(generated text.*\n.*metric=\('majority=exact_match',\)"
     ):
         read(LOG, "majority", response="probability")
 
@@ -190,7 +190,7 @@ def test_a_response_of_log_likelihoods_takes_no_general_metric_and_no_maximum():
         ReadingSpec(response="likelihood")
 
 
-@pytest.mark.filterwarnings("ignore:1 runs cover only a part")
+@pytest.mark.filterwarnings("ignore:1 models were run on a part")
 def test_real_logs_agree_with_their_accuracy(shared_dir):
     logs = shared_dir / "logs" / "lm_eval" / "outputs__qwen3-8b__negotiationtom__Qwen__Qwen3-8B"
     for task in ("negotiationtom_belief", "negotiationtom_desire"):

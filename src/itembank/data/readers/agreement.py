@@ -1,12 +1,48 @@
 """Reading new results as the items of a bank were read: the same metric and filter, the same content."""
 
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from glob import escape
+from pathlib import Path
 
+import numpy as np
 import polars as pl
 
+from itembank.data.readers.read import read_matrix
 from itembank.data.readers.specs import ReadingSpec
+from itembank.data.responses import ResponseMatrix
 from itembank.errors import DataError, shown
+from itembank.progress import ProgressCallback, silent
+
+
+def read_new_responses(
+    paths: Sequence[str | Path],
+    items_of_bank: pl.DataFrame,
+    *,
+    spec: ReadingSpec | None = None,
+    models: Path | None = None,
+    items: Path | None = None,
+    progress: ProgressCallback = silent,
+) -> ResponseMatrix:
+    """Read results of new models, which hold no more than the items that were run, as the bank's items were read.
+
+    Raises
+    ------
+    DataError
+        As `read_responses`.
+    """
+    spec = spec_like(items_of_bank, replace(spec or ReadingSpec(), empty="drop"))
+    return read_matrix([Path(path) for path in paths], spec, models=models, items=items, progress=progress)
+
+
+def only_items(responses: ResponseMatrix, item_ids: Iterable[str]) -> tuple[ResponseMatrix, list[str]]:
+    """Return the responses to these items, and the ids of the others."""
+    wanted = set(item_ids)
+    is_wanted = np.array([item in wanted for item in responses.item_ids], dtype=bool)
+    if is_wanted.all():
+        return responses, []
+    others = [item for item, keep in zip(responses.item_ids, is_wanted.tolist(), strict=True) if not keep]
+    return responses.take(items=np.flatnonzero(is_wanted)), others
 
 
 def spec_like(items: pl.DataFrame, spec: ReadingSpec) -> ReadingSpec:

@@ -60,12 +60,18 @@ def read_choice_scores(
 def _read(paths: str | Path | Sequence[str | Path], spec: ReadingSpec, progress: ProgressCallback) -> pl.DataFrame:
     """Read the scores, in the memory that is allowed."""
     sources = [Path(path) for path in ([paths] if isinstance(paths, str | Path) else paths)]
-    files, _ = find_sample_files(sources, spec)
-    samples = []
-    for done, file in enumerate(files):
-        progress(f"reading samples ({file.model_id} on {file.task})", done / len(files))
-        samples.append(read_samples(file, with_options=True))
+    found = find_sample_files(sources, spec)
+    problems, samples = list(found.problems), []
+    for done, file in enumerate(found.files):
+        progress(f"reading samples ({file.model_id} on {file.task})", done / len(found.files))
+        try:
+            samples.append(read_samples(file, with_options=True))
+        except DataError as error:
+            problems.append(str(error))
+    if problems and not spec.skip_unusable:
+        raise DataError("\n".join(problems[:MOST_PROBLEMS]))
     usable, without = _with_options(samples)
+    without = [*problems, *without]
     if not usable:
         raise DataError("no task has answer options with log-likelihoods: " + " ".join(without[:MOST_PROBLEMS]))
     if without:

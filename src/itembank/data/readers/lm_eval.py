@@ -11,15 +11,15 @@ import polars as pl
 from itembank.data.readers.json_files import Record
 from itembank.data.readers.labels import Labels, first_in_group, join_labels
 from itembank.data.readers.lm_eval_attempts import n_attempts, warn_of_uncounted
-from itembank.data.readers.lm_eval_choice import choose_filter, choose_metric
 from itembank.data.readers.lm_eval_coverage import model_table
 from itembank.data.readers.lm_eval_files import SampleFile, find_sample_files
+from itembank.data.readers.lm_eval_remedies import choose, ways_out
 from itembank.data.readers.lm_eval_samples import Samples, read_samples
 from itembank.data.readers.lm_eval_scores import needs_options, with_choice_metrics
 from itembank.data.readers.rows import ResponseRows
 from itembank.data.readers.specs import ReadingSpec
 from itembank.data.readers.wording import first_few
-from itembank.errors import N_SHOWN, DataError, DataWarning, shown, warn
+from itembank.errors import N_SHOWN, DataError, DataWarning, remedy, shown, warn
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.progress import ProgressCallback, silent
 
@@ -44,25 +44,35 @@ def lm_eval_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: Progress
     DataError
         When there are no samples; a metric or filter is unknown, or cannot be a response; items changed between runs.
     """
-    files, lonely = find_sample_files(paths, spec)
-    samples, problems = _read_all(files, spec, progress)
+    found = find_sample_files(paths, spec)
+    samples, problems = _read_all(found.files, spec, progress)
+    problems = [*found.problems, *problems]
     by_task: dict[str, list[Samples]] = {}
     for one in samples:
         by_task.setdefault(one.file.task, []).append(one)
     notes: list[str] = []
-    choices: dict[str, tuple[str, str]] = {}
-    for task, group in by_task.items():
-        metric, metric_problem = choose_metric(task, group, spec, notes)
-        filter_name, filter_problem = choose_filter(task, group, spec, notes)
-        problems.extend(problem for problem in (metric_problem, filter_problem) if problem)
-        choices[task] = (metric, filter_name)
-    if problems:
-        more = len(problems) - MOST_PROBLEMS
-        raise DataError("\n".join(problems[:MOST_PROBLEMS] + ([f"and {more} more problems."] if more > 0 else [])))
-    _say(notes, lonely)
+    chosen = {task: choose(task, group, spec, notes) for task, group in by_task.items()}
+    refused = [task for task, choice in chosen.items() if choice.problems]
+    problems.extend(" ".join(chosen[task].problems) for task in refused)
+    if problems and not (spec.skip_unusable and len(refused) < len(by_task)):
+        raise DataError("\n".join([*_shortened(problems), *ways_out(by_task, refused, spec)]))
+    choices = {task: (one.metric, one.filter_name) for task, one in chosen.items() if not one.problems}
+    samples = [one for one in samples if one.file.task in choices]
+    if spec.skip_unusable and not spec.ignore_content:
+        samples, changed = _without_changed(samples, choices)
+        problems.extend(changed)
+    _say(notes, found.lonely)
     if spec.repeats == "count":
         warn_of_uncounted(samples, choices)
-    return _rows(samples, choices, spec)
+    rows = _rows(samples, choices, spec)
+    _say_skipped(problems)
+    return rows
+
+
+def _shortened(problems: Sequence[str]) -> list[str]:
+    """Return the first problems, and how many more there are."""
+    more = len(problems) - MOST_PROBLEMS
+    return [*problems[:MOST_PROBLEMS], *([f"and {more} more problems."] if more > 0 else [])]
 
 
 def _read_all(
@@ -141,6 +151,21 @@ def _source(samples: Sequence[Samples]) -> str:
     return str(first) if len(samples) == 1 else f"{len(samples)} lm_eval samples files ({first.name}, ...)"
 
 
+def _without_changed(
+    samples: Sequence[Samples], choices: dict[str, tuple[str, str]]
+) -> tuple[list[Samples], list[str]]:
+    """Leave out tasks whose items differ between runs, and say so; keep all when none would be left."""
+    picked = [_Picked.of(one, *choices[one.file.task]) for one in samples]
+    items, hashes = join_labels([part.items for part in picked]), join_labels([part.hashes for part in picked])
+    _, differing = first_in_group(items.index, items.n_names, hashes.index)
+    names = [name.rpartition("/")[0] for name in items.names.gather(np.unique(items.index[differing])).to_list()]
+    n_changed = {task: names.count(task) for task in dict.fromkeys(names)}
+    kept = [one for one in samples if one.file.task not in n_changed]
+    if not kept:
+        return list(samples), []
+    return kept, [f"task {task!r}: {n} items have another content in some runs." for task, n in n_changed.items()]
+
+
 def _contents(items: Labels, models: Labels, hashes: Labels, spec: ReadingSpec) -> list[str | None]:
     """Content hash of each item; refuse items that differ between models."""
     first, differing = first_in_group(items.index, items.n_names, hashes.index)
@@ -171,7 +196,7 @@ def _changed(items: Labels, models: Labels, changed: IntArray, rows: IntArray) -
         f"an item must have the same content (doc_hash) in all runs, got {changed.size} of {items.n_names} items "
         f"that differ: {first_few(where, changed.size)}. The task changed between the runs, or shuffles its options "
         "anew, or unsorted ids were given to lm_eval --samples. Run the older models again, or if the items are the "
-        "same for all that, say so (ignore_content=True, --ignore-content)."
+        f"same for all that, say so ({remedy('ignore_content=True', '--ignore-content')})."
     )
 
 
@@ -199,8 +224,14 @@ def _item_table(
 def _say(notes: Sequence[str], lonely: Sequence[Path]) -> None:
     """Warn of choices made by default, and of runs without samples."""
     if notes:
-        message = f"taken by default: {first_few(notes)}. Choose with metric=..., filter_name=... (--metric, --filter)."
-        warn(message, DataWarning)
+        how = remedy("metric=..., filter_name=...", "--metric, --filter")
+        warn(f"taken by default: {first_few(notes)}. Choose with {how}.", DataWarning)
     if lonely:
         names = [path.name for path in lonely]
         warn(f"{len(names)} runs have no samples and are left out: {shown(names)}.", DataWarning)
+
+
+def _say_skipped(problems: Sequence[str]) -> None:
+    """Warn of tasks and runs that were left out because they cannot be read."""
+    if problems:
+        warn(f"{len(problems)} tasks or runs are left out: {' '.join(_shortened(problems))}", DataWarning)

@@ -9,7 +9,7 @@ from itembank.data.readers.lm_eval_samples import Samples
 from itembank.data.readers.lm_eval_scores import METRIC_OF_RESPONSE
 from itembank.data.readers.repeats import POOLED
 from itembank.data.readers.specs import ReadingSpec
-from itembank.errors import shown
+from itembank.errors import did_you_mean, remedy, shown
 
 DEFAULT_METRICS = ("acc", "exact_match")
 """Taken, in this order, from a task that logs several metrics when nobody chose."""
@@ -27,9 +27,10 @@ def choose_metric(task: str, samples: Sequence[Samples], spec: ReadingSpec, note
     if wanted:
         known = [name for name in wanted if name in names]
         if not known:
-            return "", f"unknown metric {shown(wanted)} for task {task!r}: it has {shown(names, 20)}."
+            near = did_you_mean(wanted, names)
+            return "", f"unknown metric {shown(wanted)} for task {task!r}: it has {shown(names, 20)}.{near}"
         problem = _metric_problem(known[0], samples, spec, is_chosen=True)
-        return known[0], f"task {task!r}: {problem}{_way_out(task, known[0], names)}" if problem else ""
+        return known[0], f"task {task!r}: {problem}." if problem else ""
     names = [name for name in names if name not in CHOICE_METRICS]
     problems = {name: _metric_problem(name, samples, spec, is_chosen=False) for name in names}
     usable = [name for name in names if not problems[name]]
@@ -41,19 +42,6 @@ def choose_metric(task: str, samples: Sequence[Samples], spec: ReadingSpec, note
     return _default("metric", task, usable, DEFAULT_METRICS, notes)
 
 
-def _way_out(task: str, name: str, names: Sequence[str]) -> str:
-    """Say what else a task could be read by, when its options cannot make the response."""
-    if name not in CHOICE_METRICS:
-        return ""
-    logged = next(
-        (other for other in (*DEFAULT_METRICS, *names) if other in names and other not in CHOICE_METRICS), "NAME"
-    )
-    return (
-        f". Take a logged metric for this task (metric='{task}={logged}', --metric {task}={logged}), or leave it out "
-        "(tasks=..., --task)."
-    )
-
-
 def choose_filter(task: str, samples: Sequence[Samples], spec: ReadingSpec, notes: list[str]) -> tuple[str, str]:
     """Name of the filter to take for a task, and what is in the way of it (empty when nothing)."""
     names = list(dict.fromkeys(name for one in samples for name in one.filters.names.to_list()))
@@ -61,7 +49,8 @@ def choose_filter(task: str, samples: Sequence[Samples], spec: ReadingSpec, note
     if wanted:
         known = [name for name in wanted if name in names]
         if not known:
-            return "", f"unknown filter {shown(wanted)} for task {task!r}: it has {shown(names, 20)}."
+            near = did_you_mean(wanted, names)
+            return "", f"unknown filter {shown(wanted)} for task {task!r}: it has {shown(names, 20)}.{near}"
         chosen, problem = known[0], ""
     elif len(names) == 1:
         chosen, problem = names[0], ""
@@ -86,16 +75,12 @@ def _wanted(task: str, choices: Sequence[str]) -> list[str]:
 
 def _default(word: str, task: str, names: Sequence[str], preferred: Sequence[str], notes: list[str]) -> tuple[str, str]:
     """Take the first preferred name, with a note; without any, ask."""
-    option = "metric" if word == "metric" else "filter_name"
     for name in preferred:
         if name in names:
             others = [other for other in names if other != name]
             notes.append(f"{word} {name!r} of task {task!r} (it also has {shown(others)})")
             return name, ""
-    return "", (
-        f"task {task!r} has several {word}s: {shown(names, 20)}. Choose one: {option}='{names[0]}' "
-        f"(--{word} {names[0]}), or for this task alone '{task}={names[0]}'."
-    )
+    return "", f"task {task!r} has several {word}s: {shown(names, 20)}. Choose one."
 
 
 def _metric_problem(name: str, samples: Sequence[Samples], spec: ReadingSpec, *, is_chosen: bool) -> str:
@@ -122,10 +107,8 @@ def _foreign_values(name: str, samples: Sequence[Samples], spec: ReadingSpec, *,
     if all(metric.lengths is not None for metric in metrics if metric.problem):
         if spec.repeats in POOLED and is_chosen:
             return ""
-        return (
-            f"metric {name!r} {problem}; they are counted (repeats='count', --repeats count) or averaged "
-            "(repeats='mean', --repeats mean) only when asked for"
-        )
+        count, mean = (remedy(f"repeats='{how}'", f"--repeats {how}") for how in ("count", "mean"))
+        return f"metric {name!r} {problem}; they are counted ({count}) or averaged ({mean}) only when asked for"
     return f"metric {name!r} {problem}"
 
 
@@ -146,5 +129,5 @@ def _range(name: str, samples: Sequence[Samples], spec: ReadingSpec) -> str:
     divided = "" if spec.max_response == 1.0 else f" after division by {spec.max_response:g}"
     return (
         f"metric {name!r} must lie in [0, 1]{divided}, got values from {low:g} to {high:g}; rescale it with "
-        "max_response=100 (--max-response 100) if its maximum is 100"
+        f"{remedy('max_response=100', '--max-response 100')} if its maximum is 100"
     )

@@ -25,27 +25,31 @@ class Coverage:
 
 
 def model_table(samples: Sequence[Samples], models: Labels, items: Labels) -> pl.DataFrame:
-    """Return one row a model: what its latest run tells, `n_items_run`, `n_items_full`, `is_partial`.
-
-    Warns of runs on a part of a task: the harness's ``--limit`` takes its first items, not random ones.
-    """
+    """Return one row a model: what its latest run tells, `n_items_run`, `n_items_full`, `is_partial`."""
     covered = _coverages(samples, models, items)
     about: dict[str, dict[str, Any]] = {}
     for one in samples:  # in order of date: later runs overwrite
         about.setdefault(one.file.model_id, {}).update(one.file.run.about)
     rows = [{"model_id": name, **about[name], **_summary(name, covered)} for name in about]
-    partial = [
-        f"{one.model_id!r} on {one.task} ({one.n_run} of {one.n_full or 'unknown'} items)"
-        for one in covered
-        if one.is_partial
-    ]
+    return pl.DataFrame(rows, infer_schema_length=None)
+
+
+def warn_of_partial_runs(models: pl.DataFrame) -> None:
+    """Warn of models that were run on a part of their tasks, as their table says; of new models that is no fault.
+
+    The harness's ``--limit`` takes the first items of a task, not random ones.
+    """
+    columns = ("model_id", "n_items_run", "n_items_full", "is_partial")
+    if not {*columns} <= {*models.columns} or models.schema["is_partial"] != pl.Boolean:
+        return
+    partial = models.filter("is_partial").select(columns[:3]).rows()
     if partial:
+        names = [f"{model!r} ({n_run} of {n_full or 'unknown'} items)" for model, n_run, n_full in partial]
         message = (
-            f"{len(partial)} runs cover only a part of their task: {first_few(partial)}. "
-            "Calibrated on them, a full score is the score over the items that were run."
+            f"{len(names)} models were run on a part of their tasks only: {first_few(names)}. Calibrated on them, a "
+            "full score is the score over the items that were run."
         )
         warn(message, DataWarning)
-    return pl.DataFrame(rows, infer_schema_length=None)
 
 
 def _coverages(samples: Sequence[Samples], models: Labels, items: Labels) -> list[Coverage]:

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from itembank.data.documents import read_json
+from itembank.data.readers.foreign_logs import check_not_foreign
 from itembank.data.readers.specs import ReadingSpec
-from itembank.errors import DataError, shown
+from itembank.errors import N_SHOWN, DataError, did_you_mean, remedy, shown
 
 # samples_<task>_<date>.jsonl, .json in 2024; the date is the run's, and stands in the name of its results file too.
 _DATE = r"\d{4}-\d{2}-\d{2}T\d{2}-?:?\d{2}-?:?\d{2}(?:\.\d+)?"
@@ -63,13 +64,31 @@ class SampleFile:
     model_id: str
 
 
-def find_sample_files(paths: Sequence[Path], spec: ReadingSpec) -> tuple[list[SampleFile], list[Path]]:
-    """Find the samples files of these files and folders, oldest run first, and results files without samples.
+@dataclass(frozen=True, slots=True)
+class FoundFiles:
+    """Samples files of some folders, oldest run first.
+
+    Attributes
+    ----------
+    files : list of SampleFile
+    lonely : list of paths
+        Results files without samples.
+    problems : list of str
+        Why other files cannot be read: their model or task is not told.
+    """
+
+    files: list[SampleFile]
+    lonely: list[Path]
+    problems: list[str]
+
+
+def find_sample_files(paths: Sequence[Path], spec: ReadingSpec) -> FoundFiles:
+    """Find the samples files of these files and folders.
 
     Raises
     ------
     DataError
-        When there are none, or the model of one is not told.
+        When there are none that can be read, or one model id was given for several models.
     """
     found: dict[Path, None] = {}
     lonely: list[Path] = []
@@ -79,13 +98,35 @@ def find_sample_files(paths: Sequence[Path], spec: ReadingSpec) -> tuple[list[Sa
         sampled = {_run_key(SAMPLES, sample) for sample in samples}
         lonely.extend(file for file in results if _run_key(RESULTS, file) not in sampled)
     runs: dict[tuple[Path, str], Run] = {}
-    files = [_sample_file(path, spec, runs) for path in found]
-    chosen = [file for file in files if not spec.tasks or any(fnmatchcase(file.task, task) for task in spec.tasks)]
+    files, problems = [], []
+    for path in found:
+        try:
+            files.append(_sample_file(path, spec, runs))
+        except DataError as error:
+            problems.append(str(error))
+    if not files:
+        raise DataError("\n".join(problems[:N_SHOWN]))
+    chosen = [file for file in files if is_wanted(file.task, spec)]
     if not chosen:
-        tasks = sorted({file.task for file in files})
-        raise DataError(f"no task matches {shown(spec.tasks)}; there are {shown(tasks, 20)}.")
+        raise DataError(_no_task_left(sorted({file.task for file in files}), spec))
     _check_one_model(chosen, spec)
-    return sorted(chosen, key=lambda file: (file.date, str(file.path))), lonely
+    return FoundFiles(sorted(chosen, key=lambda file: (file.date, str(file.path))), lonely, problems)
+
+
+def is_wanted(task: str, spec: ReadingSpec) -> bool:
+    """Whether a task is among those to be read."""
+    is_named = not spec.tasks or any(fnmatchcase(task, pattern) for pattern in spec.tasks)
+    return is_named and not any(fnmatchcase(task, pattern) for pattern in spec.exclude_tasks)
+
+
+def _no_task_left(tasks: Sequence[str], spec: ReadingSpec) -> str:
+    if not spec.exclude_tasks:
+        near = did_you_mean(spec.tasks, tasks)
+        return f"no task matches {shown(spec.tasks)}; there are {shown(tasks, 20)}.{near}"
+    named = f" that match {shown(spec.tasks)}" if spec.tasks else ""
+    return (
+        f"no task is left of those{named} when {shown(spec.exclude_tasks)} are left out; there are {shown(tasks, 20)}."
+    )
 
 
 def _files_of(path: Path) -> tuple[list[Path], list[Path]]:
@@ -103,6 +144,7 @@ def _files_of(path: Path) -> tuple[list[Path], list[Path]]:
             f"{path}: holds results of lm_eval without samples: {shown([file.name for file in others])}. "
             f"Averages over a task cannot be taken apart. {NO_SAMPLES}"
         )
+    check_not_foreign(path)
     raise DataError(f"{path}: holds no samples of lm_eval (samples_<task>_<date>.jsonl). {NO_SAMPLES}")
 
 
@@ -137,9 +179,10 @@ def _sample_file(path: Path, spec: ReadingSpec, runs: dict[tuple[Path, str], Run
     """Tell task, date, run and model of one samples file."""
     match = SAMPLES.fullmatch(path.name)
     if match is None and spec.scenario is None:
+        by_name = remedy("scenario='...'", "--scenario NAME")
         raise DataError(
             f"{path}: the name of a samples file must tell the task, as samples_<task>_<date>.jsonl does. "
-            "Keep the name lm_eval gave it, or say the task with scenario='...' (--scenario)."
+            f"Keep the name lm_eval gave it, or say the task: {by_name}."
         )
     task = match["task"] if match else str(spec.scenario)
     key = _run_key(SAMPLES, path)
@@ -173,7 +216,7 @@ def _run(content: dict[str, Any], date: str) -> Run:
     return Run(
         model_name=str(content.get("model_name") or _name_in(str(arguments))),
         model_arguments=str(arguments),
-        n_items={task: size for task, size in sizes.items() if _positive(size)},
+        n_items={task: size for task, original in sizes.items() if (size := _positive(original))},
         is_limited=config["limit"] is not None if "limit" in config else None,
         higher_is_better={task: _mapping(value) for task, value in _mapping(content.get("higher_is_better")).items()},
         filters={task: _filter_names(_mapping(value)) for task, value in configs.items()},
@@ -234,10 +277,11 @@ def _model_id(path: Path, run: Run, spec: ReadingSpec) -> str:
     if not name and spec.model_id_from == "name" and "__" in path.parent.name:
         name = folder  # the harness names the folder after the model, with __ for /
     if not name:
+        from_folder = remedy("model_id_from='folder'", "--model-id-from folder")
+        by_name = remedy("model_id='...'", "--model-id NAME")
         raise DataError(
             f"{path}: the model is not told: there is no results_*.json of the same run beside it. Put it there, take "
-            "the folder's name (model_id_from='folder', --model-id-from folder), or say the name (model_id='...', "
-            "--model-id)."
+            f"the folder's name ({from_folder}), or say the name ({by_name})."
         )
     return name
 

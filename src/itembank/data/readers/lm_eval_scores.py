@@ -9,6 +9,7 @@ from itembank.data.choice_scores import bits_per_byte, choice_accuracy, choice_p
 from itembank.data.readers.lm_eval_options import Options
 from itembank.data.readers.lm_eval_samples import Metric, Samples
 from itembank.data.readers.specs import ReadingSpec, Response
+from itembank.errors import remedy
 from itembank.numerics.arrays import FloatArray
 
 METRIC_OF_RESPONSE: Mapping[Response, str] = {
@@ -51,9 +52,8 @@ def _metric(name: str, options: Options) -> Metric:
     """One metric of the options, or why there is none."""
     problem = options.problem
     if not problem and name in COMPARING and not options.has_alternatives:
-        problem = (
-            "compares options, and some samples have only one; response='probability-per-character' needs one alone"
-        )
+        one_alone = remedy("response='probability-per-character'", "--response probability-per-character")
+        problem = f"compares options, and some samples have only one; {one_alone} needs one alone"
     if problem:
         return Metric(np.full(options.log_likelihood.shape[0], np.nan), None, problem)
     return Metric(SCORES[name](options))

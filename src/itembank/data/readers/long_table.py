@@ -12,6 +12,7 @@ from itembank.data.readers.labels import Labels, first_in_group
 from itembank.data.readers.opening import Table
 from itembank.data.readers.rows import ResponseRows
 from itembank.data.readers.specs import COST_COLUMNS, LONG_COLUMNS, ReadingSpec
+from itembank.data.readers.truth_words import ResponseNumbers, response_numbers
 from itembank.data.readers.wording import first_few
 from itembank.errors import N_SHOWN, DataError, DataWarning, shown, warn
 from itembank.numerics.arrays import FloatArray, IntArray
@@ -104,14 +105,15 @@ def _numbers(table: Table, spec: ReadingSpec, name: str, ids: RowIds, problems: 
     column = spec.column(name)
     if column not in table.frame.columns:
         return None
-    values, bad = numbers(table.frame.select(column))
-    if bad:
-        rows = bad[column].arg_true().to_numpy().astype(np.int64)
-        found = examples(table.frame[column], rows)
-        named = zip(ids.pairs(rows), found, strict=True)
+    chosen = table.frame.select(column)
+    is_response = name == "response"
+    found = response_numbers(chosen, spec, table.source) if is_response else ResponseNumbers(*numbers(chosen))
+    if found.bad:
+        rows = found.bad[column].arg_true().to_numpy().astype(np.int64)
+        named = zip(ids.pairs(rows), examples(table.frame[column], rows), strict=True)
         where = first_few([f"{pair} = {value!r}" for pair, value in named], rows.size)
-        problems.append(f"{column} must be a number, got {rows.size} values that are none: {where}.")
-    return values[:, 0]
+        problems.append(f"{column} must be a number, got {rows.size} values that are none: {where}.{found.advice}")
+    return found.values[:, 0]
 
 
 def _item_table(table: Table, spec: ReadingSpec, items: Labels, problems: list[str]) -> tuple[Labels, pl.DataFrame]:

@@ -6,9 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from itembank.data.memory import allowing
+from itembank.data.readers.foreign_logs import check_not_foreign
 from itembank.data.readers.json_files import first_record
 from itembank.data.readers.known import check_kinds, read_known
 from itembank.data.readers.lm_eval import is_lm_eval, lm_eval_rows
+from itembank.data.readers.lm_eval_coverage import warn_of_partial_runs
 from itembank.data.readers.matrix import to_matrix
 from itembank.data.readers.opening import file_kind
 from itembank.data.readers.py_irt import is_py_irt, py_irt_rows
@@ -17,7 +19,7 @@ from itembank.data.readers.specs import Format, ReadingSpec
 from itembank.data.readers.table import table_rows
 from itembank.data.response_files import is_response_file, response_file_rows
 from itembank.data.responses import ResponseMatrix
-from itembank.errors import DataError
+from itembank.errors import DataError, remedy
 from itembank.progress import ProgressCallback, silent
 
 Paths = str | Path | Sequence[str | Path]
@@ -68,9 +70,23 @@ def read_responses(
     sources = [Path(path) for path in ([paths] if isinstance(paths, str | Path) else paths)]
     if not sources:
         raise DataError("there must be at least one file to read, got none.")
+    matrix = read_matrix(sources, spec, models=models, items=items, progress=progress)
+    warn_of_partial_runs(matrix.models)
+    return matrix
+
+
+def read_matrix(
+    paths: Sequence[Path],
+    spec: ReadingSpec,
+    *,
+    models: str | Path | None = None,
+    items: str | Path | None = None,
+    progress: ProgressCallback = silent,
+) -> ResponseMatrix:
+    """Read sources into one matrix, whether or not their models were run on all items; see `read_responses`."""
     with allowing(spec.max_memory):
         known = {key: read_known(Path(path), key) for key, path in (("model_id", models), ("item_id", items)) if path}
-        rows = join_rows(read_rows(sources, spec, progress=progress))
+        rows = join_rows(read_rows(paths, spec, progress=progress))
         for key, labels in (("model_id", rows.models), ("item_id", rows.items)):
             if key in known:
                 check_kinds(key, labels, known[key][1], rows.source)
@@ -156,7 +172,9 @@ def _format(path: Path, spec: ReadingSpec) -> Format:
     if path.is_dir():
         if spec.format in {"auto", "lm-eval"}:
             return "lm-eval"
-        raise DataError(f"{path}: is a folder; name its files, or read it as harness logs (format='lm-eval').")
+        as_logs = remedy("format='lm-eval'", "itembank import lm-eval")
+        raise DataError(f"{path}: is a folder; name its files, or read it as harness logs ({as_logs}).")
+    check_not_foreign(path)
     kind = file_kind(path)
     if spec.format == "lm-eval":
         return "lm-eval"

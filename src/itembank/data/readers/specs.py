@@ -42,6 +42,10 @@ class ReadingSpec:
         Column of the response in a long table.
     columns : mapping of our name to the file's
         For tables that call things otherwise: ``{"model_id": "model", "seconds": "latency_s"}``.
+    true_value : str or None
+        Tables: the value of a response that is right, where responses are words (case does not matter). What is wrong
+        is its usual counterpart (`incorrect` of `correct`), or the only other value. Without it, columns that hold one
+        usual pair of words and nothing else are read so.
     max_response : float
         Every response is divided by this: 100 for percentages.
     scenario : str or None
@@ -56,8 +60,11 @@ class ReadingSpec:
         options: 'accuracy' (the most likely one is right), 'accuracy-per-character', 'probability' (softmax over the
         options) or 'probability-per-character' (geometric mean over the characters of the right one). A `metric`
         chosen for some tasks alone goes before.
-    tasks : tuple of str
-        Harness logs: read only tasks that match one of these patterns (``mmlu_*``).
+    tasks, exclude_tasks : tuple of str
+        Harness logs: read only tasks that match one of these patterns (``mmlu_*``), and none that match the others.
+    skip_unusable : bool
+        Harness logs: leave out tasks and runs that cannot be read, with a `DataWarning` that says which and why,
+        instead of refusing the whole.
     model_id : str or None
         Id of the model, for logs and tables of one model that do not name it well.
     model_id_from : {'name', 'args', 'folder'}
@@ -81,6 +88,7 @@ class ReadingSpec:
     format: Format = "auto"
     response_column: str = "response"
     columns: Mapping[str, str] = field(default_factory=dict)
+    true_value: str | None = None
     max_response: float = 1.0
     scenario: str | None = None
     prefix_scenario: bool = False
@@ -88,6 +96,8 @@ class ReadingSpec:
     filter_name: tuple[str, ...] = ()
     response: Response = "metric"
     tasks: tuple[str, ...] = ()
+    exclude_tasks: tuple[str, ...] = ()
+    skip_unusable: bool = False
     model_id: str | None = None
     model_id_from: ModelIdFrom = "name"
     use_groups: bool = False
@@ -116,6 +126,11 @@ class ReadingSpec:
             raise ParameterError(f"max_response must be a finite number above 0, got {self.max_response!r}.")
         if self.max_memory is not None and not 0.0 < self.max_memory < float("inf"):
             raise ParameterError(f"max_memory must be a number of bytes above 0, got {self.max_memory!r}.")
+        if self.true_value is not None and (not self.true_value.strip() or self.max_response != 1.0):
+            raise ParameterError(
+                f"true_value must be a word, beside a max_response of 1, got {self.true_value!r} and "
+                f"{self.max_response:g}."
+            )
         if self.response != "metric":
             self._check_response()
         unknown = [name for name in self.columns if name not in LONG_COLUMNS]

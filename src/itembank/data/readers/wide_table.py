@@ -6,11 +6,12 @@ import numpy as np
 import polars as pl
 
 from itembank.data.readers.checks import row_problems
-from itembank.data.readers.columns import examples, id_labels, numbers, optional_labels
+from itembank.data.readers.columns import examples, id_labels, optional_labels
 from itembank.data.readers.labels import Labels
 from itembank.data.readers.opening import Table
 from itembank.data.readers.rows import ResponseRows
 from itembank.data.readers.specs import ReadingSpec
+from itembank.data.readers.truth_words import response_numbers
 from itembank.data.readers.wording import first_few
 from itembank.errors import DataError, shown
 from itembank.numerics.arrays import FloatArray
@@ -73,20 +74,21 @@ def _ids_and_values(
     if not others:
         problems.append(f"there must be one column of responses at least, got only {shown(table.frame.columns)}.")
         raise DataError(f"{table.source}: " + " ".join(problems))
-    values, bad = numbers(table.frame.select(others))
-    if bad:
+    responses = response_numbers(table.frame.select(others), spec, table.source)
+    if responses.bad:
         found = [
-            f"{name!r} ({', '.join(map(repr, examples(table.frame[name], _rows(mask))))})" for name, mask in bad.items()
+            f"{name!r} ({', '.join(map(repr, examples(table.frame[name], _rows(mask))))})"
+            for name, mask in responses.bad.items()
         ]
         word = "an item" if key == "model_id" else "a model"
         problems.append(
-            f"every column but {', '.join([column, *about])} must hold the responses of {word}, got {len(bad)} that "
+            f"every column but {', '.join([column, *about])} must hold the responses of {word}, got {len(found)} that "
             f"hold something else: {first_few(found)}. What is known of models and items belongs into tables of their "
             "own (--models, --items)."
         )
     if problems or ids is None:
         raise DataError(f"{table.source}: " + " ".join(problems))
-    return ids, others, values
+    return ids, others, responses.values
 
 
 def _rows(mask: pl.Series) -> "np.typing.NDArray[np.int64]":

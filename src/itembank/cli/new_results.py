@@ -1,0 +1,58 @@
+"""Results of new models, as several commands read them beside a bank."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from itembank.cli.options import reading_spec
+from itembank.cli.render import note
+from itembank.errors import visible
+
+if TYPE_CHECKING:
+    from itembank.data.banks import Bank
+    from itembank.data.responses import ResponseMatrix
+    from itembank.data.selections import Selection
+
+ignore_unknown_option = click.option(
+    "--ignore-unknown", is_flag=True, help="Leave out items that the bank does not hold instead of refusing them."
+)
+
+
+def read_new_results(
+    bank: "Bank", paths: Sequence[Path], reading: Mapping[str, Any], selection: "Selection | None" = None
+) -> "ResponseMatrix":
+    """Read results as the bank's were read; of items outside the selection say how many are left out."""
+    from itembank.data.readers.agreement import check_same_content, only_items, read_new_responses  # noqa: PLC0415
+    from itembank.errors import shown  # noqa: PLC0415
+
+    matrix = read_new_responses(
+        paths,
+        bank.responses.items,
+        spec=reading_spec(reading),
+        models=reading.get("models"),
+        items=reading.get("items"),
+    )
+    if selection is not None:
+        n_items = matrix.n_items
+        matrix, others = only_items(matrix, selection.item_ids)
+        if others:
+            names = visible(shown(others))
+            note(f"{len(others)} of {n_items} items are outside the selection and are left out: {names}.")
+    check_same_content(matrix.items, bank.responses.items)
+    return matrix
+
+
+def note_known_models(bank: "Bank", model_ids: Iterable[str]) -> None:
+    """Say which models the bank was calibrated on: what it says of them is not what it would say of a new model."""
+    from itembank.errors import shown  # noqa: PLC0415
+
+    calibrated = set(bank.responses.model_ids)
+    known = [model for model in model_ids if model in calibrated]
+    if known:
+        note(
+            f"Note: {visible(shown(known))} helped to calibrate this bank, which suits them better than new models: "
+            "intervals are too narrow for them, and their scores stand in its models.parquet. For an honest "
+            "try, calibrate without them."
+        )

@@ -1,0 +1,130 @@
+"""What callers give to the verbs: a bank, responses or a selection, or the path of one."""
+
+from collections.abc import Sequence
+from numbers import Integral
+from pathlib import Path
+from typing import TypeAlias, TypeGuard
+
+from itembank.data.bank_files import RECORD, load_bank
+from itembank.data.banks import Bank
+from itembank.data.readers.agreement import check_same_content, only_items, read_new_responses
+from itembank.data.readers.read import read_responses
+from itembank.data.responses import ResponseMatrix
+from itembank.data.selections import Selection
+from itembank.errors import ParameterError
+
+GivenBank: TypeAlias = Bank | str | Path
+"""A bank, or the path of its folder."""
+GivenResponses: TypeAlias = ResponseMatrix | str | Path | Sequence[str | Path]
+"""Responses, or the path or paths of files and log folders that `read_responses` reads."""
+GivenSelection: TypeAlias = Selection | str | Path
+"""A selection, or the path of its file."""
+
+
+def as_bank(bank: GivenBank) -> Bank:
+    """Return the bank itself, or load the one at a path.
+
+    Raises
+    ------
+    ParameterError
+        For anything that is neither.
+    BankError
+        As `load_bank`.
+    """
+    if isinstance(bank, Bank):
+        return bank
+    if isinstance(bank, str | Path):
+        return load_bank(bank)
+    raise ParameterError(
+        f"bank must be a Bank or the path of a bank's folder, got {_kind(bank)}. Make one with build_bank(responses), "
+        "or load one with load_bank('bank')."
+    )
+
+
+def as_responses(responses: GivenResponses) -> ResponseMatrix:
+    """Return the responses themselves, or read those at a path or several.
+
+    Raises
+    ------
+    ParameterError
+        For anything that is neither.
+    DataError
+        As `read_responses`.
+    """
+    if isinstance(responses, ResponseMatrix):
+        return responses
+    return read_responses(_paths(responses))
+
+
+def as_new_responses(bank: Bank, responses: GivenResponses, selection: Selection | None = None) -> ResponseMatrix:
+    """Return responses of new models themselves, or read them as the bank's items were read.
+
+    Of files, only the items of the selection are kept where there is one, and must be those of the bank.
+
+    Raises
+    ------
+    ParameterError
+        For anything that is neither responses nor a path.
+    DataError
+        As `read_responses`, and for items whose content is not that of the bank's.
+    """
+    if isinstance(responses, ResponseMatrix):
+        return responses
+    matrix = read_new_responses(_paths(responses), bank.responses.items)
+    if selection is not None:
+        matrix, _ = only_items(matrix, selection.item_ids)
+    check_same_content(matrix.items, bank.responses.items)
+    return matrix
+
+
+def as_selection(selection: GivenSelection | None) -> Selection | None:
+    """Return the selection itself, or load the one at a path; None stays None.
+
+    Raises
+    ------
+    ParameterError
+        For anything else.
+    DataError
+        As `Selection.load`.
+    """
+    if selection is None or isinstance(selection, Selection):
+        return selection
+    if isinstance(selection, str | Path):
+        return Selection.load(selection)
+    raise ParameterError(
+        f"selection must be a Selection or the path of its file, got {_kind(selection)}. Make one with select(bank, n)."
+    )
+
+
+def as_bank_or_responses(source: Bank | GivenResponses) -> Bank | ResponseMatrix:
+    """Return a bank or responses, whichever is given or stands at the path."""
+    if isinstance(source, Bank):
+        return source
+    if isinstance(source, str | Path) and (Path(source) / RECORD).is_file():
+        return load_bank(source)
+    return as_responses(source)
+
+
+def is_whole(value: object) -> TypeGuard[int]:
+    """Whether a value is a whole number, of Python or numpy."""
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def _paths(responses: object) -> list[str | Path]:
+    """Return a path or several as a list; `ParameterError` says what came instead."""
+    if isinstance(responses, str | Path):
+        return [responses]
+    if isinstance(responses, list | tuple) and responses and all(isinstance(one, str | Path) for one in responses):
+        return list(responses)
+    advice = "Read files with read_responses('results.csv')."
+    if hasattr(responses, "__arrow_c_stream__") or type(responses).__module__.partition(".")[0] == "pandas":
+        advice = "Turn a table into responses with responses_from_frame(table)."
+    elif hasattr(responses, "shape"):
+        advice = "Turn an array into responses with ResponseMatrix.create(array)."
+    raise ParameterError(f"responses must be a ResponseMatrix or the path of results, got {_kind(responses)}. {advice}")
+
+
+def _kind(value: object) -> str:
+    """Say what came: its type, and the value where it is short."""
+    name = type(value).__name__
+    return f"{name} {value!r}" if isinstance(value, int | float | bool) or value is None else name

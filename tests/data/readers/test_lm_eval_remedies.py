@@ -1,0 +1,105 @@
+"""Logs that cannot be read as they are: what the messages advise must work when it is pasted."""
+
+import re
+
+import pytest
+
+from itembank.data.readers.read import read_lm_eval, read_responses
+from itembank.data.readers.specs import ReadingSpec
+from itembank.errors import DataError, DataWarning
+from tests.data.readers.logs import sample, write_run
+
+
+def mixed(folder):
+    """Write two models whose suite holds a task that is fine and four that are not."""
+    attempts = [sample(0, filter_name=name, exact_match=1.0) for name in ("maj@8", "maj@64")]
+    for model in ("org/a", "org/b"):
+        tasks = {
+            "arc": [sample(0, acc=1.0), sample(1, acc=0.0)],
+            "wmt[1]": [sample(0, bleu=0.5, chrf=0.6)],
+            "qa": [sample(0, f1=0.5, rouge=0.1)],
+            "gsm8k": attempts,
+            "words": [sample(0, text="yes")],
+        }
+        write_run(folder, model, tasks)
+    return folder
+
+
+def pasted(error):
+    """Make the spec that a message advises."""
+    (text,) = re.findall(r"^To read (?:them|the rest), add: spec=(.*)$", str(error.value), re.M)
+    return eval(text, {"ReadingSpec": ReadingSpec})  # noqa: S307 (our own message)
+
+
+@pytest.mark.parametrize(
+    "choices", [{}, {"metric": ("bleu",)}, {"metric": ("acc", "qa=nonsense")}, {"filter_name": ("maj@64", "wrong")}]
+)
+def test_the_advice_makes_the_logs_readable(tmp_path, choices):
+    with pytest.raises(DataError) as error:
+        read_responses(mixed(tmp_path), spec=ReadingSpec(**choices))
+    spec = pasted(error)
+    assert spec.exclude_tasks == ("words",)
+    assert set(read_responses(tmp_path, spec=spec).items["task"]) == {"arc", "wmt[1]", "qa", "gsm8k"}
+
+
+def test_the_same_metric_for_many_tasks_is_advised_once(tmp_path):
+    tasks = {f"mmlu_{number}": [sample(0, acc=1.0)] for number in range(20)}
+    write_run(tmp_path, "org/a", {**tasks, "wmt": [sample(0, bleu=0.5, chrf=0.6)]})
+    with pytest.raises(DataError) as error:
+        read_responses(tmp_path, metric="bleu")
+    assert pasted(error).metric == ("bleu", "acc")
+    assert read_responses(tmp_path, spec=pasted(error)).n_items == 21
+
+
+def test_what_cannot_be_read_is_left_out_on_request_and_told(tmp_path):
+    mixed(tmp_path)
+    with pytest.warns(DataWarning, match="4 tasks or runs are left out: .*'gsm8k'.*'qa'.*'wmt.*'words'"):
+        matrix = read_responses(tmp_path, spec=ReadingSpec(skip_unusable=True))
+    assert matrix.item_ids == ["arc/0", "arc/1"]
+
+
+def test_files_that_are_cut_or_do_not_tell_their_model_are_left_out_on_request(tmp_path):
+    write_run(tmp_path, "org/a", {"arc": [sample(0, acc=1.0)]})
+    write_run(tmp_path, "org/b", {"arc": [sample(0, acc=1.0)]}, results=False).rename(tmp_path / "nameless")
+    cut = write_run(tmp_path, "org/c", {"arc": [sample(0, acc=1.0)]})
+    (next(cut.glob("samples_*"))).write_text('{"doc_id": 0, "acc"')
+    with pytest.raises(DataError, match=r"(?s)the model is not told.*To leave out .*add: spec=.*skip_unusable=True"):
+        read_responses(tmp_path)
+    with pytest.warns(DataWarning, match="2 tasks or runs are left out: .*nameless.*org__c"):
+        matrix = read_responses(tmp_path, spec=ReadingSpec(skip_unusable=True))
+    assert matrix.model_ids == ["org/a"]
+
+
+def test_tasks_that_changed_between_runs_are_left_out_on_request(tmp_path):
+    for model, text in (("org/a", "old"), ("org/b", "new")):
+        write_run(tmp_path, model, {"arc": [sample(0, doc=text, acc=1.0)], "law": [sample(0, acc=1.0)]})
+    with pytest.warns(DataWarning, match="1 tasks or runs are left out: task 'arc': 1 items have another content"):
+        matrix = read_responses(tmp_path, spec=ReadingSpec(skip_unusable=True))
+    assert matrix.item_ids == ["law/0"]
+
+
+def test_nothing_is_advised_where_nothing_could_be_read(tmp_path):
+    write_run(tmp_path, "org/a", {"words": [sample(0, text="yes")]})
+    for skip in (False, True):
+        with pytest.raises(DataError, match="no metric that can be a response") as error:
+            read_responses(tmp_path, spec=ReadingSpec(skip_unusable=skip))
+        assert "add:" not in str(error.value)
+
+
+def test_tasks_can_be_excluded(tmp_path):
+    mixed(tmp_path)
+    spec = ReadingSpec(exclude_tasks=("w*", "qa", "gsm8k"))
+    assert set(read_responses(tmp_path, spec=spec).items["task"]) == {"arc"}
+    with pytest.raises(DataError, match=r"no task is left of those that match 'w\*' when 'w\*' are left out"):
+        read_responses(tmp_path, spec=ReadingSpec(tasks=("w*",), exclude_tasks=("w*",)))
+    with pytest.raises(DataError, match=r"no task matches 'gsm8kk'.*Did you mean 'gsm8k'"):
+        read_responses(tmp_path, spec=ReadingSpec(tasks=("gsm8kk",)))
+
+
+@pytest.mark.parametrize("folder", ["inspect_ai", "helm", "evalscope", "inspect_ai/log_formats.eval"])
+def test_logs_of_other_tools_are_called_by_name(shared_dir, folder):
+    tool = {"inspect_ai": "Inspect", "helm": "HELM", "evalscope": "EvalScope"}[folder.split("/", maxsplit=1)[0]]
+    for read in (read_lm_eval, read_responses):
+        with pytest.raises(DataError, match=f"looks like logs of {tool} .*cannot read yet.*Make a table") as error:
+            read(shared_dir / "logs" / folder)
+        assert "--log_samples" not in str(error.value)
