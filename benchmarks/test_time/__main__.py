@@ -5,7 +5,9 @@ samples an item; 5 of 10 on livecodebench). Errors are means over k from 1 to th
 steps) and over models, of pass@k and of -log pass@k.
 
     python -m benchmarks.test_time [--sources llmonkeys_pythia,livecodebench,bytelms-samples] [--splits 100] [--jobs 2]
-        [--output benchmarks/results/test_time] [--figure docs/figures/test_time.png]
+        [--asked all] [--output benchmarks/results/test_time] [--figure docs/figures/test_time.png]
+
+With `--asked all` no model keeps all its samples: every model is asked about at once, and splits are draws of the budget.
 """
 
 import argparse
@@ -18,7 +20,7 @@ from joblib import Parallel, delayed
 
 from benchmarks.test_time.figure import draw
 from benchmarks.test_time.sets import SOURCES, load_sets
-from benchmarks.test_time.study import run_split
+from benchmarks.test_time.study import SHARES, run_split
 from benchmarks.test_time.summary import as_markdown, gaps, summarise
 
 
@@ -28,7 +30,9 @@ def main() -> None:
     parts = []
     for source in arguments.sources.split(","):
         for one in load_sets(source, folder):
-            found = Parallel(n_jobs=arguments.jobs)(delayed(run_split)(one, split) for split in range(arguments.splits))
+            found = Parallel(n_jobs=arguments.jobs)(
+                delayed(run_split)(one, split, share=SHARES[arguments.asked]) for split in range(arguments.splits)
+            )
             parts.append(pl.DataFrame([record for records in found for record in records]))
             shape = f"{one.responses.n_models} models x {one.responses.n_items} items, budget {one.budget}"
             print(f"{one.name}: {shape}", file=sys.stderr)
@@ -48,6 +52,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--sources", default=",".join(SOURCES))
     parser.add_argument("--splits", type=int, default=100)
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--asked", choices=list(SHARES), default="third")
     parser.add_argument("--output", type=Path)
     parser.add_argument("--figure", type=Path)
     return parser.parse_args()

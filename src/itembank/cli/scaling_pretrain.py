@@ -28,15 +28,6 @@ FAMILIES = ("auto", "bernoulli", "binomial", "beta", "beta-binomial")
 FIGURES = ("scores", "laws", "abilities", "decisions", "items")
 PARTS = ("summary", "all", "forecasts", "comparison", "decisions", "held-out", "curves")
 
-BUILTIN_KINDS = {
-    "bytelms": {
-        "metric": "probability",
-        "probability": "probability",
-        "probability-per-character": "probability_per_byte",
-    }
-}
-"""What --response takes of a built-in data set: right or wrong where it is not listed."""
-
 _SETTINGS = (
     click.option("--law", "laws", multiple=True, type=click.Choice(LAWS), help="Repeatable.  [default: all of them]"),
     click.option("--largest-flops", type=float, help="Fit to models of at most this training compute."),
@@ -181,7 +172,7 @@ def command(
     _check_show(show, choices)
     settings = _settings(choices, item_choices)
     with warnings_as_notes():
-        matrix = _read(responses, builtin, reading)
+        matrix = read_responses_or_builtin(responses, builtin, reading, kind="probability")
         if not builtin and matrix.models.width == 1:
             raise click.UsageError("give --models FILE, the table that has each model's training compute.")
         compute = _compute(matrix, recipe_column, drop_unknown=drop_unknown)
@@ -247,15 +238,6 @@ def _bank(path: Path) -> Any:
     from itembank.data.bank_files import load_bank  # noqa: PLC0415
 
     return load_bank(path)
-
-
-def _read(responses: tuple[Path, ...], builtin: str | None, reading: Mapping[str, Any]) -> "ResponseMatrix":
-    """Read the responses; of a built-in data set the kind that --response says, probabilities by default."""
-    if builtin is None or responses or builtin not in BUILTIN_KINDS:
-        return read_responses_or_builtin(responses, builtin, reading)
-    from itembank.data.builtin import load_builtin  # noqa: PLC0415
-
-    return load_builtin(builtin, response=BUILTIN_KINDS[builtin].get(reading["response"], "correct"))  # type: ignore[arg-type]
 
 
 def _loss(path: Path | None, matrix: "ResponseMatrix", builtin: str | None) -> Any:

@@ -13,7 +13,7 @@ from itembank.scaling.sampling.sampled_scenarios import SampledScenario
 from itembank.scaling.sampling.scenario_item_models import item_model_of_bank
 from tests.scaling.samples import known_bank, simulated_samples
 
-SPEC = PassAtKSpec(k=(1, 10, 100), methods=("irsl",), budget=20, n_draws=200, minimum_pass_rate=0.0)
+SPEC = PassAtKSpec(k=(1, 10, 100), methods=("irsl",), budget=20, n_draws=200)
 
 
 def scenario_of(samples, *, too_sure=1.0):
@@ -88,10 +88,22 @@ def test_the_law_says_what_its_intervals_rest_on(samples):
     )
     made = pass_at_k_law(samples.responses, SPEC, bank=bank, models=models)
     assert any("rest on the item model" in text for text in plain.notes)
-    assert any("times as wide as the item model says, as 30 calibration models" in text for text in made.notes)
+    assert any("calibration models, given as few samples, need them to be: 'math' 1." in text for text in made.notes)
     assert np.all(made.all_items.high - made.all_items.low >= 0.9 * (plain.all_items.high - plain.all_items.low))
     few = pass_at_k_law(samples.responses, dataclasses.replace(SPEC, budget=1500), bank=bank, models=models)
     assert any("takes five models" in text for text in few.notes)
+
+
+def test_a_scenario_with_fewer_samples_than_the_model_asked_about_has():
+    """Models are tried scenario by scenario: 50 samples can be drawn of 400 in one, where another has 20."""
+    base = simulated_samples(n_models=14, n_items=8, n_trials=400, scenarios=("a", "b"))
+    trials = np.where(base.responses.items["scenario"].to_numpy() == "a", 400, 20) * np.ones((14, 1), dtype=np.int64)
+    trials[0, trials[0] == 400] = 50
+    correct = np.random.default_rng(1).binomial(trials, base.rates)
+    responses = dataclasses.replace(base.responses, responses=correct / trials, n_trials=trials)
+    law = pass_at_k_law(responses, dataclasses.replace(SPEC, budget=None), models=["model-1"])
+    assert any("'a' 1." in text and "(13 models)" in text for text in law.notes)
+    assert np.all(law.all_items.low <= law.all_items.high)
 
 
 @pytest.mark.slow

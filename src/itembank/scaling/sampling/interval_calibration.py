@@ -1,10 +1,13 @@
 """How much wider intervals of pass@k must be than the item model says, seen on models whose samples are known.
 
-Models that calibrate the items are given as few samples as those asked about, and the intervals found from these are
-compared with what all their samples say.
+Models are given fewer samples than they have, and the intervals found from these are compared with what all their
+samples say. Best are models that nobody asks about, with many samples: they are given as few as those asked about.
+Where there are none, every model is given a tenth of its samples, and item models that have not seen it.
 """
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import numpy as np
 from scipy.special import expit, logit
@@ -14,6 +17,7 @@ from itembank.scaling.sampling.pass_at_k_curve import N_SETS, Curve, pass_at_k_c
 from itembank.scaling.sampling.pass_at_k_specs import PassAtKSpec
 from itembank.scaling.sampling.sample_counts import SampleCounts, cut_down
 from itembank.scaling.sampling.sampled_scenarios import SampledScenario
+from itembank.scaling.sampling.scenario_item_models import ScenarioItemModel
 
 MOST_TRIED = 30
 FEWEST_TRIED = 5
@@ -25,6 +29,16 @@ TIMES_AS_MANY = 2
 MOST_CELLS = 15_000
 FEWEST_OF_MANY_ITEMS = 10
 """Models times items that are tried, but ten models where items are many."""
+
+SHARE_GIVEN = 10
+"""A model asked about is tried with a tenth of its samples: then all of them say what comes far beyond these."""
+
+N_FOLDS = 5
+"""Parts of the models asked about that item models are fitted without."""
+
+REACH_OF_MANY = 5
+REACH_WITHIN = 2
+"""The truth is known well up to a fifth of the samples; up to half of them where many more were hidden than given."""
 
 N_K = 8
 REACH = 3
@@ -49,16 +63,23 @@ class IntervalFactors:
         One at least; NaN for a set of items on which nothing tells.
     n_models : int
         Models they rest on.
+    is_within : bool
+        Whether these are among the models asked about.
     """
 
     k: FloatArray
     factors: FloatArray
     n_models: int
+    is_within: bool = False
 
     def at(self, k: FloatArray) -> FloatArray:
         """Factors at other k, (n_sets, n_k): straight lines in log k, level beyond; one where nothing tells."""
         lines = [np.interp(np.log(k), np.log(self.k), one) for one in self.factors]
         return np.where(np.isnan(lines), 1.0, lines)
+
+
+Refit: TypeAlias = Callable[[IntArray], ScenarioItemModel | None]
+"""Fits the item model without the models at some rows; None where that cannot be done."""
 
 
 def interval_factors(
@@ -69,6 +90,7 @@ def interval_factors(
     budget: int,
     spec: PassAtKSpec,
     rng: np.random.Generator,
+    refit: Refit | None = None,
 ) -> IntervalFactors | None:
     """Find by what factor intervals must be wider; None when too few models can tell.
 
@@ -80,7 +102,9 @@ def interval_factors(
     rows : (n_candidates,)
         Those of them that may be tried.
     budget : int
-        Samples of an item that the models asked about have.
+        Samples of an item that they are given.
+    refit : callable, optional
+        Fits item models that have not seen the models tried; the scenario's own by default.
     """
     trials = known.n_trials[np.ix_(rows, scenario.columns)]
     fewest = np.where(trials > 0, trials, np.iinfo(np.int64).max).min(axis=1)
@@ -91,13 +115,63 @@ def interval_factors(
     if tried.size < FEWEST_TRIED:
         return None
     most = float(np.median(trials[is_fit]))  # where samples do not reach, the truth is left out
-    k = np.unique(np.geomspace(1.0, max(most / 5.0, 2.0), N_K).astype(np.int64)).astype(np.float64)
-    as_asked = replace(scenario, truth=known, used=cut_down(known, tried, budget, rng))
+    largest = max(most / (REACH_OF_MANY if refit is None else REACH_WITHIN), 2.0)
+    k = np.unique(np.geomspace(1.0, largest, N_K).astype(np.int64)).astype(np.float64)
+    as_asked = replace(scenario, truth=known, used=cut_down(known, tried, budget, rng, columns=scenario.columns))
     n_draws = min(spec.n_draws, N_DRAWS)
     plain = replace(spec, methods=("irsl",), budget=budget, include_unsampled=False, n_draws=n_draws)
-    curves = [pass_at_k_curve(as_asked, row, k, plain, rng) for row in tried.tolist()]
+    curves = [
+        pass_at_k_curve(one, row, k, plain, rng)
+        for one, part in _parts(as_asked, tried, refit)
+        for row in part.tolist()
+    ]
+    if len(curves) < FEWEST_TRIED:
+        return None
     factors = np.stack([_factors(curves, which, spec.level) for which in range(N_SETS)])
-    return None if np.isnan(factors[0]).any() else IntervalFactors(k, factors, int(tried.size))
+    return None if np.isnan(factors[0]).any() else IntervalFactors(k, factors, len(curves))
+
+
+def factors_within(
+    scenario: SampledScenario,
+    rows: IntArray,
+    *,
+    budget: int,
+    spec: PassAtKSpec,
+    rng: np.random.Generator,
+    refit: Refit,
+) -> IntervalFactors | None:
+    """Find the factors on the models asked about; None when too few can tell.
+
+    They are given a tenth of their samples: all of them say what comes up to five times as far as these reach. What is
+    found at so many times the samples given stands for as many times the samples there are.
+
+    Parameters
+    ----------
+    scenario, spec, rng, refit
+        As for `interval_factors`.
+    rows : (n_candidates,)
+        Of the models.
+    budget : int
+        Samples of an item that they have.
+    """
+    given = max(budget // SHARE_GIVEN, 1)
+    found = interval_factors(scenario, scenario.used, rows, budget=given, spec=spec, rng=rng, refit=refit)
+    return None if found is None else replace(found, k=found.k * (budget / given), is_within=True)
+
+
+def _parts(
+    scenario: SampledScenario, tried: IntArray, refit: Refit | None
+) -> Iterator[tuple[SampledScenario, IntArray]]:
+    """Give the models that are tried, in parts, each with an item model to try them with."""
+    if refit is None:
+        yield scenario, tried
+        return
+    for number in range(N_FOLDS):
+        part = tried[number::N_FOLDS]
+        item_model = refit(part)
+        if item_model is not None:
+            columns = np.intersect1d(scenario.columns, item_model.columns)
+            yield replace(scenario, item_model=item_model, columns=columns), part
 
 
 def widened(curve: Curve, middle: FloatArray, times: FloatArray) -> Curve:

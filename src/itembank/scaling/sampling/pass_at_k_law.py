@@ -1,22 +1,29 @@
 """The verb `pass_at_k_law`: how often k samples of an item hold a right one (P3 3.2, the test-time law)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from itembank.data.banks import Bank
 from itembank.data.responses import ResponseMatrix
-from itembank.errors import ParameterError, shown
+from itembank.errors import DataError, ParameterError, shown
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.random import as_generator
 from itembank.numerics.threads import one_blas_thread
 from itembank.progress import ProgressCallback, silent
-from itembank.scaling.sampling.interval_calibration import IntervalFactors, interval_factors, widened
+from itembank.scaling.sampling.interval_calibration import (
+    IntervalFactors,
+    Refit,
+    factors_within,
+    interval_factors,
+    widened,
+)
 from itembank.scaling.sampling.pass_at_k_curve import Curve, pass_at_k_curve
 from itembank.scaling.sampling.pass_at_k_results import ItemEvidence, PassAtKLaw, PassCurves
 from itembank.scaling.sampling.pass_at_k_specs import NEED_ITEM_MODEL, PassAtKSpec
 from itembank.scaling.sampling.sample_counts import SampleCounts, check_budget, cut_down, sample_counts
 from itembank.scaling.sampling.sampled_scenarios import SampledItems, SampledScenario, sampled_items, sampled_scenarios
+from itembank.scaling.sampling.scenario_item_models import ScenarioItemModel, fitted_item_model
 
 
 @one_blas_thread()
@@ -76,7 +83,7 @@ def pass_at_k_law(
     items = sampled_items(responses, truth, used, bank)
     item_model = spec.item_model if NEED_ITEM_MODEL & set(spec.methods) else None
     scenarios, notes = sampled_scenarios(items, rows, item_model, lambda message, share: progress(message, 0.5 * share))
-    curves = []
+    curves, calibrated = [], {}
     k = np.array(sorted(set(spec.k)), dtype=np.float64)
     for number, one in enumerate(scenarios):
         asked = [row for row in rows.tolist() if one.used.n_trials[row, one.columns].any()]
@@ -88,9 +95,9 @@ def pass_at_k_law(
                 curve = widened(curve, curve.values[spec.methods.index("irsl")], factors.at(k))
             curves.append(curve)
         if "irsl" in spec.methods and one.item_model is not None:
-            notes.append(_interval_note(one.name, factors, spec))
+            calibrated[one.name] = factors
     progress("pass@k", 1.0)
-    return _packed(items, curves, k, spec, notes)
+    return _packed(items, curves, k, spec, [*notes, *_interval_notes(calibrated, spec)])
 
 
 def _factors(
@@ -103,25 +110,60 @@ def _factors(
     budget = int(np.median(trials[trials > 0]))
     if items.bank is not None:
         known, others = sample_counts(items.bank.responses), np.arange(items.bank.n_models)
-    else:  # all samples of those asked about stay unseen
-        known, others = items.truth, np.setdiff1d(np.arange(items.responses.n_models), rows)
-    return interval_factors(scenario, known, others, budget=budget, spec=spec, rng=rng)
+        return interval_factors(scenario, known, others, budget=budget, spec=spec, rng=rng)
+    others = np.setdiff1d(np.arange(items.responses.n_models), rows)  # all samples of those asked about stay unseen
+    found = interval_factors(scenario, items.truth, others, budget=budget, spec=spec, rng=rng)
+    if found is not None:
+        return found
+    return factors_within(scenario, rows, budget=budget, spec=spec, rng=rng, refit=_refit(items, scenario, spec))
 
 
-def _interval_note(name: str, factors: IntervalFactors | None, spec: PassAtKSpec) -> str:
-    """Say what the intervals of a scenario rest on."""
-    if factors is not None:
-        low, high = factors.factors[0].min(), factors.factors[0].max()
-        return (
-            f"intervals of {name!r} are {low:.2f} to {high:.2f} times as wide as the item model says, as "
-            f"{factors.n_models} calibration models, given as few samples, need them to be"
+def _refit(items: SampledItems, scenario: SampledScenario, spec: PassAtKSpec) -> Refit:
+    """Return what fits the item model of a scenario without some models."""
+
+    def without(rows: IntArray) -> ScenarioItemModel | None:
+        left = np.setdiff1d(np.arange(items.responses.n_models), rows)
+        try:
+            return fitted_item_model(
+                scenario.name,
+                items.responses.take(models=left),
+                items.used.take(models=left),
+                scenario.columns,
+                spec.item_model,
+            )
+        except DataError:
+            return None
+
+    return without
+
+
+def _interval_notes(found: Mapping[str, IntervalFactors | None], spec: PassAtKSpec) -> list[str]:
+    """Say what the intervals of the scenarios rest on: one note for those that were widened, one for the others."""
+    notes = []
+    for is_within in (False, True):
+        widened_by = [
+            f"{name!r} {one.factors[0].min():.2f} to {one.factors[0].max():.2f} times ({one.n_models} models)"
+            for name, one in found.items()
+            if one is not None and one.is_within is is_within
+        ]
+        if widened_by:
+            whom = (
+                "models asked about, given a tenth of their samples and item models fitted without them,"
+                if is_within
+                else "calibration models, given as few samples,"
+            )
+            notes.append(
+                f"intervals are wider than the item model says, as {whom} need them to be: {', '.join(widened_by)}"
+            )
+    alone = [name for name, one in found.items() if one is None]
+    if alone:
+        reason = (
+            ""
+            if spec.interval == "model-based"
+            else (" alone: to calibrate them takes five models with at least two samples of every item")
         )
-    if spec.interval == "model-based":
-        return f"intervals of {name!r} rest on the item model"
-    return (
-        f"intervals of {name!r} rest on the item model alone: to calibrate them takes five models that are not asked "
-        "about, with at least twice the samples"
-    )
+        notes.append(f"intervals of {shown(alone)} rest on the item model{reason}")
+    return notes
 
 
 def _check_unbiased(used: SampleCounts, spec: PassAtKSpec, responses: ResponseMatrix, rows: IntArray) -> None:

@@ -34,7 +34,8 @@ class PassAtKSpec:
         Use only so many samples of each item, drawn without replacement from those there are, and compare with what
         all of them say; None to use all.
     minimum_pass_rate : float
-        Everything is reported a second time without the items whose pass rate in all samples is below this (P3 App. E).
+        Above zero, everything is reported a second time without the items whose pass rate in all samples is below this
+        (P3 App. E takes 0.005).
     include_unsampled : bool
         Count the items of a scenario (of the bank's, where one is given) that a model has no samples of; only IRSL
         has values then.
@@ -52,7 +53,7 @@ class PassAtKSpec:
     k: tuple[int, ...] = DEFAULT_K
     methods: tuple[str, ...] = METHODS
     budget: int | None = None
-    minimum_pass_rate: float = 0.005
+    minimum_pass_rate: float = 0.0
     include_unsampled: bool = False
     level: float = 0.95
     item_model: CalibrationSpec = field(default_factory=default_item_model)
