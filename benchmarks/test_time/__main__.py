@@ -5,9 +5,11 @@ samples an item; 5 of 10 on livecodebench). Errors are means over k from 1 to th
 steps) and over models, of pass@k and of -log pass@k.
 
     python -m benchmarks.test_time [--sources llmonkeys_pythia,livecodebench,bytelms-samples] [--splits 100] [--jobs 2]
-        [--asked all] [--output benchmarks/results/test_time] [--figure docs/figures/test_time.png]
+        [--asked all] [--interval model-based]
+        [--output benchmarks/results/test_time] [--figure docs/figures/test_time.png]
 
-With `--asked all` no model keeps all its samples: every model is asked about at once, and splits are draws of the budget.
+With `--asked all` no model keeps all its samples: every model is asked about at once, and splits are draws of the
+budget. `--interval model-based` shows what intervals are before they are widened.
 """
 
 import argparse
@@ -31,7 +33,8 @@ def main() -> None:
     for source in arguments.sources.split(","):
         for one in load_sets(source, folder):
             found = Parallel(n_jobs=arguments.jobs)(
-                delayed(run_split)(one, split, share=SHARES[arguments.asked]) for split in range(arguments.splits)
+                delayed(run_split)(one, split, SHARES[arguments.asked], arguments.interval)
+                for split in range(arguments.splits)
             )
             parts.append(pl.DataFrame([record for records in found for record in records]))
             shape = f"{one.responses.n_models} models x {one.responses.n_items} items, budget {one.budget}"
@@ -53,6 +56,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--splits", type=int, default=100)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--asked", choices=list(SHARES), default="third")
+    parser.add_argument("--interval", choices=["calibrated", "model-based"], default="calibrated")
     parser.add_argument("--output", type=Path)
     parser.add_argument("--figure", type=Path)
     return parser.parse_args()

@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Iterator
+from typing import Literal
 
 import numpy as np
 
@@ -22,14 +23,22 @@ MINIMUM_PASS_RATE = 0.005
 METHODS = ("plug-in", "jeffreys", "beta-binomial", "irsl-plug-in", "irsl")
 
 
-def run_split(one: SampledSet, split: int, *, share: float) -> list[dict[str, object]]:
+def run_split(
+    one: SampledSet, split: int, share: float, interval: Literal["calibrated", "model-based"]
+) -> list[dict[str, object]]:
     """Give a share of the models the budget alone, the others calibrate on all samples; a record a model and method."""
     rng = np.random.default_rng([split, 5])
     n_models = one.responses.n_models
     tested = np.sort(rng.permutation(n_models)[: max(round(share * n_models), 1)])
     ids = [one.responses.model_ids[row] for row in tested.tolist()]
     k = np.unique(np.geomspace(1, min(LARGEST_K, _most_samples(one)), N_K).astype(int))
-    spec = PassAtKSpec(k=tuple(k.tolist()), methods=METHODS, budget=one.budget, minimum_pass_rate=MINIMUM_PASS_RATE)
+    spec = PassAtKSpec(
+        k=tuple(k.tolist()),
+        methods=METHODS,
+        budget=one.budget,
+        minimum_pass_rate=MINIMUM_PASS_RATE,
+        interval=interval,
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ItembankWarning)
         law = pass_at_k_law(one.responses, spec, models=ids, rng=rng)

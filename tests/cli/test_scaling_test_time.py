@@ -51,7 +51,7 @@ def test_json_has_all_and_csv_one_table(run, samples_file, folder):
     notes = run(*words, "--interval", "model-based").err
     assert "Note: estimates see 20 samples" in notes
     assert "rest on the item model" in notes
-    assert any("wider than the item model says" in text for text in whole["notes"])
+    assert any("as wide as the item model says" in text for text in whole["notes"])
 
 
 def test_the_bank_tells_of_models_it_knows(run, samples_file, folder):

@@ -25,6 +25,13 @@ from itembank.scaling.sampling.sample_counts import SampleCounts, check_budget, 
 from itembank.scaling.sampling.sampled_scenarios import SampledItems, SampledScenario, sampled_items, sampled_scenarios
 from itembank.scaling.sampling.scenario_item_models import ScenarioItemModel, fitted_item_model
 
+_REASONS = {
+    False: "as calibration models, given as few samples, need them to be",
+    True: "as models asked about need that are given a tenth of their samples, and more beyond the samples there are "
+    "(five models that are not asked about, with at least twice the samples, would show how much)",
+}
+"""Why intervals are widened; by whether that rests on the models asked about."""
+
 
 @one_blas_thread()
 def pass_at_k_law(
@@ -83,7 +90,8 @@ def pass_at_k_law(
     items = sampled_items(responses, truth, used, bank)
     item_model = spec.item_model if NEED_ITEM_MODEL & set(spec.methods) else None
     scenarios, notes = sampled_scenarios(items, rows, item_model, lambda message, share: progress(message, 0.5 * share))
-    curves, calibrated = [], {}
+    curves = []
+    calibrated: dict[str, IntervalFactors | None] = {}
     k = np.array(sorted(set(spec.k)), dtype=np.float64)
     for number, one in enumerate(scenarios):
         asked = [row for row in rows.tolist() if one.used.n_trials[row, one.columns].any()]
@@ -97,7 +105,7 @@ def pass_at_k_law(
         if "irsl" in spec.methods and one.item_model is not None:
             calibrated[one.name] = factors
     progress("pass@k", 1.0)
-    return _packed(items, curves, k, spec, [*notes, *_interval_notes(calibrated, spec)])
+    return _packed(items, curves, k, spec, [*notes, *_interval_notes(calibrated, k)])
 
 
 def _factors(
@@ -108,14 +116,14 @@ def _factors(
         return None
     trials = scenario.used.n_trials[np.ix_(rows, scenario.columns)]
     budget = int(np.median(trials[trials > 0]))
+    refit = None
     if items.bank is not None:
         known, others = sample_counts(items.bank.responses), np.arange(items.bank.n_models)
-        return interval_factors(scenario, known, others, budget=budget, spec=spec, rng=rng)
-    others = np.setdiff1d(np.arange(items.responses.n_models), rows)  # all samples of those asked about stay unseen
-    found = interval_factors(scenario, items.truth, others, budget=budget, spec=spec, rng=rng)
-    if found is not None:
-        return found
-    return factors_within(scenario, rows, budget=budget, spec=spec, rng=rng, refit=_refit(items, scenario, spec))
+    else:  # all samples of those asked about stay unseen
+        known, others = items.truth, np.setdiff1d(np.arange(items.responses.n_models), rows)
+        refit = _refit(items, scenario, spec)
+    found = interval_factors(scenario, known, others, budget=budget, spec=spec, rng=rng)
+    return found or factors_within(scenario, rows, budget=budget, spec=spec, rng=rng, refit=refit)
 
 
 def _refit(items: SampledItems, scenario: SampledScenario, spec: PassAtKSpec) -> Refit:
@@ -137,32 +145,20 @@ def _refit(items: SampledItems, scenario: SampledScenario, spec: PassAtKSpec) ->
     return without
 
 
-def _interval_notes(found: Mapping[str, IntervalFactors | None], spec: PassAtKSpec) -> list[str]:
-    """Say what the intervals of the scenarios rest on: one note for those that were widened, one for the others."""
-    notes = []
-    for is_within in (False, True):
+def _interval_notes(found: Mapping[str, IntervalFactors | None], k: FloatArray) -> list[str]:
+    """Say what the intervals of the scenarios rest on, in one note for all that rest on the same."""
+    alone = [name for name, one in found.items() if one is None]
+    notes = [f"intervals of {shown(alone)} rest on the item model"] if alone else []
+    for is_within, reason in _REASONS.items():
         widened_by = [
-            f"{name!r} {one.factors[0].min():.2f} to {one.factors[0].max():.2f} times ({one.n_models} models)"
+            f"{name!r} {one.at(k)[0].min():.2f} to {one.at(k)[0].max():.2f} ({one.n_models} models)"
             for name, one in found.items()
-            if one is not None and one.is_within is is_within
+            if one is not None and (one.n_samples is not None) is is_within
         ]
         if widened_by:
-            whom = (
-                "models asked about, given a tenth of their samples and item models fitted without them,"
-                if is_within
-                else "calibration models, given as few samples,"
-            )
             notes.append(
-                f"intervals are wider than the item model says, as {whom} need them to be: {', '.join(widened_by)}"
+                f"intervals are so many times as wide as the item model says, {reason}: {', '.join(widened_by)}"
             )
-    alone = [name for name, one in found.items() if one is None]
-    if alone:
-        reason = (
-            ""
-            if spec.interval == "model-based"
-            else (" alone: to calibrate them takes five models with at least two samples of every item")
-        )
-        notes.append(f"intervals of {shown(alone)} rest on the item model{reason}")
     return notes
 
 
