@@ -14,7 +14,6 @@ from itembank.errors import DataError, ParameterError
 from itembank.scaling.pretraining.held_out import held_out_coverage, observed_means, size_cuts
 from itembank.scaling.pretraining.held_out_results import HeldOutForecasts
 from itembank.scaling.pretraining.pretraining_data import PretrainingData
-from itembank.scaling.pretraining.pretraining_data import PretrainingData
 from itembank.scaling.pretraining.pretraining_law import pretraining_law
 from itembank.scaling.pretraining.pretraining_specs import ItemResponseLaw, PretrainingSettings
 from tests.scaling.simulated_suite import simulated_suite

@@ -139,6 +139,7 @@ def interval_factors(
         pass_at_k_curve(one, row, k, plain, rng)
         for one, part in _parts(as_asked, tried, refit)
         for row in part.tolist()
+        if one.used.n_trials[row, one.columns].any()
     ]
     if len(curves) < FEWEST_TRIED:
         return None

@@ -1,12 +1,13 @@
 """The verb `pass_at_k_law`: how often k samples of an item hold a right one (P3 3.2, the test-time law)."""
 
+import warnings
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from itembank.data.banks import Bank
 from itembank.data.responses import ResponseMatrix
-from itembank.errors import DataError, ParameterError, shown
+from itembank.errors import DataError, ItembankWarning, ParameterError, shown
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.random import as_generator
 from itembank.numerics.threads import one_blas_thread
@@ -131,16 +132,13 @@ def _refit(items: SampledItems, scenario: SampledScenario, spec: PassAtKSpec) ->
 
     def without(rows: IntArray) -> ScenarioItemModel | None:
         left = np.setdiff1d(np.arange(items.responses.n_models), rows)
-        try:
-            return fitted_item_model(
-                scenario.name,
-                items.responses.take(models=left),
-                items.used.take(models=left),
-                scenario.columns,
-                spec.item_model,
-            )
-        except DataError:
-            return None
+        responses, counts = items.responses.take(models=left), items.used.take(models=left)
+        with warnings.catch_warnings():  # the fit to all models told what there is to tell
+            warnings.simplefilter("ignore", ItembankWarning)
+            try:
+                return fitted_item_model(scenario.name, responses, counts, scenario.columns, spec.item_model)
+            except DataError:
+                return None
 
     return without
 

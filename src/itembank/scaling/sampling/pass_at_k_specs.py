@@ -45,7 +45,9 @@ class PassAtKSpec:
         How items are calibrated where no bank is given; one dimension a scenario.
     interval : {'calibrated', 'model-based'}
         'calibrated' widens intervals by what they lack on models that calibrate the items, given as few samples as
-        those asked about; these models must have at least twice as many. 'model-based' takes the posterior's word.
+        those asked about; these models must have at least twice as many. Where they do not, models asked about are
+        tried with a tenth of their samples, and intervals grow beyond the samples. 'model-based' takes the posterior's
+        word.
     n_draws : int
         Draws behind each interval.
     """
