@@ -35,6 +35,11 @@ def test_the_first_law_stays_within_the_standard_error():
     )
 
 
+def test_a_law_that_is_clearly_closer_is_taken_before_one_that_may_be_closer_still():
+    found = held_out({"irsl": [[0.1, 0.1, 0.1]], "sigmoid": [[0.0, 0.0, 0.2]], "two-step": [[0.08, 0.08, 0.08]]})
+    assert closest_law(("irsl", "sigmoid", "two-step"), found)[0] == "two-step"
+
+
 def test_the_errors_of_a_scenario_count_as_one_where_scenarios_are_enough():
     """One of five scenarios makes all the difference: many forecasts of it are no more evidence than one."""
     same, better = [[0.1]] * 4, [[0.1], [0.1], [0.1], [0.1], [0.01] * 40]

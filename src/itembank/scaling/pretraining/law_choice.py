@@ -36,14 +36,17 @@ def closest_law(names: Sequence[str], held_out: HeldOutForecasts | None) -> tupl
     means = {name: pairs.mean(axis=0) for name, pairs in rivals.items() if pairs.size}  # (first, other)
     if not means:
         return first, ""
-    closest = min(means, key=lambda name: means[name][1] - means[name][0])
-    (own, other), noise = means[closest], _standard_error(rivals[closest])
-    if own - other > noise:
+    gains = {name: float(own - other) for name, (own, other) in means.items()}
+    noises = {name: _standard_error(rivals[name]) for name in means}
+    clear = [name for name in means if gains[name] > noises[name]]
+    closest = max(clear or means, key=lambda name: gains[name])
+    own, other = means[closest]
+    if clear:
         return closest, f"{closest} was {_times(own, other)} than {first} on the held-out sizes ({_both(other, own)})."
     if other < own:
         return first, (
             f"{closest} was closer than {first} on the held-out sizes ({_both(other, own)}), but by no more than the "
-            f"standard error of the difference ({noise:.4f}): {first} stays first."
+            f"standard error of the difference ({noises[closest]:.4f}): {first} stays first."
         )
     return first, f"{first} was {_times(other, own)} than {closest} on the held-out sizes ({_both(own, other)})."
 
@@ -60,8 +63,12 @@ def _pairs(first: dict[tuple[object, ...], float], other: dict[tuple[object, ...
     scenarios = list(dict.fromkeys(key[0] for key in common))
     if len(scenarios) < ENOUGH_SCENARIOS:
         return [(first[key], other[key]) for key in common]
-    of = {name: [key for key in common if key[0] == name] for name in scenarios}
-    return [tuple(float(np.mean([law[key] for key in keys])) for law in (first, other)) for keys in of.values()]  # type: ignore[misc]
+    of = [[key for key in common if key[0] == name] for name in scenarios]
+    return [(_mean([first[key] for key in keys]), _mean([other[key] for key in keys])) for keys in of]
+
+
+def _mean(errors: list[float]) -> float:
+    return sum(errors) / len(errors)
 
 
 def _standard_error(pairs: FloatArray) -> float:
