@@ -41,8 +41,8 @@ def test_a_law_that_is_clearly_closer_is_taken_before_one_that_may_be_closer_sti
 
 
 def test_the_errors_of_a_scenario_count_as_one_where_scenarios_are_enough():
-    """One of five scenarios makes all the difference: many forecasts of it are no more evidence than one."""
-    same, better = [[0.1]] * 4, [[0.1], [0.1], [0.1], [0.1], [0.01] * 40]
+    """One of five scenarios is much better, another a little worse: many forecasts of one are no more evidence."""
+    same, better = [[0.1]] * 4, [[0.1], [0.13], [0.1], [0.1], [0.01] * 40]
     worse = [*same, [0.1] * 40]
     assert closest_law(("irsl", "sigmoid"), held_out({"irsl": worse, "sigmoid": better}))[0] == "irsl"
     assert closest_law(("irsl", "sigmoid"), held_out({"irsl": worse[1:], "sigmoid": better[1:]}))[0] == "sigmoid"
