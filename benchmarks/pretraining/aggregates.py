@@ -132,7 +132,7 @@ def _errors(
         recipe = law.recipes.index(compute.recipe[model])
         flops = float(compute.flops[model])
         theta = scenario.ability_laws.predict(np.log([flops]))[0][recipe]
-        forecast = law.forecast(scenario.scenario, flops=[flops])
+        forecast = law.forecast(scenario.scenario, "irsl", flops=[flops])
         actual = responses.responses[model]
         known = ~np.isnan(actual[scenario.abilities.items])
         tasks = probability(scenario.abilities.parameters, theta[:, None])[0][known]

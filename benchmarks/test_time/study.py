@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Iterator
+from typing import Literal
 
 import numpy as np
 
@@ -11,20 +12,33 @@ from itembank.scaling.sampling.pass_at_k_law import pass_at_k_law
 from itembank.scaling.sampling.pass_at_k_results import PassAtKLaw
 from itembank.scaling.sampling.pass_at_k_specs import PassAtKSpec
 
-TEST_SHARE = 1 / 3
+SHARES = {"third": 1 / 3, "all": 1.0}
+"""Of the models, those asked about."""
+
 N_K = 25
 LARGEST_K = 10_000
+MINIMUM_PASS_RATE = 0.005
+"""Of kept items (P3 App. E)."""
+
 METHODS = ("plug-in", "jeffreys", "beta-binomial", "irsl-plug-in", "irsl")
 
 
-def run_split(one: SampledSet, split: int) -> list[dict[str, object]]:
-    """Calibrate on two thirds of the models, and estimate the others from the budget; a record a model and method."""
+def run_split(
+    one: SampledSet, split: int, share: float, interval: Literal["calibrated", "model-based"]
+) -> list[dict[str, object]]:
+    """Give a share of the models the budget alone, the others calibrate on all samples; a record a model and method."""
     rng = np.random.default_rng([split, 5])
     n_models = one.responses.n_models
-    tested = np.sort(rng.permutation(n_models)[: max(round(TEST_SHARE * n_models), 1)])
+    tested = np.sort(rng.permutation(n_models)[: max(round(share * n_models), 1)])
     ids = [one.responses.model_ids[row] for row in tested.tolist()]
     k = np.unique(np.geomspace(1, min(LARGEST_K, _most_samples(one)), N_K).astype(int))
-    spec = PassAtKSpec(k=tuple(k.tolist()), methods=METHODS, budget=one.budget)
+    spec = PassAtKSpec(
+        k=tuple(k.tolist()),
+        methods=METHODS,
+        budget=one.budget,
+        minimum_pass_rate=MINIMUM_PASS_RATE,
+        interval=interval,
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ItembankWarning)
         law = pass_at_k_law(one.responses, spec, models=ids, rng=rng)

@@ -9,3 +9,12 @@ ProgressCallback: TypeAlias = Callable[[str, float], None]
 
 def silent(message: str, share: float) -> None:
     """Tell nobody."""
+
+
+def part_of(progress: ProgressCallback, low: float, high: float, label: str = "") -> ProgressCallback:
+    """Return what a part of the work tells its progress to: from share `low` to `high` of the whole, after a label."""
+
+    def tell(message: str, share: float) -> None:
+        progress(f"{label}{message}", low + (high - low) * share)
+
+    return tell

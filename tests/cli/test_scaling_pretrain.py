@@ -78,15 +78,25 @@ def test_a_figure_that_cannot_be_written_fails_before_the_work(files):
     assert "must end in one of" in str(result.exception)
 
 
-def test_the_default_table_has_one_law_and_all_has_every_law(files):
-    short = run(files, "--law", "irsl", "--law", "sigmoid", "--checked", "1")
-    long = run(files, "--law", "irsl", "--law", "sigmoid", "--checked", "1", "--show", "all")
+def test_the_default_table_has_the_law_named_first_and_all_has_every_law(files):
+    short = run(files, "--law", "sigmoid", "--law", "irsl", "--checked", "1")
+    long = run(files, "--law", "irsl", "--law", "sigmoid", "--checked", "0", "--show", "all")
     assert short.exit_code == long.exit_code == 0, short.output + long.output
     forecasts = [outcome.stdout.split("Forecasts of the largest sizes")[0] for outcome in (short, long)]
-    assert [text.count(" irsl ") for text in forecasts] == [2 * 4, 2 * 4]
-    assert [text.count(" sigmoid ") for text in forecasts] == [0, 2 * 4]
-    assert " sigmoid " in short.stdout  # in the comparison
-    assert "Forecasts of sigmoid: --show all." in short.stderr
+    assert [text.count(" irsl ") for text in forecasts] == [0, 2 * 4]
+    assert [text.count(" sigmoid ") for text in forecasts] == [2 * 4, 2 * 4]
+    assert " irsl " in short.stdout  # in the comparison
+    assert "Forecasts of irsl: --show all." in short.stderr
+    assert "Note: irsl was " in short.stderr
+
+
+def test_auto_shows_the_law_that_was_closest(files):
+    """These models were made by the item response law."""
+    result = run(files, "--checked", "1")
+    assert [result.stdout.split("held out")[0].count(f" {law} ") for law in ("irsl", "sigmoid")] == [2 * 4, 0]
+    assert "Note: irsl was " in result.stderr
+    assert " on the held-out sizes (" in result.stderr
+    assert "--law auto fits all laws: give it alone" in run(files, "--law", "auto", "--law", "irsl").stderr
 
 
 @pytest.mark.parametrize(

@@ -68,7 +68,7 @@ def reading_options(function: Function) -> Function:
         click.option("--models", type=path, help="Table of what is known of each model (column model_id)."),
         click.option("--items", type=path, help="Table of what is known of each item (column item_id)."),
     )
-    return gathered(function, (*tables, *_response_options()), ("models", "items", *RESPONSE_OPTIONS), into="reading")
+    return gathered(function, (*tables, *_response_options()), READING_OPTIONS, into="reading")
 
 
 def response_options(function: Function) -> Function:
@@ -91,6 +91,7 @@ RESPONSE_OPTIONS = (
     "repeats",
     "max_memory",
 )
+READING_OPTIONS = ("models", "items", *RESPONSE_OPTIONS)
 
 
 def reading_spec(reading: Mapping[str, Any], **choices: Any) -> "ReadingSpec":

@@ -23,22 +23,23 @@ if TYPE_CHECKING:
     from itembank.scaling.pretraining.pretraining_results import PretrainingLaw
     from itembank.scaling.pretraining.pretraining_specs import PretrainingSettings
 
+AUTO = "auto"
 LAWS = ("irsl", "two-step", "sigmoid")
 FAMILIES = ("auto", "bernoulli", "binomial", "beta", "beta-binomial")
 FIGURES = ("scores", "laws", "abilities", "decisions", "items")
 PARTS = ("summary", "all", "forecasts", "comparison", "decisions", "held-out", "curves")
 
-BUILTIN_KINDS = {
-    "bytelms": {
-        "metric": "probability",
-        "probability": "probability",
-        "probability-per-character": "probability_per_byte",
-    }
-}
-"""What --response takes of a built-in data set: right or wrong where it is not listed."""
-
 _SETTINGS = (
-    click.option("--law", "laws", multiple=True, type=click.Choice(LAWS), help="Repeatable.  [default: all of them]"),
+    click.option(
+        "--law",
+        "laws",
+        multiple=True,
+        type=click.Choice((AUTO, *LAWS)),
+        default=(AUTO,),
+        show_default=True,
+        help="auto: fit all, and show irsl, unless another law was closer on the sizes held out by more than the "
+        "standard error of the difference. Else fit those named, and show the first. Repeatable.",
+    ),
     click.option("--largest-flops", type=float, help="Fit to models of at most this training compute."),
     click.option(
         "--fewest-sizes",
@@ -126,8 +127,8 @@ def _law_options(function: Any) -> Any:
     type=click.Choice(PARTS),
     default="summary",
     show_default=True,
-    help="summary: forecasts of the first law (irsl unless --law says otherwise) and the comparison; all: forecasts of "
-    "every law and the comparison; else one table. JSON has all but curves; CSV takes summary and all as forecasts.",
+    help="summary: forecasts of one law (--law says which) and the comparison; all: forecasts of every law and the "
+    "comparison; else one table. JSON has all but curves; CSV takes summary and all as forecasts.",
 )
 @click.option(
     "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Also draw it: a PNG, SVG or PDF file."
@@ -181,7 +182,7 @@ def command(
     _check_show(show, choices)
     settings = _settings(choices, item_choices)
     with warnings_as_notes():
-        matrix = _read(responses, builtin, reading)
+        matrix = read_responses_or_builtin(responses, builtin, reading, kind="probability")
         if not builtin and matrix.models.width == 1:
             raise click.UsageError("give --models FILE, the table that has each model's training compute.")
         compute = _compute(matrix, recipe_column, drop_unknown=drop_unknown)
@@ -202,12 +203,16 @@ def command(
                 rng=seed,
                 progress=report,
             )
+        shown_law = law.best if _is_auto(choices) else law.names[0]
         if output is not None:
-            drawn = _item_figure(law, matrix, item_ids) if figure == "items" else _figure(law, figure, recipe)
+            drawn = (
+                _item_figure(law, matrix, item_ids) if figure == "items" else _figure(law, figure, shown_law, recipe)
+            )
             note(f"Figure: {save_figure(drawn, output)}")
-    if law.message:
-        note(f"Note: {law.message}")
-    _print(law, show, output_format)
+    for text in (law.message, law.best_reason):
+        if text:
+            note(f"Note: {text}")
+    _print(law, shown_law, show, output_format)
 
 
 def _check_figure(figure: str, choices: Mapping[str, Any], item_ids: tuple[str, ...]) -> None:
@@ -216,7 +221,7 @@ def _check_figure(figure: str, choices: Mapping[str, Any], item_ids: tuple[str, 
         raise click.UsageError("--figure items and --item go together: name the items whose curves to draw.")
     if figure == "decisions" and choices["n_checked"] == 0:
         raise click.UsageError("--figure decisions draws sizes that were held out: leave --checked 0 out.")
-    if figure in {"abilities", "items"} and choices["laws"] and "irsl" not in choices["laws"]:
+    if figure in {"abilities", "items"} and not {AUTO, "irsl"} & set(choices["laws"]):
         raise click.UsageError(f"--figure {figure} draws the law irsl: add --law irsl.")
 
 
@@ -226,13 +231,27 @@ def _check_show(show: str, choices: Mapping[str, Any]) -> None:
         raise click.UsageError(f"--show {show} needs sizes that are held out: leave --checked 0 out.")
 
 
+def _is_auto(choices: Mapping[str, Any]) -> bool:
+    """Say whether the law shown is the one that was closest on the sizes held out, or the first one named.
+
+    Raises
+    ------
+    click.UsageError
+        When both are asked for.
+    """
+    if AUTO in choices["laws"] and set(choices["laws"]) != {AUTO}:
+        raise click.UsageError("--law auto fits all laws: give it alone, or name the laws.")
+    return AUTO in choices["laws"]
+
+
 def _settings(choices: Mapping[str, Any], item_choices: Mapping[str, Any]) -> "PretrainingSettings":
     """Make the settings of the options."""
     from itembank.scaling.pretraining.pretraining_specs import ItemResponseLaw, PretrainingSettings  # noqa: PLC0415
 
     law = ItemResponseLaw(**item_choices)
     given = {name: value for name, value in choices.items() if name not in {"laws", "budget"}}
-    laws = tuple(law if name == "irsl" else name for name in dict.fromkeys(choices["laws"] or LAWS))
+    names = LAWS if _is_auto(choices) else tuple(dict.fromkeys(choices["laws"]))
+    laws = tuple(law if name == "irsl" else name for name in names)
     return PretrainingSettings(laws=laws, n_items=choices["budget"], **given)
 
 
@@ -247,15 +266,6 @@ def _bank(path: Path) -> Any:
     from itembank.data.bank_files import load_bank  # noqa: PLC0415
 
     return load_bank(path)
-
-
-def _read(responses: tuple[Path, ...], builtin: str | None, reading: Mapping[str, Any]) -> "ResponseMatrix":
-    """Read the responses; of a built-in data set the kind that --response says, probabilities by default."""
-    if builtin is None or responses or builtin not in BUILTIN_KINDS:
-        return read_responses_or_builtin(responses, builtin, reading)
-    from itembank.data.builtin import load_builtin  # noqa: PLC0415
-
-    return load_builtin(builtin, response=BUILTIN_KINDS[builtin].get(reading["response"], "correct"))  # type: ignore[arg-type]
 
 
 def _loss(path: Path | None, matrix: "ResponseMatrix", builtin: str | None) -> Any:
@@ -278,7 +288,7 @@ def _item_figure(law: "PretrainingLaw", matrix: "ResponseMatrix", item_ids: tupl
     return figure_item_curves(law, matrix, item_ids)
 
 
-def _figure(law: "PretrainingLaw", figure: str, recipe: str | None) -> "Figure":
+def _figure(law: "PretrainingLaw", figure: str, shown_law: str, recipe: str | None) -> "Figure":
     """Draw what was asked for."""
     from itembank.reports import pretraining_figures as figures  # noqa: PLC0415
 
@@ -288,10 +298,10 @@ def _figure(law: "PretrainingLaw", figure: str, recipe: str | None) -> "Figure":
         return figures.figure_abilities(law)
     if figure == "decisions":
         return figures.figure_decisions([] if law.held_out is None else law.held_out.decisions())
-    return figures.figure_score_forecasts(law, law.names[0])
+    return figures.figure_score_forecasts(law, shown_law)
 
 
-def _print(law: "PretrainingLaw", show: str, output_format: str) -> None:
+def _print(law: "PretrainingLaw", shown_law: str, show: str, output_format: str) -> None:
     """Print everything as one JSON object, or one table."""
     held_out = [] if law.held_out is None else list(law.held_out.forecasts)
     decisions = [] if law.held_out is None else law.held_out.decisions()
@@ -306,7 +316,7 @@ def _print(law: "PretrainingLaw", show: str, output_format: str) -> None:
     elif output_format == "json":
         print_object({**law.to_dict(), **parts})
     elif show in {"summary", "all"} and output_format == "table":
-        _print_tables(law, parts["comparison"], is_summary=show == "summary")
+        _print_tables(law, shown_law, parts["comparison"], is_summary=show == "summary")
     else:
         name = "forecasts" if show in {"summary", "all"} else show
         if not parts[name]:
@@ -314,17 +324,25 @@ def _print(law: "PretrainingLaw", show: str, output_format: str) -> None:
         print_rows(parts[name], output_format, title=name)
 
 
-def _print_tables(law: "PretrainingLaw", comparison: list[dict[str, Any]], *, is_summary: bool) -> None:
+def _print_tables(law: "PretrainingLaw", shown_law: str, comparison: list[dict[str, Any]], *, is_summary: bool) -> None:
     """Print the forecasts of one law or of all, and what laws were worth."""
     rows = _short(law)
-    names = list(dict.fromkeys(row["law"] for row in rows))
+    others = [name for name in law.names if name != shown_law]
     if is_summary:
-        rows = [row for row in rows if row["law"] == names[0]]
+        rows = _of_one_law(rows, shown_law)
     print_rows(rows, "table", title=f"Scores at {law.target_flops:.3g} FLOP")
     if comparison:
         print_rows(comparison, "table", title="Forecasts of the largest sizes, held out")
-    if is_summary and len(names) > 1:
-        note(f"Forecasts of {' and '.join(names[1:])}: --show all.")
+    if is_summary and others:
+        note(f"Forecasts of {' and '.join(others)}: --show all.")
+
+
+def _of_one_law(rows: list[dict[str, Any]], name: str) -> list[dict[str, Any]]:
+    """Keep the rows of one law; of a scenario that it could not be fitted to, those of the first law there."""
+    laws: dict[str, list[str]] = {}
+    for row in rows:
+        laws.setdefault(row["scenario"], []).append(row["law"])
+    return [row for row in rows if row["law"] == (name if name in laws[row["scenario"]] else laws[row["scenario"]][0])]
 
 
 def _short(law: "PretrainingLaw") -> list[dict[str, Any]]:

@@ -50,9 +50,9 @@ _OPTIONS = (
     click.option(
         "--minimum-pass-rate",
         type=float,
-        default=0.005,
-        show_default=True,
-        help="Report everything a second time without the items whose pass rate in all samples is below this.",
+        default=0.0,
+        help="Report everything a second time without the items whose pass rate in all samples is below this, which "
+        "published curves often leave out: 0.005.",
     ),
     click.option(
         "--include-unsampled", is_flag=True, help="Count items too that a model has no samples of, as IRSL can."
@@ -204,7 +204,7 @@ def _plan(
 
 def _print(law: "PassAtKLaw", plan: "SamplingPlan | None", show: str, output_format: str) -> None:
     """Print everything as one JSON object, or one table."""
-    errors = law.errors() + law.errors(kept=True)
+    errors = law.errors() + (law.errors(kept=True) if law.minimum_pass_rate else [])
     if output_format == "json":
         planned = {} if plan is None else {"plan": plan.summary(), "samples": plan.rows()}
         print_object({**law.to_dict(), "curves": law.rows(), "errors": errors, "tail": law.tail(), **planned})

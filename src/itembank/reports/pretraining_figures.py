@@ -26,7 +26,7 @@ LAW_STYLES: Mapping[str, tuple[str, str, Any]] = {
 FLOPS_LABEL = "training compute (FLOP)"
 
 
-def figure_score_forecasts(law: PretrainingLaw, name: str = "irsl", *, scenarios: Sequence[str] = ()) -> "Figure":
+def figure_score_forecasts(law: PretrainingLaw, name: str | None = None, *, scenarios: Sequence[str] = ()) -> "Figure":
     """Draw every recipe's scores against training compute with one law's curve up to the target, a panel a scenario.
 
     Points are finished models; the bar at the target is the forecast's interval.
@@ -34,8 +34,8 @@ def figure_score_forecasts(law: PretrainingLaw, name: str = "irsl", *, scenarios
     Parameters
     ----------
     law : PretrainingLaw
-    name : str
-        Short name of the law drawn.
+    name : str, optional
+        Short name of the law drawn; the law's `best` by default.
     scenarios : sequence of str
         All that have the law by default.
 
@@ -46,6 +46,7 @@ def figure_score_forecasts(law: PretrainingLaw, name: str = "irsl", *, scenarios
     MissingDependencyError
         Without matplotlib.
     """
+    name = name or law.best
     chosen = _scenarios(law, scenarios, {name})
     figure, all_axes, n_columns = _grid(len(chosen), 3.1, 2.6)
     colors = recipe_colors(len(law.recipes))

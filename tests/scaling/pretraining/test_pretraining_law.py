@@ -20,6 +20,7 @@ from tests.scaling.simulated_suite import simulated_suite
 
 PLAIN = PretrainingSettings(n_checked=0)
 IRSL = PretrainingSettings(laws=("irsl",), n_checked=0)
+SIGMOID = PretrainingSettings(laws=("sigmoid",), n_checked=0)
 
 
 @pytest.fixture(scope="module")
@@ -96,11 +97,60 @@ def test_calibration_recipes_get_no_law(suite, compute):
     assert law.recipes == ("recipe-0", "recipe-2", "recipe-3", "recipe-5")
 
 
-def test_comparison_holds_the_largest_sizes_out(suite, compute):
-    law = pretraining_law(suite.probability, compute, settings=PretrainingSettings(laws=("irsl", "sigmoid")))
+def test_comparison_holds_the_largest_sizes_out_and_the_law_that_was_closest_comes_first(suite, compute):
+    law = pretraining_law(suite.probability, compute, settings=PretrainingSettings(laws=("sigmoid", "irsl")))
     rows = {row["law"]: row for row in law.comparison()}
     assert rows["irsl"]["n_forecasts"] == 2 * 6 * (1 + 2)
-    assert rows["irsl"]["mean_absolute_error"] < rows["sigmoid"]["mean_absolute_error"]
+    assert rows["irsl"]["mean_absolute_error"] < 0.5 * rows["sigmoid"]["mean_absolute_error"]
+    assert law.names == ("sigmoid", "irsl")
+    assert law.best == law.to_dict()["best_law"] == law.rows()[0]["law"] == law.comparison()[0]["law"] == "irsl"
+    assert law.best_reason.startswith("irsl was ")
+    np.testing.assert_array_equal(law.forecast("hard").score, law.forecast("hard", "irsl").score)
+    assert replace(law, held_out=None).best == "sigmoid"
+
+
+def test_progress_tells_of_every_scenario_and_never_goes_back(suite, compute):
+    told = []
+    settings = PretrainingSettings(laws=("sigmoid",), n_checked=1)
+    pretraining_law(suite.probability, compute, settings=settings, progress=lambda *one: told.append(one))
+    messages, shares = zip(*told, strict=True)
+    assert sum("laws of hard" in text for text in messages) == 2
+    assert any(text.startswith("fitting up to") and text.endswith("laws of hard") for text in messages)
+    assert list(shares) == sorted(shares)
+    assert shares[-1] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("times", "text"),
+    [(1e5, "nothing shows that the laws hold"), (1e-2, "made to look ahead, not back"), (50.0, "")],
+)
+def test_a_target_far_from_the_models_is_doubted(suite, compute, times, text):
+    flops = compute.flops.min() if times < 1.0 else compute.flops.max()
+    law = pretraining_law(suite.probability, compute, target_flops=times * flops, settings=SIGMOID)
+    assert text in law.message
+    assert bool(text) == ("The target" in law.message)
+
+
+@pytest.mark.parametrize("target", [1e3, 1e60])
+def test_an_absurd_target_is_refused(suite, compute, target):
+    with pytest.raises(
+        ParameterError, match=r"within a factor of 1e\+06 of the models fitted .* got 1e\+.*Check the units"
+    ):
+        pretraining_law(suite.probability, compute, target_flops=target, settings=SIGMOID)
+
+
+def test_a_bank_of_another_kind_of_responses_is_told(suite, compute):
+    few = np.arange(12)
+    right = build_bank(suite.accuracy.take(models=few, items=few), Variational("2pl"))
+    share = build_bank(suite.probability.take(models=few, items=few), Variational("2pl", family="beta"))
+
+    def message(responses, bank):
+        return PretrainingData.create(responses, compute, PLAIN, bank=bank).message
+
+    told = "The bank was calibrated on responses that are {} (family '{}'), these are {}"
+    assert told.format("right or wrong", "bernoulli", "probabilities") in message(suite.probability, right)
+    assert told.format("probabilities", "beta", "right or wrong") in message(suite.accuracy, share)
+    assert (message(suite.accuracy, right), message(suite.probability, share)) == ("", "")
 
 
 def checked_rows(scenario, errors):

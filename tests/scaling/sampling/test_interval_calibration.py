@@ -3,7 +3,13 @@ import dataclasses
 import numpy as np
 import pytest
 
-from itembank.scaling.sampling.interval_calibration import FEWEST_TRIED, IntervalFactors, interval_factors, widened
+from itembank.scaling.sampling.interval_calibration import (
+    FEWEST_TRIED,
+    IntervalFactors,
+    factors_within,
+    interval_factors,
+    widened,
+)
 from itembank.scaling.sampling.pass_at_k import plug_in_pass_at_k
 from itembank.scaling.sampling.pass_at_k_curve import pass_at_k_curve
 from itembank.scaling.sampling.pass_at_k_law import pass_at_k_law
@@ -13,7 +19,7 @@ from itembank.scaling.sampling.sampled_scenarios import SampledScenario
 from itembank.scaling.sampling.scenario_item_models import item_model_of_bank
 from tests.scaling.samples import known_bank, simulated_samples
 
-SPEC = PassAtKSpec(k=(1, 10, 100), methods=("irsl",), budget=20, n_draws=200, minimum_pass_rate=0.0)
+SPEC = PassAtKSpec(k=(1, 10, 100), methods=("irsl",), budget=20, n_draws=200)
 
 
 def scenario_of(samples, *, too_sure=1.0):
@@ -88,10 +94,55 @@ def test_the_law_says_what_its_intervals_rest_on(samples):
     )
     made = pass_at_k_law(samples.responses, SPEC, bank=bank, models=models)
     assert any("rest on the item model" in text for text in plain.notes)
-    assert any("times as wide as the item model says, as 30 calibration models" in text for text in made.notes)
+    assert any("calibration models, given as few samples, need them to be: 'math' 1." in text for text in made.notes)
     assert np.all(made.all_items.high - made.all_items.low >= 0.9 * (plain.all_items.high - plain.all_items.low))
     few = pass_at_k_law(samples.responses, dataclasses.replace(SPEC, budget=1500), bank=bank, models=models)
-    assert any("takes five models" in text for text in few.notes)
+    assert any("more beyond the samples there are" in text and "(0 models)" in text for text in few.notes)
+    assert "1.30 to 1.30 (0 models)" in " ".join(few.notes)  # no k is beyond 1,500 samples
+
+
+def test_factors_within_the_models_asked_about_grow_beyond_the_samples():
+    found = IntervalFactors(np.array([10.0, 1000.0]), np.array([[1.0, 3.0], [np.nan, np.nan]]), 9, n_samples=100)
+    expected = [[1.3, 2.0, 3.0 * 1.5, 3.0 * 2.0], [1.3, 1.3, 1.3 * 1.5, 1.3 * 2.0]]
+    np.testing.assert_allclose(found.at(np.array([1.0, 100.0, 1000.0, 10_000.0])), expected)
+
+
+def test_models_asked_about_are_tried_with_item_models_that_have_not_seen_them():
+    """With 5 of their 50 samples and up to half of these 50: what is found at k = 25 stands for k = 250."""
+    few = simulated_samples(n_models=12, n_items=20, n_trials=50)
+    scenario, left_out = scenario_of(few), []
+
+    def refit(rows):
+        left_out.append(rows.tolist())
+        return None if 3 in rows else scenario.item_model
+
+    found = factors_within(scenario, np.arange(12), budget=50, spec=SPEC, rng=np.random.default_rng(0), refit=refit)
+    assert sorted(row for part in left_out for row in part) == list(range(12))
+    assert [len(part) for part in left_out] == [3, 3, 2, 2, 2]
+    assert (found.k[0], found.k[-1], found.n_models, found.n_samples) == (10.0, 250.0, 10, 50)
+
+
+def test_every_model_asked_at_once_without_samples_to_hide():
+    """With one sample of each item none can be hidden: the least factors are taken."""
+    few = simulated_samples(n_models=6, n_items=12, n_trials=2, precision=2.0)
+    trials = np.full((6, 12), 2)
+    trials[:, 0] = 1
+    responses = dataclasses.replace(few.responses, responses=np.ones((6, 12)), n_trials=trials)
+    spec = dataclasses.replace(SPEC, budget=None)
+    law = pass_at_k_law(responses, spec, bank=known_bank(few))
+    assert "1.30 to 2.40 (0 models)" in " ".join(law.notes)  # up to k = 100 from 2 samples
+
+
+def test_a_scenario_with_fewer_samples_than_the_model_asked_about_has():
+    """Models are tried scenario by scenario: 50 samples can be drawn of 400 in one, where another has 20."""
+    base = simulated_samples(n_models=14, n_items=8, n_trials=400, scenarios=("a", "b"))
+    trials = np.where(base.responses.items["scenario"].to_numpy() == "a", 400, 20) * np.ones((14, 1), dtype=np.int64)
+    trials[0, trials[0] == 400] = 50
+    correct = np.random.default_rng(1).binomial(trials, base.rates)
+    responses = dataclasses.replace(base.responses, responses=correct / trials, n_trials=trials)
+    law = pass_at_k_law(responses, dataclasses.replace(SPEC, budget=None), models=["model-1"])
+    assert any("'a' 1." in text and "(13 models)" in text for text in law.notes)
+    assert np.all(law.all_items.low <= law.all_items.high)
 
 
 @pytest.mark.slow
@@ -112,3 +163,23 @@ def test_calibrated_intervals_hold_better_where_the_item_model_is_wrong():
             found.append(np.mean((law.all_items.low <= truth) & (truth <= law.all_items.high)))
     assert 0.88 <= np.mean(held["calibrated"]) <= 0.99
     assert np.mean(held["calibrated"]) > np.mean(held["model-based"]) + 0.03
+
+
+@pytest.mark.slow
+def test_intervals_hold_with_every_model_asked_at_once():
+    """Items of two abilities, or of one as the item model has it; nobody has more samples than those asked about."""
+    held = {"one": [], "two": []}
+    for seed in range(2):
+        rng = np.random.default_rng([seed, 50])
+        theta, difficulty = rng.normal(size=(40, 2)), rng.normal(3.0, 1.5, 60)
+        of = {"one": theta[:, :1], "two": np.repeat(1.5 * theta, 30, axis=1)}
+        for name, found in held.items():
+            mean = 1.0 / (1.0 + np.exp(difficulty - of[name]))
+            rates = rng.beta(np.maximum(8.0 * mean, 1e-10), 8.0 * (1.0 - mean))
+            base = simulated_samples(n_models=40, n_items=60, n_trials=50)
+            responses = dataclasses.replace(base.responses, responses=rng.binomial(50, rates) / 50)
+            law = pass_at_k_law(responses, dataclasses.replace(SPEC, k=(1, 10, 100, 1000), budget=None, n_draws=400))
+            truth = plug_in_pass_at_k(rates[:, :, None], law.k).mean(axis=1)
+            found.append(np.mean((law.all_items.low <= truth) & (truth <= law.all_items.high)))
+    assert np.mean(held["one"]) > 0.93
+    assert np.mean(held["two"]) > 0.93

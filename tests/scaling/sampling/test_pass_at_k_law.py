@@ -22,7 +22,7 @@ def samples():
 
 @pytest.fixture(scope="module")
 def law(samples):
-    spec = dataclasses.replace(SMALL, budget=20)
+    spec = dataclasses.replace(SMALL, budget=20, minimum_pass_rate=0.005)
     return pass_at_k_law(samples.responses, spec, bank=known_bank(samples), models=["model-3", "model-7"], rng=1)
 
 

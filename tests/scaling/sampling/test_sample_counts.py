@@ -57,6 +57,14 @@ def test_a_budget_draws_without_replacement():
     np.testing.assert_array_equal(n_correct[0], [3, 10, 0])
 
 
+def test_a_budget_of_some_items_leaves_the_others():
+    """The first item of the first model is cut; the second has fewer samples than the budget, and keeps them."""
+    counts = SampleCounts(np.array([[10, 3], [9, 9]]), np.array([[10, 2], [9, 9]]))
+    found = cut_down(counts, np.array([0]), 4, np.random.default_rng(0), columns=np.array([0]))
+    assert found.n_trials.tolist() == [[4, 3], [9, 9]]
+    assert found.n_correct.tolist() == [[4, 2], [9, 9]]
+
+
 def test_a_budget_above_the_samples_names_the_cells():
     counts = SampleCounts(np.array([[10, 3], [2, 10]]), np.array([[1, 1], [1, 1]]))
     responses = with_counts(matrix(counts.rates, counts.n_trials), counts)

@@ -13,7 +13,7 @@ from itembank.errors import DataError, ParameterError
 from itembank.numerics.arrays import FloatArray
 from itembank.numerics.random import as_generator
 from itembank.numerics.threads import one_blas_thread
-from itembank.progress import ProgressCallback, silent
+from itembank.progress import ProgressCallback, part_of, silent
 from itembank.scaling.pretraining.held_out_results import HeldOutForecasts
 from itembank.scaling.pretraining.law_fits import fit_laws
 from itembank.scaling.pretraining.pretraining_data import PretrainingData
@@ -97,10 +97,16 @@ def held_out_forecasts(
     every = data.measured(np.arange(data.responses.n_models)) if data.has_items else None
     rows: list[dict[str, Any]] = []
     for number, cut in enumerate(cuts):
-        progress(f"fitting up to {cut:.2g} FLOP", number / len(cuts))
+        ends = [(number + share) / len(cuts) for share in (0.0, 0.5, 1.0)]
+        label = f"fitting up to {cut:.2g} FLOP: "
         used, runs = data.runs(cut)
-        measured = data.measured(used) if every is None else every.take(used)
-        law = fit_laws(measured, runs, replace(data.settings, largest_flops=cut), cut, seed)
+        measured = (
+            data.measured(used, progress=part_of(progress, ends[0], ends[1], label))
+            if every is None
+            else every.take(used)
+        )
+        settings = replace(data.settings, largest_flops=cut)
+        law = fit_laws(measured, runs, settings, cut, seed, progress=part_of(progress, ends[1], ends[2], label))
         rows.extend(_compared(law, data.compute, scores, cut))
     progress("held-out forecasts", 1.0)
     return HeldOutForecasts(tuple(rows), data.settings.level)

@@ -6,6 +6,7 @@ import numpy as np
 
 from itembank.errors import shown
 from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.progress import ProgressCallback, silent
 from itembank.scaling.pretraining.fitting import fit_ability_law, fit_sigmoid, fit_two_step_law
 from itembank.scaling.pretraining.forecasts import FittedLaw
 from itembank.scaling.pretraining.law_notes import ability_notes, curve_notes
@@ -50,9 +51,20 @@ class Measured:
         )
 
 
-def fit_laws(measured: Measured, runs: Runs, settings: PretrainingSettings, target: float, seed: int) -> PretrainingLaw:
+def fit_laws(
+    measured: Measured,
+    runs: Runs,
+    settings: PretrainingSettings,
+    target: float,
+    seed: int,
+    *,
+    progress: ProgressCallback = silent,
+) -> PretrainingLaw:
     """Fit every law that is wanted to every scenario of the models of `runs`, as far as it can be fitted."""
-    scenarios = [_scenario_laws(measured, number, runs, settings, seed) for number in range(len(measured.scores))]
+    scenarios = []
+    for number, one in enumerate(measured.scores):
+        progress(f"laws of {one.scenario}", number / len(measured.scores))
+        scenarios.append(_scenario_laws(measured, number, runs, settings, seed))
     texts = [runs.message, measured.message, _absent(measured, scenarios)]
     return PretrainingLaw(
         recipes=runs.recipes,

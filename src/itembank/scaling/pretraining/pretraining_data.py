@@ -38,7 +38,7 @@ class PretrainingData:
     seed : int
         Draws the items of the laws that have no item model, under a budget.
     message : str
-        How many probabilities had to be kept off 0 and 1; empty for none.
+        That the bank is of another kind of responses, and how many probabilities had to be kept off 0 and 1.
     """
 
     responses: ResponseMatrix
@@ -72,7 +72,9 @@ class PretrainingData:
         """
         compute = compute.take(aligned(compute, responses.model_ids))
         losses = None if loss is None else checked_loss(loss, responses)
-        responses, message = _within_bounds(responses, settings)
+        other_kind = "" if bank is None else _of_another_kind(responses, bank)
+        responses, clipped = _within_bounds(responses, settings)
+        message = " ".join(text for text in (other_kind, clipped) if text)
         if not settings.calibration_recipes:
             return cls(responses, compute, losses, None, bank, settings, seed, message)
         if bank is not None:
@@ -141,3 +143,20 @@ def _within_bounds(responses: ResponseMatrix, settings: PretrainingSettings) -> 
         return responses, ""
     found = clip_probabilities(responses.responses)
     return replace(responses, responses=found.values), found.note
+
+
+def _of_another_kind(responses: ResponseMatrix, bank: Bank) -> str:
+    """Say that the bank's items tell of probabilities and the responses are right or wrong, or the other way round.
+
+    Items whose responses were made binary by thresholds make these so too.
+    """
+    kinds = ("right or wrong", "probabilities")
+    is_beta = bank.parameters.family == "beta"
+    are_probabilities = response_family(responses, ItemResponseLaw()) == "beta"
+    if is_beta == are_probabilities or bank.calibration.thresholds:
+        return ""
+    return (
+        f"The bank was calibrated on responses that are {kinds[is_beta]} (family {bank.parameters.family!r}), these "
+        f"are {kinds[are_probabilities]}: scores are of another kind than its items tell of. Take a bank that was "
+        "calibrated on the same kind of responses."
+    )

@@ -11,7 +11,7 @@ from itembank.errors import DataError
 from itembank.numerics.arrays import FloatArray
 from itembank.numerics.random import as_generator
 from itembank.numerics.threads import one_blas_thread
-from itembank.progress import ProgressCallback, silent
+from itembank.progress import ProgressCallback, part_of, silent
 from itembank.scaling.pretraining.held_out import held_out_forecasts, size_cuts
 from itembank.scaling.pretraining.law_fits import fit_laws
 from itembank.scaling.pretraining.pretraining_data import PretrainingData
@@ -70,7 +70,8 @@ def pretraining_law(
         When a model has no known compute; when no recipe has enough sizes; when a loss is not positive or of another
         shape; when no law can be fitted to any scenario.
     ParameterError
-        For a target that is not a positive number, or a bank of several dimensions.
+        For a target that is not a positive number or a million times off the models' compute, or a bank of several
+        dimensions.
 
     Examples
     --------
@@ -81,17 +82,14 @@ def pretraining_law(
     seed = int(as_generator(rng).integers(2**32))
     data = PretrainingData.create(responses, compute, settings, bank=bank, loss=loss, seed=seed)
     used, runs = data.runs(settings.largest_flops)
-    target = checked_target(target_flops, runs)
-    measured = data.measured(used, progress=lambda text, share: progress(text, OWN_SHARE * share))
-    law = fit_laws(measured, runs, settings, target, seed)
-    if data.message:
-        law = replace(law, message=f"{data.message} {law.message}".strip())
+    target, doubt = checked_target(target_flops, runs)
+    measured = data.measured(used, progress=part_of(progress, 0.0, 0.5 * OWN_SHARE))
+    law = fit_laws(measured, runs, settings, target, seed, progress=part_of(progress, 0.5 * OWN_SHARE, OWN_SHARE))
+    law = replace(law, message=" ".join(text for text in (data.message, law.message, doubt) if text))
     if not law.names:
         raise DataError(f"a law needs a scenario that it can be fitted to, got none. {law.message}")
     cuts = size_cuts(runs, settings.fewest_sizes)[-settings.n_checked :]
     if settings.n_checked == 0 or not cuts:
         return law
-    checked = held_out_forecasts(
-        data, cuts, seed=seed, progress=lambda text, share: progress(text, OWN_SHARE + (1.0 - OWN_SHARE) * share)
-    )
+    checked = held_out_forecasts(data, cuts, seed=seed, progress=part_of(progress, OWN_SHARE, 1.0))
     return replace(law, held_out=checked)

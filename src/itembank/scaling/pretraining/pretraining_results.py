@@ -1,6 +1,6 @@
 """What pre-training laws say: forecasts for every recipe and scenario, and what they rest on."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +11,7 @@ from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.scaling.pretraining.ability_law import AbilityLaws
 from itembank.scaling.pretraining.forecasts import FittedAbilityLaw, FittedLaw, Forecast
 from itembank.scaling.pretraining.held_out_results import HeldOutForecasts
+from itembank.scaling.pretraining.law_choice import closest_law
 from itembank.scaling.pretraining.scenario_abilities import ScenarioAbilities, ScenarioScores
 
 
@@ -106,8 +107,18 @@ class PretrainingLaw:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Short names of the laws fitted."""
+        """Short names of the laws fitted, in the order they were asked for."""
         return tuple(dict.fromkeys(name for one in self.scenarios for name in one.fitted))
+
+    @property
+    def best(self) -> str:
+        """Law to read first: the first one, unless another was clearly closer on the sizes held out."""
+        return closest_law(self.names, self.held_out)[0]
+
+    @property
+    def best_reason(self) -> str:
+        """How the best law compares with the next on the sizes held out, in words; empty where nothing was compared."""
+        return closest_law(self.names, self.held_out)[1]
 
     def of_scenario(self, scenario: str) -> ScenarioLaws:
         """Return the laws of one scenario.
@@ -124,16 +135,18 @@ class PretrainingLaw:
         raise ParameterError(f"scenario must be one of {shown(known)}, got {scenario!r}.")
 
     def forecast(
-        self, scenario: str, law: str = "irsl", *, flops: Sequence[float] | FloatArray | None = None
+        self, scenario: str, law: str | None = None, *, flops: Sequence[float] | FloatArray | None = None
     ) -> Forecast:
         """Forecast every recipe's score at some computes (the target by default), each (n_recipes, n_points).
+
+        The law is the `best` one unless it is named.
 
         Raises
         ------
         ParameterError
             For an unknown scenario or law, or a compute that is not above zero.
         """
-        fitted = self.of_scenario(scenario).fitted
+        fitted, law = self.of_scenario(scenario).fitted, law or self.best
         if law not in fitted:
             raise ParameterError(f"law must be one of {shown(list(fitted))} in scenario {scenario!r}, got {law!r}.")
         at = np.asarray([self.target_flops] if flops is None else flops, dtype=np.float64)
@@ -160,8 +173,8 @@ class PretrainingLaw:
         return forecast._replace(low=np.clip(low, 0.0, 1.0), high=np.clip(high, 0.0, 1.0))
 
     def rows(self) -> list[dict[str, Any]]:
-        """One row a scenario, recipe and law: the forecast at the target, for tables."""
-        return [row for one in self.scenarios for name in one.fitted for row in self._rows(one, name)]
+        """One row a scenario, law and recipe: the forecast at the target, for tables; the best law first."""
+        return [row for one in self.scenarios for name in self._ordered(one.fitted) for row in self._rows(one, name)]
 
     def curve_rows(self, n_points: int = 25) -> list[dict[str, Any]]:
         """One row a scenario, recipe, law and compute from the smallest finished model to the target."""
@@ -181,7 +194,7 @@ class PretrainingLaw:
         return rows
 
     def comparison(self) -> list[dict[str, Any]]:
-        """One row a law, or none without a check: what forecasts of the sizes held out were worth.
+        """One row a law, the best first, or none without a check: what forecasts of the sizes held out were worth.
 
         Mean absolute error, mean error, coverage and mean width of the intervals before they were widened, number of
         forecasts; mean factor of the widening over scenarios; decision accuracy at the largest size that exists, over
@@ -191,7 +204,8 @@ class PretrainingLaw:
             return []
         decisions, widening = self.held_out.decisions(), self.held_out.widening()
         rows = []
-        for row in self.held_out.summary():
+        summary = {row["law"]: row for row in self.held_out.summary()}
+        for row in (summary[name] for name in self._ordered(summary)):
             shares = [one["decision_accuracy"] for one in decisions if one["law"] == row["law"]]
             known = [share for share in shares if np.isfinite(share)]
             fitted = [one.fitted[row["law"]].residual for one in self.scenarios if row["law"] in one.fitted]
@@ -204,6 +218,11 @@ class PretrainingLaw:
                 }
             )
         return rows
+
+    def _ordered(self, names: Iterable[str]) -> list[str]:
+        """Put the best law first."""
+        best = self.best
+        return sorted(names, key=lambda name: name != best)
 
     def _rows(self, one: ScenarioLaws, name: str) -> list[dict[str, Any]]:
         fitted = one.fitted[name]
@@ -241,6 +260,8 @@ class PretrainingLaw:
             "recipes": list(self.recipes),
             "scenarios": [one.scenario for one in self.scenarios],
             "laws": list(self.names),
+            "best_law": self.best,
+            "best_law_reason": self.best_reason,
             "n_models": len(self.model_ids),
             "n_final": int(self.is_final.sum()),
             "message": self.message,

@@ -8,6 +8,10 @@ from itembank.data.compute import TrainingCompute
 from itembank.errors import DataError, ParameterError, shown
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 
+ABSURD = 1e6
+FAR_BEYOND = 1e3
+"""Times the compute of the models fitted from which a target is refused, and from which it is doubted."""
+
 BEYOND_BY_DEFAULT = 10.0
 """Times the largest training compute for which scores are forecast unless a target is given."""
 
@@ -108,19 +112,34 @@ def aligned(compute: TrainingCompute, model_ids: list[str]) -> IntArray:
     return np.array([rows[name] for name in model_ids], dtype=np.int64)
 
 
-def checked_target(target_flops: float | None, runs: Runs) -> float:
-    """Return the target, or ten times the largest compute that a line is fitted to.
+def checked_target(target_flops: float | None, runs: Runs) -> tuple[float, str]:
+    """Return the target, or ten times the largest compute that a line is fitted to, and what is doubtful about it.
 
     Raises
     ------
     ParameterError
-        When it is not a positive number.
+        When it is not a positive number, or a million times larger or smaller than what lines are fitted to.
     """
+    flops = np.exp(runs.log_flops[runs.is_final])
+    smallest, largest = float(flops.min()), float(flops.max())
     if target_flops is None:
-        return float(BEYOND_BY_DEFAULT * np.exp(runs.log_flops[runs.is_final].max()))
+        return BEYOND_BY_DEFAULT * largest, ""
     if not (np.isfinite(target_flops) and target_flops > 0.0):
         raise ParameterError(f"target_flops must be finite and > 0, got {target_flops}.")
-    return float(target_flops)
+    fitted = f"the models fitted ({smallest:.3g} to {largest:.3g} FLOP)"
+    if not smallest / ABSURD < target_flops < largest * ABSURD:
+        raise ParameterError(
+            f"target_flops must lie within a factor of {ABSURD:.0e} of {fitted}, got {target_flops:.3g}. Check "
+            "the units: it and the models' compute are in FLOP."
+        )
+    if target_flops > largest * FAR_BEYOND:
+        return float(target_flops), (
+            f"The target is {target_flops / largest:.3g} times the compute of the largest of {fitted}: nothing shows "
+            "that the laws hold so far beyond them."
+        )
+    if target_flops < smallest:
+        return float(target_flops), f"The target lies below {fitted}: laws are made to look ahead, not back."
+    return float(target_flops), ""
 
 
 def _rows_by_recipe(index: IntArray, log_flops: FloatArray, n_recipes: int, is_wanted: BoolArray) -> IntArray:

@@ -1,10 +1,14 @@
 """How much wider intervals of pass@k must be than the item model says, seen on models whose samples are known.
 
-Models that calibrate the items are given as few samples as those asked about, and the intervals found from these are
-compared with what all their samples say.
+Models are given fewer samples than they have, and the intervals found from these are compared with what all their
+samples say. Best are models that nobody asks about, with many samples: they are given as few as those asked about.
+Where there are none, models asked about are given a tenth of their samples, and item models that have not seen them;
+and as no samples show how rarely the items are solved that are never solved in these, intervals are wider still.
 """
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import numpy as np
 from scipy.special import expit, logit
@@ -14,6 +18,7 @@ from itembank.scaling.sampling.pass_at_k_curve import N_SETS, Curve, pass_at_k_c
 from itembank.scaling.sampling.pass_at_k_specs import PassAtKSpec
 from itembank.scaling.sampling.sample_counts import SampleCounts, cut_down
 from itembank.scaling.sampling.sampled_scenarios import SampledScenario
+from itembank.scaling.sampling.scenario_item_models import ScenarioItemModel
 
 MOST_TRIED = 30
 FEWEST_TRIED = 5
@@ -26,8 +31,23 @@ MOST_CELLS = 15_000
 FEWEST_OF_MANY_ITEMS = 10
 """Models times items that are tried, but ten models where items are many."""
 
+SHARE_GIVEN = 10
+"""A model asked about is tried with a tenth of its samples: then all of them say what comes far beyond these."""
+
+N_FOLDS = 5
+"""Parts of the models asked about that item models are fitted without."""
+
+REACH = 5
+REACH_WITHIN = 2
+"""The truth is known well up to a fifth of the samples; up to half of them where many more were hidden than given."""
+
+LEAST_WITHIN = 1.3
+GROWTH_WITHIN = 0.5
+"""Where the models asked about alone tell: the least factor, and by how much of it factors grow from k equal to the
+samples to ten times as many. Chosen so that every task of `bytelms-samples` holds 93 % (docs/test-time.md)."""
+
 N_K = 8
-REACH = 3
+N_NEAR = 3
 """Numbers of samples that are tried, and neighbours on either side that a factor is pooled over."""
 
 N_DRAWS = 400
@@ -49,16 +69,30 @@ class IntervalFactors:
         One at least; NaN for a set of items on which nothing tells.
     n_models : int
         Models they rest on.
+    n_samples : int or None
+        Samples of an item that the models asked about have, where the factors rest on these models.
     """
 
     k: FloatArray
     factors: FloatArray
     n_models: int
+    n_samples: int | None = None
 
     def at(self, k: FloatArray) -> FloatArray:
-        """Factors at other k, (n_sets, n_k): straight lines in log k, level beyond; one where nothing tells."""
-        lines = [np.interp(np.log(k), np.log(self.k), one) for one in self.factors]
-        return np.where(np.isnan(lines), 1.0, lines)
+        """Factors at other k, (n_sets, n_k): straight lines in log k, level beyond; one where nothing tells.
+
+        Those that rest on the models asked about have a least value, and grow beyond the samples.
+        """
+        lines = np.array([np.interp(np.log(k), np.log(self.k), one) for one in self.factors])
+        if self.n_samples is None:
+            return np.where(np.isnan(lines), 1.0, lines)
+        growth = 1.0 + GROWTH_WITHIN * np.maximum(np.log10(k / self.n_samples), 0.0)
+        result: FloatArray = np.fmax(lines, LEAST_WITHIN) * growth
+        return result
+
+
+Refit: TypeAlias = Callable[[IntArray], ScenarioItemModel | None]
+"""Fits the item model without the models at some rows; None where that cannot be done."""
 
 
 def interval_factors(
@@ -69,6 +103,8 @@ def interval_factors(
     budget: int,
     spec: PassAtKSpec,
     rng: np.random.Generator,
+    refit: Refit | None = None,
+    reach: int = REACH,
 ) -> IntervalFactors | None:
     """Find by what factor intervals must be wider; None when too few models can tell.
 
@@ -80,7 +116,11 @@ def interval_factors(
     rows : (n_candidates,)
         Those of them that may be tried.
     budget : int
-        Samples of an item that the models asked about have.
+        Samples of an item that they are given.
+    refit : callable, optional
+        Fits item models that have not seen the models tried; the scenario's own by default.
+    reach : int
+        The largest k that is tried is the samples over this.
     """
     trials = known.n_trials[np.ix_(rows, scenario.columns)]
     fewest = np.where(trials > 0, trials, np.iinfo(np.int64).max).min(axis=1)
@@ -91,13 +131,67 @@ def interval_factors(
     if tried.size < FEWEST_TRIED:
         return None
     most = float(np.median(trials[is_fit]))  # where samples do not reach, the truth is left out
-    k = np.unique(np.geomspace(1.0, max(most / 5.0, 2.0), N_K).astype(np.int64)).astype(np.float64)
-    as_asked = replace(scenario, truth=known, used=cut_down(known, tried, budget, rng))
+    k = np.unique(np.geomspace(1.0, max(most / reach, 2.0), N_K).astype(np.int64)).astype(np.float64)
+    as_asked = replace(scenario, truth=known, used=cut_down(known, tried, budget, rng, columns=scenario.columns))
     n_draws = min(spec.n_draws, N_DRAWS)
     plain = replace(spec, methods=("irsl",), budget=budget, include_unsampled=False, n_draws=n_draws)
-    curves = [pass_at_k_curve(as_asked, row, k, plain, rng) for row in tried.tolist()]
+    curves = [
+        pass_at_k_curve(one, row, k, plain, rng)
+        for one, part in _parts(as_asked, tried, refit)
+        for row in part.tolist()
+        if one.used.n_trials[row, one.columns].any()
+    ]
+    if len(curves) < FEWEST_TRIED:
+        return None
     factors = np.stack([_factors(curves, which, spec.level) for which in range(N_SETS)])
-    return None if np.isnan(factors[0]).any() else IntervalFactors(k, factors, int(tried.size))
+    return None if np.isnan(factors[0]).any() else IntervalFactors(k, factors, len(curves))
+
+
+def factors_within(
+    scenario: SampledScenario,
+    rows: IntArray,
+    *,
+    budget: int,
+    spec: PassAtKSpec,
+    rng: np.random.Generator,
+    refit: Refit | None,
+) -> IntervalFactors:
+    """Find the factors on the models asked about; the least ones when too few of these can tell.
+
+    They are given a tenth of their samples: all of them say what comes up to five times as far as these reach. What is
+    found at so many times the samples given stands for as many times the samples there are.
+
+    Parameters
+    ----------
+    scenario, spec, rng, refit
+        As for `interval_factors`.
+    rows : (n_candidates,)
+        Of the models.
+    budget : int
+        Samples of an item that they have.
+    """
+    given = max(budget // SHARE_GIVEN, 1)
+    found = interval_factors(
+        scenario, scenario.used, rows, budget=given, spec=spec, rng=rng, refit=refit, reach=REACH_WITHIN
+    )
+    if found is None:
+        return IntervalFactors(np.ones(1), np.full((N_SETS, 1), np.nan), 0, budget)
+    return replace(found, k=found.k * (budget / given), n_samples=budget)
+
+
+def _parts(
+    scenario: SampledScenario, tried: IntArray, refit: Refit | None
+) -> Iterator[tuple[SampledScenario, IntArray]]:
+    """Give the models that are tried, in parts, each with an item model to try them with."""
+    if refit is None:
+        yield scenario, tried
+        return
+    for number in range(N_FOLDS):
+        part = tried[number::N_FOLDS]
+        item_model = refit(part)
+        if item_model is not None:
+            columns = np.intersect1d(scenario.columns, item_model.columns)
+            yield replace(scenario, item_model=item_model, columns=columns), part
 
 
 def widened(curve: Curve, middle: FloatArray, times: FloatArray) -> Curve:
@@ -130,7 +224,7 @@ def _factors(curves: list[Curve], which: int, level: float) -> FloatArray:
     away = np.where(is_told, away, np.nan)  # where no sample of any item was right, nothing is known of a logit
     found = np.full(middle.shape[1], np.nan)
     for j in range(found.size):
-        near = away[:, max(j - REACH, 0) : j + REACH + 1]
+        near = away[:, max(j - N_NEAR, 0) : j + N_NEAR + 1]
         if np.sum(~np.isnan(near).all(axis=1)) >= FEWEST_TRIED:
             found[j] = max(np.nanquantile(near, level), 1.0)
     known = np.flatnonzero(~np.isnan(found))

@@ -119,7 +119,9 @@ def _set_curves(
     draws = Draws(spec.level, spec.n_draws)
     found = [posterior_curves(posterior, k, draws, rng)]
     kept = sets.masks[1]
-    if kept.any():
+    if kept.all() and sets.known is None:
+        found.append(found[0])
+    elif kept.any():
         part = replace(posterior, alpha=posterior.alpha[:, kept], beta=posterior.beta[:, kept])
         found.append(
             posterior_curves(part, k, draws, rng)

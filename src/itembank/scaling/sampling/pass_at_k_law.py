@@ -1,22 +1,37 @@
 """The verb `pass_at_k_law`: how often k samples of an item hold a right one (P3 3.2, the test-time law)."""
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from itembank.data.banks import Bank
 from itembank.data.responses import ResponseMatrix
-from itembank.errors import ParameterError, shown
+from itembank.errors import DataError, ItembankWarning, ParameterError, shown
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.random import as_generator
 from itembank.numerics.threads import one_blas_thread
 from itembank.progress import ProgressCallback, silent
-from itembank.scaling.sampling.interval_calibration import IntervalFactors, interval_factors, widened
+from itembank.scaling.sampling.interval_calibration import (
+    IntervalFactors,
+    Refit,
+    factors_within,
+    interval_factors,
+    widened,
+)
 from itembank.scaling.sampling.pass_at_k_curve import Curve, pass_at_k_curve
 from itembank.scaling.sampling.pass_at_k_results import ItemEvidence, PassAtKLaw, PassCurves
 from itembank.scaling.sampling.pass_at_k_specs import NEED_ITEM_MODEL, PassAtKSpec
 from itembank.scaling.sampling.sample_counts import SampleCounts, check_budget, cut_down, sample_counts
 from itembank.scaling.sampling.sampled_scenarios import SampledItems, SampledScenario, sampled_items, sampled_scenarios
+from itembank.scaling.sampling.scenario_item_models import ScenarioItemModel, fitted_item_model
+
+_REASONS = {
+    False: "as calibration models, given as few samples, need them to be",
+    True: "as models asked about need that are given a tenth of their samples, and more beyond the samples there are "
+    "(five models that are not asked about, with at least twice the samples, would show how much)",
+}
+"""Why intervals are widened; by whether that rests on the models asked about."""
 
 
 @one_blas_thread()
@@ -77,6 +92,7 @@ def pass_at_k_law(
     item_model = spec.item_model if NEED_ITEM_MODEL & set(spec.methods) else None
     scenarios, notes = sampled_scenarios(items, rows, item_model, lambda message, share: progress(message, 0.5 * share))
     curves = []
+    calibrated: dict[str, IntervalFactors | None] = {}
     k = np.array(sorted(set(spec.k)), dtype=np.float64)
     for number, one in enumerate(scenarios):
         asked = [row for row in rows.tolist() if one.used.n_trials[row, one.columns].any()]
@@ -88,9 +104,9 @@ def pass_at_k_law(
                 curve = widened(curve, curve.values[spec.methods.index("irsl")], factors.at(k))
             curves.append(curve)
         if "irsl" in spec.methods and one.item_model is not None:
-            notes.append(_interval_note(one.name, factors, spec))
+            calibrated[one.name] = factors
     progress("pass@k", 1.0)
-    return _packed(items, curves, k, spec, notes)
+    return _packed(items, curves, k, spec, [*notes, *_interval_notes(calibrated, k)])
 
 
 def _factors(
@@ -101,27 +117,47 @@ def _factors(
         return None
     trials = scenario.used.n_trials[np.ix_(rows, scenario.columns)]
     budget = int(np.median(trials[trials > 0]))
+    refit = None
     if items.bank is not None:
         known, others = sample_counts(items.bank.responses), np.arange(items.bank.n_models)
     else:  # all samples of those asked about stay unseen
         known, others = items.truth, np.setdiff1d(np.arange(items.responses.n_models), rows)
-    return interval_factors(scenario, known, others, budget=budget, spec=spec, rng=rng)
+        refit = _refit(items, scenario, spec)
+    found = interval_factors(scenario, known, others, budget=budget, spec=spec, rng=rng)
+    return found or factors_within(scenario, rows, budget=budget, spec=spec, rng=rng, refit=refit)
 
 
-def _interval_note(name: str, factors: IntervalFactors | None, spec: PassAtKSpec) -> str:
-    """Say what the intervals of a scenario rest on."""
-    if factors is not None:
-        low, high = factors.factors[0].min(), factors.factors[0].max()
-        return (
-            f"intervals of {name!r} are {low:.2f} to {high:.2f} times as wide as the item model says, as "
-            f"{factors.n_models} calibration models, given as few samples, need them to be"
-        )
-    if spec.interval == "model-based":
-        return f"intervals of {name!r} rest on the item model"
-    return (
-        f"intervals of {name!r} rest on the item model alone: to calibrate them takes five models that are not asked "
-        "about, with at least twice the samples"
-    )
+def _refit(items: SampledItems, scenario: SampledScenario, spec: PassAtKSpec) -> Refit:
+    """Return what fits the item model of a scenario without some models."""
+
+    def without(rows: IntArray) -> ScenarioItemModel | None:
+        left = np.setdiff1d(np.arange(items.responses.n_models), rows)
+        responses, counts = items.responses.take(models=left), items.used.take(models=left)
+        with warnings.catch_warnings():  # the fit to all models told what there is to tell
+            warnings.simplefilter("ignore", ItembankWarning)
+            try:
+                return fitted_item_model(scenario.name, responses, counts, scenario.columns, spec.item_model)
+            except DataError:
+                return None
+
+    return without
+
+
+def _interval_notes(found: Mapping[str, IntervalFactors | None], k: FloatArray) -> list[str]:
+    """Say what the intervals of the scenarios rest on, in one note for all that rest on the same."""
+    alone = [name for name, one in found.items() if one is None]
+    notes = [f"intervals of {shown(alone)} rest on the item model"] if alone else []
+    for is_within, reason in _REASONS.items():
+        widened_by = [
+            f"{name!r} {one.at(k)[0].min():.2f} to {one.at(k)[0].max():.2f} ({one.n_models} models)"
+            for name, one in found.items()
+            if one is not None and (one.n_samples is not None) is is_within
+        ]
+        if widened_by:
+            notes.append(
+                f"intervals are so many times as wide as the item model says, {reason}: {', '.join(widened_by)}"
+            )
+    return notes
 
 
 def _check_unbiased(used: SampleCounts, spec: PassAtKSpec, responses: ResponseMatrix, rows: IntArray) -> None:

@@ -107,7 +107,10 @@ class PassAtKLaw:
         return replace(self, notes=notes)
 
     def rows(self) -> list[dict[str, Any]]:
-        """One record for each curve, k and method; `kept` stands for items of at least the minimum pass rate."""
+        """One record for each curve, k and method.
+
+        With a minimum pass rate above zero, columns whose names begin with `kept_` are of items of at least that rate.
+        """
         return [
             self._row(i, j, m)
             for i in range(len(self.model_ids))
@@ -129,13 +132,16 @@ class PassAtKLaw:
             "negative_log": _negative_log(value),
             "is_forecast": bool(self.k[j] > self.fewest_samples[i]),
             "n_items": int(self.all_items.n_items[i]),
-            "kept_pass_at_k": float(self.kept_items.values[m, i, j]),
-            "kept_n_items": int(self.kept_items.n_items[i]),
         }
-        if self.all_items.truth is not None and self.kept_items.truth is not None:
+        if self.all_items.truth is not None:
             row["truth"] = float(self.all_items.truth[i, j])
-            row["kept_truth"] = float(self.kept_items.truth[i, j])
-        return row
+        return row if self.minimum_pass_rate == 0.0 else {**row, **self._kept(i, j, m)}
+
+    def _kept(self, i: int, j: int, m: int) -> dict[str, Any]:
+        """Give what the row of a curve, k and method says of the kept items."""
+        kept = self.kept_items
+        values = {"kept_pass_at_k": float(kept.values[m, i, j]), "kept_n_items": int(kept.n_items[i])}
+        return values if kept.truth is None else {**values, "kept_truth": float(kept.truth[i, j])}
 
     def errors(self, *, kept: bool = False) -> list[dict[str, Any]]:
         """Mean errors of each method over all curves and k, against all samples; empty without a budget.

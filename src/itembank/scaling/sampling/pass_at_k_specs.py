@@ -34,7 +34,8 @@ class PassAtKSpec:
         Use only so many samples of each item, drawn without replacement from those there are, and compare with what
         all of them say; None to use all.
     minimum_pass_rate : float
-        Everything is reported a second time without the items whose pass rate in all samples is below this (P3 App. E).
+        Above zero, everything is reported a second time without the items whose pass rate in all samples is below this
+        (P3 App. E takes 0.005).
     include_unsampled : bool
         Count the items of a scenario (of the bank's, where one is given) that a model has no samples of; only IRSL
         has values then.
@@ -44,7 +45,9 @@ class PassAtKSpec:
         How items are calibrated where no bank is given; one dimension a scenario.
     interval : {'calibrated', 'model-based'}
         'calibrated' widens intervals by what they lack on models that calibrate the items, given as few samples as
-        those asked about; these models must have at least twice as many. 'model-based' takes the posterior's word.
+        those asked about; these models must have at least twice as many. Where they do not, models asked about are
+        tried with a tenth of their samples, and intervals grow beyond the samples. 'model-based' takes the posterior's
+        word.
     n_draws : int
         Draws behind each interval.
     """
@@ -52,7 +55,7 @@ class PassAtKSpec:
     k: tuple[int, ...] = DEFAULT_K
     methods: tuple[str, ...] = METHODS
     budget: int | None = None
-    minimum_pass_rate: float = 0.005
+    minimum_pass_rate: float = 0.0
     include_unsampled: bool = False
     level: float = 0.95
     item_model: CalibrationSpec = field(default_factory=default_item_model)

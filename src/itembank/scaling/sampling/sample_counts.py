@@ -75,12 +75,18 @@ def sample_counts(responses: ResponseMatrix) -> SampleCounts:
     return SampleCounts(n_trials, n_correct)
 
 
-def cut_down(counts: SampleCounts, rows: IntArray, budget: int, rng: np.random.Generator) -> SampleCounts:
-    """Leave the models at `rows` so many samples of each item they have any of, drawn without replacement."""
+def cut_down(
+    counts: SampleCounts, rows: IntArray, budget: int, rng: np.random.Generator, *, columns: IntArray | None = None
+) -> SampleCounts:
+    """Leave the models at `rows` so many samples of each item they have any of, drawn without replacement.
+
+    Only the items at `columns` are cut, all of them by default: these must have at least `budget` samples.
+    """
+    cells = np.ix_(rows, np.arange(counts.n_trials.shape[1]) if columns is None else columns)
     n_trials, n_correct = counts.n_trials.copy(), counts.n_correct.copy()
-    given = counts.take(models=rows)
-    n_trials[rows] = np.where(given.n_trials > 0, budget, 0)
-    n_correct[rows] = rng.hypergeometric(given.n_correct, given.n_trials - given.n_correct, n_trials[rows])
+    given, right = n_trials[cells], n_correct[cells]
+    n_trials[cells] = np.where(given > 0, budget, 0)
+    n_correct[cells] = rng.hypergeometric(right, given - right, n_trials[cells])
     return SampleCounts(n_trials, n_correct)
 
 

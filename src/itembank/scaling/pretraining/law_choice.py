@@ -1,0 +1,85 @@
+"""Which law to show first: the one whose forecasts of the sizes held out were closest."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from itembank.numerics.arrays import FloatArray
+from itembank.scaling.pretraining.held_out_results import HeldOutForecasts
+
+ENOUGH_SCENARIOS = 5
+"""From here on the errors of a scenario count as one: recipes miss a skill together."""
+
+
+def closest_law(names: Sequence[str], held_out: HeldOutForecasts | None) -> tuple[str, str]:
+    """Choose among laws by their mean absolute error on the sizes held out.
+
+    The first law stays unless another's error is smaller by more than the standard error of the difference. That is
+    taken over the forecasts that both made, or over scenarios where there are five or more.
+
+    Parameters
+    ----------
+    names : sequence of str
+        The laws fitted, the preferred one first.
+    held_out : HeldOutForecasts or None
+
+    Returns
+    -------
+    name, reason
+        The law, and how it compares with the next in words; empty where nothing was compared.
+    """
+    first, *others = names
+    if held_out is None or not others:
+        return first, ""
+    errors = {name: _errors(held_out, name) for name in names}
+    rivals = {name: np.array(_pairs(errors[first], errors[name])) for name in others}
+    means = {name: pairs.mean(axis=0) for name, pairs in rivals.items() if pairs.size}  # (first, other)
+    if not means:
+        return first, ""
+    gains = {name: float(own - other) for name, (own, other) in means.items()}
+    noises = {name: _standard_error(rivals[name]) for name in means}
+    clear = [name for name in means if gains[name] > noises[name]]
+    closest = max(clear or means, key=lambda name: gains[name])
+    own, other = means[closest]
+    if clear:
+        return closest, f"{closest} was {_times(own, other)} than {first} on the held-out sizes ({_both(other, own)})."
+    if other < own:
+        return first, (
+            f"{closest} was closer than {first} on the held-out sizes ({_both(other, own)}), but by no more than the "
+            f"standard error of the difference ({noises[closest]:.4f}): {first} stays first."
+        )
+    return first, f"{first} was {_times(other, own)} than {closest} on the held-out sizes ({_both(own, other)})."
+
+
+def _errors(held_out: HeldOutForecasts, name: str) -> dict[tuple[object, ...], float]:
+    """Absolute error of each forecast of a law; by scenario, recipe, and the computes fitted and forecast."""
+    keys = ("scenario", "recipe", "largest_flops", "flops")
+    return {tuple(row[key] for key in keys): abs(row["error"]) for row in held_out.forecasts if row["law"] == name}
+
+
+def _pairs(first: dict[tuple[object, ...], float], other: dict[tuple[object, ...], float]) -> list[tuple[float, float]]:
+    """Errors of both laws where both have one; means of scenarios where these are enough, (n, 2)."""
+    common = [key for key in first if key in other]
+    scenarios = list(dict.fromkeys(key[0] for key in common))
+    if len(scenarios) < ENOUGH_SCENARIOS:
+        return [(first[key], other[key]) for key in common]
+    of = [[key for key in common if key[0] == name] for name in scenarios]
+    return [(_mean([first[key] for key in keys]), _mean([other[key] for key in keys])) for keys in of]
+
+
+def _mean(errors: list[float]) -> float:
+    return sum(errors) / len(errors)
+
+
+def _standard_error(pairs: FloatArray) -> float:
+    """Of the mean difference, pairs (n, 2); infinite for one pair, which says nothing of it."""
+    n = pairs.shape[0]
+    return float(np.std(pairs[:, 0] - pairs[:, 1], ddof=1) / np.sqrt(n)) if n > 1 else np.inf
+
+
+def _times(larger: float, smaller: float) -> str:
+    return f"{larger / smaller:.1f} times closer" if smaller > 0.0 else "closer"
+
+
+def _both(smaller: float, larger: float) -> str:
+    return f"{smaller:.4f} against {larger:.4f}"
