@@ -15,6 +15,7 @@ from itembank.data.calibrations import Calibration
 from itembank.errors import DataError, IntegrityError, ParameterError
 from itembank.irt.parameters import AbilityPrior, ItemParameters
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.numerics.ties import id_order, rounded
 from itembank.progress import ProgressCallback, silent
 
 MINIMUM_FOR_FOLDS = 10
@@ -106,8 +107,9 @@ def _make_folds(bank: Bank, progress: ProgressCallback) -> tuple[Fold, ...]:
 def _assignment(bank: Bank) -> list[IntArray]:
     """Rows of each fold: models in order of their score are dealt out, so that every fold spans the range."""
     n_folds = N_FOLDS_MANY if bank.n_models >= MANY_MODELS else N_FOLDS_FEW
-    score = np.nanmean(bank.responses.responses, axis=1)
-    order = np.lexsort((np.arange(bank.n_models), score))
+    by_id = id_order(bank.responses.model_ids)
+    score = rounded(np.nanmean(bank.responses.responses, axis=1))
+    order = by_id[np.argsort(score[by_id], kind="stable")]
     rng = np.random.default_rng(SEED)
     n_rounds = -(-bank.n_models // n_folds)
     label = np.concatenate([rng.permutation(n_folds) for _ in range(n_rounds)])[: bank.n_models]

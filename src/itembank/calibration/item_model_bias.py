@@ -13,6 +13,7 @@ from itembank.irt.bernoulli import probability
 from itembank.irt.binarise import apply_thresholds, item_thresholds
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.threads import one_blas_thread
+from itembank.numerics.ties import id_order
 from itembank.progress import ProgressCallback, silent
 from itembank.scoring.newton import map_abilities
 
@@ -54,9 +55,9 @@ def item_model_bias(
     unmeasured = np.full(targets.n_scenarios, np.nan)
     if responses.n_models < MINIMUM_FOR_BIAS:
         return unmeasured
-    order = rng.permutation(responses.n_models)
+    order = id_order(responses.model_ids)[rng.permutation(responses.n_models)]
     first, second = np.sort(order[: responses.n_models // 2]), np.sort(order[responses.n_models // 2 :])
-    is_shown = _half_of_each(targets.scenario_index, rng)
+    is_shown = _half_of_each(targets.scenario_index, id_order(responses.item_ids), rng)
     usable = np.flatnonzero((~np.isnan(responses.responses[first])).any(axis=0))
     answered = first[(~np.isnan(responses.responses[np.ix_(first, usable)])).any(axis=1)]
     if answered.shape[0] < MINIMUM_MODELS:
@@ -145,9 +146,9 @@ def score_errors(
     return errors
 
 
-def _half_of_each(scenario_index: IntArray, rng: np.random.Generator) -> BoolArray:
+def _half_of_each(scenario_index: IntArray, by_id: IntArray, rng: np.random.Generator) -> BoolArray:
     """Mark a random half of the items of each scenario (the smaller one where their number is odd)."""
-    order = rng.permutation(scenario_index.shape[0])
+    order = by_id[rng.permutation(scenario_index.shape[0])]
     order = order[np.argsort(scenario_index[order], kind="stable")]
     sizes = np.bincount(scenario_index)
     rank = np.arange(order.shape[0]) - np.repeat(np.cumsum(sizes) - sizes, sizes)

@@ -36,7 +36,8 @@ class Variational:
     tolerance : float
         Stop when the bound rises by less than this share of its size (10,000 at least) a sweep, on the mean of five.
     single_precision : bool
-        Do the large passes in float32: the bound can then waver by about 1e-7 of its size.
+        Do passes over more than a million responses in float32: the bound can then waver by about 1e-7 of its size,
+        and loadings differ between processors (see `docs/processors.md`).
     by_task : bool
         Items of one task (scenario and subscenario) share the centre of their prior. It helps where models are few
         and tasks differ; not with '1pl'.

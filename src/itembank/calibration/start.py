@@ -9,6 +9,7 @@ from itembank.calibration.fits import FitData
 from itembank.numerics.arrays import BoolArray, FloatArray
 
 DENSE_SIZE = 600
+COLUMNS_AT_ONCE = 2048
 
 LEAST_SHARE = 1e-3
 """Smaller probabilities count as this at the start, so that clipped zeros do not lead."""
@@ -61,8 +62,7 @@ def start_abilities(responses: FloatArray, observed: BoolArray | None, *, n_dims
     n_models, n_items = values.shape
     rank = min(n_dims, n_models - 1, n_items)
     by_models = n_models <= n_items
-    gram = values @ values.T if by_models else values.T @ values
-    vectors = _leading_eigenvectors(gram.astype(np.float64), rank)
+    vectors = _leading_eigenvectors(_gram(values if by_models else values.T), rank)
     if not by_models:
         vectors = values @ vectors
     vectors = vectors - vectors.mean(axis=0)
@@ -73,6 +73,15 @@ def start_abilities(responses: FloatArray, observed: BoolArray | None, *, n_dims
     theta = np.zeros((n_models, n_dims))
     theta[:, :rank] = vectors * signs
     return theta
+
+
+def _gram(values: FloatArray) -> FloatArray:
+    """``V V'`` in float64, of a part of the columns at a time: in float32 its digits would be the processor's own."""
+    gram = np.zeros((values.shape[0], values.shape[0]))
+    for first in range(0, values.shape[1], COLUMNS_AT_ONCE):
+        part = values[:, first : first + COLUMNS_AT_ONCE].astype(np.float64)
+        gram += part @ part.T
+    return gram
 
 
 def _leading_eigenvectors(gram: FloatArray, count: int) -> FloatArray:

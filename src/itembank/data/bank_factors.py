@@ -8,6 +8,7 @@ from itembank.data.banks import Bank
 from itembank.factors.discrepancy import Discrepancy, measure_discrepancy, with_discrepancy
 from itembank.factors.linear_gaussian import FactorModel, fit_factor_model
 from itembank.numerics.arrays import IntArray
+from itembank.numerics.ties import id_order
 
 LEAST_LEVEL = 0.03
 """What new models may differ even where calibration models are many: these say nothing of what comes after them."""
@@ -45,7 +46,9 @@ def _discrepancy(bank: Bank, wanted: float | Literal["auto"]) -> Discrepancy:
     measured = bank.cache.remember(
         "discrepancy",
         lambda: measure_discrepancy(
-            bank.responses.responses, bank.targets.scenario_index, subgroups=_subscenarios(bank)
+            bank.responses.responses[id_order(bank.responses.model_ids)],
+            bank.targets.scenario_index,
+            subgroups=_subscenarios(bank),
         ),
     )
     return Discrepancy(max(measured.level, LEAST_LEVEL), measured.subgroup)

@@ -1,11 +1,20 @@
-"""Weighted k-means; the one place where scikit-learn is imported."""
+"""Weighted k-means whose clusters are the same on every processor.
 
-import warnings
+Points that lie between two clusters are common where features are right and wrong answers. They go to the first, and
+of starts that come to the same the first is taken (`numerics.ties`); all sums are float64.
+"""
+
 from dataclasses import dataclass
 
 import numpy as np
 
 from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.numerics.threads import one_blas_thread
+from itembank.numerics.ties import first_largest, first_smallest
+
+MAX_ITERATIONS = 300
+NO_DISTANCE = 1e-12
+"""Squared distance, as a share of the largest squared length, that counts as none: points that rounding set apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +36,7 @@ class Clustering:
     inertia: float
 
 
+@one_blas_thread()
 def weighted_kmeans(
     points: FloatArray,
     weights: FloatArray,
@@ -35,10 +45,9 @@ def weighted_kmeans(
     *,
     n_restarts: int = 10,
 ) -> Clustering:
-    """Cluster points by weighted k-means (k-means++ starts, Lloyd's iterations), the best of several starts.
+    """Cluster points by weighted k-means, the best of several starts.
 
-    The same generator state gives the same clusters on any number of cores: threads are limited to one,
-    since the order of a parallel sum can move a point that lies between two clusters.
+    Starts are k-means++ with a few trials a centre (Arthur and Vassilvitskii 2007), iterations Lloyd's.
 
     Parameters
     ----------
@@ -54,11 +63,11 @@ def weighted_kmeans(
     distinct, distinct_labels = np.unique(points, axis=0, return_inverse=True)
     if distinct.shape[0] <= n_clusters:
         return Clustering(distinct, distinct_labels.reshape(-1).astype(np.int64), 0.0)
-    labels = _lloyd_labels(points, weights / weights.mean(), n_clusters, rng, n_restarts)
-    _, labels = np.unique(labels, return_inverse=True)  # an empty cluster is dropped
-    centroids = cluster_means(points, weights, labels)
-    inertia = float(weights @ squared_distances_to_own(points, centroids, labels))
-    return Clustering(centroids, labels.astype(np.int64), inertia)
+    middle = points.mean(axis=0, dtype=np.float64)  # distances by differences of squares keep their digits there
+    centred = points - middle
+    tried = [_lloyd(centred, weights, _starts(centred, weights, n_clusters, rng)) for _ in range(n_restarts)]
+    best = tried[int(first_smallest(np.array([one.inertia for one in tried])))]
+    return Clustering(best.centroids + middle, best.labels, best.inertia)
 
 
 def cluster_means(points: FloatArray, weights: FloatArray, labels: IntArray) -> FloatArray:
@@ -76,24 +85,60 @@ def squared_distances_to_own(points: FloatArray, centroids: FloatArray, labels: 
 
 
 def nearest_centroid(points: FloatArray, centroids: FloatArray) -> IntArray:
-    """Index of the centroid nearest to each point, (n_points,)."""
+    """Index of the centroid nearest to each point, the first of several, (n_points,)."""
     cross = points @ centroids.T  # (n_points, n_clusters)
     # |x|^2 is the same for every centroid, so it can be left out of the comparison
-    result: IntArray = np.argmin(np.sum(centroids**2, axis=1) - 2.0 * cross, axis=1)
-    return result
+    return first_smallest(np.sum(centroids**2, axis=1) - 2.0 * cross)
 
 
-def _lloyd_labels(
-    points: FloatArray, weights: FloatArray, n_clusters: int, rng: np.random.Generator, n_restarts: int
-) -> IntArray:
-    from sklearn.cluster import KMeans  # noqa: PLC0415
-    from sklearn.exceptions import ConvergenceWarning  # noqa: PLC0415
-    from threadpoolctl import threadpool_limits  # noqa: PLC0415
+def _starts(points: FloatArray, weights: FloatArray, n_clusters: int, rng: np.random.Generator) -> FloatArray:
+    """Points far from each other, (n_clusters, n_features): each the best of a few drawn by squared distance."""
+    n_trials = 2 + int(np.log(n_clusters))
+    lengths = np.sum(points**2, axis=1)
+    nothing = NO_DISTANCE * lengths.max()
+    chosen = [_draw(weights, rng.random(1))[0]]
+    nearest = _squared_distances(points, lengths, chosen, nothing)[0]  # (n_points,)
+    for _ in range(n_clusters - 1):
+        drawn = _draw(weights * nearest, rng.random(n_trials))
+        closer = np.minimum(nearest, _squared_distances(points, lengths, drawn, nothing))
+        best = int(first_smallest(closer @ weights))
+        chosen.append(drawn[best])
+        nearest = closer[best]
+    return points[chosen]
 
-    seed = int(rng.integers(2**31 - 1))
-    estimator = KMeans(n_clusters, n_init=n_restarts, random_state=seed, copy_x=True)
-    with threadpool_limits(limits=1), warnings.catch_warnings():
-        # nearly equal points may leave a cluster empty; the caller drops it
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        labels: IntArray = estimator.fit(points, sample_weight=weights).labels_
-    return labels
+
+def _draw(masses: FloatArray, uniform: FloatArray) -> list[int]:
+    """Draw points with probability proportional to their masses, one for each uniform number."""
+    total = np.cumsum(masses)
+    drawn = np.searchsorted(total, uniform * total[-1], side="right")
+    return [int(place) for place in np.minimum(drawn, masses.shape[0] - 1)]
+
+
+def _squared_distances(points: FloatArray, lengths: FloatArray, places: list[int], nothing: float) -> FloatArray:
+    """Squared distances of all points from some of them, (n_places, n_points); zero below `nothing`."""
+    distances = lengths + lengths[places, None] - 2.0 * (points[places] @ points.T)
+    return np.where(distances > nothing, distances, 0.0)
+
+
+def _lloyd(points: FloatArray, weights: FloatArray, centroids: FloatArray) -> Clustering:
+    """Assign points and move centroids in turn until no point moves; an empty cluster takes the farthest point."""
+    labels: IntArray = np.full(points.shape[0], -1)
+    for _ in range(MAX_ITERATIONS):
+        found = nearest_centroid(points, centroids)
+        _fill_empty(found, weights * squared_distances_to_own(points, centroids, found), centroids.shape[0])
+        if np.array_equal(found, labels):
+            break
+        labels = found
+        centroids = cluster_means(points, weights, labels)
+    inertia = float(weights @ squared_distances_to_own(points, centroids, labels))
+    return Clustering(centroids, labels, inertia)
+
+
+def _fill_empty(labels: IntArray, distances: FloatArray, n_clusters: int) -> None:
+    """Move the points farthest from their centroids to the clusters without any, in place."""
+    counts = np.bincount(labels, minlength=n_clusters)
+    for empty in np.flatnonzero(counts == 0).tolist():
+        can_go = counts[labels] > 1
+        farthest = int(first_largest(np.where(can_go, distances, -np.inf)))
+        counts[labels[farthest]] -= 1
+        labels[farthest], counts[empty], distances[farthest] = empty, 1, 0.0

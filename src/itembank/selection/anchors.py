@@ -4,6 +4,7 @@ import numpy as np
 
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.kmeans import nearest_centroid, squared_distances_to_own, weighted_kmeans
+from itembank.numerics.ties import first_largest, rounded
 from itembank.selection.pools import Choice, ScenarioPool
 
 NO_SPREAD = 1e-6
@@ -64,7 +65,7 @@ def _representatives(
     counts = np.ones(sizes.shape[0], dtype=np.int64)
     for _ in range(n_items - sizes.shape[0]):  # only where there are fewer clusters than items wanted
         room = np.where(counts < sizes, mass / counts, -1.0)
-        counts[np.argmax(room)] += 1
-    order = np.lexsort((distances, labels))
+        counts[first_largest(room)] += 1
+    order = np.lexsort((rounded(distances), labels))
     rank = np.arange(order.shape[0]) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     return order[rank < counts[labels[order]]], counts

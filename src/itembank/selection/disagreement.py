@@ -6,6 +6,7 @@ from scipy.special import entr
 from itembank.data.banks import Bank
 from itembank.irt.bernoulli import probability
 from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.numerics.ties import rounded
 from itembank.selection.anchor_correctness import correctness_features
 from itembank.selection.nearest import weighted_by_nearest
 from itembank.selection.pools import Choice, ScenarioPool
@@ -67,6 +68,5 @@ def predictive_diversity(probabilities: FloatArray) -> FloatArray:
 
 def largest(score: FloatArray, n_items: int, rng: np.random.Generator) -> IntArray:
     """Positions of the largest scores, equals in random order, (n_items,)."""
-    # sums over models in another order must not break a tie
-    order = np.lexsort((rng.permutation(score.shape[0]), -np.round(score, 9)))
+    order = np.lexsort((rng.permutation(score.shape[0]), -rounded(score)))
     return order[:n_items].astype(np.int64)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.numerics.ties import first_largest, rounded
 from itembank.selection.criteria import Criterion, VOptimality, uses_information
 from itembank.selection.design import DesignItems, criterion_scores, goal_matrix, updated_covariance
 
@@ -114,10 +115,10 @@ def _allowed(items: DesignItems, is_open: BoolArray, counts: IntArray, bounds: B
 
 def _draw_best(scores: FloatArray, randomesque: int, rng: np.random.Generator) -> int | None:
     """Position of the best score, or of one drawn from the best few; None where all are minus infinity."""
-    best = int(np.argmax(scores))
+    best = int(first_largest(scores))
     if scores[best] == -np.inf:
         return None
     if randomesque == 1:
         return best
     n_best = min(randomesque, int(np.isfinite(scores).sum()))
-    return int(rng.choice(np.argpartition(scores, -n_best)[-n_best:]))
+    return int(rng.choice(np.argsort(-rounded(scores), kind="stable")[:n_best]))

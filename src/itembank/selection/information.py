@@ -6,6 +6,7 @@ from itembank.data.banks import Bank
 from itembank.irt.bernoulli import logit
 from itembank.irt.families import information_weights
 from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.numerics.ties import first_largest, rounded
 from itembank.selection.anchor_irt import irt_features
 from itembank.selection.nearest import weighted_by_nearest
 from itembank.selection.pools import Choice, ScenarioPool
@@ -30,12 +31,12 @@ def choose_by_information(bank: Bank, pool: ScenarioPool, n_items: int) -> Choic
     direction = _direction(parameters.loadings, pool.weights)
     steepness = (parameters.loadings @ direction) ** 2  # (n_pool,)
     abilities = bank.calibration.abilities
-    order = np.argsort(abilities @ direction, kind="stable")
+    order = np.argsort(rounded(abilities @ direction), kind="stable")
     is_open = pool.is_candidate.copy()
     chosen = []
     for group in _groups(order, n_items):
         information = information_weights(parameters, logit(parameters, abilities[group])).max(axis=0) * steepness
-        chosen.append(int(np.argmax(np.where(is_open, information, -1.0))))
+        chosen.append(int(first_largest(np.where(is_open, information, -np.inf))))
         is_open[chosen[-1]] = False
     features = irt_features(bank, pool, standardise=True)
     return weighted_by_nearest(pool, features, np.array(chosen, dtype=np.int64))

@@ -12,7 +12,7 @@ class ScenarioPool:
     Attributes
     ----------
     items : (n_pool,)
-        Position of each item in the bank.
+        Position of each item in the bank, in the order of their ids; of equally good items the first is taken.
     weights : (n_pool,)
         Target weight of each item within the scenario, summing to one.
     is_candidate : (n_pool,)

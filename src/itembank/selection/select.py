@@ -10,6 +10,7 @@ from itembank.data.selections import Selection
 from itembank.errors import ParameterError, shown
 from itembank.numerics.arrays import BoolArray, IntArray
 from itembank.numerics.random import as_generator
+from itembank.numerics.ties import id_order
 from itembank.selection.allocation import expected_counts, rounded_counts
 from itembank.selection.choose import choose
 from itembank.selection.exclusions import not_excluded
@@ -53,10 +54,10 @@ def select(
     # a design says itself how many of each scenario it wants, none at all included
     is_free = isinstance(spec, OptimalDesign) and not per_scenario
     counts = _scenario_counts(bank, is_candidate, n_items, per_scenario=per_scenario, is_free=is_free)
-    pools = [_pool(bank, scenario, is_candidate) for scenario in range(bank.targets.n_scenarios)]
+    pools = _pools(bank, is_candidate)
     positions, weights, probabilities = [], [], []
     for pool, choice in zip(pools, choose(bank, spec, pools, counts, generator), strict=True):
-        order = np.argsort(choice.chosen)
+        order = np.argsort(pool.items[choice.chosen])
         positions.append(pool.items[choice.chosen[order]])
         weights.append(choice.weights[order])
         if choice.inclusion_probabilities is not None:
@@ -86,9 +87,11 @@ def _for_each_scenario(spec: OptimalDesign, n_items: int) -> OptimalDesign:
     return dataclasses.replace(spec, at_least=n_items, at_most=n_items)
 
 
-def _pool(bank: Bank, scenario: int, is_candidate: BoolArray) -> ScenarioPool:
-    items = np.flatnonzero(bank.targets.scenario_index == scenario)
-    return ScenarioPool(items, bank.targets.weights[items], is_candidate[items])
+def _pools(bank: Bank, is_candidate: BoolArray) -> list[ScenarioPool]:
+    """Give the items of each scenario in the order of their ids: a choice must not depend on how a file was sorted."""
+    order = id_order(bank.responses.item_ids)
+    own = [order[bank.targets.scenario_index[order] == scenario] for scenario in range(bank.targets.n_scenarios)]
+    return [ScenarioPool(items, bank.targets.weights[items], is_candidate[items]) for items in own]
 
 
 def candidates(bank: Bank, spec: SelectionSpec, excluded: Collection[str]) -> BoolArray:

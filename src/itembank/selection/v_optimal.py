@@ -13,6 +13,7 @@ from itembank.data.targets import OVERALL, ScoreTargets
 from itembank.errors import ParameterError, shown
 from itembank.factors.linear_gaussian import FactorModel
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.numerics.ties import first_largest
 from itembank.selection.anchor_latent import latent_features
 from itembank.selection.greedy import allowed_scenarios
 from itembank.selection.nearest import weighted_by_nearest
@@ -63,21 +64,20 @@ def choose_v_optimal(
         For a target the bank has not, or more items wanted from every scenario than in all.
     """
     target_weights, importance = _targets(targets, spec)
-    is_candidate = np.zeros(targets.n_items, dtype=bool)
-    for pool in pools:
-        is_candidate[pool.items] = pool.is_candidate
+    items = np.concatenate([pool.items for pool in pools])  # in their order, the first of equals is taken
     at_least, at_most = _bounds(spec, pools, counts)
-    chosen = greedy_v_optimal(
-        model.loadings,
-        model.noise,
-        target_weights,
+    found = greedy_v_optimal(
+        model.loadings[items],
+        model.noise[items],
+        target_weights[items],
         importance,
         int(counts.sum()),
-        is_candidate=is_candidate,
-        group=targets.scenario_index,
+        is_candidate=np.concatenate([pool.is_candidate for pool in pools]),
+        group=targets.scenario_index[items],
         at_least=at_least,
         at_most=at_most,
-    ).items
+    )
+    chosen = items[found.items]
     features = latent_features(model)
     return [
         weighted_by_nearest(pool, features[pool.items], np.flatnonzero(np.isin(pool.items, chosen))) for pool in pools
@@ -169,9 +169,7 @@ def greedy_v_optimal(
     for n_left in range(n_items, 0, -1):
         is_allowed = is_open & allowed_scenarios(counts, at_least, at_most, n_left)[group]
         gain = (covariance**2 @ importance) / np.maximum(variance, SMALLEST_VARIANCE)
-        gain = np.where(is_allowed, gain, -1.0)
-        # items with equal answers tie: the first is taken, whatever the rounding
-        item = int(np.argmax(gain >= gain.max() * (1.0 - 1e-9)))
+        item = int(first_largest(np.where(is_allowed, gain, -np.inf)))  # items with equal answers tie
         direction = posterior @ loadings[item]
         own_variance = max(float(variance[item]), SMALLEST_VARIANCE)
         own_covariance = covariance[item].copy()

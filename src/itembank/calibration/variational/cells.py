@@ -21,6 +21,8 @@ from itembank.numerics.arrays import FloatArray
 
 SMALLEST_SQUARE = 1e-8
 SMALLEST_VARIANCE = 1e-6
+LARGEST_HALF_STEP = 40.0
+"""Of half a logit, which is a standard deviation of 46 logits: float32 ends at exp(88)."""
 
 
 class CellTerms(NamedTuple):
@@ -55,8 +57,11 @@ class Cells(NamedTuple):
 def jaakkola_jordan(mean: FloatArray, variance: FloatArray) -> CellTerms:
     """Bound: ``w = tanh(xi / 2) / (2 xi)`` and ``log(2 cosh(xi / 2))`` with ``xi^2 = m^2 + v``."""
     size = np.sqrt(np.maximum(mean**2 + variance, SMALLEST_SQUARE))
-    log_cosh = 0.5 * size + np.log1p(np.exp(-size))
-    return CellTerms(None, 0.5 * np.tanh(0.5 * size) / size, log_cosh)
+    small = np.exp(-size)  # tanh(xi / 2) = (1 - e) / (1 + e)
+    curvature = 0.5 * (1.0 - small)
+    small += 1.0
+    curvature /= small * size
+    return CellTerms(None, curvature, 0.5 * size + np.log(small))
 
 
 def normal_expectation(mean: FloatArray, variance: FloatArray) -> CellTerms:
@@ -64,26 +69,40 @@ def normal_expectation(mean: FloatArray, variance: FloatArray) -> CellTerms:
 
     The curvature is minus twice the derivative by v of that very sum, so that a fixed point of the updates
     is a stationary point of the objective.
+
+    With ``c = |m| / 2`` and ``g = h / 2`` two exponentials and one logarithm do for all nodes: of
+    ``e = exp(-2 c)``, ``a = exp(-2 (c + g))`` and ``b = exp(-2 (c - g))`` the first and ``exp(-2 g)`` give the others,
+    ``tanh x = (1 - exp(-2 x)) / (1 + exp(-2 x))`` and ``log(2 cosh x) = x + log(1 + exp(-2 x))``. The sign of the mean
+    is put back at the end.
     """
-    half_step = np.sqrt(0.75 * np.maximum(variance, SMALLEST_VARIANCE))
-    centre = 0.5 * mean
-    above, below = centre + half_step, centre - half_step
-    tanh_above, tanh_below = np.tanh(above), np.tanh(below)
-    slope = (4.0 * np.tanh(centre) + tanh_above + tanh_below) / 12.0
-    curvature = tanh_above - tanh_below
-    curvature /= 8.0 * half_step
-    # log(2 cosh x) = |x| + log(1 + exp(-2 |x|)), with one logarithm for the three nodes
-    np.abs(centre, out=centre)
-    np.abs(above, out=above)
-    np.abs(below, out=below)
-    log_cosh = 4.0 * centre + above + below
-    factor = 1.0 + np.exp(-2.0 * centre)
-    factor *= factor
-    factor *= factor
-    factor *= 1.0 + np.exp(-2.0 * above)
-    factor *= 1.0 + np.exp(-2.0 * below)
-    log_cosh += np.log(factor)
-    log_cosh /= 6.0
+    half_step = np.minimum(np.sqrt(0.75 * np.maximum(variance, SMALLEST_VARIANCE)), LARGEST_HALF_STEP)
+    size = 0.5 * np.abs(mean)
+    centre, below = np.exp(-2.0 * size), np.exp(-2.0 * half_step)
+    above = centre * below
+    np.divide(centre, below, out=below)
+    # tanh(c + g) - tanh(c - g) = 2 (b - a) / ((1 + a) (1 + b))
+    curvature = below - above
+    above += 1.0
+    below += 1.0
+    outer = np.multiply(above, below, out=above)
+    half_step *= outer
+    curvature *= 0.25
+    curvature /= half_step
+    # tanh(c + g) + tanh(c - g) = 2 (1 - a b) / ((1 + a) (1 + b)), and a b = e^2
+    slope = 1.0 - centre * centre
+    slope /= outer
+    inner = np.subtract(1.0, centre, out=below)
+    centre += 1.0
+    inner /= centre
+    slope += 2.0 * inner
+    slope *= 1.0 / 6.0
+    np.copysign(slope, mean, out=slope)
+    centre *= centre
+    centre *= centre
+    centre *= outer
+    log_cosh = np.log(centre, out=centre)
+    log_cosh *= 1.0 / 6.0
+    log_cosh += size
     return CellTerms(curvature * mean - slope, curvature, log_cosh)
 
 

@@ -1,0 +1,54 @@
+"""Choices that rounding does not make.
+
+The last digits of a sum depend on the order in which a processor adds up. Where two candidates are equal but for
+these, the better one would be another on another computer, and all that follows from it too. So values count as equal
+up to a billionth of the largest, a million times what rounding leaves and a thousandth of what could matter, and the
+first of equals is taken: callers put candidates in an order that means something, of ids for one.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from itembank.numerics.arrays import FloatArray, IntArray
+
+RELATIVE = 2.0**-30
+"""Differences up to this share of the largest absolute value count as none."""
+
+
+def first_largest(values: FloatArray) -> IntArray:
+    """Index of the first of the largest values along the last axis, (...,); minus infinity is never equal to a number.
+
+    Parameters
+    ----------
+    values : (..., n)
+    """
+    least = values.max(axis=-1, keepdims=True)
+    is_finite = np.isfinite(values)
+    scale = np.max(np.abs(values), axis=-1, keepdims=True, where=is_finite, initial=0.0)
+    result: IntArray = np.argmax(values >= np.where(np.isfinite(least), least - RELATIVE * scale, least), axis=-1)
+    return result
+
+
+def first_smallest(values: FloatArray) -> IntArray:
+    """Index of the first of the smallest values along the last axis, (...,)."""
+    return first_largest(-values)
+
+
+def id_order(ids: Sequence[str]) -> IntArray:
+    """Positions of ids from first to last, (n,): an order that does not depend on how a table was sorted."""
+    return np.array(sorted(range(len(ids)), key=ids.__getitem__), dtype=np.int64)
+
+
+def rounded(values: FloatArray) -> FloatArray:
+    """Round to a grid of the width of what counts as equal, so that sorting leaves equals in their order.
+
+    Two values that are equal but for rounding end up at neighbouring points of the grid once in a million times. The
+    grid has a power of two for its width, so that halves, quarters and the like lie on it and not between.
+    """
+    is_finite = np.isfinite(values)
+    largest = float(np.max(np.abs(values), where=is_finite, initial=0.0))
+    if largest == 0.0:
+        return values
+    width = RELATIVE * 2.0 ** np.ceil(np.log2(largest))
+    return np.where(is_finite, np.round(values / width) * width, values)
