@@ -5,8 +5,10 @@ import numpy as np
 import polars as pl
 import pytest
 from scipy.optimize import minimize
+from scipy.special import expit
 from scipy.stats import norm
 
+from itembank.calibration.build import build_bank
 from itembank.data.responses import ResponseMatrix
 from itembank.data.selections import Selection
 from itembank.data.targets import ScoreTargets, mean_win_rate
@@ -353,3 +355,25 @@ def test_one_item_and_one_model_by_enumeration():
         found = estimate(bank, responses, method=method)
         np.testing.assert_allclose(found.value, [[value, value]], atol=1e-4)
         np.testing.assert_allclose(found.standard_error, np.sqrt(variance + (value - mean) ** 2), rtol=1e-3)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:attempts at one item agree:itembank.errors.DataWarning")
+@pytest.mark.parametrize("n_trials", [1, 10, 100])
+def test_identical_attempts_count_once(n_trials):
+    """200 new Rasch models over five banks: what 20 of 100 items tell, asked any number of times at temperature 0."""
+    covered, widths = [], []
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        chances = expit(rng.normal(size=(100, 1)) - rng.normal(size=100))
+        answers = (rng.random(chances.shape) < chances).astype(float)
+        names = [f"model-{number}" for number in range(100)]
+        responses = ResponseMatrix.create(answers, model_ids=names, n_trials=np.full(answers.shape, n_trials))
+        bank = build_bank(responses.take(models=np.arange(60)))
+        new = responses.take(models=np.arange(60, 100), items=np.sort(rng.choice(100, 20, replace=False)))
+        found = estimate(bank, new, method="p-irt", interval="model-based")
+        truth = answers[60:].mean(axis=1)
+        covered.append((found.low[:, -1] <= truth) & (truth <= found.high[:, -1]))
+        widths.append(found.high[:, -1] - found.low[:, -1])
+    assert np.mean(covered) > 0.92 - 0.02  # the standard error of a share of 200
+    assert np.mean(widths) < 0.35
