@@ -5,8 +5,10 @@ import numpy as np
 import polars as pl
 import pytest
 from scipy.optimize import minimize
+from scipy.special import expit
 from scipy.stats import norm
 
+from itembank.calibration.build import build_bank
 from itembank.data.responses import ResponseMatrix
 from itembank.data.selections import Selection
 from itembank.data.targets import ScoreTargets, mean_win_rate
@@ -366,3 +368,25 @@ def test_no_infinite_and_no_missing_estimate_leaves_the_library(number, is_owed)
         DataError, match=r"every score must be a finite number, got (inf|nan).*1 of 8: 'org/model-1 on law'"
     ):
         checked(found, np.full(found.value.shape, is_owed))
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:attempts at one item agree:itembank.errors.DataWarning")
+@pytest.mark.parametrize("n_trials", [1, 10, 100])
+def test_identical_attempts_count_once(n_trials):
+    """200 new Rasch models over five banks: what 20 of 100 items tell, asked any number of times at temperature 0."""
+    covered, widths = [], []
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        chances = expit(rng.normal(size=(100, 1)) - rng.normal(size=100))
+        answers = (rng.random(chances.shape) < chances).astype(float)
+        names = [f"model-{number}" for number in range(100)]
+        responses = ResponseMatrix.create(answers, model_ids=names, n_trials=np.full(answers.shape, n_trials))
+        bank = build_bank(responses.take(models=np.arange(60)))
+        new = responses.take(models=np.arange(60, 100), items=np.sort(rng.choice(100, 20, replace=False)))
+        found = estimate(bank, new, method="p-irt", interval="model-based")
+        truth = answers[60:].mean(axis=1)
+        covered.append((found.low[:, -1] <= truth) & (truth <= found.high[:, -1]))
+        widths.append(found.high[:, -1] - found.low[:, -1])
+    assert np.mean(covered) > 0.92 - 0.02  # the standard error of a share of 200
+    assert np.mean(widths) < 0.35

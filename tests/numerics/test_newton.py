@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import expit, log_expit
 
-from itembank.numerics.newton import Evaluation, maximise
+from itembank.numerics.newton import Evaluation, inverse, maximise
 
 
 @dataclass
@@ -120,3 +120,21 @@ def test_too_few_iterations_say_so(rng):
         Logistic(rng.normal(size=(30, 3)), rng.random((5, 30))), np.ones((5, 3)), is_concave=True, max_iterations=1
     )
     assert not found.converged.any()
+
+
+def test_a_direction_that_rounding_has_swallowed_is_left_where_it_is():
+    """Of two directions one is known 1e20 times better: the sum of their curvatures holds only that one."""
+    sharp, flat = np.array([0.3, 1.7]), np.array([1.7, -0.3])
+    matrix = 1e4 * np.outer(sharp, sharp) + 1e-16 * np.outer(flat, flat)
+    singular = np.stack([matrix, 75.0 * np.ones((2, 2))])
+    found = maximise(Quadratic(singular, np.array([[2.0, -1.0], [0.5, 0.5]])), np.zeros((2, 2)), is_concave=True)
+    assert found.converged.all()
+    assert found.theta[0] @ sharp == pytest.approx(2.0 * 0.3 - 1.7, abs=1e-6)
+    assert found.theta[1].sum() == pytest.approx(1.0, abs=1e-6)
+    variance = np.einsum("ndd->nd", inverse(singular))
+    assert np.all(variance > 1e4)
+
+
+def test_inverses_of_well_known_matrices_are_the_plain_ones():
+    matrices = np.stack([np.diag([1e-6, 1e6]), np.array([[2.0, 0.9], [0.9, 1.0]])])
+    np.testing.assert_array_equal(inverse(matrices), np.linalg.inv(matrices))

@@ -1,5 +1,7 @@
 """The verb `build_bank`: from past results to a calibrated item bank."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from itembank.calibration.calibrate import calibrate
@@ -59,7 +61,7 @@ def build_bank(
     calibration = calibrate(responses, spec, progress=lambda text, share: progress(text, CALIBRATION_SHARE * share))
     bias = item_model_bias(
         responses,
-        spec,
+        replace(spec, family=calibration.parameters.family),
         targets,
         rng=as_generator(rng),
         progress=lambda text, share: progress(

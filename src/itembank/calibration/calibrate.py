@@ -8,15 +8,24 @@ from typing import TypeAlias
 import numpy as np
 import polars as pl
 
+from itembank.calibration.agreement import Agreement, agreement_beyond
 from itembank.calibration.degenerate import DegenerateItems, put_back
 from itembank.calibration.families import PreparedResponses, precision_index, prepare, with_family
 from itembank.calibration.fits import Fit, FitData
-from itembank.calibration.specs import METHODS, CalibrationSpec, JointMAP, MarginalML, Variational, plain_options
+from itembank.calibration.specs import (
+    METHODS,
+    CalibrationSpec,
+    JointMAP,
+    MarginalML,
+    Variational,
+    has_family,
+    plain_options,
+)
 from itembank.data.arguments import GivenResponses, as_responses
 from itembank.data.calibrations import Calibration
 from itembank.data.responses import ResponseMatrix
 from itembank.data.validation import check_enough_models, check_models_and_items_have_responses
-from itembank.errors import ConvergenceWarning, DataError, ParameterError, shown, warn
+from itembank.errors import ConvergenceWarning, DataError, DataWarning, ParameterError, shown, warn
 from itembank.irt.parameters import WITH_PRECISION
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.threads import one_blas_thread
@@ -28,6 +37,9 @@ FEWEST_MODELS = 2
 
 MOST_BYTES = 4 * 2**30
 """Of the covariances of the items of a bifactor model, whose abilities are as many as scenarios."""
+
+STEEP = 10.0
+"""Logits for a standard deviation of ability: items of benchmarks have slopes of 0.3 to 4."""
 
 Kernel: TypeAlias = Callable[..., Fit]
 
@@ -45,7 +57,10 @@ def calibrate(
     """Find the parameters of every item, and the ability of every model, from past results.
 
     Responses other than 0 and 1 are first made binary by a threshold a scenario (P1 4.3), unless they are counts of
-    repeated trials (`n_trials`), which are fitted as such, or another family was asked for.
+    repeated trials (`n_trials`), which are fitted as such, or another family was asked for. Counts are fitted as
+    'binomial' and, where attempts at one item turn out to agree more than chance (`agreement_beyond`), anew as
+    'beta-binomial', with a `DataWarning` that says so; where 'binomial' was asked for, or the method has nothing else,
+    the warning says what to do.
     Items that all models answered alike are flagged; binary and binomial ones take no part in the fit.
 
     Parameters
@@ -60,7 +75,8 @@ def calibrate(
     Returns
     -------
     Calibration
-        With `converged` False, and a `ConvergenceWarning`, when the fit stopped early.
+        With `converged` False, and a `ConvergenceWarning`, when the fit stopped early. Such a warning also names items
+        with slopes of more than 10 logits for a standard deviation of ability.
 
     Raises
     ------
@@ -106,8 +122,17 @@ def calibrate(
     if prepared.family in WITH_PRECISION:
         data = replace(data, precision_index=precision_index(spec, scenarios))
     fit = _kernel(spec)(data, spec, progress=progress)
+    found = _agreement(data, fit, spec)
+    if found.is_beyond_chance:
+        if given.family == "auto" and has_family(spec, "beta-binomial"):
+            warn(f"{found.finding}: they are fitted by family 'beta-binomial'.", DataWarning)
+            whole = calibrate(responses, replace(given, family="beta-binomial"), progress=progress)
+            return replace(whole, options=plain_options(given))
+        warn(_too_narrow(found, spec), DataWarning)
     if not fit.converged:
         warn(f"calibration did not converge: {fit.message}", ConvergenceWarning)
+    item_ids = [name for name, is_out in zip(responses.item_ids, is_left_out, strict=True) if not is_out]
+    _warn_of_steep_slopes(fit, item_ids, prepared.family)
     others = DegenerateItems(
         is_left_out,
         lower,
@@ -164,6 +189,40 @@ def known_lower_asymptote(items: pl.DataFrame) -> FloatArray:
             f"{items.height} items: {shown(names)}. Set 0 where an answer cannot be guessed."
         )
     return np.asarray(chance, dtype=np.float64)
+
+
+def _agreement(data: FitData, fit: Fit, spec: CalibrationSpec) -> Agreement:
+    """Measure how much repeated attempts agree, where the family takes them for independent."""
+    if data.family != "binomial":
+        return Agreement(0.0, 0.0)
+    return agreement_beyond(data, fit, has_marginal_errors=isinstance(spec, MarginalML))
+
+
+def _too_narrow(found: Agreement, spec: CalibrationSpec) -> str:
+    """Say what a binomial fit of attempts that agree is worth."""
+    remedy = "Use family 'beta-binomial'"
+    if not has_family(spec, "beta-binomial"):
+        remedy += ", which the variational method has"
+    return (
+        f"{found.finding}, and family 'binomial' takes them for independent: slopes come out too large and intervals "
+        f"too narrow. {remedy}."
+    )
+
+
+def _warn_of_steep_slopes(fit: Fit, item_ids: list[str], family: str) -> None:
+    """Name items whose slopes are beyond what an item of a benchmark has."""
+    steep = np.flatnonzero(np.abs(fit.loadings).max(axis=1) > STEEP)
+    if not steep.size:
+        return
+    remedy = "Attempts that agree more than chance do that: use family 'beta-binomial'"
+    if family != "binomial":
+        remedy = "Leave them out, add models, or take a method with a prior for items"
+    warn(
+        f"slopes should be at most {STEEP:g} logits for a standard deviation of ability, got up to "
+        f"{np.abs(fit.loadings).max():.3g} for {steep.size} of {len(item_ids)} items: "
+        f"{shown([item_ids[item] for item in steep])}. {remedy}.",
+        ConvergenceWarning,
+    )
 
 
 def _check(responses: ResponseMatrix, spec: CalibrationSpec) -> None:

@@ -1,6 +1,6 @@
 """How many abilities: by held-out prediction (P1 4.4), and by parallel analysis (P2 B.1)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -112,6 +112,7 @@ def choose_n_dims(
     for position, n_dims in enumerate(tried):
         progress(f"trying {n_dims}", position / len(tried))
         fitted = fit_candidate(held_out, spec, n_dims, item_model="nested" if is_nested else "mirt")
+        spec = replace(spec, family=fitted.parameters.family)  # log-likelihoods compare within one family
         told = told_by(held_out, fitted, held_out.is_even)
         measured.append((float(np.nanmean(_scenario_means(np.abs(told.errors)))), told.mean_log_likelihood))
     errors, log_likelihoods = np.array(measured).T

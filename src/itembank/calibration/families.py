@@ -13,7 +13,7 @@ from itembank.calibration.degenerate import find_degenerate
 from itembank.calibration.specs import CalibrationSpec
 from itembank.data.probabilities import clip_probabilities
 from itembank.data.responses import ResponseMatrix
-from itembank.errors import DataError, DataWarning, shown, warn
+from itembank.errors import ConvergenceWarning, DataError, DataWarning, shown, warn
 from itembank.irt.binarise import apply_thresholds, item_thresholds
 from itembank.irt.parameters import Family
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
@@ -49,7 +49,7 @@ class PreparedResponses:
 
 
 def with_family(spec: CalibrationSpec, responses: ResponseMatrix) -> CalibrationSpec:
-    """Return the spec with the family that 'auto' stands for: 'binomial' where there are repeated trials."""
+    """Return the spec with the family that 'auto' begins with: 'binomial' where there are repeated trials."""
     if spec.family != "auto":
         return spec
     n_trials = responses.n_trials
@@ -83,6 +83,7 @@ def told_before() -> Iterator[None]:
     """Fit parts of responses without saying again what was said of the whole."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)
+        warnings.filterwarnings("ignore", message="slopes should be at most", category=ConvergenceWarning)
         yield
 
 

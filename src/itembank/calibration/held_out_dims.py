@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from itembank.calibration.calibrate import MINIMUM_MODELS, calibrate
+from itembank.calibration.families import told_before
 from itembank.calibration.item_model_bias import score_errors
 from itembank.calibration.specs import CalibrationSpec, ItemModel, MarginalML
 from itembank.data.calibrations import Calibration
@@ -122,7 +123,7 @@ def fit_candidate(
 ) -> Calibration:
     """Calibrate with so many dimensions; the item model is for more than one."""
     chosen = replace(spec, item_model="2pl" if n_dims == 1 else item_model, n_dims=n_dims)
-    with warnings.catch_warnings():  # a candidate that has not quite settled still predicts
+    with told_before(), warnings.catch_warnings():  # a candidate that has not quite settled still predicts
         warnings.simplefilter("ignore", ConvergenceWarning)
         return calibrate(held_out.train, chosen)
 

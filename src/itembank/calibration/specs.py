@@ -1,6 +1,6 @@
 """Choices of a calibration: one frozen spec a method."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Literal, TypeAlias, get_args
 
 from itembank.errors import ParameterError, shown
@@ -42,8 +42,8 @@ class Variational:
         Items of one task (scenario and subscenario) share the centre of their prior. It helps where models are few
         and tasks differ; not with '1pl'.
     family : {'auto', 'bernoulli', 'binomial', 'beta', 'beta-binomial'}
-        Distribution of a response. 'auto' takes 'binomial' where numbers of trials are known, else 'bernoulli', by
-        thresholds where responses are not binary.
+        Distribution of a response. 'auto' takes 'binomial' where numbers of trials are known, 'beta-binomial' where
+        these trials agree more than chance, else 'bernoulli', by thresholds where responses are not binary.
     precision : float, 'global' or 'scenario'
         Of families 'beta' and 'beta-binomial': phi given, one learned for all items, or one for each scenario.
     positive_discrimination : bool
@@ -86,7 +86,7 @@ class JointMAP:
         ``alpha (theta_g + K . theta - delta)`` (P2 eq. 7); 'bifactor' is nested with one specific ability for each
         scenario, which counts in that scenario's items only.
     n_dims : int
-        Of 'nested' with the general ability: P2 takes 4. Of 'bifactor' 1 more than scenarios; 1 stands for that.
+        Of 'nested' with the general ability: P2 takes 3. Of 'bifactor' 1 more than scenarios; 1 stands for that.
     known_guessing, max_iterations, tolerance
         As for `Variational`; the tolerance is on the rise of the log posterior density, as a share of its size.
     l1 : float or 'auto'
@@ -278,6 +278,15 @@ def plain_options(spec: CalibrationSpec) -> dict[str, float | str | bool]:
     return {name: value for name, (value, default) in values.items() if _is_plain(value) and value != default}
 
 
+def has_family(spec: CalibrationSpec, family: Family) -> bool:
+    """Whether a spec's method fits a family with its item model."""
+    try:
+        replace(spec, family=family)
+    except ParameterError:
+        return False
+    return True
+
+
 def _is_plain(value: object) -> bool:
     return isinstance(value, str | float | int | bool)
 
@@ -297,7 +306,7 @@ def check_item_model(item_model: str, n_dims: int, known: tuple[str, ...] = PLAI
     if item_model == "nested" and n_dims == 1:
         raise ParameterError(
             "item_model 'nested' needs n_dims of 2 or more, the general ability and a specific one, got 1. "
-            "P2 takes 4; with one alone use '2pl'."
+            "P2 takes 3; with one alone use '2pl'."
         )
 
 

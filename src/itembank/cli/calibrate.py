@@ -21,7 +21,11 @@ if TYPE_CHECKING:
     from itembank.data.targets import Across, Within
 
 OWN_DIMS = {"1pl": 1, "2pl": 1, "nested": 4, "bifactor": 1}
-"""Number of abilities of an item model where none is given; that of a bifactor one follows from the scenarios."""
+"""Number of abilities of an item model where none is given; that of a bifactor one follows from the scenarios.
+
+Nested: P2 takes 3. One specific ability more is our choice: it gains where tasks differ, and costs nothing elsewhere
+(`docs/results.md`, "Predicting tasks that were never asked").
+"""
 
 
 @click.command("calibrate")
@@ -70,8 +74,8 @@ OWN_DIMS = {"1pl": 1, "2pl": 1, "nested": 4, "bifactor": 1}
     default="auto",
     show_default=True,
     help="What a response is: right or wrong (bernoulli, others made so by a threshold), right answers of known trials "
-    "(binomial), or such that agree more than chance (beta-binomial), or a probability (beta).  auto: binomial where "
-    "trials are known, else bernoulli.",
+    "(binomial), or such that agree more than chance (beta-binomial), or a probability (beta).  auto: where trials are "
+    "known binomial, or beta-binomial if they agree more than chance; else bernoulli.",
 )
 @click.option(
     "--precision",

@@ -125,6 +125,7 @@ def held_out_errors(
         for k, n_dims in enumerate(tried):
             progress(f"trying {n_dims}", (number + k / len(tried)) / N_FOLDS)
             fitted = fit_candidate(part, spec, n_dims)
+            spec = replace(spec, family=fitted.parameters.family)  # log-likelihoods compare within one family
             for j, is_shown in enumerate([*showing, part.is_even]):
                 told = told_by(part, fitted, is_shown)
                 errors[j, k, rows] = _mean_over_scenarios(np.abs(told.errors))

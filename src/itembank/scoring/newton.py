@@ -4,7 +4,7 @@ import numpy as np
 
 from itembank.irt.parameters import AbilityPrior, ItemParameters
 from itembank.numerics.arrays import FloatArray
-from itembank.numerics.newton import maximise
+from itembank.numerics.newton import inverse, maximise
 from itembank.scoring.abilities import Abilities, join
 from itembank.scoring.answers import Answers, blocks, gather
 from itembank.scoring.objectives import Posterior
@@ -74,7 +74,7 @@ def _map_block(answers: Answers, prior: AbilityPrior, start: FloatArray | None) 
         start = _start(posterior, prior)
     found = maximise(posterior, start, is_concave=answers.model.is_concave)
     never = np.zeros(answers.n_models, dtype=bool)
-    return Abilities(found.theta, np.linalg.inv(found.precision), never, found.converged, "map")
+    return Abilities(found.theta, inverse(found.precision), never, found.converged, "map")
 
 
 def _start(posterior: Posterior, prior: AbilityPrior) -> FloatArray:

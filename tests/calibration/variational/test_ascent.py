@@ -1,14 +1,16 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize
 
 from itembank.calibration.start import start_abilities
-from itembank.calibration.variational.ascent import ascend, improve_items
+from itembank.calibration.variational.ascent import ascend, has_settled, improve_items
 from itembank.calibration.variational.blocks import make_blocks
 from itembank.calibration.variational.bound import divergence, item_divergence
 from itembank.calibration.variational.cells import jaakkola_jordan, normal_expectation
 from itembank.calibration.variational.passes import ability_statistics, item_statistics
-from itembank.calibration.variational.state import start_posterior
+from itembank.calibration.variational.state import LEAST_PRECISION, bounded_rate, start_posterior
 from itembank.progress import silent
 from tests.calibration.simulated import simulate
 
@@ -149,3 +151,16 @@ def test_item_divergence_decides_with_the_likelihood():
     before = statistics.likelihood - item_divergence(start)
     after = swept.statistics.likelihood - item_divergence(swept.posterior)
     assert np.all(after >= before - 1e-9 * np.abs(before))
+
+
+def test_parameters_have_settled_once_none_moves_by_its_own_error():
+    _, start = begin(simulate(20, 30, seed=1).data, 1)
+    step = np.zeros_like(start.item_mean)
+    step[7, 0] = 0.09  # of a standard deviation of 0.1
+    assert has_settled(start, replace(start, item_mean=start.item_mean + step))
+    assert not has_settled(start, replace(start, item_mean=start.item_mean + 1.3 * step))
+
+
+def test_the_spread_of_item_parameters_is_bounded():
+    shape = np.array([4.0, 4.0])
+    np.testing.assert_array_equal(bounded_rate(np.array([2.0, 1e9]), shape), [2.0, 4.0 / LEAST_PRECISION])

@@ -43,6 +43,8 @@ LEAST_CHANGE = 1e-4
 """Of log phi, in a sweep: less is not worth another look at the responses."""
 SMALLEST_SIZE = 1e4
 """Smaller bounds count as this: a thousandth of a nat more says nothing, however few the responses."""
+MOST_CHANGE = 1.0
+"""Posterior standard deviations that a parameter of an item may still move in the last sweep."""
 WINDOW = 5
 """Sweeps whose mean rise decides: a single one can be small just because the momentum overshot."""
 
@@ -85,23 +87,26 @@ def ascend(
     max_sweeps: int,
     progress: ProgressCallback,
     precision_of_group: IntArray | None = None,
+    is_rough: bool = False,
 ) -> Ascent:
     """Sweep until the bound rises, on the mean of a few sweeps, by less than `tolerance` of its size.
 
+    The items' parameters must have settled, too (see `has_settled`), unless a rough answer will do.
     With `precision_of_group` (n_groups,), which of the precisions each group of items has, these are learned.
     """
     history: list[float] = []
     item_steps: FloatArray = np.ones(blocks.n_items)
+    before = posterior
     candidates: Iterator[tuple[Posterior, Momentum]] = iter([(posterior, Momentum())])
     for sweep in range(max_sweeps + 1):
         for candidate, carried in candidates:
             statistics = item_statistics(blocks, candidate, rule)
             bound = _bound(statistics, candidate, rule)
             if not history or bound >= history[-1]:
-                posterior, momentum = candidate, carried
+                before, posterior, momentum = posterior, candidate, carried
                 break
         else:  # nothing rises: the bound is at its maximum, to rounding
-            return Ascent(posterior, rule, history, converged=True)
+            return Ascent(posterior, rule, history, converged=is_rough or has_settled(before, posterior))
         if precision_of_group is not None:
             rule, statistics = _with_learned_precision(blocks, posterior, rule, statistics, precision_of_group)
             bound = _bound(statistics, posterior, rule)
@@ -109,7 +114,7 @@ def ascend(
         if sweep >= WINDOW:
             rise = (bound - history[-1 - WINDOW]) / (WINDOW * max(abs(bound), _smallest_size(blocks)))
             progress(f"sweep {sweep}", _share_done(rise, tolerance))
-            if rise < tolerance:
+            if rise < tolerance and (is_rough or has_settled(before, posterior)):
                 return Ascent(posterior, rule, history, converged=True)
         swept = improve_items(blocks, posterior, statistics, item_steps, rule=rule)
         item_steps = swept.item_steps
@@ -121,6 +126,15 @@ def ascend(
             bold = plain
         candidates = _candidates(swept, bold, momentum)
     return Ascent(posterior, rule, history, converged=False)
+
+
+def has_settled(before: Posterior, after: Posterior) -> bool:
+    """Whether a sweep moved no parameter of an item by more than `MOST_CHANGE` of its own standard deviations.
+
+    A bound of many trials is so large that slopes may run on for ever by rises that are nothing beside it.
+    """
+    variance = np.einsum("ijj->ij", after.item_covariance)
+    return bool(np.all((after.item_mean - before.item_mean) ** 2 <= MOST_CHANGE**2 * variance))
 
 
 def _smallest_size(blocks: Blocks) -> float:

@@ -191,6 +191,7 @@ def _from_nothing(blocks: Blocks, data: FitData, spec: Variational, rules: Rules
         tolerance=max(ROUGH_TOLERANCE, spec.tolerance),
         max_sweeps=spec.max_iterations,
         progress=silent,
+        is_rough=True,
     )
 
 
@@ -236,8 +237,8 @@ def _fit(ended: _Ended, spec: Variational, rules: Rules, *, n_sweeps: int) -> Fi
     message = f"the bound rose by less than {spec.tolerance:g} of its size after {n_sweeps} sweeps"
     if not ascent.converged:
         message = (
-            f"the bound still rose by more than {spec.tolerance:g} of its size after {n_sweeps} sweeps. "
-            "Raise max_iterations, or accept a larger tolerance."
+            f"the bound still rose by more than {spec.tolerance:g} of its size after {n_sweeps} sweeps, or a parameter "
+            "still moved by more than its standard error. Raise max_iterations, or accept a larger tolerance."
         )
     if n_outlying:
         message += (

@@ -16,6 +16,8 @@ from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 HYPER_MEAN_VARIANCE = 10.0
 HYPER_SHAPE = 1.0
 HYPER_RATE = 1.0
+LEAST_PRECISION = 0.01
+"""Of the items' prior: loadings and intercepts spread by 10 at most (see `bounded_rate`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,3 +164,15 @@ def start_posterior(
         is_nested=is_nested,
         is_positive=is_positive,
     )
+
+
+def bounded_rate(rate: FloatArray, shape: FloatArray) -> FloatArray:
+    """Keep the expected precision of a prior, ``shape / rate``, from falling below `LEAST_PRECISION`.
+
+    Gamma(1, 1) alone asks only the logarithm of the precision for wider and wider slopes. One ability known to many
+    digits can tell every item something else by other digits, with slopes of other orders of magnitude; counts of
+    attempts that agree more than chance pay for that, without end. The best rate within the bound is the nearest, so
+    that the updates never lower the objective.
+    """
+    bounded: FloatArray = np.minimum(rate, shape / LEAST_PRECISION)
+    return bounded

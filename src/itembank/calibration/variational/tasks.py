@@ -17,6 +17,7 @@ from itembank.calibration.variational.state import (
     ItemPrior,
     Posterior,
     TaskPrior,
+    bounded_rate,
 )
 from itembank.numerics.arrays import FloatArray, IntArray
 
@@ -48,10 +49,11 @@ def update_tasks(posterior: Posterior, tasks: TaskPrior, is_free: FloatArray) ->
         variance = 1.0 / (counts * below + above)
         centre = variance * (below * total + above * mean)
         spread = squares - 2.0 * np.sum(centre * total, axis=0) + np.sum(counts * (centre**2 + variance), axis=0)
-        rate = HYPER_RATE + 0.5 * spread
+        rate = bounded_rate(HYPER_RATE + 0.5 * spread, shape)
         mean_variance = is_free / (1.0 / HYPER_MEAN_VARIANCE + n_tasks * above)
         mean = mean_variance * above * centre.sum(axis=0)
-        task_rate = HYPER_RATE + 0.5 * np.sum((centre - mean) ** 2 + variance + mean_variance, axis=0)
+        distance = np.sum((centre - mean) ** 2 + variance + mean_variance, axis=0)
+        task_rate = bounded_rate(HYPER_RATE + 0.5 * distance, task_shape)
     found = replace(tasks, mean=centre, variance=variance, shape=task_shape, rate=task_rate)
     return ItemPrior(mean, mean_variance, shape, rate, found)
 

@@ -17,6 +17,7 @@ from itembank.calibration.variational.state import (
     HYPER_SHAPE,
     ItemPrior,
     Posterior,
+    bounded_rate,
 )
 from itembank.calibration.variational.tasks import update_tasks
 from itembank.numerics.arrays import FloatArray
@@ -64,7 +65,7 @@ def update_item_prior(posterior: Posterior) -> Posterior:
     rate, mean, mean_variance = prior.rate, prior.mean, prior.mean_variance
     for _ in range(HYPER_ROUNDS):
         spread = squares - 2.0 * mean * total + n_items * (mean**2 + mean_variance)
-        rate = HYPER_RATE + 0.5 * spread
+        rate = bounded_rate(HYPER_RATE + 0.5 * spread, shape)
         mean_variance = may_differ / (1.0 / HYPER_MEAN_VARIANCE + n_items * shape / rate)
         mean = mean_variance * (shape / rate) * total
     return replace(posterior, item_prior=ItemPrior(mean, mean_variance, shape, rate))

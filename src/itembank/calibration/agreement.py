@@ -1,0 +1,103 @@
+"""Whether repeated attempts at one item agree more than the item model says: over-dispersion of counts.
+
+Of two attempts x and x' of one model at one item, each right with probability p, the product (x - p)(x' - p) has
+expectation 0 and variance (p (1 - p))^2 if they are independent, and expectation rho p (1 - p) if their intra-class
+correlation is rho. Summed over all pairs of attempts at one item this is the score statistic of the beta-binomial
+distribution against the binomial one (Tarone 1979, Biometrika 66, 585-590; Dean 1992, JASA 87, 451-457), with pairs
+weighed by p (1 - p) so that a few items far too easy or too hard cannot decide, and over the sum of p (1 - p) the
+moment estimate of rho (Kleinman 1973, JASA 68, 46-54).
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.special import expit
+
+from itembank.calibration.fits import Fit, FitData
+from itembank.numerics.arrays import FloatArray
+
+SURE = 5.0
+"""Standard errors from which on agreement is no chance: independent attempts reached 3 in simulation."""
+CELLS_AT_ONCE = 1 << 20
+NODES = ((0.0, 4.0 / 6.0), (1.0, 1.0 / 6.0), (-1.0, 1.0 / 6.0))
+"""Places in steps of sqrt(3) standard deviations, and weights, of the mean over a normal logit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """How much attempts at one item agree beyond what independent ones would.
+
+    Attributes
+    ----------
+    correlation : float
+        Moment estimate of the intra-class correlation: about 0 for independent attempts, 1 for identical ones.
+    standard_errors : float
+        Its distance from zero, in standard errors under independence.
+    """
+
+    correlation: float
+    standard_errors: float
+
+    @property
+    def is_beyond_chance(self) -> bool:
+        """Whether a binomial distribution is out of the question."""
+        return self.standard_errors > SURE
+
+    @property
+    def finding(self) -> str:
+        """Say that attempts agree, for a message."""
+        size = min(self.correlation, 1.0)
+        return f"attempts at one item agree more than chance (intra-class correlation {size:.2f})"
+
+
+def agreement_beyond(data: FitData, fit: Fit, *, has_marginal_errors: bool = False) -> Agreement:
+    """Compare counts with what a binomial fit of them expects.
+
+    The fit has seen the counts, which draws its probabilities towards them. The posterior variance of each
+    probability is what that takes from every pair, and is given back.
+
+    Parameters
+    ----------
+    data : FitData
+        Of counts; cells of one trial say nothing.
+    fit : Fit
+        Of the same items, by family 'binomial'.
+    has_marginal_errors : bool
+        Whether errors of items hold how far the calibration models may be from the distribution of all models. That
+        moves abilities along, and no probability of these models: nothing of it is given back.
+    """
+    if data.n_trials is None:
+        return Agreement(0.0, 0.0)
+    if has_marginal_errors:
+        fit = replace(fit, item_covariance=np.zeros_like(fit.item_covariance))
+    excess, possible, variance = 0.0, 0.0, 0.0
+    step = max(1, CELLS_AT_ONCE // data.responses.shape[0])
+    for begin in range(0, data.responses.shape[1], step):
+        part = slice(begin, begin + step)
+        trials = data.n_trials[:, part]
+        right = np.round(data.responses[:, part] * trials)
+        chance, doubt = _probabilities(fit, data.lower_asymptote[part], part)
+        pairs, spread = 0.5 * trials * (trials - 1.0), chance * (1.0 - chance)
+        of_itself = right * (1.0 - 2.0 * chance) + trials * chance**2
+        excess += float(np.sum(0.5 * ((right - trials * chance) ** 2 - of_itself) + pairs * doubt))
+        possible += float(np.sum(pairs * spread))
+        variance += float(np.sum(pairs * spread**2))
+    if variance <= 0.0:
+        return Agreement(0.0, 0.0)
+    return Agreement(excess / possible, excess / np.sqrt(variance))
+
+
+def _probabilities(fit: Fit, lower: FloatArray, part: slice) -> tuple[FloatArray, FloatArray]:
+    """Posterior mean and variance of the chance of being right, (n_models, n_block) each."""
+    loadings, covariance = fit.loadings[part], fit.item_covariance[part]
+    places = np.column_stack([fit.abilities, np.ones(len(fit.abilities))])
+    mean = fit.abilities @ loadings.T + fit.intercept[part]
+    variance = np.einsum("lj,ijk,lk->li", places, covariance, places, optimize=True)
+    moment = np.einsum("ij,ik->ijk", loadings, loadings) + covariance[:, :-1, :-1]
+    variance += np.einsum("ijk,lkj->li", moment, fit.ability_covariance, optimize=True)
+    half_step = np.sqrt(3.0 * np.maximum(variance, 0.0))
+    first = second = np.zeros_like(mean)
+    for place, weight in NODES:
+        chance = lower + (1.0 - lower) * expit(mean + place * half_step)
+        first, second = first + weight * chance, second + weight * chance**2
+    return first, np.maximum(second - first**2, 0.0)
