@@ -1,10 +1,12 @@
+import shutil
 import sys
 from dataclasses import dataclass
 
 import pytest
 
+from itembank.calibration.folds import folds
 from itembank.cli.main import main
-from itembank.data.bank_files import save_bank
+from itembank.data.bank_files import load_bank, save_bank
 from tests.data.banks import make_bank
 
 
@@ -35,8 +37,16 @@ def run(capsys, monkeypatch):
     return run_command
 
 
+@pytest.fixture(scope="session")
+def fitted_bank(tmp_path_factory):
+    """A small bank of three scenarios on disk, with its fits without some of the models."""
+    folder = tmp_path_factory.mktemp("fitted") / "bank"
+    save_bank(make_bank(), folder)
+    folds(load_bank(folder))
+    return folder
+
+
 @pytest.fixture
-def bank_folder(tmp_path):
-    """A small bank of three scenarios on disk."""
-    save_bank(make_bank(), tmp_path / "bank")
-    return tmp_path / "bank"
+def bank_folder(fitted_bank, tmp_path):
+    """A copy of the small bank, to be changed at will."""
+    return shutil.copytree(fitted_bank, tmp_path / "bank")

@@ -1,4 +1,5 @@
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -9,11 +10,12 @@ from itembank.data.responses import ResponseMatrix
 from tests.data.banks import make_bank
 
 
-@pytest.fixture
-def bank_folder(tmp_path):
-    """A bank with models enough to calibrate intervals."""
-    save_bank(make_bank(n_models=20), tmp_path / "bank")
-    return tmp_path / "bank"
+@pytest.fixture(scope="module")
+def bank_folder(tmp_path_factory):
+    """A bank with models enough to calibrate intervals; what is derived from it stays in its folder."""
+    folder = tmp_path_factory.mktemp("compare") / "bank"
+    save_bank(make_bank(n_models=20), folder)
+    return folder
 
 
 @pytest.fixture
@@ -100,6 +102,7 @@ def test_models_that_calibrated_the_bank_are_named(run, bank_folder, results):
 
 
 def test_fits_that_take_time_are_shown(run, bank_folder, results):
+    shutil.rmtree(bank_folder / "cache", ignore_errors=True)
     assert "compare: fitting without models" in run("compare", bank_folder, results).err
     again = run("compare", bank_folder, results)
     assert (again.code, again.err) == (0, "")

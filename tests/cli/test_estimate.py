@@ -16,12 +16,10 @@ from itembank.estimation.specs import METHODS
 from tests.data.banks import make_bank
 
 
-@pytest.fixture(scope="module")
-def bank_folder(tmp_path_factory):
-    """One bank for all tests: the fits without some models stay in its folder."""
-    folder = tmp_path_factory.mktemp("estimate") / "bank"
-    save_bank(make_bank(), folder)
-    return folder
+@pytest.fixture
+def bank_folder(fitted_bank):
+    """One bank for all tests: what is derived from it stays in its folder."""
+    return fitted_bank
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import pytest
 
 from itembank.calibration.specs import Variational
 from itembank.reports import quickstart
+from tests.data.few_items import load_few
 
 ARGUMENTS = ("quickstart", "-n", "40", "--repeats", "1", "--seed", "5")
 
@@ -13,6 +14,7 @@ ARGUMENTS = ("quickstart", "-n", "40", "--repeats", "1", "--seed", "5")
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch):
     monkeypatch.setattr(quickstart, "SPEC", Variational("2pl", n_dims=1, tolerance=1e-3))
+    monkeypatch.setattr(quickstart, "load_builtin", load_few)
 
 
 def test_json_is_one_row_a_strategy_and_running_again_replaces_the_files(run, tmp_path):
@@ -31,7 +33,7 @@ def test_json_is_one_row_a_strategy_and_running_again_replaces_the_files(run, tm
 def test_table_says_what_was_done_and_the_next_commands_it_names_work(run, tmp_path):
     outcome = run(*ARGUMENTS, "-o", tmp_path / "out")
     assert outcome.code == 0
-    assert "60 unseen models estimated from 40 of 3,497 items" in outcome.out.replace("\n", " ")
+    assert "60 unseen models estimated from 40 of 500 items" in outcome.out.replace("\n", " ")
     assert "gp-IRT" in outcome.out
     assert "itembank's default" in outcome.out
     assert "auto: stacked" in outcome.out

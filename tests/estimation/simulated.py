@@ -1,6 +1,7 @@
 """New models of a made-up bank, their gaps, and what can be said of their scores for certain."""
 
 import dataclasses
+import functools
 
 import numpy as np
 import polars as pl
@@ -10,8 +11,9 @@ from itembank.irt.bernoulli import probability
 from tests.data.banks import make_bank
 
 
+@functools.cache
 def small_bank(n_models=12, n_items=30, seed=0):
-    """Make a bank with binary responses throughout, and a measured bias in every scenario."""
+    """Make a bank with binary responses throughout, and a measured bias in every scenario; one for all tests."""
     made = make_bank(n_models=n_models, n_items=n_items, seed=seed)
     calibration = dataclasses.replace(made.calibration, thresholds={})
     return dataclasses.replace(made, calibration=calibration, item_model_bias=np.array([0.02, 0.03, 0.05]))

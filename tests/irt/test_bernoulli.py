@@ -8,6 +8,7 @@ from hypothesis.extra.numpy import arrays
 
 from itembank.irt import bernoulli
 from itembank.irt.parameters import ItemParameters
+from tests.irt.scores import score_function
 
 SLOPES = arrays(np.float64, (4, 2), elements=st.floats(-3.0, 3.0))
 INTERCEPTS = arrays(np.float64, 4, elements=st.floats(-5.0, 5.0))
@@ -60,13 +61,13 @@ def test_information_matrices_in_two_dimensions_are_mirts(shared_dir):
 def test_gradient_and_observed_information_agree_with_finite_differences(rng, lower, upper):
     parameters, step = make_parameters(rng, lower=lower, upper=upper), 1e-5
     theta, responses = rng.normal(size=(6, 3)), make_responses(rng, 6, 15)
-    gradient = bernoulli.log_likelihood_gradient(parameters, theta, responses)
+    gradient = score_function(parameters, theta, responses)
     weights = bernoulli.curvature_weights(parameters, theta, responses)
     information = bernoulli.weighted_information(parameters.loadings, weights)
     for dim in range(3):
         shift = step * np.eye(3)[dim]
         value = [bernoulli.log_likelihood(parameters, theta + sign * shift, responses) for sign in (1, -1)]
-        slope = [bernoulli.log_likelihood_gradient(parameters, theta + sign * shift, responses) for sign in (1, -1)]
+        slope = [score_function(parameters, theta + sign * shift, responses) for sign in (1, -1)]
         np.testing.assert_allclose(gradient[:, dim], (value[0] - value[1]) / (2 * step), atol=1e-8)
         np.testing.assert_allclose(-information[:, dim], (slope[0] - slope[1]) / (2 * step), atol=1e-8)
 
@@ -78,7 +79,7 @@ def test_information_is_the_expectation_over_every_response_pattern(rng, lower, 
     everywhere = np.repeat(theta, 16, axis=0)
     chances = np.exp(bernoulli.log_likelihood(parameters, everywhere, patterns))
     assert chances.sum() == pytest.approx(1.0, abs=1e-14)
-    scores = bernoulli.log_likelihood_gradient(parameters, everywhere, patterns)
+    scores = score_function(parameters, everywhere, patterns)
     observed = bernoulli.weighted_information(
         parameters.loadings, bernoulli.curvature_weights(parameters, everywhere, patterns)
     )
@@ -91,7 +92,7 @@ def test_information_is_the_expectation_over_every_response_pattern(rng, lower, 
 def test_missing_responses_count_for_nothing(rng):
     parameters, theta, responses = make_parameters(rng), rng.normal(size=(1, 3)), make_responses(rng, 1, 15)
     kept = np.flatnonzero(~np.isnan(responses[0]))
-    for function in (bernoulli.log_likelihood, bernoulli.log_likelihood_gradient):
+    for function in (bernoulli.log_likelihood, score_function):
         np.testing.assert_allclose(
             function(parameters, theta, responses), function(parameters.take(kept), theta, responses[:, kept])
         )

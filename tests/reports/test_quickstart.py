@@ -8,13 +8,13 @@ from scipy.stats import spearmanr
 from itembank.calibration.folds import folds
 from itembank.calibration.specs import Variational
 from itembank.data.bank_files import load_bank
-from itembank.data.builtin import load_builtin
 from itembank.data.readers.read import read_responses
 from itembank.data.selections import Selection
 from itembank.errors import BankError, ParameterError
 from itembank.estimation.estimate import estimate
 from itembank.reports import quickstart
 from itembank.reports.quickstart import DEFAULT, STRATEGIES, _counted, run_quickstart
+from tests.data.few_items import load_few
 
 QUICK = Variational("2pl", n_dims=1, tolerance=1e-3)  # six fits in a second
 
@@ -23,12 +23,14 @@ QUICK = Variational("2pl", n_dims=1, tolerance=1e-3)  # six fits in a second
 def _quick(request, monkeypatch):
     if "slow" not in request.keywords:
         monkeypatch.setattr(quickstart, "SPEC", QUICK)
+        monkeypatch.setattr(quickstart, "load_builtin", load_few)
 
 
 @pytest.fixture(scope="module")
 def result(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(quickstart, "SPEC", QUICK)
+        patched.setattr(quickstart, "load_builtin", load_few)
         return run_quickstart(tmp_path_factory.mktemp("quickstart"), n_items=60, n_repeats=1, rng=3)
 
 
@@ -40,9 +42,9 @@ def table(result):
 def test_held_out_models_are_a_quarter_and_unknown_to_the_bank(result):
     bank = load_bank(result.files["bank"])
     held_out = read_responses([result.files["responses"]]).model_ids
-    assert len(held_out) == round(load_builtin().n_models / 4)
+    assert len(held_out) == round(load_few().n_models / 4)
     assert set(held_out).isdisjoint(bank.responses.model_ids)
-    assert set(held_out) | set(bank.responses.model_ids) == set(load_builtin().model_ids)
+    assert set(held_out) | set(bank.responses.model_ids) == set(load_few().model_ids)
 
 
 def test_only_the_chosen_items_of_the_held_out_models_are_written(result):
@@ -94,7 +96,7 @@ def test_several_choices_are_counted():
 
 
 def test_true_scores_are_means_of_all_responses(table):
-    responses = load_builtin()
+    responses = load_few()
     model = table["model_id"][0]
     row = pl.DataFrame(
         {"scenario": responses.items["scenario"], "y": responses.responses[responses.model_indices([model])[0]]}

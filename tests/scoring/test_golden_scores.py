@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from itembank.irt import bernoulli
 from itembank.numerics.newton import Evaluation
 from itembank.scoring.answers import gather
 from itembank.scoring.expected_abilities import eap_abilities
 from itembank.scoring.likelihood_abilities import ml_abilities, wle_abilities
 from itembank.scoring.newton import map_abilities
 from itembank.scoring.objectives import Jeffreys
+from tests.irt.scores import score_function
 from tests.scoring.golden import CASES, main_case, read_case
 
 METHODS = {
@@ -61,7 +61,7 @@ def test_standard_errors_are_those_of_the_hessian_by_finite_differences(shared_d
     case, step = CASES[name](shared_dir), 1e-5
     theta = case.polished_theta("MAP")
     slopes = [
-        bernoulli.log_likelihood_gradient(case.parameters, theta + sign * step, case.responses) - (theta + sign * step)
+        score_function(case.parameters, theta + sign * step, case.responses) - (theta + sign * step)
         for sign in (1.0, -1.0)
     ]
     information = (slopes[1] - slopes[0]) / (2.0 * step)

@@ -7,11 +7,11 @@ from itembank.irt.bernoulli import (
     information_weights,
     item_information,
     log_likelihood,
-    log_likelihood_gradient,
     probability,
 )
 from itembank.irt.parameters import ItemParameters
 from itembank.scoring.likelihood_abilities import ml_abilities, wle_abilities
+from tests.irt.scores import score_function
 
 
 def is_separated(loadings, responses):
@@ -33,7 +33,7 @@ def test_bound_is_found_exactly_where_a_plane_separates_the_answers(rng, n_dims,
     np.testing.assert_array_equal(np.isinf(found.theta).any(axis=1), expected)
     assert found.converged.all()
     inside = ~expected
-    gradient = log_likelihood_gradient(parameters, found.theta[inside], responses[inside])
+    gradient = score_function(parameters, found.theta[inside], responses[inside])
     np.testing.assert_allclose(gradient, 0.0, atol=1e-12)
 
 
@@ -137,7 +137,7 @@ def test_weighted_likelihood_solves_warms_equation_without_asymptotes(rng):
     theta = wle_abilities(parameters, responses).theta
     weights, p = information_weights(parameters, theta), probability(parameters, theta)
     correction = np.sum(slope**3 * weights * (1.0 - 2.0 * p), axis=1) / (2.0 * np.sum(slope**2 * weights, axis=1))
-    np.testing.assert_allclose(log_likelihood_gradient(parameters, theta, responses)[:, 0], -correction, atol=1e-9)
+    np.testing.assert_allclose(score_function(parameters, theta, responses)[:, 0], -correction, atol=1e-9)
 
 
 def test_fewer_answers_than_dimensions_measure_nothing(rng):

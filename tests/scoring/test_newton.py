@@ -2,10 +2,11 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from itembank.irt.bernoulli import log_likelihood, log_likelihood_gradient, probability
+from itembank.irt.bernoulli import log_likelihood, probability
 from itembank.irt.parameters import AbilityPrior, ItemParameters
 from itembank.scoring.likelihood_abilities import ml_abilities
 from itembank.scoring.newton import map_abilities
+from tests.irt.scores import score_function
 
 
 def simulate(rng, n_models, n_items, n_dims, lower=0.0):
@@ -20,7 +21,7 @@ def test_gradient_of_the_log_posterior_is_zero(rng, lower):
     prior = AbilityPrior(np.full(4, 0.5), 0.5 * np.eye(4) + 0.3)
     found = map_abilities(parameters, responses, prior)
     pull = (found.theta - prior.mean) @ np.linalg.inv(prior.covariance)
-    np.testing.assert_allclose(log_likelihood_gradient(parameters, found.theta, responses), pull, atol=1e-10)
+    np.testing.assert_allclose(score_function(parameters, found.theta, responses), pull, atol=1e-10)
 
 
 def test_a_flat_prior_gives_maximum_likelihood(rng):

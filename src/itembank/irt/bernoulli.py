@@ -35,13 +35,6 @@ def log_likelihood(parameters: ItemParameters, theta: FloatArray, responses: Flo
     return result
 
 
-def log_likelihood_gradient(parameters: ItemParameters, theta: FloatArray, responses: FloatArray) -> FloatArray:
-    """Differentiate the log-likelihood in theta (statistics' "score"): (n_models, n_dims)."""
-    terms = logistic.score_terms(logit(parameters, theta), responses, _asymptotes(parameters))
-    result: FloatArray = np.nan_to_num(terms, nan=0.0) @ parameters.loadings
-    return result
-
-
 def curvature_weights(parameters: ItemParameters, theta: FloatArray, responses: FloatArray) -> FloatArray:
     """Weights h, (n_models, n_items), of the observed information ``sum_i h_i a_i a_i'``; 0 where missing.
 

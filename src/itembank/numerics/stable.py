@@ -21,11 +21,6 @@ def softplus(x: FloatArray) -> FloatArray:
     return result
 
 
-def log_sigmoid(x: FloatArray) -> FloatArray:
-    """``log(1 / (1 + exp(-x)))``, elementwise; zero at infinity."""
-    return -softplus(-x)
-
-
 def sigmoid_slope(x: FloatArray) -> FloatArray:
     """``sigmoid(x) sigmoid(-x)``, elementwise; keeps its digits in both tails, zero at infinity."""
     small = np.exp(-np.abs(x))

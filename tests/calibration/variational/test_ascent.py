@@ -45,10 +45,10 @@ def bound_of(blocks, posterior, rule):
 def test_the_bound_never_falls(case, rule):
     options = CASES[case]
     n_dims = options.get("n_dims", 1)
-    data = simulate(40, 60, seed=1, **options).data
+    data = simulate(25, 40, seed=1, **options).data
     kind = {"has_common_slope": "common_slope" in options, "is_nested": case.startswith("nested")}
     blocks, start = begin(data, n_dims, **kind)
-    found = ascend(blocks, start, rule, tolerance=1e-11, max_sweeps=120, progress=silent)
+    found = ascend(blocks, start, rule, tolerance=1e-11, max_sweeps=50, progress=silent)
     history = np.array(found.history)
     assert len(history) > 8
     assert np.diff(history).min() >= 0.0

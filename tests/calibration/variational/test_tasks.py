@@ -49,8 +49,8 @@ def simulate_tasks(n_models, n_tasks, n_items, *, seed):
 @pytest.mark.parametrize("rule", [jaakkola_jordan, normal_expectation])
 @pytest.mark.parametrize("is_nested", [False, True])
 def test_the_bound_never_falls(rule, is_nested):
-    blocks, start = begin(simulate(40, 60, n_dims=3, missing=0.1, seed=1).data, 3, is_nested=is_nested)
-    found = ascend(blocks, with_tasks(start, TASKS), rule, tolerance=1e-11, max_sweeps=80, progress=silent)
+    blocks, start = begin(simulate(25, 60, n_dims=3, missing=0.1, seed=1).data, 3, is_nested=is_nested)
+    found = ascend(blocks, with_tasks(start, TASKS), rule, tolerance=1e-11, max_sweeps=50, progress=silent)
     assert len(found.history) > 8
     assert np.diff(found.history).min() >= 0.0
 
@@ -95,7 +95,7 @@ def test_rescaling_keeps_the_tasks_and_does_not_lower_the_bound():
 
 def test_chances_are_closer_with_few_models_and_many_alike():
     errors = []
-    for seed in range(3):
+    for seed in range(2):
         chances, data = simulate_tasks(20, 12, 20, seed=seed)
         for one in (data, replace(data, task_index=None)):
             found = fit_variational(one, Variational("mirt", 2), progress=silent)
@@ -106,7 +106,7 @@ def test_chances_are_closer_with_few_models_and_many_alike():
 
 
 def test_a_subset_first_leads_to_the_same_place(monkeypatch):
-    _, data = simulate_tasks(40, 10, 30, seed=4)
+    _, data = simulate_tasks(30, 6, 20, seed=4)
     spec = Variational("mirt", 2, tolerance=1e-8, single_precision=False)
     whole = fit_variational(data, spec, progress=silent)
     monkeypatch.setattr("itembank.calibration.variational.fit.SUBSET_SIZE", 60)
