@@ -46,14 +46,16 @@ def only_items(responses: ResponseMatrix, item_ids: Iterable[str]) -> tuple[Resp
 
 
 def spec_like(items: pl.DataFrame, spec: ReadingSpec) -> ReadingSpec:
-    """Fill in the metric and filter that these items were read with, where `spec` chooses none.
+    """Fill in the metric and filter that these items were read with, where `spec` chooses none for their task.
 
     Items that came from harness logs tell them, with their task; without, another default might be taken from
     the new logs, which then would not be comparable.
     """
-    return replace(
-        spec, metric=spec.metric or _choices(items, "metric"), filter_name=spec.filter_name or _choices(items, "filter")
+    metric, filter_name = (
+        chosen if any("=" not in one for one in chosen) else (*chosen, *_choices(items, column))
+        for chosen, column in ((spec.metric, "metric"), (spec.filter_name, "filter"))
     )
+    return replace(spec, metric=metric, filter_name=filter_name)
 
 
 def check_same_content(items: pl.DataFrame, known: pl.DataFrame) -> None:
