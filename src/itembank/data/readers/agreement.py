@@ -1,6 +1,6 @@
 """Reading new results as the items of a bank were read: the same metric and filter, the same content."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from glob import escape
 from pathlib import Path
@@ -35,14 +35,13 @@ def read_new_responses(
     return read_matrix([Path(path) for path in paths], spec, models=models, items=items, progress=progress)
 
 
-def only_items(responses: ResponseMatrix, item_ids: Iterable[str]) -> tuple[ResponseMatrix, list[str]]:
+def only_items(responses: ResponseMatrix, item_ids: pl.Series | Sequence[str]) -> tuple[ResponseMatrix, list[str]]:
     """Return the responses to these items, and the ids of the others."""
-    wanted = set(item_ids)
-    is_wanted = np.array([item in wanted for item in responses.item_ids], dtype=bool)
+    ids = responses.items["item_id"]
+    is_wanted = ids.is_in(pl.Series(item_ids, dtype=pl.String).implode())
     if is_wanted.all():
         return responses, []
-    others = [item for item, keep in zip(responses.item_ids, is_wanted.tolist(), strict=True) if not keep]
-    return responses.take(items=np.flatnonzero(is_wanted)), others
+    return responses.take(items=np.flatnonzero(is_wanted.to_numpy())), ids.filter(~is_wanted).to_list()
 
 
 def spec_like(items: pl.DataFrame, spec: ReadingSpec) -> ReadingSpec:
