@@ -26,7 +26,7 @@ def prepare(command: click.Command, prefix: str) -> None:
         if isinstance(parameter, click.Option) and longest.startswith("--"):
             parameter.envvar = f"{prefix}{longest[1:]}".replace("-", "_").upper()
         if type(parameter.type) is click.Choice:
-            parameter.type = _Choice(parameter.type.choices)
+            parameter.type = _Choice(parameter.type.choices, parameter.type.case_sensitive)
     command.params.extend(shared_options(is_hidden=True))
     command.epilog = EPILOG
 

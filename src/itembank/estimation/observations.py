@@ -167,7 +167,7 @@ def known_items(
         When there are others, no selection says which items count and nobody asked to ignore them; or when the bank
         holds none of the items.
     """
-    known, others = only_items(responses, bank.item_ids)
+    known, others = only_items(responses, bank.responses.items["item_id"])
     if not others:
         return responses
     if known.n_items == 0 or (selection is None and not ignore_unknown):

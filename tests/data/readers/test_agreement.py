@@ -45,6 +45,7 @@ def test_what_was_asked_for_stays():
     assert spec.metric == ("f1",)
     assert spec.filter_name == ("a[[]1]=none",)
     assert spec_like(items.select("item_id"), ReadingSpec()) == ReadingSpec()
+    assert spec_like(items, ReadingSpec(metric=("wmt=bleu",))).metric == ("wmt=bleu", "a[[]1]=acc")
 
 
 def test_items_of_another_content_are_refused():

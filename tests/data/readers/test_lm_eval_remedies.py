@@ -4,9 +4,10 @@ import re
 
 import pytest
 
+from itembank.data.readers.agreement import read_new_responses
 from itembank.data.readers.read import read_lm_eval, read_responses
 from itembank.data.readers.specs import ReadingSpec
-from itembank.errors import DataError, DataWarning
+from itembank.errors import DataError, DataWarning, command_line_words
 from tests.data.readers.logs import sample, write_run
 
 
@@ -51,6 +52,28 @@ def test_the_same_metric_for_many_tasks_is_advised_once(tmp_path):
     assert read_responses(tmp_path, spec=pasted(error)).n_items == 21
 
 
+def test_the_advice_beside_a_response_of_options_works_too(tmp_path):
+    write_run(tmp_path, "org/a", {name: [sample(0, acc=1.0)] for name in ("law", "code", "maths")})
+    with pytest.raises(DataError, match="compares options") as error:
+        read_responses(tmp_path, spec=ReadingSpec(response="probability"))
+    assert read_responses(tmp_path, spec=pasted(error)).n_items == 3
+
+
+def test_the_advice_keeps_the_metrics_of_the_known_items(tmp_path):
+    rows = [sample(0, acc=1.0, acc_norm=0.0), sample(1, acc=1.0, acc_norm=0.5)]
+    write_run(tmp_path / "old", "org/a", {"arc": rows})
+    suite = {name: [sample(0, bleu=0.5, chrf=0.4)] for name in ("wmt", "flores")}
+    write_run(tmp_path / "new", "org/b", {"arc": rows, **suite})
+    known = read_responses(tmp_path / "old", metric="acc_norm").items
+    with pytest.raises(DataError) as error, command_line_words():
+        read_new_responses([tmp_path / "new"], known)
+    (line,) = re.findall(r"^To read them, add: (.*)$", str(error.value), re.M)
+    metrics = tuple(line.split()[1::2])
+    assert metrics == ("flores=bleu", "wmt=bleu")
+    found = read_new_responses([tmp_path / "new"], known, spec=ReadingSpec(metric=metrics))
+    assert found.responses[0, found.item_indices(["arc/0", "arc/1"])].tolist() == [0.0, 0.5]
+
+
 def test_what_cannot_be_read_is_left_out_on_request_and_told(tmp_path):
     mixed(tmp_path)
     with pytest.warns(DataWarning, match="4 tasks or runs are left out: .*'gsm8k'.*'qa'.*'wmt.*'words'"):
@@ -63,9 +86,10 @@ def test_files_that_are_cut_or_do_not_tell_their_model_are_left_out_on_request(t
     write_run(tmp_path, "org/b", {"arc": [sample(0, acc=1.0)]}, results=False).rename(tmp_path / "nameless")
     cut = write_run(tmp_path, "org/c", {"arc": [sample(0, acc=1.0)]})
     (next(cut.glob("samples_*"))).write_text('{"doc_id": 0, "acc"')
+    write_run(tmp_path, "org/a", {"wmt": [sample(0, bleu=0.5, chrf=0.4)]})
     with pytest.raises(DataError, match=r"(?s)the model is not told.*To leave out .*add: spec=.*skip_unusable=True"):
         read_responses(tmp_path)
-    with pytest.warns(DataWarning, match="2 tasks or runs are left out: .*nameless.*org__c"):
+    with pytest.warns(DataWarning, match="3 tasks or runs are left out: .*nameless.*org__c"):
         matrix = read_responses(tmp_path, spec=ReadingSpec(skip_unusable=True))
     assert matrix.model_ids == ["org/a"]
 

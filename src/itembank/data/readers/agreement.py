@@ -1,6 +1,6 @@
 """Reading new results as the items of a bank were read: the same metric and filter, the same content."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from glob import escape
 from pathlib import Path
@@ -35,25 +35,26 @@ def read_new_responses(
     return read_matrix([Path(path) for path in paths], spec, models=models, items=items, progress=progress)
 
 
-def only_items(responses: ResponseMatrix, item_ids: Iterable[str]) -> tuple[ResponseMatrix, list[str]]:
+def only_items(responses: ResponseMatrix, item_ids: pl.Series | Sequence[str]) -> tuple[ResponseMatrix, list[str]]:
     """Return the responses to these items, and the ids of the others."""
-    wanted = set(item_ids)
-    is_wanted = np.array([item in wanted for item in responses.item_ids], dtype=bool)
+    ids = responses.items["item_id"]
+    is_wanted = ids.is_in(pl.Series(item_ids, dtype=pl.String).implode())
     if is_wanted.all():
         return responses, []
-    others = [item for item, keep in zip(responses.item_ids, is_wanted.tolist(), strict=True) if not keep]
-    return responses.take(items=np.flatnonzero(is_wanted)), others
+    return responses.take(items=np.flatnonzero(is_wanted.to_numpy())), ids.filter(~is_wanted).to_list()
 
 
 def spec_like(items: pl.DataFrame, spec: ReadingSpec) -> ReadingSpec:
-    """Fill in the metric and filter that these items were read with, where `spec` chooses none.
+    """Fill in the metric and filter that these items were read with, where `spec` chooses none for their task.
 
     Items that came from harness logs tell them, with their task; without, another default might be taken from
     the new logs, which then would not be comparable.
     """
-    return replace(
-        spec, metric=spec.metric or _choices(items, "metric"), filter_name=spec.filter_name or _choices(items, "filter")
+    metric, filter_name = (
+        chosen if any("=" not in one for one in chosen) else (*chosen, *_choices(items, column))
+        for chosen, column in ((spec.metric, "metric"), (spec.filter_name, "filter"))
     )
+    return replace(spec, metric=metric, filter_name=filter_name)
 
 
 def check_same_content(items: pl.DataFrame, known: pl.DataFrame) -> None:

@@ -53,9 +53,11 @@ def lm_eval_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: Progress
     notes: list[str] = []
     chosen = {task: choose(task, group, spec, notes) for task, group in by_task.items()}
     refused = [task for task, choice in chosen.items() if choice.problems]
+    has_bad_files = bool(problems)
     problems.extend(" ".join(chosen[task].problems) for task in refused)
     if problems and not (spec.skip_unusable and len(refused) < len(by_task)):
-        raise DataError("\n".join([*_shortened(problems), *ways_out(by_task, refused, spec)]))
+        advice = ways_out(by_task, refused, spec, has_bad_files=has_bad_files)
+        raise DataError("\n".join([*_shortened(problems), *advice]))
     choices = {task: (one.metric, one.filter_name) for task, one in chosen.items() if not one.problems}
     samples = [one for one in samples if one.file.task in choices]
     if spec.skip_unusable and not spec.ignore_content:

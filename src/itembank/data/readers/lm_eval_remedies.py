@@ -27,7 +27,9 @@ def choose(task: str, samples: Sequence[Samples], spec: ReadingSpec, notes: list
     return TaskChoice(metric, filter_name, tuple(one for one in (metric_problem, filter_problem) if one))
 
 
-def ways_out(tasks: Mapping[str, Sequence[Samples]], refused: Sequence[str], spec: ReadingSpec) -> list[str]:
+def ways_out(
+    tasks: Mapping[str, Sequence[Samples]], refused: Sequence[str], spec: ReadingSpec, *, has_bad_files: bool
+) -> list[str]:
     """Say in whole lines what makes the logs readable; nothing where nothing could be read.
 
     Parameters
@@ -38,9 +40,11 @@ def ways_out(tasks: Mapping[str, Sequence[Samples]], refused: Sequence[str], spe
         Those of which metric or filter cannot be chosen; none when only files are at fault.
     spec : ReadingSpec
         What was asked for.
+    has_bad_files : bool
+        Whether some files cannot be read, which no choice of tasks and metrics mends.
     """
     lines = []
-    if refused:
+    if refused and not has_bad_files:
         metrics, filters, excluded = _additions(tasks, refused, spec)
         if len(excluded) < len(tasks):
             lines.append(
@@ -78,9 +82,14 @@ def _in_general(
     excluded: Sequence[str],
     spec: ReadingSpec,
 ) -> list[str]:
-    """Shorten metrics of many tasks to an order of preference, where this changes nothing for any task."""
+    """Shorten metrics of many tasks to an order of preference, where this changes nothing for any task.
+
+    Not beside metrics chosen for tasks by name: for a new model's logs these are the bank's, which hold only where the
+    command names no metric for all tasks.
+    """
     names = tuple(dict.fromkeys(one.rpartition("=")[2] for one in metrics))
-    if len(names) == len(metrics):
+    is_by_task = spec.response != "metric" or any("=" in one for one in spec.metric)
+    if is_by_task or len(names) == len(metrics):
         return metrics
     exact, general = (
         replace(spec, metric=(*spec.metric, *chosen), filter_name=(*spec.filter_name, *filters))
