@@ -7,7 +7,7 @@ import sys
 
 def test_killed_commands_spoil_nothing(tmp_path):
     log = tmp_path / "log"
-    words = ["--files", "0", "--flips", "0", "--tells", "1", "--kills", "12", "--quick", "--jobs", "1", "-o", str(log)]
+    words = ["tells=1", "kills=12", "--quick", "--jobs", "1", "-o", str(log)]
     done = subprocess.run(
         [sys.executable, "-m", "tests.attacks", *words], capture_output=True, text=True, check=False, timeout=600
     )

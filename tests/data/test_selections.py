@@ -73,7 +73,7 @@ def test_a_file_that_was_changed_is_refused_unless_its_digest_is_taken_out(tmp_p
     SELECTION.save(path)
     changed = path.read_text(encoding="utf-8").replace("math/1", "math/3")
     path.write_text(changed, encoding="utf-8")
-    with pytest.raises(DataError, match="is not the one that was written.*take the entry 'sha256' out"):
+    with pytest.raises(DataError, match=r"is not the one that was written.*take the entry 'sha256' out"):
         Selection.load(path)
     content = json.loads(changed)
     del content["sha256"]

@@ -101,12 +101,23 @@ def _default(command: click.Command, key: str, setting: Any, where: str) -> tupl
     for parameter in command.params:
         names = {option.lstrip("-").replace("-", "_") for option in (*parameter.opts, parameter.name or "")}
         if isinstance(parameter, click.Option) and key.replace("-", "_") in names:
+            _check_setting(parameter, setting, f"{where}: [{command.name}] {key}")
             is_one_of_many = parameter.multiple and not isinstance(setting, list)
             return parameter.name or key, [setting] if is_one_of_many else setting
     options = ", ".join(
         parameter.opts[-1].lstrip("-") for parameter in command.params if isinstance(parameter, click.Option)
     )
     raise click.BadParameter(f"{where}: [{command.name}] has no option {key!r}; it has {options}.")
+
+
+def _check_setting(option: click.Option, setting: Any, where: str) -> None:
+    """Refuse what no command line could give: tables, dates, and lists where one value is asked for."""
+    from itembank.errors import quoted  # noqa: PLC0415
+
+    is_list = isinstance(setting, list) and (option.multiple or option.nargs > 1)
+    values = setting if is_list else [setting]
+    if not all(isinstance(value, str | int | float) for value in values):
+        raise click.BadParameter(f"{where} must be a text, a number or true or false, got {quoted(setting)}.")
 
 
 @click.group(
