@@ -208,3 +208,15 @@ def test_design_based_intervals_refuse_a_draw_that_was_cut(run, bank_folder, new
     outcome = run("estimate", bank_folder, new_models[1], "--selection", tmp_path / "s.json", "--interval", "design")
     assert outcome.code == 1
     assert "hold for the 15 items that were drawn, and this selection has 8" in outcome.err
+
+
+def test_an_empty_estimate_is_printed_and_is_no_success(run, bank_folder, new_models):
+    """The plain mean has nothing to go by where no item of a scenario was answered."""
+    matrix, path = new_models
+    math = np.flatnonzero((matrix.items["scenario"] == "math").to_numpy())
+    write_responses(matrix.take(items=math), path)
+    outcome = run("estimate", bank_folder, path, "--method", "mean", "--format", "csv")
+    assert outcome.code == 1
+    assert ",math,0." in outcome.out
+    assert "every estimate must be known" in outcome.err
+    assert run("estimate", bank_folder, path, "--method", "p-irt", "--interval", "model-based").code == 0

@@ -1,6 +1,8 @@
+import click
 import pytest
 
 from itembank.cli.main import COMMANDS
+from itembank.cli.options import _bytes
 
 
 @pytest.mark.parametrize("name", list(COMMANDS))
@@ -101,3 +103,36 @@ def test_the_environment_can_ask_for_a_traceback(run, tmp_path, monkeypatch):
     monkeypatch.setenv("ITEMBANK_DEBUG", "1")
     with pytest.raises(Exception, match="is not a bank"):
         run("info", tmp_path)
+
+
+def test_too_little_memory_is_said_without_a_traceback(run, bank_folder, monkeypatch):
+    def fail(*_arguments, **_options):
+        raise MemoryError
+
+    monkeypatch.setattr("itembank.data.bank_files.load_bank", fail)
+    outcome = run("info", bank_folder)
+    assert outcome.code == 1
+    assert outcome.err.startswith("Error: there is not enough memory for this. Check that model_id and item_id")
+
+
+def test_a_bank_that_a_killed_command_left_aside_is_named(run, bank_folder):
+    """As where folders cannot be exchanged and a command was killed between its two renames."""
+    place = bank_folder.parent / f".{bank_folder.name}.abcd_123.partial"
+    place.mkdir()
+    bank_folder.rename(place / "old")
+    outcome = run("info", bank_folder)
+    assert outcome.code == 2
+    assert outcome.err.endswith(f"Put it back: mv {place / 'old'} {bank_folder}\n")
+    (place / "old").rename(bank_folder)
+    assert run("info", bank_folder).code == 0
+
+
+@pytest.mark.parametrize(("text", "bytes_"), [("8GB", 8e9), ("512 MiB", 2.0**29), ("1.5k", 1500.0), ("7", 7.0)])
+def test_amounts_of_memory(text, bytes_):
+    assert _bytes(None, None, text) == bytes_
+
+
+@pytest.mark.parametrize("text", ["", "lots", "8 XB", "-1GB", "0", "1e9"])
+def test_what_is_no_amount_of_memory(text):
+    with pytest.raises(click.BadParameter, match="must be an amount of memory"):
+        _bytes(None, None, text)

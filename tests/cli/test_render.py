@@ -2,7 +2,7 @@ import sys
 
 import pytest
 
-from itembank.cli.render import _PlainProgress, print_ids, print_rows, progress
+from itembank.cli.render import _PlainProgress, print_ids, print_rows, progress, refuse_empty
 from itembank.errors import DataError
 
 
@@ -93,3 +93,13 @@ def test_control_characters_never_reach_the_terminal(capsys):
     out = capsys.readouterr().out
     assert "\x1b[31mred" not in out
     assert "\\x1b[31mred\\nline" in out
+
+
+def test_a_missing_number_is_no_success():
+    rows = [
+        {"model_id": "a", "target": "math", "estimate": 0.5},
+        {"model_id": "a", "target": "law", "estimate": float("nan")},
+    ]
+    refuse_empty(rows[:1], "estimate", ("model_id", "target"))
+    with pytest.raises(DataError, match=r"estimate must be known, got 1 of 2 that are not: 'a on law'"):
+        refuse_empty(rows, "estimate", ("model_id", "target"))

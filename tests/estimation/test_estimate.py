@@ -13,6 +13,7 @@ from itembank.data.targets import ScoreTargets, mean_win_rate
 from itembank.errors import DataError, DataWarning, ParameterError
 from itembank.estimation import evidence
 from itembank.estimation.estimate import estimate
+from itembank.estimation.estimates import checked
 from itembank.estimation.noise import noise_ratio
 from itembank.estimation.specs import GPIRT
 from itembank.irt.bernoulli import probability
@@ -353,3 +354,15 @@ def test_one_item_and_one_model_by_enumeration():
         found = estimate(bank, responses, method=method)
         np.testing.assert_allclose(found.value, [[value, value]], atol=1e-4)
         np.testing.assert_allclose(found.standard_error, np.sqrt(variance + (value - mean) ** 2), rtol=1e-3)
+
+
+@pytest.mark.parametrize(("number", "is_owed"), [(np.inf, False), (np.nan, True)])
+def test_no_infinite_and_no_missing_estimate_leaves_the_library(number, is_owed):
+    bank = make_bank()
+    found = estimate(bank, bank.responses.take(models=np.arange(2)), method="p-irt", interval="model-based")
+    assert checked(found, np.ones(found.value.shape, dtype=bool)) is found
+    found.value[1, 2] = number
+    with pytest.raises(
+        DataError, match=r"every score must be a finite number, got (inf|nan).*1 of 8: 'org/model-1 on law'"
+    ):
+        checked(found, np.full(found.value.shape, is_owed))

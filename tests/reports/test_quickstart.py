@@ -164,3 +164,10 @@ def test_anchors_beat_random_sampling_the_item_model_improves_on_them_and_the_de
     assert gp_irt.mean_absolute_error < 2.3
     assert gp_irt.spearman > 0.92
     assert 0.88 <= gp_irt.coverage <= 0.99
+
+
+def test_files_of_something_else_are_never_overwritten(tmp_path):
+    (tmp_path / "selection.json").write_text("mine")
+    with pytest.raises(ParameterError, match=r"it holds 'selection\.json' of something else"):
+        run_quickstart(tmp_path, n_items=40, n_repeats=1, rng=0)
+    assert (tmp_path / "selection.json").read_text() == "mine"

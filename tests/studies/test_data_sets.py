@@ -32,6 +32,18 @@ def test_files_are_found_beside_the_study_and_filtered(folder):
     np.testing.assert_array_equal(data.responses[0], [0.0, 1.0, 0.0, 1.0])
 
 
+def test_messages_name_the_variable_and_not_what_it_holds(monkeypatch, tmp_path):
+    monkeypatch.setenv("TOKEN", str(tmp_path / "secret"))
+    (tmp_path / "secret").mkdir()
+    spec = DataSpec(responses=("${TOKEN}/results.csv",))
+    for content in (None, "", "model_id,item_id,response\na,b,7\n"):
+        if content is not None:
+            (tmp_path / "secret" / "results.csv").write_text(content)
+        with pytest.raises(DataError, match=r"\$\{TOKEN\}/results\.csv") as caught:
+            load_data(spec)
+        assert "secret" not in str(caught.value)
+
+
 def test_variables_of_the_environment_stand_for_folders(folder, monkeypatch, tmp_path_factory):
     elsewhere = tmp_path_factory.mktemp("elsewhere")
     monkeypatch.setenv("RESULTS_HOME", str(folder))

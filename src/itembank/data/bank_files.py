@@ -354,8 +354,10 @@ def _checked_bytes(path: Path, expected: Any) -> bytes:
         n_bytes = regular_size(path)
         is_as_long = isinstance(expected, dict) and expected.get("bytes") == n_bytes
         content = path.read_bytes() if is_as_long else b""
-    except (OSError, DataError) as error:
-        raise IntegrityError(f"{path} cannot be read: {error} Copy the whole bank folder again.") from error
+    except OSError as error:
+        raise IntegrityError(f"{path} cannot be read: {error.strerror}. Copy the whole bank folder again.") from error
+    except DataError as error:
+        raise IntegrityError(f"{error} Better copy the whole bank folder again.") from error
     if not is_as_long or expected.get("sha256") != digest_of(content):
         raise IntegrityError(
             f"{path} is not the file that was written with this bank ({n_bytes} bytes). Copy the whole bank folder "

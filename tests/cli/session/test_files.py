@@ -7,6 +7,7 @@ import shutil
 
 import numpy as np
 import polars as pl
+import pytest
 
 from itembank.adaptive.journal import read_journal
 from itembank.data.bank_files import save_bank
@@ -103,6 +104,27 @@ def test_a_torn_journal_goes_on_and_says_so(run, journal):
     run("session", "tell", journal, first[0], "--response", 1)
     assert journal.read_bytes().startswith(whole)
     assert [event["event"] for event in read_journal(journal).events] == ["asked", "told"]
+
+
+@pytest.mark.parametrize("command", ["status", "export"])
+def test_looking_at_a_torn_journal_says_so_and_changes_nothing(run, journal, command):
+    run("session", "tell", journal, ids(run, journal)[0], "--response", 1)
+    torn = journal.read_bytes() + b'{"time":"20'
+    journal.write_bytes(torn)
+    outcome = run("session", command, journal)
+    assert outcome.code == 0
+    assert "Warning: " in outcome.err
+    assert "torn" in outcome.err
+    assert journal.read_bytes() == torn
+
+
+def test_status_says_when_the_last_event_was(run, journal):
+    def last_event():
+        return json.loads(run("session", "status", journal, "--format", "json").out)["last_event"]
+
+    assert last_event() is None
+    ids(run, journal)
+    assert last_event() == read_journal(journal).times[-1]
 
 
 def test_a_damaged_journal_exits_4(run, journal):
