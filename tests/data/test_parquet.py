@@ -5,6 +5,7 @@ import polars as pl
 import pytest
 
 from itembank.data import parquet
+from itembank.errors import DataError
 
 CHATTING = """
 import os, sys
@@ -49,3 +50,15 @@ def test_damaged_parquet_is_refused_whatever_is_damaged(tmp_path, capfd):
 def test_other_errors_come_through(tmp_path):
     with pytest.raises(FileNotFoundError):
         parquet.read_parquet(tmp_path / "absent.parquet")
+
+
+def test_a_table_of_our_own_is_read_only_as_it_was_written(tmp_path):
+    path, table = tmp_path / "table.parquet", pl.DataFrame({"number": [1.5, 2.5]})
+    parquet.write_table(table, path)
+    assert parquet.read_table(path).equals(table)
+    content = path.read_bytes()
+    path.write_bytes(content[:60] + bytes([content[60] ^ 1]) + content[61:])
+    with pytest.raises(DataError, match="is not the file that was written"):
+        parquet.read_table(path)
+    table.write_parquet(path)  # as earlier releases did
+    assert parquet.read_table(path).equals(table)

@@ -66,3 +66,16 @@ def test_a_file_that_is_no_selection_is_refused(tmp_path, text, message):
 def test_an_absent_file_is_a_clear_error(tmp_path):
     with pytest.raises(DataError, match="itembank select"):
         Selection.load(tmp_path / "none.json")
+
+
+def test_a_changed_selection_is_refused_and_goes_on_without_its_digest(tmp_path):
+    path = tmp_path / "selection.json"
+    SELECTION.save(path)
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace(SELECTION.item_ids[0], "another", 1), encoding="utf-8")
+    with pytest.raises(DataError, match=r"is not the selection that was written.*take its line 'sha256' out"):
+        Selection.load(path)
+    content = json.loads(path.read_text(encoding="utf-8"))
+    del content["sha256"]
+    path.write_text(json.dumps(content), encoding="utf-8")
+    assert Selection.load(path).item_ids[0] == "another"

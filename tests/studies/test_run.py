@@ -84,7 +84,7 @@ def test_a_finished_study_is_not_run_again(finished, monkeypatch):
 
 
 def test_half_a_part_is_never_left(tmp_path, monkeypatch):
-    monkeypatch.setattr(pl.DataFrame, "write_parquet", lambda *_: (_ for _ in ()).throw(OSError("disk full")))
+    monkeypatch.setattr(pl.DataFrame, "write_parquet", lambda *_, **__: (_ for _ in ()).throw(OSError("disk full")))
     with pytest.raises(OSError, match="disk full"):
         run_study(SPEC, tmp_path / "study", responses=RESPONSES)
     assert list((tmp_path / "study" / "parts").iterdir()) == []

@@ -6,16 +6,20 @@ beginning) can be sealed.
 """
 
 import hashlib
+import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 MARK = b"itembank-sha256:"
 N_DIGITS = 64
 BLANK = MARK.decode("ascii") + "0" * N_DIGITS
 """What stands in the metadata of a file that is to be sealed."""
+
+DIGEST_KEY = "itembank.digest"
+"""Name of the digest in the metadata of Parquet files."""
 
 PARQUET_MARK = b"PAR1"
 _SEAL = re.compile(re.escape(MARK) + rb"[0-9a-f]{%d}" % N_DIGITS)
@@ -26,6 +30,12 @@ _AT_ONCE = 1 << 20
 def digest_of(content: bytes) -> str:
     """SHA-256 of some bytes, as hexadecimal text."""
     return hashlib.sha256(content).hexdigest()
+
+
+def digest_of_record(record: Mapping[str, Any], own: str) -> str:
+    """SHA-256 of the content of a JSON file, less its entry `own`, which states the digest."""
+    rest = {key: value for key, value in record.items() if key != own}
+    return digest_of(json.dumps(rest, sort_keys=True, ensure_ascii=True).encode())
 
 
 def seal(path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Reading Parquet of strangers: Polars panics at some damaged files, and then tells the terminal of its own insides."""
+"""Parquet: reading that of strangers, at some of which Polars panics and tells the terminal so; tables of our own."""
 
 import os
 import sys
@@ -7,9 +7,13 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import wraps
+from pathlib import Path
 from typing import ParamSpec, TypeVar
 
 import polars as pl
+
+from itembank.data.digests import BLANK, DIGEST_KEY, is_sealed, seal, seal_holds
+from itembank.errors import DataError
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
@@ -61,3 +65,21 @@ def _without_panic_on_terminal() -> Iterator[None]:
 read_parquet = _quiet(pl.read_parquet)
 read_parquet_schema = _quiet(pl.read_parquet_schema)
 read_parquet_metadata = _quiet(pl.read_parquet_metadata)
+
+
+def write_table(table: pl.DataFrame, path: Path) -> None:
+    """Write a table of our own, which states its digest."""
+    table.write_parquet(path, metadata={DIGEST_KEY: BLANK})
+    seal(path)
+
+
+def check_table(path: Path) -> None:
+    """Raise `DataError` when a table is not the one that `write_table` wrote; earlier releases stated no digest."""
+    if is_sealed(path) and not seal_holds(path):
+        raise DataError(f"{path} is not the file that was written: it is damaged, or another program changed it.")
+
+
+def read_table(path: Path) -> pl.DataFrame:
+    """Read a table that `write_table` wrote; raises as `check_table`."""
+    check_table(path)
+    return read_parquet(path)

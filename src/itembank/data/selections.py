@@ -9,11 +9,14 @@ from typing import Any, Self
 import numpy as np
 
 from itembank.data.atomic import write_text
+from itembank.data.digests import digest_of_record
 from itembank.data.documents import read_json
 from itembank.errors import DataError, shown
 from itembank.numerics.arrays import FloatArray
 
 SCHEMA_VERSION = 1
+DIGEST = "sha256"
+"""Entry of the file that states the digest of all others; absent from files of earlier releases."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +113,9 @@ class Selection:
 
     def save(self, path: str | Path) -> None:
         """Write the JSON file, whole or not at all."""
-        write_text(Path(path), json.dumps(self.to_dict(), indent=1, ensure_ascii=False) + "\n")
+        content = json.loads(json.dumps(self.to_dict()))  # as it will be read
+        content[DIGEST] = digest_of_record(content, DIGEST)
+        write_text(Path(path), json.dumps(content, indent=1, ensure_ascii=False) + "\n")
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
@@ -119,6 +124,11 @@ class Selection:
             content = read_json(Path(path))
         except (OSError, DataError) as error:
             raise DataError(f"{error} It was to be a selection; make one with itembank select.") from error
+        if isinstance(content, dict) and DIGEST in content and content[DIGEST] != digest_of_record(content, DIGEST):
+            raise DataError(
+                f"{path} is not the selection that was written: it is damaged, or was changed by hand. Copy it "
+                f"again, or take its line {DIGEST!r} out if you mean what it says now."
+            )
         return cls.from_dict(content, source=str(path))
 
 

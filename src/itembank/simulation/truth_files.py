@@ -9,6 +9,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
 from itembank.data.atomic import replacing_file
+from itembank.data.digests import BLANK, is_sealed, seal, seal_holds
 from itembank.data.documents import parse_json
 from itembank.errors import DataError
 from itembank.irt.parameters import ItemParameters
@@ -40,11 +41,13 @@ def save_truth(truth: Truth, path: str | Path) -> None:
         "schema_version": SCHEMA_VERSION,
         "spec": dataclasses.asdict(truth.spec),
         "task_names": truth.task_names,
+        "digest": BLANK,
     }
     with replacing_file(Path(path)) as temporary:
         save_file(
             {name: np.ascontiguousarray(array) for name, array in arrays.items()}, temporary, {KEY: json.dumps(record)}
         )
+        seal(temporary)
 
 
 def load_truth(path: str | Path) -> Truth:
@@ -56,6 +59,8 @@ def load_truth(path: str | Path) -> Truth:
         When the file is damaged or holds something else.
     """
     try:
+        if is_sealed(Path(path)) and not seal_holds(Path(path)):
+            raise DataError("its bytes are not those that were written")
         with safe_open(path, framework="numpy") as file:
             record = parse_json((file.metadata() or {}).get(KEY, "{}"))
             if record.get("schema_version") != SCHEMA_VERSION:
@@ -67,5 +72,5 @@ def load_truth(path: str | Path) -> Truth:
         spec = SimulationSpec(**record["spec"])
         names = tuple(record["task_names"])
         return Truth(spec, names, parameters, arrays["abilities"], arrays["task_scores"])
-    except (SafetensorError, KeyError, TypeError, AttributeError, ValueError) as error:
+    except (OSError, SafetensorError, KeyError, TypeError, AttributeError, ValueError) as error:
         raise DataError(f"{path} must hold the truth of a simulation, and cannot be read: {error}.") from error

@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import polars as pl
 
+from itembank.data.parquet import read_table
 from itembank.errors import DataError
 from itembank.studies.manifests import COMPARISON, kind_of, read_manifest
 
@@ -83,8 +84,8 @@ class StudyResult:
                 "Run the same command again to go on with it."
             )
         try:
-            return cls(pl.read_parquet(folder / ESTIMATES), pl.read_parquet(folder / SUMMARY), manifest)
-        except (pl.exceptions.PolarsError, OSError) as error:
+            return cls(read_table(folder / ESTIMATES), read_table(folder / SUMMARY), manifest)
+        except (DataError, pl.exceptions.PolarsError, OSError) as error:
             raise DataError(
                 f"the results in {folder} cannot be read: {error}. Delete them and run it again."
             ) from error

@@ -5,6 +5,7 @@ from pathlib import Path
 import polars as pl
 
 from itembank.data.atomic import replacing_file
+from itembank.data.parquet import read_table, write_table
 from itembank.data.responses import ResponseMatrix
 from itembank.errors import ConvergenceWarning, DataError, DataWarning, ParameterError, shown, warn
 from itembank.numerics.threads import check_jobs
@@ -79,7 +80,7 @@ def run_study(
     work = [(spec, matrix, fold, path) for path, fold in left.items()]
     run_parts(run_and_write, work, n_jobs=n_jobs, progress=progress, n_done=len(folds) - len(work), word="folds")
     progress("putting results together", 1.0)
-    estimates = pl.concat([pl.read_parquet(path) for path in parts])
+    estimates = pl.concat([read_table(path) for path in parts])
     summary = summarise(estimates)
     _write(estimates, folder / ESTIMATES)
     _write(summary, folder / SUMMARY)
@@ -119,7 +120,7 @@ def run_and_write(spec: StudySpec, responses: ResponseMatrix, fold: Fold, path: 
 
 def _write(table: pl.DataFrame, path: Path) -> None:
     with replacing_file(path) as temporary:
-        table.write_parquet(temporary)
+        write_table(table, temporary)
 
 
 def _warn_of_fits(estimates: pl.DataFrame) -> None:

@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import polars as pl
 
+from itembank.data.parquet import check_table, read_table
 from itembank.errors import DataError
 from itembank.studies.manifests import PREDICTION, kind_of, read_manifest
 from itembank.studies.prediction.summary import Errors
@@ -102,8 +103,8 @@ class PredictionResult:
                 "Run the same command again to go on with it."
             )
         try:
-            tables = {name: pl.read_parquet(folder / f"{name}.parquet") for name in SUMMARIES}
-        except (pl.exceptions.PolarsError, OSError) as error:
+            tables = {name: read_table(folder / f"{name}.parquet") for name in SUMMARIES}
+        except (DataError, pl.exceptions.PolarsError, OSError) as error:
             raise DataError(
                 f"the results in {folder} cannot be read: {error}. Delete them and run it again."
             ) from error
@@ -120,4 +121,6 @@ def scan(folder: Path, table: str) -> pl.LazyFrame:
     if table not in TABLES:
         raise ValueError(table)
     paths = sorted((folder / PARTS).glob(f"[0-9]*/{table}.parquet"))
+    for path in paths:
+        check_table(path)
     return pl.scan_parquet(paths)

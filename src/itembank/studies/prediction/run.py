@@ -7,6 +7,7 @@ import polars as pl
 
 from itembank.data.atomic import replacing_file, replacing_folder
 from itembank.data.costs import CostUnit, response_costs
+from itembank.data.parquet import write_table
 from itembank.data.responses import ResponseMatrix
 from itembank.errors import ConvergenceWarning, DataError, ParameterError, shown, warn
 from itembank.numerics.threads import check_jobs
@@ -90,7 +91,7 @@ def run_prediction(
         (AT_COST, errors_at_cost(errors, spec)),
     ):
         with replacing_file(folder / f"{name}.parquet") as temporary:
-            table.write_parquet(temporary)
+            write_table(table, temporary)
     _warn_of_fits(scan(folder, SECONDS))
     return PredictionResult.load(folder)
 
@@ -115,7 +116,7 @@ def run_and_write(
     tables = run_partition(spec, responses, tasks, partition)
     with replacing_folder(path) as temporary:
         for name, table in tables.items():
-            table.write_parquet(temporary / f"{name}.parquet")
+            write_table(table, temporary / f"{name}.parquet")
 
 
 def _responses(spec: PredictionSpec, given: ResponseMatrix | None) -> ResponseMatrix:
