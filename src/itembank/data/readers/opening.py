@@ -104,8 +104,8 @@ def open_binary(path: Path) -> IO[bytes]:
     n_bytes = regular_size(path)
     is_gzipped = path.suffix.lower() == ".gz"
     most = most_text(n_bytes) if is_gzipped else float("inf")
-    watched = _Watched(gzip.open(path) if is_gzipped else path.open("rb"), path, most)
-    return cast(IO[bytes], io.BufferedReader(watched, BYTES_AT_ONCE))
+    file = gzip.open(path) if is_gzipped else path.open("rb")  # noqa: SIM115 (closed with what reads it)
+    return cast(IO[bytes], io.BufferedReader(_Watched(file, path, most), BYTES_AT_ONCE))
 
 
 class _Watched(io.RawIOBase):
