@@ -25,7 +25,7 @@ SHARES = ("estimate", "low", "high", "truth", "score", "mean_response", "density
 """Names of numbers that lie between zero and one wherever they are printed."""
 _TRACEBACK = re.compile(r"Traceback \(most recent call last\)|panicked at|RUST_BACKTRACE|stack backtrace")
 _WARNING = re.compile(r"\.py:\d+: \w*Warning")
-_SENTENCE = re.compile(r"^(Error|Aborted)\b.*\w+ \w+ \w+", flags=re.MULTILINE)
+_SENTENCE = re.compile(r"^(Error|Aborted)\b.*\w+ \w+", flags=re.MULTILINE)
 
 
 def verdict(outcome: Outcome) -> str:
