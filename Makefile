@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 STAMPS := $(VENV)/.stamps
 
-.PHONY: quickstart test test-slow lint bench docs clean
+.PHONY: quickstart test test-slow attack lint bench docs clean
 
 $(STAMPS)/venv:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "itembank needs Python 3.11 or newer; run make PYTHON=python3.11")'
@@ -25,6 +25,9 @@ test: $(STAMPS)/test
 
 test-slow: $(STAMPS)/test
 	$(BIN)/python -m pytest -m slow -n auto
+
+attack: $(STAMPS)/test
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.attacks -o attacks
 
 lint: $(STAMPS)/lint
 	$(BIN)/ruff check .

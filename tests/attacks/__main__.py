@@ -1,6 +1,7 @@
-"""The long run: `make attack`, or `python -m tests.attacks -o FOLDER`.
+"""The long run: `make attack`, or `python -m tests.attacks [NAME=COUNT ...]` for some attacks, or fewer.
 
-Every attack has a number, from which it can be repeated: `python -m tests.attacks --repeat files:123`.
+Attacks end up in logs, one a line; the same command goes on where it was stopped. Every attack has a number, from
+which it is made again: `python -m tests.attacks --repeat files:123`.
 """
 
 import argparse
@@ -14,16 +15,33 @@ from typing import Any
 
 import numpy as np
 
-from tests.attacks import flipped, judging, killed, killed_sessions
+from tests.attacks import bombs, flipped, hostile, judging, killed, killed_sessions
 from tests.attacks.campaigns import campaign, import_everything
 from tests.attacks.mutated_files import attack
+from tests.attacks.running import run_here
 from tests.attacks.workplace import make_workplace
+from tests.data.crafted_banks import FURTHER, REVIEWED, craft
 
+Record = dict[str, Any]
+
+COUNTS = {
+    "banks": len(REVIEWED) + len(FURTHER),  # crafted, their digests right
+    "bombs": len(bombs.BOMBS),
+    "names": 1,  # all hostile names through all commands
+    "flips": 500 * len(flipped.KINDS),  # single bits of files that itembank writes
+    "tells": 35,  # sessions, each told 20 answers by commands that are killed
+    "kills": 500,  # of other commands
+    "files": 10_000,  # damaged
+}
 SECONDS = 180.0
 """After which an attack counts as one that hangs; a command has a third of it."""
+GIBIBYTES = 4.0
+OF_THEIR_OWN = ("kills", "tells", "bombs")
+"""Attacks in processes of their own, whose parents need no bound of memory."""
 SLOW = {"quickstart": 60, "scaling": 6, "estimate": 3, "study run": 3}
 """Commands that are killed less often, by how much."""
 QUICK = ("import", "import over another", "simulate", "select", "session start", "session export")
+FINE = (judging.ACCEPTED, judging.REFUSED, "whole", flipped.SAME, flipped.SAID)
 
 
 def say(text: str) -> None:
@@ -32,74 +50,79 @@ def say(text: str) -> None:
     sys.stdout.flush()
 
 
-def files(number: int, workplace: Path) -> dict[str, Any]:
-    """Damage a file."""
-    case = attack(number, workplace, seconds=SECONDS / 3)
-    return {"kind": case.target, "verdict": case.verdict, "detail": case.detail}
+@dataclasses.dataclass
+class Attacks:
+    """The attacks by name, with what they compare with; each takes a number and returns a record."""
 
+    workplace: Path
+    jobs: Sequence[str] = tuple(killed.JOBS)
+    references: dict[str, killed.Reference] = dataclasses.field(default_factory=dict)
+    right: dict[str, Any] = dataclasses.field(default_factory=dict)
 
-def tells(number: int, workplace: Path) -> dict[str, Any]:
-    """Kill commands that tell one session answers."""
-    found = killed_sessions.survive(workplace, np.random.default_rng([number, 3]))
-    return {
-        **dataclasses.asdict(found),
-        "kind": "session tell",
-        "verdict": _lost(found.problem),
-        "detail": found.problem,
-    }
+    def prepare(self, name: str) -> None:
+        """Run undisturbed what kills are compared with."""
+        if name == "kills":
+            self.references = {one: killed.undisturbed(killed.JOBS[one], self.workplace) for one in self.jobs}
 
+    def banks(self, number: int) -> Record:
+        """Give a crafted bank to a command."""
+        name, change = list((REVIEWED | FURTHER).items())[number]
+        with tempfile.TemporaryDirectory(prefix="itembank-bank-") as place:
+            outcome = run_here(("info", craft(Path(place) / "bank", change)))
+        is_refused = judging.verdict(outcome) == judging.REFUSED and outcome.code == 4
+        kind = "of the review" if name in REVIEWED else "further ones"
+        return {"kind": kind, "verdict": judging.REFUSED if is_refused else "taken", "detail": f"{name}: {outcome.err}"}
 
-def kills(number: int, workplace: Path, references: dict[str, killed.Reference]) -> dict[str, Any]:
-    """Kill a command that writes."""
-    turn, place = divmod(number, len(references))
-    name = list(references)[place]
-    if turn % SLOW.get(name, 1):
-        name = "import"
-    found = killed.kill(name, references[name], workplace, np.random.default_rng([number, 5]))
-    return {
-        "kind": name,
-        "way": found.way,
-        "n_killed": int(found.was_killed),
-        "verdict": _lost(found.problem),
-        "detail": found.problem,
-    }
+    def bombs(self, number: int) -> Record:
+        """Give a bomb to its command."""
+        name = list(bombs.BOMBS)[number]
+        found, said = bombs.explode(name, self.workplace)
+        if found == judging.ACCEPTED and not bombs.BOMBS[name].may_be_taken:
+            found = "taken"
+        return {"kind": name, "verdict": found, "detail": said}
 
+    def names(self, number: int) -> Record:
+        """Give all hostile names to all commands."""
+        with tempfile.TemporaryDirectory(prefix="itembank-names-") as place:
+            hostile.make_hostile(Path(place))
+            found = hostile.problems(Path(place))
+        n_outputs = 3 * len(hostile.COMMANDS) + len(hostile.MESSAGES) + len(hostile.FIGURES)
+        return {"kind": f"{n_outputs} outputs", "verdict": _spoilt(bool(found)), "detail": "\n".join(found)}
 
-def flips(number: int, workplace: Path, right: dict[str, Any]) -> dict[str, Any]:
-    """Turn over one bit."""
-    kind = list(flipped.KINDS)[number % len(flipped.KINDS)]
-    found = flipped.flip(kind, workplace, right[kind], np.random.default_rng([number, 9]))
-    return {"kind": kind, "verdict": found.verdict, "detail": f"{found.file} {found.position}: {found.detail}"}
-
-
-def _lost(problem: str) -> str:
-    return "spoilt" if problem else "whole"
-
-
-FINE = (judging.ACCEPTED, judging.REFUSED, "whole", flipped.SAME, flipped.SAID)
-
-
-def works(names: Sequence[str], jobs: Sequence[str], workplace: Path) -> dict[str, Callable[[int], dict[str, Any]]]:
-    """Return the attacks by name, with what they compare with."""
-    references = {name: killed.undisturbed(killed.JOBS[name], workplace) for name in jobs} if "kills" in names else {}
-    right: dict[str, Any] = {}
-
-    def flip(number: int) -> dict[str, Any]:
+    def flips(self, number: int) -> Record:
+        """Turn over one bit."""
         kind = list(flipped.KINDS)[number % len(flipped.KINDS)]
-        if kind not in right:  # in the process that makes the attack: only there may Polars be used
-            right[kind] = flipped.expected(kind, workplace)
-        return flips(number, workplace, right)
+        if kind not in self.right:  # in the process that makes the attack: only there may Polars be used
+            self.right[kind] = flipped.expected(kind, self.workplace)
+        found = flipped.flip(kind, self.workplace, self.right[kind], np.random.default_rng([number, 9]))
+        return {"kind": kind, "verdict": found.verdict, "detail": f"{found.file} {found.position}: {found.detail}"}
 
-    return {
-        "files": lambda number: files(number, workplace),
-        "tells": lambda number: tells(number, workplace),
-        "kills": lambda number: kills(number, workplace, references),
-        "flips": flip,
-    }
+    def tells(self, number: int) -> Record:
+        """Kill commands that tell one session answers."""
+        found = killed_sessions.survive(self.workplace, np.random.default_rng([number, 3]))
+        about = {"kind": "session tell", "verdict": _spoilt(bool(found.problem)), "detail": found.problem}
+        return dataclasses.asdict(found) | about
+
+    def kills(self, number: int) -> Record:
+        """Kill a command that writes; slow ones less often, with quick ones in their place."""
+        turn, place = divmod(number, len(self.jobs))
+        name = self.jobs[place] if turn % SLOW.get(self.jobs[place], 1) == 0 else QUICK[turn % len(QUICK)]
+        found = killed.kill(name, self.references[name], self.workplace, np.random.default_rng([number, 5]))
+        about = {"kind": name, "verdict": _spoilt(bool(found.problem)), "detail": found.problem}
+        return about | {"way": found.way, "n_killed": int(found.was_killed)}
+
+    def files(self, number: int) -> Record:
+        """Damage a file."""
+        case = attack(number, self.workplace, seconds=SECONDS / 3)
+        return {"kind": case.target, "verdict": case.verdict, "detail": case.detail}
 
 
-def summary(name: str, records: Sequence[dict[str, Any]]) -> int:
-    """Print a table of what became of the attacks of a name, and the defects; return how many there are."""
+def _spoilt(is_spoilt: bool) -> str:
+    return "spoilt" if is_spoilt else "whole"
+
+
+def summary(name: str, records: Sequence[Record]) -> int:
+    """Print what became of the attacks of a name, and the defects; return how many there are."""
     counts = Counter((record.get("kind", "?"), record["verdict"]) for record in records)
     totals = Counter(record["verdict"] for record in records)
     say(f"\n{name}: {len(records)} attacks; " + ", ".join(f"{verdict} {n}" for verdict, n in sorted(totals.items())))
@@ -119,40 +142,40 @@ def summary(name: str, records: Sequence[dict[str, Any]]) -> int:
 def main() -> int:
     """Run what the options say; exit 1 when there is a defect."""
     parser = argparse.ArgumentParser(prog="python -m tests.attacks", description=__doc__)
-    parser.add_argument("--files", type=int, default=10_000, help="damaged files")
-    parser.add_argument(
-        "--tells", type=int, default=35, help="sessions, each told 20 answers by commands that are killed"
-    )
-    parser.add_argument("--kills", type=int, default=500, help="other commands that are killed")
-    parser.add_argument("--flips", type=int, default=4000, help="single bits turned over")
+    default = ", ".join(f"{name}={count}" for name, count in COUNTS.items())
+    parser.add_argument("counts", nargs="*", metavar="NAME=COUNT", help=f"how many of which attacks [all: {default}]")
     parser.add_argument("--jobs", type=int, default=2, help="processes")
-    parser.add_argument(
-        "-o", "--output", type=Path, default=Path("attacks"), help="folder of the logs; goes on from there"
-    )
-    parser.add_argument("--repeat", metavar="NAME:NUMBER", help="make one attack again and print what became of it")
-    parser.add_argument("--quick", action="store_true", help="kill quick commands only")
+    parser.add_argument("--quick", action="store_true", help="kill only commands that end soon")
+    parser.add_argument("-o", "--output", type=Path, default=Path("attacks"), help="folder of the logs")
+    parser.add_argument("--repeat", metavar="NAME:NUMBER", help="make one attack again, and print what became of it")
     options = parser.parse_args()
+    wanted = {name: int(count) for name, _, count in (one.partition("=") for one in options.counts)} or COUNTS
     import_everything()
     with tempfile.TemporaryDirectory(prefix="itembank-attacks-") as place:
-        workplace = Path(place)
-        killed.answer_of(lambda: make_workplace(workplace))
+        attacks = Attacks(Path(place), QUICK if options.quick else tuple(killed.JOBS))
+        killed.answer_of(lambda: make_workplace(attacks.workplace))
         if options.repeat:
             name, _, number = options.repeat.partition(":")
-            say(str(works([name], list(killed.JOBS), workplace)[name](int(number))))
+            attacks.prepare(name)
+            say(str(killed.answer_of(lambda: getattr(attacks, name)(int(number)))))
             return 0
         options.output.mkdir(parents=True, exist_ok=True)
-        wanted = {
-            name: getattr(options, name) for name in ("flips", "tells", "kills", "files") if getattr(options, name)
-        }
-        work = works(list(wanted), QUICK if options.quick else list(killed.JOBS), workplace)
-        n_defects = 0
-        for name, n_attacks in wanted.items():
-            log = options.output / f"{name}.jsonl"
-            # kills start processes of their own, which need no bound
-            bound = 4.0 if name in {"files", "flips"} else None
-            records = campaign(work[name], range(n_attacks), log, n_jobs=options.jobs, seconds=SECONDS, gibibytes=bound)
-            n_defects += summary(name, records)
-    return int(n_defects > 0)
+        return int(sum(_run(attacks, name, count, options) for name, count in wanted.items()) > 0)
+
+
+def _run(attacks: Attacks, name: str, count: int, options: argparse.Namespace) -> int:
+    """Make the attacks of a name, and print what became of them; return the number of defects."""
+    attacks.prepare(name)
+    make: Callable[[int], Record] = getattr(attacks, name)
+    records = campaign(
+        make,
+        range(count),
+        options.output / f"{name}.jsonl",
+        n_jobs=options.jobs,
+        seconds=SECONDS,
+        gibibytes=None if name in OF_THEIR_OWN else GIBIBYTES,
+    )
+    return summary(name, records)
 
 
 if __name__ == "__main__":

@@ -45,10 +45,14 @@ def _unique_ids(folder: Path) -> None:
     (folder / "r.csv").write_text(f"model_id,item_id,response\n{rows}", encoding="utf-8")
 
 
-def _packed(name: str, start: bytes, part: bytes, times: int) -> Callable[[Path], object]:
-    """Members of gzip one after the other unpack as one stream: a few megabytes make gigabytes."""
-    member = gzip.compress(part * (10_000_000 // len(part)), mtime=0)
-    return lambda folder: (folder / name).write_bytes(gzip.compress(start, mtime=0) + member * times)
+def _packed(name: str, start: bytes, part: bytes) -> Callable[[Path], object]:
+    """Members of gzip one after the other unpack as one stream: some megabytes make six gigabytes."""
+
+    def make(folder: Path) -> None:
+        member = gzip.compress(part * (10_000_000 // len(part)), mtime=0)
+        (folder / name).write_bytes(gzip.compress(start, mtime=0) + member * 600)
+
+    return make
 
 
 def _link(name: str, target: str = "/dev/zero") -> Callable[[Path], object]:
@@ -93,11 +97,9 @@ NEEDS = ("bank", "new.csv", "selection.json")
 BOMBS = {
     "60,000 ids": Bomb(_unique_ids, _read("r.csv")),
     "gzip of a CSV without end": Bomb(
-        lambda folder: _packed("r.csv.gz", b"model_id,item_id,response\n", b"a,x,1\n", 600)(folder), _read("r.csv.gz")
+        _packed("r.csv.gz", b"model_id,item_id,response\n", b"a,x,1\n"), _read("r.csv.gz")
     ),
-    "gzip of one line of JSON": Bomb(
-        lambda folder: _packed("r.jsonl.gz", b'{"model_id": "', b"a", 600)(folder), _read("r.jsonl.gz")
-    ),
+    "gzip of one line of JSON": Bomb(_packed("r.jsonl.gz", b'{"model_id": "', b"a"), _read("r.jsonl.gz")),
     "a CSV that is /dev/zero": Bomb(_link("r.csv"), _read("r.csv")),
     "a Parquet file that is /dev/zero": Bomb(_link("r.parquet"), _read("r.parquet")),
     "a CSV that is a pipe": Bomb(_pipe("r.csv"), _read("r.csv")),

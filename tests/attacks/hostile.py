@@ -57,7 +57,7 @@ def make_hostile(folder: Path) -> None:
     text = "".join(json.dumps({key: row[key] for key in list(row)[:4]}) + "\n" for row in rows)
     (folder / "all.jsonl").write_text(text, encoding="utf-8")
     (folder / "new.jsonl").write_text(
-        "".join(json.dumps({**row, "model_id": f"new {row['model_id']}"}) + "\n" for row in rows[: 3 * len(NAMES)]),
+        "".join(json.dumps({**row, "model_id": f"new {row['model_id']}"}) + "\n" for row in rows[: 2 * len(NAMES)]),
         encoding="utf-8",
     )
     for words in (

@@ -25,22 +25,21 @@ SHARES = ("estimate", "low", "high", "truth", "score", "mean_response", "density
 """Names of numbers that lie between zero and one wherever they are printed."""
 _TRACEBACK = re.compile(r"Traceback \(most recent call last\)|panicked at|RUST_BACKTRACE|stack backtrace")
 _WARNING = re.compile(r"\.py:\d+: \w*Warning")
-_SENTENCE = re.compile(r"^(Error|Aborted)\b.*\w+ \w+ \w+", flags=re.MULTILINE)
+_SENTENCE = re.compile(r"^(Error|Aborted)\b.*\w+ \w+", flags=re.MULTILINE)
 
 
 def verdict(outcome: Outcome) -> str:
     """Judge the streams and the exit code of one command."""
     text = outcome.err + outcome.escaped
-    if outcome.code == HUNG:
-        return "hang"
-    if outcome.code < 0:
-        return "death"
-    if "run with --debug" in text:
-        return "internal error"
-    if _TRACEBACK.search(text):
-        return "traceback"
-    if _WARNING.search(text):
-        return "warning"
+    defects = {
+        "hang": outcome.code == HUNG,
+        "death": outcome.code < 0,
+        "internal error": "run with --debug" in text,
+        "traceback": _TRACEBACK.search(text),
+        "warning": _WARNING.search(text),
+    }
+    if found := [name for name, is_found in defects.items() if is_found]:
+        return found[0]
     if outcome.code in {0, 3}:
         return ACCEPTED
     return REFUSED if outcome.code in {1, 2, 4} and _SENTENCE.search(outcome.err) else "unclear"

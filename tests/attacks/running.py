@@ -92,7 +92,7 @@ def run_to_files(words: Sequence[object], folder: Path) -> None:
     """Run `itembank` in a folder, its streams in the files `out` and `err` there, to be read after its death."""
     sys.argv = ["itembank", *map(str, words)]
     with (
-        open(os.devnull, "rb") as given,
+        Path(os.devnull).open("rb") as given,
         (folder / "out").open("wb") as out,
         (folder / "err").open("wb") as err,
         _redirected((given, out, err)),

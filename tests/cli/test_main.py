@@ -69,6 +69,9 @@ def test_options_come_from_environment_and_file_and_the_command_line_wins(run, b
         ("[select\n", "cannot be read as TOML"),
         ("[select]\nlevell = 3\n", "no option 'levell'"),
         ("calibrate = 5\n", "must be a table"),
+        ("[select]\nn = {a = 1}\n", "[select] n must be a text, a number or true or false, got"),
+        ("[select]\nn = [3]\n", "[select] n must be a text"),
+        ("[select]\nexclude = 2025-01-01\n", "[select] exclude must be a text"),
         ("[import.tabel]\nscenario = 's'\n", "'tabel'"),
     ],
 )

@@ -51,7 +51,7 @@ def test_what_is_allowed_goes_before_what_is_usual():
         check_matrix_fits("file", 60_000, 60_000, 60_000, 1)
         assert most_text(1_000) == 25.0 * GIBIBYTE
     assert most_memory() == 12.0 * GIBIBYTE
-    assert most_text(None) == 3.0 * GIBIBYTE
+    assert most_text(10**9) == 3.0 * GIBIBYTE
     assert most_text(1_000) == memory.ALWAYS_ALLOWED
     assert most_text(2_000_000) == 500_000_000
 

@@ -47,3 +47,12 @@ def test_panels_stand_in_rows_and_share_their_scales():
     assert len(axes) == 5
     axes[0].set_ylim(-2.0, 7.0)
     assert all(one.get_ylim() == (-2.0, 7.0) for one in axes)
+
+
+def test_control_characters_of_names_are_shown_and_never_drawn(tmp_path):
+    figure = new_figure(2.0, 2.0)
+    put_title(figure.add_subplot(), "\x1b[31mred\x00\nsecond line")
+    text = save_figure(figure, tmp_path / "f.svg").read_text(encoding="utf-8")
+    assert "\x1b" not in text
+    assert "\x00" not in text
+    assert figure.axes[0].get_title(loc="left") == "\\x1b[31mred\\x00\nsecond line"

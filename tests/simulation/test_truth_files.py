@@ -34,3 +34,12 @@ def test_other_files_are_refused(tmp_path):
     (tmp_path / "cut").write_bytes(b"\x10\x00\x00")
     with pytest.raises(DataError, match="cannot be read"):
         load_truth(tmp_path / "cut")
+
+
+def test_a_changed_truth_is_refused(tmp_path):
+    path = tmp_path / "r.truth.safetensors"
+    save_truth(simulate(SimulationSpec(n_models=3, n_items=20, n_tasks=2), 0).truth, path)
+    content = path.read_bytes()
+    path.write_bytes(content[:-3] + bytes([content[-3] ^ 1]) + content[-2:])
+    with pytest.raises(DataError, match="its bytes are not those that were written"):
+        load_truth(path)

@@ -5,7 +5,7 @@ from typing import Any, cast
 
 import click
 
-from itembank.errors import did_you_mean
+from itembank.errors import did_you_mean, quoted
 
 CONFIG_GIVEN = "itembank.config_given"
 EPILOG = "--config FILE, --debug and --quiet may stand here too: see itembank --help."
@@ -126,9 +126,18 @@ def _default(command: click.Command, key: str, setting: Any, where: str) -> tupl
     for option in options:
         names = {name.lstrip("-").replace("-", "_") for name in (*option.opts, option.name or "")}
         if key.replace("-", "_") in names:
+            _check_setting(option, setting, f"{where}: [{command.name}] {key}")
             is_one_of_many = option.multiple and not isinstance(setting, list)
             return option.name or key, [setting] if is_one_of_many else setting
     known = [option.opts[-1].lstrip("-") for option in options]
     raise click.BadParameter(
         f"{where}: [{command.name}] has no option {key!r}; it has {', '.join(known)}.{did_you_mean(key, known)}"
     )
+
+
+def _check_setting(option: click.Option, setting: Any, where: str) -> None:
+    """Refuse what no command line could give: tables, dates, and lists where one value is asked for."""
+    is_list = isinstance(setting, list) and (option.multiple or option.nargs > 1)
+    values = setting if is_list else [setting]
+    if not all(isinstance(value, str | int | float) for value in values):
+        raise click.BadParameter(f"{where} must be a text, a number or true or false, got {quoted(setting)}.")

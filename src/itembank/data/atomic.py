@@ -55,15 +55,14 @@ def replacing_file(path: Path) -> Iterator[Path]:
     path.parent.mkdir(parents=True, exist_ok=True)
     sweep(path)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=_prefix(path), suffix=SUFFIX)
-    _lock(handle)
+    os.close(handle)
     temporary = Path(name)
     try:
-        with _naming_a_full_disk(path):
+        with _held(temporary), _naming_a_full_disk(path):
             yield temporary
         temporary.chmod(ordinary_mode())  # mkstemp makes it private; a result is an ordinary file
         temporary.replace(path)
     finally:
-        os.close(handle)
         temporary.unlink(missing_ok=True)
 
 
@@ -77,11 +76,9 @@ def replacing_folder(path: Path) -> Iterator[Path]:
     path.parent.mkdir(parents=True, exist_ok=True)
     sweep(path)
     workplace = Path(tempfile.mkdtemp(dir=path.parent, prefix=_prefix(path), suffix=SUFFIX))
-    handle = os.open(workplace, os.O_RDONLY)
-    _lock(handle)
     try:
         new = workplace / "new"
-        with _naming_a_full_disk(path):
+        with _held(workplace), _naming_a_full_disk(path):
             new.mkdir()
             yield new
         if not path.exists():
@@ -89,7 +86,6 @@ def replacing_folder(path: Path) -> Iterator[Path]:
         elif not _exchange(new, path):
             _replace_in_two_steps(new, path, workplace / "old")
     finally:
-        os.close(handle)
         shutil.rmtree(workplace, ignore_errors=True)
 
 
@@ -124,6 +120,20 @@ def _temporary_places(path: Path) -> list[Path]:
         return [place for place in path.parent.iterdir() if ours.fullmatch(place.name)]
     except OSError:
         return []
+
+
+@contextmanager
+def _held(place: Path) -> Iterator[None]:
+    """Hold the lock that tells a temporary place that is being written from one whose writer is dead."""
+    if os.name == "nt":  # which has no such locks, and renames no file that is open
+        yield
+        return
+    handle = os.open(place, os.O_RDONLY)
+    try:
+        _lock(handle)
+        yield
+    finally:
+        os.close(handle)
 
 
 def _is_left_over(place: Path) -> bool:

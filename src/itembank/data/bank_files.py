@@ -22,7 +22,7 @@ from itembank.data.atomic import check_destination, kept_aside, replacing_folder
 from itembank.data.bank_checks import bank_problems
 from itembank.data.banks import Bank
 from itembank.data.calibrations import Calibration
-from itembank.data.digests import digest_of
+from itembank.data.digests import digest_of, digest_of_record
 from itembank.data.documents import read_json, regular_size
 from itembank.data.fingerprint import data_fingerprint
 from itembank.data.packing import pack_responses, unpack_responses
@@ -339,8 +339,7 @@ def _of_type(kind: type[Value], about: Mapping[str, Any], name: str) -> Value:
 
 def _record_digest(record: Mapping[str, Any]) -> str:
     """SHA-256 of the record itself, less this very number."""
-    rest = {key: value for key, value in record.items() if key != "record_sha256"}
-    return digest_of(json.dumps(rest, sort_keys=True, ensure_ascii=True).encode())
+    return digest_of_record(record, "record_sha256")
 
 
 def _checksum(path: Path) -> dict[str, Any]:

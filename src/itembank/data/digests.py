@@ -18,6 +18,9 @@ N_DIGITS = 64
 BLANK = MARK.decode("ascii") + "0" * N_DIGITS
 """What stands in the metadata of a file that is to be sealed."""
 
+DIGEST_KEY = "itembank.digest"
+"""Name of the digest in the metadata of Parquet files."""
+
 PARQUET_MARK = b"PAR1"
 _SEAL = re.compile(re.escape(MARK) + rb"[0-9a-f]{%d}" % N_DIGITS)
 _MOST_HEADER = 100_000_000
@@ -28,25 +31,26 @@ RECORD_KEY = "sha256"
 """Where a JSON object states its digest."""
 
 
-def with_digest(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a JSON object that states the digest of everything else in it."""
-    return {**record, RECORD_KEY: _record_digest(record)}
-
-
-def digest_fits(record: Mapping[str, Any]) -> bool:
-    """Whether a JSON object states no digest (somebody wrote it by hand), or the right one."""
-    return RECORD_KEY not in record or record[RECORD_KEY] == _record_digest(record)
-
-
-def _record_digest(record: Mapping[str, Any]) -> str:
-    """SHA-256 of a JSON object less its digest, however it is spaced and ordered."""
-    rest = {name: value for name, value in record.items() if name != RECORD_KEY}
-    return digest_of(json.dumps(rest, sort_keys=True).encode())
-
-
 def digest_of(content: bytes) -> str:
     """SHA-256 of some bytes, as hexadecimal text."""
     return hashlib.sha256(content).hexdigest()
+
+
+def digest_of_record(record: Mapping[str, Any], own: str) -> str:
+    """SHA-256 of the content of a JSON file, less its entry `own`, which states the digest."""
+    rest = {key: value for key, value in record.items() if key != own}
+    return digest_of(json.dumps(rest, sort_keys=True, ensure_ascii=True).encode())
+
+
+def with_digest(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the content of a JSON file, as it will be read, with the digest of everything else in it."""
+    content: dict[str, Any] = json.loads(json.dumps(record))
+    return {**content, RECORD_KEY: digest_of_record(content, RECORD_KEY)}
+
+
+def digest_fits(record: Mapping[str, Any]) -> bool:
+    """Whether the content of a JSON file states the right digest, or none, as one written by hand."""
+    return RECORD_KEY not in record or record[RECORD_KEY] == digest_of_record(record, RECORD_KEY)
 
 
 def seal(path: Path) -> None:

@@ -64,10 +64,10 @@ def check_matrix_fits(source: str, n_models: int, n_items: int, n_responses: int
     )
 
 
-def most_text(n_compressed: int | None) -> float:
-    """Return the bytes of text that a file may give, from its compressed size; None for one that is not compressed."""
+def most_text(n_compressed: int) -> float:
+    """Return the bytes of text that a compressed file may give, from its size."""
     most = most_memory() / COPIES_OF_TEXT
-    if n_compressed is None or _allowed.get() is not None:
+    if _allowed.get() is not None:
         return most
     return min(most, max(MOST_GROWTH * n_compressed, ALWAYS_ALLOWED))
 

@@ -1,4 +1,4 @@
-"""Reading Parquet of strangers: Polars panics at some damaged files, and then tells the terminal of its own insides."""
+"""Reading Parquet of strangers, at some of which Polars panics and tells the terminal so."""
 
 import os
 import sys

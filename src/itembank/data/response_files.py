@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 
 from itembank.data.atomic import check_destination, replacing_file
-from itembank.data.digests import BLANK, PARQUET_MARK, is_sealed, seal, seal_holds
+from itembank.data.digests import BLANK, DIGEST_KEY, PARQUET_MARK, is_sealed, seal, seal_holds
 from itembank.data.parquet import read_parquet, read_parquet_metadata
 from itembank.data.readers.labels import Labels
 from itembank.data.readers.opening import translated
@@ -29,7 +29,6 @@ SCHEMA_VERSION = "1"
 VERSION_KEY = "itembank.schema_version"
 MODELS_KEY = "itembank.models"
 ITEMS_KEY = "itembank.items"
-DIGEST_KEY = "itembank.digest"
 OWN_COLUMNS = ("model_id", "item_id", "scenario", "subscenario", "response", "n_trials")
 
 

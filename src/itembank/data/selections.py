@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from itembank.data.atomic import write_text
-from itembank.data.digests import digest_fits, with_digest
+from itembank.data.digests import RECORD_KEY, digest_fits, with_digest
 from itembank.data.documents import read_json
 from itembank.errors import DataError, shown
 from itembank.numerics.arrays import FloatArray
@@ -84,16 +84,11 @@ class Selection:
 
     @classmethod
     def from_dict(cls, content: Any, *, source: str = "selection") -> Self:
-        """Read the content of the JSON file, with or without its digest; `DataError` says what is wrong with it."""
+        """Read the content of the JSON file; `DataError` says what is wrong with it."""
         if not isinstance(content, dict) or not isinstance(content.get("items"), list):
             raise DataError(f"{source}: a selection must be a JSON object with a list 'items'.")
         if content.get("schema_version", SCHEMA_VERSION) != SCHEMA_VERSION:
             raise DataError(f"{source}: schema_version must be {SCHEMA_VERSION}, got {content['schema_version']!r}.")
-        if not digest_fits(content):
-            raise DataError(
-                f"{source}: the selection is not the one that was written: it is damaged, or was edited. Copy it "
-                "again; if you edited it yourself, take the entry 'sha256' out."
-            )
         try:
             ids = tuple(str(row["item_id"]) for row in content["items"])
             scenarios = tuple(str(row["scenario"]) for row in content["items"])
@@ -126,6 +121,11 @@ class Selection:
             content = read_json(Path(path))
         except (OSError, DataError) as error:
             raise DataError(f"{error} It was to be a selection; make one with itembank select.") from error
+        if isinstance(content, dict) and not digest_fits(content):
+            raise DataError(
+                f"{path} is not the selection that was written: it is damaged, or was changed by hand. Copy it "
+                f"again, or take its line {RECORD_KEY!r} out if you mean what it says now."
+            )
         return cls.from_dict(content, source=str(path))
 
 

@@ -58,10 +58,9 @@ def load_truth(path: str | Path) -> Truth:
     DataError
         When the file is not what was written or holds something else.
     """
-    path = Path(path)
-    if path.is_file() and is_sealed(path) and not seal_holds(path):  # files of earlier releases state no digest
-        raise DataError(f"{path} is not what was written there. Copy it again, or simulate again with the same seed.")
     try:
+        if is_sealed(Path(path)) and not seal_holds(Path(path)):
+            raise DataError("its bytes are not those that were written")
         with safe_open(path, framework="numpy") as file:
             record = parse_json((file.metadata() or {}).get(KEY, "{}"))
             if record.get("schema_version") != SCHEMA_VERSION:
@@ -73,5 +72,5 @@ def load_truth(path: str | Path) -> Truth:
         spec = SimulationSpec(**record["spec"])
         names = tuple(record["task_names"])
         return Truth(spec, names, parameters, arrays["abilities"], arrays["task_scores"])
-    except (SafetensorError, KeyError, TypeError, AttributeError, ValueError) as error:
+    except (OSError, SafetensorError, KeyError, TypeError, AttributeError, ValueError) as error:
         raise DataError(f"{path} must hold the truth of a simulation, and cannot be read: {error}.") from error

@@ -7,11 +7,11 @@ from typing import Any
 import polars as pl
 
 from itembank.data.atomic import replacing_file
-from itembank.data.digests import BLANK, RECORD_KEY, is_sealed, seal, seal_holds
+from itembank.data.digests import BLANK, DIGEST_KEY, RECORD_KEY, is_sealed, seal, seal_holds
 from itembank.data.parquet import read_parquet, read_parquet_metadata
 from itembank.errors import DataError, DataWarning, shown, warn
 
-DIGEST_KEY, NAME_KEY = "itembank.digest", "itembank.study_table"
+NAME_KEY = "itembank.study_table"
 
 
 def write_table(table: pl.DataFrame, path: Path) -> None:

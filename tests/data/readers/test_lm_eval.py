@@ -316,6 +316,17 @@ def test_tasks_may_be_chosen(tmp_path):
 # broken logs
 
 
+def test_numbers_that_no_table_can_hold_are_not_told(tmp_path):
+    folder = write_run(tmp_path, "org/a", {"arc": answers(1)}, sizes={"arc": 1})
+    (path,) = folder.glob("results_*")
+    content = json.loads(path.read_text(encoding="utf-8"))
+    content["config"]["model_num_parameters"] = content["n-samples"]["arc"]["original"] = 10**400
+    content["lm_eval_version"] = {"not": "a version"}
+    path.write_text(json.dumps(content), encoding="utf-8")
+    models = read_responses(tmp_path).models
+    assert "n_parameters" not in models.columns or models["n_parameters"].is_null().all()
+
+
 def test_results_without_samples_are_refused(tmp_path):
     folder = write_run(tmp_path, "org/a", {"arc": answers(1)})
     next(folder.glob("samples_*")).unlink()

@@ -92,7 +92,7 @@ def numbers(frame: pl.DataFrame) -> tuple[FloatArray, dict[str, pl.Series]]:
     ]
     columns = frame.columns  # a new list at every access
     if readable:
-        text = frame.select([columns[index] for index in readable]).with_columns(pl.col(*_TEXT).cast(pl.String))
+        text = frame[:, readable].with_columns(pl.col(*_TEXT).cast(pl.String))
         parsed = text.cast(pl.Float64, strict=False)
         values[:, readable] = parsed.fill_null(np.nan).to_numpy()
         unread = (parsed.null_count().to_numpy() > text.null_count().to_numpy()).ravel()

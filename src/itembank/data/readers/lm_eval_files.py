@@ -210,13 +210,15 @@ def _run(content: dict[str, Any], date: str) -> Run:
     arguments = config.get("model_args") or ""
     if isinstance(arguments, dict):
         arguments = ",".join(f"{key}={value}" for key, value in arguments.items())
-    sizes = {task: _mapping(size).get("original") for task, size in _mapping(content.get("n-samples")).items()}
+    sizes = {
+        task: _positive(_mapping(size).get("original")) for task, size in _mapping(content.get("n-samples")).items()
+    }
     configs = _mapping(content.get("configs"))
     versions = (content.get("lm_eval_version"), content.get("git_hash"))
     return Run(
         model_name=str(content.get("model_name") or _name_in(str(arguments))),
         model_arguments=str(arguments),
-        n_items={task: size for task, original in sizes.items() if (size := _positive(original))},
+        n_items={task: size for task, size in sizes.items() if size is not None},
         is_limited=config["limit"] is not None if "limit" in config else None,
         higher_is_better={task: _mapping(value) for task, value in _mapping(content.get("higher_is_better")).items()},
         filters={task: _filter_names(_mapping(value)) for task, value in configs.items()},

@@ -105,7 +105,7 @@ def _numbers(table: Table, spec: ReadingSpec, name: str, ids: RowIds, problems: 
     column = spec.column(name)
     if column not in table.frame.columns:
         return None
-    chosen = table.frame.select(column)
+    chosen = table.frame[[column]]
     is_response = name == "response"
     found = response_numbers(chosen, spec, table.source) if is_response else ResponseNumbers(*numbers(chosen))
     if found.bad:

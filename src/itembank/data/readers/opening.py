@@ -37,6 +37,7 @@ FOREIGN_MARKS = {
     b"\xff\xfe": "UTF-16 text (save it as UTF-8)",
     b"\xfe\xff": "UTF-16 text (save it as UTF-8)",
 }
+BYTES_AT_ONCE = 1 << 17
 UNREADABLE = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, EOFError, zlib.error)
 
 
@@ -101,10 +102,10 @@ def _check_start(path: Path, start: bytes, kind: Kind) -> None:
 def open_binary(path: Path) -> IO[bytes]:
     """Open an ordinary file for reading bytes, unpacking gzip; reading raises `DataError` where it gives too much."""
     n_bytes = regular_size(path)
-    if path.suffix.lower() == ".gz":
-        # a stream of its own, for `gzip.open` leaves its file open where the bomb goes off
-        return cast(IO[bytes], io.BufferedReader(_Watched(gzip.open(path), path, most_text(n_bytes)), 1 << 17))
-    return cast(IO[bytes], io.BufferedReader(_Watched(path.open("rb"), path, float("inf")), 1 << 17))
+    is_gzipped = path.suffix.lower() == ".gz"
+    most = most_text(n_bytes) if is_gzipped else float("inf")
+    file = gzip.open(path) if is_gzipped else path.open("rb")  # noqa: SIM115 (closed with what reads it)
+    return cast(IO[bytes], io.BufferedReader(_Watched(file, path, most), BYTES_AT_ONCE))
 
 
 class _Watched(io.RawIOBase):

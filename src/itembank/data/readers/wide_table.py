@@ -74,7 +74,7 @@ def _ids_and_values(
     if not others:
         problems.append(f"there must be one column of responses at least, got only {shown(table.frame.columns)}.")
         raise DataError(f"{table.source}: " + " ".join(problems))
-    responses = response_numbers(table.frame.select(others), spec, table.source)
+    responses = response_numbers(table.frame[others], spec, table.source)
     if responses.bad:
         found = [
             f"{name!r} ({', '.join(map(repr, examples(table.frame[name], _rows(mask))))})"
