@@ -206,7 +206,7 @@ def test_specs_check_themselves(choices, words):
 def test_intervals_hold_and_irsl_beats_the_others(with_bank):
     """Against the true pass rates, not the samples: fifty of each item, pass@k up to ten thousand."""
     samples = simulated_samples(n_models=60, n_items=100, n_trials=50, seed=8)
-    spec = PassAtKSpec(item_model=Variational("1pl", family="beta-binomial"))
+    spec = PassAtKSpec(item_model=Variational("1pl", family="beta-binomial"), interval="model-based")
     law = pass_at_k_law(samples.responses, spec, bank=known_bank(samples) if with_bank else None)
     truth = plug_in_pass_at_k(samples.rates[:, :, None], law.k).mean(axis=1)
     held = (law.all_items.low <= truth) & (truth <= law.all_items.high)
