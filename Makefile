@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 STAMPS := $(VENV)/.stamps
 
-.PHONY: quickstart test test-slow attack lint bench docs clean
+.PHONY: quickstart test test-slow attack mutations lint bench docs clean
 
 $(STAMPS)/venv:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "itembank needs Python 3.11 or newer; run make PYTHON=python3.11")'
@@ -20,6 +20,10 @@ $(STAMPS)/%: $(STAMPS)/venv pyproject.toml constraints.txt
 quickstart: $(STAMPS)/plot
 	$(BIN)/itembank quickstart -o quickstart
 
+# A worker for each core: more threads than that would only wait for each other.
+test test-slow mutations: export OMP_NUM_THREADS = 1
+test test-slow mutations: export OPENBLAS_NUM_THREADS = 1
+
 test: $(STAMPS)/test
 	$(BIN)/python -m pytest -m "not slow" -n auto
 
@@ -28,6 +32,9 @@ test-slow: $(STAMPS)/test
 
 attack: $(STAMPS)/test
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.attacks -o attacks
+
+mutations: $(STAMPS)/test
+	$(BIN)/python scripts/mutations.py
 
 lint: $(STAMPS)/lint
 	$(BIN)/ruff check .

@@ -162,7 +162,7 @@ def test_progress_runs_from_start_to_end(bank):
     [JointMAP("nested", n_dims=3, general_weight=0.3, l1=2.0, degenerate="majority"), JointMAP("bifactor", n_dims=4)],
 )
 def test_nested_banks_are_saved_and_fitted_anew_with_all_their_choices(spec, tmp_path):
-    made = build_bank(make_bank(n_models=24, n_items=30).responses, spec, rng=0)
+    made = build_bank(make_bank(n_models=20, n_items=24).responses, spec, rng=0)
     save_bank(made, tmp_path / "bank")
     bank = load_bank(tmp_path / "bank")
     assert spec_of(bank.calibration) == dataclasses.replace(spec, family="bernoulli")

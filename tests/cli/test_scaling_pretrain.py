@@ -42,7 +42,7 @@ def test_json_has_forecasts_and_what_they_are_worth(files):
     ("show", "column"), [("forecasts", "slope"), ("decisions", "share_of_target"), ("curves", "low")]
 )
 def test_csv_has_one_table(files, show, column):
-    result = run(files, "--law", "irsl", "--checked", "0", "--show", show, "--format", "csv")
+    result = run(files, "--law", "irsl", "--checked", "1", "--show", show, "--format", "csv")
     assert result.exit_code == 0, result.output
     rows = list(csv.DictReader(io.StringIO(result.stdout)))
     assert column in rows[0]

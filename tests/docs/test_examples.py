@@ -5,9 +5,12 @@ import shlex
 from pathlib import Path
 
 import click
+import numpy as np
 import pytest
 
 from itembank.cli.main import cli
+from itembank.data import builtin, language_models
+from tests.data.few_items import load_few
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PAGES = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").glob("*.md"))]
@@ -24,8 +27,31 @@ def blocks(page):
     return FENCE.findall(page.read_text(encoding="utf-8"))
 
 
+@pytest.fixture
+def few_items(monkeypatch, page):
+    """Give every seventh item of built-in data only, and every third model to pages that take any number of them."""
+    bits, step = language_models.builtin_bits_per_byte, 3 if page.name in {"sessions.md", "adaptive.md"} else 1
+
+    def load(*name, **choices):
+        found = load_few(*name, **choices)
+        return found.take(models=np.arange(0, found.n_models, step))
+
+    monkeypatch.setattr(builtin, "load_builtin", load)
+    monkeypatch.setattr(language_models, "builtin_bits_per_byte", lambda: bits()[:, ::7])
+
+
 @pytest.mark.parametrize("page", RUNNABLE, ids=names)
-def test_python_examples_run(page, tmp_path, monkeypatch):
+def test_python_examples_run(page, tmp_path, monkeypatch, few_items):
+    run_examples(page, tmp_path, monkeypatch)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", RUNNABLE, ids=names)
+def test_python_examples_run_on_all_items(page, tmp_path, monkeypatch):
+    run_examples(page, tmp_path, monkeypatch)
+
+
+def run_examples(page, tmp_path, monkeypatch):
     """All blocks of a page share one namespace, as a reader would type them."""
     monkeypatch.chdir(tmp_path)
     namespace = {"__name__": "example"}

@@ -122,7 +122,7 @@ def test_counts_say_what_as_many_single_answers_say(rule):
 def test_missing_cells_are_as_if_never_asked(family):
     _, data = drawn(family, 30, 40, seed=5, missing=0.3)
     filled = replace(data, responses=np.where(data.observed, data.responses, 0.75))
-    spec = replace(EXACT, tolerance=1e-6)
+    spec = replace(EXACT, tolerance=1e-3)
     found, other = fit(data, spec), fit(filled, spec)
     np.testing.assert_allclose(found.loadings, other.loadings, rtol=1e-9)
     np.testing.assert_allclose(found.abilities, other.abilities, atol=1e-9)
@@ -130,9 +130,10 @@ def test_missing_cells_are_as_if_never_asked(family):
 
 @pytest.mark.parametrize("family", ["beta", "beta-binomial"])
 def test_items_keep_their_order_whatever_precision_they_share(family):
-    _, data = drawn(family, 40, 60, seed=6)
+    _, data = drawn(family, 30, 40, seed=6)
     order = np.argsort(data.precision_index, kind="stable")
-    found, sorted_first = fit(data), fit(data.take_items(order))
+    rough = replace(EXACT, tolerance=1e-4)
+    found, sorted_first = fit(data, rough), fit(data.take_items(order), rough)
     np.testing.assert_allclose(found.loadings[order], sorted_first.loadings, rtol=1e-8)
     np.testing.assert_array_equal(found.precision[order], sorted_first.precision)
 
@@ -174,7 +175,7 @@ def test_no_right_answer_of_thousands_is_a_low_chance_not_an_endless_one():
 
 
 def test_large_data_are_expanded_about_the_mean_to_the_same_end(monkeypatch):
-    _, data = drawn("beta", 60, 60, seed=9)
+    _, data = drawn("beta", 40, 40, seed=9)
     found = fit(data)
     monkeypatch.setattr("itembank.calibration.variational.fit.LARGE", 0)
     other = fit(data)
@@ -184,16 +185,16 @@ def test_large_data_are_expanded_about_the_mean_to_the_same_end(monkeypatch):
 
 
 def test_a_part_of_the_items_comes_first_where_there_are_many(monkeypatch):
-    _, data = drawn("beta", 50, 90, seed=10)
+    _, data = drawn("beta", 40, 60, seed=10)
     whole = fit(data)
-    monkeypatch.setattr("itembank.calibration.variational.fit.SUBSET_SIZE", 50)
+    monkeypatch.setattr("itembank.calibration.variational.fit.SUBSET_SIZE", 40)
     staged = fit(data)
     assert staged.history[-1] == pytest.approx(whole.history[-1], abs=1.0)
     np.testing.assert_allclose(staged.precision, whole.precision, rtol=1e-3)
 
 
 def test_positive_slopes():
-    _, data = drawn("beta", 40, 60, seed=11)
+    _, data = drawn("beta", 30, 40, seed=11)
     turned = data.responses.copy()
     turned[:, :3] = 1.0 - turned[:, :3]
     data = replace(data, responses=turned)
