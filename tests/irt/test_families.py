@@ -198,3 +198,12 @@ def test_parameters_refuse_a_precision_that_does_not_fit():
         ItemParameters.create(loadings, intercept, family="beta", precision=np.array([1.0, 0.0, 2.0]))
     with pytest.raises(ParameterError, match="family must be one of"):
         ItemParameters.create(loadings, intercept, family="poisson")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("logit", [-1e4, 1e4])
+def test_attempts_that_agree_have_finite_terms_far_out(logit):
+    """With phi of a hundredth the shape p phi of a far logit would be no number that can be divided by."""
+    arguments = (np.array([logit]), np.array([0.5]), np.array([0.01]), np.array([100.0]))
+    terms = beta_binomial.likelihood_terms(*arguments)
+    assert np.isfinite([*terms, beta_binomial.curvature_slopes(*arguments)]).all()
+    assert np.sign(terms.slope) == -np.sign(logit)

@@ -12,12 +12,16 @@ the terms become those of n Bernoulli trials, ``k log p + (n - k) log(1 - p)``. 
 Bernoulli terms for every phi; with n = 0 they are zero. All arrays of one call broadcast.
 """
 
+import numpy as np
 from scipy.special import zeta
 
 from itembank.irt.logistic import Asymptotes, LikelihoodTerms
 from itembank.irt.means import Mean, mean_terms
 from itembank.numerics.arrays import FloatArray
 from itembank.numerics.gamma import digamma_difference, log_gamma_difference, trigamma_difference
+
+LARGEST_LOGIT = 150.0
+"""So far ``1 / a^3`` is a number, for phi of a hundredth too; only steps that are taken back lead there."""
 
 
 def log_likelihood_terms(
@@ -28,7 +32,7 @@ def log_likelihood_terms(
     asymptotes: Asymptotes | None = None,
 ) -> FloatArray:
     """Log-probability of the right answers, ``n_trials`` times the rate y, less the binomial coefficient."""
-    return _log_probability(mean_terms(x, asymptotes), responses, precision, n_trials)
+    return _log_probability(bounded_mean(x, asymptotes), responses, precision, n_trials)
 
 
 def likelihood_terms(
@@ -39,7 +43,7 @@ def likelihood_terms(
     asymptotes: Asymptotes | None = None,
 ) -> LikelihoodTerms:
     """Log-likelihood, its slope in the logit, and minus its second derivative, which may be negative."""
-    mean = mean_terms(x, asymptotes)
+    mean = bounded_mean(x, asymptotes)
     pull = precision * _difference(mean, responses, precision, n_trials)
     spread = _spread(mean, responses, precision, n_trials)
     return LikelihoodTerms(
@@ -57,7 +61,7 @@ def curvature_slopes(
     asymptotes: Asymptotes | None = None,
 ) -> FloatArray:
     """Differentiate the curvature in the logit: ``3 phi^2 p' p'' U + phi^2 p'^2 U' - phi p''' d``."""
-    mean = mean_terms(x, asymptotes)
+    mean = bounded_mean(x, asymptotes)
     a, b, k, rest = _shapes(mean, responses, precision, n_trials)
     change = -2.0 * (zeta(3.0, a) - zeta(3.0, a + k) - zeta(3.0, b) + zeta(3.0, b + rest))
     pull = precision * _difference(mean, responses, precision, n_trials)
@@ -68,6 +72,11 @@ def curvature_slopes(
         - mean.third * pull
     )
     return result
+
+
+def bounded_mean(x: FloatArray, asymptotes: Asymptotes | None) -> Mean:
+    """Return the mean at logits of `LARGEST_LOGIT` at most."""
+    return mean_terms(np.clip(x, -LARGEST_LOGIT, LARGEST_LOGIT), asymptotes)
 
 
 def _shapes(
