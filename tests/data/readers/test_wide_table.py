@@ -19,6 +19,17 @@ def test_items_called_like_our_optional_columns_are_items_of_a_table_of_one_row_
     assert read_responses(tmp_path / "r.csv").item_ids == ["seconds", "seed", "x"]
 
 
+@pytest.mark.parametrize("ending", ["csv", "parquet", "jsonl"])
+def test_items_named_like_a_pattern_are_items(tmp_path, ending):
+    """Polars takes a name from ^ to $ for a pattern of names: such an item would be left out without a word."""
+    path = tmp_path / f"r.{ending}"
+    table = pl.DataFrame({"model_id": ["a", "b"], "^x$": [1, 0], "x": [0, 0], "^.*$": [1, 1]})
+    {"csv": table.write_csv, "parquet": table.write_parquet, "jsonl": table.write_ndjson}[ending](path)
+    matrix = read_responses(path)
+    assert matrix.item_ids == ["^x$", "x", "^.*$"]
+    np.testing.assert_array_equal(matrix.responses, [[1, 0, 1], [0, 0, 1]])
+
+
 def test_a_table_without_the_usual_id_name(tmp_path):
     (tmp_path / "r.csv").write_text("llm,x,y\na,50,100\n")
     spec = ReadingSpec(columns={"model_id": "llm"}, max_response=100)

@@ -32,7 +32,8 @@ def read_csv_file(path: Path, *, keep: Keep, text: Sequence[str] = (), infer: bo
         raise DataError(f"{path}: column names must be unique, got {len(repeated)} more than once: {shown(repeated)}.")
     _check_last_line(path, len(header), separator)
     _check_growth(path)
-    columns = list(keep(header))
+    kept = set(keep(header))
+    columns = [place for place, name in enumerate(header) if name in kept]  # names like ^x$ would be patterns
     with translated(path, "CSV file"):
         frame = pl.read_csv(
             path,

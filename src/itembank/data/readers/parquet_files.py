@@ -19,7 +19,9 @@ def read_parquet_file(path: Path, *, keep: Keep) -> Table:
     _check_end(path)
     with translated(path, "Parquet file"):
         columns = list(read_parquet_schema(path))
-        return Table(str(path), read_parquet(path, columns=list(keep(columns)), glob=False))
+        kept = set(keep(columns))
+        places = [place for place, name in enumerate(columns) if name in kept]  # names like ^x$ would be patterns
+        return Table(str(path), read_parquet(path, columns=places, glob=False))
 
 
 def _check_end(path: Path) -> None:
