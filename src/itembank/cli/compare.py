@@ -7,7 +7,14 @@ import click
 
 from itembank.cli.estimate import METHODS
 from itembank.cli.known_models import note_known_models
-from itembank.cli.options import bank_argument, format_option, reading_spec, response_options, seed_option
+from itembank.cli.options import (
+    bank_argument,
+    format_option,
+    reading_spec,
+    refuse_unused,
+    response_options,
+    seed_option,
+)
 from itembank.cli.render import note, print_rows, progress, warnings_as_notes
 
 if TYPE_CHECKING:
@@ -94,6 +101,7 @@ def command(
     from itembank.data.readers.read import read_responses  # noqa: PLC0415
     from itembank.data.selections import Selection  # noqa: PLC0415
 
+    refuse_unused(("power", not ranking, "pairs of models, not with --ranking"))
     loaded = load_bank(bank)
     chosen = None if selection is None else Selection.load(selection)
     with warnings_as_notes():

@@ -9,8 +9,8 @@ from itembank.cli.known_models import note_known_models
 from itembank.cli.options import (
     bank_argument,
     format_option,
-    reading_options,
     reading_spec,
+    response_options,
     seed_option,
 )
 from itembank.cli.render import note, print_rows, progress, warnings_as_notes
@@ -66,7 +66,7 @@ MEANING = {
 )
 @click.option("--level", type=float, default=0.95, show_default=True, help="Level of the interval, between 0 and 1.")
 @click.option("--win-rate", is_flag=True, help="Add the mean win rate over scenarios against the bank's models.")
-@reading_options
+@response_options
 @seed_option
 @format_option
 def command(
@@ -102,7 +102,7 @@ def command(
     with warnings_as_notes():
         # The new results hold no more than the items that were run, and are read as the bank's were.
         spec = spec_like(loaded.responses.items, reading_spec(reading, empty="drop"))
-        matrix = read_responses(responses, spec=spec, models=reading["models"], items=reading["items"])
+        matrix = read_responses(responses, spec=spec)
         check_same_content(matrix.items, loaded.responses.items)
         note_known_models(loaded, matrix.model_ids)
         with progress("estimate") as report:

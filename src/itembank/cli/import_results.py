@@ -6,7 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from itembank.cli.options import column_mapping, format_option, output_option, response_kind_option, value_options
+from itembank.cli.options import (
+    column_mapping,
+    format_option,
+    output_option,
+    refuse_unread,
+    response_kind_option,
+    value_options,
+)
 from itembank.cli.render import note, print_rows, progress, warnings_as_notes
 
 if TYPE_CHECKING:
@@ -184,6 +191,7 @@ def _import(shared: dict[str, Any], choices: dict[str, Any], choice_scores: Path
         if choice_scores is not None:
             check_score_destination(choice_scores)
         spec = _spec(shared, choices)
+        refuse_unread(spec)
     except ParameterError as error:
         raise click.UsageError(str(error)) from error
     with warnings_as_notes():

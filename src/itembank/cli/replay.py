@@ -7,7 +7,7 @@ import click
 
 from itembank.cli.known_models import note_known_models
 from itembank.cli.main import EXIT_IMPRECISE
-from itembank.cli.options import bank_argument, format_option, reading_options, reading_spec, seed_option
+from itembank.cli.options import bank_argument, format_option, reading_spec, response_options, seed_option
 from itembank.cli.render import note, print_rows, progress, warnings_as_notes
 from itembank.cli.session_options import prior_of_options, prior_options, session_choices, session_options
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     metavar="PATH",
     help="Also write every item asked, one row each, to this .csv or .parquet file.",
 )
-@reading_options
+@response_options
 @seed_option
 @format_option
 def command(
@@ -76,7 +76,7 @@ def command(
     arguments = {**session_choices(choices), "prior": prior_of_options(prior)}
     with warnings_as_notes():
         spec = spec_like(loaded.responses.items, reading_spec(reading, empty="drop"))
-        matrix = read_responses(responses, spec=spec, models=reading["models"], items=reading["items"])
+        matrix = read_responses(responses, spec=spec)
         check_same_content(matrix.items, loaded.responses.items)
         note_known_models(loaded, matrix.model_ids)
         with progress("replay") as report:

@@ -14,7 +14,18 @@ def spec_like(items: pl.DataFrame, spec: ReadingSpec) -> ReadingSpec:
 
     Items that came from harness logs tell them, with their task; without, another default might be taken from
     the new logs, which then would not be comparable.
+
+    Raises
+    ------
+    DataError
+        For a response made of log-likelihoods where the items were read by another metric.
     """
+    metrics = sorted(set(items["metric"].drop_nulls())) if "metric" in items.columns else []
+    if spec.response != "metric" and metrics:
+        raise DataError(
+            f"new logs must be read as the bank's were, by metric {shown(metrics)}, got response={spec.response!r}. "
+            "Leave response=... (--response) out, or calibrate a bank with it."
+        )
     return replace(
         spec, metric=spec.metric or _choices(items, "metric"), filter_name=spec.filter_name or _choices(items, "filter")
     )
