@@ -163,7 +163,7 @@ def scenario_of(item):
 
 
 def _answers():
-    """One row a model and item: right or wrong by an ability of each scenario, costs, and other columns of responses."""
+    """One row a model and item: right or wrong by an ability of each scenario, costs, other columns of responses."""
     rng = np.random.default_rng(11)
     n_models, n_items = N_PAST + N_NEW, 30
     ability = rng.normal(size=(n_models, 1)) + 0.9 * rng.normal(size=(n_models, 3))

@@ -42,7 +42,9 @@ CASES = {
             "--against-assessor": "--against-assessor '2pl, random'",
             "--format": "--format json",
         },
-        stops={(f"prediction, {one}", "--against-assessor"): "--part cannot go" for one in ("tasks", "tasks, csv", "cost")},
+        stops={
+            (f"prediction, {one}", "--against-assessor"): "--part cannot go" for one in ("tasks", "tasks, csv", "cost")
+        },
     ),
     "study plot": Case(
         modes={
@@ -54,8 +56,12 @@ CASES = {
             **{
                 kind: Mode(
                     f"prediction --kind {kind} --assessor '2pl, random' --assessor 'task-mean, random' -o out/f.png",
-                    values={"--n": "--n 1", "--assessor": "--assessor '2pl, adaptive v-optimal'", "--set": "--set interpolation",
-                            "--tasks": "--tasks 1"},
+                    values={
+                        "--n": "--n 1",
+                        "--assessor": "--assessor '2pl, adaptive v-optimal'",
+                        "--set": "--set interpolation",
+                        "--tasks": "--tasks 1",
+                    },
                 )
                 for kind in ("tasks", "models")
             },
