@@ -159,7 +159,7 @@ def command(
         matrix = read_responses(responses, spec=reading_spec(reading), models=reading["models"], items=reading["items"])
         ScoreTargets.create(matrix.items, within=within, across=overall)  # complains before the long work, not after
         options = _options(item_model, method, general_weight=general_weight, degenerate=degenerate, by_task=by_task)
-        options |= _family_options(method, family, precision, positive=positive_discrimination)
+        options |= _family_options(item_model, method, family, precision, positive=positive_discrimination)
         spec = _spec(matrix, item_model, dims, method, {"known_guessing": known_guessing, **options})
         with progress("calibrate") as report:
             bank = build_bank(matrix, spec, within=within, across=overall, rng=seed, progress=report)
@@ -193,7 +193,9 @@ def _options(
     return options
 
 
-def _family_options(method: str, family: str, precision: str | None, *, positive: bool) -> dict[str, Any]:
+def _family_options(
+    item_model: str | None, method: str, family: str, precision: str | None, *, positive: bool
+) -> dict[str, Any]:
     """Gather the choices of family, and refuse those that do not go together."""
     options: dict[str, Any] = {"family": family}
     if precision is not None:
@@ -201,8 +203,10 @@ def _family_options(method: str, family: str, precision: str | None, *, positive
             raise click.UsageError(f"--precision goes with --family beta or beta-binomial, got --family {family}.")
         options["precision"] = precision if precision in {"global", "scenario"} else _number(precision)
     if positive:
-        if method != "variational":
-            raise click.UsageError(f"--positive-discrimination goes with --method variational, got --method {method}.")
+        if method != "variational" or item_model == "1pl":
+            raise click.UsageError(
+                "--positive-discrimination goes with --method variational, and not with --item-model 1pl."
+            )
         options["positive_discrimination"] = True
     return options
 

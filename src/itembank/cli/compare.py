@@ -7,7 +7,7 @@ import click
 
 from itembank.cli.estimate import METHODS
 from itembank.cli.new_results import ignore_unknown_option, note_known_models, read_new_results
-from itembank.cli.options import bank_argument, format_option, response_options, seed_option
+from itembank.cli.options import bank_argument, format_option, refuse_unused, response_options, seed_option
 from itembank.cli.render import note, print_rows, progress, refuse_empty, warnings_as_notes
 
 if TYPE_CHECKING:
@@ -94,6 +94,7 @@ def command(
     from itembank.data.bank_files import load_bank  # noqa: PLC0415
     from itembank.data.selections import Selection  # noqa: PLC0415
 
+    refuse_unused(("power", not ranking, "pairs of models, not with --ranking"))
     loaded = load_bank(bank)
     chosen = None if selection is None else Selection.load(selection)
     with warnings_as_notes():

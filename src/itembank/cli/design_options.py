@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from itembank.cli.options import gathered
+from itembank.cli.options import gathered, refuse_unused
 from itembank.cli.session_options import CRITERIA, GOALS, counts
 
 if TYPE_CHECKING:
@@ -81,10 +81,16 @@ def method_of_options(method: str, design: Mapping[str, Any]) -> "OptimalDesign 
 def _spec(given: dict[str, Any]) -> "OptimalDesign":
     from itembank.selection.specs import OptimalDesign  # noqa: PLC0415
 
-    if "target" in given and given.get("criterion", "v-optimal") != "v-optimal":
-        raise click.UsageError(f"--target is for --criterion v-optimal; {given['criterion']} does not look at scores.")
-    if "input_weight" in given and given.get("cost", "tokens") != "tokens":
-        raise click.UsageError(f"--input-weight is for --cost tokens, got --cost {given['cost']}.")
+    criterion = given.get("criterion", "v-optimal")
+    is_in_tokens = given.get("cost", "tokens" if criterion == "min-cost" else None) == "tokens"
+    rules = (
+        ("of", criterion == "v-optimal", "--criterion v-optimal"),
+        ("target", criterion == "v-optimal", "--criterion v-optimal; the others do not look at scores"),
+        ("cost", criterion not in {"random", "uniform"}, f"a criterion that looks at costs, not with {criterion}"),
+        ("input_weight", is_in_tokens, "--cost tokens"),
+    )
+    refuse_unused(*rules)
+    given = {name: value for name, value in given.items() if (name, False) not in {rule[:2] for rule in rules}}
     for name in ("at_least", "at_most"):
         if name in given:
             given[name] = counts(f"--{name.replace('_', '-')}", given[name])

@@ -5,7 +5,14 @@ from typing import Any
 
 import click
 
-from itembank.cli.options import format_option, reading_options, reading_spec, seed_option
+from itembank.cli.options import (
+    RESPONSE_OPTIONS,
+    format_option,
+    item_reading_options,
+    reading_spec,
+    refuse_unused,
+    seed_option,
+)
 from itembank.cli.render import note, print_record, progress, warnings_as_notes
 
 DIMENSIONS_CANDIDATES = "1,2,3,4,5,8"
@@ -38,7 +45,7 @@ def command() -> None:
     help="How they are calibrated, as for itembank calibrate.",
 )
 @click.option("--figure", type=click.Path(dir_okay=False, path_type=Path), help="Also draw it: a PNG, SVG or PDF file.")
-@reading_options
+@item_reading_options
 @seed_option
 @format_option
 def dimensions(
@@ -69,7 +76,7 @@ def dimensions(
     if figure is not None:
         check_figure_destination(figure)  # complains before the long work, not after
     with warnings_as_notes():
-        matrix = read_responses(responses, spec=reading_spec(reading), models=reading["models"], items=reading["items"])
+        matrix = read_responses(responses, spec=reading_spec(reading), items=reading["items"])
         with progress("diagnose") as report:
             found = dimensionality(matrix, method, candidates=tried, rng=seed, progress=report)
         if figure is not None:
@@ -98,7 +105,7 @@ HOMOGENEITY_COLUMNS = (
 @click.option("--scenario", "scenarios", multiple=True, help="Draw this one; at most eight. Repeatable.")
 @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path),
               help="Also draw it: a PNG, SVG or PDF file.")  # fmt: skip
-@reading_options
+@item_reading_options
 @seed_option
 @format_option
 def homogeneity_command(
@@ -127,13 +134,18 @@ def homogeneity_command(
     from itembank.reports.canvas import check_figure_destination, save_figure  # noqa: PLC0415
     from itembank.reports.homogeneity_figures import figure_homogeneity  # noqa: PLC0415
 
+    is_bank = len(source) == 1 and (source[0] / "bank.json").is_file()
+    refuse_unused(
+        ("scenarios", output is not None, "-o FILE, which draws it"),
+        *((name, not is_bank, "RESPONSES, not with a bank") for name in ("items", *RESPONSE_OPTIONS)),
+    )
     if output is not None:
         check_figure_destination(output)  # complains before the long work, not after
     with warnings_as_notes():
-        if len(source) == 1 and (source[0] / "bank.json").is_file():
+        if is_bank:
             past: Any = load_bank(source[0])
         else:
-            past = read_responses(source, spec=reading_spec(reading), models=reading["models"], items=reading["items"])
+            past = read_responses(source, spec=reading_spec(reading), items=reading["items"])
         with progress("diagnose") as report:
             found = homogeneity(past, budget=budget, rng=seed, progress=report)
         if output is not None:

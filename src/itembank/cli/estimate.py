@@ -9,7 +9,7 @@ from itembank.cli.new_results import ignore_unknown_option, note_known_models, r
 from itembank.cli.options import (
     bank_argument,
     format_option,
-    reading_options,
+    response_options,
     seed_option,
 )
 from itembank.cli.render import note, print_rows, progress, refuse_empty, warnings_as_notes
@@ -66,7 +66,7 @@ MEANING = {
 )
 @click.option("--level", type=float, default=0.95, show_default=True, help="Level of the interval, between 0 and 1.")
 @click.option("--win-rate", is_flag=True, help="Add the mean win rate over scenarios against the bank's models.")
-@reading_options
+@response_options
 @seed_option
 @format_option
 def command(

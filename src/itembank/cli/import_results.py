@@ -10,6 +10,7 @@ from itembank.cli.options import (
     column_mapping,
     format_option,
     output_option,
+    refuse_unread,
     response_kind_option,
     task_options,
     true_value_option,
@@ -216,6 +217,7 @@ def _import(shared: dict[str, Any], choices: dict[str, Any], choice_scores: Path
         if choice_scores is not None:
             check_score_destination(choice_scores)
         spec = _spec(shared, choices)
+        refuse_unread(spec)
     except ParameterError as error:
         raise click.UsageError(str(error)) from error
     with warnings_as_notes():

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from itembank.cli.options import bank_argument, format_option
+from itembank.cli.options import bank_argument, format_option, refuse_unused
 from itembank.cli.render import note, print_record
 
 if TYPE_CHECKING:
@@ -38,8 +38,7 @@ def command(*, bank: Path, plot: Path | None, selection: Path | None, output_for
     """  # noqa: D301
     from itembank.data.bank_files import load_bank  # noqa: PLC0415
 
-    if selection is not None and plot is None:
-        raise click.UsageError("--selection is drawn by --plot FILE, which is not given.")
+    refuse_unused(("selection", plot is not None, "--plot FILE, which draws it"))
     if plot is not None:
         from itembank.reports.canvas import check_figure_destination  # noqa: PLC0415
 

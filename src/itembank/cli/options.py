@@ -7,6 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from click.core import ParameterSource
+
+from itembank.cli.render import note
 
 if TYPE_CHECKING:
     from itembank.data.readers.specs import ReadingSpec
@@ -61,14 +64,19 @@ def output_option(what: str) -> Callable[[Function], Function]:
     )
 
 
+_TABLE = click.Path(exists=True, dir_okay=False, path_type=Path)
+_MODELS = click.option("--models", type=_TABLE, help="Table of what is known of each model (column model_id).")
+_ITEMS = click.option("--items", type=_TABLE, help="Table of what is known of each item (column item_id).")
+
+
 def reading_options(function: Function) -> Function:
     """Add the options of reading responses; the command gets them as one mapping, `reading`."""
-    path = click.Path(exists=True, dir_okay=False, path_type=Path)
-    tables = (
-        click.option("--models", type=path, help="Table of what is known of each model (column model_id)."),
-        click.option("--items", type=path, help="Table of what is known of each item (column item_id)."),
-    )
-    return gathered(function, (*tables, *_response_options()), READING_OPTIONS, into="reading")
+    return gathered(function, (_MODELS, _ITEMS, *_response_options()), READING_OPTIONS, into="reading")
+
+
+def item_reading_options(function: Function) -> Function:
+    """Add the options of reading responses with a table of items alone; the command gets `reading`."""
+    return gathered(function, (_ITEMS, *_response_options()), ("items", *RESPONSE_OPTIONS), into="reading")
 
 
 def response_options(function: Function) -> Function:
@@ -95,11 +103,75 @@ READING_OPTIONS = ("models", "items", *RESPONSE_OPTIONS)
 
 
 def reading_spec(reading: Mapping[str, Any], **choices: Any) -> "ReadingSpec":
-    """Make the spec of the options of reading responses, and of choices that the command makes itself."""
+    """Make the spec of the options of reading responses, and of choices that the command makes itself.
+
+    Raises
+    ------
+    click.UsageError
+        For an option that was typed and that none of the command's files is read by.
+    """
     from itembank.data.readers.specs import ReadingSpec  # noqa: PLC0415
 
     given = {name: reading[name] for name in RESPONSE_OPTIONS}
-    return ReadingSpec(**{**given, "columns": column_mapping(reading["columns"]), **choices})
+    spec = ReadingSpec(**{**given, "columns": column_mapping(reading["columns"]), **choices})
+    refuse_unread(spec)
+    return spec
+
+
+_LOGS = (frozenset({"lm-eval"}), "logs of lm-evaluation-harness")
+_TABLES = (frozenset({"table"}), "tables")
+READERS: Mapping[str, tuple[frozenset[str], str]] = {
+    "metric": _LOGS,
+    "filter_name": _LOGS,
+    "response": _LOGS,
+    "tasks": _LOGS,
+    "exclude_tasks": _LOGS,
+    "skip_unusable": _LOGS,
+    "true_value": _TABLES,
+    "response_column": _TABLES,
+    "columns": _TABLES,
+    "layout": _TABLES,
+    "prefix_scenario": _TABLES,
+    "max_response": (frozenset({"table", "py-irt", "lm-eval"}), "files that itembank import has not read yet"),
+}
+"""Options of reading that are for some kinds of files only: the kinds, and what they are called."""
+
+
+def refuse_unread(spec: "ReadingSpec") -> None:
+    """Refuse options of reading that were typed and that none of the command's files is read by."""
+    from itembank.data.readers.read import source_kinds  # noqa: PLC0415
+
+    context = click.get_current_context()
+    files = next(one.name for one in context.command.params if isinstance(one, click.Argument) and one.nargs == -1)
+    kinds = source_kinds(context.params[files or ""], spec)
+    if kinds:
+        refuse_unused(*((name, not of.isdisjoint(kinds), words) for name, (of, words) in READERS.items()))
+
+
+def refuse_unused(*rules: tuple[str, bool, str]) -> None:
+    """Refuse options that were typed and have no say; of those that were set elsewhere say so in a note.
+
+    Parameters
+    ----------
+    rules : (name, has_say, partners)
+        The option's argument, whether it has a say in this call, and what it goes with: words that end the
+        sentence '--option goes with'.
+
+    Raises
+    ------
+    click.UsageError
+        For the first option on the command line that has no say.
+    """
+    context = click.get_current_context()
+    names = {one.name: max(one.opts, key=len) for one in context.command.params}
+    for name, has_say, partners in rules:
+        source = context.get_parameter_source(name)
+        if has_say or source in {None, ParameterSource.DEFAULT}:
+            continue
+        if source is ParameterSource.COMMANDLINE:
+            raise click.UsageError(f"{names[name]} goes with {partners}. Leave it out.")
+        where = "environment" if source is ParameterSource.ENVIRONMENT else "config file"
+        note(f"Note: {names[name]} goes with {partners}; what the {where} says of it has no effect here.")
 
 
 def _bytes(_ctx: click.Context, _parameter: click.Parameter, value: str | None) -> float | None:

@@ -7,7 +7,7 @@ import click
 
 from itembank.cli.main import EXIT_IMPRECISE
 from itembank.cli.new_results import note_known_models, read_new_results
-from itembank.cli.options import bank_argument, format_option, reading_options, seed_option
+from itembank.cli.options import bank_argument, format_option, response_options, seed_option
 from itembank.cli.render import note, print_rows, progress, warnings_as_notes
 from itembank.cli.session_options import prior_of_options, prior_options, session_choices, session_options
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     metavar="PATH",
     help="Also write every item asked, one row each, to this .csv or .parquet file.",
 )
-@reading_options
+@response_options
 @seed_option
 @format_option
 def command(

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from itembank.cli.design_options import design_options, method_of_options
-from itembank.cli.options import bank_argument, format_option, listed_ids, seed_option
+from itembank.cli.options import bank_argument, format_option, listed_ids, refuse_unused, seed_option
 from itembank.cli.render import (
     check_one_a_line,
     note,
@@ -88,6 +88,7 @@ def command(
     from itembank.planning.select import select  # noqa: PLC0415
     from itembank.selection.emit import as_lm_eval_samples  # noqa: PLC0415
 
+    refuse_unused(("output_format", emit is None, "a printed selection, not with --emit"))
     if output is not None:
         check_destination(output)
     loaded = load_bank(bank)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from itembank.cli.main import EXIT_IMPRECISE
-from itembank.cli.options import bank_argument, format_option, seed_option
+from itembank.cli.options import bank_argument, format_option, refuse_unused, seed_option
 from itembank.cli.render import (
     note,
     print_ids,
@@ -98,6 +98,10 @@ def start(
     from itembank.adaptive.trial import past_errors  # noqa: PLC0415
     from itembank.data.bank_files import load_bank  # noqa: PLC0415
 
+    criterion = choices["criterion"]
+    refuse_unused(
+        ("cost", criterion not in {"random", "uniform"}, f"a criterion that looks at costs, not with {criterion}")
+    )
     with warnings_as_notes():
         loaded = load_bank(bank)
         known = {"prior": prior_of_options(prior), "model_id": model_id, "rng": seed}
@@ -211,7 +215,7 @@ def tell(
     from itembank.adaptive.journal_sessions import open_session  # noqa: PLC0415
 
     if item == "-":
-        _check_no_options(given)
+        refuse_unused(*((name, False, "an ITEM; with - the answers stand on standard input") for name in given))
         answers = parse_answers(_standard_input(), "standard input")
     else:
         answers = (_answer(item, given),)
@@ -286,6 +290,7 @@ def export(*, journal: Path, output: Path | None, bank: Path | None, output_form
     from itembank.adaptive.journal_sessions import read_session  # noqa: PLC0415
     from itembank.data.response_files import write_responses  # noqa: PLC0415
 
+    refuse_unused(("output_format", output is None, "printed answers, not with -o"))
     with warnings_as_notes():
         session = read_session(journal, _loaded(bank))
         responses = session_responses(session)
@@ -325,11 +330,6 @@ def _standard_input() -> str:
         return sys.stdin.buffer.read().decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise DataError(f"standard input must be UTF-8, one JSON object a line: {error}. Nothing was told.") from error
-
-
-def _check_no_options(given: Mapping[str, Any]) -> None:
-    if any(value not in (None, (), "", False) for value in given.values()):
-        raise click.UsageError("With - the answers stand on standard input; leave the options of one answer out.")
 
 
 def _progress(session: "AdaptiveSession") -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from itembank.cli.options import gathered, listed_ids
+from itembank.cli.options import gathered, listed_ids, refuse_unused
 
 if TYPE_CHECKING:
     from itembank.adaptive.limits import Budget, Decision, Stopping
@@ -19,6 +19,8 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 CRITERIA = ("fisher", "trace", "d-optimal", "a-optimal", "v-optimal", "kl", "random", "uniform", "min-cost")
 GOALS = ("logits", "probabilities", "score")
+BLIND = ("random", "uniform", "min-cost")
+"""Criteria that do not look at what an item tells."""
 INTERVALS = ("calibrated", "model-based")
 
 _CHOOSING = (
@@ -159,6 +161,7 @@ def prior_options(function: Function) -> Function:
 
 def session_choices(choices: Mapping[str, Any]) -> dict[str, Any]:
     """Turn the options of `session_options` into the arguments of `AdaptiveSession` that they stand for."""
+    _refuse_unused(choices)
     return {
         "criterion": criterion_of_options(choices),
         "cost": cost_of_options(choices),
@@ -169,6 +172,27 @@ def session_choices(choices: Mapping[str, Any]) -> dict[str, Any]:
         "n_start": choices["n_start"],
         "interval": choices["interval"],
     }
+
+
+def _refuse_unused(choices: Mapping[str, Any]) -> None:
+    """Refuse options that have no say beside the others."""
+    criterion = choices["criterion"]
+    is_decided = choices["threshold"] is not None or choices["better_than"] is not None
+    has_rules = is_decided or bool(choices["half_width"]) or choices["ability_error"] is not None
+    names_no_score = any("=" not in width for width in choices["half_width"])
+    refuse_unused(
+        ("of", criterion == "v-optimal", "--criterion v-optimal"),
+        ("input_weight", choices["cost"] == "tokens", "--cost tokens"),
+        (
+            "target",
+            criterion == "v-optimal" or is_decided or names_no_score,
+            "--criterion v-optimal, --half-width W, --threshold or --better-than",
+        ),
+        ("n_start", criterion not in BLIND, f"a criterion that looks at abilities, not with {criterion}"),
+        ("randomesque", criterion not in {"random", "uniform"}, f"a criterion that ranks items, not with {criterion}"),
+        ("confidence", is_decided, "--threshold or --better-than"),
+        ("min_items", has_rules, "a precision: --half-width, --ability-error, --threshold or --better-than"),
+    )
 
 
 def criterion_of_options(choices: Mapping[str, Any]) -> "Criterion":

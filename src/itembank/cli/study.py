@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from itembank.cli.options import format_option
+from itembank.cli.options import format_option, refuse_unused
 from itembank.cli.render import note, print_rows, progress, warnings_as_notes
 from itembank.cli.study_prediction import (
     COMPARISON_KINDS,
@@ -173,6 +173,11 @@ def table(
     """  # noqa: D301
     if is_prediction(study):
         refuse_options({"--metric": metrics, "--against": against}, "prediction")
+        refuse_unused(
+            ("target", False, "a comparison study"),
+            ("sets", set(parts) != {"tasks"} and set(parts) != {"cost"}, "tables of errors"),
+            ("n_tasks", set(parts) != {"tasks"}, "tables of errors or costs"),
+        )
         if against_assessor is not None:
             refuse_options({"--part": parts}, "table of differences of a prediction")
             print_differences(study, against_assessor, sets=sets, n_tasks=n_tasks, output_format=output_format)
@@ -289,11 +294,17 @@ def plot(
     if is_prediction(study):
         refuse_options({"--split": splits, "--selector": selectors, "--estimator": estimators}, "prediction")
         check_kind(kind, PREDICTION_KINDS)
+        refuse_unused(
+            ("target", False, "a comparison study"),
+            ("size", kind not in {"items", "cost"}, "--kind tasks, models or choices"),
+            ("sets", kind != "choices", "the other kinds: items are chosen of tasks that are asked"),
+        )
         budget = None if size is None else int(size)
         plot_prediction(study, kind, output, sets=sets, n_tasks=n_tasks, assessors=assessors, budget=budget)
         return
     refuse_options({"--set": sets, "--tasks": n_tasks, "--assessor": assessors}, "comparison")
     check_kind(kind, COMPARISON_KINDS)
+    refuse_unused(("size", kind == "spread", "--kind spread"))
     result = StudyResult.load(study)
     summary, estimates = _of_target(result.summary, target), _of_target(result.estimates, target)
     wanted = {"split": splits, "selector": selectors, "estimator": estimators}

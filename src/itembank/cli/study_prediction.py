@@ -1,7 +1,7 @@
 """What `itembank study` prints and draws of prediction studies."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -187,6 +187,13 @@ LAYOUTS: Mapping[str, Callable[["pl.DataFrame"], list[dict[str, Any]]]] = {
 """How the tables of errors and costs are laid out."""
 
 
+def _check_one(kind: str, given: Mapping[str, Sequence[object]]) -> None:
+    """Refuse several values where a figure shows one."""
+    for option, values in given.items():
+        if kind in {"tasks", "models", "choices"} and len(values) > 1:
+            raise click.UsageError(f"{option} is given once with --kind {kind}, got {len(values)} values.")
+
+
 def plot_prediction(
     folder: Path,
     kind: str,
@@ -204,6 +211,7 @@ def plot_prediction(
 
     result = PredictionResult.load(folder)
     check_numbers(n_tasks, result.curves["n_calibration_tasks"].unique().sort().to_list())
+    _check_one(kind, {"--tasks": n_tasks, "--set": sets})
     figure = draw_prediction(result, kind, sets=sets, n_tasks=n_tasks, assessors=assessors, budget=budget)
     save_figure(figure, output)
     note(f"Drawn in {output}.")

@@ -216,7 +216,7 @@ def _curves(
 
 
 def _draw_spread(axes: "Axes", part: pl.DataFrame, colour: str) -> None:
-    by_model = part.group_by("model_id").agg(
+    by_model = part.group_by("model_id", maintain_order=True).agg(
         truth=pl.col("truth").mean(),
         mean=pl.col("error").mean(),
         low=pl.col("error").quantile(0.05, "linear"),

@@ -11,7 +11,7 @@ import polars as pl
 from itembank.data.readers.read import read_matrix
 from itembank.data.readers.specs import ReadingSpec
 from itembank.data.responses import ResponseMatrix
-from itembank.errors import DataError, shown
+from itembank.errors import DataError, remedy, shown
 from itembank.progress import ProgressCallback, silent
 
 
@@ -49,7 +49,18 @@ def spec_like(items: pl.DataFrame, spec: ReadingSpec) -> ReadingSpec:
 
     Items that came from harness logs tell them, with their task; without, another default might be taken from
     the new logs, which then would not be comparable.
+
+    Raises
+    ------
+    DataError
+        For a response made of log-likelihoods where the items were read by another metric.
     """
+    metrics = sorted(set(items["metric"].drop_nulls())) if "metric" in items.columns else []
+    if spec.response != "metric" and metrics:
+        raise DataError(
+            f"new logs must be read as the bank's were, by metric {shown(metrics)}, got response={spec.response!r}. "
+            f"Leave {remedy('response=...', '--response')} out, or calibrate a bank with it."
+        )
     metric, filter_name = (
         chosen if any("=" not in one for one in chosen) else (*chosen, *_choices(items, column))
         for chosen, column in ((spec.metric, "metric"), (spec.filter_name, "filter"))

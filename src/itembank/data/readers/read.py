@@ -16,7 +16,7 @@ from itembank.data.readers.opening import file_kind
 from itembank.data.readers.py_irt import is_py_irt, py_irt_rows
 from itembank.data.readers.rows import ResponseRows, join_rows, rename_model
 from itembank.data.readers.specs import Format, ReadingSpec
-from itembank.data.readers.table import table_rows
+from itembank.data.readers.table import LAYOUTS, table_rows
 from itembank.data.response_files import is_response_file, response_file_rows
 from itembank.data.responses import ResponseMatrix
 from itembank.errors import DataError, remedy
@@ -137,7 +137,7 @@ def read_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: ProgressCal
     for done, path in enumerate(paths):
         progress(f"reading files ({path.name})", done / len(paths))
         try:
-            source_format = _format(path, spec)
+            source_format = format_of(path, spec)
             if source_format == "lm-eval":
                 logs.append(path)  # read together: one metric a task, whoever was run
             else:
@@ -167,7 +167,20 @@ def _read_file(path: Path, source_format: Format, spec: ReadingSpec) -> Response
     return rows if spec.model_id is None else rename_model(rows, spec.model_id)
 
 
-def _format(path: Path, spec: ReadingSpec) -> Format:
+def source_kinds(paths: Sequence[Path], spec: ReadingSpec) -> set[str]:
+    """Kinds of these sources: 'responses' (our own files), 'table', 'py-irt', 'lm-eval'; none if one is unreadable.
+
+    Reading says what is wrong with a source; here it is only asked which choices of `spec` can matter.
+    """
+    spec = replace(spec, format="auto") if spec.format in LAYOUTS else spec
+    try:
+        formats = {format_of(path, spec) for path in paths}
+    except (DataError, OSError):
+        return set()
+    return {one if one in {"responses", "py-irt", "lm-eval"} else "table" for one in formats}
+
+
+def format_of(path: Path, spec: ReadingSpec) -> Format:
     """Format of a source, by its content unless the spec says."""
     if path.is_dir():
         if spec.format in {"auto", "lm-eval"}:

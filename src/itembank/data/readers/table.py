@@ -17,6 +17,9 @@ LAYOUTS: dict[Format, Callable[[Table, ReadingSpec], ResponseRows]] = {
     "wide-items": rows_of_wide_items,
 }
 
+WIDE_COLUMNS = ("model_id", "item_id", "scenario", "subscenario")
+"""Columns of ours that a wide table may have."""
+
 
 def table_rows(path: Path, spec: ReadingSpec) -> ResponseRows:
     """Read one table file, long or wide."""
@@ -40,7 +43,24 @@ def rows_of_table(table: Table, spec: ReadingSpec) -> ResponseRows:
             f"{shown(table.frame.columns, 12)}. Say what the file calls them: columns={{'model_id': '...'}} "
             "(--column model_id=...)."
         )
+    if layout != "long":
+        _check_wide(table, spec)
     return LAYOUTS[layout](table, spec)
+
+
+def _check_wide(table: Table, spec: ReadingSpec) -> None:
+    """Refuse choices that only long tables are read by."""
+    unread = [name for name in spec.columns if name not in WIDE_COLUMNS]
+    if unread:
+        raise DataError(
+            f"{table.source}: a wide table has no column {shown(unread)} of its own. Leave it out of columns=... "
+            "(--column)."
+        )
+    if spec.prefix_scenario:
+        raise DataError(
+            f"{table.source}: prefix_scenario (--prefix-scenario) is for long tables, and this one is wide. Leave it "
+            "out."
+        )
 
 
 def _layout(columns: Sequence[str], spec: ReadingSpec) -> Format | None:

@@ -1,0 +1,13 @@
+"""A case for every command, in one file a subject.
+
+To add an option: one line in `values` of its command. To add a command: a `Case` with a mode for each way of calling it
+in which other options have a say.
+"""
+
+from tests.cli.contract.cases import banks, plain, scaling, sessions, studies
+
+CASES = {**plain.CASES, **banks.CASES, **sessions.CASES, **scaling.CASES, **studies.CASES}
+
+PENDING = scaling.PENDING
+KNOWN_SILENT = {**scaling.KNOWN_SILENT}
+"""(command, mode, option) that is silent and should not be, and what will mend it."""

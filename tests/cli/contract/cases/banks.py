@@ -1,0 +1,221 @@
+"""Cases of commands that make banks or begin with one."""
+
+from tests.cli.contract.case import Case, Mode
+from tests.cli.contract.cases.reading import COMMON, READING, RESPONSES, no_chance, settled
+
+_SPEC = (
+    *("--item-model", "--dims", "--method", "--general-weight", "--degenerate", "--by-task", "--family"),
+    *("--precision", "--positive-discrimination", "--known-guessing", "--seed"),
+)
+
+
+def _calibrate(words, *, about=_SPEC, **more):
+    """The bank counts by what `info` says of it and by its tables, not by the settings that it keeps."""
+    then = (("info out/bank --format csv", ""),)
+    return Mode(f"{words} -o out/bank --no-folds", about=about, unseen=("bank.json",), then=then, **more)
+
+
+_FOR_ALL = ("--general-weight", "--degenerate", "--by-task", "--precision", "--positive-discrimination")
+_CALIBRATE = Case(
+    modes={
+        "map": _calibrate("repeated.csv --repeats last --items items.csv --method map --dims 1", about=()),
+        "variational": _calibrate("tiny.csv --items items.csv --dims 1", about=(*_FOR_ALL, "--known-guessing")),
+        "1pl": _calibrate("tiny.csv --item-model 1pl", about=(*_FOR_ALL, "--dims")),
+        "chosen dims": _calibrate(
+            "tiny.csv --method map", about=(*_FOR_ALL, "--dims", "--item-model"), values={"--dims": "--dims 3"}
+        ),
+        "mml": _calibrate("tiny.csv --method mml --dims 1", about=(*_FOR_ALL, "--family", "--item-model")),
+        "nested": _calibrate("past.csv --method map --item-model nested --dims 2", about=(*_FOR_ALL, "--family")),
+        "bifactor": _calibrate("past.csv --method map --item-model bifactor", about=(*_FOR_ALL, "--dims", "--family")),
+        "probabilities": _calibrate("probabilities.csv --method map --dims 1 --family beta", about=_FOR_ALL),
+        "counts": _calibrate("counts.csv --method map --dims 1", about=(*_FOR_ALL, "--family")),
+        "wide": _calibrate("wide.csv --method map --dims 1", about=("--items",)),
+        "response file": _calibrate("past.parquet --method map --dims 1", about=tuple(RESPONSES)),
+        "logs": _calibrate("logs --method map --dims 1", about=tuple(RESPONSES)),
+        "replacing": _calibrate("past.csv --method map --dims 1", about=("--force",), brings=("bank",), codes=(1,)),
+    },
+    values={
+        **READING,
+        **COMMON,
+        "--output": "-o out/other",
+        "--item-model": "--item-model 1pl",
+        "--dims": "--dims 2",
+        "--method": "--method mml",
+        "--general-weight": "--general-weight 0.9",
+        "--degenerate": "--degenerate majority",
+        "--by-task": "--by-task",
+        "--family": "--family beta",
+        "--precision": "--precision 5",
+        "--positive-discrimination": "--positive-discrimination",
+        "--within": "--within custom",
+        "--overall": "--overall items",
+        "--known-guessing": "--known-guessing",
+        "--folds": "--folds",
+        "--force": "--force",
+    },
+    no_effect={
+        ("map", "--force"): "nothing stands there",
+        **settled("chosen dims", "--degenerate"),
+        **settled("probabilities", "--degenerate"),
+        **settled("counts", "--degenerate"),
+        **settled("response file", "--repeats"),
+        **settled("logs", "--repeats"),
+    },
+    never={"--model-id": "it names one model, and a bank takes several: it is refused with more"},
+    stops={
+        ("map", "--max-response"): "at least one item must tell models apart",
+        ("logs", "--max-response"): "at least one item must tell models apart",
+        ("mml", "--family"): "no family 'beta'",
+        ("nested", "--family"): "no family 'beta'",
+        ("bifactor", "--family"): "no family 'beta'",
+        ("bifactor", "--dims"): "n_dims of item_model 'bifactor' is one more than there are scenarios",
+    },
+)
+_INFO = Case(
+    modes={
+        "facts": Mode("bank"),
+        "figure": Mode("bank --plot out/bank.png"),
+    },
+    values={"--plot": "--plot out/other.png", "--selection": "--selection selection.json", "--format": "--format json"},
+)
+
+_SELECT = Case(
+    modes={
+        "auto": Mode("bank -n 7 --format csv", about=("--method", "--seed", "-n", "--criterion")),
+        "random": Mode("bank -n 7 --method random --format csv"),
+        "v-optimal": Mode("bank -n 7 --method v-optimal --format csv"),
+        "criterion": Mode("bank-2 -n 7 --criterion v-optimal --format csv"),
+        "criterion d-optimal": Mode("bank-2 -n 7 --criterion d-optimal --cost tokens --format csv"),
+        "criterion random": Mode("bank -n 7 --criterion random --format csv"),
+        "criterion min-cost": Mode("bank -n 7 --criterion min-cost --cost tokens --format csv"),
+        "in seconds": Mode("bank -n 7 --criterion fisher --cost seconds --format csv", about=("--input-weight",)),
+        "ids": Mode("bank -n 7 --method random --emit ids", about=("--emit", "--output", "--format", "--seed")),
+        "file": Mode(
+            "bank -n 7 --method random -o out/s.json",
+            about=("--output", "--emit", "--format"), unseen=("s.json",),
+        ),
+    },
+    values={
+        **COMMON,
+        "-n": "-n 12",
+        "--per-scenario": "--per-scenario",
+        "--output": "-o out/selection.json",
+        "--method": "--method stratified",
+        "--criterion": "--criterion a-optimal",
+        "--of": "--of score",
+        "--target": "--target law",
+        "--cost": "--cost output_tokens",
+        "--input-weight": "--input-weight 40",
+        "--at-least": "--at-least math=6",
+        "--at-most": "--at-most math=1",
+        "--randomesque": "--randomesque 5",
+        "--exclude": "--exclude exclude.txt",
+        "--emit": "--emit lm-eval",
+    },
+    no_effect=no_chance("auto", "v-optimal", "criterion", "criterion d-optimal", "criterion min-cost"),
+)  # fmt: skip
+_ESTIMATE = Case(
+    modes={
+        "table": Mode("bank new.csv --repeats last --selection selection.json --method p-irt --format csv",
+                      values={"--interval": "--interval model-based"}),
+        "model-based": Mode("bank new.csv --repeats last --method gp-irt --interval model-based --format csv"),
+        "design": Mode("bank whole.csv --selection random.json --interval design --format csv",
+                       values={"--selection": "--selection selection.json"}),
+        "random forest": Mode("bank one.csv --method random-forest --interval model-based --format csv",
+                              about=("--seed", "--level", "--interval", "--win-rate")),
+        "response file": Mode("bank new.parquet --method p-irt --interval model-based --format csv",
+                              about=tuple(RESPONSES)),
+        "logs": Mode("logs-bank logs --method p-irt --interval model-based --format csv", about=tuple(RESPONSES)),
+        "win rate": Mode("bank one.csv --method gp-irt --interval model-based --win-rate --format csv",
+                         about=("--seed", "--interval", "--level", "--method")),
+        "one model": Mode("bank new-nameless.csv --model-id m --method p-irt --interval model-based --format csv",
+                          about=("--model-id",)),
+    },
+    values={
+        **RESPONSES,
+        **COMMON,
+        "--selection": "--selection random.json",
+        "--method": "--method weighted",
+        "--interval": "--interval calibrated",
+        "--level": "--level 0.8",
+        "--win-rate": "--win-rate",
+    },
+    no_effect={
+        **no_chance("table", "model-based", "design", "random forest"),  # of a forest its spec has the seed
+        **settled("response file", "--repeats"),
+        **settled("logs", "--repeats"),
+        **settled("design", "--repeats"),
+    },
+    stops={("design", "--method"): "design-based intervals bring their own estimate"},
+)  # fmt: skip
+_CHOICES = ("--models", "--selection", "--method", "--level", "--power", "--target", "--ranking", "--seed")
+_COMPARE = Case(
+    modes={
+        "pairs": Mode("bank repeated.csv new.csv --repeats last --models m14 m15 --method p-irt --format csv"),
+        "paired": Mode(
+            "bank one.csv --method paired --format csv", about=_CHOICES, values={"--models": "--models m15 m14"}
+        ),
+        "selection": Mode(
+            "bank one.csv --selection random.json --method mean --format csv",
+            about=_CHOICES,
+            values={"--models": "--models m15 m14"},
+        ),
+        "ranking": Mode("bank past.csv --ranking --format csv --method p-irt", about=_CHOICES),
+        "response file": Mode("bank new.parquet --method p-irt --format csv", about=tuple(RESPONSES)),
+        "logs": Mode("logs-bank logs --method p-irt --format csv", about=tuple(RESPONSES)),
+    },
+    values={
+        **RESPONSES,
+        **COMMON,
+        "--models": "--models m3 m0",
+        "--selection": "--selection selection.json",
+        "--method": "--method gp-irt",
+        "--level": "--level 0.8",
+        "--power": "--power 0.6",
+        "--target": "--target math",
+        "--ranking": "--ranking",
+    },
+    no_effect={
+        ("ranking", "--ranking"): "it is on already",
+        ("ranking", "--level"): "these groups are the same at both levels",
+        ("ranking", "--method"): "these models answered every item: nothing is estimated",
+        ("selection", "--seed"): "the bootstrap of so few items gives the same ends",
+        ("ranking", "--seed"): "of the bootstrap, which the ranking does not show",
+        **settled("response file", "--repeats"),
+        **settled("logs", "--repeats"),
+    },
+    never={"--model-id": "it names one model, and two are compared: it is refused with more"},
+)
+_PLAN = Case(
+    modes={
+        "sizes": Mode("bank --selector random --method mean --max-items 15 --format json"),
+        "half-width": Mode("bank --selector random --method mean --max-items 15 --half-width 0.2 --format json"),
+        "difference": Mode("bank --selector v-optimal --method p-irt --max-items 15 --difference 0.2 --format json"),
+    },
+    values={
+        "--seed": "--seed 7",
+        "--format": "--format table",
+        "--half-width": "--half-width 0.1",
+        "--difference": "--difference 0.1",
+        "--target": "--target math",
+        "--level": "--level 0.8",
+        "--power": "--power 0.6",
+        "--selector": "--selector stratified",
+        "--method": "--method weighted",
+        "--max-items": "--max-items 11",
+    },
+    no_effect=no_chance("difference"),
+    stops={
+        ("half-width", "--difference"): "give half_width or difference, not both",
+        ("difference", "--half-width"): "give half_width or difference, not both",
+    },
+)
+
+CASES = {
+    "calibrate": _CALIBRATE,
+    "info": _INFO,
+    "select": _SELECT,
+    "estimate": _ESTIMATE,
+    "compare": _COMPARE,
+    "plan": _PLAN,
+}

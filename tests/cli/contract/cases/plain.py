@@ -1,0 +1,192 @@
+"""Cases of `itembank` itself and of commands that need no bank."""
+
+from tests.cli.contract.case import Case, Mode
+from tests.cli.contract.cases.reading import COMMON, ITEMS, RESPONSES, settled
+
+_ROOT = Case(
+    modes={
+        "a command": Mode("info bank", hears=True),
+        "a note": Mode("import py-irt py-irt.jsonl -o out/r.parquet", about=("--quiet", "--config"), hears=True),
+        "an error": Mode("info logs", codes=(1,), hears=True, about=("--debug", "--quiet", "--config")),
+    },
+    values={
+        "--version": "--version",
+        "--config": "--config defaults.toml",
+        "--debug": "--debug",
+        "--quiet": "--quiet",
+    },
+    no_effect={
+        ("a command", "--debug"): "nothing fails",
+        ("a command", "--quiet"): "it has nothing to note",
+        ("an error", "--quiet"): "an error is no note",
+        ("an error", "--config"): "nothing is printed that it could lay out",
+    },
+)
+
+_IMPORT = {
+    "--output": "-o out/other.parquet",
+    "--models": "--models models.csv",
+    "--items": "--items items.csv",
+    "--scenario": "--scenario quiz",
+    "--max-response": "--max-response 2",
+    "--model-id": "--model-id renamed",
+    "--repeats": "--repeats mean",
+    "--complete": "--complete",
+    "--drop-empty": "--drop-empty",
+    "--format": "--format json",
+}
+_TABLE = Case(
+    modes={
+        "long": Mode("repeated.csv -o out/r.parquet --repeats last"),
+        "gaps": Mode("gaps.csv -o out/r.parquet", about=("--complete", "--scenario")),
+        "an empty model": Mode("empty.csv -o out/r.parquet", about=("--drop-empty",), codes=(1,)),
+        "one model": Mode("nameless.csv -o out/r.parquet --model-id m", about=("--model-id",)),
+        "wide": Mode("wide.csv -o out/r.parquet"),
+        "items by models": Mode("ambiguous.csv -o out/r.parquet --model-id m", about=("--layout",)),
+        "response file": Mode("past.parquet -o out/r.parquet"),
+    },
+    values={
+        **_IMPORT,
+        "--layout": "--layout wide-items",
+        "--response-column": "--response-column other",
+        "--column": "--column response=other",
+        "--prefix-scenario": "--prefix-scenario",
+    },
+    no_effect={
+        **settled("long", "--scenario", "--complete", "--drop-empty"),
+        **settled("wide", "--repeats", "--complete", "--drop-empty"),
+        **settled("response file", "--scenario", "--repeats", "--complete", "--drop-empty"),
+    },
+    stops={
+        ("long", "--layout"): "must hold the responses of a model",
+        ("wide", "--layout"): "there must be a column 'item_id'",
+        ("gaps", "--complete"): "every model must have a response to every item",
+    },
+)
+_PY_IRT = Case(
+    modes={
+        "lines": Mode("py-irt.jsonl -o out/r.parquet"),
+        "gaps": Mode("gaps.jsonl -o out/r.parquet", about=("--complete",)),
+        "an empty model": Mode("empty.jsonl -o out/r.parquet", about=("--drop-empty",), codes=(1,)),
+        "one model": Mode("one.jsonl -o out/r.parquet", about=("--model-id",)),
+        "two files": Mode("py-irt.jsonl one.jsonl -o out/r.parquet --repeats last", about=("--repeats",)),
+    },
+    values=_IMPORT,
+    no_effect=settled("lines", "--repeats", "--complete", "--drop-empty"),
+    stops={("gaps", "--complete"): "every model must have a response to every item"},
+)
+_LM_EVAL = Case(
+    modes={
+        "metrics": Mode("logs -o out/r.parquet"),
+        "options": Mode(
+            "logs -o out/r.parquet --response probability",
+            values={"--response": "--response probability-per-character"},
+        ),
+        "one model": Mode("logs/org__l0 -o out/r.parquet", about=("--model-id",)),
+        "gaps": Mode("gaps -o out/r.parquet", about=("--complete",)),
+    },
+    values={
+        **_IMPORT,
+        "--models": "--models log-models.csv",
+        "--items": "--items log-items.csv",
+        "--metric": "--metric acc_norm",
+        "--filter": "--filter strict",
+        "--response": "--response accuracy",
+        "--choice-scores": "--choice-scores out/scores.csv",
+        "--task": "--task quiz",
+        "--groups": "--groups",
+        "--model-id-from": "--model-id-from args",
+        "--ignore-content": "--ignore-content",
+    },
+    no_effect={
+        **settled("metrics", "--complete"),
+        **settled("options", "--complete"),
+    },
+    never={
+        "--scenario": "the task is the scenario of every item of a log; the other readers use it",
+        "--repeats": "tests/data/readers/test_lm_eval.py has logs with several attempts",
+        "--drop-empty": "a log without any response is refused before",
+        "--ignore-content": "tests/data/readers/test_lm_eval.py has logs whose content differs",
+    },
+    stops={
+        ("gaps", "--complete"): "every model must have a response to every item",
+        ("options", "--metric"): "takes no logged metric",
+    },
+)
+_SIMULATE = Case(
+    modes={"data": Mode("-o out/r.parquet --models 5 --items 40 --tasks 3")},
+    values={
+        "--output": "-o out/other.parquet",
+        "--models": "--models 6",
+        "--items": "--items 41",
+        "--tasks": "--tasks 4",
+        "--dims": "--dims 2",
+        "--guessing": "--guessing 0.3",
+        "--missing": "--missing 0.2",
+        "--costs": "--no-costs",
+        **COMMON,
+    },
+)
+_SEVERAL = {"--model-id": "it names one model, and several are needed: it is refused with more"}
+_DIMENSIONS = Case(
+    modes={
+        "table": Mode("repeated.csv --repeats last --candidates 1 --method map --format csv"),
+        "wide": Mode("wide.csv --candidates 1 --method map --format csv", about=("--items",)),
+        "response file": Mode("past.parquet --candidates 1 --method map --format csv", about=tuple(RESPONSES)),
+        "logs": Mode(
+            "logs --candidates 1 --method map --format csv", about=("--response-column", "--column", "--repeats")
+        ),
+    },
+    values={
+        **RESPONSES,
+        **ITEMS,
+        **COMMON,
+        "--candidates": "--candidates 1,2",
+        "--method": "--method variational",
+        "--figure": "--figure out/dimensions.png",
+    },
+    no_effect={
+        ("table", "--items"): "the table has scenarios",
+        **settled("response file", "--repeats"),
+        **settled("logs", "--repeats"),
+    },
+    never=_SEVERAL,
+    stops={
+        ("table", "--max-response"): "at least one item must tell models apart",
+        ("table", "--repeats"): "at least one item must tell models apart",
+    },
+)
+_HOMOGENEITY = Case(
+    modes={
+        "table": Mode("repeated.csv --repeats last --format csv"),
+        "figure": Mode("past.csv -o out/h.png", about=("--scenario", "--output", "--format")),
+        "wide": Mode("wide.csv --format csv", about=("--items",)),
+        "bank": Mode("bank --format csv"),
+        "logs": Mode("logs --format csv", about=("--response-column", "--column", "--repeats")),
+    },
+    values={
+        **RESPONSES,
+        **ITEMS,
+        **COMMON,
+        "--budget": "--budget 20",
+        "--scenario": "--scenario math",
+        "--output": "-o out/homogeneity.png",
+    },
+    no_effect={("table", "--items"): "the table has scenarios", **settled("logs", "--repeats")},
+    never=_SEVERAL,
+)
+_QUICKSTART = Case(
+    modes={"classifiers": Mode("-o out/quickstart -n 16 --repeats 1 --format csv")},
+    values={"--output": "-o out/other", "--n-items": "-n 20", "--repeats": "--repeats 2", **COMMON},
+)
+
+CASES = {
+    "": _ROOT,
+    "import table": _TABLE,
+    "import py-irt": _PY_IRT,
+    "import lm-eval": _LM_EVAL,
+    "simulate": _SIMULATE,
+    "diagnose dimensions": _DIMENSIONS,
+    "diagnose homogeneity": _HOMOGENEITY,
+    "quickstart": _QUICKSTART,
+}

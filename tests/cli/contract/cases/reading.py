@@ -1,0 +1,25 @@
+"""Options of reading responses, which many commands share."""
+
+RESPONSES = {
+    "--metric": "--metric acc_norm",
+    "--filter": "--filter strict",
+    "--response": "--response probability",
+    "--response-column": "--response-column other",
+    "--column": "--column response=other",
+    "--max-response": "--max-response 2",
+    "--model-id": "--model-id renamed",
+    "--repeats": "--repeats mean",
+}
+ITEMS = {"--items": "--items halves.csv"}
+READING = {**RESPONSES, **ITEMS, "--models": "--models models.csv"}
+COMMON = {"--seed": "--seed 7", "--format": "--format json"}
+
+
+def settled(mode, *options):
+    """Options that decide on something which the data of a mode have none of; another mode's have it."""
+    return {(mode, option): "these data have nothing that it decides on" for option in options}
+
+
+def no_chance(*modes):
+    """Modes in which nothing is left to chance."""
+    return {(mode, "--seed"): "nothing is left to chance" for mode in modes}

@@ -1,0 +1,183 @@
+"""Cases of adaptive sessions, and of replays of recorded models."""
+
+from tests.cli.contract.case import Case, Mode
+from tests.cli.contract.cases.reading import COMMON, RESPONSES, no_chance, settled
+
+_SESSION = {
+    "--criterion": "--criterion trace",
+    "--of": "--of score",
+    "--cost": "--cost output_tokens",
+    "--input-weight": "--input-weight 40",
+    "--target": "--target law",
+    "--n-start": "--n-start 2",
+    "--max-items": "--max-items 2",
+    "--max-tokens": "--max-tokens 300",
+    "--max-cost": "--max-cost seconds=6",
+    "--half-width": "--half-width 0.05",
+    "--ability-error": "--ability-error 0.9",
+    "--threshold": "--threshold 0.2",
+    "--better-than": "--better-than m5",
+    "--confidence": "--confidence 0.999",
+    "--level": "--level 0.8",
+    "--interval": "--interval calibrated",
+    "--min-items": "--min-items 9",
+    "--at-least": "--at-least law=4",
+    "--at-most": "--at-most 1",
+    "--exclude": "--exclude exclude.txt",
+    "--randomesque": "--randomesque 6",
+    "--prior-group": "--prior-group family=a",
+    "--prior-known": "--prior-known size=15",
+}
+_FAST = "--max-items 4 --interval model-based"
+_MODES = {
+    "v-optimal": _FAST,
+    "d-optimal": f"{_FAST} --criterion d-optimal --cost tokens",
+    "random": f"{_FAST} --criterion random",
+    "min-cost": f"{_FAST} --criterion min-cost --cost tokens",
+    "half-width": f"{_FAST} --half-width 0.25",
+    "threshold": f"{_FAST} --threshold 0.3 --confidence 0.8",
+    "ability": f"{_FAST} --ability-error 0.4",
+}
+_ANSWERS = "".join(
+    f'{{"item_id": "{scenario}/{j}", "response": {j % 2}, "costs": {{"seconds": {1 + j}}}}}\n'
+    for j, scenario in zip(range(6), ("math", "code", "law") * 2, strict=True)
+)
+_LATER = (
+    ("session ask out/run.jsonl --bank bank-2 -n 3 --format ids", ""),
+    ("session tell out/run.jsonl --bank bank-2 - --format json", _ANSWERS),
+    ("session ask out/run.jsonl --bank bank-2 --new -n 3 --format ids", ""),
+    ("session status out/run.jsonl --bank bank-2 --format json", ""),
+)
+
+
+def _start(words):
+    """What is asked and estimated later counts, not the settings that the journal keeps."""
+    return Mode(f"bank-2 -o out/run.jsonl --model-id new {words}", then=_LATER, unseen=("run.jsonl",))
+
+
+_ASK = {
+    "-n": "-n 2",
+    "--new": "--new",
+    "--bank": "--bank bank",
+    "--wait": "--wait 1",
+    "--format": "--format table",
+}
+
+_WAIT = {"--wait": "tests/cli/session/test_loop.py has two commands at one journal"}
+_SURE = [name for name in _MODES if name != "random"]
+
+
+def _alike(mode, *options):
+    """Options that have a say in a mode, whose few answers end alike for the value that is tried."""
+    return {(mode, option): "these few answers end alike; in other modes they do not" for option in options}
+
+
+CASES = {
+    "session start": Case(
+        modes={name: _start(words) for name, words in _MODES.items()},
+        values={
+            **_SESSION,
+            "--output": "-o out/other.jsonl",
+            "--model-id": "--model-id other",
+            "--seed": "--seed 7",
+        },
+        no_effect={
+            **no_chance(*_SURE),
+            **_alike("v-optimal", "--of", "--half-width", "--better-than"),
+            **_alike("d-optimal", "--n-start", "--half-width", "--better-than"),
+            **_alike("random", "--half-width", "--better-than"),
+            **_alike("min-cost", "--input-weight", "--half-width", "--better-than"),
+            **_alike("half-width", "--of", "--better-than"),
+            **_alike("threshold", "--of", "--half-width", "--at-most"),
+            **_alike("ability", "--of", "--half-width", "--better-than"),
+        },
+    ),
+    "session ask": Case(
+        modes={
+            "begun": Mode("out/run.jsonl --bank bank-2", brings=("run.jsonl",)),
+            "pending": Mode("out/asked.jsonl --bank bank-2", brings=("asked.jsonl",)),
+        },
+        values=_ASK,
+        no_effect=settled("begun", "--new"),
+        never=_WAIT,
+    ),
+    "session tell": Case(
+        modes={
+            "response": Mode("out/run.jsonl --bank bank-2 math/0 --response 1", brings=("run.jsonl",)),
+            "trials": Mode("out/run.jsonl --bank bank-2 math/0 --correct 2 --trials 4", brings=("run.jsonl",)),
+            "failed": Mode("out/run.jsonl --bank bank-2 math/0 --failed", brings=("run.jsonl",)),
+            "many": Mode("out/run.jsonl --bank bank-2 -", brings=("run.jsonl",), stdin=_ANSWERS),
+        },
+        no_effect={("failed", "--failed"): "it is on already"},
+        never=_WAIT,
+        values={
+            "--response": "--response 0",
+            "--correct": "--correct 1",
+            "--trials": "--trials 5",
+            "--cost": "--cost seconds=5",
+            "--failed": "--failed",
+            "--again": "--again",
+            "--reason": "--reason timeout",
+            "--bank": "--bank bank",
+            "--wait": "--wait 1",
+            "--format": "--format table",
+        },
+    ),
+    "session status": Case(
+        modes={"answered": Mode("out/answered.jsonl --bank bank-2", brings=("answered.jsonl",))},
+        values={"--bank": "--bank bank", "--format": "--format json"},
+    ),
+    "session export": Case(
+        modes={
+            "printed": Mode("out/answered.jsonl --bank bank-2", brings=("answered.jsonl",)),
+            "file": Mode("out/answered.jsonl --bank bank-2 -o out/a.parquet", brings=("answered.jsonl",)),
+        },
+        values={"--bank": "--bank bank", "--format": "--format json", "--output": "-o out/answers.parquet"},
+    ),
+    "replay": Case(
+        modes={
+            "table": Mode(f"bank-2 new.csv --repeats last {_FAST} --format csv"),
+            **{
+                name: Mode(
+                    f"bank-2 one.csv {words} -o out/a.csv --format csv", codes=(0, 3), about=(*_SESSION, "--seed")
+                )
+                for name, words in _MODES.items()
+            },
+            "response file": Mode(f"bank-2 new.parquet {_FAST} --format csv", about=tuple(RESPONSES)),
+            "logs": Mode(f"logs-bank logs {_FAST} --format csv", about=tuple(RESPONSES)),
+            "one model": Mode(f"bank-2 new-nameless.csv --model-id m {_FAST} --format csv", about=("--model-id",)),
+        },
+        values={
+            **_SESSION,
+            **RESPONSES,
+            **COMMON,
+            "--batch": "--batch 2",
+            "--jobs": "--jobs 2",
+            "--output": "-o out/asked.csv",
+        },
+        no_effect={
+            **no_chance("table", *_SURE),
+            **_alike("table", "--n-start"),
+            **_alike("d-optimal", "--n-start", "--max-tokens"),
+            **_alike("random", "--max-tokens"),
+            **_alike("min-cost", "--max-tokens"),
+            **_alike("half-width", "--ability-error"),
+            **_alike(
+                "threshold",
+                "--of",
+                "--max-items",
+                "--max-tokens",
+                "--max-cost",
+                "--half-width",
+                "--ability-error",
+                "--at-most",
+                "--exclude",
+                "--randomesque",
+            ),
+            **_alike("ability", "--half-width", "--ability-error"),
+            **settled("response file", "--repeats"),
+            **settled("logs", "--repeats"),
+        },
+        never={"--jobs": "models end as they do in one process"},
+    ),
+}

@@ -1,0 +1,145 @@
+"""Every option of every command changes the result, is refused, or is listed with a reason.
+
+A new option needs one line in `values` of its command's case (`tests/cli/contract/cases`). Where it has no say in a
+mode, mend the command: `itembank.cli.options.refuse_unused` refuses what was typed in vain.
+"""
+
+import pytest
+
+from itembank.data import builtin
+from itembank.reports import canvas
+from tests.cli.contract.calls import carry_out, run
+from tests.cli.contract.cases import CASES, KNOWN_SILENT, PENDING
+from tests.cli.contract.every_option import commands, names_of, options_of
+from tests.cli.contract.world import make_world, small, written_plainly
+
+FAILED = (1, 2, 4)
+SLOW = {
+    *(("calibrate", name) for name in ("counts", "probabilities", "chosen dims", "mml", "bifactor", "nested")),
+    *(("diagnose homogeneity", name) for name in ("table", "figure")),
+    ("quickstart", "classifiers"),
+}
+"""Modes whose calls take long together."""
+
+PAIRS = [(command, option) for command, one in commands().items() for option in options_of(one)]
+
+
+def triples():
+    """Every mode of every command with every option that is tried in it."""
+    for command, option in PAIRS:
+        case = CASES.get(command)
+        for name, mode in {} if case is None else case.modes.items():
+            if option not in case.never and (not mode.about or option in mode.about):
+                silent = KNOWN_SILENT.get((command, name, option))
+                marks = [] if silent is None else [pytest.mark.xfail(reason=silent, strict=True)]
+                marks += [pytest.mark.slow] * ((command, name) in SLOW)
+                yield pytest.param(command, name, option, marks=marks, id=f"{command or 'itembank'}, {name}: {option}")
+
+
+@pytest.fixture(scope="session")
+def world(tmp_path_factory):
+    """A folder of tiny files of every kind, and tiny built-in data."""
+    folder = tmp_path_factory.mktemp("world")
+    whole, parts = builtin.load_builtin, {}
+
+    def tiny(name="classifiers", *, response="correct"):
+        if (name, response) not in parts:
+            parts[name, response] = small(name, whole(name, response=response))
+        return parts[name, response]
+
+    def prepare(words):
+        code, _, err = run(words)
+        assert code == 0, f"{words}: {err}"
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(builtin, "load_builtin", tiny)
+        patch.setattr(canvas, "save_figure", written_plainly)
+        with pytest.MonkeyPatch.context() as place:
+            place.chdir(folder)
+            make_world(folder, prepare)
+        yield folder
+
+
+@pytest.fixture(scope="session")
+def outcome(world):
+    """The outcome of a call, made once: that of a mode's base call, or with one option altered."""
+    known = {}
+
+    def of(command, name, option=None):
+        if (command, name, option) not in known:
+            known[command, name, option] = carry_out(_words(command, name, option), CASES[command].modes[name], world)
+        return known[command, name, option]
+
+    return of
+
+
+def _words(command, name, option):
+    """The command line; options of `itembank` itself stand before the command."""
+    case = CASES[command]
+    mode = case.modes[name]
+    added = "" if option is None else mode.values.get(option, case.values[option])
+    return f"{command} {mode.words} {added}" if command else f"{added} {mode.words}"
+
+
+def verdict(outcome, command, name, option):
+    """What an option did: 'changed', 'refused', 'stopped', or 'silent'; anything else fails."""
+    base, altered = outcome(command, name), outcome(command, name, option)
+    case, words = CASES[command], _words(command, name, option)
+    assert base.code in case.modes[name].codes, f"the base call of {name!r} fails: {base.err}"
+    if altered.code in FAILED and base.code not in FAILED:
+        if any(one in altered.err for one in names_of(options_of(commands()[command])[option])):
+            return "refused"
+        reason = case.stops.get((name, option))
+        assert reason is not None, (
+            f"itembank {words}: exit code {altered.code}, and the message names no {option}: {altered.err} Mend the "
+            "message, take a better value, or list it in `stops` of the case."
+        )
+        assert reason in altered.err
+        return "stopped"
+    return "silent" if (base.code, base.result) == (altered.code, altered.result) else "changed"
+
+
+@pytest.mark.parametrize(("command", "option"), PAIRS)
+def test_every_option_has_a_case(command, option):
+    assert command in CASES, f"write a Case for {command!r} in tests/cli/contract/cases: its modes and option values."
+    assert option in CASES[command].values, (
+        f"itembank {command} has an option {option} that no case alters. Add to `values` of its case in "
+        f'tests/cli/contract/cases:\n    "{option}": "{option} VALUE",  # a value that changes the result'
+    )
+
+
+def test_no_case_is_of_an_option_that_is_gone():
+    known = {(command, option) for command, option in PAIRS}
+    cased = {(command, option) for command, case in CASES.items() for option in case.values}
+    assert cased <= known
+    listed = {(c, m, o) for c, case in CASES.items() for m, o in (*case.no_effect, *case.stops)}
+    assert listed | set(KNOWN_SILENT) <= {tuple(one.values) for one in triples()}
+
+
+@pytest.mark.parametrize(
+    ("command", "name"), [(command, name) for command, case in CASES.items() for name in case.modes]
+)
+def test_the_same_call_gives_the_same_result(outcome, world, command, name):
+    again = carry_out(_words(command, name, None), CASES[command].modes[name], world)
+    assert again.result == outcome(command, name).result
+
+
+@pytest.mark.parametrize(("command", "name", "option"), list(triples()))
+def test_an_option_changes_the_result_or_is_refused(outcome, command, name, option):
+    found = verdict(outcome, command, name, option)
+    reason = CASES[command].no_effect.get((name, option))
+    if reason is not None:
+        assert found == "silent", f"{option} is listed as without effect in {name!r}, and is {found}: take it out."
+        return
+    assert found != "silent", (
+        f"itembank {_words(command, name, option)}: the result is the same without {option}. Refuse it there "
+        "(itembank.cli.options.refuse_unused), or list it in `no_effect` of the case with the reason."
+    )
+
+
+@pytest.mark.parametrize(("command", "option"), [pair for pair in PAIRS if pair[0] in CASES])
+def test_every_option_acts_in_some_mode(outcome, command, option):
+    if option in CASES[command].never or command in PENDING:
+        pytest.skip("listed: another test sees it at work" if command not in PENDING else "listed as pending")
+    modes = [one.values[1] for one in triples() if (one.values[0], one.values[2]) == (command, option)]
+    assert any(verdict(outcome, command, name, option) in {"changed", "stopped"} for name in modes)

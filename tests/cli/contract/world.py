@@ -1,0 +1,259 @@
+"""A tiny made-up world: every kind of file that commands read, made once."""
+
+import itertools
+import json
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from itembank.data.bank_files import save_bank
+from itembank.data.response_files import write_responses
+from tests.data.readers.logs import sample, write_run
+from tests.scaling.samples import known_bank, simulated_samples
+from tests.scaling.simulated_suite import simulated_suite
+from tests.scaling.two_scenarios import simulated
+from tests.studies import simulated as studied
+from tests.studies.prediction import simulated as predicted
+
+N_PAST, N_NEW = 14, 2
+SCENARIOS = ("math", "code", "law")
+TASKS = ("arc", "quiz")
+
+STUDY = """
+name = "small"
+selectors = ["random", "anchor-irt"]
+estimators = ["weighted", "gp-irt"]
+n_items = [6, 12]
+repeats = 2
+[data]
+responses = "study-responses.parquet"
+[calibration]
+method = "map"
+n_dims = 1
+[[splits]]
+kind = "random"
+[[splits]]
+kind = "date"
+column = "date"
+"""
+
+PREDICTION = """
+name = "small"
+task = "subscenario"
+cost = "tokens"
+n_partitions = 2
+n_test = 6
+n_calibration_tasks = [1, 3]
+n_items = [1, 4]
+levels = [0.2]
+smallest_task = 8
+[data]
+responses = "prediction-responses.parquet"
+[item_models.2pl]
+method = "map"
+item_model = "2pl"
+n_dims = 1
+[[assessors]]
+predictor = ["2pl", "task-mean"]
+[[assessors]]
+predictor = "2pl"
+paradigm = "adaptation"
+selector = "v-optimal"
+"""
+
+COMMANDS = (
+    "import table past.csv -o past.parquet",
+    "calibrate past.csv -o bank --method map --dims 1 --items items.csv --models models.csv",
+    "calibrate past.csv -o bank-2 --dims 2 --items items.csv --models models.csv --no-folds",
+    "import table one.csv -o new.parquet",
+    "calibrate logs -o logs-bank --method map --dims 1 --no-folds",
+    "select bank -n 9 --method v-optimal -o selection.json",
+    "select bank -n 12 --method random -o random.json",
+    "session start bank-2 -o run.jsonl --model-id new --max-items 4 --interval model-based",
+    "session start bank-2 -o asked.jsonl --model-id new --max-items 4 --interval model-based",
+    "session ask asked.jsonl -n 2",
+    "session start bank-2 -o answered.jsonl --model-id new --max-items 4 --interval model-based",
+    "session tell answered.jsonl math/0 --response 1 --cost seconds=4",
+    "session tell answered.jsonl code/1 --response 0 --cost seconds=2",
+    "calibrate suite.parquet -o suite-bank --dims 1 --family beta --no-folds",
+    "calibrate two.parquet -o two-bank --method map --dims 1 --no-folds",
+    "study run study.toml -o study --jobs 1",
+    "study predict prediction.toml -o prediction --jobs 1",
+)
+"""Files that commands make."""
+
+
+def make_world(folder, run):
+    """Write every file into a folder; `run` runs a command line in it."""
+    _tables(folder)
+    _logs(folder)
+    _logs(folder, "gaps", n_missing=1)
+    _scaling(folder)
+    write_responses(studied.make_responses(n_models=20, n_items=24, n_scenarios=2), folder / "study-responses.parquet")
+    write_responses(predicted.make_responses(n_models=16, n_per_task=10), folder / "prediction-responses.parquet")
+    (folder / "old.png").write_bytes(b"")
+    (folder / "study.toml").write_text(STUDY, encoding="utf-8")
+    (folder / "prediction.toml").write_text(PREDICTION, encoding="utf-8")
+    for words in COMMANDS:
+        run(words)
+
+
+def _tables(folder):
+    """Results of past and new models as tables of every layout, and what is known of models and items."""
+    rows = _answers()
+    items = rows["item_id"].unique(maintain_order=True)
+    past, new = (rows.filter(pl.col("is_new") == flag).drop("is_new") for flag in (False, True))
+    past.write_csv(folder / "past.csv")
+    new.write_csv(folder / "whole.csv")
+    new = new.filter(pl.col("input_tokens") < 40)  # not every item
+    new.write_csv(folder / "one.csv")
+    new.filter(model_id=new["model_id"][0]).drop("model_id").write_csv(folder / "new-nameless.csv")
+    pl.concat([new.with_columns(response=1 - pl.col("response")), new]).write_csv(folder / "new.csv")
+    past.with_columns(pl.col("response") * 0.5 + 0.2 + 0.001 * pl.col("output_tokens")).write_csv(
+        folder / "probabilities.csv"
+    )
+    past.with_columns(n_trials=4, response=pl.col("twice") / 2).write_csv(folder / "counts.csv")
+    past.filter(pl.col("item_id").str.len_chars() < 7).write_csv(folder / "tiny.csv")
+    past.drop("model_id").filter(past["model_id"] == past["model_id"][0]).write_csv(folder / "nameless.csv")
+    kept = past.sample(fraction=0.9, seed=1).with_columns(
+        scenario=pl.when(pl.col("item_id") == "law/2").then(None).otherwise("scenario")
+    )
+    kept.write_csv(folder / "gaps.csv")
+    past.with_columns(response=pl.when(pl.col("model_id") == "m0").then(None).otherwise("response")).write_csv(
+        folder / "empty.csv"
+    )
+    pl.concat([past, past.with_columns(response=1 - pl.col("response"))]).write_csv(folder / "repeated.csv")
+    pl.DataFrame({"item_id": items[:4], "response": [0, 1, 1, 0], "other": [1, 0, 1, 1]}).write_csv(
+        folder / "ambiguous.csv"
+    )
+    wide = past.pivot("item_id", index="model_id", values="response")
+    wide.write_csv(folder / "wide.csv")
+    lines = [
+        json.dumps({"subject_id": row.pop("model_id"), "responses": row}) for row in wide.sort("model_id").to_dicts()
+    ]
+    short = json.dumps({"subject_id": "m0", "responses": {"math/0": 1, "code/1": 0}})
+    empty = json.dumps({"subject_id": "m99", "responses": {"math/0": None}})
+    for name, some in (("py-irt", lines), ("one", [short]), ("gaps", [*lines[1:], short]), ("empty", [*lines, empty])):
+        (folder / f"{name}.jsonl").write_text("\n".join(some) + "\n", encoding="utf-8")
+    known = pl.DataFrame(
+        {"item_id": items, "weight": 1.0 + np.arange(30) % 4, "n_options": 2 + np.arange(30) % 4, "n": np.arange(30)}
+    )
+    known.drop("n").write_csv(folder / "items.csv")
+    known.select("item_id", "weight", pl.col("n_options") * 2).write_csv(folder / "other-items.csv")
+    known.select("item_id", scenario=pl.col("n") % 2 + 10).write_csv(folder / "halves.csv")
+    logged = [f"{task}/{doc}" for task in TASKS for doc in range(6)]
+    pl.DataFrame({"item_id": logged, "n_options": [2] * 12}).write_csv(folder / "log-items.csv")
+    pl.DataFrame({"model_id": [f"org/l{j}" for j in range(6)], "size": np.arange(6)}).write_csv(
+        folder / "log-models.csv"
+    )
+    models = rows["model_id"].unique(maintain_order=True)
+    pl.DataFrame({"model_id": models, "family": ["a", "b"] * 8, "size": np.arange(16.0)}).write_csv(
+        folder / "models.csv"
+    )
+    (folder / "defaults.toml").write_text(
+        "[info]\nformat = 'json'\n[import.py-irt]\nformat = 'json'\n", encoding="utf-8"
+    )
+    (folder / "exclude.txt").write_text("\n".join(items[:16]), encoding="utf-8")
+
+
+def scenario_of(item):
+    """Scenarios of unequal sizes."""
+    return SCENARIOS[item % 3] if item < 24 else "math"
+
+
+def _answers():
+    """One row a model and item: right or wrong by an ability of each scenario, costs, other columns of responses."""
+    rng = np.random.default_rng(11)
+    n_models, n_items = N_PAST + N_NEW, 30
+    ability = rng.normal(size=(n_models, 1)) + 0.9 * rng.normal(size=(n_models, 3))
+    logit = 1.3 * (ability[:, [SCENARIOS.index(scenario_of(j)) for j in range(n_items)]] - rng.normal(size=n_items))
+    tokens = 5.0 * np.exp(rng.uniform(0.0, 4.0, n_items))
+    right = rng.random((2, n_models, n_items)) < 1.0 / (1.0 + np.exp(-logit))
+    return pl.DataFrame(
+        {
+            "model_id": f"m{i}",
+            "item_id": f"{scenario_of(j)}/{j}",
+            "scenario": scenario_of(j),
+            "subscenario": f"part {j % 2}",
+            "response": int(right[0, i, j]),
+            "other": int(right[1, i, j]),
+            "twice": int(right[:, i, j].sum()),
+            "input_tokens": 20 + 7 * (j % 5),
+            "output_tokens": int(tokens[j] + i),
+            "seconds": float(1 + (7 * j) % 30),
+            "latency": float(1 + (i + j) % 7),
+            "is_new": i >= N_PAST,
+        }
+        for i, j in itertools.product(range(n_models), range(n_items))
+    )
+
+
+def _logs(folder, name="logs", n_missing=0):
+    """Logs of lm-evaluation-harness: two tasks of two filters, answer options with their log-likelihoods."""
+    rng = np.random.default_rng(5)
+    for model in range(6):
+        docs = range(6 - n_missing * (model == 0))
+        tasks = {task: [_sample(rng, name, doc) for name in ("none", "strict") for doc in docs] for task in TASKS}
+        write_run(
+            folder / name, f"org/l{model}", tasks, filters=("none", "strict"), groups={"group": list(TASKS)},
+            arguments=f"pretrained=org/l{model},revision=v2",
+        )  # fmt: skip
+
+
+def _sample(rng, filter_name, doc_id):
+    """One item of two answer options of one and of four characters, the first of them right."""
+    values = -rng.exponential(2.0, 2)
+    return sample(
+        doc_id,
+        filter_name=filter_name,
+        acc=float(values[0] > values[1]),
+        acc_norm=float(values[0] > values[1] / 4.0),
+        target="0",
+        arguments={
+            f"gen_args_{k}": {"arg_0": "Question: ...", "arg_1": text} for k, text in enumerate((" A", " ABCD"))
+        },
+        resps=[[[f"{value:.4f}", "False"]] for value in values],
+        filtered_resps=[[f"{value:.4f}", "False"] for value in values],
+    )
+
+
+def _scaling(folder):
+    """Models of known training compute, repeated samples, and two scenarios of correlated abilities."""
+    suite = simulated_suite(np.random.default_rng(3), n_recipes=3, n_items=12, n_sizes=4, n_checkpoints=1)
+    write_responses(suite.probability, folder / "suite.parquet")
+    suite.models.with_columns(kind=pl.Series(["x", "y"] * 6)).write_csv(folder / "suite-models.csv")
+    ids = itertools.product(suite.probability.model_ids, suite.probability.item_ids)
+    pl.DataFrame([dict(zip(("model_id", "item_id"), pair, strict=True)) for pair in ids]).with_columns(
+        bits_per_byte=suite.bits_per_byte.ravel()
+    ).write_csv(folder / "losses.csv")
+    samples = simulated_samples(n_models=8, n_items=12, n_trials=30, scenarios=("math", "code"))
+    write_responses(samples.responses, folder / "samples.parquet")
+    save_bank(known_bank(samples), folder / "samples-bank")
+    write_responses(simulated(np.random.default_rng(4), n_models=16, n_items=12)[0], folder / "two.parquet")
+
+
+EVERY = {"classifiers": (8, 40), "bytelms": (4, 60), "bytelms-samples": (6, 40)}
+"""Of built-in data, every how many-th model and item stays."""
+
+
+def small(name, responses):
+    """A part of a built-in data set, spread over its models and items."""
+    models, items = (np.arange(0, n, step) for n, step in zip(responses.responses.shape, EVERY[name], strict=True))
+    return responses.take(models=models, items=items)
+
+
+def written_plainly(figure, path):
+    """Write what a figure shows in place of a picture of it, which takes a second."""
+    drawn = []
+    for axes in figure.axes:
+        drawn += [line.get_xydata().tolist() for line in axes.lines]
+        drawn += [one.get_offsets().tolist() for one in axes.collections]
+        drawn += [[path.vertices.tolist() for path in one.get_paths()] for one in axes.collections]
+        drawn += [[*one.get_extents().extents] for one in axes.patches] + [
+            one.get_array().tolist() for one in axes.images
+        ]
+        drawn += [one.get_text() for one in (axes.title, axes.xaxis.label, axes.yaxis.label, *axes.texts)]
+    drawn += [text.get_text() for legend in figure.legends for text in legend.get_texts()]
+    Path(path).write_text(repr(drawn), encoding="utf-8")
+    return Path(path)
