@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from itembank.cli.options import format_option, gathered, seed_option
+from itembank.cli.options import format_option, gathered, refuse_unused, seed_option
 from itembank.cli.render import note, print_object, print_rows, progress, warnings_as_notes
 from itembank.cli.scaling_options import (
     item_model_option,
@@ -176,6 +176,12 @@ def command(
     from itembank.reports.canvas import check_figure_destination, save_figure  # noqa: PLC0415
     from itembank.scaling.pretraining.pretraining_law import pretraining_law  # noqa: PLC0415
 
+    is_drawn = output is not None
+    refuse_unused(
+        *((name, is_drawn, "-o FILE, which draws it") for name in ("figure", "recipe", "item_ids")),
+        ("recipe", figure == "laws", "--figure laws"),
+        ("loss", bool({AUTO, "two-step"} & set(choices["laws"])), "--law two-step"),
+    )
     if output is not None:
         check_figure_destination(output)  # complains before the long work, not after
         _check_figure(figure, choices, item_ids)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from itembank.cli.options import format_option, gathered, seed_option
+from itembank.cli.options import format_option, gathered, refuse_unused, seed_option
 from itembank.cli.render import note, print_object, print_rows, progress, warnings_as_notes
 from itembank.cli.scaling_options import (
     item_model_option,
@@ -131,6 +131,10 @@ def command(
     from itembank.reports.canvas import check_figure_destination, save_figure  # noqa: PLC0415
     from itembank.scaling.sampling.pass_at_k_law import pass_at_k_law  # noqa: PLC0415
 
+    refuse_unused(
+        ("item_model", choices["bank"] is None, "items that are calibrated here, not with --bank"),
+        ("plan_k", choices["half_width"] is not None, "--half-width"),
+    )
     if output is not None:
         check_figure_destination(output)  # complains before the long work, not after
     _check_show(show, choices)

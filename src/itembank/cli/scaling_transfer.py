@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from itembank.cli.options import format_option, gathered, seed_option
+from itembank.cli.options import format_option, gathered, refuse_unused, seed_option
 from itembank.cli.render import note, print_object, print_record, print_rows, progress, warnings_as_notes
 from itembank.cli.scaling_options import (
     level_option,
@@ -117,6 +117,7 @@ def transfer_command(
 
     if output is not None:
         check_figure_destination(output)  # complains before the long work, not after
+    refuse_unused(("share_easy", choices["target"] is None, "easy and hard items of one scenario, not with --target"))
     if choices["target"] is not None and choices["source"] is None:
         raise click.UsageError("--target needs --source.")
     if choices["bank"] is not None and choices["calibration_models"]:
@@ -217,6 +218,7 @@ def validity_command(
     from itembank.reports.validity_figures import figure_validity  # noqa: PLC0415
     from itembank.scaling.transfer.convergent import CorrelationInterval, convergent_validity  # noqa: PLC0415
 
+    refuse_unused(("table", output is not None, "-o FILE, which draws it"))
     if output is not None:
         check_figure_destination(output)  # complains before the long work, not after
     interval = CorrelationInterval(level=level)

@@ -11,8 +11,9 @@ def commands():
 
 
 def options_of(command):
-    """The options of a command by their longest names."""
-    return {max(one.opts, key=len): one for one in command.params if isinstance(one, click.Option)}
+    """The options of a command by their longest names; hidden ones are those of `itembank` itself."""
+    shown = [one for one in command.params if isinstance(one, click.Option) and not one.hidden]
+    return {max(one.opts, key=len): one for one in shown}
 
 
 def names_of(option):

@@ -108,6 +108,8 @@ def _tables(folder):
     new.write_csv(folder / "whole.csv")
     new = new.filter(pl.col("input_tokens") < 40)  # not every item
     new.write_csv(folder / "one.csv")
+    unknown = new.with_columns(pl.col("item_id").replace("math/0", "math/999"))
+    unknown.write_csv(folder / "more.csv")
     new.filter(model_id=new["model_id"][0]).drop("model_id").write_csv(folder / "new-nameless.csv")
     pl.concat([new.with_columns(response=1 - pl.col("response")), new]).write_csv(folder / "new.csv")
     past.with_columns(pl.col("response") * 0.5 + 0.2 + 0.001 * pl.col("output_tokens")).write_csv(

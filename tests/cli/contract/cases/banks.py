@@ -1,7 +1,7 @@
 """Cases of commands that make banks or begin with one."""
 
 from tests.cli.contract.case import Case, Mode
-from tests.cli.contract.cases.reading import COMMON, READING, RESPONSES, no_chance, settled
+from tests.cli.contract.cases.reading import COMMON, READING, RESPONSES, USABLE, no_chance, settled
 
 _SPEC = (
     *("--item-model", "--dims", "--method", "--general-weight", "--degenerate", "--by-task", "--family"),
@@ -61,7 +61,7 @@ _CALIBRATE = Case(
         **settled("response file", "--repeats"),
         **settled("logs", "--repeats"),
     },
-    never={"--model-id": "it names one model, and a bank takes several: it is refused with more"},
+    never={**USABLE, "--model-id": "it names one model, and a bank takes several: it is refused with more"},
     stops={
         ("map", "--max-response"): "at least one item must tell models apart",
         ("logs", "--max-response"): "at least one item must tell models apart",
@@ -130,10 +130,13 @@ _ESTIMATE = Case(
                          about=("--seed", "--interval", "--level", "--method")),
         "one model": Mode("bank new-nameless.csv --model-id m --method p-irt --interval model-based --format csv",
                           about=("--model-id",)),
+        "unknown items": Mode("bank more.csv --method p-irt --interval model-based --format csv",
+                              about=("--ignore-unknown",), codes=(1,)),
     },
     values={
         **RESPONSES,
         **COMMON,
+        "--ignore-unknown": "--ignore-unknown",
         "--selection": "--selection random.json",
         "--method": "--method weighted",
         "--interval": "--interval calibrated",
@@ -145,7 +148,9 @@ _ESTIMATE = Case(
         **settled("response file", "--repeats"),
         **settled("logs", "--repeats"),
         **settled("design", "--repeats"),
+        **{(name, "--ignore-unknown"): "the bank holds every item" for name in ("table", "model-based", "design")},
     },
+    never=USABLE,
     stops={("design", "--method"): "design-based intervals bring their own estimate"},
 )  # fmt: skip
 _CHOICES = ("--models", "--selection", "--method", "--level", "--power", "--target", "--ranking", "--seed")
@@ -163,10 +168,12 @@ _COMPARE = Case(
         "ranking": Mode("bank past.csv --ranking --format csv --method p-irt", about=_CHOICES),
         "response file": Mode("bank new.parquet --method p-irt --format csv", about=tuple(RESPONSES)),
         "logs": Mode("logs-bank logs --method p-irt --format csv", about=tuple(RESPONSES)),
+        "unknown items": Mode("bank more.csv --method paired --format csv", about=("--ignore-unknown",), codes=(1,)),
     },
     values={
         **RESPONSES,
         **COMMON,
+        "--ignore-unknown": "--ignore-unknown",
         "--models": "--models m3 m0",
         "--selection": "--selection selection.json",
         "--method": "--method gp-irt",
@@ -176,6 +183,7 @@ _COMPARE = Case(
         "--ranking": "--ranking",
     },
     no_effect={
+        ("pairs", "--ignore-unknown"): "the bank holds every item",
         ("ranking", "--ranking"): "it is on already",
         ("ranking", "--level"): "these groups are the same at both levels",
         ("ranking", "--method"): "these models answered every item: nothing is estimated",
@@ -184,7 +192,7 @@ _COMPARE = Case(
         **settled("response file", "--repeats"),
         **settled("logs", "--repeats"),
     },
-    never={"--model-id": "it names one model, and two are compared: it is refused with more"},
+    never={**USABLE, "--model-id": "it names one model, and two are compared: it is refused with more"},
 )
 _PLAN = Case(
     modes={

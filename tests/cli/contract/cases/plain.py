@@ -1,7 +1,7 @@
 """Cases of `itembank` itself and of commands that need no bank."""
 
 from tests.cli.contract.case import Case, Mode
-from tests.cli.contract.cases.reading import COMMON, ITEMS, RESPONSES, settled
+from tests.cli.contract.cases.reading import COMMON, ITEMS, RESPONSES, USABLE, settled
 
 _ROOT = Case(
     modes={
@@ -31,6 +31,7 @@ _IMPORT = {
     "--max-response": "--max-response 2",
     "--model-id": "--model-id renamed",
     "--repeats": "--repeats mean",
+    "--max-memory": "--max-memory 1",
     "--complete": "--complete",
     "--drop-empty": "--drop-empty",
     "--format": "--format json",
@@ -48,6 +49,7 @@ _TABLE = Case(
     values={
         **_IMPORT,
         "--layout": "--layout wide-items",
+        "--true-value": "--true-value 0",
         "--response-column": "--response-column other",
         "--column": "--column response=other",
         "--prefix-scenario": "--prefix-scenario",
@@ -94,6 +96,8 @@ _LM_EVAL = Case(
         "--response": "--response accuracy",
         "--choice-scores": "--choice-scores out/scores.csv",
         "--task": "--task quiz",
+        "--exclude-task": "--exclude-task quiz",
+        "--skip-unusable": "--skip-unusable",
         "--groups": "--groups",
         "--model-id-from": "--model-id-from args",
         "--ignore-content": "--ignore-content",
@@ -103,6 +107,7 @@ _LM_EVAL = Case(
         **settled("options", "--complete"),
     },
     never={
+        **USABLE,
         "--scenario": "the task is the scenario of every item of a log; the other readers use it",
         "--repeats": "tests/data/readers/test_lm_eval.py has logs with several attempts",
         "--drop-empty": "a log without any response is refused before",
@@ -127,7 +132,7 @@ _SIMULATE = Case(
         **COMMON,
     },
 )
-_SEVERAL = {"--model-id": "it names one model, and several are needed: it is refused with more"}
+_SEVERAL = {**USABLE, "--model-id": "it names one model, and several are needed: it is refused with more"}
 _DIMENSIONS = Case(
     modes={
         "table": Mode("repeated.csv --repeats last --candidates 1 --method map --format csv"),

@@ -3,15 +3,21 @@
 RESPONSES = {
     "--metric": "--metric acc_norm",
     "--filter": "--filter strict",
+    "--task": "--task quiz",
+    "--exclude-task": "--exclude-task quiz",
+    "--skip-unusable": "--skip-unusable",
     "--response": "--response probability",
     "--response-column": "--response-column other",
     "--column": "--column response=other",
+    "--true-value": "--true-value 0",
     "--max-response": "--max-response 2",
+    "--max-memory": "--max-memory 1",
     "--model-id": "--model-id renamed",
     "--repeats": "--repeats mean",
 }
 ITEMS = {"--items": "--items halves.csv"}
 READING = {**RESPONSES, **ITEMS, "--models": "--models models.csv"}
+USABLE = {"--skip-unusable": "tests/data/readers/test_lm_eval_remedies.py has logs that cannot be used"}
 COMMON = {"--seed": "--seed 7", "--format": "--format json"}
 
 

@@ -1,9 +1,12 @@
 """Cases of scaling laws."""
 
 from tests.cli.contract.case import Case, Mode
-from tests.cli.contract.cases.reading import COMMON, READING
+from tests.cli.contract.cases.reading import COMMON, READING, USABLE
 
-_NOT_OURS = ("--metric", "--filter", "--response", "--response-column", "--column", "--max-response")
+_NOT_OURS = (
+    *("--metric", "--filter", "--task", "--exclude-task", "--response", "--response-column", "--column"),
+    *("--true-value", "--max-response"),
+)
 """Options of reading that a response file of ours has no use for."""
 _SUITE = "suite.parquet --models suite-models.csv --law irsl --checked 1 --fewest-sizes 3 --format csv"
 _DRAWN = "suite.parquet --models suite-models.csv --checked 0 --law irsl -o out/f.png --format csv"
@@ -12,6 +15,7 @@ _SAMPLES = "samples.parquet --only model-1 --k 1,10 --interval model-based --for
 
 CASES = {
     "scaling pretrain": Case(
+        never=USABLE,
         modes={
             "files": Mode(
                 _SUITE, about=(*_NOT_OURS, "--loss", "--figure", "--law", "--budget", "--level", "--target-flops")
@@ -47,6 +51,7 @@ CASES = {
         },
     ),
     "scaling test-time": Case(
+        never=USABLE,
         modes={
             "files": Mode(
                 f"{_SAMPLES} {_BANK}",
@@ -79,6 +84,7 @@ CASES = {
         },
     ),
     "scaling transfer": Case(
+        never=USABLE,
         modes={
             "files": Mode("two.parquet --source s0 --target s1 --format csv", about=("--share-easy", *_NOT_OURS)),
             "builtin": Mode(
@@ -107,6 +113,7 @@ CASES = {
         },
     ),
     "scaling validity": Case(
+        never=USABLE,
         modes={
             "files": Mode("two.parquet --format csv", about=("--table", "--group", "--level", "--format", *_NOT_OURS)),
             "figure": Mode("two.parquet -o out/f.png --format csv", about=("--table", "--output")),
@@ -126,14 +133,4 @@ CASES = {
 PENDING = {"scaling pretrain", "scaling test-time", "scaling transfer", "scaling validity"}
 """Commands of which not every option has a mode yet in which it acts."""
 
-_BUILTIN = "--builtin drops the options of reading"
-KNOWN_SILENT = {
-    **{("scaling validity", "builtin", option): _BUILTIN for option in READING},
-    **{("scaling transfer", "builtin", option): _BUILTIN for option in ("--response", "--metric", "--column")},
-    ("scaling validity", "files", "--table"): "it goes with -o",
-    ("scaling pretrain", "files", "--figure"): "it goes with -o",
-    ("scaling pretrain", "files", "--loss"): "it goes with --law two-step",
-    ("scaling test-time", "files", "--item-model"): "it goes without --bank",
-    ("scaling test-time", "files", "--plan-k"): "it goes with --half-width",
-    ("scaling transfer", "files", "--share-easy"): "it goes without --target",
-}
+KNOWN_SILENT: dict = {}

@@ -1,7 +1,7 @@
 """Cases of adaptive sessions, and of replays of recorded models."""
 
 from tests.cli.contract.case import Case, Mode
-from tests.cli.contract.cases.reading import COMMON, RESPONSES, no_chance, settled
+from tests.cli.contract.cases.reading import COMMON, RESPONSES, USABLE, no_chance, settled
 
 _SESSION = {
     "--criterion": "--criterion trace",
@@ -107,10 +107,23 @@ CASES = {
             "trials": Mode("out/run.jsonl --bank bank-2 math/0 --correct 2 --trials 4", brings=("run.jsonl",)),
             "failed": Mode("out/run.jsonl --bank bank-2 math/0 --failed", brings=("run.jsonl",)),
             "many": Mode("out/run.jsonl --bank bank-2 -", brings=("run.jsonl",), stdin=_ANSWERS),
+            "a new unit": Mode(
+                "out/run.jsonl --bank bank-2 math/0 --response 1 --cost joules=3",
+                about=("--new-units",),
+                brings=("run.jsonl",),
+                codes=(1,),
+            ),
         },
-        no_effect={("failed", "--failed"): "it is on already"},
+        no_effect={
+            ("failed", "--failed"): "it is on already",
+            **settled("response", "--new-units"),
+            **settled("trials", "--new-units"),
+            **settled("failed", "--new-units"),
+            **settled("many", "--new-units"),
+        },
         never=_WAIT,
         values={
+            "--new-units": "--new-units",
             "--response": "--response 0",
             "--correct": "--correct 1",
             "--trials": "--trials 5",
@@ -178,6 +191,6 @@ CASES = {
             **settled("response file", "--repeats"),
             **settled("logs", "--repeats"),
         },
-        never={"--jobs": "models end as they do in one process"},
+        never={**USABLE, "--jobs": "models end as they do in one process"},
     ),
 }
