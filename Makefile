@@ -5,7 +5,12 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 STAMPS := $(VENV)/.stamps
 
-.PHONY: quickstart test test-slow lint bench docs clean
+# Where sums over many responses lead to choices; `make test-kernels TESTS='-m "not slow"'` runs fewer than all tests.
+NUMERICAL := tests/numerics tests/factors tests/selection tests/planning tests/estimation/regression \
+	tests/calibration/variational tests/scaling/pretraining
+TESTS ?=
+
+.PHONY: quickstart test test-slow test-kernels test-second-kernel lint bench docs clean
 
 $(STAMPS)/venv:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "itembank needs Python 3.11 or newer; run make PYTHON=python3.11")'
@@ -25,6 +30,12 @@ test: $(STAMPS)/test
 
 test-slow: $(STAMPS)/test
 	$(BIN)/python -m pytest -m slow -n auto
+
+test-kernels: $(STAMPS)/test
+	$(BIN)/python scripts/kernels.py $(BIN)/python -m pytest -n auto $(TESTS)
+
+test-second-kernel: $(STAMPS)/test
+	$(BIN)/python scripts/kernels.py --second $(BIN)/python -m pytest -m "not slow" -n auto $(NUMERICAL)
 
 lint: $(STAMPS)/lint
 	$(BIN)/ruff check .
