@@ -5,7 +5,12 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 STAMPS := $(VENV)/.stamps
 
-.PHONY: quickstart test test-slow attack mutations lint bench docs clean
+# Where sums over many responses lead to choices; `make test-kernels TESTS='-m "not slow"'` runs fewer than all tests.
+NUMERICAL := tests/numerics tests/factors tests/selection tests/planning tests/estimation/regression \
+	tests/calibration/variational tests/scaling/pretraining
+TESTS ?=
+
+.PHONY: quickstart test test-slow test-kernels test-second-kernel attack mutations lint bench docs clean
 
 $(STAMPS)/venv:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "itembank needs Python 3.11 or newer; run make PYTHON=python3.11")'
@@ -21,8 +26,8 @@ quickstart: $(STAMPS)/plot
 	$(BIN)/itembank quickstart -o quickstart
 
 # A worker for each core: more threads than that would only wait for each other.
-test test-slow mutations: export OMP_NUM_THREADS = 1
-test test-slow mutations: export OPENBLAS_NUM_THREADS = 1
+test test-slow test-kernels test-second-kernel mutations: export OMP_NUM_THREADS = 1
+test test-slow test-kernels test-second-kernel mutations: export OPENBLAS_NUM_THREADS = 1
 
 test: $(STAMPS)/test
 	$(BIN)/python -m pytest -m "not slow" -n auto
@@ -35,6 +40,12 @@ attack: $(STAMPS)/test
 
 mutations: $(STAMPS)/test
 	$(BIN)/python scripts/mutations.py
+
+test-kernels: $(STAMPS)/test
+	$(BIN)/python scripts/kernels.py $(BIN)/python -m pytest -n auto $(TESTS)
+
+test-second-kernel: $(STAMPS)/test
+	$(BIN)/python scripts/kernels.py --second $(BIN)/python -m pytest -m "not slow" -n auto $(NUMERICAL)
 
 lint: $(STAMPS)/lint
 	$(BIN)/ruff check .

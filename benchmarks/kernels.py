@@ -4,7 +4,7 @@ Every kernel that this processor can run (`scripts/kernels.py`) does the same wo
 quickstart, selections and estimates on the Open LLM Leaderboard, sessions, forecasts of scaling. Printed are, for each
 result, the largest difference from the first kernel, and how many of the chosen items differ.
 
-    python -m benchmarks.kernels [--parts quickstart,openllm,sessions,scaling] [--keep FOLDER]
+    python -m benchmarks.kernels [--parts quickstart,openllm,sessions,scaling,dimensions] [--keep FOLDER]
 """
 
 import argparse
@@ -19,6 +19,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+import itembank as ib
+from benchmarks.accuracy.data_sets import load
+from itembank.calibration.build import build_bank
+from itembank.calibration.dimensions import choose_n_dims
+from itembank.data.banks import Bank
+from itembank.data.responses import ResponseMatrix
+from itembank.errors import ItembankWarning
+from itembank.estimation.estimate import estimate
+from itembank.planning.select import select
+from itembank.reports.quickstart import STRATEGIES, run_quickstart
+from scripts.kernels import KNOWN, code_of, distinct
 
 Results = Iterator[tuple[str, Any]]
 """Name and value: an array of numbers, or ids of items in the order in which they stand in the bank."""
@@ -40,19 +52,24 @@ def main() -> None:
     arguments = _arguments()
     if arguments.write is not None:
         return _write(arguments.write, arguments.parts.split(","))
+    kernels = arguments.kernels.split(",") if arguments.kernels else _runnable()
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(arguments.keep or temporary)
         folder.mkdir(parents=True, exist_ok=True)
-        for kernel in arguments.kernels.split(","):
+        for kernel in kernels:
             _run(kernel, arguments.parts, folder)
-        _print(folder, arguments.kernels.split(","))
+        _print(folder, kernels)
     return None
+
+
+def _runnable() -> list[str]:
+    return list(distinct([(kernel, code_of(kernel)) for kernel in KNOWN]))
 
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--parts", default=",".join(PARTS))
-    parser.add_argument("--kernels", default="Prescott,Nehalem,Sandybridge,Haswell")
+    parser.add_argument("--kernels", help="by default all that can run here")
     parser.add_argument("--keep")
     parser.add_argument("--write", type=Path, help=argparse.SUPPRESS)
     return parser.parse_args()
@@ -66,8 +83,6 @@ def _run(kernel: str, parts: str, folder: Path) -> None:
 
 def _write(path: Path, parts: list[str]) -> None:
     """Do the work and keep its results."""
-    from itembank.errors import ItembankWarning
-
     warnings.simplefilter("ignore", ItembankWarning)
     found: dict[str, Any] = {}
     for part in parts:
@@ -97,10 +112,8 @@ def _difference(first: np.ndarray, other: np.ndarray) -> str:
 
 
 def _quickstart() -> Results:
-    from itembank.reports.quickstart import STRATEGIES, run_quickstart
-
     with tempfile.TemporaryDirectory() as folder:
-        result = run_quickstart(folder, n_repeats=int(os.environ.get("REPEATS", "1")), rng=0)
+        result = run_quickstart(folder, n_repeats=1, rng=0)
     bank = result.first.bank
     yield from _bank(bank)
     for name, selection in result.first.selections.items():
@@ -113,17 +126,14 @@ def _quickstart() -> Results:
         yield f"mean error, {one.strategy.name}", one.mean_absolute_error
 
 
-def _bank(bank: Any) -> Results:
+def _bank(bank: Bank) -> Results:
     yield "loadings", bank.parameters.loadings
     yield "intercepts", bank.parameters.intercept
     yield "abilities", bank.calibration.abilities
     yield "steps", bank.calibration.n_iterations
 
 
-def _openllm_bank(n_models: int = 450) -> tuple[Any, Any]:
-    from benchmarks.accuracy.data_sets import load
-    from itembank.calibration.build import build_bank
-
+def _openllm_bank(n_models: int = 450) -> tuple[Bank, ResponseMatrix]:
     data = load("openllm1_core", Path(os.environ.get("ITEMBANK_SHARED", "../shared")) / "data")
     order = np.random.default_rng(0).permutation(data.responses.n_models)
     past, new = np.sort(order[:n_models]), np.sort(order[450:600])
@@ -131,9 +141,6 @@ def _openllm_bank(n_models: int = 450) -> tuple[Any, Any]:
 
 
 def _openllm() -> Results:
-    from itembank.estimation.estimate import estimate
-    from itembank.planning.select import select
-
     bank, new = _openllm_bank()
     yield from _bank(bank)
     drawn = select(bank, N_ITEMS, method="stratified", rng=0)
@@ -150,16 +157,11 @@ def _openllm() -> Results:
 
 
 def _dimensions() -> Results:
-    from benchmarks.accuracy.data_sets import load
-    from itembank.calibration.dimensions import choose_n_dims
-
     data = load("openllm1_core", Path(os.environ.get("ITEMBANK_SHARED", "../shared")) / "data")
     yield "number", choose_n_dims(data.responses).n_dims
 
 
 def _sessions() -> Results:
-    import itembank as ib
-
     responses = ib.load_builtin("classifiers")
     past, new = responses.take(models=np.arange(0, 180)), responses.take(models=np.arange(180, 195))
     bank = ib.build_bank(past, ib.Variational("mirt", n_dims=2))
@@ -171,8 +173,6 @@ def _sessions() -> Results:
 
 
 def _scaling() -> Results:
-    import itembank as ib
-
     probabilities = ib.load_builtin("bytelms", response="probability")
     sorting = probabilities.take(items=np.flatnonzero(probabilities.items["scenario"].to_numpy() == "sorting"))
     compute = ib.training_compute(sorting.models, sorting.model_ids)

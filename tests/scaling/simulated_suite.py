@@ -45,6 +45,7 @@ def simulated_suite(
     residual_sd=0.05,
     slope_sd=0.03,
     level_sd=0.25,
+    levels=None,
 ):
     """Make a suite; probabilities are Beta(p phi, (1 - p) phi) around a 2PL, answers are right with chance p."""
     params = 1e4 * 2.5 ** np.arange(n_sizes)
@@ -54,7 +55,8 @@ def simulated_suite(
     flops = final_flops[size] * shares[point]
     centre = float(np.mean(np.log(final_flops)))
     slopes = 0.35 + slope_sd * rng.standard_normal(n_recipes)
-    levels = level_sd * rng.standard_normal(n_recipes)
+    drawn_levels = level_sd * rng.standard_normal(n_recipes)
+    levels = drawn_levels if levels is None else np.asarray(levels)
     drawn = residual_sd * rng.standard_normal((n_recipes, n_sizes))
     theta = levels[recipe] + slopes[recipe] * (np.log(flops) - centre) + drawn[recipe, size]
     is_final = point == n_checkpoints - 1

@@ -215,7 +215,9 @@ def test_the_numbers_can_be_had_by_hand():
 def test_prompt_templates_and_sizes_nobody_has_seen_are_estimated(split):
     responses = make_prompt_responses()
     fold = make_folds(split, responses.models, 1, 0)[0]
-    found = run_fold(make_spec(n_items=(20,)), responses, fold).filter(target="overall", estimator="gp-irt")
+    found = run_fold(make_spec(n_items=(40,)), responses, fold).filter(target="overall", estimator="gp-irt")
     error = (found["estimate"] - found["truth"]).to_numpy()
-    assert np.abs(error).mean() < 0.08  # a fair coin's mean of 20 is off by 0.09, and truths differ by more
+    # the mean of 40 of 60 items has standard deviation 0.04, truths 0.12: a correlation of 0.95 is to be expected,
+    # and of 0.74 four standard errors below
+    assert np.abs(error).mean() < 0.08
     assert np.corrcoef(found["estimate"].to_numpy(), found["truth"].to_numpy())[0, 1] > 0.7

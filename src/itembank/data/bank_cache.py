@@ -18,7 +18,7 @@ FOLDER = "cache"
 STAMP = "made"
 MOST_FILES = 200
 """Files kept; beyond that the oldest give way. Each set of answered items leaves one."""
-REVISION = 2
+REVISION = 3
 """Of how kept arrays are made; to be raised when a change within a release makes other numbers of the same bank."""
 
 Value = TypeVar("Value")

@@ -2,8 +2,8 @@
 
 The last digits of a sum depend on the order in which a processor adds up. Where two candidates are equal but for
 these, the better one would be another on another computer, and all that follows from it too. So values count as equal
-up to a billionth of the largest, a million times what rounding leaves and a thousandth of what could matter, and the
-first of equals is taken: callers put candidates in an order that means something, of ids for one.
+up to a millionth of the largest, a thousand times what rounding leaves of a fitted parameter and far less than matters,
+and the first of equals is taken: callers put candidates in an order that means something, of ids for one.
 """
 
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ import numpy as np
 
 from itembank.numerics.arrays import FloatArray, IntArray
 
-RELATIVE = 2.0**-30
+RELATIVE = 2.0**-20
 """Differences up to this share of the largest absolute value count as none."""
 
 
@@ -43,8 +43,8 @@ def id_order(ids: Sequence[str]) -> IntArray:
 def rounded(values: FloatArray) -> FloatArray:
     """Round to a grid of the width of what counts as equal, so that sorting leaves equals in their order.
 
-    Two values that are equal but for rounding end up at neighbouring points of the grid once in a million times. The
-    grid has a power of two for its width, so that halves, quarters and the like lie on it and not between.
+    Two values that are equal but for rounding hardly ever end up at neighbouring points of the grid. Its width is a
+    power of two, so that halves, quarters and the like lie on it and not between.
     """
     is_finite = np.isfinite(values)
     largest = float(np.max(np.abs(values), where=is_finite, initial=0.0))

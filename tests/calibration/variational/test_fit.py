@@ -127,7 +127,8 @@ def test_an_item_nobody_was_asked_changes_no_other_item():
     np.testing.assert_allclose(found.abilities, alone.abilities, atol=0.01)
 
 
-def test_single_precision_changes_little():
+def test_single_precision_changes_little(monkeypatch):
+    monkeypatch.setattr("itembank.calibration.variational.fit.DOUBLE_UP_TO", 0)
     data = simulate(60, 100, n_dims=2, missing=0.1, seed=5).data
     spec = replace(EXACT, item_model="mirt", n_dims=2, tolerance=1e-7)
     single = fit(data, replace(spec, single_precision=True))

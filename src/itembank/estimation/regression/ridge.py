@@ -5,6 +5,7 @@ import numpy as np
 from itembank.estimation.regression.components import decomposed
 from itembank.estimation.regression.missing import Block, solve_blocks
 from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.numerics.ties import first_smallest
 
 RELATIVE_PENALTIES = np.logspace(-3.0, 4.0, 36)
 """Candidates, in units of the mean squared deviation of a column times the number of models."""
@@ -60,9 +61,12 @@ def predict_ridge(
         weights = None if column_weights is None else column_weights[block.columns]
         own, means = _directions(weights, scenarios[block.columns])
         features = np.hstack([own, means])
-        unit = (((train - train.mean(axis=0)) @ own) ** 2).sum() / own.shape[1]
+        centre = train.mean(axis=0)
+        # what rounding leaves of columns in which no model differs must not pass for an answer
+        centred = np.where((train == train[0]).all(axis=0), 0.0, train - centre)
+        unit = ((centred @ own) ** 2).sum() / own.shape[1]
         penalties = RELATIVE_PENALTIES * unit if penalty is None else np.array([penalty])
-        return _ridge(train @ features, scores, new @ features, penalties)
+        return _ridge(centred @ features, scores, (new - centre) @ features, penalties)
 
     return solve_blocks(train_responses, train_scores, new_responses, solver)
 
@@ -83,16 +87,16 @@ def _directions(weights: FloatArray | None, scenarios: IntArray) -> tuple[FloatA
 
 
 def _ridge(train: FloatArray, scores: FloatArray, new: FloatArray, penalties: FloatArray) -> FloatArray:
-    """Ridge prediction from complete arrays, through X = U diag(sqrt(e)) V'."""
-    train_mean, score_mean = train.mean(axis=0), scores.mean(axis=0)
-    basis, eigenvalues, directions = decomposed(train - train_mean)
+    """Ridge prediction from complete arrays with means of train taken out, through X = U diag(sqrt(e)) V'."""
+    score_mean = scores.mean(axis=0)
+    basis, eigenvalues, directions = decomposed(train)
     if not eigenvalues.size:
         return np.repeat(score_mean[None, :], new.shape[0], axis=0)
     projected = basis.T @ (scores - score_mean)  # (rank, n_targets)
     errors = _left_out_errors(basis, eigenvalues, projected, scores - score_mean, penalties)
-    chosen = penalties[errors.argmin(axis=0)]  # (n_targets,)
+    chosen = penalties[first_smallest(errors.T)]  # (n_targets,)
     coefficients = directions @ (projected * np.sqrt(eigenvalues)[:, None] / (eigenvalues[:, None] + chosen))
-    result: FloatArray = score_mean + (new - train_mean) @ coefficients
+    result: FloatArray = score_mean + new @ coefficients
     return result
 
 

@@ -1,0 +1,42 @@
+import numpy as np
+import pytest
+
+from itembank.numerics.ties import first_largest, first_smallest, id_order, rounded
+
+
+def test_of_values_that_differ_by_rounding_the_first_is_taken(rng):
+    values = rng.normal(size=(50, 9))
+    values[:, 6] = values.max(axis=1) + 1.0
+    values[:, 3] = values[:, 6] * (1.0 - 1e-9)
+    np.testing.assert_array_equal(first_largest(values), 3)
+    np.testing.assert_array_equal(first_smallest(-values), 3)
+    values[:, 3] = values[:, 6] * (1.0 - 1e-5)
+    np.testing.assert_array_equal(first_largest(values), 6)
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1.0, 1e200])
+def test_the_scale_does_not_matter(rng, scale):
+    values = rng.permutation(200) - 50.0
+    assert first_largest(scale * values) == np.argmax(values)
+    np.testing.assert_array_equal(np.argsort(rounded(scale * values)), np.argsort(values))
+
+
+def test_what_is_not_allowed_is_not_equal_to_anything():
+    assert first_largest(np.array([-np.inf, -2.0, -1.0])) == 2
+    assert first_largest(np.array([-np.inf, -np.inf])) == 0
+    assert first_largest(np.array([0.0, 0.0])) == 0
+
+
+def test_rounded_values_sort_alike_whatever_the_last_digits(rng):
+    values = rng.choice([0.25, 1.0 / 3.0, 0.5, 3.0], 100)
+    for _ in range(20):
+        noisy = values * (1.0 + 1e-15 * rng.normal(size=100))
+        np.testing.assert_array_equal(np.argsort(rounded(noisy), kind="stable"), np.argsort(values, kind="stable"))
+    np.testing.assert_allclose(rounded(values), values, atol=3e-6)
+    np.testing.assert_array_equal(rounded(np.zeros(3)), 0.0)
+
+
+def test_ids_come_in_one_order_however_they_are_given(rng):
+    ids = [f"item/{number}" for number in range(30)]
+    shuffled = rng.permutation(ids).tolist()
+    assert [shuffled[place] for place in id_order(shuffled)] == sorted(ids)

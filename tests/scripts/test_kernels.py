@@ -1,0 +1,36 @@
+import sys
+
+import pytest
+
+from tests.scripts.bytelms import load
+
+kernels = load("kernels")
+
+CODES = [("Prescott", "Katmai"), ("Haswell", "Haswell"), ("Zen", "Haswell"), ("SkylakeX", None)]
+
+
+def test_kernels_of_one_code_run_once_and_those_that_crash_never():
+    assert list(kernels.distinct(CODES)) == ["Prescott", "Haswell"]
+
+
+@pytest.mark.parametrize(
+    ("default", "other"), [("Haswell", "Prescott"), ("SkylakeX", "Haswell"), ("Katmai", "Haswell")]
+)
+def test_the_second_kernel_is_the_newest_that_is_not_the_default(default, other):
+    assert kernels.second(CODES, default) == other
+    assert kernels.second([("Haswell", "Haswell"), ("Zen", "Haswell")], "Haswell") is None
+
+
+def test_a_command_runs_under_each_kernel_and_failures_are_told(monkeypatch, capfd):
+    codes = dict(CODES)
+    monkeypatch.setattr(kernels, "code_of", codes.get)
+    show = "import os, sys; print('ran', os.environ['OPENBLAS_CORETYPE']); sys.exit('Prescott' in os.environ.values())"
+    assert kernels.main([sys.executable, "-c", show]) == 1
+    printed = capfd.readouterr().out
+    assert "kernel SkylakeX: cannot run here" in printed
+    assert [line for line in printed.splitlines() if line.startswith("ran")] == ["ran Prescott", "ran Haswell"]
+    assert "kernels run: Prescott, Haswell; failed: Prescott" in printed
+
+
+def test_the_kernel_of_this_processor_can_run():
+    assert kernels.code_of(None)
