@@ -63,5 +63,5 @@ def test_a_selection_that_cannot_be_is_a_data_error(tmp_path, text):
 
 def test_a_study_nested_too_deeply_is_a_data_error(tmp_path):
     (tmp_path / "study.toml").write_text("a = " + NESTED)
-    with pytest.raises(DataError, match=r"cannot be read as a study.*nested too deeply"):
+    with pytest.raises(DataError, match=r"nested too deeply.*cannot be read as a study"):
         load_study(tmp_path / "study.toml")
