@@ -91,6 +91,7 @@ def numbers_of_study(folder: Path) -> object:
 
 CALIBRATE = ("calibrate", "responses.parquet", "-o", "new", "--item-model", "2pl", "--no-folds")
 ESTIMATE = ("estimate", "bank", "new.csv", "--selection", "selection.json", "--method", "p-irt", "--format", "csv")
+PLOT = ("study", "plot", "study", "--kind", "error", "-o", "error.png")
 JOBS = {
     "import": Job(("import", "table", "long.csv", "-o", "out.parquet"), ("long.csv",), ("out.parquet",)),
     "import over another": Job(
@@ -163,7 +164,7 @@ JOBS = {
         read=numbers_of_study,
         goes_on=True,
     ),
-    "study plot": Job(("study", "plot", "study", "--kind", "error", "-o", "error.png"), ("study",), ("error.png",)),
+    "study plot": Job(PLOT, ("study",), ("error.png",), again=(*PLOT, "--force")),
     "scaling": Job(
         (
             "scaling",
