@@ -22,6 +22,8 @@ from tests.attacks.dying import before_step, ended, within_write
 from tests.attacks.judging import contents
 from tests.attacks.running import fork, run_here
 
+PATIENCE = 900.0
+"""Seconds for what is not killed, on a machine with much else to do."""
 WAYS = ("at a moment", "before a step", "within a write")
 
 
@@ -89,6 +91,7 @@ def numbers_of_study(folder: Path) -> object:
 
 CALIBRATE = ("calibrate", "responses.parquet", "-o", "new", "--item-model", "2pl", "--no-folds")
 ESTIMATE = ("estimate", "bank", "new.csv", "--selection", "selection.json", "--method", "p-irt", "--format", "csv")
+PLOT = ("study", "plot", "study", "--kind", "error", "-o", "error.png")
 JOBS = {
     "import": Job(("import", "table", "long.csv", "-o", "out.parquet"), ("long.csv",), ("out.parquet",)),
     "import over another": Job(
@@ -161,7 +164,7 @@ JOBS = {
         read=numbers_of_study,
         goes_on=True,
     ),
-    "study plot": Job(("study", "plot", "study", "--kind", "error", "-o", "error.png"), ("study",), ("error.png",)),
+    "study plot": Job(PLOT, ("study",), ("error.png",), again=(*PLOT, "--force")),
     "scaling": Job(
         (
             "scaling",
@@ -229,7 +232,7 @@ def _undisturbed(job: Job, folder: Path) -> dict[str, object]:
     n_steps = before_step(0)
     before = {name: _state(job, folder / name) for name in job.writes}
     started = time.monotonic()
-    outcome = run_here(job.words, folder=folder)
+    outcome = run_here(job.words, folder=folder, seconds=PATIENCE)
     seconds = time.monotonic() - started
     if outcome.code:
         raise RuntimeError(f"{job.words}: {outcome.err}{outcome.escaped}")
@@ -288,7 +291,7 @@ def answer_of(work: Callable[[], Any]) -> Any:
     os.close(writing)
     with os.fdopen(reading, encoding="utf-8") as pipe:
         text = pipe.read()
-    if (code := ended(process)) != 0:
+    if (code := ended(process, most=PATIENCE)) != 0:
         raise RuntimeError(f"a fork that was not attacked ended with {code}")
     return json.loads(text)
 
@@ -315,7 +318,7 @@ def _problem(job: Job, reference: Reference, folder: Path, others: dict[str, str
     for path in folder.rglob("*.partial"):  # only what is older than a minute is sure to be left over
         os.utime(path, (time.time() - 600.0,) * 2)
     again = job.again if job.again and all(is_there.values()) else job.words
-    outcome = run_here(again, folder=folder)
+    outcome = run_here(again, folder=folder, seconds=PATIENCE)
     if outcome.code:
         return f"given again, {again} exits {outcome.code}: {outcome.err}{outcome.escaped}"
     changed = [name for name in job.writes if _state(job, folder / name) != reference.after[name]]

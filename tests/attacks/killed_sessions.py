@@ -3,6 +3,7 @@
 import json
 import os
 import tempfile
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,8 +19,8 @@ from tests.attacks.running import fork, run_here, run_to_files
 ITEMS = tuple(f"{('math', 'code', 'law')[k % 3]}/{k}" for k in range(18))
 """Of the bank in the workplace."""
 NEEDS = ("bank", "run.jsonl")
-LONGEST = 0.25
-"""Seconds within which a `tell` is killed at a moment: longer than one takes on a quiet machine."""
+MOST_STEPS = 20
+"""More steps of input and output than a `tell` has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +59,16 @@ def survive(workplace: Path, rng: np.random.Generator, *, n_kills: int = 20) -> 
         before = len(_told(folder))
         given: dict[int, dict[str, Any]] = {}
         confirmed: set[int] = set()
-        n_killed, n_torn, problem = 0, 0, ""
+        n_killed, n_torn, problem, seconds = 0, 0, "", 0.0
         for number in range(1, n_kills + 1):
             # the cost tells answers apart that are otherwise alike
             given[number] = {"item_id": str(rng.choice(ITEMS)), "response": float(rng.integers(2)), "cost": number}
-            n_killed += _tell_and_kill(folder, given[number], rng) < 0
+            started = time.monotonic()
+            if number == 1:  # undisturbed, to see how long it takes
+                ended(fork(lambda: run_to_files(_words(given[1]), folder)))
+                seconds = time.monotonic() - started
+            else:
+                n_killed += _tell_and_kill(folder, given[number], rng, 1.3 * seconds) < 0
             if _says_told(folder / "out"):
                 confirmed.add(number)
             try:
@@ -79,10 +85,10 @@ def survive(workplace: Path, rng: np.random.Generator, *, n_kills: int = 20) -> 
         return Survival(len(given), n_killed, len(confirmed), len(kept - confirmed - {0}), n_torn, problem)
 
 
-def _tell_and_kill(folder: Path, answer: dict[str, Any], rng: np.random.Generator) -> int:
+def _tell_and_kill(folder: Path, answer: dict[str, Any], rng: np.random.Generator, longest: float) -> int:
     """Tell an answer in a fork that dies at a moment, before a step or within the write, if it dies in time."""
-    way, step = int(rng.integers(3)), int(rng.integers(1, 12))
-    moment = float(rng.uniform(0.0, LONGEST)) if way == 0 else None
+    way, step = int(rng.choice([0, 0, 1, 1, 2])), int(rng.integers(1, MOST_STEPS))
+    moment = float(rng.uniform(0.0, longest)) if way == 0 else None
 
     def work() -> None:
         if way == 1:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from itembank.adaptive.journal_lines import encode_line
-from itembank.data.bank_files import _checksum, _record_digest
 from tests.attacks.workplace import FAST
+from tests.data.crafted_banks import sign
 
 JSON = ("--format", "json")
 READ = ("import", "table")
@@ -52,12 +52,7 @@ class Target:
 
 def sign_bank(file: Path) -> None:
     """Write the record of a bank anew so that every checksum is right."""
-    path = file.parent / "bank.json"
-    record = json.loads(path.read_text(encoding="utf-8"))
-    for name in record["files"]:
-        record["files"][name] = _checksum(file.parent / name)
-    record["record_sha256"] = _record_digest(record)
-    path.write_text(json.dumps(record), encoding="utf-8")
+    sign(file.parent, json.loads((file.parent / "bank.json").read_text(encoding="utf-8")))
 
 
 def sign_journal(path: Path) -> None:

@@ -82,6 +82,14 @@ def test_a_bad_config_file_is_a_usage_error(run, bank_folder, tmp_path, text, me
     assert message in outcome.err
 
 
+@pytest.mark.parametrize("number", ["inf", "2.5"])
+def test_numbers_in_a_config_file_are_read_as_on_the_command_line(run, bank_folder, tmp_path, number):
+    (tmp_path / "itembank.toml").write_text(f"[select]\nn = {number}\n")
+    outcome = run("--config", tmp_path / "itembank.toml", "select", bank_folder)
+    assert outcome.code == 2
+    assert f"'{number}' is not a valid" in outcome.err
+
+
 def test_options_are_named_alike_everywhere(run, bank_folder, tmp_path, monkeypatch):
     config = tmp_path / "itembank.toml"
     config.write_text("[info]\nformat = 'csv'\n")

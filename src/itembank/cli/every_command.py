@@ -128,11 +128,18 @@ def _default(command: click.Command, key: str, setting: Any, where: str) -> tupl
         if key.replace("-", "_") in names:
             _check_setting(option, setting, f"{where}: [{command.name}] {key}")
             is_one_of_many = option.multiple and not isinstance(setting, list)
-            return option.name or key, [setting] if is_one_of_many else setting
+            return option.name or key, _as_typed([setting] if is_one_of_many else setting)
     known = [option.opts[-1].lstrip("-") for option in options]
     raise click.BadParameter(
         f"{where}: [{command.name}] has no option {key!r}; it has {', '.join(known)}.{did_you_mean(key, known)}"
     )
+
+
+def _as_typed(setting: Any) -> Any:
+    """Make numbers text, so that they are read as on the command line: 2.5 is no number of items, and inf neither."""
+    if isinstance(setting, list):
+        return [_as_typed(value) for value in setting]
+    return setting if isinstance(setting, bool | str) else str(setting)
 
 
 def _check_setting(option: click.Option, setting: Any, where: str) -> None:
