@@ -207,10 +207,10 @@ def test_the_unit_of_the_cheapest_items_can_be_named(run, costly_folder):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--criterion", "d-optimal", "--target", "law"), "--target is for --criterion v-optimal"),
+        (("--criterion", "d-optimal", "--target", "law"), "--target goes with --criterion v-optimal"),
         (
             ("--criterion", "d-optimal", "--cost", "cost_usd", "--input-weight", "0.2"),
-            "--input-weight is for --cost tokens",
+            "--input-weight goes with --cost tokens",
         ),
         (("--criterion", "d-optimal", "--per-scenario", "--at-most", "law=3"), "every scenario gets n_items = 6"),
     ],
@@ -231,7 +231,7 @@ def test_scenarios_may_go_without(run, costly_folder):
         (["--cost", "tokens"], "--cost goes with --criterion, or --method optimal-design"),
         (["--at-least", "2", "--method", "random"], "--at-least goes with --criterion"),
         (["--criterion", "kl", "--method", "anchor-irt"], "--criterion is for --method optimal-design"),
-        (["--criterion", "random", "--cost", "tokens"], "only information can be divided by cost"),
+        (["--criterion", "random", "--cost", "tokens"], "--cost goes with a criterion that looks at costs"),
         (["--criterion", "kl", "--at-least", "maths=2"], "at_least must name scenarios of the bank"),
         (["--criterion", "kl", "--at-least", "2.5"], "must be a whole number"),
         (
