@@ -63,6 +63,7 @@ _CALIBRATE = Case(
     },
     never={"--model-id": "it names one model, and a bank takes several: it is refused with more"},
     stops={
+        ("map", "--family"): "probabilities lie outside",
         ("map", "--max-response"): "at least one item must tell models apart",
         ("logs", "--max-response"): "at least one item must tell models apart",
         ("mml", "--family"): "no family 'beta'",
@@ -81,7 +82,7 @@ _INFO = Case(
 
 _SELECT = Case(
     modes={
-        "auto": Mode("bank -n 7 --format csv", about=("--method", "--seed", "-n", "--criterion")),
+        "auto": Mode("bank -n 7 --format csv", about=("--method", "-n", "--criterion")),
         "random": Mode("bank -n 7 --method random --format csv"),
         "v-optimal": Mode("bank -n 7 --method v-optimal --format csv"),
         "criterion": Mode("bank-2 -n 7 --criterion v-optimal --format csv"),
@@ -112,8 +113,9 @@ _SELECT = Case(
         "--exclude": "--exclude exclude.txt",
         "--emit": "--emit lm-eval",
     },
-    no_effect=no_chance("auto", "v-optimal", "criterion", "criterion d-optimal", "criterion min-cost"),
+    no_effect=no_chance("v-optimal", "criterion", "criterion d-optimal", "criterion min-cost"),
 )  # fmt: skip
+_AS_THE_BANK = {"--response": "logs are read as the bank's were; another response is refused"}
 _ESTIMATE = Case(
     modes={
         "table": Mode("bank new.csv --repeats last --selection selection.json --method p-irt --format csv",
@@ -146,7 +148,11 @@ _ESTIMATE = Case(
         **settled("logs", "--repeats"),
         **settled("design", "--repeats"),
     },
-    stops={("design", "--method"): "design-based intervals bring their own estimate"},
+    nowhere=_AS_THE_BANK,
+    stops={
+        ("design", "--method"): "design-based intervals bring their own estimate",
+        ("design", "--selection"): "need the probability with which each item was drawn",
+    },
 )  # fmt: skip
 _CHOICES = ("--models", "--selection", "--method", "--level", "--power", "--target", "--ranking", "--seed")
 _COMPARE = Case(
@@ -184,6 +190,7 @@ _COMPARE = Case(
         **settled("response file", "--repeats"),
         **settled("logs", "--repeats"),
     },
+    nowhere=_AS_THE_BANK,
     never={"--model-id": "it names one model, and two are compared: it is refused with more"},
 )
 _PLAN = Case(

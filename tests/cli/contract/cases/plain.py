@@ -42,7 +42,6 @@ _TABLE = Case(
         "an empty model": Mode("empty.csv -o out/r.parquet", about=("--drop-empty",), codes=(1,)),
         "one model": Mode("nameless.csv -o out/r.parquet --model-id m", about=("--model-id",)),
         "wide": Mode("wide.csv -o out/r.parquet"),
-        "items by models": Mode("ambiguous.csv -o out/r.parquet --model-id m", about=("--layout",)),
         "response file": Mode("past.parquet -o out/r.parquet"),
     },
     values={
@@ -128,6 +127,9 @@ _SIMULATE = Case(
     },
 )
 _SEVERAL = {"--model-id": "it names one model, and several are needed: it is refused with more"}
+_OF_LOGS = dict.fromkeys(
+    ("--metric", "--filter", "--response"), "calibrate has a mode of logs; here they are refused without"
+)
 _DIMENSIONS = Case(
     modes={
         "table": Mode("repeated.csv --repeats last --candidates 1 --method map --format csv"),
@@ -151,6 +153,7 @@ _DIMENSIONS = Case(
         **settled("logs", "--repeats"),
     },
     never=_SEVERAL,
+    nowhere=_OF_LOGS,
     stops={
         ("table", "--max-response"): "at least one item must tell models apart",
         ("table", "--repeats"): "at least one item must tell models apart",
@@ -174,6 +177,7 @@ _HOMOGENEITY = Case(
     },
     no_effect={("table", "--items"): "the table has scenarios", **settled("logs", "--repeats")},
     never=_SEVERAL,
+    nowhere=_OF_LOGS,
 )
 _QUICKSTART = Case(
     modes={"classifiers": Mode("-o out/quickstart -n 16 --repeats 1 --format csv")},

@@ -63,6 +63,7 @@ _ASK = {
     "--format": "--format table",
 }
 
+_MOVED = {"--bank": "it says where the same bank lies; another is refused"}
 _WAIT = {"--wait": "tests/cli/session/test_loop.py has two commands at one journal"}
 _SURE = [name for name in _MODES if name != "random"]
 
@@ -81,6 +82,7 @@ CASES = {
             "--model-id": "--model-id other",
             "--seed": "--seed 7",
         },
+        nowhere=dict.fromkeys(("--of", "--half-width", "--better-than", "--min-items"), "replay has whole sessions"),
         no_effect={
             **no_chance(*_SURE),
             **_alike("v-optimal", "--of", "--half-width", "--better-than"),
@@ -100,6 +102,7 @@ CASES = {
         values=_ASK,
         no_effect=settled("begun", "--new"),
         never=_WAIT,
+        nowhere=_MOVED,
     ),
     "session tell": Case(
         modes={
@@ -110,6 +113,7 @@ CASES = {
         },
         no_effect={("failed", "--failed"): "it is on already"},
         never=_WAIT,
+        nowhere={**_MOVED, "--failed": "it is one of three answers, and two are refused"},
         values={
             "--response": "--response 0",
             "--correct": "--correct 1",
@@ -126,6 +130,7 @@ CASES = {
     "session status": Case(
         modes={"answered": Mode("out/answered.jsonl --bank bank-2", brings=("answered.jsonl",))},
         values={"--bank": "--bank bank", "--format": "--format json"},
+        nowhere=_MOVED,
     ),
     "session export": Case(
         modes={
@@ -133,6 +138,7 @@ CASES = {
             "file": Mode("out/answered.jsonl --bank bank-2 -o out/a.parquet", brings=("answered.jsonl",)),
         },
         values={"--bank": "--bank bank", "--format": "--format json", "--output": "-o out/answers.parquet"},
+        nowhere=_MOVED,
     ),
     "replay": Case(
         modes={
@@ -177,6 +183,10 @@ CASES = {
             **_alike("ability", "--half-width", "--ability-error"),
             **settled("response file", "--repeats"),
             **settled("logs", "--repeats"),
+        },
+        nowhere={
+            "--response": "logs are read as the bank's were; another response is refused",
+            "--min-items": "tests/adaptive has sessions that are sure before",
         },
         never={"--jobs": "models end as they do in one process"},
     ),
