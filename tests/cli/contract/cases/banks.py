@@ -32,7 +32,12 @@ _CALIBRATE = Case(
         "wide": _calibrate("wide.csv --method map --dims 1", about=("--items",)),
         "response file": _calibrate("past.parquet --method map --dims 1", about=tuple(RESPONSES)),
         "logs": _calibrate("logs --method map --dims 1", about=tuple(RESPONSES)),
-        "replacing": _calibrate("past.csv --method map --dims 1", about=("--force",), brings=("bank",), codes=(1,)),
+        "replacing": Mode(
+            "past.csv --method map --dims 1 --no-folds -o out/two-bank",
+            about=("--force",),
+            brings=("two-bank",),
+            codes=(1,),
+        ),
     },
     values={
         **READING,

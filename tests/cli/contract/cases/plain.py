@@ -127,9 +127,7 @@ _SIMULATE = Case(
     },
 )
 _SEVERAL = {"--model-id": "it names one model, and several are needed: it is refused with more"}
-_OF_LOGS = dict.fromkeys(
-    ("--metric", "--filter", "--response"), "calibrate has a mode of logs; here they are refused without"
-)
+_OF_LOGS = dict.fromkeys(("--metric", "--filter", "--response"), "calibrate has a mode of logs")
 _DIMENSIONS = Case(
     modes={
         "table": Mode("repeated.csv --repeats last --candidates 1 --method map --format csv"),
