@@ -78,7 +78,7 @@ def test_parts_can_be_asked_for(run, study):
     outcome = run("study", "table", study, "--part", "at-cost")
     assert "at what the reference spends" in outcome.out
     assert "held out" not in outcome.out
-    outcome = run("study", "table", study, "--part", "tasks", "--format", "csv", "--tasks", 1)
+    outcome = run("study", "table", study, "--part", "tasks", "--format", "csv")
     assert outcome.out.splitlines()[0] == "task,n_items,n_held_out"
 
 

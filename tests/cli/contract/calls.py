@@ -5,6 +5,7 @@ import csv
 import hashlib
 import io
 import os
+import re
 import shlex
 import shutil
 import sys
@@ -19,6 +20,10 @@ OUTPUT = "out"
 
 ECHOES = {"level", "method", "methods", "interval", "interval_kind", "selector", "seed", "target_flops"}
 """Columns of CSV output that only repeat what was asked for: that is no effect."""
+
+
+CLOCK = re.compile(rb'"(time|check)":"[^"]*"')
+"""Of a line of a journal, when it was written, and its checksum, which is of that too."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +82,8 @@ def _files(folder, unseen):
     """Name and content of every file, in order; of those that repeat what was asked for the name alone."""
     for path in sorted(one for one in folder.rglob("*") if one.is_file()):
         content = b"" if path.name in unseen else path.read_bytes()
+        if path.suffix == ".jsonl":
+            content = CLOCK.sub(b"", content)
         yield str(path.relative_to(folder)), hashlib.sha256(content).hexdigest()
 
 

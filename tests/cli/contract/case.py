@@ -51,6 +51,8 @@ class Case:
         The option changes nothing in this mode and is not refused, and why that is right.
     never : dict of option to reason
         The option is not there to change a result; another test sees it at work.
+    nowhere : dict of option to reason
+        The option is refused in every mode here, or changes nothing that these few data could show.
     stops : dict of (mode, option) to words of the message
         The option makes the command fail in this mode, as it should, with a message that does not name it.
     """
@@ -59,4 +61,5 @@ class Case:
     values: dict
     no_effect: dict = field(default_factory=dict)
     never: dict = field(default_factory=dict)
+    nowhere: dict = field(default_factory=dict)
     stops: dict = field(default_factory=dict)

@@ -21,6 +21,7 @@ SLOW = {
     ("quickstart", "classifiers"),
 }
 """Modes whose calls take long together."""
+SLOW_COMMANDS = {command for command, _ in SLOW}
 
 PAIRS = [(command, option) for command, one in commands().items() for option in options_of(one)]
 
@@ -37,7 +38,10 @@ def triples():
                 yield pytest.param(command, name, option, marks=marks, id=f"{command or 'itembank'}, {name}: {option}")
 
 
-@pytest.fixture(scope="session")
+TRIPLES = list(triples())
+
+
+@pytest.fixture(scope="module")
 def world(tmp_path_factory):
     """A folder of tiny files of every kind, and tiny built-in data."""
     folder = tmp_path_factory.mktemp("world")
@@ -62,7 +66,7 @@ def world(tmp_path_factory):
         yield folder
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def outcome(world):
     """The outcome of a call, made once: that of a mode's base call, or with one option altered."""
     known = {}
@@ -115,18 +119,19 @@ def test_no_case_is_of_an_option_that_is_gone():
     cased = {(command, option) for command, case in CASES.items() for option in case.values}
     assert cased <= known
     listed = {(c, m, o) for c, case in CASES.items() for m, o in (*case.no_effect, *case.stops)}
-    assert listed | set(KNOWN_SILENT) <= {tuple(one.values) for one in triples()}
+    assert listed | set(KNOWN_SILENT) <= {tuple(one.values) for one in TRIPLES}
 
 
 @pytest.mark.parametrize(
-    ("command", "name"), [(command, name) for command, case in CASES.items() for name in case.modes]
+    ("command", "name"),
+    [(command, name) for command, case in CASES.items() for name in case.modes if (command, name) not in SLOW],
 )
 def test_the_same_call_gives_the_same_result(outcome, world, command, name):
     again = carry_out(_words(command, name, None), CASES[command].modes[name], world)
     assert again.result == outcome(command, name).result
 
 
-@pytest.mark.parametrize(("command", "name", "option"), list(triples()))
+@pytest.mark.parametrize(("command", "name", "option"), TRIPLES)
 def test_an_option_changes_the_result_or_is_refused(outcome, command, name, option):
     found = verdict(outcome, command, name, option)
     reason = CASES[command].no_effect.get((name, option))
@@ -139,9 +144,13 @@ def test_an_option_changes_the_result_or_is_refused(outcome, command, name, opti
     )
 
 
-@pytest.mark.parametrize(("command", "option"), [pair for pair in PAIRS if pair[0] in CASES])
+@pytest.mark.parametrize(
+    ("command", "option"),
+    [pytest.param(*pair, marks=[pytest.mark.slow] * (pair[0] in SLOW_COMMANDS)) for pair in PAIRS if pair[0] in CASES],
+)
 def test_every_option_acts_in_some_mode(outcome, command, option):
-    if option in CASES[command].never or command in PENDING:
-        pytest.skip("listed: another test sees it at work" if command not in PENDING else "listed as pending")
-    modes = [one.values[1] for one in triples() if (one.values[0], one.values[2]) == (command, option)]
+    case = CASES[command]
+    if option in {**case.never, **case.nowhere} or command in PENDING:
+        pytest.skip("listed as pending" if command in PENDING else "listed with the reason")
+    modes = [one.values[1] for one in TRIPLES if (one.values[0], one.values[2]) == (command, option)]
     assert any(verdict(outcome, command, name, option) in {"changed", "stopped"} for name in modes)

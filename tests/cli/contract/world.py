@@ -126,9 +126,6 @@ def _tables(folder):
         folder / "empty.csv"
     )
     pl.concat([past, past.with_columns(response=1 - pl.col("response"))]).write_csv(folder / "repeated.csv")
-    pl.DataFrame({"item_id": items[:4], "response": [0, 1, 1, 0], "other": [1, 0, 1, 1]}).write_csv(
-        folder / "ambiguous.csv"
-    )
     wide = past.pivot("item_id", index="model_id", values="response")
     wide.write_csv(folder / "wide.csv")
     lines = [

@@ -1,7 +1,7 @@
 """Cases of commands that make banks or begin with one."""
 
 from tests.cli.contract.case import Case, Mode
-from tests.cli.contract.cases.reading import COMMON, READING, RESPONSES, USABLE, no_chance, settled
+from tests.cli.contract.cases.reading import COMMON, MEMORY, READING, RESPONSES, USABLE, no_chance, settled
 
 _SPEC = (
     *("--item-model", "--dims", "--method", "--general-weight", "--degenerate", "--by-task", "--family"),
@@ -17,6 +17,7 @@ def _calibrate(words, *, about=_SPEC, **more):
 
 _FOR_ALL = ("--general-weight", "--degenerate", "--by-task", "--precision", "--positive-discrimination")
 _CALIBRATE = Case(
+    nowhere=MEMORY,
     modes={
         "map": _calibrate("repeated.csv --repeats last --items items.csv --method map --dims 1", about=()),
         "variational": _calibrate("tiny.csv --items items.csv --dims 1", about=(*_FOR_ALL, "--known-guessing")),
@@ -32,7 +33,12 @@ _CALIBRATE = Case(
         "wide": _calibrate("wide.csv --method map --dims 1", about=("--items",)),
         "response file": _calibrate("past.parquet --method map --dims 1", about=tuple(RESPONSES)),
         "logs": _calibrate("logs --method map --dims 1", about=tuple(RESPONSES)),
-        "replacing": _calibrate("past.csv --method map --dims 1", about=("--force",), brings=("bank",), codes=(1,)),
+        "replacing": Mode(
+            "past.csv --method map --dims 1 --no-folds -o out/two-bank",
+            about=("--force",),
+            brings=("two-bank",),
+            codes=(1,),
+        ),
     },
     values={
         **READING,
@@ -63,6 +69,7 @@ _CALIBRATE = Case(
     },
     never={**USABLE, "--model-id": "it names one model, and a bank takes several: it is refused with more"},
     stops={
+        ("map", "--family"): "probabilities lie outside",
         ("map", "--max-response"): "at least one item must tell models apart",
         ("logs", "--max-response"): "at least one item must tell models apart",
         ("mml", "--family"): "no family 'beta'",
@@ -81,7 +88,7 @@ _INFO = Case(
 
 _SELECT = Case(
     modes={
-        "auto": Mode("bank -n 7 --format csv", about=("--method", "--seed", "-n", "--criterion")),
+        "auto": Mode("bank -n 7 --format csv", about=("--method", "-n", "--criterion")),
         "random": Mode("bank -n 7 --method random --format csv"),
         "v-optimal": Mode("bank -n 7 --method v-optimal --format csv"),
         "criterion": Mode("bank-2 -n 7 --criterion v-optimal --format csv"),
@@ -112,8 +119,9 @@ _SELECT = Case(
         "--exclude": "--exclude exclude.txt",
         "--emit": "--emit lm-eval",
     },
-    no_effect=no_chance("auto", "v-optimal", "criterion", "criterion d-optimal", "criterion min-cost"),
+    no_effect=no_chance("v-optimal", "criterion", "criterion d-optimal", "criterion min-cost"),
 )  # fmt: skip
+_AS_THE_BANK = {"--response": "logs are read as the bank's were; another response is refused"}
 _ESTIMATE = Case(
     modes={
         "table": Mode("bank new.csv --repeats last --selection selection.json --method p-irt --format csv",
@@ -151,7 +159,11 @@ _ESTIMATE = Case(
         **{(name, "--ignore-unknown"): "the bank holds every item" for name in ("table", "model-based", "design")},
     },
     never=USABLE,
-    stops={("design", "--method"): "design-based intervals bring their own estimate"},
+    nowhere={**_AS_THE_BANK, **MEMORY},
+    stops={
+        ("design", "--method"): "design-based intervals bring their own estimate",
+        ("design", "--selection"): "need the probability with which each item was drawn",
+    },
 )  # fmt: skip
 _CHOICES = ("--models", "--selection", "--method", "--level", "--power", "--target", "--ranking", "--seed")
 _COMPARE = Case(
@@ -192,6 +204,7 @@ _COMPARE = Case(
         **settled("response file", "--repeats"),
         **settled("logs", "--repeats"),
     },
+    nowhere={**_AS_THE_BANK, **MEMORY},
     never={**USABLE, "--model-id": "it names one model, and two are compared: it is refused with more"},
 )
 _PLAN = Case(

@@ -1,7 +1,7 @@
 """Cases of `itembank` itself and of commands that need no bank."""
 
 from tests.cli.contract.case import Case, Mode
-from tests.cli.contract.cases.reading import COMMON, ITEMS, RESPONSES, USABLE, settled
+from tests.cli.contract.cases.reading import COMMON, ITEMS, MEMORY, RESPONSES, USABLE, settled
 
 _ROOT = Case(
     modes={
@@ -37,13 +37,13 @@ _IMPORT = {
     "--format": "--format json",
 }
 _TABLE = Case(
+    nowhere=MEMORY,
     modes={
         "long": Mode("repeated.csv -o out/r.parquet --repeats last"),
         "gaps": Mode("gaps.csv -o out/r.parquet", about=("--complete", "--scenario")),
         "an empty model": Mode("empty.csv -o out/r.parquet", about=("--drop-empty",), codes=(1,)),
         "one model": Mode("nameless.csv -o out/r.parquet --model-id m", about=("--model-id",)),
         "wide": Mode("wide.csv -o out/r.parquet"),
-        "items by models": Mode("ambiguous.csv -o out/r.parquet --model-id m", about=("--layout",)),
         "response file": Mode("past.parquet -o out/r.parquet"),
     },
     values={
@@ -66,6 +66,7 @@ _TABLE = Case(
     },
 )
 _PY_IRT = Case(
+    nowhere=MEMORY,
     modes={
         "lines": Mode("py-irt.jsonl -o out/r.parquet"),
         "gaps": Mode("gaps.jsonl -o out/r.parquet", about=("--complete",)),
@@ -78,6 +79,7 @@ _PY_IRT = Case(
     stops={("gaps", "--complete"): "every model must have a response to every item"},
 )
 _LM_EVAL = Case(
+    nowhere=MEMORY,
     modes={
         "metrics": Mode("logs -o out/r.parquet"),
         "options": Mode(
@@ -133,6 +135,10 @@ _SIMULATE = Case(
     },
 )
 _SEVERAL = {**USABLE, "--model-id": "it names one model, and several are needed: it is refused with more"}
+_OF_LOGS = {
+    **dict.fromkeys(("--metric", "--filter", "--task", "--exclude-task", "--response"), "calibrate has a mode of logs"),
+    **MEMORY,
+}
 _DIMENSIONS = Case(
     modes={
         "table": Mode("repeated.csv --repeats last --candidates 1 --method map --format csv"),
@@ -156,6 +162,7 @@ _DIMENSIONS = Case(
         **settled("logs", "--repeats"),
     },
     never=_SEVERAL,
+    nowhere=_OF_LOGS,
     stops={
         ("table", "--max-response"): "at least one item must tell models apart",
         ("table", "--repeats"): "at least one item must tell models apart",
@@ -179,6 +186,7 @@ _HOMOGENEITY = Case(
     },
     no_effect={("table", "--items"): "the table has scenarios", **settled("logs", "--repeats")},
     never=_SEVERAL,
+    nowhere=_OF_LOGS,
 )
 _QUICKSTART = Case(
     modes={"classifiers": Mode("-o out/quickstart -n 16 --repeats 1 --format csv")},

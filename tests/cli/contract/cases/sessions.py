@@ -1,7 +1,7 @@
 """Cases of adaptive sessions, and of replays of recorded models."""
 
 from tests.cli.contract.case import Case, Mode
-from tests.cli.contract.cases.reading import COMMON, RESPONSES, USABLE, no_chance, settled
+from tests.cli.contract.cases.reading import COMMON, MEMORY, RESPONSES, USABLE, no_chance, settled
 
 _SESSION = {
     "--criterion": "--criterion trace",
@@ -63,6 +63,7 @@ _ASK = {
     "--format": "--format table",
 }
 
+_MOVED = {"--bank": "it says where the same bank lies; another is refused"}
 _WAIT = {"--wait": "tests/cli/session/test_loop.py has two commands at one journal"}
 _SURE = [name for name in _MODES if name != "random"]
 
@@ -81,6 +82,7 @@ CASES = {
             "--model-id": "--model-id other",
             "--seed": "--seed 7",
         },
+        nowhere=dict.fromkeys(("--of", "--half-width", "--better-than", "--min-items"), "replay has whole sessions"),
         no_effect={
             **no_chance(*_SURE),
             **_alike("v-optimal", "--of", "--half-width", "--better-than"),
@@ -100,6 +102,7 @@ CASES = {
         values=_ASK,
         no_effect=settled("begun", "--new"),
         never=_WAIT,
+        nowhere=_MOVED,
     ),
     "session tell": Case(
         modes={
@@ -122,6 +125,7 @@ CASES = {
             **settled("many", "--new-units"),
         },
         never=_WAIT,
+        nowhere={**_MOVED, "--failed": "it is one of three answers, and two are refused"},
         values={
             "--new-units": "--new-units",
             "--response": "--response 0",
@@ -139,6 +143,7 @@ CASES = {
     "session status": Case(
         modes={"answered": Mode("out/answered.jsonl --bank bank-2", brings=("answered.jsonl",))},
         values={"--bank": "--bank bank", "--format": "--format json"},
+        nowhere=_MOVED,
     ),
     "session export": Case(
         modes={
@@ -146,6 +151,7 @@ CASES = {
             "file": Mode("out/answered.jsonl --bank bank-2 -o out/a.parquet", brings=("answered.jsonl",)),
         },
         values={"--bank": "--bank bank", "--format": "--format json", "--output": "-o out/answers.parquet"},
+        nowhere=_MOVED,
     ),
     "replay": Case(
         modes={
@@ -190,6 +196,11 @@ CASES = {
             **_alike("ability", "--half-width", "--ability-error"),
             **settled("response file", "--repeats"),
             **settled("logs", "--repeats"),
+        },
+        nowhere={
+            **MEMORY,
+            "--response": "logs are read as the bank's were; another response is refused",
+            "--min-items": "tests/adaptive has sessions that are sure before",
         },
         never={**USABLE, "--jobs": "models end as they do in one process"},
     ),
