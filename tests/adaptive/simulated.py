@@ -1,6 +1,7 @@
 """Banks with costs and thresholds, new models, and sessions that these answer."""
 
 import dataclasses
+import functools
 
 import numpy as np
 
@@ -11,8 +12,9 @@ from itembank.irt.parameters import ItemParameters
 from tests.data.banks import make_bank
 
 
+@functools.cache
 def session_bank(*, n_models=12, n_items=60, n_dims=2, seed=0, thresholds=False, lower=0.0):
-    """Make a bank whose items cost 1 to 9 output tokens, and 10 input tokens each, by every model."""
+    """Make one bank for all tests, whose items cost 1 to 9 output tokens, and 10 input tokens each, by every model."""
     made = make_bank(n_models=n_models, n_items=n_items, n_dims=n_dims, seed=seed)
     calibration = made.calibration
     if not thresholds:

@@ -78,6 +78,7 @@ CHOICES = {
 
 @pytest.mark.parametrize("choices", CHOICES.values(), ids=CHOICES)
 def test_numbers_are_those_of_a_session_driven_by_hand(bank, recorded, choices):
+    recorded = recorded.take(models=np.arange(3))
     result = replay(bank, recorded, **choices)
     for row, model in enumerate(recorded.model_ids):
         session = driven_by_hand(bank, recorded, row, **choices)

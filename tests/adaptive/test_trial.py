@@ -110,10 +110,10 @@ def test_a_group_is_the_one_that_its_prior_is_of():
     assert not np.isnan(by_text.value[:, :11]).all(axis=2).any()
 
 
-def test_items_that_must_be_asked_have_room_beyond_the_usual_number():
-    bank = session_bank(n_items=180, seed=3)
-    settings = session_settings(constraints=Constraints(at_least=45))
-    assert past_errors(bank, settings).n_answered[-1] == 135
+def test_items_that_must_be_asked_have_room_beyond_the_usual_number(monkeypatch):
+    monkeypatch.setattr("itembank.adaptive.trial.USUAL_ITEMS", 8)
+    settings = session_settings(constraints=Constraints(at_least=5))
+    assert past_errors(BANK, settings).n_answered[-1] == 15
 
 
 def test_more_items_than_a_tried_session_may_take_are_not_asked_for(monkeypatch):

@@ -76,12 +76,14 @@ def test_errors_are_means_over_models_then_draws_then_repeats():
     assert set(GROUP) <= set(found)
 
 
-def test_a_small_study_gives_every_strategy_and_the_tables(data_set):
+def test_a_small_study_gives_every_strategy_and_the_tables(data_set, monkeypatch):
+    for module in ("study", "summary"):
+        monkeypatch.setattr(f"benchmarks.accuracy.{module}.SIZES", (30, 100))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        estimates = pl.concat(list(run_data_set(data_set, 2, 1)))
+        estimates = pl.concat(list(run_data_set(data_set, 1, 1)))
     summary = summarise(estimates)
-    assert summary.height == 4 * 4 * 4  # numbers of items, selections, estimators
+    assert summary.height == 2 * 4 * 4  # numbers of items, selections, estimators
     assert summary["error"].is_between(0.0, 40.0).all()
     plain, mixed = (
         summary.filter((pl.col("selection") == "random") & (pl.col("estimator") == name))["error"].mean()
@@ -89,5 +91,5 @@ def test_a_small_study_gives_every_strategy_and_the_tables(data_set):
     )
     assert mixed < plain  # the item model is the truth here
     found = tables(summary)
-    assert [text.count("| SWE-bench Verified | newest |") for text in found.values()] == [4, 1, 1, 1]
+    assert [text.count("| SWE-bench Verified | newest |") for text in found.values()] == [2, 1, 1, 1]
     assert found["accuracy-errors"].endswith("Abilities: SWE-bench Verified 1.")

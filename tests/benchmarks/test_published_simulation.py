@@ -42,8 +42,8 @@ def test_the_default_method_does_no_worse(item_model, family, n_models):
 
 
 @pytest.mark.parametrize("item_model", ["1pl", "2pl"])
-def test_the_default_method_does_no_worse_in_a_few_trials(item_model):
-    ours, theirs = (mean_errors(way, item_model, "beta", 32, 3)[0] for way in ("variational", PUBLISHED))
+def test_the_default_method_does_no_worse_in_one_trial(item_model):
+    ours, theirs = (mean_errors(way, item_model, "beta", 32, 1)[0] for way in ("variational", PUBLISHED))
     assert ours < 1.02 * theirs
 
 

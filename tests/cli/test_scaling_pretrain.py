@@ -39,10 +39,11 @@ def test_json_has_forecasts_and_what_they_are_worth(files):
 
 
 @pytest.mark.parametrize(
-    ("show", "column"), [("forecasts", "slope"), ("decisions", "share_of_target"), ("curves", "low")]
+    ("show", "column", "checked"),
+    [("forecasts", "slope", 0), ("decisions", "share_of_target", 1), ("curves", "low", 0)],
 )
-def test_csv_has_one_table(files, show, column):
-    result = run(files, "--law", "irsl", "--checked", "1", "--show", show, "--format", "csv")
+def test_csv_has_one_table(files, show, column, checked):
+    result = run(files, "--law", "irsl", "--checked", str(checked), "--show", show, "--format", "csv")
     assert result.exit_code == 0, result.output
     rows = list(csv.DictReader(io.StringIO(result.stdout)))
     assert column in rows[0]

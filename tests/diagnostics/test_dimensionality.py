@@ -77,7 +77,8 @@ def test_rows_and_summary_say_it_all_in_plain_numbers(found):
 
 def test_the_same_seed_gives_the_same_numbers(responses):
     options = {"candidates": (1, 2), "n_shown": (20,)}
-    first, again, other = (dimensionality(responses, QUICK, **options, rng=seed) for seed in (4, 4, 5))
+    few = responses.take(items=np.arange(0, 150, 5))
+    first, again, other = (dimensionality(few, QUICK, **options, rng=seed) for seed in (4, 4, 5))
     np.testing.assert_array_equal(first.errors, again.errors)
     np.testing.assert_array_equal(first.thresholds, again.thresholds)
     assert not np.array_equal(first.errors, other.errors)

@@ -11,12 +11,17 @@ from itembank.irt.bernoulli import probability
 from tests.data.banks import make_bank
 
 
-@functools.cache
 def small_bank(n_models=12, n_items=30, seed=0):
-    """Make a bank with binary responses throughout, and a measured bias in every scenario; one for all tests."""
+    """Make a bank with binary responses throughout, and a measured bias in every scenario."""
     made = make_bank(n_models=n_models, n_items=n_items, seed=seed)
     calibration = dataclasses.replace(made.calibration, thresholds={})
     return dataclasses.replace(made, calibration=calibration, item_model_bias=np.array([0.02, 0.03, 0.05]))
+
+
+@functools.cache
+def shared_bank(n_models=12, n_items=30):
+    """Return one small bank for all tests: what is derived from it is made once."""
+    return small_bank(n_models, n_items)
 
 
 def new_models(bank, n_models=6, seed=1):

@@ -12,12 +12,12 @@ from itembank.estimation.out_of_fold import MembersOutOfFold
 from itembank.estimation.specs import DEFAULT_MEMBERS, GPIRT, METHODS, Stacked
 from itembank.estimation.trial import trial
 from itembank.selection.select import select
-from tests.estimation.simulated import new_models, small_bank
+from tests.estimation.simulated import new_models, shared_bank, small_bank
 
 
 @pytest.fixture(scope="module")
 def bank():
-    return small_bank()
+    return shared_bank()
 
 
 def planted(errors):

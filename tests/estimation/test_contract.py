@@ -11,7 +11,7 @@ from itembank.estimation.estimate import MOST_PATTERNS, estimate
 from itembank.estimation.regression.specs import RandomForest
 from itembank.estimation.specs import METHODS
 from itembank.selection.select import select
-from tests.estimation.simulated import full_scores, new_models, possible_range, select_cells, small_bank, with_gaps
+from tests.estimation.simulated import full_scores, new_models, possible_range, select_cells, shared_bank, with_gaps
 
 SPECS = {name: kind() for name, kind in METHODS.kinds.items()} | {"random-forest": RandomForest(n_trees=2)}
 ALL_METHODS = pytest.mark.parametrize("method", SPECS.values(), ids=SPECS)
@@ -22,7 +22,7 @@ NEEDS_EVERY_SCENARIO = {"mean", "weighted"}
 
 @pytest.fixture(scope="module")
 def bank():
-    return small_bank()
+    return shared_bank()
 
 
 @pytest.fixture(scope="module")

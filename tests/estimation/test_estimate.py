@@ -22,12 +22,12 @@ from itembank.irt.bernoulli import probability
 from itembank.irt.parameters import AbilityPrior, ItemParameters
 from itembank.selection.select import select
 from tests.data.banks import make_bank
-from tests.estimation.simulated import full_scores, new_models, possible_range, select_cells, small_bank, with_gaps
+from tests.estimation.simulated import full_scores, new_models, possible_range, select_cells, shared_bank, with_gaps
 
 
 @pytest.fixture(scope="module")
 def bank():
-    return small_bank(n_models=20, n_items=60)
+    return shared_bank(n_models=20, n_items=60)
 
 
 def test_items_without_weight_are_not_needed_for_an_exact_score(bank):

@@ -9,7 +9,7 @@ from itembank.estimation.observations import Observations
 from itembank.estimation.out_of_fold import MembersOutOfFold, members_out_of_fold, out_of_fold
 from itembank.estimation.regression.specs import RandomForest
 from itembank.estimation.specs import METHODS, PIRT, Auto, SampleMean, Stacked, Weighted
-from tests.estimation.simulated import small_bank
+from tests.estimation.simulated import shared_bank
 
 SEEN = np.arange(12)
 """Items that are answered: four of each scenario."""
@@ -20,7 +20,7 @@ MODEL = 8
 
 @pytest.fixture(scope="module")
 def bank():
-    return small_bank()
+    return shared_bank()
 
 
 @pytest.fixture(scope="module")

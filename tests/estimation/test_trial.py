@@ -14,7 +14,7 @@ from itembank.estimation.point import point_scores
 from itembank.estimation.specs import PIRT, Stacked, Weighted
 from itembank.estimation.trial import SEED, has_trial, sample_of, trial
 from itembank.selection.select import select
-from tests.estimation.simulated import new_models, small_bank
+from tests.estimation.simulated import new_models, shared_bank, small_bank
 
 SPECS = (PIRT(), Weighted())
 CHOSEN = ["anchor-irt", "anchor-correctness", "v-optimal", "information"]
@@ -22,7 +22,7 @@ CHOSEN = ["anchor-irt", "anchor-correctness", "v-optimal", "information"]
 
 @pytest.fixture(scope="module")
 def bank():
-    return small_bank(n_models=14, n_items=36)
+    return shared_bank(n_models=14, n_items=36)
 
 
 @pytest.mark.parametrize("method", CHOSEN)

@@ -87,7 +87,7 @@ def test_nested_finds_general_ability_and_chances():
 
 def test_nested_is_mirt_with_fewer_free_means():
     """Given the same responses its bound cannot be far from mirt's, nor can its predictions."""
-    data = simulate_nested(60, 400, seed=3)[2]
+    data = simulate_nested(40, 150, seed=3)[2]
     nested, plain = (
         fit(data, replace(EXACT, tolerance=1e-7, item_model=model, n_dims=4)) for model in ("nested", "mirt")
     )
@@ -151,7 +151,7 @@ def test_common_slope_is_common_and_recovered():
 
 
 def test_a_subset_first_leads_to_the_same_place(monkeypatch):
-    data = simulate(60, 300, seed=8).data
+    data = simulate(40, 150, seed=8).data
     whole = fit(data)
     monkeypatch.setattr(variational, "SUBSET_SIZE", 60)
     staged = fit(data)
@@ -195,7 +195,7 @@ def test_tiny_data_give_finite_answers(n_models, n_items, n_dims):
 
 
 def test_default_tolerance_is_tight_enough():
-    truth = simulate(100, 400, n_dims=2, seed=13)
+    truth = simulate(80, 200, n_dims=2, seed=13)
     loose = fit(truth.data, Variational("mirt", n_dims=2))
     tight = fit(truth.data, Variational("mirt", n_dims=2, tolerance=1e-8, single_precision=False))
     assert np.mean(np.abs(expit(logits(loose)) - expit(logits(tight)))) < 1e-3
