@@ -61,7 +61,6 @@ _CALIBRATE = Case(
     },
     no_effect={
         ("map", "--force"): "nothing stands there",
-        **settled("chosen dims", "--degenerate"),
         **settled("probabilities", "--degenerate"),
         **settled("counts", "--degenerate"),
         **settled("response file", "--repeats"),
