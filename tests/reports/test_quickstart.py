@@ -10,7 +10,7 @@ from itembank.calibration.specs import Variational
 from itembank.data.bank_files import load_bank
 from itembank.data.readers.read import read_responses
 from itembank.data.selections import Selection
-from itembank.errors import BankError, ParameterError
+from itembank.errors import ParameterError
 from itembank.estimation.estimate import estimate
 from itembank.reports import quickstart
 from itembank.reports.quickstart import DEFAULT, STRATEGIES, _counted, run_quickstart
@@ -145,7 +145,7 @@ def test_without_matplotlib_all_but_the_figure_is_there(tmp_path, monkeypatch):
 def test_a_foreign_folder_is_not_overwritten(tmp_path):
     (tmp_path / "bank").mkdir()
     (tmp_path / "bank" / "letter.txt").write_text("keep me")
-    with pytest.raises(BankError, match="is not a bank"):
+    with pytest.raises(ParameterError, match="must be a new folder or that of an earlier quickstart"):
         run_quickstart(tmp_path, n_repeats=1, rng=0)
     assert (tmp_path / "bank" / "letter.txt").read_text() == "keep me"
 
