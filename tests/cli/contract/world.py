@@ -140,7 +140,7 @@ def _tables(folder):
     )
     known.drop("n").write_csv(folder / "items.csv")
     known.select("item_id", "weight", pl.col("n_options") * 2).write_csv(folder / "other-items.csv")
-    known.select("item_id", scenario=pl.col("n") % 2 + 10).write_csv(folder / "halves.csv")
+    known.select("item_id", scenario=pl.col("n") // 15 + 10).write_csv(folder / "halves.csv")
     logged = [f"{task}/{doc}" for task in TASKS for doc in range(6)]
     pl.DataFrame({"item_id": logged, "n_options": [2] * 12}).write_csv(folder / "log-items.csv")
     pl.DataFrame({"model_id": [f"org/l{j}" for j in range(6)], "size": np.arange(6)}).write_csv(

@@ -62,6 +62,7 @@ _CALIBRATE = Case(
     no_effect={
         ("map", "--force"): "nothing stands there",
         **settled("probabilities", "--degenerate"),
+        **settled("variational", "--positive-discrimination"),
         **settled("counts", "--degenerate"),
         **settled("response file", "--repeats"),
         **settled("logs", "--repeats"),
@@ -114,7 +115,7 @@ _SELECT = Case(
         "--input-weight": "--input-weight 40",
         "--at-least": "--at-least math=6",
         "--at-most": "--at-most math=1",
-        "--randomesque": "--randomesque 5",
+        "--randomesque": "--randomesque 9",
         "--exclude": "--exclude exclude.txt",
         "--emit": "--emit lm-eval",
     },
@@ -204,6 +205,10 @@ _COMPARE = Case(
         **settled("logs", "--repeats"),
     },
     nowhere={**_AS_THE_BANK, **MEMORY},
+    stops={
+        ("paired", "--selection"): "every difference must be known",
+        ("selection", "--selection"): "every difference must be known",
+    },
     never={**USABLE, "--model-id": "it names one model, and two are compared: it is refused with more"},
 )
 _PLAN = Case(

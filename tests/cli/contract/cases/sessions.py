@@ -191,7 +191,6 @@ CASES = {
                 "--ability-error",
                 "--at-most",
                 "--exclude",
-                "--randomesque",
             ),
             **_alike("ability", "--half-width", "--ability-error"),
             **settled("response file", "--repeats"),
