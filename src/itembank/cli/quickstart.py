@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 @seed_option
 @format_option
 def command(*, output: Path, n_items: int, repeats: int, seed: int, output_format: str) -> None:
-    """See the whole job on built-in data, in half a minute.
+    """See the whole job on built-in data, in about a minute.
 
     Takes the answers of 242 classifiers to 3,497 test items, holds out a quarter of the classifiers,
     calibrates a bank on the others, chooses 100 items, estimates the held-out classifiers' scores from these
