@@ -30,10 +30,8 @@ test test-slow test-kernels test-second-kernel mutations: export OMP_NUM_THREADS
 test test-slow test-kernels test-second-kernel mutations: export OPENBLAS_NUM_THREADS = 1
 
 # The tests of a module share what their fixtures make, so one worker runs them all.
-SPREAD := -n auto --dist loadscope
-
 test: $(STAMPS)/test
-	$(BIN)/python -m pytest -m "not slow" $(SPREAD)
+	$(BIN)/python -m pytest -m "not slow" -n auto --dist loadscope
 
 test-slow: $(STAMPS)/test
 	$(BIN)/python -m pytest -m slow -n auto
