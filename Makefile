@@ -29,8 +29,9 @@ quickstart: $(STAMPS)/plot
 test test-slow test-kernels test-second-kernel mutations: export OMP_NUM_THREADS = 1
 test test-slow test-kernels test-second-kernel mutations: export OPENBLAS_NUM_THREADS = 1
 
+# The tests of a module share what their fixtures make, so one worker runs them all.
 test: $(STAMPS)/test
-	$(BIN)/python -m pytest -m "not slow" -n auto
+	$(BIN)/python -m pytest -m "not slow" -n auto --dist loadscope
 
 test-slow: $(STAMPS)/test
 	$(BIN)/python -m pytest -m slow -n auto

@@ -9,11 +9,14 @@ from itembank.data.bank_files import load_bank
 from itembank.data.response_files import write_responses
 from tests.data.banks import make_bank
 
+QUICK = ("--method", "map", "--dims", 1, "--no-folds")
 
-@pytest.fixture
-def response_file(tmp_path):
-    write_responses(make_bank(n_models=25, n_items=40).responses, tmp_path / "responses.parquet")
-    return tmp_path / "responses.parquet"
+
+@pytest.fixture(scope="module")
+def response_file(tmp_path_factory):
+    path = tmp_path_factory.mktemp("responses") / "responses.parquet"
+    write_responses(make_bank(n_models=25, n_items=40).responses, path)
+    return path
 
 
 @pytest.mark.parametrize("method", ["variational", "map", "mml"])
@@ -30,14 +33,14 @@ def test_writes_a_bank_of_the_file_s_responses(run, response_file, tmp_path, met
 
 
 def test_more_dims_make_a_multidimensional_bank(run, response_file, tmp_path):
-    outcome = run("calibrate", response_file, "-o", tmp_path / "new", "--dims", 2)
+    outcome = run("calibrate", response_file, "-o", tmp_path / "new", "--dims", 2, "--no-folds")
     assert outcome.code == 0, outcome.err
     calibration = load_bank(tmp_path / "new").calibration
     assert (calibration.item_model, calibration.n_dims) == ("mirt", 2)
 
 
 def test_score_options_reach_the_bank(run, response_file, tmp_path):
-    run("calibrate", response_file, "-o", tmp_path / "new", "--within", "macro", "--overall", "items")
+    run("calibrate", response_file, "-o", tmp_path / "new", "--within", "macro", "--overall", "items", *QUICK)
     targets = load_bank(tmp_path / "new").targets
     assert (targets.within, targets.across) == ("macro", "items")
 
@@ -46,19 +49,20 @@ def test_known_guessing_is_taken_from_the_items_file(run, response_file, tmp_pat
     ids = make_bank(n_models=25, n_items=40).item_ids
     pl.DataFrame({"item_id": ids, "chance": [0.25] * 40}).write_csv(tmp_path / "items.csv")
     outcome = run(
-        "calibrate", response_file, "-o", tmp_path / "new", "--items", tmp_path / "items.csv", "--known-guessing"
-    )
+        "calibrate", response_file, "-o", tmp_path / "new", "--items", tmp_path / "items.csv", "--known-guessing",
+        "--dims", 1, "--no-folds",
+    )  # fmt: skip
     assert outcome.code == 0, outcome.err
     calibration = load_bank(tmp_path / "new").calibration
     assert set(calibration.parameters.lower_asymptote[~calibration.is_degenerate]) == {0.25}
 
 
 def test_a_bank_is_replaced_only_by_force(run, response_file, tmp_path):
-    assert run("calibrate", response_file, "-o", tmp_path / "new").code == 0
-    outcome = run("calibrate", response_file, "-o", tmp_path / "new")
+    assert run("calibrate", response_file, "-o", tmp_path / "new", *QUICK).code == 0
+    outcome = run("calibrate", response_file, "-o", tmp_path / "new", *QUICK)
     assert outcome.code == 1
     assert "is a bank already" in outcome.err
-    assert run("calibrate", response_file, "-o", tmp_path / "new", "--force").code == 0
+    assert run("calibrate", response_file, "-o", tmp_path / "new", "--force", *QUICK).code == 0
 
 
 @pytest.mark.parametrize(
@@ -107,7 +111,7 @@ def test_too_few_models_are_refused(run, tmp_path):
 
 
 def test_the_number_of_dimensions_is_chosen_unless_given(run, response_file, tmp_path):
-    outcome = run("calibrate", response_file, "-o", tmp_path / "new")
+    outcome = run("calibrate", response_file, "-o", tmp_path / "new", "--no-folds")
     assert outcome.code == 0, outcome.err
     chosen = load_bank(tmp_path / "new").calibration.n_dims
     assert f"{chosen} dimension" in outcome.err
@@ -115,7 +119,7 @@ def test_the_number_of_dimensions_is_chosen_unless_given(run, response_file, tmp
 
 
 def test_a_one_dimensional_item_model_chooses_nothing(run, response_file, tmp_path):
-    outcome = run("calibrate", response_file, "-o", tmp_path / "new", "--item-model", "2pl")
+    outcome = run("calibrate", response_file, "-o", tmp_path / "new", "--item-model", "2pl", "--no-folds")
     assert outcome.code == 0, outcome.err
     assert load_bank(tmp_path / "new").calibration.n_dims == 1
     assert "held-out" not in outcome.err
@@ -131,7 +135,7 @@ def test_too_few_models_to_choose_take_one_dimension(run, tmp_path):
 
 def test_the_next_step_it_names_can_be_taken(run, response_file, tmp_path):
     """A bank of 40 items has no 100 to choose."""
-    outcome = run("calibrate", response_file, "-o", tmp_path / "new", "--dims", 1)
+    outcome = run("calibrate", response_file, "-o", tmp_path / "new", *QUICK)
     assert f"Next: itembank select {tmp_path / 'new'} -n 8 -o selection.json" in outcome.err
     assert run("select", tmp_path / "new", "-n", 8).code == 0
 

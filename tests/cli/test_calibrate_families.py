@@ -8,13 +8,13 @@ from itembank.data.bank_files import load_bank
 from itembank.data.response_files import write_responses
 from itembank.data.responses import ResponseMatrix
 
-N_MODELS, N_ITEMS = 20, 24
+N_MODELS, N_ITEMS = 20, 12
 
 
 def simulated(seed=0):
     rng = np.random.default_rng(seed)
     chances = expit(rng.normal(size=(N_MODELS, 1)) - rng.normal(size=N_ITEMS))
-    return rng, chances, ["math"] * 12 + ["law"] * 12
+    return rng, chances, ["math"] * 6 + ["law"] * 6
 
 
 @pytest.fixture

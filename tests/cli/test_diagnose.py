@@ -5,6 +5,8 @@ import pytest
 from itembank.data.response_files import write_responses
 from tests.calibration.test_dimensions import simulated
 
+QUICK = ("--candidates", "1", "--method", "map")
+
 
 @pytest.fixture(scope="module")
 def responses_file(tmp_path_factory):
@@ -27,9 +29,9 @@ def test_dimensions_as_json_with_a_figure(run, responses_file, tmp_path):
 
 
 def test_dimensions_as_table_and_csv(run, responses_file):
-    outcome = run("diagnose", "dimensions", responses_file, "--candidates", "1", "--format", "csv")
+    outcome = run("diagnose", "dimensions", responses_file, *QUICK, "--format", "csv")
     assert outcome.out.splitlines()[0].startswith("n_shown,n_dims,error,error_standard_error")
-    table = run("diagnose", "dimensions", responses_file, "--candidates", "1")
+    table = run("diagnose", "dimensions", responses_file, *QUICK)
     assert "n_dims_parallel" in table.out
     assert "relative_error" in table.out
 
@@ -62,7 +64,7 @@ def test_homogeneity_as_json_with_a_figure(run, responses_file, tmp_path):
 
 def test_homogeneity_of_a_bank_is_that_of_its_responses(run, responses_file, tmp_path):
     bank = tmp_path / "bank"
-    assert run("calibrate", responses_file, "-o", bank).code == 0
+    assert run("calibrate", responses_file, "-o", bank, "--method", "map", "--dims", 1, "--no-folds").code == 0
     of_bank, of_responses = (
         run("diagnose", "homogeneity", source, "--format", "csv").out for source in (bank, responses_file)
     )

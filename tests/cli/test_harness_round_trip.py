@@ -8,6 +8,7 @@ import pytest
 from tests.data.readers.logs import sample, write_run
 
 N_ITEMS = {"arc": 20, "gsm8k": 15}
+QUICK = ("--method", "map", "--dims", 1, "--no-folds")
 
 
 def answers(rng, ability, task, doc_ids, *, content=""):
@@ -27,7 +28,8 @@ def bank(run, tmp_path):
         write_run(tmp_path / "logs", f"org/m{k}", tasks)
     imported = run("import", "lm-eval", tmp_path / "logs", "-o", tmp_path / "r.parquet", "--metric", "acc_norm")
     assert imported.code == 0
-    assert run("calibrate", tmp_path / "r.parquet", "-o", tmp_path / "bank").code == 0
+    calibrated = run("calibrate", tmp_path / "r.parquet", "-o", tmp_path / "bank", *QUICK)
+    assert calibrated.code == 0
     return tmp_path / "bank"
 
 

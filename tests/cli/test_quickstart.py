@@ -17,20 +17,8 @@ def _quick(monkeypatch):
     monkeypatch.setattr(quickstart, "load_builtin", load_few)
 
 
-def test_json_is_one_row_a_strategy_and_running_again_replaces_the_files(run, tmp_path):
-    outcome = run(*ARGUMENTS, "-o", tmp_path / "out", "--format", "json")
-    assert outcome.code == 0
-    rows = json.loads(outcome.out)
-    assert [row["strategy"] for row in rows] == ["random sampling", "anchor points", "gp-IRT", "itembank's default"]
-    assert (rows[-1]["selection"], rows[-1]["method"], rows[-1]["methods_used"]) == ("auto", "auto", "stacked")
-    assert all(0.0 < row["mean_absolute_error"] <= row["worst_error"] <= 100.0 for row in rows)
-    again = run(*ARGUMENTS, "-o", tmp_path / "out", "--format", "csv")
-    assert again.code == 0
-    found = [float(row["worst_error"]) for row in csv.DictReader(io.StringIO(again.out))]
-    assert found == [row["worst_error"] for row in rows]
-
-
-def test_table_says_what_was_done_and_the_next_commands_it_names_work(run, tmp_path):
+def test_what_was_done_is_said_and_running_again_replaces_the_files(run, tmp_path):
+    """A table whose next commands work, and then one row a strategy."""
     outcome = run(*ARGUMENTS, "-o", tmp_path / "out")
     assert outcome.code == 0
     assert "60 unseen models estimated from 40 of 500 items" in outcome.out.replace("\n", " ")
@@ -47,6 +35,16 @@ def test_table_says_what_was_done_and_the_next_commands_it_names_work(run, tmp_p
         followed = run(*line.split(), "--format", "csv")
         assert followed.code == 0
         assert len(list(csv.DictReader(io.StringIO(followed.out)))) >= 5
+    before = {path.name: path.read_bytes() for path in (tmp_path / "out").glob("*.csv")}
+    again = run(*ARGUMENTS, "-o", tmp_path / "out", "--format", "json")
+    assert again.code == 0
+    assert {path.name: path.read_bytes() for path in (tmp_path / "out").glob("*.csv")} == before
+    rows = json.loads(again.out)
+    assert [row["strategy"] for row in rows] == ["random sampling", "anchor points", "gp-IRT", "itembank's default"]
+    assert (rows[-1]["selection"], rows[-1]["method"], rows[-1]["methods_used"]) == ("auto", "auto", "stacked")
+    for row in rows:
+        assert 0.0 < row["mean_absolute_error"] <= row["worst_error"] <= 100.0
+        assert f" {row['worst_error']:.1f} " in outcome.out
 
 
 @pytest.mark.parametrize(("option", "value"), [("-n", "0"), ("--repeats", "0"), ("--seed", "x")])

@@ -159,6 +159,7 @@ def test_the_items_asked_can_be_kept(run, data, name):
         assert (row["response"], row["output_tokens"]) == (one["response"], one["output_tokens"])
 
 
+@pytest.mark.slow
 def test_processes_change_no_number(run, data):
     alone, shared = (replayed(run, data, "--max-items", 4, "--jobs", jobs, *QUICK)[1] for jobs in (1, 2))
     assert alone == shared

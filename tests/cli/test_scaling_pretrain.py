@@ -15,8 +15,10 @@ from tests.scaling.simulated_suite import simulated_suite
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
     folder = tmp_path_factory.mktemp("suite")
-    suite = simulated_suite(np.random.default_rng(3), n_recipes=4, n_items=24, n_sizes=4, n_checkpoints=1)
+    suite = simulated_suite(np.random.default_rng(3), n_recipes=4, n_items=12, n_sizes=4, n_checkpoints=1)
     write_responses(suite.probability, folder / "responses.parquet")
+    words = ["calibrate", str(folder / "responses.parquet"), "-o", str(folder / "bank"), "--family", "beta"]
+    assert CliRunner().invoke(cli, [*words, "--dims", "1", "--no-folds"]).exit_code == 0
     suite.models.write_csv(folder / "models.csv")
     suite.models.drop("flops", "params").write_csv(folder / "unknown.csv")
     return folder
@@ -25,6 +27,11 @@ def files(tmp_path_factory):
 def run(files, *options, models="models.csv"):
     words = ["scaling", "pretrain", str(files / "responses.parquet"), "--models", str(files / models), *options]
     return CliRunner().invoke(cli, words)
+
+
+def run_with_bank(files, *options):
+    """Forecast with items that are known already, which is quicker."""
+    return run(files, "--bank", str(files / "bank"), *options)
 
 
 def test_json_has_forecasts_and_what_they_are_worth(files):
@@ -43,7 +50,7 @@ def test_json_has_forecasts_and_what_they_are_worth(files):
     [("forecasts", "slope", 0), ("decisions", "share_of_target", 1), ("curves", "low", 0)],
 )
 def test_csv_has_one_table(files, show, column, checked):
-    result = run(files, "--law", "irsl", "--checked", str(checked), "--show", show, "--format", "csv")
+    result = run_with_bank(files, "--law", "irsl", "--checked", str(checked), "--show", show, "--format", "csv")
     assert result.exit_code == 0, result.output
     rows = list(csv.DictReader(io.StringIO(result.stdout)))
     assert column in rows[0]
@@ -52,7 +59,7 @@ def test_csv_has_one_table(files, show, column, checked):
 
 def test_a_table_for_the_terminal_and_a_figure(files, tmp_path):
     figure = tmp_path / "scores.svg"
-    result = run(files, "--law", "irsl", "--checked", "0", "-o", str(figure), "--figure", "abilities")
+    result = run_with_bank(files, "--law", "irsl", "--checked", "0", "-o", str(figure), "--figure", "abilities")
     assert result.exit_code == 0, result.output
     assert "recipe-3" in result.stdout
     assert figure.read_text(encoding="utf-8").startswith("<?xml")
@@ -80,8 +87,8 @@ def test_a_figure_that_cannot_be_written_fails_before_the_work(files):
 
 
 def test_the_default_table_has_the_law_named_first_and_all_has_every_law(files):
-    short = run(files, "--law", "sigmoid", "--law", "irsl", "--checked", "1")
-    long = run(files, "--law", "irsl", "--law", "sigmoid", "--checked", "0", "--show", "all")
+    short = run_with_bank(files, "--law", "sigmoid", "--law", "irsl", "--checked", "1")
+    long = run_with_bank(files, "--law", "irsl", "--law", "sigmoid", "--checked", "0", "--show", "all")
     assert short.exit_code == long.exit_code == 0, short.output + long.output
     forecasts = [outcome.stdout.split("Forecasts of the largest sizes")[0] for outcome in (short, long)]
     assert [text.count(" irsl ") for text in forecasts] == [0, 2 * 4]
@@ -111,7 +118,7 @@ def test_auto_shows_the_law_that_was_closest(files):
 )
 def test_what_was_not_asked_for_cannot_be_shown(files, tmp_path, monkeypatch, options, text):
     monkeypatch.chdir(tmp_path)
-    result = run(files, *options)
+    result = run_with_bank(files, *options)
     assert result.exit_code == 2
     assert text in result.stderr
     assert not list(tmp_path.iterdir())
@@ -126,11 +133,11 @@ def test_without_a_table_of_models_the_option_is_named(files):
 def test_curves_of_single_items(files, tmp_path):
     figure, items = tmp_path / "items.svg", ("--figure", "items", "--law", "irsl", "--checked", "0")
     names = [f"--item={name}" for name in pl.read_parquet(files / "responses.parquet")["item_id"].unique().sort()[:2]]
-    assert run(files, *items, *names, "-o", str(figure)).exit_code == 0
+    assert run_with_bank(files, *items, *names, "-o", str(figure)).exit_code == 0
     assert figure.exists()
-    without = run(files, *items, "-o", str(figure))
+    without = run_with_bank(files, *items, "-o", str(figure))
     assert without.exit_code == 2
     assert "--item" in without.output
-    unknown = run(files, *items, "--item", "nowhere", "-o", str(figure))
+    unknown = run_with_bank(files, *items, "--item", "nowhere", "-o", str(figure))
     assert unknown.exit_code == 1
     assert "nowhere" in str(unknown.exception)

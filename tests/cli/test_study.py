@@ -4,7 +4,9 @@ import json
 
 import polars as pl
 import pytest
+from click.testing import CliRunner
 
+from itembank.cli.main import cli
 from itembank.studies.results import StudyResult
 from tests.studies.simulated import make_responses
 
@@ -44,20 +46,26 @@ def workplace(tmp_path_factory):
     return folder
 
 
-@pytest.fixture
-def study(run, workplace):
-    """The folder of the finished study; made once."""
-    outcome = run("study", "run", workplace / "study.toml", "-o", workplace / "done", "--jobs", 1)
-    assert outcome.code == 0, outcome.err
+@pytest.fixture(scope="module")
+def made(workplace):
+    """What the command that made the study printed."""
+    words = ["study", "run", str(workplace / "study.toml"), "-o", str(workplace / "done"), "--jobs", "1"]
+    result = CliRunner().invoke(cli, words)
+    assert result.exit_code == 0, result.output
+    return result
+
+
+@pytest.fixture(scope="module")
+def study(made, workplace):
+    """The folder of the finished study."""
     return workplace / "done"
 
 
-def test_run_tells_how_far_it_is_and_prints_nothing(run, workplace, tmp_path):
-    outcome = run("study", "run", workplace / "study.toml", "-o", tmp_path / "done", "--jobs", 1)
-    assert (outcome.code, outcome.out) == (0, "")
-    assert "3 of 3 folds" in outcome.err
-    assert "left" in outcome.err
-    assert StudyResult.load(tmp_path / "done").manifest["study"]["name"] == "small"
+def test_run_tells_how_far_it_is_and_prints_nothing(made, study):
+    assert made.stdout == ""
+    assert "3 of 3 folds" in made.stderr
+    assert "left" in made.stderr
+    assert StudyResult.load(study).manifest["study"]["name"] == "small"
 
 
 def test_run_goes_on_unless_told_not_to(run, workplace, study):

@@ -1,7 +1,9 @@
 import json
 
 import pytest
+from click.testing import CliRunner
 
+from itembank.cli.main import cli
 from itembank.data.response_files import write_responses
 from itembank.studies.prediction.results import PredictionResult
 from tests.studies.prediction.simulated import make_responses
@@ -40,20 +42,26 @@ def workplace(tmp_path_factory):
     return folder
 
 
-@pytest.fixture
-def study(run, workplace):
-    """The folder of the finished study; made once."""
-    outcome = run("study", "predict", workplace / "study.toml", "-o", workplace / "done", "--jobs", 1)
-    assert outcome.code == 0, outcome.err
+@pytest.fixture(scope="module")
+def made(workplace):
+    """What the command that made the study printed."""
+    words = ["study", "predict", str(workplace / "study.toml"), "-o", str(workplace / "done"), "--jobs", "1"]
+    result = CliRunner().invoke(cli, words)
+    assert result.exit_code == 0, result.output
+    return result
+
+
+@pytest.fixture(scope="module")
+def study(made, workplace):
+    """The folder of the finished study."""
     return workplace / "done"
 
 
-def test_predict_tells_how_far_it_is_and_goes_on(run, workplace, tmp_path):
-    outcome = run("study", "predict", workplace / "study.toml", "-o", tmp_path / "done", "--jobs", 1)
-    assert (outcome.code, outcome.out) == (0, "")
-    assert "2 of 2 partitions" in outcome.err
-    assert "Next: itembank study table" in outcome.err
-    again = run("study", "predict", workplace / "study.toml", "-o", tmp_path / "done", "--jobs", 1, "--no-resume")
+def test_predict_tells_how_far_it_is_and_goes_on(run, workplace, made, study):
+    assert made.stdout == ""
+    assert "2 of 2 partitions" in made.stderr
+    assert "Next: itembank study table" in made.stderr
+    again = run("study", "predict", workplace / "study.toml", "-o", study, "--jobs", 1, "--no-resume")
     assert again.code == 1
     assert "is a study already" in again.err
 

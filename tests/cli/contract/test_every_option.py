@@ -22,6 +22,8 @@ SLOW = {
 }
 """Modes whose calls take long together."""
 SLOW_COMMANDS = {command for command, _ in SLOW}
+SLOW_OPTIONS = {(f"scaling {one}", "builtin", "--response") for one in ("transfer", "validity")}
+"""Calls that calibrate probabilities; tests/cli/test_scaling_options.py has the option at work."""
 
 PAIRS = [(command, option) for command, one in commands().items() for option in options_of(one)]
 
@@ -34,7 +36,7 @@ def triples():
             if option not in case.never and (not mode.about or option in mode.about):
                 silent = KNOWN_SILENT.get((command, name, option))
                 marks = [] if silent is None else [pytest.mark.xfail(reason=silent, strict=True)]
-                marks += [pytest.mark.slow] * ((command, name) in SLOW)
+                marks += [pytest.mark.slow] * ((command, name) in SLOW or (command, name, option) in SLOW_OPTIONS)
                 yield pytest.param(command, name, option, marks=marks, id=f"{command or 'itembank'}, {name}: {option}")
 
 

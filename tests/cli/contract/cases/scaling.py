@@ -8,8 +8,10 @@ _NOT_OURS = (
     *("--true-value", "--max-response"),
 )
 """Options of reading that a response file of ours has no use for."""
-_SUITE = "suite.parquet --models suite-models.csv --law irsl --checked 1 --fewest-sizes 3 --format csv"
-_DRAWN = "suite.parquet --models suite-models.csv --checked 0 --law irsl -o out/f.png --format csv"
+_SUITE = (
+    "suite.parquet --bank suite-bank --models suite-models.csv --law irsl --checked 1 --fewest-sizes 3 --format csv"
+)
+_DRAWN = "suite.parquet --bank suite-bank --models suite-models.csv --checked 0 --law irsl -o out/f.png --format csv"
 _BANK = "--bank samples-bank"
 _SAMPLES = "samples.parquet --only model-1 --k 1,10 --interval model-based --format csv"
 
