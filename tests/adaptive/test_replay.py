@@ -22,7 +22,7 @@ replay = functools.partial(replay_any, interval="model-based")  # calibrated one
 @pytest.fixture(scope="module")
 def bank():
     made = make_bank(n_models=15, n_items=90, with_extras=True)
-    calibration = dataclasses.replace(made.calibration, thresholds={})
+    calibration = dataclasses.replace(made.calibration, thresholds={}, tolerance=1e-3)
     rng = np.random.default_rng(7)
     shape = made.responses.responses.shape
     tokens = {
@@ -61,6 +61,7 @@ def driven_by_hand(bank, recorded, row, *, batch=1, **choices):
     return session
 
 
+FEW = Budget(n_items=10)
 CHOICES = {
     "a budget of items": {"budget": Budget(n_items=12)},
     "tokens": {"cost": "tokens", "budget": Budget(costs={"tokens": 900.0})},
@@ -71,7 +72,7 @@ CHOICES = {
     "precision": {"stopping": Stopping(half_width={"overall": 0.09}, min_items=3)},
     "ability": {"criterion": "d-optimal", "stopping": Stopping(ability_error=0.5), "n_start": 4},
     "a target": {"target": {"math/0": 1.0, "code/1": 2.0}, "budget": Budget(n_items=6)},
-    "calibrated": {"interval": "calibrated", "stopping": Stopping(half_width={"overall": 0.15}), "batch": 2},
+    "calibrated": {"interval": "calibrated", "stopping": Stopping(half_width={"overall": 0.15}), "batch": 2, "budget": FEW},
     "the score": {"criterion": VOptimality("score"), "budget": Budget(n_items=6)},
 }
 
