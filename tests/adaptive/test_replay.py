@@ -61,7 +61,6 @@ def driven_by_hand(bank, recorded, row, *, batch=1, **choices):
     return session
 
 
-FEW = Budget(n_items=10)
 CHOICES = {
     "a budget of items": {"budget": Budget(n_items=12)},
     "tokens": {"cost": "tokens", "budget": Budget(costs={"tokens": 900.0})},
@@ -72,7 +71,8 @@ CHOICES = {
     "precision": {"stopping": Stopping(half_width={"overall": 0.09}, min_items=3)},
     "ability": {"criterion": "d-optimal", "stopping": Stopping(ability_error=0.5), "n_start": 4},
     "a target": {"target": {"math/0": 1.0, "code/1": 2.0}, "budget": Budget(n_items=6)},
-    "calibrated": {"interval": "calibrated", "stopping": Stopping(half_width={"overall": 0.15}), "batch": 2, "budget": FEW},
+    "calibrated": {"stopping": Stopping(half_width={"overall": 0.15}), "budget": Budget(10), "batch": 2}
+    | {"interval": "calibrated"},
     "the score": {"criterion": VOptimality("score"), "budget": Budget(n_items=6)},
 }
 

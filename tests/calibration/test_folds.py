@@ -59,7 +59,10 @@ def test_the_fit_is_that_of_the_other_models_alone(bank):
 
 
 @pytest.mark.parametrize(("tolerance", "expected"), [(1e-7, TOLERANCE), (1e-3, 1e-3)])
-def test_folds_are_fitted_as_loosely_as_the_bank_but_never_as_strictly_as_it_may_be(tolerance, expected, tmp_path):
+def test_folds_are_fitted_as_loosely_as_the_bank_but_never_as_strictly_as_it_may_be(
+    tolerance, expected, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("itembank.calibration.folds.N_FOLDS_FEW", 2)
     spec = Variational(item_model="2pl", n_dims=1, tolerance=tolerance)
     save_bank(build_bank(make_bank(n_models=12, n_items=24).responses, spec, rng=0), tmp_path / "bank")
     bank = load_bank(tmp_path / "bank")
@@ -116,7 +119,8 @@ def test_the_same_kind_of_fit_is_made():
             assert (fold.bank.calibration.item_model, fold.bank.calibration.n_dims) == (spec.item_model, 1)
 
 
-def test_a_nested_bank_keeps_its_kind_in_folds_and_files(tmp_path):
+def test_a_nested_bank_keeps_its_kind_in_folds_and_files(tmp_path, monkeypatch):
+    monkeypatch.setattr("itembank.calibration.folds.N_FOLDS_FEW", 2)
     spec = Variational("nested", n_dims=2, tolerance=1e-4)
     made = build_bank(make_bank(n_models=40, n_items=60).responses, spec, rng=0)
     save_bank(made, tmp_path / "bank")
@@ -125,7 +129,7 @@ def test_a_nested_bank_keeps_its_kind_in_folds_and_files(tmp_path):
     np.testing.assert_array_equal(loaded.parameters.loadings, made.parameters.loadings)
     np.testing.assert_array_equal(loaded.calibration.prior.covariance, made.calibration.prior.covariance)
     parts = folds(loaded)
-    assert len(parts) == 10
+    assert len(parts) == 2
     for fold in parts:
         calibration = fold.bank.calibration
         assert (calibration.item_model, calibration.n_dims) == ("nested", 2)
@@ -165,7 +169,8 @@ def test_progress_runs_from_start_to_end(bank):
         JointMAP("bifactor", n_dims=4, tolerance=1e-3),
     ],
 )
-def test_nested_banks_are_saved_and_fitted_anew_with_all_their_choices(spec, tmp_path):
+def test_nested_banks_are_saved_and_fitted_anew_with_all_their_choices(spec, tmp_path, monkeypatch):
+    monkeypatch.setattr("itembank.calibration.folds.N_FOLDS_FEW", 2)
     made = build_bank(make_bank(n_models=20, n_items=24).responses, spec, rng=0)
     save_bank(made, tmp_path / "bank")
     bank = load_bank(tmp_path / "bank")

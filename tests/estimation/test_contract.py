@@ -6,12 +6,13 @@ import warnings
 import numpy as np
 import pytest
 
+from itembank.calibration.folds import folds
 from itembank.errors import DataWarning
 from itembank.estimation.estimate import MOST_PATTERNS, estimate
 from itembank.estimation.regression.specs import RandomForest
 from itembank.estimation.specs import METHODS
 from itembank.selection.select import select
-from tests.estimation.simulated import full_scores, new_models, possible_range, select_cells, shared_bank, with_gaps
+from tests.estimation.simulated import full_scores, new_models, possible_range, select_cells, small_bank, with_gaps
 
 SPECS = {name: kind() for name, kind in METHODS.kinds.items()} | {"random-forest": RandomForest(n_trees=2)}
 ALL_METHODS = pytest.mark.parametrize("method", SPECS.values(), ids=SPECS)
@@ -34,7 +35,12 @@ CHOSEN_AND_GAPS = [
 
 @pytest.fixture(scope="module")
 def bank():
-    return shared_bank()
+    """Return a bank of four folds, which are fitted here: no rule of the contract turns on their number."""
+    made = small_bank()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("itembank.calibration.folds.N_FOLDS_FEW", 4)
+        assert len(folds(made)) == 4
+    return made
 
 
 @pytest.fixture(scope="module")
