@@ -22,7 +22,7 @@ replay = functools.partial(replay_any, interval="model-based")  # calibrated one
 @pytest.fixture(scope="module")
 def bank():
     made = make_bank(n_models=15, n_items=90, with_extras=True)
-    calibration = dataclasses.replace(made.calibration, thresholds={})
+    calibration = dataclasses.replace(made.calibration, thresholds={}, tolerance=1e-3)
     rng = np.random.default_rng(7)
     shape = made.responses.responses.shape
     tokens = {
@@ -71,7 +71,8 @@ CHOICES = {
     "precision": {"stopping": Stopping(half_width={"overall": 0.09}, min_items=3)},
     "ability": {"criterion": "d-optimal", "stopping": Stopping(ability_error=0.5), "n_start": 4},
     "a target": {"target": {"math/0": 1.0, "code/1": 2.0}, "budget": Budget(n_items=6)},
-    "calibrated": {"interval": "calibrated", "stopping": Stopping(half_width={"overall": 0.15}), "batch": 2},
+    "calibrated": {"stopping": Stopping(half_width={"overall": 0.15}), "budget": Budget(10), "batch": 2}
+    | {"interval": "calibrated"},
     "the score": {"criterion": VOptimality("score"), "budget": Budget(n_items=6)},
 }
 

@@ -331,7 +331,7 @@ def test_adaptive_choice_beats_chance_by_far():
     rng, errors = np.random.default_rng(0), {}
     thetas = rng.multivariate_normal(np.zeros(2), np.eye(2), 200)
     for criterion in ("random", "d-optimal", "v-optimal"):
-        pool = SessionPool.create(bank, session_settings(criterion, budget=Budget(20)))
+        pool = SessionPool.create(bank, session_settings(criterion, budget=Budget(20), interval="model-based"))
         found = []
         for seed, theta in enumerate(thetas):
             session = AdaptiveSession.of_pool(pool, seed=seed)
@@ -348,7 +348,7 @@ def test_adaptive_choice_beats_chance():
     thetas = np.random.default_rng(0).normal(size=(40, 1))
     errors = {}
     for criterion in ("random", "fisher"):
-        pool = SessionPool.create(bank, session_settings(criterion, budget=Budget(15)))
+        pool = SessionPool.create(bank, session_settings(criterion, budget=Budget(15), interval="model-based"))
         found = []
         for seed, theta in enumerate(thetas):
             session = AdaptiveSession.of_pool(pool, seed=seed)

@@ -12,9 +12,9 @@ from tests.data.banks import make_bank
 
 
 def small_bank(n_models=12, n_items=30, seed=0):
-    """Make a bank with binary responses throughout, and a measured bias in every scenario."""
+    """Make a bank with binary responses throughout, a measured bias in every scenario, and folds of loose fits."""
     made = make_bank(n_models=n_models, n_items=n_items, seed=seed)
-    calibration = dataclasses.replace(made.calibration, thresholds={})
+    calibration = dataclasses.replace(made.calibration, thresholds={}, tolerance=1e-3)
     return dataclasses.replace(made, calibration=calibration, item_model_bias=np.array([0.02, 0.03, 0.05]))
 
 

@@ -24,7 +24,7 @@ def test_coverage_is_the_finite_sample_one_whatever_the_errors_are_like(rng, n_m
     assert found == pytest.approx(expected, abs=0.02 if level == 0.5 else 0.012)
 
 
-@pytest.mark.parametrize("n_models", [2, 5, 12, 18])
+@pytest.mark.parametrize("n_models", [2, 18, *(pytest.param(n, marks=pytest.mark.slow) for n in (5, 12))])
 def test_with_few_models_the_quantile_is_student_s_and_safe_for_normal_errors(rng, n_models):
     found = coverage(rng, n_models, 0.95, rng.standard_normal)
     assert 0.94 < found < 0.999

@@ -11,7 +11,8 @@ from tests.data.banks import make_bank
 
 @pytest.fixture(scope="module")
 def bank():
-    return make_bank(n_models=30, n_items=120)
+    made = make_bank(n_models=30, n_items=120)
+    return dataclasses.replace(made, calibration=dataclasses.replace(made.calibration, tolerance=1e-3))
 
 
 def quick(bank, **choices):

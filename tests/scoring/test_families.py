@@ -72,10 +72,12 @@ def log_likelihood(parameters: ItemParameters, y: FloatArray, n: FloatArray | No
 
 
 def beta_log_likelihood(y: FloatArray, a: FloatArray, b: FloatArray) -> FloatArray:
-    """Log-density, and of responses within a millionth of 0 or 1 the log of their chance."""
-    inside = beta_distribution.logpdf(np.clip(y, 1e-6, 1 - 1e-6), a, b)
-    upper = beta_distribution.logsf(1 - 1e-6, a, b)
-    return np.where(y <= 1e-6, beta_distribution.logcdf(1e-6, a, b), np.where(y >= 1 - 1e-6, upper, inside))
+    """Log-density (n_points, n_items), and of responses within a millionth of 0 or 1 the log of their chance."""
+    values = beta_distribution.logpdf(np.clip(y, 1e-6, 1 - 1e-6), a, b)
+    low, high = y <= 1e-6, y >= 1 - 1e-6  # the chance is dear, and few responses ask for it
+    values[:, low] = beta_distribution.logcdf(1e-6, a[:, low], b[:, low])
+    values[:, high] = beta_distribution.logsf(1 - 1e-6, a[:, high], b[:, high])
+    return values
 
 
 def row(n_trials: FloatArray | None, model: int) -> FloatArray | None:

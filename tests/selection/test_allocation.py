@@ -50,7 +50,7 @@ def test_equal_shares_differ_by_at_most_one_unless_full(n_items, sizes):
 
 def test_random_counts_have_the_expected_means(rng):
     expected = np.array([0.2, 1.7, 3.0, 0.6, 2.5])
-    draws = np.array([random_counts(expected, rng) for _ in range(20_000)])
+    draws = np.array([random_counts(expected, rng) for _ in range(5000)])
     # a count is its floor plus a Bernoulli of the fraction: four standard errors
     error = np.sqrt((expected % 1.0) * (1.0 - expected % 1.0) / len(draws))
     assert np.all(np.abs(draws.mean(axis=0) - expected) <= 4.0 * error)

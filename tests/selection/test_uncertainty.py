@@ -43,7 +43,7 @@ def test_inclusion_probabilities_mix_uncertainty_with_the_weights():
 
 
 def test_items_come_as_often_as_they_should_and_every_pair_can():
-    rng, n_draws, n_items = np.random.default_rng(4), 20_000, 4
+    rng, n_draws, n_items = np.random.default_rng(4), 5000, 4
     pi = inclusion_probabilities(OMEGA, SPREAD, n_items, mixture=0.5)
     chosen = np.zeros((n_draws, 8))
     for draw in range(n_draws):
@@ -57,7 +57,7 @@ def test_items_come_as_often_as_they_should_and_every_pair_can():
 def test_equal_probabilities_are_simple_random_sampling():
     rng = np.random.default_rng(5)
     pool = ScenarioPool(np.arange(5), np.full(5, 0.2), np.ones(5, dtype=bool))
-    draws = [tuple(np.sort(choose_by_uncertainty(pool, np.ones(5), 2, rng, mixture=0.5).chosen)) for _ in range(5000)]
+    draws = [tuple(np.sort(choose_by_uncertainty(pool, np.ones(5), 2, rng, mixture=0.5).chosen)) for _ in range(2000)]
     _, counts = np.unique(draws, axis=0, return_counts=True)
     assert counts.shape == (10,)
     assert chisquare(counts).pvalue > 1e-4
@@ -88,7 +88,7 @@ def test_random_selections_record_their_probabilities(bank):
 
 
 def test_stratified_probabilities_are_those_of_the_draw(bank):
-    n_draws, counts, recorded = 1500, {}, {}
+    n_draws, counts, recorded = 500, {}, {}
     rng = np.random.default_rng(2)
     for _ in range(n_draws):
         selection = select(bank, 9, method="stratified", rng=rng)

@@ -51,7 +51,7 @@ def test_nested_derivatives_are_those_of_the_single_answers(missing, lower):
 
 
 def test_no_general_optimiser_finds_a_better_point_nearby():
-    data = counted(14, 8, missing=True, seed=3)
+    data = counted(10, 6, missing=True, seed=3)
     spec = JointMAP(l1=0.1, tolerance=1e-12, max_iterations=5000)
     point = ascend(data, start_point(data, spec), spec).point
 

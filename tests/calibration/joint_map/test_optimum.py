@@ -9,7 +9,7 @@ from itembank.calibration.joint_map.fit import ascend, fit_joint_map, start_poin
 from itembank.calibration.specs import JointMAP
 from itembank.progress import silent
 
-SHAPE = (14, 9)
+SHAPE = (11, 7)
 
 
 def simulated(n_dims, *, missing=False, lower=0.0, shape=SHAPE, seed=0):

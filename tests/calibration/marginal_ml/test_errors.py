@@ -70,7 +70,7 @@ def test_covariances_of_a_common_slope():
 
 def test_covariances_of_two_dimensions_hold_the_axes_principal():
     simulated = simulate(300, 6, n_dims=2, seed=2)
-    spec = MarginalML("mirt", n_dims=2, n_quadrature=21, prior=ItemPrior(), tolerance=1e-8)
+    spec = MarginalML("mirt", n_dims=2, n_quadrature=21, prior=ItemPrior(), tolerance=1e-6)
     fit = fit_items(simulated.data, spec)
     items = fit.path.last.state.items
     _, vectors = np.linalg.eigh(items[:, :2].T @ items[:, :2])

@@ -46,8 +46,8 @@ def test_items_against_draws_of_their_prior():
             for mean, covariance in zip(posterior.item_mean, posterior.item_covariance, strict=True)
         ]
         for mu, u in zip(
-            rng.normal(PRIOR.mean, np.sqrt(PRIOR.mean_variance), size=(1500, 3)),
-            rng.gamma(PRIOR.shape, 1.0 / PRIOR.rate, size=(1500, 3)),
+            rng.normal(PRIOR.mean, np.sqrt(PRIOR.mean_variance), size=(400, 3)),
+            rng.gamma(PRIOR.shape, 1.0 / PRIOR.rate, size=(400, 3)),
             strict=True,
         )
     ]

@@ -15,6 +15,8 @@ from itembank.progress import silent
 from tests.calibration.simulated import random_posterior
 
 EXACT = Variational("2pl", tolerance=1e-7, single_precision=False)
+CLOSE = replace(EXACT, tolerance=1e-5)
+"""For what needs no more digits: ten times as strict as the tests ask."""
 PRECISIONS = np.array([15.0, 60.0])
 """So that hardly a probability is clipped."""
 
@@ -64,7 +66,7 @@ def logits(found):
 @pytest.mark.parametrize("family", ["binomial", "beta", "beta-binomial"])
 def test_the_bound_rises_and_truth_is_found(family):
     (theta, slope, intercept), data = drawn(family, missing=0.1, seed=1)
-    found = fit(data)
+    found = fit(data, CLOSE)
     assert found.converged
     assert np.diff(found.history).min(initial=0.0) >= 0.0
     assert np.corrcoef(found.abilities[:, 0], theta)[0, 1] > 0.995
@@ -144,7 +146,7 @@ def test_known_guessing_of_probabilities():
     chances = lower + (1 - lower) * chances
     responses = np.clip(rng.beta(50 * chances, 50 * (1 - chances)), 1e-6, 1 - 1e-6)
     data = FitData(responses, None, lower, family="beta", precision_index=np.zeros(60, dtype=np.int64))
-    found = fit(data)
+    found = fit(data, CLOSE)
     np.testing.assert_allclose(found.precision, 50.0, rtol=0.1)
     assert np.abs(found.intercept - intercept).mean() < 0.12
     assert np.corrcoef(found.loadings[:, 0], slope)[0, 1] > 0.95
@@ -176,9 +178,9 @@ def test_no_right_answer_of_thousands_is_a_low_chance_not_an_endless_one():
 
 def test_large_data_are_expanded_about_the_mean_to_the_same_end(monkeypatch):
     _, data = drawn("beta", 40, 40, seed=9)
-    found = fit(data)
+    found = fit(data, CLOSE)
     monkeypatch.setattr("itembank.calibration.variational.fit.LARGE", 0)
-    other = fit(data)
+    other = fit(data, CLOSE)
     np.testing.assert_allclose(other.loadings, found.loadings, atol=0.02)
     np.testing.assert_allclose(other.intercept, found.intercept, atol=0.02)
     np.testing.assert_allclose(other.precision, found.precision, rtol=0.01)
@@ -186,9 +188,9 @@ def test_large_data_are_expanded_about_the_mean_to_the_same_end(monkeypatch):
 
 def test_a_part_of_the_items_comes_first_where_there_are_many(monkeypatch):
     _, data = drawn("beta", 40, 60, seed=10)
-    whole = fit(data)
+    whole = fit(data, CLOSE)
     monkeypatch.setattr("itembank.calibration.variational.fit.SUBSET_SIZE", 40)
-    staged = fit(data)
+    staged = fit(data, CLOSE)
     assert staged.history[-1] == pytest.approx(whole.history[-1], abs=1.0)
     np.testing.assert_allclose(staged.precision, whole.precision, rtol=1e-3)
 
@@ -198,8 +200,7 @@ def test_positive_slopes():
     turned = data.responses.copy()
     turned[:, :3] = 1.0 - turned[:, :3]
     data = replace(data, responses=turned)
-    spec = replace(EXACT, tolerance=1e-5)
-    free, kept = fit(data, spec), fit(data, replace(spec, positive_discrimination=True))
+    free, kept = fit(data, CLOSE), fit(data, replace(CLOSE, positive_discrimination=True))
     assert free.loadings[:3].max() < -0.2
     assert kept.loadings.min() > 0.0
     assert kept.history[-1] < free.history[-1]
