@@ -43,7 +43,10 @@ def estimates_and_chosen(spec, responses, monkeypatch):
 
 
 def is_blind(spec, monkeypatch):
-    """Tell for each estimator of one selector whether its estimates stay exactly the same when the tested models' answers to other items are turned around."""
+    """Tell for each estimator whether its estimates stay exactly the same when unseen answers are turned around.
+
+    The study has one selector: the answers that are turned around are those of tested models to items it did not choose.
+    """
     table, chosen = estimates_and_chosen(spec, RESPONSES, monkeypatch)
     assert set(table["failure"]) == {""}
     assert chosen.size < RESPONSES.n_items
