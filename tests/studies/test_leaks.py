@@ -45,7 +45,7 @@ def estimates_and_chosen(spec, responses, monkeypatch):
 def is_blind(spec, monkeypatch):
     """Tell for each estimator whether its estimates stay exactly the same when unseen answers are turned around.
 
-    The study has one selector: the answers that are turned around are those of tested models to items it did not choose.
+    The study has one selector: the answers turned around are those of tested models to items it did not choose.
     """
     table, chosen = estimates_and_chosen(spec, RESPONSES, monkeypatch)
     assert set(table["failure"]) == {""}
