@@ -14,6 +14,7 @@ import subprocess
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -140,8 +141,14 @@ def with_tables(document: str, run: Run, tables: Mapping[str, str], manifest: by
 
 def code_digest(files: Sequence[Path]) -> str:
     """Digest of what Python files do: comments, docstrings and layout change nothing."""
-    parts = (f"{path.name}\n{'/'.join(_walk(ast.parse(path.read_text(encoding='utf-8'))))}" for path in files)
+    parts = (f"{path.name}\n{_without_words(path.read_text(encoding='utf-8'))}" for path in files)
     return digest("\n".join(parts).encode())
+
+
+@cache
+def _without_words(code: str) -> str:
+    """Say what Python code does; every run asks it of the same files."""
+    return "/".join(_walk(ast.parse(code)))
 
 
 def _walk(node: Any) -> Iterator[str]:

@@ -15,7 +15,7 @@ from itembank.data.responses import ResponseMatrix
 @pytest.fixture(scope="module")
 def data_set():
     rng = np.random.default_rng(0)
-    x = rng.normal(size=(40, 1)) + rng.normal(size=240)
+    x = rng.normal(size=(40, 1)) + rng.normal(size=150)
     models = pl.DataFrame(
         {"model_id": [f"m{i}" for i in range(40)], "org": [f"org-{i // 3}" if i < 39 else None for i in range(40)]}
     )

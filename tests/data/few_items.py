@@ -5,7 +5,7 @@ import numpy as np
 from itembank.data.builtin import load_builtin
 
 
-def load_few(name="classifiers", **choices):
-    """Every seventh item."""
+def load_few(name="classifiers", *, every_item=7, every_model=1, **choices):
+    """Every seventh item, or as many items and models as asked for."""
     whole = load_builtin(name, **choices)
-    return whole.take(items=np.arange(0, whole.n_items, 7))
+    return whole.take(models=np.arange(0, whole.n_models, every_model), items=np.arange(0, whole.n_items, every_item))

@@ -16,6 +16,9 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 PAGES = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").glob("*.md"))]
 FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", flags=re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)(?:#[^)]*)?\)")
+STEPS = {"sessions.md": (21, 6), "adaptive.md": (21, 6), "quickstart.md": (14, 1)}
+"""Every how many items and models pages get that take any number of them."""
+FEW_RECIPES = ["balanced", "code", "facts", "repeated"]  # the fewest that are pooled
 RUNNABLE = [page for page in PAGES if "```python" in page.read_text(encoding="utf-8")]
 
 
@@ -29,15 +32,17 @@ def blocks(page):
 
 @pytest.fixture
 def few_items(monkeypatch, page):
-    """Give every seventh item of built-in data only, and every third model to pages that take any number of them."""
-    bits, step = language_models.builtin_bits_per_byte, 3 if page.name in {"sessions.md", "adaptive.md"} else 1
+    """Give pages no more items and models of built-in data than they need."""
+    bits = language_models.builtin_bits_per_byte
+    is_kept = load_few("bytelms").models["mixture"].is_in(FEW_RECIPES).to_numpy()
+    every_item, every_model = STEPS.get(page.name, (7, 1))
 
-    def load(*name, **choices):
-        found = load_few(*name, **choices)
-        return found.take(models=np.arange(0, found.n_models, step))
+    def load(name, **choices):
+        found = load_few(name, every_item=every_item, every_model=every_model, **choices)
+        return found.take(models=np.flatnonzero(is_kept)) if name == "bytelms" else found
 
     monkeypatch.setattr(builtin, "load_builtin", load)
-    monkeypatch.setattr(language_models, "builtin_bits_per_byte", lambda: bits()[:, ::7])
+    monkeypatch.setattr(language_models, "builtin_bits_per_byte", lambda: bits()[is_kept, ::every_item])
 
 
 @pytest.mark.parametrize("page", RUNNABLE, ids=names)

@@ -14,6 +14,7 @@ from itembank.reports.pretraining_figures import (
 )
 from itembank.scaling.pretraining.pretraining_law import pretraining_law
 from itembank.scaling.pretraining.pretraining_specs import PretrainingSettings
+from itembank.scaling.pretraining.sigmoid_law import SigmoidLaw
 from tests.scaling.simulated_suite import simulated_suite
 
 
@@ -25,7 +26,9 @@ def suite():
 @pytest.fixture(scope="module")
 def law(suite):
     compute = training_compute(suite.models)
-    return pretraining_law(suite.probability, compute, settings=PretrainingSettings(laws=("irsl", "sigmoid")))
+    return pretraining_law(
+        suite.probability, compute, settings=PretrainingSettings(laws=("irsl", SigmoidLaw(n_starts=4)))
+    )
 
 
 def lines(axes):

@@ -13,7 +13,7 @@ from tests.scaling.two_scenarios import simulated
 
 @pytest.fixture(scope="module")
 def made():
-    return simulated(np.random.default_rng(1), n_models=60, n_items=40, n_scenarios=3)[0]
+    return simulated(np.random.default_rng(1), n_models=40, n_items=24, n_scenarios=3)[0]
 
 
 def offsets(axes):

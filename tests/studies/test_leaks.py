@@ -43,33 +43,39 @@ def estimates_and_chosen(spec, responses, monkeypatch):
 
 
 def is_blind(spec, monkeypatch):
-    """Whether estimates stay exactly the same when the tested models' answers to other items are turned around."""
+    """Tell for each estimator whether its estimates stay exactly the same when unseen answers are turned around.
+
+    The study has one selector: the answers turned around are those of tested models to items it did not choose.
+    """
     table, chosen = estimates_and_chosen(spec, RESPONSES, monkeypatch)
     assert set(table["failure"]) == {""}
     assert chosen.size < RESPONSES.n_items
     poisoned, _ = estimates_and_chosen(spec, flipped(RESPONSES, FOLD, chosen), monkeypatch)
     assert not table["truth"].equals(poisoned["truth"])  # the poison is there
-    return table.select(SEEN).equals(poisoned.select(SEEN), null_equal=True)
+    return {
+        name: table.filter(estimator=name).select(SEEN).equals(poisoned.filter(estimator=name).select(SEEN))
+        for name in table["estimator"].unique()
+    }
 
 
 @pytest.mark.parametrize("selector", [*SELECTIONS.kinds, "auto"])
 def test_no_selector_sees_what_tested_models_answered(selector, monkeypatch):
-    estimators = ("weighted", "gp-irt", "auto")
-    assert is_blind(make_spec(selectors=(selector,), estimators=estimators, n_items=(6,), repeats=1), monkeypatch)
+    spec = make_spec(selectors=(selector,), estimators=("weighted", "gp-irt"), n_items=(6,), repeats=1)
+    assert is_blind(spec, monkeypatch) == {"weighted": True, "gp-irt": True}
 
 
 @pytest.mark.parametrize("selector", ["random", "v-optimal"])
-@pytest.mark.parametrize("estimator", list(ESTIMATIONS.kinds))
-def test_no_estimator_sees_more_than_chosen_items(estimator, selector, monkeypatch):
+def test_no_estimator_sees_more_than_chosen_items(selector, monkeypatch):
     assert {"auto", "stacked"} <= set(ESTIMATIONS.kinds)
-    assert is_blind(make_spec(selectors=(selector,), estimators=(estimator,), n_items=(10,), repeats=1), monkeypatch)
+    spec = make_spec(selectors=(selector,), estimators=tuple(ESTIMATIONS.kinds), n_items=(10,), repeats=1)
+    assert is_blind(spec, monkeypatch) == dict.fromkeys(ESTIMATIONS.kinds, True)
 
 
 @pytest.mark.parametrize("interval", ["model-based", "design"])
 @pytest.mark.parametrize("selector", ["random", "stratified", "uncertainty"])
 def test_no_interval_sees_more_than_chosen_items(interval, selector, monkeypatch):
     choices = {"selectors": (selector,), "estimators": ("auto",), "n_items": (10,), "repeats": 1}
-    assert is_blind(make_spec(interval=interval, **choices), monkeypatch)
+    assert is_blind(make_spec(interval=interval, **choices), monkeypatch) == {"auto": True}
 
 
 def test_the_guard_catches_a_selector_that_knows_the_answers(monkeypatch):

@@ -16,11 +16,14 @@ from itembank.scaling.pretraining.held_out_results import HeldOutForecasts
 from itembank.scaling.pretraining.pretraining_data import PretrainingData
 from itembank.scaling.pretraining.pretraining_law import pretraining_law
 from itembank.scaling.pretraining.pretraining_specs import ItemResponseLaw, PretrainingSettings
+from itembank.scaling.pretraining.sigmoid_law import SigmoidLaw
+from itembank.scaling.pretraining.two_step import TwoStep
 from tests.scaling.simulated_suite import simulated_suite
 
-PLAIN = PretrainingSettings(n_checked=0)
+FEW_STARTS = SigmoidLaw(n_starts=4)
+PLAIN = PretrainingSettings(laws=("irsl", TwoStep(n_starts=4), FEW_STARTS), n_checked=0)
 IRSL = PretrainingSettings(laws=("irsl",), n_checked=0)
-SIGMOID = PretrainingSettings(laws=("sigmoid",), n_checked=0)
+SIGMOID = PretrainingSettings(laws=(FEW_STARTS,), n_checked=0)
 
 
 @pytest.fixture(scope="module")
@@ -98,7 +101,7 @@ def test_calibration_recipes_get_no_law(suite, compute):
 
 
 def test_comparison_holds_the_largest_sizes_out_and_the_law_that_was_closest_comes_first(suite, compute):
-    law = pretraining_law(suite.probability, compute, settings=PretrainingSettings(laws=("sigmoid", "irsl")))
+    law = pretraining_law(suite.probability, compute, settings=PretrainingSettings(laws=(FEW_STARTS, "irsl")))
     rows = {row["law"]: row for row in law.comparison()}
     assert rows["irsl"]["n_forecasts"] == 2 * 6 * (1 + 2)
     assert rows["irsl"]["mean_absolute_error"] < 0.5 * rows["sigmoid"]["mean_absolute_error"]
@@ -111,7 +114,7 @@ def test_comparison_holds_the_largest_sizes_out_and_the_law_that_was_closest_com
 
 def test_progress_tells_of_every_scenario_and_never_goes_back(suite, compute):
     told = []
-    settings = PretrainingSettings(laws=("sigmoid",), n_checked=1)
+    settings = PretrainingSettings(laws=(FEW_STARTS,), n_checked=1)
     pretraining_law(suite.probability, compute, settings=settings, progress=lambda *one: told.append(one))
     messages, shares = zip(*told, strict=True)
     assert sum("laws of hard" in text for text in messages) == 2
@@ -207,7 +210,7 @@ def test_a_recipe_that_gets_worse_with_compute_is_told(suite, compute):
     law = pretraining_law(
         responses,
         compute,
-        settings=PretrainingSettings(n_checked=0, laws=(ItemResponseLaw(pooling="none"), "two-step", "sigmoid")),
+        settings=PretrainingSettings(n_checked=0, laws=(ItemResponseLaw(pooling="none"), *PLAIN.laws[1:])),
     )
     notes = {row["law"]: row["note"] for row in law.rows() if row["recipe"] == "recipe-2"}
     assert "ability does not rise with compute (slope -" in notes["irsl"]
@@ -233,7 +236,7 @@ def test_items_all_answered_alike_leave_the_other_laws(suite, compute):
     values = suite.accuracy.responses.copy()
     values[:, 40:] = 1.0
     responses = ResponseMatrix.create(values, models=suite.accuracy.models, items=suite.accuracy.items)
-    law = pretraining_law(responses, compute, settings=PretrainingSettings(laws=("irsl", "sigmoid"), n_checked=0))
+    law = pretraining_law(responses, compute, settings=PretrainingSettings(laws=("irsl", FEW_STARTS), n_checked=0))
     assert {(row["scenario"], row["law"]) for row in law.rows()} == {
         ("easy", "irsl"),
         ("easy", "sigmoid"),
@@ -249,7 +252,7 @@ def test_items_all_answered_alike_leave_the_other_laws(suite, compute):
 
 def test_one_item_alone_tells_no_ability(suite, compute):
     one = suite.probability.take(items=np.array([3, 50, 60]))
-    law = pretraining_law(one, compute, settings=PretrainingSettings(laws=("irsl", "sigmoid"), n_checked=0))
+    law = pretraining_law(one, compute, settings=PretrainingSettings(laws=("irsl", FEW_STARTS), n_checked=0))
     assert list(law.of_scenario("easy").fitted) == ["sigmoid"]
     assert list(law.of_scenario("hard").fitted) == ["irsl", "sigmoid"]
     assert "items that tell an ability from the items' own errors are 2 at least, got one" in law.message
@@ -260,7 +263,7 @@ def test_curves_alone_calibrate_no_items(suite, compute, monkeypatch):
         raise AssertionError
 
     monkeypatch.setattr("itembank.scaling.scenario_fits.calibrate", refuse)
-    law = pretraining_law(suite.probability, compute, settings=PretrainingSettings(laws=("sigmoid",), n_checked=1))
+    law = pretraining_law(suite.probability, compute, settings=PretrainingSettings(laws=(FEW_STARTS,), n_checked=1))
     assert law.names == ("sigmoid",)
     with pytest.raises(AssertionError):
         pretraining_law(suite.probability, compute, settings=IRSL)
@@ -272,7 +275,7 @@ def test_models_without_a_scenario_do_not_count_there(suite, compute):
     is_without = (suite.recipes == 1) | ((suite.recipes == 4) & (suite.params > np.unique(suite.params)[4]))
     values[np.ix_(is_without, np.arange(40))] = np.nan
     responses = ResponseMatrix.create(values, models=suite.probability.models, items=suite.probability.items)
-    settings = replace(PLAIN, laws=("irsl", "sigmoid"))
+    settings = replace(PLAIN, laws=("irsl", FEW_STARTS))
     target = 1e13
     law = pretraining_law(responses, compute, target_flops=target, settings=settings)
     have = suite.probability.take(models=np.flatnonzero(~is_without), items=np.arange(40))
