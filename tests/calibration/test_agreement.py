@@ -112,7 +112,7 @@ def test_slopes_stay_bounded_where_binomial_is_asked_for(n_trials):
         found = calibrate(answers(n_trials=n_trials), Variational(family="binomial", single_precision=False))
     texts = {one.category: str(one.message) for one in warned}
     assert "Use family 'beta-binomial'." in texts[DataWarning]
-    assert "slopes should be at most 10 logits" in texts[ConvergenceWarning]
+    assert "slopes should be at most 20 logits" in texts[ConvergenceWarning]
     assert "'item-" in texts[ConvergenceWarning]
     assert "use family 'beta-binomial'" in texts[ConvergenceWarning]
     assert np.abs(found.parameters.loadings).max() < np.sqrt(2.0 * 27 * 30 * n_trials * np.log(2.0) / 0.01)

@@ -38,8 +38,8 @@ FEWEST_MODELS = 2
 MOST_BYTES = 4 * 2**30
 """Of the covariances of the items of a bifactor model, whose abilities are as many as scenarios."""
 
-STEEP = 10.0
-"""Logits for a standard deviation of ability: items of benchmarks have slopes of 0.3 to 4."""
+STEEP = 20.0
+"""Logits for a standard deviation of ability: slopes are 0.3 to 4 as a rule, up to 13 where items are near-copies."""
 
 Kernel: TypeAlias = Callable[..., Fit]
 

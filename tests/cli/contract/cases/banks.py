@@ -17,7 +17,7 @@ def _calibrate(words, *, about=_SPEC, **more):
 
 _FOR_ALL = ("--general-weight", "--degenerate", "--by-task", "--precision", "--positive-discrimination")
 _CALIBRATE = Case(
-    nowhere=MEMORY,
+    nowhere={**MEMORY, "--positive-discrimination": "no slope of these data is negative; tests/calibration has some"},
     modes={
         "map": _calibrate("repeated.csv --repeats last --items items.csv --method map --dims 1", about=()),
         "variational": _calibrate("tiny.csv --items items.csv --dims 1", about=(*_FOR_ALL, "--known-guessing")),
@@ -63,6 +63,7 @@ _CALIBRATE = Case(
         ("map", "--force"): "nothing stands there",
         **settled("probabilities", "--degenerate"),
         **settled("variational", "--positive-discrimination"),
+        **settled("chosen dims", "--degenerate"),
         **settled("counts", "--degenerate"),
         **settled("response file", "--repeats"),
         **settled("logs", "--repeats"),
