@@ -206,11 +206,7 @@ def _data_digest(name: str) -> str:
 
 def _changes(before: Mapping[str, Mapping[str, str]], now: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
     """Say what went in then and is not what is here now; data that are not here are not judged."""
-    for kind, words in (
-        ("code", "changed since: itembank."),
-        ("benchmark", "changed since: "),
-        ("data", "other data: "),
-    ):
+    for kind, words in WORDS.items():
         then, today = before[kind], now[kind]
         changed = sorted(
             name for name in {*then, *today} if then.get(name) != today.get(name) and today.get(name) != "absent"
