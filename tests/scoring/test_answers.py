@@ -47,6 +47,21 @@ def test_log_likelihood_at_common_points(case, rng):
         np.testing.assert_allclose(found[:, index], expected, rtol=1e-12)
 
 
+def test_an_answer_of_weight_k_counts_k_times(case, rng):
+    parameters, responses, _ = case
+    weights = rng.integers(0, 4, responses.shape).astype(float)
+    points = rng.normal(size=(5, 3))
+    found = layout.log_likelihood_at(layout.gather(parameters, responses, weights), points)
+    for index, point in enumerate(points):
+        expected = [
+            log_likelihood(
+                parameters, np.tile(point, (3, 1)), np.stack([np.where(weights[i] > k, row, np.nan) for k in range(3)])
+            ).sum()
+            for i, row in enumerate(responses)
+        ]
+        np.testing.assert_allclose(found[:, index], expected, rtol=1e-12)
+
+
 def test_rows_are_taken_together_with_their_items(case, rng):
     parameters, responses, laid_out = case
     rows, theta = np.array([4, 1]), rng.normal(size=(2, 3))
