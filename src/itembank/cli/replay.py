@@ -87,8 +87,13 @@ def command(
 
 def _check_output(output: Path | None) -> None:
     """Refuse before the work what could not be written after it."""
-    if output is not None and output.suffix.lower() not in {".csv", ".parquet"}:
+    from itembank.data.atomic import check_destination  # noqa: PLC0415
+
+    if output is None:
+        return
+    if output.suffix.lower() not in {".csv", ".parquet"}:
         raise click.BadParameter(f"must end in .csv or .parquet, got {output.name!r}.", param_hint="--output")
+    check_destination(output)
 
 
 def _write(result: "ReplayResult", output: Path) -> None:

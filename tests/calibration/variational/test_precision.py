@@ -85,6 +85,14 @@ def test_steps_lead_to_the_best_precision_of_counts():
     assert np.log(rule.precision[0]) == pytest.approx(exact, abs=1e-3)
 
 
+@pytest.mark.parametrize("far", [-4.0, 4.0])
+def test_a_step_changes_the_precision_of_counts_by_a_factor_of_e_at_most(far):
+    blocks, posterior = drawn("beta-binomial")
+    start = np.log(3.0) + far
+    rule = BetaBinomialRule(np.exp([start]), np.zeros(1))
+    assert learn(blocks, posterior, rule, GROUPS).log_precision[0] == pytest.approx(start - np.sign(far), abs=1e-12)
+
+
 def test_some_of_the_cells_tell_about_the_same():
     blocks, posterior = drawn("beta")
     rule = BetaRule((make_table(4.0, 0.0, np.dtype(np.float64)),))
