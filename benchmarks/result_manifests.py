@@ -185,6 +185,8 @@ def _counts(part: Path) -> bool:
 
 def _benchmark_digest(path: Path) -> str:
     """Digest of a benchmark's code and settings."""
+    if path.suffix == ".toml":
+        return digest(path.read_bytes())
     settings = sorted(path.rglob("*.toml")) if path.is_dir() else []
     return digest(code_digest(_python_files(path)).encode() + b"".join(one.read_bytes() for one in settings))
 
