@@ -185,9 +185,10 @@ def test_only_the_items_of_the_selection_count(bank):
 
 def test_the_bootstrap_is_seeded(bank):
     matrix = new_responses(bank, 2)
-    one, two, other = (compare(bank, matrix, rng=seed).bootstrap_low for seed in (1, 1, 2))
+    one, two, other, zero = (compare(bank, matrix, rng=seed).bootstrap_low for seed in (1, 1, 2, 0))
     assert one == two
     assert one != other
+    assert compare(bank, matrix).bootstrap_low == zero
 
 
 @pytest.mark.parametrize(
