@@ -82,6 +82,18 @@ def test_regression_is_exact_bayesian_regression(rng):
     np.testing.assert_allclose(found.covariance, [[expected]], rtol=1e-6)
 
 
+def test_features_that_fit_everything_leave_the_banks_spread(rng):
+    """As many features as models: the residuals are 0 and tell nothing."""
+    features = rng.normal(size=(4, 4))
+    features -= features.mean(axis=0)
+    new, bank = rng.normal(size=4), AbilityPrior(np.zeros(1), np.array([[1.7]]))
+    found = regression_prior(
+        rng.normal(size=(4, 1)), np.zeros((4, 1, 1)), features, new, bank, penalty=1e-7, bank_models=0.5
+    )
+    gram = features.T @ features + 1e-7 * np.eye(4)
+    np.testing.assert_allclose(found.covariance, [[1.7 * (1.25 + new @ np.linalg.solve(gram, new))]], rtol=1e-4)
+
+
 def test_regression_finds_what_size_and_family_foretell(rng):
     known = known_models(rng, 400)
     spec = RegressionPrior(("size", "family"), {"size": 2.5, "family": "z"}, penalty=0.1, bank_models=1.0)

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from scipy.stats import norm
+from scipy.stats import kurtosis, norm
 from scipy.stats import t as student
 
 from itembank.comparison.error_model import finite_quantile, fit_pair_errors, fit_variance
@@ -47,6 +47,16 @@ def test_normal_errors_have_the_normal_quantile(rng):
     assert model.quantile == pytest.approx(norm.ppf(0.95), rel=0.05)
     assert model.constant + model.slope == pytest.approx(2.0, rel=0.15)
     assert model.scale == pytest.approx(1.0, rel=0.05)
+
+
+def test_tails_are_as_heavy_as_those_of_the_errors(rng):
+    _, disagreement, first, second = independent_errors(60, rng)
+    errors = student.ppf((np.arange(60) + 0.5) / 60, 3)
+    both = np.concatenate([errors[first] - errors[second], errors[second] - errors[first]])
+    model = fit_pair_errors(errors, disagreement, first, second, level=0.9)
+    # the excess kurtosis of a Student distribution is 6 / (degrees - 4)
+    assert model.degrees == pytest.approx(4.0 + 6.0 / kurtosis(both), rel=1e-6)
+    assert 4.0 < model.degrees < 59.0
 
 
 def test_scale_puts_the_quantile_at_the_level(rng):

@@ -43,6 +43,25 @@ def test_the_strength_of_the_factors_is_not_inflated_where_models_are_few():
     assert 0.5 * true < np.sum(model.loadings**2) < 1.6 * true
 
 
+def test_a_factor_has_its_variance_times_the_squared_cosine_between_its_vector_and_the_true_one():
+    found, expected = [], []
+    for seed in range(6):
+        responses, loadings = simulated(np.random.default_rng([4, seed]), 40, 300, 1, noise=0.5)
+        model = fit_factor_model(responses)
+        true, own = np.sum(loadings**2), np.sum(model.loadings**2)
+        found.append(own / true)
+        expected.append(np.sum(loadings * model.loadings) ** 2 / (true * own))
+    # 39 draws of the factor tell its variance to sqrt(2 / 39); six times, to a tenth
+    assert np.mean(found) == pytest.approx(np.mean(expected), abs=0.25)
+
+
+def test_another_unit_of_the_responses_changes_the_unit_of_the_factors_alone():
+    responses, _ = simulated(np.random.default_rng(5), 40, 300, 2)
+    one, ten = fit_factor_model(responses), fit_factor_model(10.0 * responses)
+    assert_allclose(np.sum(ten.loadings**2), 100.0 * np.sum(one.loadings**2), rtol=1e-9)
+    assert_allclose(ten.noise, 100.0 * one.noise, rtol=1e-9)
+
+
 def test_pure_noise_has_no_factors():
     rng = np.random.default_rng(3)
     assert fit_factor_model(rng.normal(size=(80, 300))).n_factors <= 2

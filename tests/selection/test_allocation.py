@@ -20,6 +20,13 @@ def test_the_remainder_goes_to_the_larger_parts():
     np.testing.assert_array_equal(rounded_counts(expected_counts(8, np.ones(3), capacities), capacities), [2, 3, 3])
 
 
+def test_fractions_that_agree_to_rounding_are_equal():
+    """What is left of 2.5 and 2.5 goes to the larger part, whatever the last digits say."""
+    for rest in (0.0, 2e-7, -2e-7):
+        counts = rounded_counts(np.array([2.5 + rest, 2.5 - rest]), np.array([3, 10]))
+        np.testing.assert_array_equal(counts, [2, 3])
+
+
 @st.composite
 def allocations(draw):
     capacities = draw(st.lists(st.integers(0, 12), min_size=1, max_size=8).filter(any))

@@ -72,6 +72,13 @@ def test_truth_is_empty_where_it_would_rest_on_a_guess():
     assert np.isnan(unsolved[0, 1])
 
 
+def test_a_fifth_of_a_percent_may_rest_on_a_guess():
+    """One item, right in 5 of 100 samples: beyond them all k samples fail with 0.95^k."""
+    found = true_curves(np.array([100]), np.array([5]), np.array([118.0, 130.0]), np.ones((1, 1), dtype=bool))
+    assert np.isnan(found[0, 0])  # 0.00235
+    assert found[0, 1] == pytest.approx(1.0 - 0.95**130)  # 0.00127
+
+
 def test_posterior_mean_and_interval_are_those_of_plain_draws():
     found = posterior_curves(POSTERIOR, K, DRAWS, np.random.default_rng(0))
     rates = sampled_rates(POSTERIOR, 200_000, np.random.default_rng(1))
