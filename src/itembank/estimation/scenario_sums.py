@@ -14,8 +14,8 @@ def scenario_sums(values: FloatArray, scenario_index: IntArray, n_scenarios: int
     n_models, n_items = values.shape
     if values.size <= FEW_VALUES:
         cell = n_scenarios * np.arange(n_models)[:, None] + scenario_index
-        sums: FloatArray = np.bincount(cell.ravel(), weights=values.ravel(), minlength=n_models * n_scenarios)
-        return sums.astype(np.float64).reshape(n_models, n_scenarios)
+        sums = np.bincount(cell.ravel(), weights=values.ravel(), minlength=n_models * n_scenarios)
+        return sums.reshape(n_models, n_scenarios).astype(np.float64)
     onto = csr_array((np.ones(n_items), (scenario_index, np.arange(n_items))), shape=(n_scenarios, n_items))
     result: FloatArray = (onto @ values.T).T
     return result
