@@ -11,6 +11,8 @@ from itembank.errors import DataError, DataWarning, ParameterError
 from itembank.irt.bernoulli import probability
 from tests.data.banks import make_bank
 
+pytestmark = pytest.mark.usefixtures("few_folds")
+
 N_ITEMS = 60
 
 

@@ -24,6 +24,8 @@ from itembank.selection.select import select
 from tests.data.banks import make_bank
 from tests.estimation.simulated import full_scores, new_models, possible_range, select_cells, shared_bank, with_gaps
 
+pytestmark = pytest.mark.usefixtures("few_folds")
+
 
 @pytest.fixture(scope="module")
 def bank():
