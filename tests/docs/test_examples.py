@@ -18,7 +18,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 PAGES = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").glob("*.md"))]
 FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", flags=re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)(?:#[^)]*)?\)")
-STEPS = {"sessions.md": (21, 6), "adaptive.md": (21, 6), "quickstart.md": (14, 1)}
+STEPS = {"README.md": (10, 1), "sessions.md": (21, 6), "adaptive.md": (21, 6), "quickstart.md": (14, 1)}
 """Every how many items and models pages get that take any number of them."""
 FEW_LANGUAGE_MODELS = {
     "mixture": ["balanced", "code", "facts", "repeated"],  # the fewest recipes that are pooled
