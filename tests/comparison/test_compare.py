@@ -104,6 +104,8 @@ def test_the_interval_leaves_out_zero_when_the_p_value_says_so(bank):
     assert 0 < is_significant.sum() < is_significant.size
     np.testing.assert_array_equal(is_significant, (found.low > 0.0) | (found.high < 0.0))
     np.testing.assert_array_equal(found.probability_b_better > 0.5, found.difference > 0.0)
+    one_sided = np.minimum(found.probability_b_better, 1.0 - found.probability_b_better)
+    np.testing.assert_allclose(found.p_value, 2.0 * one_sided, atol=1e-12)
     assert np.all(found.p_holm >= found.p_value)
 
 

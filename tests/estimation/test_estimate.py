@@ -248,6 +248,9 @@ def test_mean_win_rate_is_a_function_of_the_scenario_estimates(bank):
     found = estimate(bank, with_gaps(new_models(bank), "scattered"), include_win_rate=True)
     assert found.targets[-1] == "mean_win_rate"
     np.testing.assert_allclose(found.column("mean_win_rate"), mean_win_rate(found.value[:, :3], bank.scenario_scores))
+    reach = 1.959964 * found.standard_error[:, -1]  # of a normal error, 95 %
+    np.testing.assert_allclose(found.high[:, -1], np.minimum(found.value[:, -1] + reach, 1.0), rtol=1e-6)
+    assert np.any(found.high[:, -1] < 1.0)
     assert np.all((found.standard_error[:, -1] > 0.0) & (found.standard_error[:, -1] < 0.5))
     np.testing.assert_array_equal(found.n_items[:, -1], found.n_items[:, -2])
 
