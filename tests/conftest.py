@@ -33,3 +33,9 @@ def few_folds():
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("itembank.calibration.folds.N_FOLDS_FEW", 3)
         yield
+
+
+@pytest.fixture
+def all_folds(few_folds, monkeypatch):
+    """Fit all ten in such a module, where a test asks how often intervals hold or compares with other processes."""
+    monkeypatch.setattr("itembank.calibration.folds.N_FOLDS_FEW", 10)

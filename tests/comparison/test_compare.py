@@ -233,6 +233,7 @@ def test_missing_items_of_the_selection_are_told_once(bank):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("all_folds")
 @pytest.mark.parametrize(("method", "n_items"), [("auto", 20), ("paired", 20), ("auto", 60)])
 def test_intervals_cover_true_differences(method, n_items):
     """Simulated models of one population: pairs of new ones against their scores on all items."""
@@ -251,6 +252,7 @@ def test_intervals_cover_true_differences(method, n_items):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("all_folds")
 @pytest.mark.parametrize("method", ["auto", "paired"])
 @pytest.mark.parametrize("share", [0.1, 0.5])
 def test_intervals_cover_where_models_answered_different_items(method, share):

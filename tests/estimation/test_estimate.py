@@ -291,6 +291,7 @@ def simulated_bank(n_items, bias):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("all_folds")
 @pytest.mark.parametrize("method", ["mean", "weighted", "p-irt", "gp-irt"])
 @pytest.mark.parametrize("chosen", ["random", "stratified", "anchor-correctness", "anchor-irt"])
 def test_model_based_intervals_cover_when_the_item_model_is_true(method, chosen):
@@ -308,6 +309,7 @@ def test_model_based_intervals_cover_when_the_item_model_is_true(method, chosen)
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("all_folds")
 def test_p_irt_beats_the_sample_mean_when_the_item_model_is_true():
     bank = simulated_bank(600, bias=0.02)
     responses = new_models(bank, n_models=1000, seed=12)
@@ -376,6 +378,7 @@ def test_no_infinite_and_no_missing_estimate_leaves_the_library(number, is_owed)
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("all_folds")
 @pytest.mark.filterwarnings("ignore:attempts at one item agree:itembank.errors.DataWarning")
 @pytest.mark.parametrize("n_trials", [1, 10, 100])
 def test_identical_attempts_count_once(n_trials):

@@ -38,8 +38,7 @@ def test_a_study_is_what_its_folder_says(finished):
     assert {"fingerprint", "data_fingerprint", "versions", "seed"} <= set(result.manifest)
 
 
-def test_the_numbers_do_not_depend_on_the_number_of_processes(tmp_path, monkeypatch):
-    monkeypatch.setattr("itembank.calibration.folds.N_FOLDS_FEW", 10)  # as in the other processes
+def test_the_numbers_do_not_depend_on_the_number_of_processes(all_folds, tmp_path):
     spec = make_spec(splits=SPEC.splits[1:], selectors=("random",), n_items=SPEC.n_items, repeats=1)
     alone, parallel = (
         run_study(spec, tmp_path / f"study-{n_jobs}", responses=RESPONSES, n_jobs=n_jobs) for n_jobs in (1, 2)
