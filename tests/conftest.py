@@ -22,3 +22,20 @@ def shared_dir() -> Path:
 def rng() -> np.random.Generator:
     """Generate the same numbers in every run."""
     return np.random.default_rng(20240614)
+
+
+@pytest.fixture(scope="module")
+def few_folds():
+    """Fit banks of few models without three parts of them, not ten: for modules where nothing turns on their number.
+
+    Other processes fit ten all the same.
+    """
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("itembank.calibration.folds.N_FOLDS_FEW", 3)
+        yield
+
+
+@pytest.fixture
+def all_folds(few_folds, monkeypatch):
+    """Fit all ten in such a module, where a test asks how often intervals hold or compares with other processes."""
+    monkeypatch.setattr("itembank.calibration.folds.N_FOLDS_FEW", 10)

@@ -72,6 +72,7 @@ for name in itembank.__all__:
     except (ImportError, AttributeError) as error:
         names.append(f"{name}: {error}")
 assert not names, names
+assert "scipy.stats" not in sys.modules, "it takes as long to load as all the rest of scipy"
 """
     modules_loaded_by(missing)
 

@@ -140,12 +140,12 @@ def test_a_journal_cut_at_any_byte_ends_the_same(journal, bank, uninterrupted, m
 
 def test_workers_that_share_a_session_lose_nothing_and_ask_nothing_twice(tmp_path, bank_folder, bank):
     journal = tmp_path / "shared.jsonl"
-    with start_session(journal, bank, **(CHOICES | {"budget": Budget(10)})):
+    with start_session(journal, bank, **(CHOICES | {"budget": Budget(6)})):
         pass
     workers = [start_worker(journal, bank_folder, "new") for _ in range(2)]
     confirmed = [line.strip() for worker in workers for line in worker.communicate()[0].splitlines()]
     assert [worker.returncode for worker in workers] == [0, 0]
     session = read_session(journal, bank)
     assert sorted(confirmed) == sorted(items_told(session))
-    assert len(set(confirmed)) == len(confirmed) == 10
+    assert len(set(confirmed)) == len(confirmed) == 6
     assert session.pending == ()

@@ -1,4 +1,8 @@
+import pytest
+
 from tests.attacks.hostile import make_hostile, problems
+
+pytestmark = pytest.mark.usefixtures("few_folds")
 
 
 def test_no_name_drives_a_terminal_a_browser_or_a_message(tmp_path):

@@ -11,6 +11,8 @@ from benchmarks.accuracy.summary import GROUP, summarise, tables
 from itembank.calibration.specs import Variational
 from itembank.data.responses import ResponseMatrix
 
+pytestmark = pytest.mark.usefixtures("few_folds")
+
 
 @pytest.fixture(scope="module")
 def data_set():

@@ -1,11 +1,14 @@
 import json
 
 import numpy as np
+import pytest
 
 from benchmarks import adaptive_speed
 from benchmarks.adaptive_banks import bank_and_models
 from benchmarks.adaptive_reference import run_plain
 from itembank.adaptive.session import AdaptiveSession
+
+pytestmark = pytest.mark.usefixtures("few_folds")
 
 
 def test_the_reference_asks_what_a_session_asks():

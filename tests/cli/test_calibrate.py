@@ -9,6 +9,8 @@ from itembank.data.bank_files import load_bank
 from itembank.data.response_files import write_responses
 from tests.data.banks import make_bank
 
+pytestmark = pytest.mark.usefixtures("few_folds")
+
 QUICK = ("--method", "map", "--dims", 1, "--no-folds")
 
 

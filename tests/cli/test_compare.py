@@ -9,6 +9,8 @@ from itembank.data.response_files import write_responses
 from itembank.data.responses import ResponseMatrix
 from tests.data.banks import make_bank
 
+pytestmark = pytest.mark.usefixtures("few_folds")
+
 
 @pytest.fixture(scope="module")
 def bank_folder(tmp_path_factory):

@@ -15,6 +15,8 @@ from itembank.estimation.judgement import IntervalKind
 from itembank.estimation.specs import METHODS
 from tests.data.banks import make_bank
 
+pytestmark = pytest.mark.usefixtures("few_folds")
+
 
 @pytest.fixture
 def bank_folder(fitted_bank):

@@ -7,6 +7,8 @@ import pytest
 
 from tests.data.readers.logs import sample, write_run
 
+pytestmark = pytest.mark.usefixtures("few_folds")
+
 N_ITEMS = {"arc": 20, "gsm8k": 15}
 QUICK = ("--method", "map", "--dims", 1, "--no-folds")
 

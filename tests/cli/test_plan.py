@@ -5,6 +5,8 @@ import pytest
 from itembank.data.bank_files import save_bank
 from tests.data.banks import make_bank
 
+pytestmark = pytest.mark.usefixtures("few_folds")
+
 QUICK = ("--method", "weighted", "--selector", "random")
 
 

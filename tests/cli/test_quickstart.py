@@ -1,6 +1,7 @@
 import csv
 import io
 import json
+from functools import partial
 
 import pytest
 
@@ -14,14 +15,15 @@ ARGUMENTS = ("quickstart", "-n", "40", "--repeats", "1", "--seed", "5")
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch):
     monkeypatch.setattr(quickstart, "SPEC", Variational("2pl", n_dims=1, tolerance=1e-3))
-    monkeypatch.setattr(quickstart, "load_builtin", load_few)
+    monkeypatch.setattr(quickstart, "load_builtin", partial(load_few, every_item=14))
+    monkeypatch.setattr("itembank.calibration.folds.N_FOLDS_MANY", 3)
 
 
 def test_what_was_done_is_said_and_running_again_replaces_the_files(run, tmp_path):
     """A table whose next commands work, and then one row a strategy."""
     outcome = run(*ARGUMENTS, "-o", tmp_path / "out")
     assert outcome.code == 0
-    assert "60 unseen models estimated from 40 of 500 items" in outcome.out.replace("\n", " ")
+    assert "60 unseen models estimated from 40 of 250 items" in outcome.out.replace("\n", " ")
     assert "gp-IRT" in outcome.out
     assert "itembank's default" in outcome.out
     assert "auto: stacked" in outcome.out

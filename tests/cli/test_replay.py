@@ -160,11 +160,6 @@ def test_the_items_asked_can_be_kept(run, data, name):
 
 
 @pytest.mark.slow
-def test_processes_change_no_number(run, data):
-    alone, shared = (replayed(run, data, "--max-items", 4, "--jobs", jobs, *QUICK)[1] for jobs in (1, 2))
-    assert alone == shared
-
-
 def test_mistakes_are_named_and_nothing_is_written(run, data):
     common = ("replay", data / "bank", data / "new.parquet")
     for options, code, message in (

@@ -35,7 +35,7 @@ def run_with_bank(files, *options):
 
 
 def test_json_has_forecasts_and_what_they_are_worth(files):
-    result = run(files, "--law", "irsl", "--target-flops", "1e14", "--format", "json")
+    result = run_with_bank(files, "--law", "irsl", "--target-flops", "1e14", "--format", "json")
     assert result.exit_code == 0, result.output
     content = json.loads(result.stdout)
     assert content["target_flops"] == 1e14

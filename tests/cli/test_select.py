@@ -13,6 +13,8 @@ from itembank.selection.select import select
 from itembank.selection.specs import METHODS, OptimalDesign
 from tests.data.banks import make_bank
 
+pytestmark = pytest.mark.usefixtures("few_folds")
+
 
 def test_every_method_of_the_library_is_offered():
     assert ("auto", *METHODS.kinds) == OFFERED

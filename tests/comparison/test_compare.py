@@ -11,6 +11,8 @@ from itembank.errors import DataError, DataWarning, ParameterError
 from itembank.irt.bernoulli import probability
 from tests.data.banks import make_bank
 
+pytestmark = pytest.mark.usefixtures("few_folds")
+
 N_ITEMS = 60
 
 
@@ -102,6 +104,8 @@ def test_the_interval_leaves_out_zero_when_the_p_value_says_so(bank):
     assert 0 < is_significant.sum() < is_significant.size
     np.testing.assert_array_equal(is_significant, (found.low > 0.0) | (found.high < 0.0))
     np.testing.assert_array_equal(found.probability_b_better > 0.5, found.difference > 0.0)
+    one_sided = np.minimum(found.probability_b_better, 1.0 - found.probability_b_better)
+    np.testing.assert_allclose(found.p_value, 2.0 * one_sided, atol=1e-12)
     assert np.all(found.p_holm >= found.p_value)
 
 
@@ -230,6 +234,7 @@ def test_missing_items_of_the_selection_are_told_once(bank):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("all_folds")
 @pytest.mark.parametrize(("method", "n_items"), [("auto", 20), ("paired", 20), ("auto", 60)])
 def test_intervals_cover_true_differences(method, n_items):
     """Simulated models of one population: pairs of new ones against their scores on all items."""
@@ -248,6 +253,7 @@ def test_intervals_cover_true_differences(method, n_items):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("all_folds")
 @pytest.mark.parametrize("method", ["auto", "paired"])
 @pytest.mark.parametrize("share", [0.1, 0.5])
 def test_intervals_cover_where_models_answered_different_items(method, share):

@@ -11,6 +11,8 @@ from itembank.estimation.trial import sample_of
 from itembank.selection.select import select
 from tests.data.banks import make_bank
 
+pytestmark = pytest.mark.usefixtures("few_folds")
+
 
 @pytest.fixture(scope="module")
 def bank():

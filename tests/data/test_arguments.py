@@ -10,6 +10,8 @@ from itembank.data.responses import ResponseMatrix
 from itembank.errors import DataError, DataWarning, ParameterError
 from tests.data.banks import make_bank
 
+pytestmark = pytest.mark.usefixtures("few_folds")
+
 
 @pytest.fixture
 def bank():

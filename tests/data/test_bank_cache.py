@@ -10,6 +10,8 @@ from itembank.data.bank_cache import FOLDER, BankCache
 from itembank.data.bank_files import load_bank, save_bank
 from tests.data.banks import make_bank
 
+pytestmark = pytest.mark.usefixtures("few_folds")
+
 
 class Counted:
     """A function that makes arrays and counts how often it was asked to."""

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import click
 import numpy as np
+import polars as pl
 import pytest
 
+from itembank.calibration import folds
 from itembank.cli.main import cli
 from itembank.data import builtin, language_models
 from tests.data.few_items import load_few
@@ -16,9 +18,13 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 PAGES = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").glob("*.md"))]
 FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", flags=re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)(?:#[^)]*)?\)")
-STEPS = {"sessions.md": (21, 6), "adaptive.md": (21, 6), "quickstart.md": (14, 1)}
+STEPS = {"README.md": (10, 1), "sessions.md": (21, 6), "adaptive.md": (21, 6), "quickstart.md": (14, 1)}
 """Every how many items and models pages get that take any number of them."""
-FEW_RECIPES = ["balanced", "code", "facts", "repeated"]  # the fewest that are pooled
+FEW_LANGUAGE_MODELS = {
+    "mixture": ["balanced", "code", "facts", "repeated"],  # the fewest recipes that are pooled
+    "size": ["11k", "28k", "203k", "1.2M", "2.7M"],  # the fewest that give a law from four sizes one to look ahead to
+    "share_of_run": [0.5, 1.0],
+}
 RUNNABLE = [page for page in PAGES if "```python" in page.read_text(encoding="utf-8")]
 
 
@@ -31,10 +37,11 @@ def blocks(page):
 
 
 @pytest.fixture
-def few_items(monkeypatch, page):
-    """Give pages no more items and models of built-in data than they need."""
+def small(monkeypatch, page):
+    """Give pages no more items and models of built-in data, and fits without some models, than they need."""
     bits = language_models.builtin_bits_per_byte
-    is_kept = load_few("bytelms").models["mixture"].is_in(FEW_RECIPES).to_numpy()
+    chosen = [pl.col(name).is_in(values) for name, values in FEW_LANGUAGE_MODELS.items()]
+    is_kept = load_few("bytelms").models.select(pl.all_horizontal(chosen)).to_series().to_numpy()
     every_item, every_model = STEPS.get(page.name, (7, 1))
 
     def load(name, **choices):
@@ -42,11 +49,13 @@ def few_items(monkeypatch, page):
         return found.take(models=np.flatnonzero(is_kept)) if name == "bytelms" else found
 
     monkeypatch.setattr(builtin, "load_builtin", load)
+    for name in ("N_FOLDS_FEW", "N_FOLDS_MANY"):
+        monkeypatch.setattr(folds, name, 3)
     monkeypatch.setattr(language_models, "builtin_bits_per_byte", lambda: bits()[is_kept, ::every_item])
 
 
 @pytest.mark.parametrize("page", RUNNABLE, ids=names)
-def test_python_examples_run(page, tmp_path, monkeypatch, few_items):
+def test_python_examples_run(page, tmp_path, monkeypatch, small):
     run_examples(page, tmp_path, monkeypatch)
 
 

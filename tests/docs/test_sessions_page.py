@@ -56,10 +56,10 @@ def test_the_page_runs_and_its_two_loops_agree(tmp_path, monkeypatch):
 
 
 def test_the_loop_of_the_page_goes_on_where_it_was_stopped(tmp_path):
-    """On a small bank: one item is told, two are in hand, when the loop begins again."""
+    """On a small bank: one item is told, two are in hand, when the loop begins again; each turn starts programs."""
     save_bank(make_bank(), tmp_path / "bank")
     bank = load_bank(tmp_path / "bank")
-    with start_session(tmp_path / "run.jsonl", bank, budget=Budget(4), model_id="m") as session:
+    with start_session(tmp_path / "run.jsonl", bank, budget=Budget(3), model_id="m") as session:
         first = session.ask(3)
         session.tell(first[0], 1.0)
     rows = [f'"{item}",{number % 2},0.5' for number, item in enumerate(bank.item_ids)]
@@ -68,6 +68,6 @@ def test_the_loop_of_the_page_goes_on_where_it_was_stopped(tmp_path):
     loop = re.search(r"^while .*^done$", shell[1], flags=re.MULTILINE | re.DOTALL)[0]
     in_bash(shell[0] + loop, tmp_path)
     with open_session(tmp_path / "run.jsonl", bank) as session:
-        assert (session.reason_stopped, session.pending, session.n_items) == ("budget: 4 items", (), 4)
-        assert set(first) <= set(session.told)
-        assert session.costs == {"seconds": 1.5}
+        assert (session.reason_stopped, session.pending, session.n_items) == ("budget: 3 items", (), 3)
+        assert set(first) == set(session.told)
+        assert session.costs == {"seconds": 1.0}

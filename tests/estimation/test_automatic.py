@@ -14,6 +14,8 @@ from itembank.estimation.trial import trial
 from itembank.selection.select import select
 from tests.estimation.simulated import new_models, shared_bank, small_bank
 
+pytestmark = pytest.mark.usefixtures("few_folds")
+
 
 @pytest.fixture(scope="module")
 def bank():

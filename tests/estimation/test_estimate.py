@@ -24,6 +24,8 @@ from itembank.selection.select import select
 from tests.data.banks import make_bank
 from tests.estimation.simulated import full_scores, new_models, possible_range, select_cells, shared_bank, with_gaps
 
+pytestmark = pytest.mark.usefixtures("few_folds")
+
 
 @pytest.fixture(scope="module")
 def bank():
@@ -246,6 +248,9 @@ def test_mean_win_rate_is_a_function_of_the_scenario_estimates(bank):
     found = estimate(bank, with_gaps(new_models(bank), "scattered"), include_win_rate=True)
     assert found.targets[-1] == "mean_win_rate"
     np.testing.assert_allclose(found.column("mean_win_rate"), mean_win_rate(found.value[:, :3], bank.scenario_scores))
+    reach = 1.959964 * found.standard_error[:, -1]  # of a normal error, 95 %
+    np.testing.assert_allclose(found.high[:, -1], np.minimum(found.value[:, -1] + reach, 1.0), rtol=1e-6)
+    assert np.any(found.high[:, -1] < 1.0)
     assert np.all((found.standard_error[:, -1] > 0.0) & (found.standard_error[:, -1] < 0.5))
     np.testing.assert_array_equal(found.n_items[:, -1], found.n_items[:, -2])
 
@@ -286,6 +291,7 @@ def simulated_bank(n_items, bias):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("all_folds")
 @pytest.mark.parametrize("method", ["mean", "weighted", "p-irt", "gp-irt"])
 @pytest.mark.parametrize("chosen", ["random", "stratified", "anchor-correctness", "anchor-irt"])
 def test_model_based_intervals_cover_when_the_item_model_is_true(method, chosen):
@@ -303,6 +309,7 @@ def test_model_based_intervals_cover_when_the_item_model_is_true(method, chosen)
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("all_folds")
 def test_p_irt_beats_the_sample_mean_when_the_item_model_is_true():
     bank = simulated_bank(600, bias=0.02)
     responses = new_models(bank, n_models=1000, seed=12)
@@ -371,6 +378,7 @@ def test_no_infinite_and_no_missing_estimate_leaves_the_library(number, is_owed)
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("all_folds")
 @pytest.mark.filterwarnings("ignore:attempts at one item agree:itembank.errors.DataWarning")
 @pytest.mark.parametrize("n_trials", [1, 10, 100])
 def test_identical_attempts_count_once(n_trials):

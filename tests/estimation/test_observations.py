@@ -10,6 +10,8 @@ from itembank.estimation.observations import observe
 from itembank.selection.select import select
 from tests.data.banks import make_bank
 
+pytestmark = pytest.mark.usefixtures("few_folds")
+
 
 def test_a_selection_without_weight_in_a_scenario_is_refused():
     bank = make_bank()

@@ -11,6 +11,8 @@ from itembank.estimation.regression.specs import RandomForest
 from itembank.estimation.specs import METHODS, PIRT, Auto, SampleMean, Stacked, Weighted
 from tests.estimation.simulated import shared_bank
 
+pytestmark = pytest.mark.usefixtures("few_folds")
+
 SEEN = np.arange(12)
 """Items that are answered: four of each scenario."""
 SINGLES = {name: kind() for name, kind in METHODS.kinds.items() if kind not in {Stacked, Auto}}

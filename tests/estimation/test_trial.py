@@ -16,6 +16,8 @@ from itembank.estimation.trial import SEED, has_trial, sample_of, trial
 from itembank.selection.select import select
 from tests.estimation.simulated import new_models, shared_bank, small_bank
 
+pytestmark = pytest.mark.usefixtures("few_folds")
+
 SPECS = (PIRT(), Weighted())
 CHOSEN = ["anchor-irt", "anchor-correctness", "v-optimal", "information"]
 

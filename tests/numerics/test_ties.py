@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
+from scipy.stats import rankdata
 
-from itembank.numerics.ties import first_largest, first_smallest, id_order, rounded
+from itembank.numerics.ties import average_ranks, first_largest, first_smallest, id_order, rounded
 
 
 def test_of_values_that_differ_by_rounding_the_first_is_taken(rng):
@@ -40,3 +41,8 @@ def test_ids_come_in_one_order_however_they_are_given(rng):
     ids = [f"item/{number}" for number in range(30)]
     shuffled = rng.permutation(ids).tolist()
     assert [shuffled[place] for place in id_order(shuffled)] == sorted(ids)
+
+
+@pytest.mark.parametrize("values", [[3.0, 1.0, 3.0, 2.0, 3.0, 1.0], [5.0], [2.0, 2.0], [0.3, -1.0, np.inf]])
+def test_equal_values_share_the_mean_of_their_ranks(values):
+    np.testing.assert_array_equal(average_ranks(np.array(values)), rankdata(values))

@@ -8,6 +8,8 @@ from itembank.errors import DataError, ParameterError
 from itembank.planning.plan import plan
 from tests.data.banks import make_bank
 
+pytestmark = pytest.mark.usefixtures("few_folds")
+
 
 @pytest.fixture(scope="module")
 def bank():

@@ -10,6 +10,8 @@ from itembank.selection.select import select as select_by
 from itembank.selection.specs import METHODS, Stratified, VOptimal
 from tests.estimation.simulated import small_bank
 
+pytestmark = pytest.mark.usefixtures("few_folds")
+
 
 @pytest.fixture(scope="module")
 def bank():

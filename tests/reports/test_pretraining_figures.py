@@ -27,7 +27,7 @@ def suite():
 def law(suite):
     compute = training_compute(suite.models)
     return pretraining_law(
-        suite.probability, compute, settings=PretrainingSettings(laws=("irsl", SigmoidLaw(n_starts=4)))
+        suite.probability, compute, settings=PretrainingSettings(laws=("irsl", SigmoidLaw(n_starts=1)))
     )
 
 

@@ -18,7 +18,8 @@ from itembank.reports.quickstart import DEFAULT, STRATEGIES, _counted, run_quick
 from tests.data import few_items
 
 load_few = partial(few_items.load_few, every_item=14)
-QUICK = Variational("2pl", n_dims=1, tolerance=1e-3)  # six fits in a second
+QUICK = Variational("2pl", n_dims=1, tolerance=1e-3)  # four fits in a second
+N_FOLDS = 3
 
 
 @pytest.fixture(autouse=True)
@@ -26,6 +27,7 @@ def _quick(request, monkeypatch):
     if "slow" not in request.keywords:
         monkeypatch.setattr(quickstart, "SPEC", QUICK)
         monkeypatch.setattr(quickstart, "load_builtin", load_few)
+        monkeypatch.setattr("itembank.calibration.folds.N_FOLDS_MANY", N_FOLDS)
 
 
 @pytest.fixture(scope="module")
@@ -33,6 +35,7 @@ def result(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(quickstart, "SPEC", QUICK)
         patched.setattr(quickstart, "load_builtin", load_few)
+        patched.setattr("itembank.calibration.folds.N_FOLDS_MANY", N_FOLDS)
         return run_quickstart(tmp_path_factory.mktemp("quickstart"), n_items=60, n_repeats=1, rng=3)
 
 
@@ -69,7 +72,7 @@ def test_written_estimates_follow_from_the_written_bank_responses_and_selection(
 def test_the_written_bank_needs_no_fit_for_its_first_estimate(result):
     bank = load_bank(result.files["bank"])
     told = []
-    assert len(folds(bank, progress=lambda text, _: told.append(text))) == 5
+    assert len(folds(bank, progress=lambda text, _: told.append(text))) == N_FOLDS
     selection = Selection.load(result.files["selection"])
     before = {path.name for path in (result.files["bank"] / "cache").iterdir()}
     estimate(bank, read_responses([result.files["responses"]]), selection=selection)

@@ -15,13 +15,15 @@ from itembank.studies.streams import stream
 from itembank.studies.units import prepare, run_fold
 from tests.studies.simulated import make_prompt_responses, make_responses, make_spec, numbers
 
+pytestmark = pytest.mark.usefixtures("few_folds")
+
 RESPONSES = make_responses()
 SPEC = make_spec()
 FOLD = make_folds(SPEC.splits[0], RESPONSES.models, 1, 3)[0]
 
 
 @pytest.fixture(scope="module")
-def table():
+def table(few_folds):
     return run_fold(SPEC, RESPONSES, FOLD)
 
 
@@ -82,7 +84,9 @@ def test_draws_and_repeats_of_a_fold_choose_other_items_from_one_bank():
 
 
 def test_a_budget_in_cost_buys_what_it_can():
-    spec = make_spec(n_items=(), budget=CostBudget("output_tokens", (150.0, 600.0)))
+    spec = make_spec(
+        n_items=(), budget=CostBudget("output_tokens", (150.0, 600.0)), estimators=("weighted",), repeats=1
+    )
     found = run_fold(spec, RESPONSES, FOLD)
     assert (found["cost"] <= found["budget"]).all()
     sizes = found.filter(selector="random").select("budget", "n_items").unique().sort("budget")["n_items"].to_list()
@@ -91,7 +95,7 @@ def test_a_budget_in_cost_buys_what_it_can():
 
 def test_costs_are_told_without_a_budget_too(table):
     assert table["cost"].is_nan().all()
-    found = run_fold(make_spec(cost="output_tokens"), RESPONSES, FOLD)
+    found = run_fold(make_spec(cost="output_tokens", estimators=("weighted",), repeats=1), RESPONSES, FOLD)
     assert (found["cost"] > found["n_items"]).all()
 
 
@@ -125,7 +129,8 @@ def test_few_models_have_the_fewest_dimensions_of_their_item_model():
 
 def test_missing_responses_are_left_out_of_truth_and_estimate():
     sparse = make_responses(missing=0.3, seed=1)
-    found = run_fold(make_spec(n_items=(12,)), sparse, FOLD).filter(target="overall")
+    spec = make_spec(n_items=(12,), selectors=("random",), repeats=1)
+    found = run_fold(spec, sparse, FOLD).filter(target="overall")
     assert (found["n_used"] < 12).any()
     # make_spec's overall is the mean of the two scenarios' means over the items each model answered
     halves = [np.nanmean(sparse.responses[FOLD.test][:, part::2], axis=1) for part in (0, 1)]
@@ -215,7 +220,8 @@ def test_the_numbers_can_be_had_by_hand():
 def test_prompt_templates_and_sizes_nobody_has_seen_are_estimated(split):
     responses = make_prompt_responses()
     fold = make_folds(split, responses.models, 1, 0)[0]
-    found = run_fold(make_spec(n_items=(40,)), responses, fold).filter(target="overall", estimator="gp-irt")
+    spec = make_spec(n_items=(40,), estimators=("gp-irt",))
+    found = run_fold(spec, responses, fold).filter(target="overall")
     error = (found["estimate"] - found["truth"]).to_numpy()
     # the mean of 40 of 60 items has standard deviation 0.04, truths 0.12: a correlation of 0.95 is to be expected,
     # and of 0.74 four standard errors below

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.optimize import nnls
-from scipy.stats import t as student
+from scipy.special import stdtrit
 
 from itembank.numerics.arrays import FloatArray, IntArray
 
@@ -41,7 +41,7 @@ class PairErrorModel:
     @property
     def scale(self) -> float:
         """Factor of the Student distribution that puts `quantile` at `level`."""
-        return float(self.quantile / student.ppf(0.5 + self.level / 2.0, self.degrees))
+        return float(self.quantile / stdtrit(self.degrees, 0.5 + self.level / 2.0))
 
 
 def fit_pair_errors(
@@ -68,7 +68,7 @@ def fit_pair_errors(
     squared = (errors[first] - errors[second]) ** 2
     if np.sqrt(squared.mean()) < NO_ERROR:
         degrees = errors.shape[0] - 1.0
-        return PairErrorModel(0.0, 1.0, float(student.ppf(0.5 + level / 2.0, degrees)), degrees, level)
+        return PairErrorModel(0.0, 1.0, float(stdtrit(degrees, 0.5 + level / 2.0)), degrees, level)
     constant, slope = fit_variance(squared, disagreement)
     variance = np.maximum(constant + slope * disagreement, LEAST_VARIANCE_SHARE * squared.mean())
     standardised = squared / variance

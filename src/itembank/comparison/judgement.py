@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import t as student
+from scipy.special import stdtr, stdtrit
 
 from itembank.comparison.differences import ItemCounts, TargetErrors, error_variance
 from itembank.comparison.pairs import PairedDifferences
@@ -48,9 +48,9 @@ def judge(
                 standard_error,
                 np.maximum(d - half_width, -1.0),
                 np.minimum(d + half_width, 1.0),
-                np.where(np.isnan(d), np.nan, student.cdf(standardised(d, scale * standard_error), degrees)),
+                np.where(np.isnan(d), np.nan, stdtr(degrees, standardised(d, scale * standard_error))),
                 two_sided(d, scale * standard_error, degrees),
-                half_width + student.ppf(power, degrees) * scale * standard_error,
+                half_width + stdtrit(degrees, power) * scale * standard_error,
             )
         )
     return Judgement(*(np.column_stack(part) for part in zip(*columns, strict=True)))
@@ -63,4 +63,4 @@ def _distribution(
     if errors is not None:
         model, one = errors.model, np.ones(degrees.shape)
         return model.quantile * one, model.scale * one, model.degrees * one
-    return student.ppf(0.5 + level / 2.0, degrees), np.ones(degrees.shape), degrees.astype(np.float64)
+    return stdtrit(degrees, 0.5 + level / 2.0), np.ones(degrees.shape), degrees.astype(np.float64)

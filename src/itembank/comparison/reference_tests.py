@@ -1,8 +1,7 @@
 """Tests that need no bank: for reference beside the calibrated differences, and corrections for many pairs."""
 
 import numpy as np
-from scipy.stats import binom
-from scipy.stats import t as student
+from scipy.special import betainc, stdtr
 
 from itembank.numerics.arrays import FloatArray, IntArray
 
@@ -14,8 +13,9 @@ def mcnemar_exact(only_a: FloatArray, only_b: FloatArray) -> FloatArray:
 
     ``min(1, 2 P[Binomial(b + c, 1/2) <= min(b, c)])`` with b, c the discordant counts (McNemar 1947).
     """
-    smaller = np.minimum(only_a, only_b)
-    result: FloatArray = np.minimum(2.0 * binom.cdf(smaller, only_a + only_b, 0.5), 1.0)
+    smaller, larger = np.minimum(only_a, only_b), np.maximum(only_a, only_b)
+    # P[Binomial(b + c, 1/2) <= min] is this incomplete beta integral; without discordant items it stands for 1/2
+    result: FloatArray = np.minimum(2.0 * betainc(np.maximum(larger, 1.0), smaller + 1.0, 0.5), 1.0)
     return result
 
 
@@ -27,7 +27,7 @@ def paired_t(difference: FloatArray, variance: FloatArray, degrees: IntArray) ->
 def two_sided(difference: FloatArray, scale: FloatArray, degrees: FloatArray) -> FloatArray:
     """Two-sided p-value of a Student variable; with scale 0 it is 1 where the difference is 0, else 0."""
     result: FloatArray = np.where(
-        np.isnan(difference), np.nan, 2.0 * student.sf(np.abs(standardised(difference, scale)), degrees)
+        np.isnan(difference), np.nan, 2.0 * stdtr(degrees, -np.abs(standardised(difference, scale)))
     )
     return result
 

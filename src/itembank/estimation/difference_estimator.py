@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import t as student
+from scipy.special import stdtrit
 
 from itembank.estimation.scenario_sums import scenario_sums
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
@@ -238,7 +238,7 @@ def score_intervals(
     level : float
     """
     values, variances, freedom = estimates
-    quantile = student.ppf(0.5 + level / 2.0, np.maximum(freedom, 1.0))
+    quantile = stdtrit(np.maximum(freedom, 1.0), 0.5 + level / 2.0)
     ratio = quantile**2 * variances / unit_variances(values, n_observed, n_rarer(n_right, n_observed))
     mean = np.clip(values, 0.0, 1.0)
     centre = (mean + ratio / 2.0) / (1.0 + ratio)

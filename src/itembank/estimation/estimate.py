@@ -6,7 +6,7 @@ from typing import get_args
 
 import numpy as np
 import polars as pl
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from itembank.data.arguments import GivenBank, GivenResponses, GivenSelection, as_bank, as_new_responses, as_selection
 from itembank.data.banks import Bank
@@ -302,5 +302,5 @@ def _win_rates(
     covariance = covariance * stretch[:, :, None] * stretch[:, None, :]
     rates[is_whole] = mean_win_rate(values[is_whole], reference)
     errors[is_whole] = win_rate_standard_error(values[is_whole], covariance, reference, rng)
-    half = norm.ppf(0.5 + level / 2.0) * errors
+    half = ndtri(0.5 + level / 2.0) * errors
     return rates, errors, np.maximum(rates - half, 0.0), np.minimum(rates + half, 1.0)

@@ -1,7 +1,7 @@
 """Intervals whose width the calibration models' own errors decide."""
 
 import numpy as np
-from scipy.stats import t
+from scipy.special import stdtrit
 
 from itembank.numerics.arrays import FloatArray
 
@@ -65,7 +65,7 @@ def _quantile(ratios: FloatArray, level: float) -> float:
     if rank <= n and n >= FEWEST_FOR_QUANTILE:
         return float(ratios[rank - 1])
     rms = float(np.sqrt(np.mean(ratios**2) * (1.0 + 1.0 / n)))
-    by_t = float(t.ppf(0.5 + level / 2.0, n - 1)) * rms
+    by_t = float(stdtrit(n - 1, 0.5 + level / 2.0)) * rms
     return max(by_t, float(ratios[-1])) if n >= FEWEST_FOR_QUANTILE else by_t
 
 

@@ -5,13 +5,17 @@ from scipy.sparse import csr_array
 
 from itembank.numerics.arrays import FloatArray, IntArray
 
+FEW_VALUES = 2**16
+"""Up to so many values, making a sparse matrix takes longer than their sums."""
+
 
 def scenario_sums(values: FloatArray, scenario_index: IntArray, n_scenarios: int) -> FloatArray:
     """Sum values (n_models, n_items) over the items of each scenario, (n_models, n_scenarios)."""
-    if values.shape[0] == 1:  # making the sparse matrix would take longer than the sums
-        sums: FloatArray = np.bincount(scenario_index, weights=values[0], minlength=n_scenarios).astype(np.float64)
-        return sums[None]
-    n_items = scenario_index.shape[0]
+    n_models, n_items = values.shape
+    if values.size <= FEW_VALUES:
+        cell = n_scenarios * np.arange(n_models)[:, None] + scenario_index
+        sums = np.bincount(cell.ravel(), weights=values.ravel(), minlength=n_models * n_scenarios)
+        return sums.reshape(n_models, n_scenarios).astype(np.float64)
     onto = csr_array((np.ones(n_items), (scenario_index, np.arange(n_items))), shape=(n_scenarios, n_items))
     result: FloatArray = (onto @ values.T).T
     return result

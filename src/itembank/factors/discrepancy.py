@@ -9,11 +9,10 @@ difficulty within it most of all, are allowed to move together by some points mo
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import rankdata
 
 from itembank.factors.linear_gaussian import FactorModel, additive_fill, factor_posterior, fit_factor_model
 from itembank.numerics.arrays import FloatArray, IntArray
-from itembank.numerics.ties import rounded
+from itembank.numerics.ties import average_ranks, rounded
 
 N_BINS = 5
 ITEMS_PER_BIN = 10
@@ -130,7 +129,7 @@ def _shifts(mean: FloatArray, items: IntArray) -> FloatArray:
     columns = np.zeros((mean.shape[0], 1 + (n_bells if n_bells > 1 else 0)))
     columns[items, 0] = 1.0
     if n_bells > 1:
-        rank = (rankdata(rounded(mean[items])) - 0.5) / items.size  # equal means have one rank
+        rank = (average_ranks(rounded(mean[items])) - 0.5) / items.size  # equal means have one rank
         centres = (np.arange(n_bells) + 0.5) / n_bells
         bells = np.exp(-0.5 * ((rank[:, None] - centres) * n_bells / WIDTH) ** 2)
         columns[items, 1:] = bells / bells.sum(axis=1, keepdims=True)

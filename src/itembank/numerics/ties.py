@@ -40,6 +40,13 @@ def id_order(ids: Sequence[str]) -> IntArray:
     return np.array(sorted(range(len(ids)), key=ids.__getitem__), dtype=np.int64)
 
 
+def average_ranks(values: FloatArray) -> FloatArray:
+    """Ranks from 1 of values (n,); equal values share the mean of their ranks."""
+    ordered = np.sort(values)
+    result: FloatArray = 0.5 * (np.searchsorted(ordered, values) + np.searchsorted(ordered, values, side="right") + 1.0)
+    return result
+
+
 def rounded(values: FloatArray) -> FloatArray:
     """Round to a grid of the width of what counts as equal, so that sorting leaves equals in their order.
 

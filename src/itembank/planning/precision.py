@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import t as student
+from scipy.special import stdtrit
 
 from itembank.comparison.error_model import fit_pair_errors
 from itembank.comparison.pairs import model_pairs
@@ -89,5 +89,5 @@ def detectable_difference(errors: FloatArray, *, level: float, power: float) -> 
     """
     first, second = model_pairs(errors.shape[0])
     model = fit_pair_errors(errors, np.zeros(first.shape[0]), first, second, level=level)
-    reach = model.quantile + model.scale * student.ppf(power, model.degrees)
+    reach = model.quantile + model.scale * float(stdtrit(model.degrees, power))
     return float(reach * np.sqrt(model.constant))

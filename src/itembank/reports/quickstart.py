@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from scipy.stats import spearmanr
 
 from itembank.calibration.build import build_bank
 from itembank.calibration.specs import Variational
@@ -29,6 +28,7 @@ from itembank.planning.select import select
 from itembank.progress import ProgressCallback, silent
 from itembank.reports.canvas import save_figure
 from itembank.reports.figures import PredictionPanel, figure_predicted_against_true
+from itembank.studies.metrics import spearman
 
 HELD_OUT_SHARE = 0.25
 # Three dimensions and a loose stop: a second a calibration, and no less accurate here than more of either.
@@ -254,7 +254,7 @@ def _errors(strategy: Strategy, k: int, rounds: list[Round]) -> StrategyErrors:
         Counter(one.method for one in found),
         float(points.mean()),
         float(points.max()),
-        float(np.mean([spearmanr(a, b).statistic for a, b in zip(value, true, strict=True)])),
+        float(np.mean(spearman(true, value))),
         float(np.mean((low <= true) & (true <= high))),
         found[0].level,
     )

@@ -1,9 +1,9 @@
 """How good estimates are: pure functions of true and estimated scores."""
 
 import numpy as np
-from scipy.stats import rankdata
 
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.numerics.ties import average_ranks
 
 TIE_DIGITS = 12
 """Two sums of the same responses may differ by rounding, which must not break a tie."""
@@ -110,6 +110,6 @@ def is_covered(truth: FloatArray, low: FloatArray, high: FloatArray) -> BoolArra
 
 def _centred_ranks(values: FloatArray) -> FloatArray:
     """Ranks within each row, about their mean, (n_rows, n_models)."""
-    ranks = rankdata(np.round(values, TIE_DIGITS), axis=1)
+    ranks = np.array([average_ranks(row) for row in np.round(values, TIE_DIGITS)]).reshape(values.shape)
     result: FloatArray = ranks - ranks.mean(axis=1, keepdims=True)
     return result

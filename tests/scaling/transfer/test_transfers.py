@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -15,6 +16,7 @@ from itembank.scaling.transfer.transfer_specs import TransferSpec
 from itembank.scaling.transfer.transfers import transfer
 from tests.scaling.two_scenarios import simulated
 
+FEW_FOLDS = TransferSpec(n_folds=3)
 ALL = TransferSpec(methods=("calibrated", "common-scale", "scores"))
 
 
@@ -123,14 +125,14 @@ def test_no_correlation_is_refused_and_a_weak_one_warned_of():
     rng = np.random.default_rng(7)
     apart = simulated(rng, correlation=0.0)[0]
     with pytest.raises(DataError, match=r"must be correlated for a transfer, got -?0\.\d\d \(95% interval"):
-        transfer(apart, "s0", "s1")
+        transfer(apart, "s0", "s1", spec=FEW_FOLDS)
     with pytest.warns(DataWarning) as caught:
-        found = transfer(apart, "s0", "s1", spec=TransferSpec(is_forced=True))
+        found = transfer(apart, "s0", "s1", spec=replace(FEW_FOLDS, is_forced=True))
     assert any("was forced" in str(one.message) for one in caught)
     assert found.correlation < 0.3
     weak = simulated(rng, correlation=0.5, n_models=100)[0]
     with pytest.warns(DataWarning, match="they measure different things") as caught:
-        transfer(weak, "s0", "s1")
+        transfer(weak, "s0", "s1", spec=FEW_FOLDS)
     assert len(caught) == 1
 
 
@@ -174,10 +176,10 @@ def test_specs_check_themselves(given, text):
 def test_models_of_one_recipe_are_left_out_one_by_one(made):
     models = made.models.with_columns(recipe=pl.lit("only"))
     with pytest.warns(DataWarning, match="all models are of one recipe, 'only'"):
-        found = transfer(made, "s0", "s1", compute=training_compute(models, made.model_ids))
+        found = transfer(made, "s0", "s1", spec=FEW_FOLDS, compute=training_compute(models, made.model_ids))
     assert found.to_dict()["n_models"] == made.n_models
     assert found.groups is None
-    assert found.rows()[0]["predicted"] == transfer(made, "s0", "s1").rows()[0]["predicted"]
+    assert found.rows()[0]["predicted"] == transfer(made, "s0", "s1", spec=FEW_FOLDS).rows()[0]["predicted"]
 
 
 def test_what_cannot_be_done_is_said(made):

@@ -17,7 +17,7 @@ from itembank.calibration.variational.blocks import Blocks
 from itembank.calibration.variational.cells import Cells, LogisticRule, guessing_terms
 from itembank.calibration.variational.state import Posterior
 from itembank.numerics.arrays import BoolArray, FloatArray
-from itembank.numerics.symmetric import packed_products
+from itembank.numerics.symmetric import packed_products, triangle
 
 CellRule: TypeAlias = LogisticRule | BetaRule | BetaBinomialRule
 
@@ -175,19 +175,19 @@ def extended(ability_mean: FloatArray) -> FloatArray:
 
 def _upper(matrices: FloatArray) -> FloatArray:
     """Upper triangles of symmetric matrices, (n, size, size) to (n, size (size + 1) / 2)."""
-    rows, columns = np.triu_indices(matrices.shape[1])
+    rows, columns = triangle(matrices.shape[1])
     return matrices[:, rows, columns]
 
 
 def _doubled(packed: FloatArray, size: int) -> FloatArray:
     """Upper triangles with the off-diagonals doubled: its product with another one sums over the whole matrix."""
-    rows, columns = np.triu_indices(size)
+    rows, columns = triangle(size)
     result: FloatArray = packed * np.where(rows == columns, 1.0, 2.0)
     return result
 
 
 def _is_slope_pair(n_dims: int) -> BoolArray:
     """Which upper-triangle entries of E[x x'] do not involve the one, in the order of a triangle of n_dims."""
-    rows, columns = np.triu_indices(n_dims + 1)
+    rows, columns = triangle(n_dims + 1)
     result: BoolArray = (rows < n_dims) & (columns < n_dims)
     return result

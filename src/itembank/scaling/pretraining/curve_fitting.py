@@ -145,6 +145,11 @@ def _loss(residual: FloatArray, delta: float) -> FloatArray:
     return result
 
 
+def _finite(values: FloatArray) -> FloatArray:
+    """Values with numbers in the place of NaN and infinity."""
+    return values if np.isfinite(values).all() else np.nan_to_num(values)
+
+
 def _step(
     residual: FloatArray,
     slopes: FloatArray,
@@ -154,10 +159,11 @@ def _step(
 ) -> FloatArray:
     """Damped Gauss-Newton step, (n, n_parameters); zero along bounds that the gradient pushes against."""
     weights = np.minimum(1.0, delta / np.maximum(np.abs(residual), 1e-300)) * np.isfinite(residual)
-    scaled = np.nan_to_num(slopes) * weights[..., None]
+    slopes = _finite(slopes)
+    scaled = slopes * weights[..., None]
     turned = scaled.transpose(0, 2, 1)
-    gradient = np.matmul(turned, np.nan_to_num(residual)[..., None])[..., 0]
-    normal = np.matmul(turned, np.nan_to_num(slopes))
+    gradient = np.matmul(turned, _finite(residual)[..., None])[..., 0]
+    normal = np.matmul(turned, slopes)
     is_stuck = (at_bounds[0] & (gradient > 0.0)) | (at_bounds[1] & (gradient < 0.0))
     free = (~is_stuck).astype(np.float64)
     normal = normal * free[:, :, None] * free[:, None, :]

@@ -4,8 +4,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from scipy.stats import norm
-from scipy.stats import t as student
+from scipy.special import ndtri, stdtrit
 
 from itembank.irt.parameters import ItemParameters
 from itembank.numerics.arrays import FloatArray, IntArray
@@ -143,8 +142,8 @@ def interval_factor(level: float, degrees: float) -> float:
     """Student's t of an interval of this level; the normal one for many degrees of freedom."""
     share = 0.5 + 0.5 * level
     if not np.isfinite(degrees):
-        return float(norm.ppf(share))
-    return float(student.ppf(share, max(degrees, FEWEST_DEGREES)))
+        return float(ndtri(share))
+    return float(stdtrit(max(degrees, FEWEST_DEGREES), share))
 
 
 def score_error_growth(errors: FloatArray, distances: FloatArray, residual_variance: float) -> float:

@@ -13,8 +13,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from scipy.optimize import minimize
-from scipy.special import betaln, digamma, logsumexp
-from scipy.stats import chi2, norm, qmc
+from scipy.special import betaln, digamma, gammaincinv, logsumexp, ndtri
 
 from itembank.irt.parameters import AbilityPrior, ItemParameters
 from itembank.numerics.arrays import FloatArray, IntArray
@@ -254,10 +253,12 @@ def _draws(
     centre: Point, covariance: FloatArray, n_draws: int, rng: np.random.Generator
 ) -> tuple[FloatArray, FloatArray]:
     """Points (n_draws, n_dims + 1) of a t-distribution and their log density up to a constant."""
+    from scipy.stats import qmc  # noqa: PLC0415 - heavy
+
     size = centre.size
     uniform = np.clip(qmc.Sobol(size + 1, rng=rng).random(n_draws), 1e-9, 1.0 - 1e-9)
-    shrink = chi2.ppf(uniform[:, -1], DEGREES_OF_FREEDOM) / DEGREES_OF_FREEDOM
-    standard = norm.ppf(uniform[:, :-1]) / np.sqrt(shrink)[:, None]
+    shrink = 2.0 * gammaincinv(DEGREES_OF_FREEDOM / 2.0, uniform[:, -1]) / DEGREES_OF_FREEDOM
+    standard = ndtri(uniform[:, :-1]) / np.sqrt(shrink)[:, None]
     points = centre + standard @ np.linalg.cholesky(covariance).T
     length = np.sum(standard**2, axis=1)
     return points, -0.5 * (DEGREES_OF_FREEDOM + size) * np.log1p(length / DEGREES_OF_FREEDOM)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import t as student
+from scipy.special import stdtrit
 
 from itembank.numerics.arrays import FloatArray
 
@@ -177,5 +177,5 @@ def predict(link: Link, source: FloatArray, source_errors: FloatArray) -> Predic
 
 def quantiles(predictive: Predictive, level: float) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Median and the ends of the central interval of each model's target, each (n_models,)."""
-    reach = student.ppf(0.5 + 0.5 * level, predictive.degrees_of_freedom) * predictive.scale
+    reach = stdtrit(predictive.degrees_of_freedom, 0.5 + 0.5 * level) * predictive.scale
     return predictive.centre, predictive.centre - reach, predictive.centre + reach

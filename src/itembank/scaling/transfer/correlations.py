@@ -4,7 +4,7 @@ Pairs of columns stand in the order of ``numpy.triu_indices(n_columns, 1)``. NaN
 """
 
 import numpy as np
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from itembank.numerics.arrays import FloatArray, IntArray
 
@@ -84,7 +84,7 @@ def fisher_interval(
     """
     free = n_models - 3 - n_covariates
     with np.errstate(invalid="ignore", divide="ignore"):
-        half = norm.ppf(0.5 + 0.5 * level) / np.sqrt(np.where(free > 0, free, np.nan))
+        half = ndtri(0.5 + 0.5 * level) / np.sqrt(np.where(free > 0, free, np.nan))
         centre = np.arctanh(correlation)
         return np.tanh(centre - half), np.tanh(centre + half)
 
