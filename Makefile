@@ -29,6 +29,9 @@ quickstart: $(STAMPS)/plot
 test test-slow test-kernels test-second-kernel mutations: export OMP_NUM_THREADS = 1
 test test-slow test-kernels test-second-kernel mutations: export OPENBLAS_NUM_THREADS = 1
 
+# Tests start many processes: where nothing compiled is kept, each compiles the package anew.
+test test-slow test-kernels test-second-kernel: export PYTHONDONTWRITEBYTECODE =
+
 # The tests of a module share what their fixtures make, so one worker runs them all.
 test: $(STAMPS)/test
 	$(BIN)/python -m pytest -m "not slow" -n auto --dist loadscope
