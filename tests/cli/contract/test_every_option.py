@@ -10,7 +10,7 @@ from itembank.adaptive import journal
 from itembank.data import builtin
 from itembank.reports import canvas
 from tests.cli.contract.calls import carry_out, run
-from tests.cli.contract.cases import CASES, KNOWN_SILENT, PENDING
+from tests.cli.contract.cases import CASES
 from tests.cli.contract.every_option import commands, names_of, options_of
 from tests.cli.contract.world import make_world, small, written_plainly
 
@@ -34,9 +34,7 @@ def triples():
         case = CASES.get(command)
         for name, mode in {} if case is None else case.modes.items():
             if option not in case.never and (not mode.about or option in mode.about):
-                silent = KNOWN_SILENT.get((command, name, option))
-                marks = [] if silent is None else [pytest.mark.xfail(reason=silent, strict=True)]
-                marks += [pytest.mark.slow] * ((command, name) in SLOW or (command, name, option) in SLOW_OPTIONS)
+                marks = [pytest.mark.slow] * ((command, name) in SLOW or (command, name, option) in SLOW_OPTIONS)
                 yield pytest.param(command, name, option, marks=marks, id=f"{command or 'itembank'}, {name}: {option}")
 
 
@@ -121,7 +119,7 @@ def test_no_case_is_of_an_option_that_is_gone():
     cased = {(command, option) for command, case in CASES.items() for option in case.values}
     assert cased <= known
     listed = {(c, m, o) for c, case in CASES.items() for m, o in (*case.no_effect, *case.stops)}
-    assert listed | set(KNOWN_SILENT) <= {tuple(one.values) for one in TRIPLES}
+    assert listed <= {tuple(one.values) for one in TRIPLES}
 
 
 @pytest.mark.parametrize(
@@ -152,7 +150,7 @@ def test_an_option_changes_the_result_or_is_refused(outcome, command, name, opti
 )
 def test_every_option_acts_in_some_mode(outcome, command, option):
     case = CASES[command]
-    if option in {**case.never, **case.nowhere} or command in PENDING:
-        pytest.skip("listed as pending" if command in PENDING else "listed with the reason")
+    if option in {**case.never, **case.nowhere}:
+        pytest.skip("listed with the reason")
     modes = [one.values[1] for one in TRIPLES if (one.values[0], one.values[2]) == (command, option)]
     assert any(verdict(outcome, command, name, option) in {"changed", "stopped"} for name in modes)
