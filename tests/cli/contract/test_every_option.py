@@ -22,8 +22,6 @@ SLOW = {
 }
 """Modes whose calls take long together."""
 SLOW_COMMANDS = {command for command, _ in SLOW}
-SLOW_OPTIONS = {(f"scaling {one}", "builtin", "--response") for one in ("transfer", "validity")}
-"""Calls that calibrate probabilities; tests/cli/test_scaling_options.py has the option at work."""
 
 PAIRS = [(command, option) for command, one in commands().items() for option in options_of(one)]
 
@@ -34,7 +32,7 @@ def triples():
         case = CASES.get(command)
         for name, mode in {} if case is None else case.modes.items():
             if option not in case.never and (not mode.about or option in mode.about):
-                marks = [pytest.mark.slow] * ((command, name) in SLOW or (command, name, option) in SLOW_OPTIONS)
+                marks = [pytest.mark.slow] * ((command, name) in SLOW)
                 yield pytest.param(command, name, option, marks=marks, id=f"{command or 'itembank'}, {name}: {option}")
 
 
@@ -119,7 +117,12 @@ def test_no_case_is_of_an_option_that_is_gone():
     cased = {(command, option) for command, case in CASES.items() for option in case.values}
     assert cased <= known
     listed = {(c, m, o) for c, case in CASES.items() for m, o in (*case.no_effect, *case.stops)}
+    listed |= {(c, m, o) for c, case in CASES.items() for m, mode in case.modes.items() for o in mode.values}
     assert listed <= {tuple(one.values) for one in TRIPLES}
+    named = {(c, o) for c, case in CASES.items() for o in (*case.never, *case.nowhere)}
+    named |= {(c, o) for c, case in CASES.items() for mode in case.modes.values() for o in mode.about}
+    assert named <= known
+    assert not [(c, o) for c, case in CASES.items() for o in case.never if o in case.nowhere]
 
 
 @pytest.mark.parametrize(
@@ -134,8 +137,10 @@ def test_the_same_call_gives_the_same_result(outcome, world, command, name):
 @pytest.mark.parametrize(("command", "name", "option"), TRIPLES)
 def test_an_option_changes_the_result_or_is_refused(outcome, command, name, option):
     found = verdict(outcome, command, name, option)
-    reason = CASES[command].no_effect.get((name, option))
-    if reason is not None:
+    case = CASES[command]
+    if (name, option) in case.stops:
+        assert found == "stopped", f"{option} is listed as stopping {name!r}, and is {found}: take it out."
+    if (name, option) in case.no_effect:
         assert found == "silent", f"{option} is listed as without effect in {name!r}, and is {found}: take it out."
         return
     assert found != "silent", (
@@ -150,7 +155,11 @@ def test_an_option_changes_the_result_or_is_refused(outcome, command, name, opti
 )
 def test_every_option_acts_in_some_mode(outcome, command, option):
     case = CASES[command]
-    if option in {**case.never, **case.nowhere}:
+    if option in case.never:
         pytest.skip("listed with the reason")
     modes = [one.values[1] for one in TRIPLES if (one.values[0], one.values[2]) == (command, option)]
-    assert any(verdict(outcome, command, name, option) in {"changed", "stopped"} for name in modes)
+    acts = [name for name in modes if verdict(outcome, command, name, option) in {"changed", "stopped"}]
+    if option in case.nowhere:
+        assert not acts, f"{option} is listed as acting nowhere, and acts in {', '.join(acts)}: take it out."
+    else:
+        assert acts

@@ -213,13 +213,19 @@ def _sample(rng, filter_name, doc_id):
     )
 
 
-EVERY = {"classifiers": (8, 40), "bytelms": (8, 60), "bytelms-samples": (6, 40)}
+EVERY = {"classifiers": (8, 40), "bytelms": (12, 60), "bytelms-samples": (6, 40)}
 """Of built-in data, every how many-th model and item stays."""
+
+
+KEPT = ("copying", "reversal")
+"""Of the scenarios of the language models, these stay."""
 
 
 def small(name, responses):
     """A part of a built-in data set, spread over its models and items."""
     models, items = (np.arange(0, n, step) for n, step in zip(responses.responses.shape, EVERY[name], strict=True))
+    if name == "bytelms":
+        items = np.flatnonzero(responses.items["scenario"].is_in(KEPT).to_numpy())[:: EVERY[name][1]]
     return responses.take(models=models, items=items)
 
 

@@ -8,6 +8,7 @@ _LOGGED = ("--metric", "--filter", "--task", "--exclude-task", "--response")
 _NOT_OURS = (*_LOGGED, "--response-column", "--column", "--true-value", "--max-response")
 """Options of reading that a response file of ours has no use for."""
 _OF_LOGS = {**dict.fromkeys(_LOGGED, "scaling validity has a mode of logs"), **MEMORY}
+_OF_LOGS_ALONE = {name: reason for name, reason in _OF_LOGS.items() if name != "--response"}
 _ONE_MODEL = {"--model-id": "it names one model, and laws are of several: it is refused with more"}
 _TABLE = ("--items", *RESPONSES)
 
@@ -153,7 +154,7 @@ _SCORES = "--method scores --format csv"
 _ONE_TO_OTHER = f"--source s0 --target s1 {_SCORES}"
 _TRANSFER = Case(
     never=USABLE,
-    nowhere={**_OF_LOGS, **_ONE_MODEL, "--max-response": "scaling validity has tables of other scales"},
+    nowhere={**_OF_LOGS_ALONE, **_ONE_MODEL, "--max-response": "scaling validity has tables of other scales"},
     modes={
         "files": Mode(
             f"two.parquet {_ONE_TO_OTHER}{_PAST}",
@@ -208,7 +209,6 @@ _TRANSFER = Case(
         "--output": "-o out/f.png",
     },
     stops={
-        ("files", "--target"): "source and target must differ",
         ("table", "--items"): "'s0'",
         ("table", "--true-value"): "response must be '0', which is right",
         ("builtin", "--builtin"): "'copying'",
