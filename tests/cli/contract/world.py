@@ -11,53 +11,12 @@ from itembank.data.response_files import write_responses
 from tests.cli.contract import scaling_world
 from tests.data.readers.logs import sample, write_run
 from tests.studies import simulated as studied
+from tests.studies.files import PREDICTION, STUDY, write_toml
 from tests.studies.prediction import simulated as predicted
 
 N_PAST, N_NEW = 14, 2
 SCENARIOS = ("math", "code", "law")
 TASKS = ("arc", "quiz")
-
-STUDY = """
-name = "small"
-selectors = ["random", "anchor-irt"]
-estimators = ["weighted", "gp-irt"]
-n_items = [6, 12]
-repeats = 2
-[data]
-responses = "study-responses.parquet"
-[calibration]
-method = "map"
-n_dims = 1
-[[splits]]
-kind = "random"
-[[splits]]
-kind = "date"
-column = "date"
-"""
-
-PREDICTION = """
-name = "small"
-task = "subscenario"
-cost = "tokens"
-n_partitions = 2
-n_test = 6
-n_calibration_tasks = [1, 3]
-n_items = [1, 4]
-levels = [0.2]
-smallest_task = 8
-[data]
-responses = "prediction-responses.parquet"
-[item_models.2pl]
-method = "map"
-item_model = "2pl"
-n_dims = 1
-[[assessors]]
-predictor = ["2pl", "task-mean"]
-[[assessors]]
-predictor = "2pl"
-paradigm = "adaptation"
-selector = "v-optimal"
-"""
 
 COMMANDS = (
     "import table past.csv -o past.parquet",
@@ -89,8 +48,10 @@ def make_world(folder, run):
     write_responses(studied.make_responses(n_models=20, n_items=24, n_scenarios=2), folder / "study-responses.parquet")
     write_responses(predicted.make_responses(n_models=16, n_per_task=10), folder / "prediction-responses.parquet")
     (folder / "old.png").write_bytes(b"")
-    (folder / "study.toml").write_text(STUDY, encoding="utf-8")
-    (folder / "prediction.toml").write_text(PREDICTION, encoding="utf-8")
+    study = {"interval": "model-based", "data": {"responses": "study-responses.parquet"}}
+    write_toml(folder / "study.toml", STUDY | study)
+    prediction = {"smallest_task": 8, "data": {"responses": "prediction-responses.parquet"}}
+    write_toml(folder / "prediction.toml", PREDICTION | prediction)
     for words in COMMANDS:
         run(words)
 

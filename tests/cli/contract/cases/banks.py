@@ -134,7 +134,8 @@ _ESTIMATE = Case(
         "design": Mode("bank whole.csv --selection random.json --interval design --format csv",
                        values={"--selection": "--selection selection.json"}),
         "random forest": Mode("bank one.csv --method random-forest --interval model-based --format csv",
-                              about=("--seed", "--level", "--interval", "--win-rate")),
+                              about=("--seed", "--level", "--interval", "--win-rate"),
+                              values={"--interval": "--interval design"}),
         "response file": Mode("bank new.parquet --method p-irt --interval model-based --format csv",
                               about=tuple(RESPONSES)),
         "logs": Mode("logs-bank logs --method p-irt --interval model-based --format csv", about=tuple(RESPONSES)),
@@ -165,6 +166,7 @@ _ESTIMATE = Case(
     never=USABLE,
     nowhere={**_AS_THE_BANK, **MEMORY},
     stops={
+        ("random forest", "--interval"): "design-based intervals bring their own estimate",
         ("design", "--method"): "design-based intervals bring their own estimate",
         ("design", "--selection"): "need the probability with which each item was drawn",
     },

@@ -13,7 +13,7 @@ _ONE_MODEL = {"--model-id": "it names one model, and laws are of several: it is 
 _TABLE = ("--items", *RESPONSES)
 
 _FITTED = "--models suite-models.csv --checked 0 --format csv"
-_OF_BANK = f"--bank suite-bank --law irsl --shape line {_FITTED}"
+_OF_BANK = f"--bank suite-bank --law irsl --shape line --pooling none {_FITTED}"
 _FEW = "--calibration-recipe recipe-0 --calibration-recipe recipe-1"
 _ITEM_MODEL = ("--item-model", "--family", "--known-guessing", "--pooling", "--shape")
 _PRETRAIN = Case(
@@ -75,7 +75,7 @@ _PRETRAIN = Case(
         "--item-model": "--item-model 1pl",
         "--family": "--family bernoulli",
         "--known-guessing": "--known-guessing",
-        "--pooling": "--pooling none",
+        "--pooling": "--pooling partial",
         "--shape": "--shape bent",
         "--show": "--show curves",
         "--output": "-o out/laws.png",

@@ -59,7 +59,7 @@ def _start(words, **more):
 
 def _replay(words, about=(*_SESSION, "--seed")):
     """Two recorded models, who answered a part of the items."""
-    return Mode(f"bank-2 one.csv {words} -o out/a.csv --format csv", codes=(0, 3), about=about)
+    return Mode(f"bank-2 new.parquet {words} -o out/a.csv --format csv", codes=(0, 3), about=about)
 
 
 _ASK = {
