@@ -7,8 +7,8 @@ from tests.cli.contract.scaling_world import N_PAST
 _LOGGED = ("--metric", "--filter", "--task", "--exclude-task", "--response")
 _NOT_OURS = (*_LOGGED, "--response-column", "--column", "--true-value", "--max-response")
 """Options of reading that a response file of ours has no use for."""
-_OF_LOGS = {**dict.fromkeys(_LOGGED, "scaling validity has a mode of logs"), **MEMORY}
-_OF_LOGS_ALONE = {name: reason for name, reason in _OF_LOGS.items() if name != "--response"}
+_LOGS = "scaling validity has a mode of logs"
+_OF_LOGS = {**dict.fromkeys(("--metric", "--filter", "--task", "--exclude-task"), _LOGS), **MEMORY}
 _ONE_MODEL = {"--model-id": "it names one model, and laws are of several: it is refused with more"}
 _TABLE = ("--items", *RESPONSES)
 
@@ -21,6 +21,7 @@ _PRETRAIN = Case(
     nowhere={
         **_OF_LOGS,
         **_ONE_MODEL,
+        "--response": _LOGS,
         "--builtin": "it takes the place of RESPONSES; scaling validity has a mode of each",
     },
     modes={
@@ -95,7 +96,7 @@ _ASKED = "--only model-1 --k 1,10 --format csv"
 _KNOWN = f"--bank samples-bank --interval model-based {_ASKED}"
 _TEST_TIME = Case(
     never=USABLE,
-    nowhere={**_OF_LOGS, **_ONE_MODEL},
+    nowhere={**_OF_LOGS, **_ONE_MODEL, "--response": _LOGS},
     modes={
         "files": Mode(
             f"samples.parquet --method irsl {_KNOWN}",
@@ -154,7 +155,7 @@ _SCORES = "--method scores --format csv"
 _ONE_TO_OTHER = f"--source s0 --target s1 {_SCORES}"
 _TRANSFER = Case(
     never=USABLE,
-    nowhere={**_OF_LOGS_ALONE, **_ONE_MODEL, "--max-response": "scaling validity has tables of other scales"},
+    nowhere={**_OF_LOGS, **_ONE_MODEL, "--max-response": "scaling validity has tables of other scales"},
     modes={
         "files": Mode(
             f"two.parquet {_ONE_TO_OTHER}{_PAST}",
