@@ -13,46 +13,28 @@ from tests.attacks.running import run_here
 from tests.data.banks import make_bank
 from tests.data.readers.logs import sample, write_run
 from tests.scaling.simulated_suite import simulated_suite
+from tests.studies.files import PREDICTION, STUDY, write_toml
 from tests.studies.prediction import simulated as prediction_data
 from tests.studies.simulated import make_responses
 
-STUDY = """
-name = "small"
-selectors = ["random"]
-estimators = ["weighted", "p-irt"]
-n_items = [4, 8]
-repeats = 2
-level = 0.9
-[data]
-responses = "study-data.parquet"
-drop_models = {column = "org", value = "org-4"}
-[calibration]
-method = "map"
-n_dims = 1
-item_model = "2pl"
-[[splits]]
-kind = "random"
-test_share = 0.25
-"""
-PREDICTION = """
-name = "small"
-task = "subscenario"
-cost = "output_tokens"
-smallest_task = 8
-n_partitions = 2
-n_test = 3
-n_calibration_tasks = [1, 2]
-n_items = [1, 4]
-levels = [0.2]
-[data]
-responses = "prediction-data.parquet"
-[item_models.2pl]
-method = "map"
-item_model = "2pl"
-n_dims = 1
-[[assessors]]
-predictor = ["2pl", "task-mean"]
-"""
+A_STUDY = {
+    "selectors": ["random"],
+    "estimators": ["weighted", "p-irt"],
+    "n_items": [4, 8],
+    "level": 0.9,
+    "data": {"responses": "study-data.parquet", "drop_models": {"column": "org", "value": "org-4"}},
+    "calibration": {"method": "map", "n_dims": 1, "item_model": "2pl"},
+    "splits": [{"kind": "random", "test_share": 0.25}],
+}
+A_PREDICTION = {
+    "cost": "output_tokens",
+    "smallest_task": 8,
+    "n_test": 3,
+    "n_calibration_tasks": [1, 2],
+    "data": {"responses": "prediction-data.parquet"},
+    "assessors": [{"predictor": ["2pl", "task-mean"]}],
+}
+"""What differs from the small studies of all tests."""
 CONFIG = """
 [select]
 n = 6
@@ -164,8 +146,8 @@ def _studies(folder: Path) -> None:
     write_responses(make_responses(n_models=16, n_items=16, n_scenarios=1), folder / "study-data.parquet")
     data = prediction_data.make_responses(n_models=12, n_tasks=4, n_per_task=8)
     write_responses(data, folder / "prediction-data.parquet")
-    (folder / "study.toml").write_text(STUDY, encoding="utf-8")
-    (folder / "prediction.toml").write_text(PREDICTION, encoding="utf-8")
+    write_toml(folder / "study.toml", STUDY | A_STUDY)
+    write_toml(folder / "prediction.toml", PREDICTION | A_PREDICTION)
     _run("study", "run", folder / "study.toml", "-o", folder / "study", "--jobs", 1)
     _run("study", "predict", folder / "prediction.toml", "-o", folder / "prediction", "--jobs", 1)
 

@@ -118,10 +118,23 @@ def test_auto_shows_the_law_that_was_closest(files):
 )
 def test_what_was_not_asked_for_cannot_be_shown(files, tmp_path, monkeypatch, options, text):
     monkeypatch.chdir(tmp_path)
-    result = run_with_bank(files, *options)
+    result = run(files, *options)
     assert result.exit_code == 2
     assert text in result.stderr
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        (("--law", "sigmoid"), "--bank goes with --law irsl. Leave it out"),
+        (("--item-model", "1pl"), "--item-model goes with items that are calibrated here, not with --bank"),
+    ],
+)
+def test_a_bank_goes_with_the_item_response_law_and_brings_its_items(files, options, text):
+    result = run_with_bank(files, *options)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert text in result.stderr
 
 
 def test_without_a_table_of_models_the_option_is_named(files):

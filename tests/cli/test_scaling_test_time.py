@@ -91,7 +91,9 @@ def test_rows_of_single_samples_are_counted(run, tmp_path):
     [
         (("--show", "errors"), "needs --budget"),
         (("--show", "plan"), "needs --half-width"),
-        (("--half-width", "0.1", "--budget", "10"), "leave --budget out"),
+        (("--half-width", "0.1"), "--half-width goes with --show plan or --format json"),
+        (("--method", "unbiased", "--level", "0.9"), "--level goes with --method irsl or --half-width"),
+        (("--half-width", "0.1", "--show", "plan", "--budget", "10"), "leave --budget out"),
         (("--k", "1,2.5"), "whole numbers"),
         (("--k", "ten"), "whole numbers"),
         (("--k", "0"), "k must be"),

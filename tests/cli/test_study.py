@@ -8,26 +8,8 @@ from click.testing import CliRunner
 
 from itembank.cli.main import cli
 from itembank.studies.results import StudyResult
+from tests.studies.files import STUDY, write_toml
 from tests.studies.simulated import make_responses
-
-STUDY = """
-name = "small"
-selectors = ["random", "anchor-irt"]
-estimators = ["weighted", "gp-irt"]
-n_items = [6, 12]
-repeats = 2
-[data]
-responses = "responses.csv"
-models = "models.csv"
-[calibration]
-method = "map"
-n_dims = 1
-[[splits]]
-kind = "random"
-[[splits]]
-kind = "date"
-column = "date"
-"""
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +24,7 @@ def workplace(tmp_path_factory):
     }
     pl.DataFrame(rows).write_csv(folder / "responses.csv")
     data.models.write_csv(folder / "models.csv")
-    (folder / "study.toml").write_text(STUDY, encoding="utf-8")
+    write_toml(folder / "study.toml", STUDY | {"data": {"responses": "responses.csv", "models": "models.csv"}})
     return folder
 
 
@@ -173,7 +155,8 @@ def test_a_folder_that_is_no_study_is_refused(run, tmp_path):
     ],
 )
 def test_a_wrong_study_is_one_line(run, workplace, tmp_path, old, new, message, code):
-    text = STUDY.replace(old, new).replace('"models.csv"', f'"{workplace}/models.csv"')
+    text = (workplace / "study.toml").read_text(encoding="utf-8")
+    text = text.replace(old, new).replace('"models.csv"', f'"{workplace}/models.csv"')
     (tmp_path / "study.toml").write_text(text.replace('"responses.csv"', f'"{workplace}/responses.csv"'))
     outcome = run("study", "run", tmp_path / "study.toml", "-o", tmp_path / "done", "--jobs", 1)
     assert outcome.code == code

@@ -6,31 +6,8 @@ from click.testing import CliRunner
 from itembank.cli.main import cli
 from itembank.data.response_files import write_responses
 from itembank.studies.prediction.results import PredictionResult
+from tests.studies.files import PREDICTION, write_toml
 from tests.studies.prediction.simulated import make_responses
-
-STUDY = """
-name = "small"
-task = "subscenario"
-cost = "tokens"
-n_partitions = 2
-n_test = 6
-n_calibration_tasks = [1, 3]
-n_items = [1, 4, 12]
-levels = [0.2]
-[data]
-responses = "responses.parquet"
-[item_models.2pl]
-method = "map"
-item_model = "2pl"
-n_dims = 1
-[[assessors]]
-predictor = ["2pl", "task-mean"]
-[[assessors]]
-predictor = "2pl"
-paradigm = "adaptation"
-selector = ["fisher", "v-optimal"]
-per_cost = [false, true]
-"""
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +15,10 @@ def workplace(tmp_path_factory):
     """A folder with a study file and its data."""
     folder = tmp_path_factory.mktemp("prediction")
     write_responses(make_responses(), folder / "responses.parquet")
-    (folder / "study.toml").write_text(STUDY, encoding="utf-8")
+    plain, adapted = PREDICTION["assessors"]
+    adapted = adapted | {"selector": ["fisher", "v-optimal"], "per_cost": [False, True]}
+    changes = {"n_items": [1, 4, 12], "assessors": [plain, adapted]}
+    write_toml(folder / "study.toml", PREDICTION | changes | {"data": {"responses": "responses.parquet"}})
     return folder
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 from click.core import ParameterSource
 
-from itembank.cli.options import READING_OPTIONS, reading_options, reading_spec
+from itembank.cli.options import READING_OPTIONS, item_reading_options, reading_options, reading_spec
 
 if TYPE_CHECKING:
     from itembank.data.builtin import BuiltinResponse
@@ -35,6 +35,9 @@ _PLACES = {
 }
 """Where an option may be given, in words that follow its name."""
 
+CALIBRATED_HERE = "items that are calibrated here, not with --bank"
+"""What options of the item model go with."""
+
 item_model_option = click.option(
     "--item-model",
     type=click.Choice(["1pl", "2pl"]),
@@ -47,9 +50,17 @@ level_option = click.option(
 )
 
 
+def samples_or_builtin(function: Function) -> Function:
+    """Add what `responses_or_builtin` adds but `--models`, for a command to which models are ids alone."""
+    return _or_builtin(item_reading_options(function))
+
+
 def responses_or_builtin(function: Function) -> Function:
     """Add the argument RESPONSES, `--builtin`, and the options of reading; the command gets all three."""
-    function = reading_options(function)
+    return _or_builtin(reading_options(function))
+
+
+def _or_builtin(function: Function) -> Function:
     function = click.option(
         "--builtin",
         metavar="NAME",
@@ -83,7 +94,7 @@ def read_responses_or_builtin(
         raise click.UsageError("give RESPONSES or --builtin NAME, one of the two.")
     if builtin is not None:
         return _builtin_responses(builtin, reading["response"], kind)
-    return read_responses(responses, spec=reading_spec(reading), models=reading["models"], items=reading["items"])
+    return read_responses(responses, spec=reading_spec(reading), models=reading.get("models"), items=reading["items"])
 
 
 def _builtin_responses(builtin: str, response: str, kind: str) -> "ResponseMatrix":

@@ -9,6 +9,7 @@ import click
 from itembank.cli.options import format_option, gathered, refuse_unused, seed_option
 from itembank.cli.render import note, print_object, print_rows, progress, warnings_as_notes
 from itembank.cli.scaling_options import (
+    CALIBRATED_HERE,
     item_model_option,
     level_option,
     read_responses_or_builtin,
@@ -180,7 +181,9 @@ def command(
     refuse_unused(
         *((name, is_drawn, "-o FILE, which draws it") for name in ("figure", "recipe", "item_ids")),
         ("recipe", figure == "laws", "--figure laws"),
-        ("loss", bool({AUTO, "two-step"} & set(choices["laws"])), "--law two-step"),
+        ("loss", _is_fitted("two-step", choices), "--law two-step"),
+        *((name, _is_fitted("irsl", choices), "--law irsl") for name in ("bank", *_ITEM_MODEL_NAMES)),
+        *((name, bank is None, CALIBRATED_HERE) for name in ("item_model", "family", "known_guessing")),
     )
     if output is not None:
         check_figure_destination(output)  # complains before the long work, not after
@@ -227,7 +230,7 @@ def _check_figure(figure: str, choices: Mapping[str, Any], item_ids: tuple[str, 
         raise click.UsageError("--figure items and --item go together: name the items whose curves to draw.")
     if figure == "decisions" and choices["n_checked"] == 0:
         raise click.UsageError("--figure decisions draws sizes that were held out: leave --checked 0 out.")
-    if figure in {"abilities", "items"} and not {AUTO, "irsl"} & set(choices["laws"]):
+    if figure in {"abilities", "items"} and not _is_fitted("irsl", choices):
         raise click.UsageError(f"--figure {figure} draws the law irsl: add --law irsl.")
 
 
@@ -235,6 +238,11 @@ def _check_show(show: str, choices: Mapping[str, Any]) -> None:
     """Refuse a table of what was not asked for."""
     if show in {"comparison", "decisions", "held-out"} and choices["n_checked"] == 0:
         raise click.UsageError(f"--show {show} needs sizes that are held out: leave --checked 0 out.")
+
+
+def _is_fitted(law: str, choices: Mapping[str, Any]) -> bool:
+    """Say whether a law is among those asked for."""
+    return bool({AUTO, law} & set(choices["laws"]))
 
 
 def _is_auto(choices: Mapping[str, Any]) -> bool:

@@ -10,11 +10,12 @@ import click
 from itembank.cli.options import format_option, gathered, refuse_unused, seed_option
 from itembank.cli.render import note, print_object, print_rows, progress, warnings_as_notes
 from itembank.cli.scaling_options import (
+    CALIBRATED_HERE,
     item_model_option,
     level_option,
     numbers_of_samples,
     read_responses_or_builtin,
-    responses_or_builtin,
+    samples_or_builtin,
 )
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ def _law_options(function: Any) -> Any:
 
 
 @click.command("test-time")
-@responses_or_builtin
+@samples_or_builtin
 @_law_options
 @click.option(
     "--show",
@@ -131,10 +132,7 @@ def command(
     from itembank.reports.canvas import check_figure_destination, save_figure  # noqa: PLC0415
     from itembank.scaling.sampling.pass_at_k_law import pass_at_k_law  # noqa: PLC0415
 
-    refuse_unused(
-        ("item_model", choices["bank"] is None, "items that are calibrated here, not with --bank"),
-        ("plan_k", choices["half_width"] is not None, "--half-width"),
-    )
+    _refuse_unused(choices, is_plan_shown=show == "plan" or output_format == "json")
     if output is not None:
         check_figure_destination(output)  # complains before the long work, not after
     _check_show(show, choices)
@@ -153,6 +151,20 @@ def command(
     for text in law.notes:
         note(f"Note: {text}.")
     _print(law, plan, show or "curves", output_format)
+
+
+def _refuse_unused(choices: Mapping[str, Any], *, is_plan_shown: bool) -> None:
+    """Refuse options that say nothing of the methods asked for, of the item model, or of what is shown."""
+    methods, is_planned = set(choices["methods"] or METHODS), choices["half_width"] is not None
+    has_item_model = is_planned or not methods.isdisjoint({"irsl", "irsl-plug-in"})
+    refuse_unused(
+        ("item_model", choices["bank"] is None, CALIBRATED_HERE),
+        ("item_model", has_item_model, "--method irsl, --method irsl-plug-in or --half-width"),
+        ("level", is_planned or "irsl" in methods, "--method irsl or --half-width"),
+        ("interval", "irsl" in methods, "--method irsl"),
+        ("plan_k", is_planned, "--half-width"),
+        ("half_width", is_plan_shown, "--show plan or --format json"),
+    )
 
 
 def _check_show(show: str | None, choices: Mapping[str, Any]) -> None:

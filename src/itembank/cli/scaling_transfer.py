@@ -1,9 +1,9 @@
 """`itembank scaling transfer` and `itembank scaling validity`: what some items say of others, and whether they may."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import click
 
@@ -117,7 +117,11 @@ def transfer_command(
 
     if output is not None:
         check_figure_destination(output)  # complains before the long work, not after
-    refuse_unused(("share_easy", choices["target"] is None, "easy and hard items of one scenario, not with --target"))
+    is_in_turn = choices["bank"] is None and not choices["calibration_models"]
+    refuse_unused(
+        ("share_easy", choices["target"] is None, "easy and hard items of one scenario, not with --target"),
+        ("folds", is_in_turn, "parts left out in turn, not with --bank or --calibration-model"),
+    )
     if choices["target"] is not None and choices["source"] is None:
         raise click.UsageError("--target needs --source.")
     if choices["bank"] is not None and choices["calibration_models"]:
@@ -125,8 +129,9 @@ def transfer_command(
     spec = _spec(choices, level)
     with warnings_as_notes():
         matrix = read_responses_or_builtin(responses, builtin, reading)
+        known = _known_of_models(matrix, group)
         with progress("transfer") as report:
-            found = _transfers(matrix, choices, spec, groups=_groups(matrix, group), seed=seed, report=report)
+            found = _transfers(matrix, choices, spec, known=known, seed=seed, report=report)
         if output is not None:
             drawn = figure_transfer(found[0]) if choices["source"] is not None else figure_transfer_errors(found)
             note(f"Figure: {save_figure(drawn, output)}")
@@ -138,7 +143,7 @@ def _transfers(
     choices: Mapping[str, Any],
     spec: "TransferSpec",
     *,
-    groups: Sequence[str] | None,
+    known: "KnownOfModels",
     seed: int,
     report: Any,
 ) -> "list[Transfer]":
@@ -151,8 +156,7 @@ def _transfers(
     if choices["bank"] is not None:
         calibration = load_bank(choices["bank"])
     options: dict[str, Any] = {
-        "spec": spec, "calibration": calibration, "groups": groups, "compute": _compute(matrix), "rng": seed,
-        "progress": report,
+        "spec": spec, "calibration": calibration, "rng": seed, "progress": report, **known,
     }  # fmt: skip
     if choices["source"] is not None:
         return [transfer(matrix, choices["source"], choices["target"], **options)]
@@ -224,15 +228,9 @@ def validity_command(
     interval = CorrelationInterval(level=level)
     with warnings_as_notes():
         matrix = read_responses_or_builtin(responses, builtin, reading)
+        known = _known_of_models(matrix, group)
         with progress("validity") as report:
-            found = convergent_validity(
-                matrix,
-                interval=interval,
-                groups=_groups(matrix, group),
-                compute=_compute(matrix),
-                rng=seed,
-                progress=report,
-            )
+            found = convergent_validity(matrix, interval=interval, rng=seed, progress=report, **known)
         if output is not None:
             note(f"Figure: {save_figure(figure_validity(found, table=table), output)}")
     rows = found.rows()
@@ -271,6 +269,21 @@ def _spec(choices: Mapping[str, Any], level: float) -> "TransferSpec":
         is_forced=choices["force"],
         **given,
     )
+
+
+class KnownOfModels(TypedDict):
+    """What is known of the models: their groups, and their training compute."""
+
+    groups: list[str] | None
+    compute: "TrainingCompute | None"
+
+
+def _known_of_models(matrix: "ResponseMatrix", group: str | None) -> KnownOfModels:
+    """Take groups and training compute from the table of models; refuse a table that has neither."""
+    groups, compute = _groups(matrix, group), _compute(matrix)
+    has_say = groups is not None or compute is not None
+    refuse_unused(("models", has_say, "--group COLUMN, or with a column flops that is known of every model"))
+    return {"groups": groups, "compute": compute}
 
 
 def _groups(matrix: "ResponseMatrix", column: str | None) -> list[str] | None:

@@ -9,9 +9,10 @@ import pytest
 from itembank.adaptive import journal
 from itembank.data import builtin
 from itembank.reports import canvas
-from tests.cli.contract.calls import carry_out, run
-from tests.cli.contract.cases import CASES, KNOWN_SILENT, PENDING
+from tests.cli.contract.calls import OUTPUT, carry_out, run
+from tests.cli.contract.cases import CASES
 from tests.cli.contract.every_option import commands, names_of, options_of
+from tests.cli.contract.remembered import Remembered
 from tests.cli.contract.world import make_world, small, written_plainly
 
 FAILED = (1, 2, 4)
@@ -22,8 +23,6 @@ SLOW = {
 }
 """Modes whose calls take long together."""
 SLOW_COMMANDS = {command for command, _ in SLOW}
-SLOW_OPTIONS = {(f"scaling {one}", "builtin", "--response") for one in ("transfer", "validity")}
-"""Calls that calibrate probabilities; tests/cli/test_scaling_options.py has the option at work."""
 
 PAIRS = [(command, option) for command, one in commands().items() for option in options_of(one)]
 
@@ -34,9 +33,7 @@ def triples():
         case = CASES.get(command)
         for name, mode in {} if case is None else case.modes.items():
             if option not in case.never and (not mode.about or option in mode.about):
-                silent = KNOWN_SILENT.get((command, name, option))
-                marks = [] if silent is None else [pytest.mark.xfail(reason=silent, strict=True)]
-                marks += [pytest.mark.slow] * ((command, name) in SLOW or (command, name, option) in SLOW_OPTIONS)
+                marks = [pytest.mark.slow] * ((command, name) in SLOW)
                 yield pytest.param(command, name, option, marks=marks, id=f"{command or 'itembank'}, {name}: {option}")
 
 
@@ -44,7 +41,16 @@ TRIPLES = list(triples())
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory):
+def remembered():
+    """Fits and banks that calls have in common, made once."""
+    with pytest.MonkeyPatch.context() as patch:
+        kept = Remembered(OUTPUT)
+        kept.install(patch)
+        yield kept
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory, remembered):
     """A folder of tiny files of every kind, and tiny built-in data."""
     folder = tmp_path_factory.mktemp("world")
     whole, parts = builtin.load_builtin, {}
@@ -107,13 +113,13 @@ def verdict(outcome, command, name, option):
     return "silent" if (base.code, base.result) == (altered.code, altered.result) else "changed"
 
 
-@pytest.mark.parametrize(("command", "option"), PAIRS)
-def test_every_option_has_a_case(command, option):
-    assert command in CASES, f"write a Case for {command!r} in tests/cli/contract/cases: its modes and option values."
-    assert option in CASES[command].values, (
-        f"itembank {command} has an option {option} that no case alters. Add to `values` of its case in "
-        f'tests/cli/contract/cases:\n    "{option}": "{option} VALUE",  # a value that changes the result'
-    )
+def test_every_option_has_a_case():
+    for command, option in PAIRS:
+        assert command in CASES, f"write a Case for {command!r} in tests/cli/contract/cases: modes and option values."
+        assert option in CASES[command].values, (
+            f"itembank {command} has an option {option} that no case alters. Add to `values` of its case in "
+            f'tests/cli/contract/cases:\n    "{option}": "{option} VALUE",  # a value that changes the result'
+        )
 
 
 def test_no_case_is_of_an_option_that_is_gone():
@@ -121,23 +127,31 @@ def test_no_case_is_of_an_option_that_is_gone():
     cased = {(command, option) for command, case in CASES.items() for option in case.values}
     assert cased <= known
     listed = {(c, m, o) for c, case in CASES.items() for m, o in (*case.no_effect, *case.stops)}
-    assert listed | set(KNOWN_SILENT) <= {tuple(one.values) for one in TRIPLES}
+    listed |= {(c, m, o) for c, case in CASES.items() for m, mode in case.modes.items() for o in mode.values}
+    assert listed <= {tuple(one.values) for one in TRIPLES}
+    named = {(c, o) for c, case in CASES.items() for o in (*case.never, *case.nowhere)}
+    named |= {(c, o) for c, case in CASES.items() for mode in case.modes.values() for o in mode.about}
+    assert named <= known
+    assert not [(c, o) for c, case in CASES.items() for o in case.never if o in case.nowhere]
 
 
 @pytest.mark.parametrize(
     ("command", "name"),
     [(command, name) for command, case in CASES.items() for name in case.modes if (command, name) not in SLOW],
 )
-def test_the_same_call_gives_the_same_result(outcome, world, command, name):
-    again = carry_out(_words(command, name, None), CASES[command].modes[name], world)
+def test_the_same_call_gives_the_same_result(outcome, world, remembered, command, name):
+    with remembered.put_aside():
+        again = carry_out(_words(command, name, None), CASES[command].modes[name], world)
     assert again.result == outcome(command, name).result
 
 
 @pytest.mark.parametrize(("command", "name", "option"), TRIPLES)
 def test_an_option_changes_the_result_or_is_refused(outcome, command, name, option):
     found = verdict(outcome, command, name, option)
-    reason = CASES[command].no_effect.get((name, option))
-    if reason is not None:
+    case = CASES[command]
+    if (name, option) in case.stops:
+        assert found == "stopped", f"{option} is listed as stopping {name!r}, and is {found}: take it out."
+    if (name, option) in case.no_effect:
         assert found == "silent", f"{option} is listed as without effect in {name!r}, and is {found}: take it out."
         return
     assert found != "silent", (
@@ -147,12 +161,13 @@ def test_an_option_changes_the_result_or_is_refused(outcome, command, name, opti
 
 
 @pytest.mark.parametrize(
-    ("command", "option"),
-    [pytest.param(*pair, marks=[pytest.mark.slow] * (pair[0] in SLOW_COMMANDS)) for pair in PAIRS if pair[0] in CASES],
+    "command", [pytest.param(one, marks=[pytest.mark.slow] * (one in SLOW_COMMANDS)) for one in CASES]
 )
-def test_every_option_acts_in_some_mode(outcome, command, option):
-    case = CASES[command]
-    if option in {**case.never, **case.nowhere} or command in PENDING:
-        pytest.skip("listed as pending" if command in PENDING else "listed with the reason")
-    modes = [one.values[1] for one in TRIPLES if (one.values[0], one.values[2]) == (command, option)]
-    assert any(verdict(outcome, command, name, option) in {"changed", "stopped"} for name in modes)
+def test_every_option_acts_in_some_mode(outcome, command):
+    case, acts = CASES[command], {}
+    for _, name, option in (one.values for one in TRIPLES if one.values[0] == command):
+        if verdict(outcome, command, name, option) in {"changed", "stopped"}:
+            acts.setdefault(option, []).append(name)
+    for option in case.nowhere:
+        assert option not in acts, f"{option} is listed as acting nowhere, and acts in {acts[option]}: take it out."
+    assert set(case.values) - set(case.never) - set(case.nowhere) <= set(acts)

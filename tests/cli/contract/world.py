@@ -7,60 +7,16 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from itembank.data.bank_files import save_bank
 from itembank.data.response_files import write_responses
+from tests.cli.contract import scaling_world
 from tests.data.readers.logs import sample, write_run
-from tests.scaling.samples import known_bank, simulated_samples
-from tests.scaling.simulated_suite import simulated_suite
-from tests.scaling.two_scenarios import simulated
 from tests.studies import simulated as studied
+from tests.studies.files import PREDICTION, STUDY, write_toml
 from tests.studies.prediction import simulated as predicted
 
 N_PAST, N_NEW = 14, 2
 SCENARIOS = ("math", "code", "law")
 TASKS = ("arc", "quiz")
-
-STUDY = """
-name = "small"
-selectors = ["random", "anchor-irt"]
-estimators = ["weighted", "gp-irt"]
-n_items = [6, 12]
-repeats = 2
-[data]
-responses = "study-responses.parquet"
-[calibration]
-method = "map"
-n_dims = 1
-[[splits]]
-kind = "random"
-[[splits]]
-kind = "date"
-column = "date"
-"""
-
-PREDICTION = """
-name = "small"
-task = "subscenario"
-cost = "tokens"
-n_partitions = 2
-n_test = 6
-n_calibration_tasks = [1, 3]
-n_items = [1, 4]
-levels = [0.2]
-smallest_task = 8
-[data]
-responses = "prediction-responses.parquet"
-[item_models.2pl]
-method = "map"
-item_model = "2pl"
-n_dims = 1
-[[assessors]]
-predictor = ["2pl", "task-mean"]
-[[assessors]]
-predictor = "2pl"
-paradigm = "adaptation"
-selector = "v-optimal"
-"""
 
 COMMANDS = (
     "import table past.csv -o past.parquet",
@@ -76,8 +32,7 @@ COMMANDS = (
     "session start bank-2 -o answered.jsonl --model-id new --max-items 4 --interval model-based",
     "session tell answered.jsonl math/0 --response 1 --cost seconds=4",
     "session tell answered.jsonl code/1 --response 0 --cost seconds=2",
-    "calibrate suite.parquet -o suite-bank --dims 1 --family beta --no-folds",
-    "calibrate two.parquet -o two-bank --method map --dims 1 --no-folds",
+    *scaling_world.COMMANDS,
     "study run study.toml -o study --jobs 1",
     "study predict prediction.toml -o prediction --jobs 1",
 )
@@ -89,12 +44,14 @@ def make_world(folder, run):
     _tables(folder)
     _logs(folder)
     _logs(folder, "gaps", n_missing=1)
-    _scaling(folder)
+    scaling_world.make_files(folder)
     write_responses(studied.make_responses(n_models=20, n_items=24, n_scenarios=2), folder / "study-responses.parquet")
     write_responses(predicted.make_responses(n_models=16, n_per_task=10), folder / "prediction-responses.parquet")
     (folder / "old.png").write_bytes(b"")
-    (folder / "study.toml").write_text(STUDY, encoding="utf-8")
-    (folder / "prediction.toml").write_text(PREDICTION, encoding="utf-8")
+    study = {"interval": "model-based", "data": {"responses": "study-responses.parquet"}}
+    write_toml(folder / "study.toml", STUDY | study)
+    prediction = {"smallest_task": 8, "data": {"responses": "prediction-responses.parquet"}}
+    write_toml(folder / "prediction.toml", PREDICTION | prediction)
     for words in COMMANDS:
         run(words)
 
@@ -217,28 +174,19 @@ def _sample(rng, filter_name, doc_id):
     )
 
 
-def _scaling(folder):
-    """Models of known training compute, repeated samples, and two scenarios of correlated abilities."""
-    suite = simulated_suite(np.random.default_rng(3), n_recipes=3, n_items=12, n_sizes=4, n_checkpoints=1)
-    write_responses(suite.probability, folder / "suite.parquet")
-    suite.models.with_columns(kind=pl.Series(["x", "y"] * 6)).write_csv(folder / "suite-models.csv")
-    ids = itertools.product(suite.probability.model_ids, suite.probability.item_ids)
-    pl.DataFrame([dict(zip(("model_id", "item_id"), pair, strict=True)) for pair in ids]).with_columns(
-        bits_per_byte=suite.bits_per_byte.ravel()
-    ).write_csv(folder / "losses.csv")
-    samples = simulated_samples(n_models=8, n_items=12, n_trials=30, scenarios=("math", "code"))
-    write_responses(samples.responses, folder / "samples.parquet")
-    save_bank(known_bank(samples), folder / "samples-bank")
-    write_responses(simulated(np.random.default_rng(4), n_models=16, n_items=12)[0], folder / "two.parquet")
-
-
-EVERY = {"classifiers": (8, 40), "bytelms": (4, 60), "bytelms-samples": (6, 40)}
+EVERY = {"classifiers": (8, 40), "bytelms": (12, 60), "bytelms-samples": (6, 40)}
 """Of built-in data, every how many-th model and item stays."""
+
+
+KEPT = ("copying", "reversal")
+"""Of the scenarios of the language models, these stay."""
 
 
 def small(name, responses):
     """A part of a built-in data set, spread over its models and items."""
     models, items = (np.arange(0, n, step) for n, step in zip(responses.responses.shape, EVERY[name], strict=True))
+    if name == "bytelms":
+        items = np.flatnonzero(responses.items["scenario"].is_in(KEPT).to_numpy())[:: EVERY[name][1]]
     return responses.take(models=models, items=items)
 
 

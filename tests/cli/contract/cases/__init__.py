@@ -7,7 +7,3 @@ in which other options have a say.
 from tests.cli.contract.cases import banks, plain, scaling, sessions, studies
 
 CASES = {**plain.CASES, **banks.CASES, **sessions.CASES, **scaling.CASES, **studies.CASES}
-
-PENDING = scaling.PENDING
-KNOWN_SILENT = {**scaling.KNOWN_SILENT}
-"""(command, mode, option) that is silent and should not be, and what will mend it."""

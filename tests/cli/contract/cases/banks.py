@@ -19,7 +19,11 @@ _FOR_ALL = ("--general-weight", "--degenerate", "--by-task", "--precision", "--p
 _CALIBRATE = Case(
     nowhere={**MEMORY, "--positive-discrimination": "no slope of these data is negative; tests/calibration has some"},
     modes={
-        "map": _calibrate("repeated.csv --repeats last --items items.csv --method map --dims 1", about=()),
+        "map": _calibrate(
+            "repeated.csv --repeats last --items items.csv --method map --dims 1",
+            about=(),
+            values={"--family": "--family beta-binomial"},
+        ),
         "variational": _calibrate("tiny.csv --items items.csv --dims 1", about=(*_FOR_ALL, "--known-guessing")),
         "1pl": _calibrate("tiny.csv --item-model 1pl", about=(*_FOR_ALL, "--dims")),
         "chosen dims": _calibrate(
@@ -70,7 +74,6 @@ _CALIBRATE = Case(
     },
     never={**USABLE, "--model-id": "it names one model, and a bank takes several: it is refused with more"},
     stops={
-        ("map", "--family"): "probabilities lie outside",
         ("map", "--max-response"): "at least one item must tell models apart",
         ("logs", "--max-response"): "at least one item must tell models apart",
         ("mml", "--family"): "no family 'beta'",
@@ -131,7 +134,8 @@ _ESTIMATE = Case(
         "design": Mode("bank whole.csv --selection random.json --interval design --format csv",
                        values={"--selection": "--selection selection.json"}),
         "random forest": Mode("bank one.csv --method random-forest --interval model-based --format csv",
-                              about=("--seed", "--level", "--interval", "--win-rate")),
+                              about=("--seed", "--level", "--interval", "--win-rate"),
+                              values={"--interval": "--interval design"}),
         "response file": Mode("bank new.parquet --method p-irt --interval model-based --format csv",
                               about=tuple(RESPONSES)),
         "logs": Mode("logs-bank logs --method p-irt --interval model-based --format csv", about=tuple(RESPONSES)),
@@ -162,6 +166,7 @@ _ESTIMATE = Case(
     never=USABLE,
     nowhere={**_AS_THE_BANK, **MEMORY},
     stops={
+        ("random forest", "--interval"): "design-based intervals bring their own estimate",
         ("design", "--method"): "design-based intervals bring their own estimate",
         ("design", "--selection"): "need the probability with which each item was drawn",
     },

@@ -111,9 +111,9 @@ _LM_EVAL = Case(
     never={
         **USABLE,
         "--scenario": "the task is the scenario of every item of a log; the other readers use it",
-        "--repeats": "tests/data/readers/test_lm_eval.py has logs with several attempts",
+        "--repeats": "tests/data/readers/test_lm_eval_runs.py has runs that disagree",
         "--drop-empty": "a log without any response is refused before",
-        "--ignore-content": "tests/data/readers/test_lm_eval.py has logs whose content differs",
+        "--ignore-content": "tests/data/readers/test_lm_eval_runs.py has logs whose content differs",
     },
     stops={
         ("gaps", "--complete"): "every model must have a response to every item",

@@ -1,138 +1,256 @@
 """Cases of scaling laws."""
 
 from tests.cli.contract.case import Case, Mode
-from tests.cli.contract.cases.reading import COMMON, READING, USABLE
+from tests.cli.contract.cases.reading import COMMON, MEMORY, READING, RESPONSES, USABLE, no_chance, settled
+from tests.cli.contract.scaling_world import N_PAST
 
-_NOT_OURS = (
-    *("--metric", "--filter", "--task", "--exclude-task", "--response", "--response-column", "--column"),
-    *("--true-value", "--max-response"),
-)
+_LOGGED = ("--metric", "--filter", "--task", "--exclude-task", "--response")
+_NOT_OURS = (*_LOGGED, "--response-column", "--column", "--true-value", "--max-response")
 """Options of reading that a response file of ours has no use for."""
-_SUITE = (
-    "suite.parquet --bank suite-bank --models suite-models.csv --law irsl --checked 1 --fewest-sizes 3 --format csv"
+_LOGS = "scaling validity has a mode of logs"
+_OF_LOGS = {**dict.fromkeys(("--metric", "--filter", "--task", "--exclude-task"), _LOGS), **MEMORY}
+_ONE_MODEL = {"--model-id": "it names one model, and laws are of several: it is refused with more"}
+_TABLE = ("--items", *RESPONSES)
+
+_FITTED = "--models suite-models.csv --checked 0 --format csv"
+_OF_BANK = f"--bank suite-bank --law irsl --shape line --pooling none {_FITTED}"
+_FEW = "--calibration-recipe recipe-0 --calibration-recipe recipe-1"
+_ITEM_MODEL = ("--item-model", "--family", "--known-guessing", "--pooling", "--shape")
+_PRETRAIN = Case(
+    never=USABLE,
+    nowhere={
+        **_OF_LOGS,
+        **_ONE_MODEL,
+        "--response": _LOGS,
+        "--builtin": "it takes the place of RESPONSES; scaling validity has a mode of each",
+    },
+    modes={
+        "files": Mode(
+            f"suite.parquet {_OF_BANK}",
+            about=(
+                *("--builtin", *_NOT_OURS, "--loss", "--bank", "--law", *_ITEM_MODEL, "--calibration-recipe"),
+                *("--target-flops", "--largest-flops", "--fewest-sizes", "--recipe-column", "--budget", "--level"),
+                *("--show", "--output", "--figure", "--recipe", "--item", "--format"),
+            ),
+        ),
+        "table": Mode(f"suite.csv --repeats last {_OF_BANK}", about=(*_TABLE, "--models")),
+        "calibrating": Mode(
+            f"suite.parquet --items suite-items.csv --law irsl --shape line --family bernoulli {_FEW} {_FITTED}",
+            about=("--calibration-recipe", "--item-model", "--family", "--known-guessing"),
+            values={"--calibration-recipe": "--calibration-recipe recipe-2", "--family": "--family beta"},
+        ),
+        "sigmoid": Mode(f"suite.parquet --law sigmoid {_FEW} {_FITTED}", about=("--bank", *_ITEM_MODEL, "--seed")),
+        "two-step": Mode(f"suite.parquet --law two-step {_FEW} {_FITTED}", about=("--loss",)),
+        "held out": Mode(
+            f"suite.parquet {_OF_BANK} --checked 2 --fewest-sizes 2 --show comparison",
+            about=("--checked",),
+        ),
+        "unknown compute": Mode(
+            f"suite.parquet {_OF_BANK} --models suite-unknown.csv", about=("--drop-unknown",), codes=(1,)
+        ),
+        "figure of laws": Mode(
+            f"suite.parquet {_OF_BANK} -o out/f.png --figure laws", about=("--recipe", "--output", "--figure")
+        ),
+        "figure of items": Mode(
+            f"suite.parquet {_OF_BANK} -o out/f.png --figure items --item item-1", about=("--item",)
+        ),
+    },
+    values={
+        **READING,
+        **COMMON,
+        "--items": "--items suite-items.csv",
+        "--models": "--models suite-unknown.csv",
+        "--builtin": "--builtin bytelms",
+        "--target-flops": "--target-flops 1e15",
+        "--bank": "--bank samples-bank",
+        "--loss": "--loss losses.csv",
+        "--recipe-column": "--recipe-column kind",
+        "--drop-unknown": "--drop-unknown",
+        "--law": "--law sigmoid",
+        "--largest-flops": "--largest-flops 1e12",
+        "--fewest-sizes": "--fewest-sizes 5",
+        "--budget": "--budget 4",
+        "--calibration-recipe": "--calibration-recipe recipe-0",
+        "--checked": "--checked 1",
+        "--level": "--level 0.8",
+        "--item-model": "--item-model 1pl",
+        "--family": "--family bernoulli",
+        "--known-guessing": "--known-guessing",
+        "--pooling": "--pooling partial",
+        "--shape": "--shape bent",
+        "--show": "--show curves",
+        "--output": "-o out/laws.png",
+        "--figure": "--figure abilities",
+        "--recipe": "--recipe recipe-1",
+        "--item": "--item item-2",
+    },
+    stops={
+        ("files", "--calibration-recipe"): "calibrated by a bank or by calibration_recipes, got both",
+        ("files", "--fewest-sizes"): "a law needs finished models of at least 5 sizes",
+        ("table", "--models"): "every model must have its flops",
+        ("table", "--true-value"): "response must be '0', which is right",
+    },
+)  # fmt: skip
+
+_ASKED = "--only model-1 --k 1,10 --format csv"
+_KNOWN = f"--bank samples-bank --interval model-based {_ASKED}"
+_TEST_TIME = Case(
+    never=USABLE,
+    nowhere={**_OF_LOGS, **_ONE_MODEL, "--response": _LOGS},
+    modes={
+        "files": Mode(
+            f"samples.parquet --method irsl {_KNOWN}",
+            about=(
+                *(*_NOT_OURS, "--item-model", "--plan-k", "--only", "--k", "--method", "--level", "--interval"),
+                *("--minimum-pass-rate", "--half-width", "--seed", "--format", "--show", "--output"),
+            ),
+        ),
+        "table": Mode(
+            f"samples.csv --repeats last --method unbiased {_ASKED}",
+            about=(*_TABLE, "--level", "--interval", "--item-model", "--half-width"),
+        ),
+        "gaps": Mode(f"samples.csv --repeats last --method irsl {_KNOWN}", about=("--include-unsampled",)),
+        "calibrating": Mode(f"samples.parquet --method irsl-plug-in {_ASKED}", about=("--item-model", "--bank")),
+        "plan": Mode(
+            f"samples.parquet --method unbiased --bank samples-bank --half-width 0.05 --show plan {_ASKED}",
+            about=("--half-width", "--plan-k", "--level"),
+        ),
+        "budget": Mode(
+            f"samples.parquet --method irsl {_KNOWN} --budget 10 --show errors",
+            about=("--budget", "--seed", "--minimum-pass-rate"),
+        ),
+        "builtin": Mode(
+            "--builtin bytelms-samples --method unbiased --k 1 --format csv", about=("--builtin", "--response")
+        ),
+    },
+    values={
+        **RESPONSES,
+        **COMMON,
+        "--items": "--items samples-items.csv",
+        "--builtin": "--builtin classifiers",
+        "--bank": "--bank samples-bank",
+        "--only": "--only model-2",
+        "--k": "--k 1,20",
+        "--budget": "--budget 12",
+        "--method": "--method unbiased",
+        "--item-model": "--item-model 1pl",
+        "--minimum-pass-rate": "--minimum-pass-rate 0.3",
+        "--include-unsampled": "--include-unsampled",
+        "--level": "--level 0.8",
+        "--interval": "--interval calibrated",
+        "--half-width": "--half-width 0.02",
+        "--plan-k": "--plan-k 1",
+        "--show": "--show tail",
+        "--output": "-o out/f.png",
+    },
+    stops={
+        ("table", "--true-value"): "response must be '0', which is right",
+        ("table", "--max-response"): "Give n_correct and n_trials",
+        ("builtin", "--builtin"): "without counts",
+    },
 )
-_DRAWN = "suite.parquet --bank suite-bank --models suite-models.csv --checked 0 --law irsl -o out/f.png --format csv"
-_BANK = "--bank samples-bank"
-_SAMPLES = "samples.parquet --only model-1 --k 1,10 --interval model-based --format csv"
+
+_PAST = "".join(f" --calibration-model m{j}" for j in range(N_PAST))
+_SCORES = "--method scores --format csv"
+_ONE_TO_OTHER = f"--source s0 --target s1 {_SCORES}"
+_TRANSFER = Case(
+    never=USABLE,
+    nowhere={**_OF_LOGS, **_ONE_MODEL, "--max-response": "scaling validity has tables of other scales"},
+    modes={
+        "files": Mode(
+            f"two.parquet {_ONE_TO_OTHER}{_PAST}",
+            about=(
+                *(*_NOT_OURS, "--share-easy", "--folds", "--bank", "--k", "--target", "--method", "--level", "--show"),
+                *("--calibration-model", "--output", "--format"),
+            ),
+        ),
+        "table": Mode(
+            f"two.csv --repeats last --items two-items.csv --models two-models.csv --show models "
+            f"--force {_ONE_TO_OTHER}{_PAST}",
+            about=("--items", "--models", "--group", *(one for one in RESPONSES if one != "--max-response")),
+        ),
+        "in turn": Mode(f"two.parquet --folds 2 --force {_ONE_TO_OTHER}", about=("--folds", "--seed")),
+        "easy to hard": Mode(f"two.parquet --source s0 {_SCORES}{_PAST}", about=("--force",), codes=(1,)),
+        "forced": Mode(
+            f"two.parquet --source s0 --force {_SCORES}{_PAST}",
+            about=("--share-easy", "--source", "--target"),
+            values={"--target": "--target s1"},
+        ),
+        "weak": Mode(f"two.parquet --source s0 --force {_SCORES}{_PAST}", about=("--warn-below",), hears=True),
+        "counts": Mode(
+            f"samples.parquet --source math --target code --force {_SCORES}"
+            + "".join(f" --calibration-model model-{j}" for j in range(1, 6)),
+            about=("--k",),
+        ),
+        "new models": Mode(f"two-new.parquet {_ONE_TO_OTHER}", about=("--bank",), codes=(1,)),
+        "builtin": Mode(
+            f"--builtin bytelms --source copying --target reversal --folds 2 --force {_SCORES}",
+            about=("--response", "--metric", "--column", "--builtin"),
+        ),
+    },
+    values={
+        **READING,
+        **COMMON,
+        "--items": "--items two-halves.csv",
+        "--models": "--models two-others.csv",
+        "--builtin": "--builtin classifiers",
+        "--source": "--source s1",
+        "--target": "--target s0",
+        "--k": "--k 1,2",
+        "--method": "--method common-scale",
+        "--bank": "--bank two-bank",
+        "--calibration-model": f"--calibration-model m{N_PAST}",
+        "--share-easy": "--share-easy 0.3",
+        "--folds": "--folds 3",
+        "--warn-below": "--warn-below 0.1",
+        "--force": "--force",
+        "--group": "--group kind",
+        "--level": "--level 0.8",
+        "--show": "--show models",
+        "--output": "-o out/f.png",
+    },
+    stops={
+        ("table", "--items"): "'s0'",
+        ("table", "--true-value"): "response must be '0', which is right",
+        ("builtin", "--builtin"): "'copying'",
+    },
+)
+_VALIDITY = Case(
+    never={**USABLE, **_ONE_MODEL},
+    nowhere=MEMORY,
+    modes={
+        "files": Mode(
+            "two.parquet --format csv", about=("--table", "--group", "--level", "--format", "--seed", *_NOT_OURS)
+        ),
+        "table": Mode("two.csv --repeats last --items two-items.csv --format csv", about=(*_TABLE, "--models")),
+        "logs": Mode("logs --format csv", about=(*_LOGGED, "--repeats")),
+        "groups": Mode("two.parquet --group recipe --format csv", about=("--seed",)),
+        "figure": Mode("two.parquet -o out/f.png --format csv", about=("--table", "--output")),
+        "builtin": Mode("--builtin bytelms --format csv", about=("--builtin", *READING),
+                        values={"--response": "--response probability"}),
+    },
+    values={
+        **READING,
+        **COMMON,
+        "--items": "--items two-halves.csv",
+        "--models": "--models two-models.csv",
+        "--response": "--response accuracy-per-character",
+        "--builtin": "--builtin classifiers",
+        "--group": "--group recipe",
+        "--level": "--level 0.8",
+        "--table": "--table disattenuated",
+        "--output": "-o out/other.png",
+    },
+    no_effect={**no_chance("files"), **settled("logs", "--repeats")},
+    stops={
+        ("table", "--true-value"): "response must be '0', which is right",
+        **{("logs", one): "needs two scenarios or more" for one in ("--task", "--exclude-task")},
+    },
+)  # fmt: skip
 
 CASES = {
-    "scaling pretrain": Case(
-        never=USABLE,
-        modes={
-            "files": Mode(
-                _SUITE, about=(*_NOT_OURS, "--loss", "--figure", "--law", "--budget", "--level", "--target-flops")
-            ),
-            "figure of laws": Mode(f"{_DRAWN} --figure laws", about=("--recipe", "--output")),
-        },
-        values={
-            **READING,
-            **COMMON,
-            "--builtin": "--builtin bytelms",
-            "--target-flops": "--target-flops 1e15",
-            "--bank": "--bank suite-bank",
-            "--loss": "--loss losses.csv",
-            "--recipe-column": "--recipe-column kind",
-            "--drop-unknown": "--drop-unknown",
-            "--law": "--law sigmoid",
-            "--largest-flops": "--largest-flops 3e12",
-            "--fewest-sizes": "--fewest-sizes 5",
-            "--budget": "--budget 4",
-            "--calibration-recipe": "--calibration-recipe recipe-0",
-            "--checked": "--checked 0",
-            "--level": "--level 0.8",
-            "--item-model": "--item-model 1pl",
-            "--family": "--family bernoulli",
-            "--known-guessing": "--known-guessing",
-            "--pooling": "--pooling none",
-            "--shape": "--shape line",
-            "--show": "--show curves",
-            "--output": "-o out/laws.png",
-            "--figure": "--figure abilities",
-            "--recipe": "--recipe recipe-1",
-            "--item": "--item item-0",
-        },
-    ),
-    "scaling test-time": Case(
-        never=USABLE,
-        modes={
-            "files": Mode(
-                f"{_SAMPLES} {_BANK}",
-                about=("--item-model", "--plan-k", "--only", "--k", "--method", "--level", *_NOT_OURS),
-            ),
-            "calibrating": Mode(_SAMPLES, about=("--item-model", "--bank")),
-            "plan": Mode(f"{_SAMPLES} {_BANK} --half-width 0.05 --show plan", about=("--half-width", "--plan-k")),
-            "budget": Mode(
-                f"{_SAMPLES} {_BANK} --budget 10 --show errors", about=("--budget", "--seed", "--minimum-pass-rate")
-            ),
-        },
-        values={
-            **READING,
-            **COMMON,
-            "--builtin": "--builtin bytelms-samples",
-            "--bank": _BANK,
-            "--only": "--only model-2",
-            "--k": "--k 1,20",
-            "--budget": "--budget 12",
-            "--method": "--method unbiased",
-            "--item-model": "--item-model 1pl",
-            "--minimum-pass-rate": "--minimum-pass-rate 0.3",
-            "--include-unsampled": "--include-unsampled",
-            "--level": "--level 0.8",
-            "--interval": "--interval calibrated",
-            "--half-width": "--half-width 0.02",
-            "--plan-k": "--plan-k 1",
-            "--show": "--show tail",
-            "--output": "-o out/f.png",
-        },
-    ),
-    "scaling transfer": Case(
-        never=USABLE,
-        modes={
-            "files": Mode("two.parquet --source s0 --target s1 --format csv", about=("--share-easy", *_NOT_OURS)),
-            "builtin": Mode(
-                "--builtin bytelms --source copying --target reversal --force --format csv",
-                about=("--response", "--metric", "--column"),
-            ),
-        },
-        values={
-            **READING,
-            **COMMON,
-            "--builtin": "--builtin bytelms",
-            "--source": "--source s1",
-            "--target": "--target s0",
-            "--k": "--k 1,2",
-            "--method": "--method common-scale",
-            "--bank": "--bank two-bank",
-            "--calibration-model": "".join(f" --calibration-model m{j}" for j in range(10)),
-            "--share-easy": "--share-easy 0.3",
-            "--folds": "--folds 3",
-            "--warn-below": "--warn-below 0.99",
-            "--force": "--force",
-            "--group": "--group recipe",
-            "--level": "--level 0.8",
-            "--show": "--show models",
-            "--output": "-o out/f.png",
-        },
-    ),
-    "scaling validity": Case(
-        never=USABLE,
-        modes={
-            "files": Mode("two.parquet --format csv", about=("--table", "--group", "--level", "--format", *_NOT_OURS)),
-            "figure": Mode("two.parquet -o out/f.png --format csv", about=("--table", "--output")),
-            "builtin": Mode("--builtin bytelms --format csv", about=tuple(READING)),
-        },
-        values={
-            **READING,
-            **COMMON,
-            "--builtin": "--builtin bytelms",
-            "--group": "--group recipe",
-            "--level": "--level 0.8",
-            "--table": "--table disattenuated",
-            "--output": "-o out/other.png",
-        },
-    ),
+    "scaling pretrain": _PRETRAIN,
+    "scaling test-time": _TEST_TIME,
+    "scaling transfer": _TRANSFER,
+    "scaling validity": _VALIDITY,
 }
-PENDING = {"scaling pretrain", "scaling test-time", "scaling transfer", "scaling validity"}
-"""Commands of which not every option has a mode yet in which it acts."""
-
-KNOWN_SILENT: dict = {}

@@ -29,6 +29,8 @@ _SESSION = {
     "--prior-known": "--prior-known size=15",
 }
 _FAST = "--max-items 4 --interval model-based"
+_LONG = "--max-items 12 --interval model-based"
+_SURE_SOON = f"{_LONG} --half-width 0.3"
 _MODES = {
     "v-optimal": _FAST,
     "d-optimal": f"{_FAST} --criterion d-optimal --cost tokens",
@@ -50,9 +52,14 @@ _LATER = (
 )
 
 
-def _start(words):
+def _start(words, **more):
     """What is asked and estimated later counts, not the settings that the journal keeps."""
-    return Mode(f"bank-2 -o out/run.jsonl --model-id new {words}", then=_LATER, unseen=("run.jsonl",))
+    return Mode(f"bank-2 -o out/run.jsonl --model-id new {words}", then=_LATER, unseen=("run.jsonl",), **more)
+
+
+def _replay(words, about=(*_SESSION, "--seed")):
+    """Two recorded models, who answered a part of the items."""
+    return Mode(f"bank-2 new.parquet {words} -o out/a.csv --format csv", codes=(0, 3), about=about)
 
 
 _ASK = {
@@ -75,14 +82,21 @@ def _alike(mode, *options):
 
 CASES = {
     "session start": Case(
-        modes={name: _start(words) for name, words in _MODES.items()},
+        modes={
+            **{name: _start(words) for name, words in _MODES.items()},
+            "long": _start(
+                _LONG,
+                about=("--of", "--half-width", "--better-than"),
+                values={"--half-width": "--half-width 0.3", "--better-than": "--better-than m5 --confidence 0.6"},
+            ),
+            "sure": _start(_SURE_SOON, about=("--min-items",)),
+        },
         values={
             **_SESSION,
             "--output": "-o out/other.jsonl",
             "--model-id": "--model-id other",
             "--seed": "--seed 7",
         },
-        nowhere=dict.fromkeys(("--of", "--half-width", "--better-than", "--min-items"), "replay has whole sessions"),
         no_effect={
             **no_chance(*_SURE),
             **_alike("v-optimal", "--of", "--half-width", "--better-than"),
@@ -156,12 +170,8 @@ CASES = {
     "replay": Case(
         modes={
             "table": Mode(f"bank-2 new.csv --repeats last {_FAST} --format csv"),
-            **{
-                name: Mode(
-                    f"bank-2 one.csv {words} -o out/a.csv --format csv", codes=(0, 3), about=(*_SESSION, "--seed")
-                )
-                for name, words in _MODES.items()
-            },
+            **{name: _replay(words) for name, words in _MODES.items()},
+            "sure": _replay(_SURE_SOON, about=("--min-items",)),
             "response file": Mode(f"bank-2 new.parquet {_FAST} --format csv", about=tuple(RESPONSES)),
             "logs": Mode(f"logs-bank logs {_FAST} --format csv", about=tuple(RESPONSES)),
             "one model": Mode(f"bank-2 new-nameless.csv --model-id m {_FAST} --format csv", about=("--model-id",)),
@@ -199,7 +209,6 @@ CASES = {
         nowhere={
             **MEMORY,
             "--response": "logs are read as the bank's were; another response is refused",
-            "--min-items": "tests/adaptive has sessions that are sure before",
         },
         never={**USABLE, "--jobs": "models end as they do in one process"},
     ),

@@ -1,0 +1,70 @@
+"""Work that does not depend on the option tried: done once for the same input, and taken from memory afterwards."""
+
+import contextlib
+import dataclasses
+import warnings
+
+import numpy as np
+
+from itembank.calibration import calibrate
+from itembank.data import bank_files
+from itembank.data.readers import read
+from itembank.progress import silent
+
+
+class Remembered:
+    """Fits of item models by their whole input, banks by their place, and rows of files by place and way of reading.
+
+    What calls write is not remembered, and no progress is told of, so that every call sounds alike.
+    """
+
+    def __init__(self, output):
+        self._output, self._found = output, {}
+        self._load_bank, self._read_rows = bank_files.load_bank, read.read_rows
+        self._kernel_of = calibrate._kernel
+
+    def install(self, patch):
+        """Put itself in the place of what it remembers."""
+        patch.setattr(bank_files, "load_bank", self._bank)
+        patch.setattr(read, "read_rows", self._rows)
+        patch.setattr(calibrate, "_kernel", lambda spec: lambda data, _spec, *, progress: self._fit(data, spec))
+
+    @contextlib.contextmanager
+    def put_aside(self):
+        """Do everything anew for a while."""
+        found, self._found = self._found, {}
+        yield
+        self._found = found
+
+    def _bank(self, path):
+        return self._once(("bank", path), [path], lambda: self._load_bank(path))
+
+    def _rows(self, paths, spec, **_progress):
+        key = ("rows", tuple(paths), content(spec))
+        return self._once(key, paths, lambda: self._read_rows(paths, spec, progress=silent))
+
+    def _fit(self, data, spec):
+        key = ("fit", type(spec), content(spec), content(data))
+        return self._once(key, [], lambda: self._kernel_of(spec)(data, spec, progress=silent))
+
+    def _once(self, key, paths, work):
+        """Result of some work on files, with its warnings said anew each time."""
+        if any(self._output in path.parts for path in paths):
+            return work()
+        if key not in self._found:
+            with warnings.catch_warnings(record=True) as told:
+                warnings.simplefilter("always")
+                self._found[key] = work(), told
+        result, told = self._found[key]
+        for one in told:
+            warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
+        return result
+
+
+def content(value):
+    """Everything in a value made of dataclasses and arrays, to tell it from others."""
+    if isinstance(value, np.ndarray):
+        return value.shape, value.dtype.str, value.tobytes()
+    if dataclasses.is_dataclass(value):
+        return tuple(content(getattr(value, one.name)) for one in dataclasses.fields(value))
+    return repr(value)
