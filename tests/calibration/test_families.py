@@ -84,6 +84,13 @@ def test_counts_without_trials_are_refused():
             calibrate(rates, Variational(family=family))
 
 
+@pytest.mark.parametrize("spec", [Variational("2pl", family="beta"), JointMAP("2pl", n_dims=1, family="beta")])
+def test_right_and_wrong_are_no_probabilities(spec):
+    responses = ResponseMatrix.create(np.random.default_rng(0).integers(0, 2, (8, 12)).astype(float))
+    with pytest.raises(DataError, match="family must be 'bernoulli' or 'auto' for responses that are all 0 or 1"):
+        calibrate(responses, spec)
+
+
 def test_a_response_without_a_trial_is_refused():
     made = simulated("binomial")
     trials = made.n_trials.copy()

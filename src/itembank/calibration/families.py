@@ -63,11 +63,16 @@ def prepare(responses: ResponseMatrix, spec: CalibrationSpec) -> PreparedRespons
     Raises
     ------
     DataError
-        For counts without numbers of trials.
+        For counts without numbers of trials, and for probabilities that are all 0 or 1.
     """
     family = cast("Family", spec.family)
     values, n_items = responses.responses, responses.n_items
     if family == "beta":
+        if responses.is_binary:
+            raise DataError(
+                "family must be 'bernoulli' or 'auto' for responses that are all 0 or 1, got 'beta', which is for "
+                "probabilities between 0 and 1."
+            )
         return PreparedResponses(family, _clipped(values), None, {}, np.zeros(n_items, dtype=bool))
     if family == "bernoulli":
         scenarios = responses.items["scenario"].to_list()
