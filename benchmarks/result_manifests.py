@@ -85,10 +85,15 @@ def make_manifest(run: Run, tables: Mapping[str, str]) -> dict[str, Any]:
 def what_goes_in(run: Run) -> dict[str, dict[str, str]]:
     """Return the digests of the library's numerical code by package, of the benchmark's files, and of the data."""
     return {
-        "code": {part.name: code_digest(_python_files(part)) for part in sorted(SOURCE.iterdir()) if _counts(part)},
+        "code": library_code(),
         "benchmark": {name: _benchmark_digest(ROOT / name) for name in run.benchmark},
         "data": {name: _data_digest(name) for name in run.data},
     }
+
+
+def library_code() -> dict[str, str]:
+    """Return a digest of what the code of each numerical package of the library does."""
+    return {part.name: code_digest(_python_files(part)) for part in sorted(SOURCE.iterdir()) if _counts(part)}
 
 
 def out_of_date(run: Run, document: str, folder: Path = MANIFESTS) -> list[str]:
@@ -126,8 +131,11 @@ def tables_of(document: str) -> dict[str, tuple[str, str | None]]:
 def with_tables(document: str, run: Run, tables: Mapping[str, str], manifest: bytes) -> str:
     """Return the document with new tables, each with a line that says what it was made by."""
     content = json.loads(manifest)
+    carried = "".join(
+        f", the same numbers by a snapshot at `{commit[:SHOWN_DIGITS]}`" for commit in content.get("carried", [])[-1:]
+    )
     line = (
-        f"*Made by `{content['command']}` at commit `{content['commit'][:SHOWN_DIGITS]}`, "
+        f"*Made by `{content['command']}` at commit `{content['commit'][:SHOWN_DIGITS]}`{carried}, "
         f"manifest `{digest(manifest)[:SHOWN_DIGITS]}`.*"
     )
     for name in run.tables:

@@ -3,8 +3,8 @@
     python scripts/snapshot.py write FILE      some seventy calls over every method, family and law (two CPU-minutes)
     python scripts/snapshot.py compare FILE    the same calls again: whatever differs beyond 12 digits is named
 
-Before a change that is to change no number, write a file; after it, compare. On one machine with one kernel of the BLAS:
-`tests/snapshot/values.json` holds the numbers to the digits that hold on every processor.
+Before a change of the code that is to change no number, write a file; after it, compare, on the same machine.
+`tests/snapshot/values.json` is such a file; its test compares the digits that hold on every processor.
 """
 
 import argparse
@@ -14,8 +14,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from tests.snapshot.compare import changes  # noqa: E402
-from tests.snapshot.record import record  # noqa: E402
+from benchmarks.result_manifests import library_code
+from tests.snapshot.compare import changes
+from tests.snapshot.record import record
 
 
 def main() -> int:
@@ -26,9 +27,11 @@ def main() -> int:
     chosen = parser.parse_args()
     found = record(lambda call: print(call, file=sys.stderr, flush=True))
     if chosen.action == "write":
-        chosen.file.write_text(json.dumps(found, indent=0) + "\n", encoding="utf-8")
+        content = {"code": library_code(), "calls": found}
+        chosen.file.write_text(json.dumps(content, indent=0) + "\n", encoding="utf-8")
         return 0
-    differences = changes(json.loads(chosen.file.read_text(encoding="utf-8")), found, digits=chosen.digits)
+    known = json.loads(chosen.file.read_text(encoding="utf-8"))["calls"]
+    differences = changes(known, found, digits=chosen.digits)
     print("\n".join(differences) or f"{len(found)} calls give the same numbers to {chosen.digits} digits")
     return int(bool(differences))
 

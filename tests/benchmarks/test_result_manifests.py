@@ -3,13 +3,14 @@ from dataclasses import replace
 
 import pytest
 
-from benchmarks import result_manifests
+from benchmarks import carry_results, result_manifests
 from benchmarks.result_manifests import (
     DOCUMENT,
     MANIFESTS,
     ROOT,
     Run,
     code_digest,
+    library_code,
     load_runs,
     make_manifest,
     out_of_date,
@@ -55,6 +56,22 @@ def test_a_number_changed_by_hand_is_found(document, tmp_path):
 def test_a_table_without_manifest_or_marker_is_out_of_date(document, tmp_path):
     assert out_of_date(replace(RUN, name="other"), document, tmp_path) == ["made before manifests were kept"]
     assert out_of_date(replace(RUN, tables=("absent",)), document, tmp_path) == ["absent: not in the document"]
+
+
+def test_tables_are_carried_over_to_code_that_gives_the_same_numbers(document, tmp_path, monkeypatch):
+    path = tmp_path / "results.md"
+    path.write_text(document, encoding="utf-8")
+    for name, value in (("DOCUMENT", path), ("MANIFESTS", tmp_path)):
+        monkeypatch.setattr(carry_results, name, value)
+    code = library_code()
+    monkeypatch.setattr(carry_results, "library_code", lambda: {**code, "scoring": "new"})
+    monkeypatch.setattr(result_manifests, "library_code", lambda: {**code, "scoring": "new"})
+    assert out_of_date(RUN, document, tmp_path) == ["changed since: itembank.scoring"]
+    assert carry_results.carry(RUN, {**code, "irt": "other"}) == "made by other code than the snapshot"
+    assert carry_results.carry(RUN, code) == "carried"
+    carried = path.read_text(encoding="utf-8")
+    assert out_of_date(RUN, carried, tmp_path) == []
+    assert "the same numbers by a snapshot at" in carried
 
 
 def test_another_command_is_named(document, tmp_path):

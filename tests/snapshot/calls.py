@@ -48,11 +48,13 @@ CALLS = {
         f"estimate {name}": f"estimate bank new.parquet --selection v-optimal.json --method {name} --format json"
         for name in _ESTIMATORS
     },
-    "estimate model-based": "estimate bank new.parquet --selection anchor-irt.json --interval model-based --format json",
+    "estimate model-based": "estimate bank new.parquet --selection anchor-irt.json --interval model-based "
+    "--format json",
     "estimate by design": "estimate bank new.parquet --selection random.json --interval design --format json",
     "estimate by uncertainty": "estimate bank new.parquet --selection uncertainty.json --interval design --format json",
     "estimate win rates": "estimate bank new.parquet --selection stratified.json --win-rate --format json",
-    "estimate counts": "estimate bank-beta-binomial samples.parquet --interval model-based --method p-irt --format json",
+    "estimate counts": "estimate bank-beta-binomial samples.parquet --interval model-based --method p-irt "
+    "--format json",
     "compare": "compare bank two-new.parquet --selection v-optimal.json --target all --format json",
     "compare paired": "compare bank two-new.parquet --selection random.json --method paired --format json",
     "compare ranking": "compare bank new.parquet --selection v-optimal.json --ranking --format json",

@@ -93,9 +93,7 @@ def make_world(folder: Path) -> None:
 
 def _part(responses: ResponseMatrix, models: int, items: int) -> ResponseMatrix:
     """Every so many-th model and item."""
-    return responses.take(
-        models=np.arange(0, responses.n_models, models), items=np.arange(0, responses.n_items, items)
-    )
+    return responses.take(models=np.arange(0, responses.n_models, models), items=np.arange(0, responses.n_items, items))
 
 
 def _fewer_samples(samples: ResponseMatrix) -> ResponseMatrix:

@@ -1,0 +1,53 @@
+"""Say of tables that the code changed and their numbers did not: ``python -m benchmarks.carry_results SNAPSHOT``.
+
+SNAPSHOT was written by scripts/snapshot.py with the code that made the tables. Its calls, over every method, family and
+law, are made again; where all give the same numbers to 12 digits, the manifests of the tables take over the code of
+today. They keep the commit that made them, and name this one beside it.
+"""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from benchmarks.result_manifests import DOCUMENT, MANIFESTS, Run, git, library_code, load_runs, tables_of, with_tables
+from tests.snapshot.compare import changes
+from tests.snapshot.record import record
+
+DIGITS = 12
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("snapshot", type=Path)
+    snapshot = json.loads(parser.parse_args().snapshot.read_text(encoding="utf-8"))
+    if git("status", "--porcelain", "src"):
+        sys.exit("commit first: a manifest names a commit.")
+    differences = changes(snapshot["calls"], record(), digits=DIGITS)
+    if differences:
+        sys.exit("the numbers are not the same; make the tables again:\n" + "\n".join(differences))
+    for run in load_runs().values():
+        print(f"{run.name:22}{carry(run, snapshot['code'])}")
+
+
+def carry(run: Run, code: dict[str, str]) -> str:
+    """Give a run's manifest the code of today where it was made by this code; say what was done."""
+    path = MANIFESTS / f"{run.name}.json"
+    if not path.exists():
+        return "no manifest"
+    manifest: dict[str, Any] = json.loads(path.read_bytes())
+    if manifest["code"] != code:
+        return "made by other code than the snapshot"
+    manifest["code"] = library_code()
+    manifest["carried"] = [*manifest.get("carried", []), git("rev-parse", "HEAD")]
+    content = json.dumps(manifest, indent=1, sort_keys=True).encode() + b"\n"
+    document = DOCUMENT.read_text(encoding="utf-8")
+    texts = {name: text for name, (text, _) in tables_of(document).items()}
+    DOCUMENT.write_text(with_tables(document, run, texts, content), encoding="utf-8")
+    path.write_bytes(content)
+    return "carried"
+
+
+if __name__ == "__main__":
+    main()
