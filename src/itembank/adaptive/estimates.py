@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -13,10 +12,11 @@ from itembank.adaptive.state import SessionState
 from itembank.estimation.basis import ScoreBasis
 from itembank.estimation.estimates import ScoreEstimates, checked
 from itembank.estimation.evidence import Evidence, evidence_at
-from itembank.estimation.judgement import Judgement, calibrated, model_based
+from itembank.estimation.judgement import calibrated, model_based
 from itembank.estimation.observations import Observations
 from itembank.estimation.out_of_fold import OutOfFold
 from itembank.estimation.point import with_exact
+from itembank.estimation.scores import Scores
 from itembank.irt.binarise import apply_thresholds
 from itembank.irt.parameters import AbilityPrior
 from itembank.numerics.arrays import FloatArray, IntArray
@@ -91,14 +91,11 @@ def session_estimate(
     targets = pool.basis.targets
     n_targets = len(targets.names)
     near = _around(past, positions, np.arange(n_targets))
-    evidence, judgement = _judged(pool.basis, responses, abilities, positions, near, level=level)
-    scores = ScoreEstimates(
+    evidence, scores = _judged(pool.basis, responses, abilities, positions, near, level=level)
+    estimates = ScoreEstimates(
         model_ids=(model_id,),
         targets=targets.names,
-        value=judgement.value,
-        standard_error=judgement.standard_error,
-        low=judgement.low,
-        high=judgement.high,
+        scores=scores,
         n_items=np.array([[*evidence.n_observed[0].tolist(), positions.size]]),
         n_total=np.array([*pool.scenario_sizes.tolist(), targets.n_items]),
         n_missing=np.zeros(1, dtype=np.int64),
@@ -114,25 +111,20 @@ def session_estimate(
     if pool.custom is not None:
         near = _around(past, positions, np.full(n_targets, -1))  # the custom score is the last of all
         _, own = _judged(pool.custom, responses, abilities, positions, near, level=level)
-        scores = _with_custom(scores, own, pool, positions)
-    return SessionEstimate(
-        model_id, abilities.theta[0], abilities.covariance[0], checked(scores, np.ones(scores.value.shape, dtype=bool))
-    )
+        estimates = _with_custom(estimates, own, pool, positions)
+    is_owed = np.ones(estimates.value.shape, dtype=bool)
+    return SessionEstimate(model_id, abilities.theta[0], abilities.covariance[0], checked(estimates, is_owed))
 
 
-def _with_custom(scores: ScoreEstimates, own: Judgement, pool: SessionPool, positions: IntArray) -> ScoreEstimates:
+def _with_custom(estimates: ScoreEstimates, own: Scores, pool: SessionPool, positions: IntArray) -> ScoreEstimates:
     """Add the custom score, the 'overall' of its own targets, as the last column."""
-    columns: dict[str, Any] = {
-        name: np.column_stack([getattr(scores, name), getattr(own, name)[:, -1]])
-        for name in ("value", "standard_error", "low", "high")
-    }
     counts = pool.target_weights > 0.0
     return replace(
-        scores,
+        estimates,
         targets=pool.score_names,
-        n_items=np.append(scores.n_items, [[counts[positions].sum()]], axis=1),
-        n_total=np.append(scores.n_total, counts.sum()),
-        **columns,
+        scores=estimates.scores.with_targets(own.targets(slice(-1, None))),
+        n_items=np.append(estimates.n_items, [[counts[positions].sum()]], axis=1),
+        n_total=np.append(estimates.n_total, counts.sum()),
     )
 
 
@@ -144,15 +136,15 @@ def _judged(
     past: Sequence[tuple[OutOfFold, float]],
     *,
     level: float,
-) -> tuple[Evidence, Judgement]:
+) -> tuple[Evidence, Scores]:
     """Judge one model's scores on these targets, by past errors where there are any."""
     targets = basis.targets
     observations = Observations.of_items(responses, positions, targets.weights[positions], is_random=True)
     evidence = evidence_at(basis, observations, abilities)
     value = with_exact(targets, evidence, targets.with_overall(evidence.posterior_mean))
     if not past:
-        return evidence, model_based(targets, evidence, value, level=level)
-    return evidence, calibrated(targets, evidence, value, past, level=level)
+        return evidence, model_based(targets, evidence, value, level=level).scores
+    return evidence, calibrated(targets, evidence, value, past, level=level).scores
 
 
 def _around(past: PastErrors | None, positions: IntArray, columns: IntArray) -> list[tuple[OutOfFold, float]]:

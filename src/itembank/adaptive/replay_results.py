@@ -10,6 +10,7 @@ import polars as pl
 
 from itembank.adaptive.events import Told
 from itembank.estimation.estimates import ScoreEstimates
+from itembank.estimation.scores import Scores
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 
 
@@ -120,14 +121,15 @@ def joined_sessions(ends: Sequence[SessionEnd]) -> ReplayResult:
     )
 
 
-PER_MODEL = ("value", "standard_error", "low", "high", "n_items", "n_missing", "abilities", "ability_covariance")
+PER_MODEL = ("n_items", "n_missing", "abilities", "ability_covariance")
 
 
 def joined_estimates(estimates: Sequence[ScoreEstimates]) -> ScoreEstimates:
     """Put a session's estimates of different models together; they are of one bank, by one method."""
     stacked: dict[str, Any] = {name: np.concatenate([getattr(one, name) for one in estimates]) for name in PER_MODEL}
     model_ids = tuple(model for one in estimates for model in one.model_ids)
-    return dataclasses.replace(estimates[0], model_ids=model_ids, **stacked)
+    scores = Scores.joined([one.scores for one in estimates])
+    return dataclasses.replace(estimates[0], model_ids=model_ids, scores=scores, **stacked)
 
 
 def _cost(end: SessionEnd, unit: str) -> float:

@@ -22,6 +22,7 @@ from itembank.estimation.difference_estimator import (
 from itembank.estimation.noise import noise_ratio
 from itembank.estimation.observations import bank_positions, counted_trials
 from itembank.estimation.predictions import predicted_sums
+from itembank.estimation.scores import Scores
 from itembank.irt.bernoulli import probability
 from itembank.irt.binarise import apply_thresholds, item_thresholds
 from itembank.irt.parameters import AbilityPrior, ItemParameters
@@ -39,25 +40,10 @@ CELLS_AT_ONCE = 2**22
 HOW = "Choose the items with --method random, stratified or uncertainty, and exclude none"
 
 
-class DesignEstimates(NamedTuple):
-    """Scores of n_models models on n_targets targets, in the order of `bank.targets.names`.
-
-    Attributes
-    ----------
-    value, standard_error, low, high : (n_models, n_targets)
-        Values and intervals are cut to what the observed responses leave possible, always in [0, 1].
-    """
-
-    value: FloatArray
-    standard_error: FloatArray
-    low: FloatArray
-    high: FloatArray
-
-
 @one_blas_thread()
 def design_based_estimates(
     bank: Bank, responses: ResponseMatrix, selection: Selection, *, level: float = 0.95
-) -> DesignEstimates:
+) -> Scores:
     """Estimate full-benchmark scores with intervals that hold whether or not the item model does.
 
     The item model predicts every response; the drawn items, whose inclusion probabilities are known, say how far
@@ -76,9 +62,10 @@ def design_based_estimates(
 
     Returns
     -------
-    DesignEstimates
-        Scenarios, then overall. The overall score adds up scenario estimates before they are cut, and
-        their variances, since scenarios are sampled independently; its degrees of freedom are Satterthwaite's.
+    Scores
+        On the scenarios, then overall, cut to what the observed responses leave possible. The overall score adds up
+        scenario estimates before they are cut, and their variances, since scenarios are sampled independently; its
+        degrees of freedom are Satterthwaite's.
 
     Raises
     ------
@@ -100,7 +87,7 @@ def design_based_estimates(
     n_block = max(1, CELLS_AT_ONCE // bank.n_items)
     starts = range(0, responses.n_models, n_block)
     blocks = [_block(sample, slice(start, start + n_block), level) for start in starts]
-    return DesignEstimates(*(np.concatenate(parts) for parts in zip(*blocks, strict=True)))
+    return Scores.joined(blocks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +193,7 @@ def _check_answered(bank: Bank, responses: ResponseMatrix, sample: _Sample) -> N
         )
 
 
-def _block(sample: _Sample, rows: slice, level: float) -> DesignEstimates:
+def _block(sample: _Sample, rows: slice, level: float) -> Scores:
     """Estimate the targets of some models."""
     responses = sample.responses[rows]
     own = sample.scenario_index[sample.positions]
@@ -229,7 +216,7 @@ def _with_overall(
     *,
     scenario_weights: FloatArray,
     level: float,
-) -> DesignEstimates:
+) -> Scores:
     """Append the overall score to arrays (n_models, n_scenarios) and give every target its interval."""
     parts = scenario_weights**2 * variances
     overall = parts.sum(axis=1)
@@ -243,7 +230,7 @@ def _with_overall(
     n_right, n_observed = (np.column_stack([n, n.sum(axis=1)]) for n in (chosen.n_right, chosen.n_observed))
     low, high = score_intervals(estimates, n_right, n_observed, level)
     value, low, high = (np.clip(scores, least, np.minimum(least + left, 1.0)) for scores in (value, low, high))
-    return DesignEstimates(value, np.sqrt(variance), low, high)
+    return Scores(value, np.sqrt(variance), low, high)
 
 
 def _appended(scenario_scores: FloatArray, scenario_weights: FloatArray) -> FloatArray:

@@ -18,9 +18,10 @@ from itembank.estimation.automatic import Chosen, choose_method
 from itembank.estimation.design_based import design_based_estimates
 from itembank.estimation.estimates import ScoreEstimates, checked
 from itembank.estimation.evidence import Evidence, gather_evidence
-from itembank.estimation.judgement import IntervalKind, Judgement, judge
+from itembank.estimation.judgement import IntervalKind, judge
 from itembank.estimation.observations import Observations, known_items, observe
 from itembank.estimation.point import gp_irt_share
+from itembank.estimation.scores import Scores
 from itembank.estimation.specs import GPIRT, METHODS, Auto, EstimationSpec, SampleMean
 from itembank.estimation.trial import has_trial
 from itembank.estimation.win_rates import win_rate_standard_error
@@ -125,9 +126,10 @@ def estimate(
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """Judgement of all models, and how it was come by."""
+    """Scores of all models, and how they were estimated."""
 
-    judgement: Judgement
+    scores: Scores
+    inflation: FloatArray
     method: str
     explanation: str
     interval_kind: str
@@ -155,14 +157,10 @@ def _by_design(
             "design-based intervals need to know how the items were drawn: give the selection (--selection), made "
             "with method 'random', 'stratified' or 'uncertainty'."
         )
-    n_targets = len(bank.targets.names)
-    value, error, low, high = (np.full((responses.n_models, n_targets), np.nan) for _ in range(4))
+    scores = Scores.unknown(responses.n_models, len(bank.targets.names))
     answered = np.flatnonzero(~evidence.is_silent)
-    found = design_based_estimates(bank, responses.take(models=answered), selection, level=level)
-    value[answered], error[answered] = found.value, found.standard_error
-    low[answered], high[answered] = found.low, found.high
-    inflation = np.ones(value.shape)
-    return _Found(Judgement(value, error, low, high, inflation), "design-based", "", "design", None)
+    scores.set_rows(answered, design_based_estimates(bank, responses.take(models=answered), selection, level=level))
+    return _Found(scores, np.ones(scores.value.shape), "design-based", "", "design", None)
 
 
 def _by_pattern(
@@ -180,9 +178,8 @@ def _by_pattern(
     chosen = Chosen(spec, "")
     if isinstance(spec, Auto):
         chosen = choose_method(bank, observations, selection, progress=progress)
-    n_models, n_targets = observations.responses.shape[0], len(bank.targets.names)
-    value, error, low, high = (np.full((n_models, n_targets), np.nan) for _ in range(4))
-    inflation = np.ones((n_models, n_targets))
+    scores = Scores.unknown(observations.responses.shape[0], len(bank.targets.names))
+    inflation = np.ones(scores.value.shape)
     for rows, columns in _patterns(observations, evidence):
         found = judge(
             bank,
@@ -194,14 +191,11 @@ def _by_pattern(
             is_calibrated=is_calibrated,
             progress=progress,
         )
-        value[rows], error[rows] = found.value, found.standard_error
-        low[rows], high[rows] = found.low, found.high
+        scores.set_rows(rows, found.scores)
         inflation[rows] = found.inflation
     share = gp_irt_share(bank, observations, evidence, chosen.spec) if isinstance(chosen.spec, GPIRT) else None
     kind = "calibrated" if is_calibrated else "model-based"
-    return _Found(
-        Judgement(value, error, low, high, inflation), METHODS.label(chosen.spec), chosen.explanation, kind, share
-    )
+    return _Found(scores, inflation, METHODS.label(chosen.spec), chosen.explanation, kind, share)
 
 
 def _patterns(observations: Observations, evidence: Evidence) -> Iterator[tuple[IntArray, IntArray]]:
@@ -233,22 +227,17 @@ def _packed(
     win_rate_rng: np.random.Generator | None,
 ) -> ScoreEstimates:
     """Put the result together, with win rates where they are asked for."""
-    judgement = found.judgement
-    columns = [judgement.value, judgement.standard_error, judgement.low, judgement.high]
+    scores = found.scores
     targets: tuple[str, ...] = bank.targets.names
     if win_rate_rng is not None:
-        rates = _win_rates(bank, responses, evidence, judgement, level=level, rng=win_rate_rng)
-        columns = [np.column_stack(pair) for pair in zip(columns, rates, strict=True)]
+        scores = scores.with_targets(_win_rates(bank, responses, evidence, found, level=level, rng=win_rate_rng))
         targets = (*targets, WIN_RATE)
     sizes, n_over_all = bank.targets.scenario_sizes, len(targets) - bank.targets.n_scenarios
     is_owed = np.pad(evidence.n_observed > 0, ((0, 0), (0, n_over_all)))  # the overall score may lack a scenario
     estimates = ScoreEstimates(
         model_ids=tuple(responses.model_ids),
         targets=targets,
-        value=columns[0],
-        standard_error=columns[1],
-        low=columns[2],
-        high=columns[3],
+        scores=scores,
         n_items=np.column_stack([evidence.n_observed, *[evidence.n_observed.sum(axis=1)] * n_over_all]),
         n_total=np.array([*sizes, *[sizes.sum()] * n_over_all]),
         n_missing=observations.n_missing,
@@ -279,12 +268,12 @@ def _win_rates(
     bank: Bank,
     responses: ResponseMatrix,
     evidence: Evidence,
-    judgement: Judgement,
+    found: _Found,
     *,
     level: float,
     rng: np.random.Generator,
-) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Mean win rate against the calibration models, standard error and interval, each (n_models,).
+) -> Scores:
+    """Mean win rate against the calibration models, the one target.
 
     Scenario scores vary together as the item model says, and as much as their own intervals do.
     """
@@ -294,13 +283,15 @@ def _win_rates(
     if reference.shape[0] == 0:
         raise DataError("the mean win rate needs a calibration model other than those estimated, got none.")
     rates, errors = np.full((2, responses.n_models), np.nan)
-    values = judgement.value[:, :-1]
+    values = found.scores.value[:, :-1]
     is_whole = ~np.isnan(values).any(axis=1)
     distance = (values - evidence.posterior_mean)[is_whole]
-    stretch = judgement.inflation[is_whole, :-1]
+    stretch = found.inflation[is_whole, :-1]
     covariance = evidence.posterior_covariance[is_whole] + distance[:, :, None] * distance[:, None, :]
     covariance = covariance * stretch[:, :, None] * stretch[:, None, :]
     rates[is_whole] = mean_win_rate(values[is_whole], reference)
     errors[is_whole] = win_rate_standard_error(values[is_whole], covariance, reference, rng)
     half = ndtri(0.5 + level / 2.0) * errors
-    return rates, errors, np.maximum(rates - half, 0.0), np.minimum(rates + half, 1.0)
+    return Scores(
+        *(array[:, None] for array in (rates, errors, np.maximum(rates - half, 0.0), np.minimum(rates + half, 1.0)))
+    )

@@ -7,6 +7,7 @@ import numpy as np
 
 from itembank.data.targets import WIN_RATE
 from itembank.errors import DataError, shown
+from itembank.estimation.scores import Scores
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 
 
@@ -19,13 +20,11 @@ class ScoreEstimates:
     model_ids : tuple of n_models ids
     targets : tuple of n_targets names
         Every scenario, then 'overall', then 'mean_win_rate' if asked for.
-    value : (n_models, n_targets)
-        In [0, 1]; NaN where the method has nothing to go by.
-    standard_error : (n_models, n_targets)
-        Root of the expected squared error: the item model's (see `score_posterior`), where intervals are
-        calibrated times what the errors for calibration models were to it.
-    low, high : (n_models, n_targets)
-        Interval of the given level, cut to [0, 1].
+    scores : Scores
+        `value`, `standard_error`, `low` and `high`, each (n_models, n_targets), also attributes of the estimates
+        themselves. Values are NaN where the method has nothing to go by. The standard error is the root of the expected
+        squared error: the item model's (see `score_posterior`), where intervals are calibrated times what the errors
+        for calibration models were to it. The interval has the given level and is cut to [0, 1].
     n_items : (n_models, n_targets)
         Observed responses behind each target.
     n_total : (n_targets,)
@@ -51,10 +50,7 @@ class ScoreEstimates:
 
     model_ids: tuple[str, ...]
     targets: tuple[str, ...]
-    value: FloatArray
-    standard_error: FloatArray
-    low: FloatArray
-    high: FloatArray
+    scores: Scores
     n_items: IntArray
     n_total: IntArray
     n_missing: IntArray
@@ -66,6 +62,26 @@ class ScoreEstimates:
     sample_share: FloatArray | None
     abilities: FloatArray
     ability_covariance: FloatArray
+
+    @property
+    def value(self) -> FloatArray:
+        """Estimated scores, (n_models, n_targets)."""
+        return self.scores.value
+
+    @property
+    def standard_error(self) -> FloatArray:
+        """Standard errors of the estimates, (n_models, n_targets)."""
+        return self.scores.standard_error
+
+    @property
+    def low(self) -> FloatArray:
+        """Lower ends of the intervals, (n_models, n_targets)."""
+        return self.scores.low
+
+    @property
+    def high(self) -> FloatArray:
+        """Upper ends of the intervals, (n_models, n_targets)."""
+        return self.scores.high
 
     @property
     def n_models(self) -> int:

@@ -16,6 +16,7 @@ from itembank.estimation.observations import Observations
 from itembank.estimation.out_of_fold import OutOfFold, posterior_moments
 from itembank.estimation.point import point_scores, with_certain
 from itembank.estimation.posterior import standard_error
+from itembank.estimation.scores import Scores
 from itembank.estimation.specs import PointSpec, Stacked
 from itembank.estimation.stacking import combined, reconciled
 from itembank.estimation.trial import has_trial, trial
@@ -27,19 +28,16 @@ IntervalKind = Literal["calibrated", "model-based", "design"]
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """Scores of n_models models on n_targets targets (scenarios, then overall).
+    """Scores of n_models models on n_targets targets (scenarios, then overall), and how they were judged.
 
     Attributes
     ----------
-    value, standard_error, low, high : (n_models, n_targets)
-    inflation : (n_models, n_targets)
+    scores : Scores
+    inflation : (n_targets,)
         Standard errors over those of the item model.
     """
 
-    value: FloatArray
-    standard_error: FloatArray
-    low: FloatArray
-    high: FloatArray
+    scores: Scores
     inflation: FloatArray
 
 
@@ -123,7 +121,7 @@ def _judgement(
     unseen = targets.with_overall(evidence.open_weight)
     low, high = cut_to_possible(value - half, value + half, known, unseen)
     value, _ = cut_to_possible(value, value, known, unseen)
-    return Judgement(value, model_error * inflation, low, high, np.tile(inflation, (value.shape[0], 1)))
+    return Judgement(Scores(value, model_error * inflation, low, high), inflation)
 
 
 def _inflation(past: OutOfFold) -> FloatArray:
