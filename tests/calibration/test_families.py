@@ -183,7 +183,7 @@ def test_the_bias_counts_trials():
     ("make", "message"),
     [
         (lambda: Variational(family="poisson"), "family must be one of"),
-        (lambda: Variational(family="beta", precision=0.0), "precision must be a positive number"),
+        (lambda: Variational(family="beta", precision=0.0), "precision must be a finite number > 0"),
         (lambda: Variational(family="beta", precision="each"), "'global' or 'scenario'"),
         (lambda: Variational("mirt", 2, positive_discrimination=True), "for one dimension"),
         (lambda: MarginalML(family="beta"), "marginal ML has no family 'beta'"),

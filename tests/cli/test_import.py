@@ -233,7 +233,7 @@ def test_wrong_usage_has_exit_code_2(run, table, arguments, message, monkeypatch
     ("options", "message"),
     [
         (("-o", "r.csv"), r"must end in \.parquet"),
-        (("-o", "r.parquet", "--max-response", "0"), "max_response must be a finite number above 0"),
+        (("-o", "r.parquet", "--max-response", "0"), "max_response must be a finite number > 0"),
         (("-o", "r.parquet", "--column", "llm=model_id"), "columns must name some of"),
     ],
 )

@@ -86,7 +86,7 @@ def test_validity_as_json_csv_and_figure(run, responses_file, tmp_path):
             2,
             "--folds goes with parts left",
         ),
-        (("validity", "--level", "1"), 2, "level must lie between 0 and 1"),
+        (("validity", "--level", "1"), 2, "level must be between 0 and 1"),
         (("validity", "--table", "other"), 2, "is not one of"),
     ],
 )

@@ -58,7 +58,7 @@ def test_what_is_allowed_goes_before_what_is_usual():
 
 @pytest.mark.parametrize("wrong", [0.0, -1.0, float("nan"), float("inf")])
 def test_an_allowance_is_a_number_of_bytes(wrong):
-    with pytest.raises(ParameterError, match="max_memory must be a number of bytes above 0"):
+    with pytest.raises(ParameterError, match="max_memory, in bytes, must be a finite number > 0"):
         ReadingSpec(max_memory=wrong)
 
 

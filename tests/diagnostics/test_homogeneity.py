@@ -160,7 +160,7 @@ def test_rows_are_plain_numbers(found):
 
 
 def test_what_cannot_be_done_is_said(responses):
-    with pytest.raises(ParameterError, match="budget must be at least 1"):
+    with pytest.raises(ParameterError, match="budget must be a whole number >= 1"):
         homogeneity(responses, budget=0)
     with pytest.raises(ParameterError, match="one dimension"):
         homogeneity(responses, spec=Variational("mirt", n_dims=2))

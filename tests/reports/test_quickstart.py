@@ -156,7 +156,7 @@ def test_a_foreign_folder_is_not_overwritten(tmp_path):
 
 
 def test_at_least_one_repeat_is_needed(tmp_path):
-    with pytest.raises(ParameterError, match="n_repeats must be at least 1, got 0"):
+    with pytest.raises(ParameterError, match="n_repeats must be a whole number >= 1, got 0"):
         run_quickstart(tmp_path, n_repeats=0)
 
 

@@ -295,7 +295,7 @@ def test_an_unknown_method_names_the_known_ones(bank):
 
 @pytest.mark.parametrize("spec", [AnchorIRT, AnchorCorrectness, AnchorLatent])
 def test_specs_check_their_choices(spec):
-    with pytest.raises(ParameterError, match="n_restarts must be at least 1"):
+    with pytest.raises(ParameterError, match="n_restarts must be a whole number >= 1"):
         spec(n_restarts=0)
 
 

@@ -189,7 +189,7 @@ def test_an_unknown_target_names_the_known_ones(bank, target):
         ({"allocation": "best"}, "allocation must be one of 'free', 'equal'"),
         ({"n_factors": 0}, "n_factors must be a whole number >= 1 or 'auto', got 0"),
         ({"n_factors": "many"}, "or 'auto', got 'many'"),
-        ({"minimum_per_scenario": -1}, "must be at least 0, got -1"),
+        ({"minimum_per_scenario": -1}, "must be a whole number >= 0, got -1"),
         ({"target": {}}, "finite numbers >= 0, not all zero"),
         ({"target": {"overall": -1.0}}, "finite numbers >= 0, not all zero"),
     ],

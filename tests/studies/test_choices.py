@@ -34,7 +34,7 @@ def test_a_choice_is_labelled_by_its_name():
     [
         ("anchr", "'random', 'stratified', 'anchor-correctness', 'anchor-irt'.*got 'anchr'"),
         ({"method": "anchor-irt", "restarts": 3}, "'n_restarts', 'standardise', 'allow_degenerate'.*'restarts'"),
-        ({"method": "anchor-irt", "n_restarts": 0}, "n_restarts must be at least 1, got 0"),
+        ({"method": "anchor-irt", "n_restarts": 0}, "n_restarts must be a whole number >= 1, got 0"),
         ({"method": "anchor-irt", "n_restarts": "many"}, "anchor-irt"),
         ({"n_restarts": 3}, "must have a text 'method'"),
         (3, "selector must be a short name"),

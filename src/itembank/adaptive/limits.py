@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from itembank.data.arguments import is_whole
+from itembank.checks import check_whole, is_number
 from itembank.data.targets import OVERALL
 from itembank.errors import ParameterError
 
@@ -31,8 +31,8 @@ class Budget:
 
     def __post_init__(self) -> None:
         """Check the limits."""
-        if self.n_items is not None and (not is_whole(self.n_items) or self.n_items < 1):
-            raise ParameterError(f"a budget of items must be a whole number >= 1, got {self.n_items!r}.")
+        if self.n_items is not None:
+            check_whole("a budget of items", self.n_items, least=1)
         object.__setattr__(self, "n_items", None if self.n_items is None else int(self.n_items))
         for unit, amount in self.costs.items():
             _check_number(f"a budget of {unit}", amount, above=0.0, below=math.inf)
@@ -117,8 +117,7 @@ class Stopping:
         for score, width in widths.items():
             _check_number(f"half-width of {score!r}", width, above=0.0, below=1.0, advice=POINTS)
         _check_number("level", self.level, above=0.0, below=1.0)
-        if not is_whole(self.min_items) or self.min_items < 0:
-            raise ParameterError(f"min_items must be a whole number >= 0, got {self.min_items!r}.")
+        check_whole("min_items", self.min_items, least=0)
         object.__setattr__(self, "min_items", int(self.min_items))
         object.__setattr__(self, "half_width", {str(score): float(width) for score, width in widths.items()})
 
@@ -152,8 +151,7 @@ def _check_number(
     name: str, value: object, *, above: float, below: float, inclusive: bool = False, advice: str = ""
 ) -> None:
     """Raise `ParameterError` unless the value is a number between the bounds."""
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if is_number and (above < value < below or (inclusive and value in {above, below})):  # type: ignore[operator]
+    if is_number(value) and (above < value < below or (inclusive and value in {above, below})):
         return
     if inclusive:
         wanted = f"from {above:g} to {below:g}"

@@ -1,10 +1,10 @@
 """What is known of a model before its first answer: one frozen spec a way of saying it."""
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from itembank.checks import check_positive
 from itembank.errors import DataError, ParameterError
 
 BANK = "bank"
@@ -32,7 +32,7 @@ class GroupPrior:
     def __post_init__(self) -> None:
         """Check the choices."""
         object.__setattr__(self, "value", _plain(self.value))
-        _check_positive("bank_models", self.bank_models)
+        check_positive("bank_models", self.bank_models)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +66,8 @@ class RegressionPrior:
         unknown = [name for name in self.known if name not in self.columns]
         if unknown:
             raise ParameterError(f"known must be of the columns {self.columns}, got {unknown} besides.")
-        _check_positive("penalty", self.penalty)
-        _check_positive("bank_models", self.bank_models)
+        check_positive("penalty", self.penalty)
+        check_positive("bank_models", self.bank_models)
 
 
 PriorSpec: TypeAlias = str | GroupPrior | RegressionPrior
@@ -124,8 +124,3 @@ def _plain(value: Any) -> Known:
     if isinstance(plain, str | int | float):
         return plain
     raise ParameterError(f"what is known of a model must be text, a number or a truth value, got {value!r}.")
-
-
-def _check_positive(name: str, value: float) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 < value < math.inf:
-        raise ParameterError(f"{name} must be a finite number > 0, got {value!r}.")

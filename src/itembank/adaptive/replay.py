@@ -15,12 +15,13 @@ from itembank.adaptive.session import AdaptiveSession
 from itembank.adaptive.settings import CALIBRATED, SessionInterval, session_settings
 from itembank.adaptive.spending import amount_in
 from itembank.adaptive.trial import past_errors
+from itembank.checks import check_whole
 from itembank.data.arguments import GivenBank, GivenResponses, as_bank, as_new_responses
 from itembank.data.banks import Bank
 from itembank.data.costs import TOKENS, CostUnit
 from itembank.data.responses import ResponseMatrix
 from itembank.data.targets import OVERALL
-from itembank.errors import ParameterError, warned_once
+from itembank.errors import warned_once
 from itembank.estimation.observations import bank_positions
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.threads import check_jobs
@@ -113,8 +114,7 @@ def replay(
     'budget: 50 items'
     """
     check_jobs(n_jobs)
-    if isinstance(batch, bool) or not isinstance(batch, int) or batch < 1:
-        raise ParameterError(f"batch must be a whole number >= 1, got {batch!r}.")
+    check_whole("batch", batch, least=1)
     settings = session_settings(
         criterion,
         stopping=stopping,

@@ -18,6 +18,7 @@ from itembank.adaptive.settings import CALIBRATED, SessionInterval, SessionSetti
 from itembank.adaptive.spending import fit_costs, left_of_budget, told_costs, warn_of_silent_costs
 from itembank.adaptive.stopping import lacks_items, limit_reason, rule_that_holds
 from itembank.adaptive.trial import past_errors
+from itembank.checks import check_whole
 from itembank.data.arguments import GivenBank, as_bank
 from itembank.data.banks import Bank
 from itembank.data.costs import CostUnit
@@ -190,8 +191,7 @@ class AdaptiveSession:
         ParameterError
             When n is not a whole number >= 1.
         """
-        if isinstance(n, bool) or not hasattr(n, "__index__") or n < 1:
-            raise ParameterError(f"the number of items to ask must be a whole number >= 1, got {n!r}.")
+        check_whole("the number of items to ask", n, least=1)
         if self.reason_stopped is not None:
             return ()
         abilities = self._ability()

@@ -9,7 +9,7 @@ import numpy as np
 
 from itembank.adaptive.limits import Budget, Decision, Stopping
 from itembank.adaptive.prior_specs import BANK, PriorSpec, checked_prior, prior_from_plain, prior_to_plain
-from itembank.data.arguments import is_whole
+from itembank.checks import check_one_of, check_whole
 from itembank.data.costs import CostUnit, as_cost_unit
 from itembank.data.targets import OVERALL
 from itembank.errors import DataError, ParameterError, shown
@@ -69,13 +69,11 @@ class SessionSettings:
         checked_prior(self.prior)
         for name in ("n_start", "seed"):
             value = getattr(self, name)
-            if not is_whole(value) or value < 0:
-                raise ParameterError(f"{name} must be a whole number >= 0, got {value!r}.")
+            check_whole(name, value, least=0)
             object.__setattr__(self, name, int(value))
         if not isinstance(self.model_id, str) or not self.model_id:
             raise ParameterError(f"model_id must be text and not empty, got {self.model_id!r}.")
-        if self.interval not in get_args(SessionInterval):
-            raise ParameterError(f"interval must be one of {shown(get_args(SessionInterval))}, got {self.interval!r}.")
+        check_one_of("interval", self.interval, get_args(SessionInterval))
         if not isinstance(self.target, str):
             object.__setattr__(self, "target", _checked_weights(self.target))
 

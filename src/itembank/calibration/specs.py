@@ -3,6 +3,7 @@
 from dataclasses import dataclass, fields, replace
 from typing import Literal, TypeAlias, get_args
 
+from itembank.checks import check_not_negative, check_one_of, check_positive, check_whole
 from itembank.errors import ParameterError, shown
 from itembank.irt.parameters import FAMILIES, WITH_PRECISION, Family
 from itembank.methods import MethodTable
@@ -135,10 +136,8 @@ class JointMAP:
         if not ((self.l1 == "auto" or _is_positive(self.l1)) and self.intercept_sd > 0.0 and self.slope_sd > 0.0):
             given = f"{self.l1}, {self.intercept_sd} and {self.slope_sd}"
             raise ParameterError(f"l1 (a number or 'auto'), intercept_sd and slope_sd must be > 0, got {given}.")
-        if not 0.0 <= self.general_weight < float("inf"):
-            raise ParameterError(f"general_weight must be a number from 0 on, got {self.general_weight}.")
-        if self.degenerate not in get_args(Degenerate):
-            raise ParameterError(f"degenerate must be one of {shown(get_args(Degenerate))}, got {self.degenerate!r}.")
+        check_not_negative("general_weight", self.general_weight)
+        check_one_of("degenerate", self.degenerate, get_args(Degenerate))
 
     @property
     def loading_weight(self) -> float:
@@ -293,14 +292,12 @@ def _is_plain(value: object) -> bool:
 
 def check_item_model(item_model: str, n_dims: int, known: tuple[str, ...] = PLAIN_ITEM_MODELS) -> None:
     """Check that the method knows the item model and that its number of dimensions fits."""
-    if item_model not in get_args(ItemModel):
-        raise ParameterError(f"item_model must be one of {shown(get_args(ItemModel))}, got {item_model!r}.")
+    check_one_of("item_model", item_model, get_args(ItemModel))
     if item_model not in known:
         raise ParameterError(
             f"item_model must be one of {shown(known)} for this method, got {item_model!r}. The map method has it."
         )
-    if n_dims < 1:
-        raise ParameterError(f"n_dims must be at least 1, got {n_dims}.")
+    check_whole("n_dims", n_dims, least=1)
     if item_model in {"1pl", "2pl"} and n_dims != 1:
         raise ParameterError(f"item_model {item_model!r} has one dimension, got n_dims={n_dims}. Use 'mirt'.")
     if item_model == "nested" and n_dims == 1:
@@ -312,13 +309,12 @@ def check_item_model(item_model: str, n_dims: int, known: tuple[str, ...] = PLAI
 
 def check_family(family: str, precision: float | str = "scenario") -> None:
     """Check the distribution of responses and its precision."""
-    if family not in {"auto", *FAMILIES}:
-        raise ParameterError(f"family must be one of {shown(('auto', *FAMILIES))}, got {family!r}.")
+    check_one_of("family", family, ("auto", *FAMILIES))
     if isinstance(precision, str):
         if precision not in get_args(PrecisionChoice):
             raise ParameterError(f"precision must be a number, 'global' or 'scenario', got {precision!r}.")
-    elif not 0.0 < precision < float("inf"):
-        raise ParameterError(f"precision must be a positive number, got {precision}.")
+    else:
+        check_positive("precision", precision)
 
 
 def check_spreads(*spreads: float) -> None:
@@ -329,5 +325,5 @@ def check_spreads(*spreads: float) -> None:
 
 def check_iterations(max_iterations: int, tolerance: float) -> None:
     """Check the stopping rule."""
-    if max_iterations < 1 or tolerance <= 0.0:
-        raise ParameterError(f"max_iterations must be >= 1 and tolerance > 0, got {max_iterations} and {tolerance}.")
+    check_whole("max_iterations", max_iterations, least=1)
+    check_positive("tolerance", tolerance)

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from itembank.checks import check_fraction, check_whole
 from itembank.comparison.pairs import model_pairs, shared_counts
 from itembank.data.banks import Bank
 from itembank.data.responses import ResponseMatrix
@@ -17,11 +18,9 @@ MAXIMUM_ROWS = 5_000_000
 
 def check_shares(level: float, power: float, n_bootstrap: int) -> None:
     """Refuse a level or power outside (0, 1), and fewer than no bootstrap samples."""
-    for name, value in (("level", level), ("power", power)):
-        if not 0.0 < value < 1.0:
-            raise ParameterError(f"{name} must be between 0 and 1, got {value}.")
-    if n_bootstrap < 0:
-        raise ParameterError(f"n_bootstrap must be at least 0, got {n_bootstrap}.")
+    check_fraction("level", level)
+    check_fraction("power", power)
+    check_whole("n_bootstrap", n_bootstrap, least=0)
 
 
 def chosen_models(responses: ResponseMatrix, models: Sequence[str] | None) -> ResponseMatrix:

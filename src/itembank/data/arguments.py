@@ -1,9 +1,8 @@
 """What callers give to the verbs: a bank, responses or a selection, or the path of one."""
 
 from collections.abc import Sequence
-from numbers import Integral
 from pathlib import Path
-from typing import TypeAlias, TypeGuard
+from typing import TypeAlias
 
 from itembank.data.bank_files import RECORD, load_bank
 from itembank.data.banks import Bank
@@ -103,11 +102,6 @@ def as_bank_or_responses(source: Bank | GivenResponses) -> Bank | ResponseMatrix
     if isinstance(source, str | Path) and (Path(source) / RECORD).is_file():
         return load_bank(source)
     return as_responses(source)
-
-
-def is_whole(value: object) -> TypeGuard[int]:
-    """Whether a value is a whole number, of Python or numpy."""
-    return isinstance(value, Integral) and not isinstance(value, bool)
 
 
 def _paths(responses: object) -> list[str | Path]:

@@ -1,10 +1,10 @@
 """What running an item costs: tokens, money or time, as the responses recorded it."""
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 
+from itembank.checks import check_not_negative
 from itembank.data.banks import Bank
 from itembank.data.responses import ResponseMatrix, mean_where_known
 from itembank.errors import DataError, ParameterError, did_you_mean, shown
@@ -34,8 +34,7 @@ class CostUnit:
         """Check the choices."""
         if not (isinstance(self.name, str) and self.name):
             raise ParameterError(f"a cost unit must have a name, got {self.name!r}.")
-        if not (math.isfinite(self.input_weight) and self.input_weight >= 0.0):
-            raise ParameterError(f"input_weight must be a finite number >= 0, got {self.input_weight!r}.")
+        check_not_negative("input_weight", self.input_weight)
 
 
 def as_cost_unit(unit: CostUnit | str) -> CostUnit:

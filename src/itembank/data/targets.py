@@ -6,6 +6,7 @@ from typing import Literal, Self, get_args
 import numpy as np
 import polars as pl
 
+from itembank.checks import check_one_of
 from itembank.errors import DataError, ParameterError, did_you_mean, shown
 from itembank.numerics.arrays import FloatArray, IntArray
 
@@ -78,8 +79,7 @@ class ScoreTargets:
             When a scenario has a reserved name, or the weights are absent, negative or all zero in a scenario.
         """
         for word, value, allowed in (("within", within, get_args(Within)), ("across", across, get_args(Across))):
-            if value not in allowed:
-                raise ParameterError(f"{word} must be one of {', '.join(allowed)}, got {value!r}.")
+            check_one_of(word, value, allowed)
         scenarios, index = _scenario_index(items)
         raw = _raw_weights(items, index, within)
         total = np.bincount(index, weights=raw, minlength=len(scenarios))

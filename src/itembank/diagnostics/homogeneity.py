@@ -3,12 +3,13 @@
 import numpy as np
 
 from itembank.calibration.specs import CalibrationSpec
+from itembank.checks import check_fraction, check_whole
 from itembank.data.arguments import GivenResponses, as_bank_or_responses
 from itembank.data.banks import Bank
 from itembank.data.calibrations import Calibration
 from itembank.data.responses import ResponseMatrix
 from itembank.diagnostics.homogeneities import Homogeneity, ScenarioHomogeneity, Spread
-from itembank.errors import DataError, ParameterError
+from itembank.errors import DataError
 from itembank.irt.families import information_weights
 from itembank.irt.parameters import ItemParameters
 from itembank.numerics.arrays import FloatArray, IntArray
@@ -76,8 +77,8 @@ def homogeneity(
     >>> found = homogeneity(load_builtin("classifiers"))  # doctest: +SKIP
     >>> found.rows()  # doctest: +SKIP
     """
-    if budget < 1 or not 0.0 < level < 1.0:
-        raise ParameterError(f"budget must be at least 1 and level between 0 and 1, got {budget} and {level}.")
+    check_whole("budget", budget, least=1)
+    check_fraction("level", level)
     responses, chosen = responses_and_spec(as_bank_or_responses(source), spec)
     fits = fit_scenarios(responses, chosen, progress=progress)
     if not fits:

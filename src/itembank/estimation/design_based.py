@@ -6,10 +6,11 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
+from itembank.checks import check_fraction
 from itembank.data.banks import Bank
 from itembank.data.responses import ResponseMatrix
 from itembank.data.selections import Selection
-from itembank.errors import DataError, DataWarning, ParameterError, shown, warn
+from itembank.errors import DataError, DataWarning, shown, warn
 from itembank.estimation.difference_estimator import (
     Drawn,
     difference_values,
@@ -81,8 +82,7 @@ def design_based_estimates(
     >>> selection = select(bank, 100, method="uncertainty", rng=0)  # doctest: +SKIP
     >>> value, standard_error, low, high = design_based_estimates(bank, responses, selection)  # doctest: +SKIP
     """
-    if not 0.0 < level < 1.0:
-        raise ParameterError(f"level must be between 0 and 1, got {level}.")
+    check_fraction("level", level)
     sample = _sample(bank, responses, selection)
     n_block = max(1, CELLS_AT_ONCE // bank.n_items)
     starts = range(0, responses.n_models, n_block)

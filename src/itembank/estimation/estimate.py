@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 from scipy.special import ndtri
 
+from itembank.checks import check_fraction, check_one_of
 from itembank.data.arguments import GivenBank, GivenResponses, GivenSelection, as_bank, as_new_responses, as_selection
 from itembank.data.banks import Bank
 from itembank.data.responses import ResponseMatrix
@@ -137,10 +138,8 @@ class _Found:
 
 
 def _check(level: float, interval: str, spec: EstimationSpec) -> None:
-    if not 0.0 < level < 1.0:
-        raise ParameterError(f"level must be between 0 and 1, got {level}.")
-    if interval not in get_args(IntervalKind):
-        raise ParameterError(f"interval must be one of {', '.join(get_args(IntervalKind))}, got {interval!r}.")
+    check_fraction("level", level)
+    check_one_of("interval", interval, get_args(IntervalKind))
     if interval == "design" and not isinstance(spec, Auto):
         raise ParameterError(
             f"design-based intervals bring their own estimate, got method {METHODS.name_of(spec)!r}. Leave the method "

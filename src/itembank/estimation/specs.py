@@ -1,9 +1,9 @@
 """Choices of an estimation: one frozen spec a method, and the table of their names."""
 
-import math
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
+from itembank.checks import check_fraction, check_positive
 from itembank.errors import ParameterError
 from itembank.estimation.regression.specs import (
     Factor,
@@ -52,11 +52,8 @@ class GPIRT:
 
     def __post_init__(self) -> None:
         """Check the choices."""
-        factor = self.anchor_variance_factor
-        if factor != "estimated" and not (isinstance(factor, int | float) and 0.0 < factor < math.inf):
-            raise ParameterError(f"anchor_variance_factor must be a number > 0 or 'estimated', got {factor!r}.")
-        if not 0.0 < self.unmeasured_bias <= 1.0:
-            raise ParameterError(f"unmeasured_bias must be in (0, 1], got {self.unmeasured_bias}.")
+        check_positive("anchor_variance_factor", self.anchor_variance_factor, word="estimated")
+        check_fraction("unmeasured_bias", self.unmeasured_bias, whole=True)
 
 
 PointSpec: TypeAlias = (
@@ -96,8 +93,7 @@ class Stacked:
         """Check the choices."""
         if len(self.members) < 2 or not all(isinstance(member, get_args(PointSpec)) for member in self.members):
             raise ParameterError("members must be two methods of estimation or more, none of them 'stacked' or 'auto'.")
-        if not 0.0 < self.prior_models < math.inf:
-            raise ParameterError(f"prior_models must be a finite number > 0, got {self.prior_models}.")
+        check_positive("prior_models", self.prior_models)
 
 
 @dataclass(frozen=True, slots=True)

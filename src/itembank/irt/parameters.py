@@ -9,6 +9,7 @@ from typing import Literal, Self, get_args
 
 import numpy as np
 
+from itembank.checks import check_one_of
 from itembank.errors import ParameterError, shown
 from itembank.numerics.arrays import FloatArray, IntArray
 
@@ -54,8 +55,7 @@ class ItemParameters:
 
     def __post_init__(self) -> None:
         """Check that family and precision fit each other."""
-        if self.family not in FAMILIES:
-            raise ParameterError(f"family must be one of {shown(FAMILIES)}, got {self.family!r}.")
+        check_one_of("family", self.family, FAMILIES)
         if self.family not in WITH_PRECISION:
             if self.precision is not None:
                 raise ParameterError(

@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from itembank.errors import ParameterError
+from itembank.checks import check_whole
 
 
 def as_generator(rng: np.random.Generator | int | None) -> np.random.Generator:
     """Return `rng` itself, or a new generator seeded with it (None: fresh entropy)."""
-    if isinstance(rng, int) and rng < 0:
-        raise ParameterError(f"a seed must be a whole number >= 0, got {rng}.")
+    if isinstance(rng, int):
+        check_whole("a seed", rng, least=0)
     return rng if isinstance(rng, np.random.Generator) else np.random.default_rng(rng)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from itembank.calibration.folds import MINIMUM_FOR_FOLDS, folds
+from itembank.checks import check_fraction
 from itembank.data.arguments import GivenBank, as_bank
 from itembank.data.banks import Bank
 from itembank.data.targets import OVERALL
@@ -253,8 +254,8 @@ def _check(half_width: float | None, difference: float | None, level: float, pow
         raise ParameterError("a plan has one goal: give half_width or difference, not both.")
     named = {"half_width": half_width, "difference": difference, "level": level, "power": power}
     for name, value in named.items():
-        if value is not None and not 0.0 < value < 1.0:
-            raise ParameterError(f"{name} must be between 0 and 1, got {value}.")
+        if value is not None:
+            check_fraction(name, value)
 
 
 def _check_folds(bank: Bank, progress: ProgressCallback) -> None:

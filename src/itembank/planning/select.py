@@ -4,9 +4,9 @@ from collections.abc import Collection
 
 import numpy as np
 
-from itembank.data.arguments import GivenBank, as_bank, is_whole
+from itembank.checks import check_whole
+from itembank.data.arguments import GivenBank, as_bank
 from itembank.data.selections import Selection
-from itembank.errors import ParameterError
 from itembank.numerics.random import as_generator
 from itembank.planning.auto import check_method, choose_selection
 from itembank.progress import ProgressCallback, silent
@@ -71,8 +71,7 @@ def select(
     >>> selection.save("selection.json")  # doctest: +SKIP
     """
     bank = as_bank(bank)
-    if not is_whole(n_items):
-        raise ParameterError(f"the number of items must be a whole number, got {n_items!r}.")
+    check_whole("the number of items", n_items, least=1)
     if isinstance(method, str) and method == AUTO:
         seed = int(rng) if isinstance(rng, int | np.integer) else int(as_generator(rng).integers(2**31))
         return choose_selection(

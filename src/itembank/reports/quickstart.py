@@ -11,6 +11,7 @@ import polars as pl
 
 from itembank.calibration.build import build_bank
 from itembank.calibration.specs import Variational
+from itembank.checks import check_whole
 from itembank.data.atomic import replacing_file
 from itembank.data.bank_files import check_bank_destination, save_bank
 from itembank.data.banks import Bank
@@ -187,8 +188,7 @@ def run_quickstart(
     >>> result = run_quickstart("quickstart", rng=0)  # doctest: +SKIP
     >>> [round(one.mean_absolute_error, 1) for one in result.errors]  # doctest: +SKIP
     """
-    if n_repeats < 1:
-        raise ParameterError(f"n_repeats must be at least 1, got {n_repeats}.")
+    check_whole("n_repeats", n_repeats, least=1)
     folder = Path(folder)
     _check_folder(folder)
     check_bank_destination(folder / "bank", overwrite=True)

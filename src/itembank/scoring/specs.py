@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from itembank.checks import check_whole
 from itembank.errors import ParameterError
 from itembank.methods import MethodTable
 
@@ -35,8 +36,7 @@ class ExpectedAPosteriori:
 
     def __post_init__(self) -> None:
         """Check the choices."""
-        if self.n_quadrature != "auto" and self.n_quadrature < 2:
-            raise ParameterError(f"n_quadrature must be at least 2 or 'auto', got {self.n_quadrature}.")
+        check_whole("n_quadrature", self.n_quadrature, least=2, word="auto")
         if not self.bounds[0] < self.bounds[1]:
             raise ParameterError(f"bounds must increase, got {self.bounds}.")
 

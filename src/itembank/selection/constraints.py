@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from itembank.checks import check_whole, is_whole
 from itembank.data.targets import ScoreTargets
 from itembank.errors import ParameterError, did_you_mean, shown
 from itembank.numerics.arrays import BoolArray, IntArray
@@ -37,8 +38,7 @@ class Constraints:
         _check_counts("at_least", self.at_least)
         if self.at_most is not None:
             _check_counts("at_most", self.at_most)
-        if not _is_count(self.randomesque) or self.randomesque < 1:
-            raise ParameterError(f"randomesque must be a whole number >= 1, got {self.randomesque!r}.")
+        check_whole("randomesque", self.randomesque, least=1)
         excluded: object = self.excluded
         if isinstance(excluded, str):
             raise ParameterError(f"excluded must be a tuple of item ids, got the text {excluded!r}.")
@@ -105,9 +105,5 @@ def _per_scenario(name: str, given: int | Mapping[str, int], targets: ScoreTarge
 
 def _check_counts(name: str, given: int | Mapping[str, int]) -> None:
     numbers = list(given.values()) if isinstance(given, Mapping) else [given]
-    if not all(_is_count(number) for number in numbers):
+    if not all(is_whole(number) and number >= 0 for number in numbers):
         raise ParameterError(f"{name} must be a whole number >= 0, or one for each scenario named, got {given!r}.")
-
-
-def _is_count(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0

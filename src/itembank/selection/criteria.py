@@ -21,6 +21,7 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
+from itembank.checks import check_one_of
 from itembank.errors import ParameterError, shown
 from itembank.methods import MethodTable
 
@@ -78,8 +79,7 @@ class VOptimality:
 
     def __post_init__(self) -> None:
         """Check the choices."""
-        if self.of not in get_args(Goal):
-            raise ParameterError(f"of must be one of {shown(get_args(Goal))}, got {self.of!r}.")
+        check_one_of("of", self.of, get_args(Goal))
 
 
 @dataclass(frozen=True, slots=True)

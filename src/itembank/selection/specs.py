@@ -5,8 +5,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
+from itembank.checks import check_fraction, check_one_of, check_whole
 from itembank.data.costs import TOKENS, CostUnit
-from itembank.errors import ParameterError, shown
+from itembank.errors import ParameterError
 from itembank.methods import MethodTable
 from itembank.selection.constraints import Constraints
 from itembank.selection.criteria import Criterion, Goal, criterion_of
@@ -38,7 +39,7 @@ class Stratified:
 
     def __post_init__(self) -> None:
         """Check the choices."""
-        _check_word("allocation", self.allocation, get_args(Allocation))
+        check_one_of("allocation", self.allocation, get_args(Allocation))
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,7 @@ class AnchorCorrectness:
 
     def __post_init__(self) -> None:
         """Check the choices."""
-        _check_restarts(self.n_restarts)
+        check_whole("n_restarts", self.n_restarts, least=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +87,7 @@ class AnchorIRT:
 
     def __post_init__(self) -> None:
         """Check the choices."""
-        _check_restarts(self.n_restarts)
+        check_whole("n_restarts", self.n_restarts, least=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +112,8 @@ class AnchorLatent:
 
     def __post_init__(self) -> None:
         """Check the choices."""
-        _check_number_or_auto("n_components", self.n_components)
-        _check_restarts(self.n_restarts)
+        check_whole("n_components", self.n_components, least=1, word="auto")
+        check_whole("n_restarts", self.n_restarts, least=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,12 +150,11 @@ class VOptimal:
 
     def __post_init__(self) -> None:
         """Check the choices."""
-        _check_number_or_auto("n_factors", self.n_factors)
+        check_whole("n_factors", self.n_factors, least=1, word="auto")
         if self.discrepancy != "auto" and not 0.0 <= self.discrepancy <= 1.0:
             raise ParameterError(f"discrepancy must be 'auto' or a number in [0, 1], got {self.discrepancy!r}.")
-        _check_word("allocation", self.allocation, get_args(BenchmarkAllocation))
-        if self.minimum_per_scenario < 0:
-            raise ParameterError(f"minimum_per_scenario must be at least 0, got {self.minimum_per_scenario}.")
+        check_one_of("allocation", self.allocation, get_args(BenchmarkAllocation))
+        check_whole("minimum_per_scenario", self.minimum_per_scenario, least=0)
         if isinstance(self.target, str):
             return
         values = list(self.target.values())
@@ -180,7 +180,7 @@ class Disagreement:
 
     def __post_init__(self) -> None:
         """Check the choices."""
-        _check_word("measure", self.measure, get_args(DisagreementMeasure))
+        check_one_of("measure", self.measure, get_args(DisagreementMeasure))
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,8 +208,7 @@ class Uncertainty:
 
     def __post_init__(self) -> None:
         """Check the choices."""
-        if not 0.0 < self.mixture <= 1.0:
-            raise ParameterError(f"mixture must be above 0 and at most 1, got {self.mixture!r}.")
+        check_fraction("mixture", self.mixture, whole=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,18 +292,3 @@ METHODS: MethodTable[SelectionSpec] = MethodTable(
         "optimal-design": OptimalDesign,
     },
 )
-
-
-def _check_restarts(n_restarts: int) -> None:
-    if n_restarts < 1:
-        raise ParameterError(f"n_restarts must be at least 1, got {n_restarts}.")
-
-
-def _check_word(name: str, value: object, allowed: tuple[str, ...]) -> None:
-    if value not in allowed:
-        raise ParameterError(f"{name} must be one of {shown(allowed)}, got {value!r}.")
-
-
-def _check_number_or_auto(name: str, value: object) -> None:
-    if value != "auto" and not (isinstance(value, int) and value >= 1):
-        raise ParameterError(f"{name} must be a whole number >= 1 or 'auto', got {value!r}.")

@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass, fields
 
+from itembank.checks import check_whole, is_number
 from itembank.errors import ParameterError
 
 
@@ -74,7 +75,7 @@ class SimulationSpec:
     def __post_init__(self) -> None:
         """Check every choice."""
         for name, least in LEAST.items():
-            _check_count(name, getattr(self, name), least)
+            check_whole(name, getattr(self, name), least=least)
         if self.n_items < self.n_tasks:
             raise ParameterError(
                 f"every task must have an item: n_items must be at least n_tasks = {self.n_tasks}, got {self.n_items}."
@@ -88,14 +89,9 @@ SHARES = ("guessing", "missing")
 AT_LEAST_ONE = ("cheapest_task_tokens", "task_cost_ratio")
 
 
-def _check_count(name: str, value: object, least: int) -> None:
-    if not isinstance(value, int) or isinstance(value, bool) or value < least:
-        raise ParameterError(f"{name} must be a whole number >= {least}, got {value!r}.")
-
-
 def _check_number(name: str, value: object) -> None:
     """Raise for what is no finite number, or not one that the choice of this name may be."""
-    if not isinstance(value, int | float) or not math.isfinite(value):
+    if not is_number(value) or not math.isfinite(value):
         raise ParameterError(f"{name} must be a finite number, got {value!r}.")
     if name in SHARES and not 0.0 <= value < 1.0:
         raise ParameterError(f"{name} must be at least 0 and below 1, got {value!r}.")

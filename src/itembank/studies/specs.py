@@ -7,6 +7,7 @@ from typing import Any, Final, TypeAlias, get_args
 
 from itembank.calibration.specs import METHODS as CALIBRATIONS
 from itembank.calibration.specs import CalibrationSpec
+from itembank.checks import check_fraction, check_one_of, check_whole, is_number, is_whole
 from itembank.data.targets import Across, Within
 from itembank.errors import ParameterError, shown
 from itembank.estimation.judgement import IntervalKind
@@ -15,7 +16,7 @@ from itembank.estimation.specs import Auto, EstimationSpec
 from itembank.selection.specs import METHODS as SELECTIONS
 from itembank.selection.specs import SelectionSpec
 from itembank.studies.choices import MethodChoice, resolve_choice
-from itembank.studies.split_specs import SPLITS, SplitSpec, is_number, is_whole
+from itembank.studies.split_specs import SPLITS, SplitSpec
 
 AUTO = "auto"
 CALIBRATED: Final = "calibrated"
@@ -130,8 +131,7 @@ class CalibrationChoice:
             ("within", self.within, get_args(Within)),
             ("across", self.across, get_args(Across)),
         ):
-            if value not in allowed:
-                raise ParameterError(f"{word} must be one of {shown(allowed)}, got {value!r}.")
+            check_one_of(word, value, allowed)
         self.spec(self.least_dims if self.n_dims == AUTO else int(self.n_dims))
 
     @property
@@ -338,20 +338,17 @@ def _check_sizes(spec: StudySpec) -> None:
         raise ParameterError("a study takes either n_items, a list of numbers, or a budget; give one.")
     if not isinstance(spec.name, str) or not spec.name:
         raise ParameterError(f"name of a study must be a text, got {spec.name!r}.")
-    if not isinstance(spec.level, float) or not 0.0 < spec.level < 1.0:
-        raise ParameterError(f"level must be between 0 and 1, got {spec.level!r}.")
+    check_fraction("level", spec.level)
     counts = [("n_draws", spec.n_draws, 1), ("repeats", spec.repeats, 1), ("seed", spec.seed, 0)]
     for name, value, least in (*counts, *(("n_items", n, 1) for n in spec.n_items)):
-        if not is_whole(value) or value < least:
-            raise ParameterError(f"{name} must be whole numbers from {least}, got {value!r}.")
+        check_whole(name, value, least=least)
     _check_unique([f"{amount:g}" for amount in spec.budgets], "n_items or amounts")
 
 
 def _check_interval(spec: StudySpec) -> None:
     """Refuse a kind of interval that is none, and methods that design-based ones do not go with."""
     kinds = get_args(IntervalKind)
-    if spec.interval not in kinds:
-        raise ParameterError(f"interval of a study must be one of {shown(kinds)}, got {spec.interval!r}.")
+    check_one_of("interval of a study", spec.interval, kinds)
     if spec.interval != "design":
         return
     other = [choice.label for choice in spec.estimators if not isinstance(estimation_spec(choice), Auto)]

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from itembank.checks import check_fraction, check_whole, is_whole
 from itembank.errors import ParameterError
 from itembank.methods import MethodTable
 
@@ -23,7 +24,7 @@ class KFold:
 
     def __post_init__(self) -> None:
         """Check the choices."""
-        _check_k(self.k)
+        check_whole("k of a split", self.k, least=2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,7 @@ class RandomShare:
 
     def __post_init__(self) -> None:
         """Check the choices."""
-        _check_share(self.test_share)
+        check_fraction("test_share", self.test_share)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +71,7 @@ class ByDate:
 
     def __post_init__(self) -> None:
         """Check the choices."""
-        _check_share(self.test_share)
+        check_fraction("test_share", self.test_share)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +90,7 @@ class Horizon:
 
     def __post_init__(self) -> None:
         """Check the choices."""
-        _check_share(self.test_share)
+        check_fraction("test_share", self.test_share)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,9 +115,9 @@ class ByGroup:
 
     def __post_init__(self) -> None:
         """Check the choices."""
-        _check_share(self.test_share)
+        check_fraction("test_share", self.test_share)
         if self.k is not None:
-            _check_k(self.k)
+            check_whole("k of a split", self.k, least=2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +166,7 @@ class TrainingShare:
 
     def __post_init__(self) -> None:
         """Check the choices."""
-        _check_share(self.test_share)
+        check_fraction("test_share", self.test_share)
         lists: tuple[Any, ...] = (self.n_models, self.shares)
         if not all(isinstance(one, tuple) for one in lists) or bool(self.n_models) == bool(self.shares):
             raise ParameterError("a training-share split takes either n_models or shares, a list of at least one.")
@@ -173,8 +174,7 @@ class TrainingShare:
         if bad:
             raise ParameterError(f"n_models of a split must be whole numbers from {self.minimum}, got {bad}.")
         for share in self.shares:
-            if not is_number(share) or not 0.0 < share <= 1.0:
-                raise ParameterError(f"shares of a split must be above 0 and at most 1, got {share!r}.")
+            check_fraction("shares of a split", share, whole=True)
 
 
 SplitSpec: TypeAlias = KFold | RandomShare | LeaveOneOut | ByDate | Horizon | ByGroup | NamedGroup | TrainingShare
@@ -193,23 +193,3 @@ SPLITS: MethodTable[SplitSpec] = MethodTable(
         "training-share": TrainingShare,
     },
 )
-
-
-def is_whole(value: object) -> bool:
-    """Whether a value is a whole number; true and false are not."""
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def is_number(value: object) -> bool:
-    """Whether a value is a number; true and false are not."""
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _check_k(k: object) -> None:
-    if not isinstance(k, int) or not is_whole(k) or k < 2:
-        raise ParameterError(f"k of a split must be a whole number from 2, got {k!r}.")
-
-
-def _check_share(share: object) -> None:
-    if not isinstance(share, int | float) or not is_number(share) or not 0.0 < share < 1.0:
-        raise ParameterError(f"test_share must be between 0 and 1, got {share!r}.")

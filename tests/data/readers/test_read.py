@@ -250,7 +250,7 @@ def test_a_column_named_in_shorthand_or_in_the_spec(tmp_path):
         ({"missing": "yes"}, "missing must be one of"),
         ({"empty": ""}, "empty must be one of"),
         ({"model_id_from": "x"}, "model_id_from must be one of"),
-        ({"max_response": 0.0}, "max_response must be a finite number above 0"),
+        ({"max_response": 0.0}, "max_response must be a finite number > 0"),
         ({"max_response": float("inf")}, "max_response"),
         ({"columns": {"llm": "model_id"}}, "columns must name some of model_id"),
     ],

@@ -77,5 +77,5 @@ def test_spread_points_take_every_slice_of_every_axis_once(rng):
 
 
 def test_a_number_of_starts_must_be_positive():
-    with pytest.raises(ParameterError, match="n_starts must be at least 1, got 0"):
+    with pytest.raises(ParameterError, match="n_starts must be a whole number >= 1, got 0"):
         check_starts(0)

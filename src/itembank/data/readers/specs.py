@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
+from itembank.checks import check_one_of, check_positive
 from itembank.errors import ParameterError, shown
 
 Format = Literal["auto", "responses", "long", "wide-models", "wide-items", "py-irt", "lm-eval"]
@@ -118,14 +119,10 @@ class ReadingSpec:
             "model_id_from": ModelIdFrom,
         }
         for name, allowed in choices.items():
-            if getattr(self, name) not in get_args(allowed):
-                raise ParameterError(
-                    f"{name} must be one of {', '.join(get_args(allowed))}, got {getattr(self, name)!r}."
-                )
-        if not 0.0 < self.max_response < float("inf"):
-            raise ParameterError(f"max_response must be a finite number above 0, got {self.max_response!r}.")
-        if self.max_memory is not None and not 0.0 < self.max_memory < float("inf"):
-            raise ParameterError(f"max_memory must be a number of bytes above 0, got {self.max_memory!r}.")
+            check_one_of(name, getattr(self, name), get_args(allowed))
+        check_positive("max_response", self.max_response)
+        if self.max_memory is not None:
+            check_positive("max_memory, in bytes,", self.max_memory)
         if self.true_value is not None and (not self.true_value.strip() or self.max_response != 1.0):
             raise ParameterError(
                 f"true_value must be a word, beside a max_response of 1, got {self.true_value!r} and "

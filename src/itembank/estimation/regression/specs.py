@@ -1,30 +1,12 @@
 """Choices of the estimators that learn from the calibration models, one frozen spec a method."""
 
-import math
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from itembank.checks import check_positive, check_whole
 from itembank.errors import ParameterError
 
 Towards = Literal["weights", "zero"]
-
-
-def _check_count(name: str, value: object, *, least: int, word: str | None = None) -> None:
-    """Refuse what is neither a whole number of at least `least` nor the word."""
-    if word is not None and value == word:
-        return
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        other = f" or {word!r}" if word is not None else ""
-        raise ParameterError(f"{name} must be a whole number >= {least}{other}, got {value!r}.")
-
-
-def _check_positive(name: str, value: object, *, word: str | None = None) -> None:
-    """Refuse what is neither a finite number above zero nor the word."""
-    if word is not None and value == word:
-        return
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 < value < math.inf:
-        other = f" or {word!r}" if word is not None else ""
-        raise ParameterError(f"{name} must be a finite number > 0{other}, got {value!r}.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +28,7 @@ class TaskMeanEB:
 
     def __post_init__(self) -> None:
         """Check the choices."""
-        _check_positive("strength", self.strength)
+        check_positive("strength", self.strength)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +50,7 @@ class Ridge:
 
     def __post_init__(self) -> None:
         """Check the choices."""
-        _check_positive("penalty", self.penalty, word="leave-one-out")
+        check_positive("penalty", self.penalty, word="leave-one-out")
         if self.towards not in get_args(Towards):
             raise ParameterError(f"towards must be 'weights' or 'zero', got {self.towards!r}.")
 
@@ -90,9 +72,9 @@ class KNearest:
 
     def __post_init__(self) -> None:
         """Check the choices."""
-        _check_count("n_neighbours", self.n_neighbours, least=1, word="leave-one-out")
+        check_whole("n_neighbours", self.n_neighbours, least=1, word="leave-one-out")
         if self.n_components is not None:
-            _check_count("n_components", self.n_components, least=1, word="leave-one-out")
+            check_whole("n_components", self.n_components, least=1, word="leave-one-out")
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,10 +97,10 @@ class RandomForest:
 
     def __post_init__(self) -> None:
         """Check the choices."""
-        _check_count("n_trees", self.n_trees, least=1)
+        check_whole("n_trees", self.n_trees, least=1)
         if self.n_components is not None:
-            _check_count("n_components", self.n_components, least=1)
-        _check_count("seed", self.seed, least=0)
+            check_whole("n_components", self.n_components, least=1)
+        check_whole("seed", self.seed, least=0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +117,7 @@ class Metabench:
 
     def __post_init__(self) -> None:
         """Check the choices."""
-        _check_count("n_knots", self.n_knots, least=2)
+        check_whole("n_knots", self.n_knots, least=2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +138,6 @@ class Factor:
 
     def __post_init__(self) -> None:
         """Check the choices."""
-        _check_count("n_factors", self.n_factors, least=1, word="auto")
+        check_whole("n_factors", self.n_factors, least=1, word="auto")
         if self.discrepancy != "auto" and not 0.0 <= self.discrepancy <= 1.0:
             raise ParameterError(f"discrepancy must be 'auto' or a number in [0, 1], got {self.discrepancy!r}.")

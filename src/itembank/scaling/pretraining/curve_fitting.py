@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from itembank.errors import ParameterError
+from itembank.checks import check_whole
 from itembank.numerics.arrays import BoolArray, FloatArray
 
 FIRST_DAMPING = 1e-2
@@ -126,8 +126,7 @@ def spread_points(lower: FloatArray, upper: FloatArray, n_points: int, rng: np.r
 
 def check_starts(n_starts: int) -> None:
     """Check a number of starts."""
-    if n_starts < 1:
-        raise ParameterError(f"n_starts must be at least 1, got {n_starts}.")
+    check_whole("n_starts", n_starts, least=1)
 
 
 def _some_known(x: FloatArray) -> FloatArray:

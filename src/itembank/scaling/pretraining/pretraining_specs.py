@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
-from itembank.errors import ParameterError, shown
+from itembank.checks import check_fraction, check_one_of, check_positive, check_whole
+from itembank.errors import ParameterError
 from itembank.methods import MethodTable
 from itembank.scaling.pretraining.ability_law import Pooling, Shape
 from itembank.scaling.pretraining.sigmoid_law import SigmoidLaw
@@ -53,8 +54,7 @@ class ItemResponseLaw:
             ("shape", self.shape, get_args(Shape)),
         )
         for name, value, known in choices:
-            if value not in known:
-                raise ParameterError(f"{name} must be one of {shown(known)}, got {value!r}.")
+            check_one_of(name, value, known)
 
 
 PretrainingLawSpec: TypeAlias = ItemResponseLaw | TwoStep | SigmoidLaw
@@ -100,16 +100,13 @@ class PretrainingSettings:
         if not specs or len({type(one) for one in specs}) < len(specs):
             raise ParameterError(f"laws must name each law once, and one at least, got {self.laws!r}.")
         object.__setattr__(self, "laws", specs)
-        if self.largest_flops is not None and not self.largest_flops > 0.0:
-            raise ParameterError(f"largest_flops must be > 0, got {self.largest_flops}.")
-        if self.fewest_sizes < 2:
-            raise ParameterError(f"fewest_sizes must be at least 2, a line's points, got {self.fewest_sizes}.")
-        if self.n_items is not None and self.n_items < 1:
-            raise ParameterError(f"n_items must be at least 1, got {self.n_items}.")
-        if self.n_checked < 0:
-            raise ParameterError(f"n_checked must be at least 0, got {self.n_checked}.")
-        if not 0.0 < self.level < 1.0:
-            raise ParameterError(f"level must lie between 0 and 1, got {self.level}.")
+        if self.largest_flops is not None:
+            check_positive("largest_flops", self.largest_flops)
+        check_whole("fewest_sizes", self.fewest_sizes, least=2)
+        if self.n_items is not None:
+            check_whole("n_items", self.n_items, least=1)
+        check_whole("n_checked", self.n_checked, least=0)
+        check_fraction("level", self.level)
 
     def law(self, name: str) -> PretrainingLawSpec | None:
         """Return the spec of a law by its short name, None when it is not wanted."""

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from itembank.calibration.specs import CalibrationSpec, Variational
+from itembank.checks import check_fraction, check_one_of, check_whole
 from itembank.errors import ParameterError, shown
 
 METHODS = ("irsl", "irsl-plug-in", "beta-binomial", "jeffreys", "plug-in", "unbiased")
@@ -72,11 +73,8 @@ class PassAtKSpec:
             raise ParameterError(f"methods must be some of {shown(METHODS)}, got {given}.")
         if not 0.0 <= self.minimum_pass_rate < 1.0:
             raise ParameterError(f"minimum_pass_rate must lie in [0, 1), got {self.minimum_pass_rate}.")
-        if not 0.0 < self.level < 1.0:
-            raise ParameterError(f"level must lie between 0 and 1, got {self.level}.")
-        if self.budget is not None and self.budget < 1:
-            raise ParameterError(f"budget must be at least 1 sample an item, got {self.budget}.")
-        if self.interval not in {"calibrated", "model-based"}:
-            raise ParameterError(f"interval must be 'calibrated' or 'model-based', got {self.interval!r}.")
-        if self.n_draws < FEWEST_DRAWS:
-            raise ParameterError(f"n_draws must be at least {FEWEST_DRAWS}, got {self.n_draws}.")
+        check_fraction("level", self.level)
+        if self.budget is not None:
+            check_whole("budget", self.budget, least=1)
+        check_one_of("interval", self.interval, ("calibrated", "model-based"))
+        check_whole("n_draws", self.n_draws, least=FEWEST_DRAWS)

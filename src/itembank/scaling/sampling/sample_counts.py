@@ -4,9 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from itembank.checks import check_whole
 from itembank.data.responses import ResponseMatrix
 from itembank.data.validation import describe_cells
-from itembank.errors import DataError, ParameterError
+from itembank.errors import DataError
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 
 
@@ -92,8 +93,7 @@ def cut_down(
 
 def check_budget(counts: SampleCounts, budget: int, responses: ResponseMatrix, rows: IntArray) -> None:
     """Raise `ParameterError` for no budget, `DataError` when a cell of these models holds fewer samples than that."""
-    if budget < 1:
-        raise ParameterError(f"budget must be at least 1 sample an item, got {budget}.")
+    check_whole("budget", budget, least=1)
     n_trials = counts.n_trials[rows]
     is_short = (n_trials > 0) & (n_trials < budget)
     if is_short.any():

@@ -7,6 +7,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from itembank.calibration.specs import CalibrationSpec
+from itembank.checks import check_fraction, check_whole
 from itembank.data.banks import Bank
 from itembank.data.responses import ResponseMatrix
 from itembank.errors import ParameterError
@@ -50,13 +51,11 @@ class SamplingPlanSpec:
 
     def __post_init__(self) -> None:
         """Check the choices."""
-        if self.k < 1 or self.most < 1:
-            raise ParameterError(f"k and most must be at least 1, got {self.k} and {self.most}.")
-        if not (0.0 < self.half_width < 0.5 and 0.0 < self.level < 1.0):
-            raise ParameterError(
-                f"half_width must lie between 0 and 0.5, and level between 0 and 1, got {self.half_width} and "
-                f"{self.level}."
-            )
+        check_whole("k", self.k, least=1)
+        check_whole("most", self.most, least=1)
+        check_fraction("level", self.level)
+        if not 0.0 < self.half_width < 0.5:
+            raise ParameterError(f"half_width must be between 0 and 0.5, got {self.half_width!r}.")
 
 
 @one_blas_thread()

@@ -9,6 +9,7 @@ from scipy.cluster.hierarchy import leaves_list, linkage
 from scipy.spatial.distance import squareform
 
 from itembank.calibration.specs import CalibrationSpec
+from itembank.checks import check_fraction, check_one_of, check_whole
 from itembank.data.banks import Bank
 from itembank.data.responses import ResponseMatrix
 from itembank.errors import DataError, ParameterError, shown
@@ -49,12 +50,9 @@ class CorrelationInterval:
 
     def __post_init__(self) -> None:
         """Check the choices."""
-        if self.kind not in get_args(Interval):
-            raise ParameterError(f"interval must be one of {shown(get_args(Interval))}, got {self.kind!r}.")
-        if not 0.0 < self.level < 1.0:
-            raise ParameterError(f"level must lie between 0 and 1, got {self.level}.")
-        if self.n_draws < 100:
-            raise ParameterError(f"a bootstrap needs at least 100 draws, got {self.n_draws}.")
+        check_one_of("interval", self.kind, get_args(Interval))
+        check_fraction("level", self.level)
+        check_whole("n_draws of a bootstrap", self.n_draws, least=100)
 
 
 @one_blas_thread()

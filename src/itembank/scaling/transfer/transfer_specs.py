@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from itembank.calibration.specs import CalibrationSpec
+from itembank.checks import check_fraction, check_whole
 from itembank.errors import ParameterError
 from itembank.methods import MethodTable
 
@@ -83,11 +84,8 @@ class TransferSpec:
             raise ParameterError(f"each method of a transfer must be named once, got {', '.join(self.methods)}.")
         if not self.k or min(self.k) < 1 or list(self.k) != sorted(set(self.k)):
             raise ParameterError(f"k must be rising whole numbers from 1 on, got {self.k}.")
-        if not 0.0 < self.share_easy < 1.0:
-            raise ParameterError(f"share_easy must lie between 0 and 1, got {self.share_easy}.")
-        if self.n_folds < 2:
-            raise ParameterError(f"n_folds must be at least 2, got {self.n_folds}.")
-        if not 0.0 < self.level < 1.0:
-            raise ParameterError(f"level must lie between 0 and 1, got {self.level}.")
+        check_fraction("share_easy", self.share_easy)
+        check_whole("n_folds", self.n_folds, least=2)
+        check_fraction("level", self.level)
         if not -1.0 <= self.warn_below <= 1.0:
             raise ParameterError(f"warn_below is a correlation, from -1 to 1, got {self.warn_below}.")

@@ -5,11 +5,11 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal, get_args
 
+from itembank.checks import check_fraction, check_not_negative, check_one_of, check_whole, is_number
 from itembank.errors import ParameterError, shown
 from itembank.selection.criteria import CRITERIA as KNOWN_CRITERIA
 from itembank.studies.choices import MethodChoice, resolve_choice
 from itembank.studies.specs import AUTO, CalibrationChoice, DataSpec
-from itembank.studies.split_specs import is_number, is_whole
 
 Paradigm = Literal["prediction", "selection", "adaptation"]
 
@@ -60,15 +60,9 @@ class Assessor:
         for one in ("predictor", "selector", "design", "name"):
             if not isinstance(getattr(self, one), str):
                 raise ParameterError(f"{one} of an assessor must be a text, got {getattr(self, one)!r}.")
-        if self.paradigm not in get_args(Paradigm):
-            raise ParameterError(
-                f"paradigm of an assessor must be one of {shown(get_args(Paradigm))}, got {self.paradigm!r}."
-            )
+        check_one_of("paradigm of an assessor", self.paradigm, get_args(Paradigm))
         known = {"prediction": ("random",), "selection": STATIC, "adaptation": CRITERIA}[self.paradigm]
-        if self.selector not in known:
-            raise ParameterError(
-                f"selector of {self.paradigm} must be one of {shown(known, len(known))}, got {self.selector!r}."
-            )
+        check_one_of(f"selector of {self.paradigm}", self.selector, known)
         if self.per_cost and self.selector not in CRITERIA:
             raise ParameterError(f"per_cost divides a criterion by cost, which {self.selector!r} is not.")
         if self.selector in CRITERIA:  # a study would come upon a wrong option only after its item models
@@ -225,17 +219,13 @@ def _check_numbers(spec: PredictionSpec) -> None:
     if spec.n_train is not None:
         counts.append(("n_train", spec.n_train, 3))
     for name, value, least in counts:
-        if not is_whole(value) or value < least:
-            raise ParameterError(f"{name} must be whole numbers from {least}, got {value!r}.")
+        check_whole(name, value, least=least)
     if list(spec.n_items) != sorted(set(spec.n_items)):
         raise ParameterError(f"n_items must rise, got {shown(spec.n_items)}.")
     if len(set(spec.n_calibration_tasks)) < len(spec.n_calibration_tasks):
         raise ParameterError(f"n_calibration_tasks must differ, got {shown(spec.n_calibration_tasks)}.")
-    share, weight = spec.largest_held_out_share, spec.input_weight
-    if not is_number(share) or not 0.0 < share < 1.0:
-        raise ParameterError(f"largest_held_out_share must be between 0 and 1, got {share!r}.")
-    if not is_number(weight) or weight < 0.0:
-        raise ParameterError(f"input_weight must be a number from 0, got {weight!r}.")
+    check_fraction("largest_held_out_share", spec.largest_held_out_share)
+    check_not_negative("input_weight", spec.input_weight)
     bad = [level for level in spec.levels if not is_number(level) or not 0.0 < level < 1.0]
     if bad:
         raise ParameterError(f"levels must be errors between 0 and 1, got {shown(bad)}.")

@@ -1,0 +1,57 @@
+"""Checks of choices, in one voice: what must hold, and what came."""
+
+import math
+from collections.abc import Collection
+from numbers import Integral, Real
+from typing import TypeGuard
+
+from itembank.errors import ParameterError, shown
+
+
+def is_whole(value: object) -> TypeGuard[int]:
+    """Whether a value is a whole number, of Python or numpy; true and false are none."""
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def is_number(value: object) -> TypeGuard[float]:
+    """Whether a value is a number, of Python or numpy; true and false are none."""
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def check_whole(name: str, value: object, *, least: int, word: str | None = None) -> None:
+    """Refuse what is neither a whole number of at least `least` nor the word."""
+    if not (_is_word(value, word) or (is_whole(value) and value >= least)):
+        raise ParameterError(f"{name} must be a whole number >= {least}{_or(word)}, got {value!r}.")
+
+
+def check_positive(name: str, value: object, *, word: str | None = None) -> None:
+    """Refuse what is neither a finite number above zero nor the word."""
+    if not (_is_word(value, word) or (is_number(value) and 0.0 < value < math.inf)):
+        raise ParameterError(f"{name} must be a finite number > 0{_or(word)}, got {value!r}.")
+
+
+def check_not_negative(name: str, value: object) -> None:
+    """Refuse what is no finite number of at least zero."""
+    if not (is_number(value) and 0.0 <= value < math.inf):
+        raise ParameterError(f"{name} must be a finite number >= 0, got {value!r}.")
+
+
+def check_fraction(name: str, value: object, *, whole: bool = False) -> None:
+    """Refuse what does not lie between 0 and 1; with `whole`, 1 is allowed."""
+    if not (is_number(value) and (0.0 < value < 1.0 or (whole and value == 1.0))):
+        wanted = "above 0 and at most 1" if whole else "between 0 and 1"
+        raise ParameterError(f"{name} must be {wanted}, got {value!r}.")
+
+
+def check_one_of(name: str, value: object, allowed: Collection[str]) -> None:
+    """Refuse another word."""
+    if value not in allowed:
+        raise ParameterError(f"{name} must be one of {shown(tuple(allowed), limit=len(allowed))}, got {value!r}.")
+
+
+def _is_word(value: object, word: str | None) -> bool:
+    return word is not None and isinstance(value, str) and value == word
+
+
+def _or(word: str | None) -> str:
+    return "" if word is None else f" or {word!r}"
