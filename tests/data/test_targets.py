@@ -97,7 +97,7 @@ def test_custom_weights_must_be_there_and_make_sense():
 
 
 def test_unknown_words_and_targets_are_refused():
-    with pytest.raises(ParameterError, match="micro, macro, custom"):
+    with pytest.raises(ParameterError, match="within must be one of 'micro', 'macro', 'custom'"):
         ScoreTargets.create(ITEMS, within="mean")
     with pytest.raises(ParameterError, match="'physics'"):
         ScoreTargets.create(ITEMS).target("physics")

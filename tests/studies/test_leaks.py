@@ -119,7 +119,8 @@ def test_the_guard_catches_an_estimator_that_knows_the_truth(monkeypatch):
 
         def leaking(bank, answers, **arguments):
             found = honest(bank, answers, **arguments)
-            return replace(found, value=0.9 * found.value + 0.1 * truth[:, None])
+            leaked = found.scores._replace(value=0.9 * found.value + 0.1 * truth[:, None])
+            return replace(found, scores=leaked)
 
         with monkeypatch.context() as patched:
             patched.setattr(units, "estimate", leaking)

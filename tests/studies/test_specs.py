@@ -86,7 +86,7 @@ def test_a_study_that_cannot_be_says_why(changes, message):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: KFold(1), "k of a split must be a whole number from 2, got 1"),
+        (lambda: KFold(1), "k of a split must be a whole number >= 2, got 1"),
         (lambda: RandomShare(1.0), "test_share must be between 0 and 1, got 1.0"),
         (lambda: ByGroup("org", k=1), "k of a split"),
         (lambda: NamedGroup("org", ()), "at least one group"),

@@ -64,7 +64,7 @@ def test_impossible_assessors_are_refused(choices, message):
         ({"n_train": 2}, "n_train must be a whole number >= 3"),
         ({"n_calibration_tasks": (2, 2)}, "n_calibration_tasks must differ"),
         ({"largest_held_out_share": 1.0}, "largest_held_out_share must be between 0 and 1"),
-        ({"input_weight": -1.0}, "input_weight must be a number from 0"),
+        ({"input_weight": -1.0}, "input_weight must be a finite number >= 0"),
         ({"task_pattern": "("}, "task_pattern must be a regular expression"),
         ({"levels": (7.0,)}, "levels must be errors between 0 and 1, got '7.0'"),
     ],
