@@ -3,7 +3,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from itembank.numerics.kmeans import nearest_centroid, weighted_kmeans
+from itembank.numerics.kmeans import _Assignment, nearest_centroid, weighted_kmeans
 
 
 def best_inertia(points, weights, n_clusters):
@@ -71,3 +71,12 @@ def test_more_restarts_never_worsen_the_inertia(rng):
     one = weighted_kmeans(points, np.ones(300), 25, np.random.default_rng(0), n_restarts=1)
     many = weighted_kmeans(points, np.ones(300), 25, np.random.default_rng(0), n_restarts=10)
     assert many.inertia <= one.inertia
+
+
+@pytest.mark.parametrize("kind", ["binary", "normal"])
+def test_bounds_never_keep_a_point_from_a_nearer_centroid(kind, rng):
+    points = rng.normal(size=(300, 6)) if kind == "normal" else rng.integers(0, 2, (300, 6)).astype(float)
+    assigned, centroids = _Assignment(points), points[rng.choice(300, 20, replace=False)]
+    for step in 0.5 ** np.arange(12):
+        np.testing.assert_array_equal(assigned.nearest(centroids), nearest_centroid(points, centroids))
+        centroids = centroids + step * rng.normal(scale=0.3, size=centroids.shape)

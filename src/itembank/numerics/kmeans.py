@@ -10,7 +10,7 @@ import numpy as np
 
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.threads import one_blas_thread
-from itembank.numerics.ties import first_largest, first_smallest
+from itembank.numerics.ties import RELATIVE, first_largest, first_smallest
 
 MAX_ITERATIONS = 300
 NO_DISTANCE = 1e-12
@@ -122,16 +122,60 @@ def _squared_distances(points: FloatArray, lengths: FloatArray, places: list[int
 
 def _lloyd(points: FloatArray, weights: FloatArray, centroids: FloatArray) -> Clustering:
     """Assign points and move centroids in turn until no point moves; an empty cluster takes the farthest point."""
+    assigned = _Assignment(points)
     labels: IntArray = np.full(points.shape[0], -1)
     for _ in range(MAX_ITERATIONS):
-        found = nearest_centroid(points, centroids)
-        _fill_empty(found, weights * squared_distances_to_own(points, centroids, found), centroids.shape[0])
+        found = assigned.nearest(centroids)
+        if np.bincount(found, minlength=centroids.shape[0]).min() == 0:
+            _fill_empty(found, weights * squared_distances_to_own(points, centroids, found), centroids.shape[0])
         if np.array_equal(found, labels):
             break
         labels = found
         centroids = cluster_means(points, weights, labels)
     inertia = float(weights @ squared_distances_to_own(points, centroids, labels))
     return Clustering(centroids, labels, inertia)
+
+
+class _Assignment:
+    """Nearest centroids of points, found anew only where the centroids moved far enough to change them (Hamerly 2010).
+
+    Each point knows a bound above its distance to its own centroid and one below its distance to every other. A move
+    of the centroids widens the first by that of its own and narrows the second by the largest. While the bounds are
+    further apart than what counts as equal (`numerics.ties`), the point stays.
+    """
+
+    def __init__(self, points: FloatArray) -> None:
+        self.points = points
+        self.lengths = np.sqrt(np.sum(points**2, axis=1))
+        self.labels: IntArray = np.zeros(points.shape[0], dtype=np.int64)
+        self.own, self.other = np.full(points.shape[0], np.inf), np.zeros(points.shape[0])
+        self.centroids: FloatArray | None = None
+
+    def nearest(self, centroids: FloatArray) -> IntArray:
+        """Index of the centroid nearest to each point, as `nearest_centroid`."""
+        if self.centroids is not None:
+            moved = np.sqrt(np.sum((centroids - self.centroids) ** 2, axis=1))
+            self.own += moved[self.labels]
+            self.other -= moved.max()
+        self.centroids = centroids
+        farthest = self.lengths + np.sqrt(np.sum(centroids**2, axis=1).max())  # no centroid is further away
+        certain = (self.other > 0.0) & (self.other**2 - self.own**2 > 2.0 * RELATIVE * farthest**2)
+        self._find(np.flatnonzero(~certain), centroids)
+        return self.labels.copy()
+
+    def _find(self, rows: IntArray, centroids: FloatArray) -> None:
+        """Find the nearest centroids of some points, the first of equals, and set their bounds to the distances."""
+        squared = self.points[rows] @ centroids.T  # (n_rows, n_clusters): less |x|^2, which all have in common
+        squared *= -2.0
+        squared += np.sum(centroids**2, axis=1)
+        least, most = squared.min(axis=1), squared.max(axis=1)
+        equal = least + RELATIVE * np.maximum(np.abs(least), np.abs(most))  # as `first_smallest` has it
+        labels = np.argmax(squared <= equal[:, None], axis=1)
+        places, lengths = np.arange(rows.size), self.lengths[rows] ** 2
+        self.labels[rows] = labels
+        self.own[rows] = np.sqrt(np.maximum(squared[places, labels] + lengths, 0.0))
+        squared[places, labels] = np.inf
+        self.other[rows] = np.sqrt(np.maximum(squared.min(axis=1) + lengths, 0.0))
 
 
 def _fill_empty(labels: IntArray, distances: FloatArray, n_clusters: int) -> None:
