@@ -3,7 +3,7 @@ import pytest
 from scipy.optimize import least_squares
 
 from itembank.errors import ParameterError
-from itembank.scaling.pretraining.curve_fitting import check_starts, fit_curves, spread_points
+from itembank.scaling.pretraining.curve_fitting import CurveFits, check_starts, fit_curves, spread_points
 from itembank.scaling.pretraining.sigmoid_law import sigmoid_curve, sigmoid_values
 from itembank.scaling.pretraining.two_step import log_loss_curve, loss_of_compute, score_curve, score_of_loss
 
@@ -79,3 +79,11 @@ def test_spread_points_take_every_slice_of_every_axis_once(rng):
 def test_a_number_of_starts_must_be_positive():
     with pytest.raises(ParameterError, match="n_starts must be a whole number >= 1, got 0"):
         check_starts(0)
+
+
+def test_of_starts_that_fit_alike_the_first_is_taken():
+    """Rounding, which is another on another processor, does not choose among curves through all points."""
+    parameters = np.arange(6.0).reshape(1, 3, 2)
+    for cost, first in (([3e-20, 0.0, 1.0], 0), ([0.2, 0.1 * (1.0 + 1e-12), 0.1], 1), ([0.2, 0.15, 0.1], 2)):
+        fits = CurveFits(parameters, np.array([cost]), np.ones((1, 3), dtype=bool))
+        np.testing.assert_array_equal(fits.best, parameters[:, first])

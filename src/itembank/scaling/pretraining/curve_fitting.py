@@ -12,10 +12,13 @@ import numpy as np
 
 from itembank.checks import check_whole
 from itembank.numerics.arrays import BoolArray, FloatArray
+from itembank.numerics.ties import first_smallest
 
 FIRST_DAMPING = 1e-2
 LARGEST_DAMPING = 1e12
 SMALLEST_DAMPING = 1e-12
+NO_MISFIT = 1e-12
+"""A cost up to this is none: curves of four parameters go through three sizes in many ways, and rounding orders them."""
 
 Curve: TypeAlias = Callable[[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]
 """Of parameters (n, n_parameters) and x (n, n_points): values (n, n_points) and derivatives (n, n_points, ...)."""
@@ -39,8 +42,8 @@ class CurveFits:
 
     @property
     def best(self) -> FloatArray:
-        """Parameters of the start with the lowest cost, (n_curves, n_parameters)."""
-        which = np.argmin(self.cost, axis=1)
+        """Parameters of the first start with the lowest cost, (n_curves, n_parameters)."""
+        which = first_smallest(np.maximum(self.cost, NO_MISFIT))
         result: FloatArray = self.parameters[np.arange(len(which)), which]
         return result
 

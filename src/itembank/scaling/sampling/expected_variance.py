@@ -10,6 +10,7 @@ import numpy as np
 from scipy.special import betaln, gammaln
 
 from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.numerics.ties import rounded
 from itembank.scaling.sampling.pass_at_k import beta_failure_variance, log_beta_failure
 
 _EVERY = 24
@@ -114,5 +115,5 @@ def best_purchases(variances: FloatArray, n_more: IntArray) -> tuple[IntArray, I
         steps.append(after)
         rates.append(rate[step[moving], after, moving])
         step[moving] = after
-    order = np.argsort(-np.concatenate(rates), kind="stable")
+    order = np.argsort(-rounded(np.concatenate(rates)), kind="stable")
     return np.concatenate(items)[order], np.concatenate(steps)[order]

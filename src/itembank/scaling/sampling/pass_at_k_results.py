@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.numerics.ties import rounded
 
 _ROUNDING = 1e-9
 """Where pass@k is one to all digits, so are both ends of its interval."""
@@ -175,7 +176,7 @@ class PassAtKLaw:
         for i, (model_id, scenario) in enumerate(zip(self.model_ids, self.scenarios, strict=True)):
             failure = self.evidence.failure[i]
             shares = failure / np.nansum(failure)
-            order = np.argsort(np.where(np.isnan(failure), np.inf, -failure), kind="stable")
+            order = np.argsort(np.where(np.isnan(failure), np.inf, -rounded(failure)), kind="stable")
             rows.extend(
                 {
                     "model_id": model_id,

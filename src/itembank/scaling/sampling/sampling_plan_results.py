@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.numerics.ties import rounded
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +71,7 @@ class SamplingPlan:
         rows: list[dict[str, Any]] = []
         for one in self.plans:
             rate = one.gain / np.maximum(one.n_more, 1)
-            order = np.argsort(-rate, kind="stable")
+            order = np.argsort(-rounded(rate), kind="stable")
             rows.extend(
                 {
                     "model_id": one.model_id,
