@@ -72,7 +72,7 @@ def test_the_tail_holds_the_items_that_fail_most(law):
     assert len(tail) == 20
     assert sum(row["share"] for row in tail) == pytest.approx(1.0)
     failures = [row["failure"] for row in tail]
-    assert failures == sorted(failures, reverse=True)
+    assert np.all(np.diff(failures) <= 2e-6 * failures[0])  # equals, but for rounding, stand in the order of the items
     assert 1.0 - np.mean(failures) == pytest.approx(law.values("irsl")[0, 2], rel=1e-9)
     assert tail[0]["n_correct"] == 0
 

@@ -18,7 +18,7 @@ FIRST_DAMPING = 1e-2
 LARGEST_DAMPING = 1e12
 SMALLEST_DAMPING = 1e-12
 NO_MISFIT = 1e-12
-"""A cost up to this is none: curves of four parameters go through three sizes in many ways, and rounding orders them."""
+"""A cost up to this is none: curves of four parameters go through three sizes in many ways."""
 
 Curve: TypeAlias = Callable[[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]
 """Of parameters (n, n_parameters) and x (n, n_points): values (n, n_points) and derivatives (n, n_points, ...)."""
