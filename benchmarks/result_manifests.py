@@ -44,6 +44,8 @@ class Run:
     tables, benchmark, data, figures : tuple of str
         Names of tables; files of the project, and folders of data, that they come from; figures drawn.
     cpu_minutes : float
+    unused : tuple of str
+        Beginnings of what a snapshot calls its numbers that are none of the tables' (`carry_results`).
     """
 
     name: str
@@ -53,6 +55,7 @@ class Run:
     data: tuple[str, ...]
     figures: tuple[str, ...]
     cpu_minutes: float
+    unused: tuple[str, ...] = ()
 
 
 def load_runs(path: Path = REGISTRY) -> dict[str, Run]:
@@ -64,6 +67,7 @@ def load_runs(path: Path = REGISTRY) -> dict[str, Run]:
             table["command"],
             *(tuple(table.get(key, ())) for key in ("tables", "benchmark", "data", "figures")),
             table["cpu_minutes"],
+            tuple(table.get("unused", ())),
         )
         for name, table in content.items()
     }
