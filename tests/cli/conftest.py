@@ -3,9 +3,10 @@ import sys
 from dataclasses import dataclass
 
 import pytest
+from click.testing import CliRunner
 
 from itembank.calibration.folds import folds
-from itembank.cli.main import main
+from itembank.cli.main import cli, main
 from itembank.data.bank_files import load_bank, save_bank
 from tests.data.banks import make_bank
 
@@ -50,3 +51,18 @@ def fitted_bank(tmp_path_factory):
 def bank_folder(fitted_bank, tmp_path):
     """A copy of the small bank, to be changed at will."""
     return shutil.copytree(fitted_bank, tmp_path / "bank")
+
+
+@pytest.fixture(scope="module")
+def made(request, workplace):
+    """What the command that made the study of a module's workplace printed."""
+    words = ["study", request.module.VERB, str(workplace / "study.toml"), "-o", str(workplace / "done"), "--jobs", "1"]
+    result = CliRunner().invoke(cli, words)
+    assert result.exit_code == 0, result.output
+    return result
+
+
+@pytest.fixture(scope="module")
+def study(made, workplace):
+    """The folder of the finished study."""
+    return workplace / "done"

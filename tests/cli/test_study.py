@@ -4,12 +4,13 @@ import json
 
 import polars as pl
 import pytest
-from click.testing import CliRunner
 
-from itembank.cli.main import cli
 from itembank.studies.results import StudyResult
 from tests.studies.files import STUDY, write_toml
 from tests.studies.simulated import make_responses
+
+VERB = "run"
+"""Of `itembank study`, which makes the study of these tests."""
 
 
 @pytest.fixture(scope="module")
@@ -26,21 +27,6 @@ def workplace(tmp_path_factory):
     data.models.write_csv(folder / "models.csv")
     write_toml(folder / "study.toml", STUDY | {"data": {"responses": "responses.csv", "models": "models.csv"}})
     return folder
-
-
-@pytest.fixture(scope="module")
-def made(workplace):
-    """What the command that made the study printed."""
-    words = ["study", "run", str(workplace / "study.toml"), "-o", str(workplace / "done"), "--jobs", "1"]
-    result = CliRunner().invoke(cli, words)
-    assert result.exit_code == 0, result.output
-    return result
-
-
-@pytest.fixture(scope="module")
-def study(made, workplace):
-    """The folder of the finished study."""
-    return workplace / "done"
 
 
 def test_run_tells_how_far_it_is_and_prints_nothing(made, study):

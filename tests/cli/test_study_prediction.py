@@ -1,13 +1,14 @@
 import json
 
 import pytest
-from click.testing import CliRunner
 
-from itembank.cli.main import cli
 from itembank.data.response_files import write_responses
 from itembank.studies.prediction.results import PredictionResult
 from tests.studies.files import PREDICTION, write_toml
 from tests.studies.prediction.simulated import make_responses
+
+VERB = "predict"
+"""Of `itembank study`, which makes the study of these tests."""
 
 
 @pytest.fixture(scope="module")
@@ -20,21 +21,6 @@ def workplace(tmp_path_factory):
     changes = {"n_items": [1, 4, 12], "assessors": [plain, adapted]}
     write_toml(folder / "study.toml", PREDICTION | changes | {"data": {"responses": "responses.parquet"}})
     return folder
-
-
-@pytest.fixture(scope="module")
-def made(workplace):
-    """What the command that made the study printed."""
-    words = ["study", "predict", str(workplace / "study.toml"), "-o", str(workplace / "done"), "--jobs", "1"]
-    result = CliRunner().invoke(cli, words)
-    assert result.exit_code == 0, result.output
-    return result
-
-
-@pytest.fixture(scope="module")
-def study(made, workplace):
-    """The folder of the finished study."""
-    return workplace / "done"
 
 
 def test_predict_tells_how_far_it_is_and_goes_on(run, workplace, made, study):

@@ -133,9 +133,9 @@ class JointMAP:
                 f"item_model {self.item_model!r} of this method has no family {self.family!r}: take one of "
                 f"{shown(PLAIN_ITEM_MODELS)}, or 'nested' with the variational method."
             )
-        if not ((self.l1 == "auto" or _is_positive(self.l1)) and self.intercept_sd > 0.0 and self.slope_sd > 0.0):
-            given = f"{self.l1}, {self.intercept_sd} and {self.slope_sd}"
-            raise ParameterError(f"l1 (a number or 'auto'), intercept_sd and slope_sd must be > 0, got {given}.")
+        check_positive("l1", self.l1, word="auto")
+        check_positive("intercept_sd", self.intercept_sd)
+        check_positive("slope_sd", self.slope_sd)
         check_not_negative("general_weight", self.general_weight)
         check_one_of("degenerate", self.degenerate, get_args(Degenerate))
 
@@ -261,10 +261,6 @@ METHODS: MethodTable[CalibrationSpec] = MethodTable(
         "mml": MarginalML,
     },
 )
-
-
-def _is_positive(value: object) -> bool:
-    return isinstance(value, int | float) and value > 0.0
 
 
 OWN_FIELDS = ("item_model", "n_dims", "known_guessing", "tolerance")

@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from itembank.checks import is_number
 from itembank.data.atomic import write_text
 from itembank.data.digests import RECORD_KEY, digest_fits, with_digest
 from itembank.data.documents import read_json
@@ -134,9 +135,7 @@ def _inclusion_probabilities(rows: list[dict[str, Any]], source: str) -> FloatAr
     given = [row.get("inclusion_probability") for row in rows]
     if all(value is None for value in given):
         return None
-    is_valid = [
-        isinstance(value, int | float) and not isinstance(value, bool) and 0.0 < value <= 1.0 for value in given
-    ]
+    is_valid = [is_number(value) and 0.0 < value <= 1.0 for value in given]
     if not all(is_valid):
         wrong = [row["item_id"] for row, fine in zip(rows, is_valid, strict=True) if not fine]
         raise DataError(

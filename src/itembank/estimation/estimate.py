@@ -291,6 +291,5 @@ def _win_rates(
     rates[is_whole] = mean_win_rate(values[is_whole], reference)
     errors[is_whole] = win_rate_standard_error(values[is_whole], covariance, reference, rng)
     half = ndtri(0.5 + level / 2.0) * errors
-    return Scores(
-        *(array[:, None] for array in (rates, errors, np.maximum(rates - half, 0.0), np.minimum(rates + half, 1.0)))
-    )
+    low, high = np.maximum(rates - half, 0.0), np.minimum(rates + half, 1.0)
+    return Scores(*(array[:, None] for array in (rates, errors, low, high)))

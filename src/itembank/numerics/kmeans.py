@@ -87,9 +87,15 @@ def squared_distances_to_own(points: FloatArray, centroids: FloatArray, labels: 
 
 def nearest_centroid(points: FloatArray, centroids: FloatArray) -> IntArray:
     """Index of the centroid nearest to each point, the first of several, (n_points,)."""
-    cross = points @ centroids.T  # (n_points, n_clusters)
-    # |x|^2 is the same for every centroid, so it can be left out of the comparison
-    return first_smallest(np.sum(centroids**2, axis=1) - 2.0 * cross)
+    return first_smallest(_relative_distances(points, centroids))
+
+
+def _relative_distances(points: FloatArray, centroids: FloatArray) -> FloatArray:
+    """Squared distances less ``|x|^2``, which is the same for every centroid, (n_points, n_clusters)."""
+    result: FloatArray = points @ centroids.T
+    result *= -2.0
+    result += np.sum(centroids**2, axis=1)
+    return result
 
 
 def _starts(points: FloatArray, weights: FloatArray, n_clusters: int, rng: np.random.Generator) -> FloatArray:
@@ -166,12 +172,8 @@ class _Assignment:
 
     def _find(self, rows: IntArray, centroids: FloatArray) -> None:
         """Find the nearest centroids of some points, the first of equals, and set their bounds to the distances."""
-        squared = self.points[rows] @ centroids.T  # (n_rows, n_clusters): less |x|^2, which all have in common
-        squared *= -2.0
-        squared += np.sum(centroids**2, axis=1)
-        least, most = squared.min(axis=1), squared.max(axis=1)
-        equal = least + RELATIVE * np.maximum(np.abs(least), np.abs(most))  # as `first_smallest` has it
-        labels = np.argmax(squared <= equal[:, None], axis=1)
+        squared = _relative_distances(self.points[rows], centroids)
+        labels = first_smallest(squared)
         places, lengths = np.arange(rows.size), self.lengths[rows] ** 2
         self.labels[rows] = labels
         self.own[rows] = np.sqrt(np.maximum(squared[places, labels] + lengths, 0.0))

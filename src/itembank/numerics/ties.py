@@ -23,16 +23,24 @@ def first_largest(values: FloatArray) -> IntArray:
     ----------
     values : (..., n)
     """
-    least = values.max(axis=-1, keepdims=True)
-    is_finite = np.isfinite(values)
-    scale = np.max(np.abs(values), axis=-1, keepdims=True, where=is_finite, initial=0.0)
-    result: IntArray = np.argmax(values >= np.where(np.isfinite(least), least - RELATIVE * scale, least), axis=-1)
+    most = values.max(axis=-1, keepdims=True)
+    result: IntArray = np.argmax(values >= most - _width(values), axis=-1)
     return result
 
 
 def first_smallest(values: FloatArray) -> IntArray:
-    """Index of the first of the smallest values along the last axis, (...,)."""
-    return first_largest(-values)
+    """Index of the first of the smallest values along the last axis, (...,); infinity is never equal to a number."""
+    least = values.min(axis=-1, keepdims=True)
+    result: IntArray = np.argmax(values <= least + _width(values), axis=-1)
+    return result
+
+
+def _width(values: FloatArray) -> FloatArray:
+    """How far equal values lie apart at most, (..., 1)."""
+    largest = np.maximum(np.abs(values.min(axis=-1, keepdims=True)), np.abs(values.max(axis=-1, keepdims=True)))
+    if not np.isfinite(largest).all():
+        largest = np.max(np.abs(values), axis=-1, keepdims=True, where=np.isfinite(values), initial=0.0)
+    return np.asarray(RELATIVE * largest)
 
 
 def id_order(ids: Sequence[str]) -> IntArray:

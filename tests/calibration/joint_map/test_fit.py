@@ -142,7 +142,7 @@ def test_stopping_early_says_so():
 
 @pytest.mark.parametrize("arguments", [{"l1": 0.0}, {"intercept_sd": 0.0}])
 def test_priors_that_leave_no_optimum_are_refused(arguments):
-    with pytest.raises(ParameterError, match="must be > 0"):
+    with pytest.raises(ParameterError, match="must be a finite number > 0"):
         JointMAP(**arguments)
 
 

@@ -293,7 +293,7 @@ def test_one_dimension_is_no_nested_model():
     [
         ({"general_weight": -0.1}, "general_weight must be a finite number >= 0"),
         ({"general_weight": float("nan")}, "general_weight"),
-        ({"slope_sd": 0.0}, "slope_sd must be > 0"),
+        ({"slope_sd": 0.0}, "slope_sd must be a finite number > 0"),
         ({"degenerate": "drop"}, "degenerate must be one of 'prior', 'majority'"),
     ],
 )
