@@ -60,18 +60,18 @@ if TYPE_CHECKING:
     from itembank.estimation.design_based import design_based_estimates as design_based_estimates
     from itembank.estimation.estimate import estimate as estimate
     from itembank.estimation.estimates import ScoreEstimates as ScoreEstimates
-    from itembank.estimation.regression.specs import Factor as Factor
-    from itembank.estimation.regression.specs import KNearest as KNearest
-    from itembank.estimation.regression.specs import Metabench as Metabench
-    from itembank.estimation.regression.specs import RandomForest as RandomForest
-    from itembank.estimation.regression.specs import Ridge as Ridge
-    from itembank.estimation.regression.specs import TaskMean as TaskMean
-    from itembank.estimation.regression.specs import TaskMeanEB as TaskMeanEB
     from itembank.estimation.specs import GPIRT as GPIRT
     from itembank.estimation.specs import PIRT as PIRT
     from itembank.estimation.specs import Auto as Auto
+    from itembank.estimation.specs import Factor as Factor
+    from itembank.estimation.specs import KNearest as KNearest
+    from itembank.estimation.specs import Metabench as Metabench
+    from itembank.estimation.specs import RandomForest as RandomForest
+    from itembank.estimation.specs import Ridge as Ridge
     from itembank.estimation.specs import SampleMean as SampleMean
     from itembank.estimation.specs import Stacked as Stacked
+    from itembank.estimation.specs import TaskMean as TaskMean
+    from itembank.estimation.specs import TaskMeanEB as TaskMeanEB
     from itembank.estimation.specs import Weighted as Weighted
     from itembank.irt.parameters import AbilityPrior as AbilityPrior
     from itembank.irt.parameters import ItemParameters as ItemParameters
@@ -167,7 +167,7 @@ _HOME = {
     "Dimensionality": "itembank.diagnostics.dimensionalities",
     "Disagreement": "itembank.selection.specs",
     "ExpectedAPosteriori": "itembank.scoring.specs",
-    "Factor": "itembank.estimation.regression.specs",
+    "Factor": "itembank.estimation.specs",
     "Fisher": "itembank.selection.criteria",
     "GPIRT": "itembank.estimation.specs",
     "GroupPrior": "itembank.adaptive.prior_specs",
@@ -177,12 +177,12 @@ _HOME = {
     "ItemParameters": "itembank.irt.parameters",
     "ItemResponseLaw": "itembank.scaling.pretraining.pretraining_specs",
     "JointMAP": "itembank.calibration.specs",
-    "KNearest": "itembank.estimation.regression.specs",
+    "KNearest": "itembank.estimation.specs",
     "KullbackLeibler": "itembank.selection.criteria",
     "MarginalML": "itembank.calibration.specs",
     "MaximumAPosteriori": "itembank.scoring.specs",
     "MaximumLikelihood": "itembank.scoring.specs",
-    "Metabench": "itembank.estimation.regression.specs",
+    "Metabench": "itembank.estimation.specs",
     "MinimumCost": "itembank.selection.criteria",
     "OptimalDesign": "itembank.selection.specs",
     "PIRT": "itembank.estimation.specs",
@@ -194,13 +194,13 @@ _HOME = {
     "PretrainingLaw": "itembank.scaling.pretraining.pretraining_results",
     "PretrainingSettings": "itembank.scaling.pretraining.pretraining_specs",
     "Random": "itembank.selection.specs",
-    "RandomForest": "itembank.estimation.regression.specs",
+    "RandomForest": "itembank.estimation.specs",
     "RandomItem": "itembank.selection.criteria",
     "ReadingSpec": "itembank.data.readers.specs",
     "RegressionPrior": "itembank.adaptive.prior_specs",
     "ReplayResult": "itembank.adaptive.replay_results",
     "ResponseMatrix": "itembank.data.responses",
-    "Ridge": "itembank.estimation.regression.specs",
+    "Ridge": "itembank.estimation.specs",
     "SampleMean": "itembank.estimation.specs",
     "SamplingPlan": "itembank.scaling.sampling.sampling_plan_results",
     "SamplingPlanSpec": "itembank.scaling.sampling.sampling_plan",
@@ -217,8 +217,8 @@ _HOME = {
     "Stratified": "itembank.selection.specs",
     "StudyResult": "itembank.studies.results",
     "StudySpec": "itembank.studies.specs",
-    "TaskMean": "itembank.estimation.regression.specs",
-    "TaskMeanEB": "itembank.estimation.regression.specs",
+    "TaskMean": "itembank.estimation.specs",
+    "TaskMeanEB": "itembank.estimation.specs",
     "Trace": "itembank.selection.criteria",
     "TrainingCompute": "itembank.data.compute",
     "Transfer": "itembank.scaling.transfer.transfer_results",

@@ -26,7 +26,7 @@ from itembank.data.calibrations import Calibration
 from itembank.data.responses import ResponseMatrix
 from itembank.data.validation import check_enough_models, check_models_and_items_have_responses
 from itembank.errors import ConvergenceWarning, DataError, DataWarning, ParameterError, shown, warn
-from itembank.irt.parameters import WITH_PRECISION
+from itembank.irt.family_names import WITH_PRECISION
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.threads import one_blas_thread
 from itembank.progress import ProgressCallback, silent

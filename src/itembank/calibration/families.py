@@ -15,7 +15,7 @@ from itembank.data.probabilities import clip_probabilities
 from itembank.data.responses import ResponseMatrix
 from itembank.errors import ConvergenceWarning, DataError, DataWarning, shown, warn
 from itembank.irt.binarise import apply_thresholds, item_thresholds
-from itembank.irt.parameters import Family
+from itembank.irt.family_names import Family
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 
 

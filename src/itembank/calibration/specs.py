@@ -5,7 +5,7 @@ from typing import Literal, TypeAlias, get_args
 
 from itembank.checks import check_not_negative, check_one_of, check_positive, check_whole
 from itembank.errors import ParameterError, shown
-from itembank.irt.parameters import FAMILIES, WITH_PRECISION, Family
+from itembank.irt.family_names import FAMILIES, WITH_PRECISION, Family
 from itembank.methods import MethodTable
 
 ItemModel = Literal["1pl", "2pl", "mirt", "nested", "bifactor"]

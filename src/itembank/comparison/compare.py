@@ -2,7 +2,6 @@
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -216,7 +215,7 @@ def _estimator(method: EstimationSpec | str) -> EstimationSpec | None:
     if method == PAIRED:
         return None
     if isinstance(method, str) and method not in METHODS.kinds:
-        raise ParameterError(replace(METHODS, purpose="comparison").refusal(method, [PAIRED]))
+        raise ParameterError(METHODS.refusal(method, [PAIRED], purpose="comparison"))
     return METHODS.resolve(method)
 
 

@@ -21,7 +21,8 @@ from itembank.estimation.estimates import ScoreEstimates, checked
 from itembank.estimation.evidence import Evidence, gather_evidence
 from itembank.estimation.judgement import IntervalKind, judge
 from itembank.estimation.observations import Observations, known_items, observe
-from itembank.estimation.point import gp_irt_share
+from itembank.estimation.point import Known
+from itembank.estimation.point_methods import gp_irt_share
 from itembank.estimation.scores import Scores
 from itembank.estimation.specs import GPIRT, METHODS, Auto, EstimationSpec, SampleMean
 from itembank.estimation.trial import has_trial
@@ -192,7 +193,7 @@ def _by_pattern(
         )
         scores.set_rows(rows, found.scores)
         inflation[rows] = found.inflation
-    share = gp_irt_share(bank, observations, evidence, chosen.spec) if isinstance(chosen.spec, GPIRT) else None
+    share = gp_irt_share(Known(bank, observations, evidence), chosen.spec) if isinstance(chosen.spec, GPIRT) else None
     kind = "calibrated" if is_calibrated else "model-based"
     return _Found(scores, inflation, METHODS.label(chosen.spec), chosen.explanation, kind, share)
 

@@ -3,7 +3,7 @@
 import pytest
 
 from itembank.errors import ParameterError
-from itembank.estimation.regression.specs import (
+from itembank.estimation.specs import (
     Factor,
     KNearest,
     Metabench,
@@ -28,7 +28,7 @@ def test_every_spec_has_defaults():
         (Ridge, {"penalty": "gcv"}, "penalty must be a finite number > 0 or 'leave-one-out', got 'gcv'"),
         (Ridge, {"penalty": float("nan")}, "got nan"),
         (Ridge, {"penalty": True}, "got True"),
-        (Ridge, {"towards": "mean"}, "towards must be 'weights' or 'zero', got 'mean'"),
+        (Ridge, {"towards": "mean"}, "towards must be one of 'weights', 'zero', got 'mean'"),
         (KNearest, {"n_neighbours": 0}, "n_neighbours must be a whole number >= 1 or 'leave-one-out', got 0"),
         (KNearest, {"n_components": 0}, "n_components must be a whole number >= 1 or 'leave-one-out', got 0"),
         (KNearest, {"n_neighbours": 2.5}, "got 2.5"),
