@@ -94,7 +94,7 @@ def told_before() -> Iterator[None]:
 
 def precision_index(spec: CalibrationSpec, scenarios: list[str]) -> IntArray:
     """Which items share a precision, (n_items,)."""
-    if getattr(spec, "precision", "global") != "scenario":
+    if spec.precision != "scenario":
         return np.zeros(len(scenarios), dtype=np.int64)
     return np.unique(scenarios, return_inverse=True)[1].astype(np.int64)
 
