@@ -3,8 +3,6 @@ from dataclasses import dataclass
 import pytest
 
 from itembank.calibration.specs import METHODS as CALIBRATION
-from itembank.cli import estimate as estimate_command
-from itembank.cli import select as select_command
 from itembank.errors import ParameterError
 from itembank.estimation.specs import METHODS as ESTIMATION
 from itembank.methods import MethodTable
@@ -41,11 +39,6 @@ def test_anything_else_is_refused_with_the_names(method):
 def test_every_name_of_a_table_leads_to_its_spec_and_back(table):
     for name in table.kinds:
         assert table.name_of(table.resolve(name)) == name
-
-
-def test_the_commands_offer_every_method():
-    assert ("auto", *SELECTION.kinds) == select_command.METHODS
-    assert tuple(ESTIMATION.kinds) == estimate_command.METHODS
 
 
 def test_a_label_tells_what_differs_from_the_default():

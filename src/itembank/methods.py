@@ -143,7 +143,7 @@ class MethodTable(Generic[Spec]):
         """Return the entry points of installed packages, none of which may have a name of itembank's own."""
         if self._group is None:
             return {}
-        found = _entry_points(self._group)
+        found = installed_methods(self._group)
         for name in self.builtin_names:
             if name in found:
                 raise ParameterError(
@@ -200,8 +200,8 @@ class _Kinds(Mapping[str, Any]):
 
 
 @cache
-def _entry_points(group: str) -> Mapping[str, "EntryPoint"]:
-    """Entry points of a group by name; read where a name is not itembank's own, since that takes a while.
+def installed_methods(group: str) -> Mapping[str, "EntryPoint"]:
+    """Return a group's entry points by name; ask only where a name is not itembank's own, since it takes a while.
 
     Raises
     ------

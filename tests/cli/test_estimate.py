@@ -5,14 +5,15 @@ from typing import get_args
 import numpy as np
 import pytest
 
+from itembank.cli import estimate
 from itembank.cli.estimate import INTERVALS, MEANING
-from itembank.cli.estimate import METHODS as OFFERED
 from itembank.data.bank_files import load_bank, save_bank
 from itembank.data.response_files import write_responses
 from itembank.data.responses import ResponseMatrix
 from itembank.data.selections import Selection
 from itembank.estimation.judgement import IntervalKind
 from itembank.estimation.specs import METHODS
+from tests.cli.conftest import offered_methods
 from tests.data.banks import make_bank
 
 pytestmark = pytest.mark.usefixtures("few_folds")
@@ -39,11 +40,11 @@ def select_items(run, bank_folder, path, *options):
 
 
 def test_every_method_and_interval_of_the_library_is_offered():
-    assert tuple(METHODS.kinds) == OFFERED
+    assert offered_methods(estimate.command) == METHODS.builtin_names
     assert get_args(IntervalKind) == INTERVALS == tuple(MEANING)
 
 
-@pytest.mark.parametrize("method", OFFERED)
+@pytest.mark.parametrize("method", METHODS.builtin_names)
 def test_rows_have_what_the_readme_promises(run, bank_folder, new_models, tmp_path, method):
     select_items(run, bank_folder, tmp_path / "s.json")
     outcome = run(

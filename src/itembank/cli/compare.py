@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from itembank.cli.estimate import METHODS
+from itembank.cli.method_names import MethodName
 from itembank.cli.new_results import ignore_unknown_option, note_known_models, read_new_results
 from itembank.cli.options import bank_argument, format_option, refuse_unused, response_options, seed_option
 from itembank.cli.render import note, print_rows, progress, refuse_empty, warnings_as_notes
+from itembank.estimation.specs import METHODS
 
 if TYPE_CHECKING:
     from itembank.comparison.comparisons import Comparison
@@ -40,7 +41,7 @@ class ManyModels(click.Command):
 @ignore_unknown_option
 @click.option(
     "--method",
-    type=click.Choice(("paired", *METHODS)),
+    type=MethodName(METHODS, "paired"),
     default="auto",
     show_default=True,
     help="How differences are estimated: 'paired' by raw differences alone, the others by those of estimates.",

@@ -4,10 +4,11 @@ from pathlib import Path
 
 import click
 
-from itembank.cli.estimate import METHODS
+from itembank.cli.method_names import MethodName
 from itembank.cli.options import bank_argument, format_option, seed_option
 from itembank.cli.render import note, print_record, progress, warnings_as_notes
-from itembank.cli.select import METHODS as SELECTORS
+from itembank.estimation.specs import METHODS
+from itembank.selection.specs import METHODS as SELECTORS
 
 
 @click.command("plan")
@@ -28,10 +29,14 @@ from itembank.cli.select import METHODS as SELECTORS
     help="Probability with which the difference is to show, between 0 and 1.",
 )
 @click.option(
-    "--selector", type=click.Choice(SELECTORS), default="auto", show_default=True, help="How items will be chosen."
+    "--selector",
+    type=MethodName(SELECTORS, "auto"),
+    default="auto",
+    show_default=True,
+    help="How items will be chosen.",
 )
 @click.option(
-    "--method", type=click.Choice(METHODS), default="auto", show_default=True, help="How scores will be estimated."
+    "--method", type=MethodName(METHODS), default="auto", show_default=True, help="How scores will be estimated."
 )
 @click.option("--max-items", type=click.IntRange(min=1), help="Try no more items than these.")
 @seed_option
