@@ -48,8 +48,12 @@ def modules_loaded_by(code):
 
 @pytest.mark.parametrize(
     "code",
-    [IMPORT, "import itembank; dir(itembank)", HELP.format(arguments=["--help"]), HELP.format(arguments=["--version"])],
-    ids=["import", "dir", "help", "version"],
+    [
+        IMPORT,
+        "import itembank; dir(itembank)",
+        *(HELP.format(arguments=words) for words in (["--help"], ["--version"], ["select", "-h"], ["calibrate", "-h"])),
+    ],
+    ids=["import", "dir", "help", "version", "select", "calibrate"],
 )
 def test_no_heavy_package_is_loaded(code):
     loaded = modules_loaded_by(code)
