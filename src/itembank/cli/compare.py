@@ -92,6 +92,7 @@ def command(
       itembank compare bank results.parquet --ranking
     """  # noqa: D301
     from itembank.comparison.compare import compare  # noqa: PLC0415
+    from itembank.comparison.comparison_spec import ComparisonSpec  # noqa: PLC0415
     from itembank.data.bank_files import load_bank  # noqa: PLC0415
     from itembank.data.selections import Selection  # noqa: PLC0415
 
@@ -109,10 +110,8 @@ def command(
                 selection=chosen,
                 ignore_unknown=ignore_unknown,
                 method=method,
-                level=level,
-                power=power,
                 target="all" if "all" in target else target,
-                rng=seed,
+                spec=ComparisonSpec(level, power, seed=seed),
                 progress=report,
             )
     _print(comparison, output_format, is_ranking=ranking)
@@ -121,11 +120,11 @@ def command(
 
 def _print(comparison: "Comparison", output_format: str, *, is_ranking: bool) -> None:
     """Print pairs or ranking; a table of pairs shows what decides, notes below it what one must know."""
-    rows = comparison.ranking() if is_ranking else comparison.rows()
+    rows = comparison.ranking.rows() if is_ranking else comparison.rows()
     if output_format == "table" and not is_ranking:
         for text in dict.fromkeys(row["note"] for row in rows if row["note"]):
             note(f"Note: {text}.")
-        rows = [_cells(row, comparison.level, many=comparison.n_pairs > 1) for row in rows]
+        rows = [_cells(row, comparison.spec.level, many=comparison.n_pairs > 1) for row in rows]
     title = f"Models by {comparison.method}" if is_ranking else f"Difference, B - A, by {comparison.method}"
     print_rows(rows, output_format, title=f"{title}, bank {comparison.bank_id}")
     if comparison.interval_kind == "classical":
@@ -133,7 +132,7 @@ def _print(comparison: "Comparison", output_format: str, *, is_ranking: bool) ->
     if is_ranking:
         note(
             f"Models of a group do not differ significantly from its best (Holm-adjusted p >= "
-            f"{1.0 - comparison.level:.3g}); models of neighbouring groups may be tied too."
+            f"{1.0 - comparison.spec.level:.3g}); models of neighbouring groups may be tied too."
         )
 
 

@@ -5,43 +5,51 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import stdtr, stdtrit
 
+from itembank.comparison.comparison_spec import ComparisonSpec
 from itembank.comparison.differences import ItemCounts, TargetErrors, error_variance
 from itembank.comparison.pairs import PairedDifferences
-from itembank.comparison.reference_tests import standardised, two_sided
+from itembank.comparison.reference_tests import holm, standardised, two_sided
+from itembank.estimation.scores import Scores
 from itembank.numerics.arrays import FloatArray, IntArray
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
-    """Uncertainty of differences, each (n_pairs, n_targets)."""
+class DifferenceTests:
+    """What differences say, each (n_pairs, n_targets).
 
-    standard_error: FloatArray
-    low: FloatArray
-    high: FloatArray
+    Attributes
+    ----------
+    probability_b_better
+        That b scores higher than a on the full benchmark, were every difference as likely beforehand.
+    p_value, p_holm
+        Two-sided, of no difference on the full benchmark; as it is, and adjusted for all pairs of the target.
+    smallest_detectable_difference
+        True difference that these items show as significant with the power that was asked for.
+    """
+
     probability_b_better: FloatArray
     p_value: FloatArray
-    smallest_detectable: FloatArray
+    p_holm: FloatArray
+    smallest_detectable_difference: FloatArray
 
 
-def judge(
+def tested_differences(
     difference: FloatArray,
     pairs: PairedDifferences,
     counts: ItemCounts,
-    learnt: list[TargetErrors | None],
-    *,
-    level: float,
-    power: float,
-) -> Judgement:
-    """Judge differences (n_pairs, n_targets) by the error model of each target.
+    errors: list[TargetErrors | None],
+    spec: ComparisonSpec,
+) -> tuple[Scores, DifferenceTests]:
+    """Give differences (n_pairs, n_targets) their intervals and tests, by the error model of each target.
 
     With the standard error s of a pair, the error model's quantile q at `level` and its Student distribution F
     of scale c: the interval is ``d +- q s``, the p-value ``2 F(-|d| / (c s))``, so that it is below ``1 - level``
     just when the interval leaves out 0; the smallest detectable difference is ``(q + c F^-1(power)) s``.
     """
     columns = []
-    for target, errors in enumerate(learnt):
-        quantile, scale, degrees = _distribution(errors, pairs.degrees[:, target], level)
-        standard_error = np.sqrt(error_variance(pairs, counts, errors, target))
+    for target, error in enumerate(errors):
+        quantile, scale, degrees = _distribution(error, pairs.degrees[:, target], spec.level)
+        standard_error = np.sqrt(error_variance(pairs, counts, error, target))
         d, half_width = difference[:, target], quantile * standard_error
         columns.append(
             (
@@ -50,10 +58,14 @@ def judge(
                 np.minimum(d + half_width, 1.0),
                 np.where(np.isnan(d), np.nan, stdtr(degrees, standardised(d, scale * standard_error))),
                 two_sided(d, scale * standard_error, degrees),
-                half_width + stdtrit(degrees, power) * scale * standard_error,
+                half_width + stdtrit(degrees, spec.power) * scale * standard_error,
             )
         )
-    return Judgement(*(np.column_stack(part) for part in zip(*columns, strict=True)))
+    standard_error, low, high, probability, p_value, detectable = (
+        np.column_stack(part) for part in zip(*columns, strict=True)
+    )
+    tests = DifferenceTests(probability, p_value, holm(p_value), detectable)
+    return Scores(difference, standard_error, low, high), tests
 
 
 def _distribution(
