@@ -66,6 +66,7 @@ def command(
     """  # noqa: D301
     from itembank.data.bank_files import load_bank  # noqa: PLC0415
     from itembank.planning.plan import plan  # noqa: PLC0415
+    from itembank.planning.plan_spec import PlanSpec  # noqa: PLC0415
 
     loaded = load_bank(bank)
     with warnings_as_notes(), progress("plan") as advance:
@@ -74,12 +75,10 @@ def command(
             half_width=half_width,
             difference=difference,
             target=target,
-            level=level,
-            power=power,
             selector=selector,
             method=method,
             max_items=max_items,
-            seed=seed,
+            spec=PlanSpec(level, power, seed),
             progress=advance,
         )
     print_record(made.to_dict(), "sizes", made.rows(), output_format, title=f"Plan for bank {bank}")
