@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from itembank.calibration.specs import MarginalML as MarginalML
     from itembank.calibration.specs import Variational as Variational
     from itembank.comparison.compare import compare as compare
+    from itembank.comparison.comparison_spec import ComparisonSpec as ComparisonSpec
     from itembank.comparison.comparisons import Comparison as Comparison
     from itembank.data.bank_files import load_bank as load_bank
     from itembank.data.bank_files import save_bank as save_bank
@@ -76,6 +77,7 @@ if TYPE_CHECKING:
     from itembank.irt.parameters import AbilityPrior as AbilityPrior
     from itembank.irt.parameters import ItemParameters as ItemParameters
     from itembank.planning.plan import plan as plan
+    from itembank.planning.plan_spec import PlanSpec as PlanSpec
     from itembank.planning.plans import Plan as Plan
     from itembank.planning.select import select as select
     from itembank.scaling.pretraining.ability_law import AbilityLaws as AbilityLaws
@@ -157,6 +159,7 @@ _HOME = {
     "Calibration": "itembank.data.calibrations",
     "ChoiceLogLikelihoods": "itembank.data.language_models",
     "Comparison": "itembank.comparison.comparisons",
+    "ComparisonSpec": "itembank.comparison.comparison_spec",
     "Constraints": "itembank.selection.constraints",
     "ConvergentValidity": "itembank.scaling.transfer.convergent_results",
     "CorrelationInterval": "itembank.scaling.transfer.convergent",
@@ -189,6 +192,7 @@ _HOME = {
     "PassAtKLaw": "itembank.scaling.sampling.pass_at_k_results",
     "PassAtKSpec": "itembank.scaling.sampling.pass_at_k_specs",
     "Plan": "itembank.planning.plans",
+    "PlanSpec": "itembank.planning.plan_spec",
     "PredictionResult": "itembank.studies.prediction.results",
     "PredictionSpec": "itembank.studies.prediction.specs",
     "PretrainingLaw": "itembank.scaling.pretraining.pretraining_results",

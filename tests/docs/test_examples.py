@@ -12,7 +12,9 @@ import pytest
 from itembank.calibration import folds
 from itembank.cli.main import cli
 from itembank.data import builtin, language_models
+from itembank.estimation.specs import METHODS
 from tests.data.few_items import load_few
+from tests.packages import forget
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PAGES = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").glob("*.md"))]
@@ -68,6 +70,7 @@ def test_python_examples_run_on_all_items(page, tmp_path, monkeypatch):
 def run_examples(page, tmp_path, monkeypatch):
     """All blocks of a page share one namespace, as a reader would type them."""
     monkeypatch.chdir(tmp_path)
+    forget(monkeypatch, METHODS)  # an example registers a method
     namespace = {"__name__": "example"}
     for number, (language, code) in enumerate(blocks(page), start=1):
         if language == "python":
