@@ -21,8 +21,10 @@ from joblib.externals.loky import get_reusable_executor
 from benchmarks.adaptive_banks import bank_and_models
 from benchmarks.adaptive_reference import TOOLS
 from itembank.adaptive.limits import Budget
+from itembank.adaptive.pool import SessionPool
 from itembank.adaptive.replay import replay
 from itembank.adaptive.session import AdaptiveSession
+from itembank.adaptive.session_spec import SessionSpec
 from itembank.calibration.calibrate import calibrate
 from itembank.calibration.specs import JointMAP
 from itembank.data.banks import Bank
@@ -118,7 +120,7 @@ def run_steps(n_items: int) -> dict[str, object]:
 
 def _session_steps(bank: Bank, new: ResponseMatrix, row: int) -> tuple[list[float], list[float]]:
     answers = dict(zip(new.item_ids, new.responses[row], strict=True))
-    session = AdaptiveSession(bank, "v-optimal", budget=Budget(n_items=N_STEPS))
+    session = AdaptiveSession(SessionPool.create(bank, SessionSpec(budget=Budget(n_items=N_STEPS))))
     cpu, wall = [], []
     for _ in range(N_STEPS):
         started = time.process_time(), time.perf_counter()
@@ -133,7 +135,7 @@ def run_sessions(n_jobs: int) -> dict[str, object]:
     """Time replaying many models; not the fits behind calibrated intervals, which a bank makes once."""
     bank, new = bank_and_models(N_ITEMS, N_DIMS, n_new=N_MODELS)
     started = time.perf_counter(), _cpu_of_all()
-    result = replay(bank, new, budget=Budget(n_items=N_STEPS), interval="model-based", n_jobs=n_jobs)
+    result = replay(bank, new, SessionSpec(budget=Budget(n_items=N_STEPS), interval="model-based"), n_jobs=n_jobs)
     wall = time.perf_counter() - started[0]
     get_reusable_executor().shutdown(wait=True)  # the CPU time of processes counts once they are gone
     if not (result.n_answered == N_STEPS).all():

@@ -20,6 +20,7 @@ import numpy as np
 from benchmarks.accuracy.data_sets import load
 from itembank.adaptive.limits import Budget, Stopping
 from itembank.adaptive.replay import replay
+from itembank.adaptive.session_spec import SessionSpec
 from itembank.calibration.build import build_bank
 from itembank.calibration.dimensions import choose_n_dims
 from itembank.calibration.specs import Variational
@@ -84,10 +85,10 @@ def _one(responses: ResponseMatrix, repeat: int, n_jobs: int) -> Iterator[tuple[
     for n in SIZES:
         for method, found in _estimates(bank, tested, n, repeat, n_jobs):
             yield (method, str(n)), _numbers(found, truth, float(n))
-        found = replay(by_task, tested, budget=Budget(n), n_jobs=n_jobs).estimates
+        found = replay(by_task, tested, SessionSpec(budget=Budget(n)), n_jobs=n_jobs).estimates
         yield ("the same, bank calibrated by task", str(n)), _numbers(found, truth, float(n))
     rule = Stopping(half_width={"overall": HALF_WIDTH})
-    stopped = replay(bank, tested, stopping=rule, budget=Budget(max(SIZES)), n_jobs=n_jobs)
+    stopped = replay(bank, tested, SessionSpec(stopping=rule, budget=Budget(max(SIZES))), n_jobs=n_jobs)
     yield (
         ("Stopped at a half-width of 4 points, V-optimal", "stop"),
         _numbers(stopped.estimates, truth, float(np.mean(stopped.n_answered))),
@@ -100,11 +101,11 @@ def _estimates(
     for criterion, label in SESSIONS.items():
         yield (
             label,
-            replay(bank, tested, criterion, budget=Budget(n), rng=repeat, n_jobs=n_jobs).estimates,
+            replay(bank, tested, SessionSpec(criterion, budget=Budget(n), seed=repeat), n_jobs=n_jobs).estimates,
         )
     yield (
         "the same, model-based intervals",
-        replay(bank, tested, budget=Budget(n), interval="model-based", n_jobs=n_jobs).estimates,
+        replay(bank, tested, SessionSpec(budget=Budget(n), interval="model-based"), n_jobs=n_jobs).estimates,
     )
     selection = select(bank, n, rng=repeat)
     yield "chosen beforehand", estimate(bank, tested, selection=selection)

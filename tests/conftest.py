@@ -1,6 +1,7 @@
 """Fixtures that every test may use."""
 
 import os
+import uuid
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,15 @@ def shared_dir() -> Path:
     if not folder.is_dir():
         pytest.skip(f"reference data not found at {folder}; set ITEMBANK_SHARED to its folder")
     return folder
+
+
+@pytest.fixture(scope="module", autouse=True)
+def user_cache(tmp_path_factory):
+    """Keep what commands and verbs keep for the user in a folder of the module's tests."""
+    folder = tmp_path_factory.getbasetemp() / "caches" / uuid.uuid4().hex
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("ITEMBANK_CACHE", str(folder))
+        yield folder
 
 
 @pytest.fixture

@@ -15,11 +15,14 @@ if TYPE_CHECKING:
     from itembank.adaptive.limits import Decision as Decision
     from itembank.adaptive.limits import Stopping as Stopping
     from itembank.adaptive.pool import SessionPool as SessionPool
+    from itembank.adaptive.preparation import prepare as prepare
+    from itembank.adaptive.preparation import prepare_sessions as prepare_sessions
     from itembank.adaptive.prior_specs import GroupPrior as GroupPrior
     from itembank.adaptive.prior_specs import RegressionPrior as RegressionPrior
     from itembank.adaptive.replay import replay as replay
     from itembank.adaptive.replay_results import ReplayResult as ReplayResult
     from itembank.adaptive.session import AdaptiveSession as AdaptiveSession
+    from itembank.adaptive.session_spec import SessionSpec as SessionSpec
     from itembank.calibration.build import build_bank as build_bank
     from itembank.calibration.calibrate import calibrate as calibrate
     from itembank.calibration.dimensions import choose_n_dims as choose_n_dims
@@ -213,6 +216,7 @@ _HOME = {
     "ScoreTargets": "itembank.data.targets",
     "Selection": "itembank.data.selections",
     "SessionPool": "itembank.adaptive.pool",
+    "SessionSpec": "itembank.adaptive.session_spec",
     "SigmoidLaw": "itembank.scaling.pretraining.sigmoid_law",
     "Simulated": "itembank.simulation.results",
     "SimulationSpec": "itembank.simulation.specs",
@@ -261,6 +265,8 @@ _HOME = {
     "pass_at_k_law": "itembank.scaling.sampling.pass_at_k_law",
     "plan": "itembank.planning.plan",
     "pretraining_law": "itembank.scaling.pretraining.pretraining_law",
+    "prepare": "itembank.adaptive.preparation",
+    "prepare_sessions": "itembank.adaptive.preparation",
     "read_choice_scores": "itembank.data.readers.choice_table",
     "read_losses": "itembank.data.losses",
     "read_model_table": "itembank.data.compute",

@@ -5,7 +5,9 @@ import functools
 
 import numpy as np
 
+from itembank.adaptive.preparation import prepare_sessions
 from itembank.adaptive.session import AdaptiveSession
+from itembank.adaptive.session_spec import SessionSpec
 from itembank.data.banks import Bank
 from itembank.irt.bernoulli import probability
 from itembank.irt.parameters import ItemParameters
@@ -32,9 +34,15 @@ def session_bank(*, n_models=12, n_items=60, n_dims=2, seed=0, thresholds=False,
     return dataclasses.replace(made, responses=responses, calibration=calibration)
 
 
+def begin(bank: Bank, *args, model_id="model", events=(), journal=None, **choices) -> AdaptiveSession:
+    """Begin a session of a spec with these choices."""
+    pool = prepare_sessions(bank, SessionSpec(*args, **choices))
+    return AdaptiveSession(pool, model_id=model_id, events=events, journal=journal)
+
+
 def model_based(bank: Bank, *args, **choices) -> AdaptiveSession:
     """Begin a session whose intervals are the item model's, so that nothing is fitted for them."""
-    return AdaptiveSession(bank, *args, interval="model-based", **choices)
+    return begin(bank, *args, interval="model-based", **choices)
 
 
 def true_answers(bank: Bank, *, seed=1, theta=None):

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from itembank.adaptive.answers import Answer, parse_answers, tell_all
-from itembank.adaptive.session import AdaptiveSession
 from itembank.errors import DataError, JournalError
+from tests.adaptive.simulated import model_based
 from tests.data.banks import make_bank
 
 
@@ -93,7 +93,7 @@ def test_nothing_at_all_is_refused_so_that_loops_end():
 
 
 def test_an_unknown_item_keeps_all_from_being_told():
-    session = AdaptiveSession(make_bank())
+    session = model_based(make_bank())
     answers = [Answer("math/0", response=1), Answer("unheard", response=1)]
     with pytest.raises(DataError, match="unheard"):
         tell_all(session, answers)
@@ -110,8 +110,7 @@ def test_says_how_many_were_kept_when_the_disk_is_full():
             self.n_left -= 1
 
     bank = make_bank()
-    settings = AdaptiveSession(bank).settings
-    session = AdaptiveSession.resume(bank, settings, (), journal=FullSoon())
+    session = model_based(bank, journal=FullSoon())
     answers = [Answer(item, response=1) for item in bank.item_ids[:3]]
     with pytest.raises(JournalError, match=f"Of 3 answers the first 1 are kept.*{bank.item_ids[1]}"):
         tell_all(session, answers)

@@ -6,7 +6,7 @@ from itembank.adaptive.choosing import choose, start_abilities, with_pending
 from itembank.adaptive.events import Asked, Told
 from itembank.adaptive.limits import Budget
 from itembank.adaptive.pool import SessionPool
-from itembank.adaptive.settings import session_settings
+from itembank.adaptive.session_spec import SessionSpec
 from itembank.adaptive.state import fold
 from itembank.irt.bernoulli import information_weights, probability
 from itembank.irt.parameters import AbilityPrior
@@ -18,7 +18,7 @@ ANSWERS = true_answers(BANK)
 
 
 def pool_of(bank=BANK, **choices):
-    return SessionPool.create(bank, session_settings(**choices))
+    return SessionPool.create(bank, SessionSpec(**choices))
 
 
 def test_pending_items_add_their_information():
@@ -110,7 +110,7 @@ def test_a_batch_is_what_one_by_one_would_be():
 @pytest.mark.parametrize("criterion", ["v-optimal", "random", "uniform", "min-cost"])
 def test_constraints_hold(n, criterion):
     constraints = Constraints({"math": 4, "code": 3}, {"law": 2, "math": 6}, tuple(BANK.item_ids[:30]), randomesque=3)
-    session = model_based(BANK, criterion, constraints=constraints, budget=Budget(12), rng=8)
+    session = model_based(BANK, criterion, constraints=constraints, budget=Budget(12), seed=8)
     asked = run(session, ANSWERS, n=n)
     count = {name: sum(item.startswith(name) for item in asked) for name in ("math", "code", "law")}
     assert len(asked) == 12
@@ -136,11 +136,11 @@ def test_what_is_told_without_being_asked_leaves_a_free_scenario_free():
 
 def test_randomesque_asks_models_different_items_of_nearly_the_same_worth():
     orders = [
-        tuple(run(model_based(BANK, constraints=Constraints(randomesque=5), rng=seed), ANSWERS, most=4))
+        tuple(run(model_based(BANK, constraints=Constraints(randomesque=5), seed=seed), ANSWERS, most=4))
         for seed in range(6)
     ]
     assert len(set(orders)) > 3
-    (best,) = {model_based(BANK, rng=seed).ask() for seed in range(6)}
+    (best,) = {model_based(BANK, seed=seed).ask() for seed in range(6)}
     scores = [order[0] for order in orders]
     assert len(set(scores)) <= 5
     assert best  # without it, all are asked the same

@@ -8,7 +8,6 @@ import pytest
 from itembank.adaptive.answer_table import session_responses
 from itembank.adaptive.events import counts_behind
 from itembank.adaptive.limits import Budget
-from itembank.adaptive.session import AdaptiveSession
 from itembank.calibration.build import build_bank
 from itembank.calibration.specs import Variational
 from itembank.estimation.noise import noise_ratio
@@ -16,7 +15,7 @@ from itembank.irt.bernoulli import logit, probability
 from itembank.irt.families import information_weights
 from itembank.scoring.newton import map_abilities
 from itembank.scoring.score import score
-from tests.adaptive.simulated import model_based, session_bank
+from tests.adaptive.simulated import begin, model_based, session_bank
 from tests.data.banks import with_family
 
 FAMILIES = ("binomial", "beta", "beta-binomial")
@@ -133,7 +132,7 @@ def test_scores_are_covered():
     for seed in range(60):
         theta = float(np.random.default_rng(seed).normal())
         answers = answers_of(bank, theta=theta, seed=seed)
-        session = model_based(bank, "random", budget=Budget(n_items=25), rng=seed)
+        session = model_based(bank, "random", budget=Budget(n_items=25), seed=seed)
         run(session, answers, most=25)
         overall = session.estimate().scores.rows()[-1]
         weights = bank.targets.target("overall").weights
@@ -156,7 +155,7 @@ def test_a_calibrated_bank_runs_calibrated_sessions(family):
     bank = build_bank(drawn.responses, Variational("2pl", family=family))
     assert bank.parameters.family == family
     answers = answers_of(drawn)
-    session = AdaptiveSession(bank, budget=Budget(n_items=20))
+    session = begin(bank, budget=Budget(n_items=20))
     run(session, answers, most=20)
     scores = session.estimate().scores
     assert scores.interval_kind == "calibrated"

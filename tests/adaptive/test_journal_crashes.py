@@ -13,11 +13,12 @@ from itembank.adaptive.events import Told
 from itembank.adaptive.journal import read_journal
 from itembank.adaptive.journal_sessions import open_session, read_session, start_session
 from itembank.adaptive.limits import Budget, Stopping
-from itembank.adaptive.session import AdaptiveSession
+from itembank.adaptive.session_spec import SessionSpec
 from itembank.data.bank_files import load_bank, save_bank
 from itembank.errors import DataWarning
 from itembank.selection.constraints import Constraints
 from tests.adaptive.session_worker import work
+from tests.adaptive.simulated import begin
 from tests.data.banks import make_bank
 
 WORKER = Path(__file__).with_name("session_worker.py")
@@ -27,8 +28,7 @@ CHOICES = {
     "stopping": Stopping(half_width={"overall": 0.001}),
     "constraints": Constraints(at_least=2, randomesque=3),
     "n_start": 3,
-    "model_id": "new/model",
-    "rng": 7,
+    "seed": 7,
     "interval": "model-based",
 }
 
@@ -47,7 +47,7 @@ def bank(bank_folder):
 
 @pytest.fixture(scope="module")
 def uninterrupted(bank):
-    session = AdaptiveSession(bank, **CHOICES)
+    session = begin(bank, **CHOICES, model_id="new/model")
     work(session)
     assert session.n_items == 20
     return session
@@ -55,7 +55,7 @@ def uninterrupted(bank):
 
 @pytest.fixture
 def journal(tmp_path, bank):
-    with start_session(tmp_path / "run.jsonl", bank, **CHOICES):
+    with start_session(tmp_path / "run.jsonl", bank, SessionSpec(**CHOICES), model_id="new/model"):
         return tmp_path / "run.jsonl"
 
 
@@ -140,7 +140,7 @@ def test_a_journal_cut_at_any_byte_ends_the_same(journal, bank, uninterrupted, m
 
 def test_workers_that_share_a_session_lose_nothing_and_ask_nothing_twice(tmp_path, bank_folder, bank):
     journal = tmp_path / "shared.jsonl"
-    with start_session(journal, bank, **(CHOICES | {"budget": Budget(6)})):
+    with start_session(journal, bank, SessionSpec(**(CHOICES | {"budget": Budget(6)})), model_id="new/model"):
         pass
     workers = [start_worker(journal, bank_folder, "new") for _ in range(2)]
     confirmed = [line.strip() for worker in workers for line in worker.communicate()[0].splitlines()]

@@ -12,13 +12,16 @@ from itembank.adaptive.answer_table import session_responses
 from itembank.adaptive.journal import Journal, read_journal
 from itembank.adaptive.journal_sessions import open_session, read_session, start_session
 from itembank.adaptive.limits import Budget
+from itembank.adaptive.preparation import prepare_sessions
 from itembank.adaptive.session import AdaptiveSession
+from itembank.adaptive.session_spec import SessionSpec
 from itembank.data.bank_files import load_bank, save_bank
 from itembank.errors import BankError, DataError, JournalError, ParameterError
 from tests.adaptive.session_worker import response_to, work
+from tests.adaptive.simulated import begin
 from tests.data.banks import make_bank
 
-CHOICES = {"budget": Budget(8), "model_id": "m", "interval": "model-based"}
+SPEC = SessionSpec(budget=Budget(8), interval="model-based")
 
 
 @pytest.fixture
@@ -29,7 +32,7 @@ def bank(tmp_path):
 
 @pytest.fixture
 def journal(tmp_path, bank):
-    with start_session(tmp_path / "run.jsonl", bank, **CHOICES) as session:
+    with start_session(tmp_path / "run.jsonl", bank, SPEC, model_id="m") as session:
         first = session.ask(2)
         session.tell(first[0], 1.0)
     return tmp_path / "run.jsonl"
@@ -48,7 +51,7 @@ def test_goes_on_where_it_ended(journal, bank, give_bank):
     with open_session(journal, bank if give_bank else None) as session:
         assert (session.n_items, len(session.pending)) == (1, 1)
         work(session)
-    whole = AdaptiveSession(bank, **CHOICES)
+    whole = AdaptiveSession(prepare_sessions(bank, SPEC), model_id="m")
     first = whole.ask(2)
     whole.tell(first[0], 1.0)
     work(whole)
@@ -73,7 +76,7 @@ def test_every_kind_of_event_is_the_same_after_reading(journal, bank):
 def test_choices_that_do_not_fit_leave_no_journal(tmp_path, bank):
     with (
         pytest.raises(ParameterError, match="'physics'"),
-        start_session(tmp_path / "j", bank, target="physics"),
+        start_session(tmp_path / "j", bank, SessionSpec(target="physics")),
     ):
         pass
     assert not (tmp_path / "j").exists()
@@ -119,7 +122,7 @@ def test_bank_and_journal_move_together(tmp_path, bank, monkeypatch):
     shutil.move("bank", "new/bank")
     shutil.move("runs", "new/runs")
     monkeypatch.chdir("/")
-    assert read_session(tmp_path / "new" / "runs" / "one.jsonl").bank_id == bank.bank_id
+    assert read_session(tmp_path / "new" / "runs" / "one.jsonl").pool.bank_id == bank.bank_id
 
 
 def test_a_linked_folder_finds_its_bank(tmp_path, bank, monkeypatch):
@@ -128,7 +131,7 @@ def test_a_linked_folder_finds_its_bank(tmp_path, bank, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with start_session("linked/one.jsonl", load_bank("bank")):
         pass
-    assert read_session("linked/one.jsonl").bank_id == bank.bank_id
+    assert read_session("linked/one.jsonl").pool.bank_id == bank.bank_id
 
 
 def test_a_bank_that_is_gone_or_was_never_said_is_asked_for(journal, bank, tmp_path):
@@ -204,7 +207,7 @@ def test_events_that_are_not_ours_are_refused_and_named(journal, bank, event):
 
 
 def test_answers_become_responses_in_the_order_of_the_bank(bank):
-    session = AdaptiveSession(bank, model_id="new")
+    session = begin(bank, model_id="new")
     for item in reversed(bank.item_ids[:4]):
         session.tell(item, response_to(item), costs={"seconds": 2.0} if item == bank.item_ids[1] else None)
     session.tell(bank.item_ids[2], n_correct=1, n_trials=4)

@@ -5,6 +5,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from itembank.adaptive.preparation import ready_pool
 from itembank.adaptive.prior_specs import GroupPrior, RegressionPrior
 from itembank.adaptive.priors import (
     KnownModels,
@@ -13,10 +14,9 @@ from itembank.adaptive.priors import (
     regression_prior,
     warn_of_unheard_values,
 )
-from itembank.adaptive.session import AdaptiveSession
 from itembank.errors import DataError, DataWarning, ParameterError
 from itembank.irt.parameters import AbilityPrior
-from tests.adaptive.simulated import session_bank
+from tests.adaptive.simulated import model_based, session_bank
 
 BANK = AbilityPrior(np.array([0.5, -0.5]), np.array([[1.0, 0.3], [0.3, 2.0]]))
 
@@ -170,10 +170,10 @@ def test_a_session_warns_of_an_unheard_category_when_it_is_begun_alone():
     bank = dataclasses.replace(bank, responses=dataclasses.replace(responses, models=models))
     prior = RegressionPrior(("family",), {"family": "w"})
     with pytest.warns(DataWarning, match="family = 'w'"):
-        session = AdaptiveSession(bank, prior=prior, interval="model-based")
+        session = model_based(bank, prior=prior)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        AdaptiveSession.resume(bank, session.settings, ())
+        ready_pool(bank, session.pool.spec)
 
 
 def test_truth_values_are_categories(rng):

@@ -11,7 +11,7 @@ from itembank.adaptive.limits import Budget
 from itembank.adaptive.pool import SessionPool
 from itembank.adaptive.prior_specs import GroupPrior
 from itembank.adaptive.session import AdaptiveSession
-from itembank.adaptive.settings import session_settings
+from itembank.adaptive.session_spec import SessionSpec
 from itembank.errors import DataError, DataWarning, ParameterError
 from itembank.selection.criteria import CRITERIA
 from tests.adaptive.simulated import expected, model_based, run, session_bank, true_answers
@@ -73,7 +73,7 @@ def take(session, step):
 
 def make(journal=None):
     return model_based(
-        BANK, budget=Budget(20, {"output_tokens": 80.0}), n_start=2, rng=5, criterion="d-optimal", journal=journal
+        BANK, budget=Budget(20, {"output_tokens": 80.0}), n_start=2, seed=5, criterion="d-optimal", journal=journal
     )
 
 
@@ -83,7 +83,7 @@ def test_the_same_events_make_the_same_session(steps):
     session, log = make(), Log()
     for step in steps:
         take(session, step)
-    again = AdaptiveSession.resume(BANK, session.settings, session.history, journal=log)
+    again = AdaptiveSession(session.pool, events=session.history, journal=log)
     assert facts(again) == facts(session)
     assert again.ask(3) == session.ask(3)
     assert len(log.events) <= 1  # what had happened is not written again
@@ -200,20 +200,14 @@ def test_fisher_information_needs_one_dimension():
 
 @pytest.mark.parametrize("criterion", ["random", "uniform"])
 def test_chance_follows_the_seed(criterion):
-    first, same, other = (run(model_based(BANK, criterion, rng=seed), ANSWERS) for seed in (1, 1, 2))
+    first, same, other = (run(model_based(BANK, criterion, seed=seed), ANSWERS) for seed in (1, 1, 2))
     assert first == same
     assert first != other
 
 
-def test_a_generator_gives_a_seed():
-    seeds = [model_based(BANK, rng=np.random.default_rng(4)).settings.seed for _ in range(2)]
-    assert seeds[0] == seeds[1]
-    assert model_based(BANK, rng=None).settings.seed != model_based(BANK, rng=None).settings.seed
-
-
 def test_a_unit_of_cost_divides_a_criterion_given_by_name():
-    assert model_based(BANK, "trace", cost="tokens").settings.criterion.per_cost
-    assert not model_based(BANK, CRITERIA.resolve("trace"), cost="tokens").settings.criterion.per_cost
+    assert model_based(BANK, "trace", cost="tokens").pool.spec.criterion.per_cost
+    assert not model_based(BANK, CRITERIA.resolve("trace"), cost="tokens").pool.spec.criterion.per_cost
     plain, divided = model_based(BANK), model_based(BANK, cost="output_tokens")
     costs = dict(zip(BANK.item_ids, BANK.responses.costs["output_tokens"][0], strict=True))
     assert sum(costs[item] for item in run(divided, ANSWERS, most=10)) < sum(
@@ -279,31 +273,28 @@ def test_what_the_journal_does_not_keep_has_not_happened():
 
 
 def test_events_of_another_session_are_refused():
-    plain = session_settings()
+    plain = SessionPool.create(BANK, SessionSpec())
     with pytest.raises(DataError, match="in the bank"):
-        AdaptiveSession.resume(BANK, plain, [Told("elsewhere", 1.0)])
+        AdaptiveSession(plain, events=[Told("elsewhere", 1.0)])
     with pytest.raises(DataError, match="pending or answered"):
-        AdaptiveSession.resume(BANK, plain, [Asked((BANK.item_ids[0],)), Asked((BANK.item_ids[0],))])
+        AdaptiveSession(plain, events=[Asked((BANK.item_ids[0],)), Asked((BANK.item_ids[0],))])
     with pytest.raises(DataError, match="pending or answered"):
-        AdaptiveSession.resume(BANK, plain, [Asked((BANK.item_ids[0],) * 2)])
+        AdaptiveSession(plain, events=[Asked((BANK.item_ids[0],) * 2)])
 
 
 def test_a_pool_serves_many_models(travelled_pool):
-    alone = model_based(BANK, "random", budget=Budget(7), rng=3, model_id="b", prior=GroupPrior("size", 3.0))
-    shared = AdaptiveSession.of_pool(travelled_pool, model_id="b", seed=3, prior=GroupPrior("size", 3.0))
-    assert shared.settings == alone.settings
+    alone = model_based(BANK, "random", budget=Budget(7), seed=3, model_id="b", prior=GroupPrior("size", 3.0))
+    shared = AdaptiveSession(travelled_pool, model_id="b", seed=3, prior=GroupPrior("size", 3.0))
+    assert shared.pool.spec == alone.pool.spec
     run(alone, ANSWERS), run(shared, ANSWERS)
     assert facts(shared) == facts(alone)
     assert shared.estimate().scores.model_ids == ("b",)
-    with pytest.raises(ParameterError, match="whole bank"):
-        _ = shared.bank
-    assert alone.bank is BANK
 
 
 @pytest.fixture
 def travelled_pool():
     """A pool that has been to another process and back."""
-    made = SessionPool.create(BANK, session_settings("random", budget=Budget(7), interval="model-based"))
+    made = SessionPool.create(BANK, SessionSpec("random", budget=Budget(7), interval="model-based"))
     return joblib.Parallel(n_jobs=2)([joblib.delayed(dataclasses.replace)(made)])[0]
 
 
@@ -331,10 +322,10 @@ def test_adaptive_choice_beats_chance_by_far():
     rng, errors = np.random.default_rng(0), {}
     thetas = rng.multivariate_normal(np.zeros(2), np.eye(2), 200)
     for criterion in ("random", "d-optimal", "v-optimal"):
-        pool = SessionPool.create(bank, session_settings(criterion, budget=Budget(20), interval="model-based"))
+        pool = SessionPool.create(bank, SessionSpec(criterion, budget=Budget(20), interval="model-based"))
         found = []
         for seed, theta in enumerate(thetas):
-            session = AdaptiveSession.of_pool(pool, seed=seed)
+            session = AdaptiveSession(pool, seed=seed)
             run(session, true_answers(bank, seed=seed, theta=theta))
             found.append(session.estimate().theta)
         errors[criterion] = np.sqrt(np.mean((np.array(found) - thetas) ** 2))
@@ -348,10 +339,10 @@ def test_adaptive_choice_beats_chance():
     thetas = np.random.default_rng(0).normal(size=(40, 1))
     errors = {}
     for criterion in ("random", "fisher"):
-        pool = SessionPool.create(bank, session_settings(criterion, budget=Budget(15), interval="model-based"))
+        pool = SessionPool.create(bank, SessionSpec(criterion, budget=Budget(15), interval="model-based"))
         found = []
         for seed, theta in enumerate(thetas):
-            session = AdaptiveSession.of_pool(pool, seed=seed)
+            session = AdaptiveSession(pool, seed=seed)
             run(session, true_answers(bank, seed=seed, theta=theta))
             found.append(session.estimate().theta)
         errors[criterion] = np.sqrt(np.mean((np.array(found) - thetas) ** 2))
@@ -385,7 +376,7 @@ def test_a_slip_in_a_unit_of_cost_is_refused_and_changes_nothing():
 
 def test_a_bank_without_costs_takes_any_unit():
     session = model_based(make_bank())
-    session.tell(session.bank.item_ids[0], 1.0, costs={"yen": 30.0})
+    session.tell(session.pool.item_ids[0], 1.0, costs={"yen": 30.0})
     assert session.costs == {"yen": 30.0}
 
 

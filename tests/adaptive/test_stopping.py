@@ -108,7 +108,7 @@ def test_no_rule_holds_before_the_least_number_of_answers():
     )
 
 
-@pytest.mark.parametrize("budget", [None, Budget(costs={"output_tokens": 200.0})])
+@pytest.mark.parametrize("budget", [Budget(), Budget(costs={"output_tokens": 200.0})])
 def test_what_is_lacking_comes_next_once_the_rule_holds(budget):
     scarce = BANK.item_ids[2::30]  # the last that would be chosen, were it not for the constraint
     others = [item for item in BANK.item_ids if item.startswith("law") and item not in scarce]

@@ -46,7 +46,7 @@ def _estimates(folder: Path) -> str:
 
 def _session(folder: Path) -> Any:
     session = read_session(folder / "run.jsonl")
-    return session.history, session.settings, session.estimate().scores.rows()
+    return session.history, session.pool.spec, session.estimate().scores.rows()
 
 
 def _prediction(folder: Path) -> Any:

@@ -11,13 +11,16 @@ import sys
 import tempfile
 import traceback
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import chdir, contextmanager
+from contextlib import chdir, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
 from itembank.cli.main import main
+from itembank.data.user_cache import VARIABLE
 
+CACHE = "cache"
+"""Folder for what is kept for the user, in the folder of a command."""
 HUNG = 124
 """Exit code of a command that did not end in its time, as `timeout` has it."""
 
@@ -75,6 +78,21 @@ def _redirected(files: Sequence[IO[bytes]]) -> Iterator[None]:
             os.close(handle)
 
 
+@contextmanager
+def _at(folder: Path) -> Iterator[None]:
+    """Work in a folder, and keep there what would be kept for the user: no earlier run must be found."""
+    before = os.environ.get(VARIABLE)
+    os.environ[VARIABLE] = CACHE
+    try:
+        with chdir(folder):
+            yield
+    finally:
+        if before is None:
+            del os.environ[VARIABLE]
+        else:
+            os.environ[VARIABLE] = before
+
+
 def run_here(
     words: Sequence[object], *, folder: Path | None = None, stdin: bytes = b"", seconds: float = 60.0
 ) -> Outcome:
@@ -82,7 +100,7 @@ def run_here(
 
     def command() -> None:
         sys.argv = ["itembank", *map(str, words)]
-        with chdir(folder or Path.cwd()):
+        with _at(folder) if folder else nullcontext():
             main()
 
     return call_here(command, stdin=stdin, seconds=seconds)
@@ -96,7 +114,7 @@ def run_to_files(words: Sequence[object], folder: Path) -> None:
         (folder / "out").open("wb") as out,
         (folder / "err").open("wb") as err,
         _redirected((given, out, err)),
-        chdir(folder),
+        _at(folder),
     ):
         main()
 

@@ -7,8 +7,9 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from itembank.data.bank_files import save_bank
+from itembank.data.bank_files import load_bank, save_bank
 from itembank.data.response_files import write_responses
+from itembank.estimation.estimate import estimate
 from tests.attacks.running import run_here
 from tests.data.banks import make_bank
 from tests.data.readers.logs import sample, write_run
@@ -137,8 +138,9 @@ def _bank(folder: Path) -> None:
     (folder / "config.toml").write_text(CONFIG, encoding="utf-8")
     # another bank beside it whose cache is full, so that the first stays without
     save_bank(bank, folder / "cached")
-    words = ("estimate", folder / "cached", folder / "new.csv", "--selection", folder / "selection.json")
-    _run(*words, "--method", "p-irt")
+    cached = load_bank(folder / "cached")
+    estimate(cached, folder / "new.csv", selection=folder / "selection.json", method="p-irt")
+    cached.cache.keep_in_bank()
     _run("simulate", "-o", folder / "made.parquet", "--models", 6, "--items", 12, "--tasks", 2, "--dims", 1)
 
 

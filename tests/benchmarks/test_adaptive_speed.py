@@ -6,7 +6,7 @@ import pytest
 from benchmarks import adaptive_speed
 from benchmarks.adaptive_banks import bank_and_models
 from benchmarks.adaptive_reference import run_plain
-from itembank.adaptive.session import AdaptiveSession
+from tests.adaptive.simulated import model_based
 
 pytestmark = pytest.mark.usefixtures("few_folds")
 
@@ -18,7 +18,7 @@ def test_the_reference_asks_what_a_session_asks():
     told = new.responses[0]
     may = np.flatnonzero(~bank.calibration.is_degenerate)
     seconds, asked = run_plain(slope[may], bank.parameters.difficulty[may], lambda item: bool(told[may[item]]), 15)
-    session = AdaptiveSession(bank, "fisher")
+    session = model_based(bank, "fisher")
     ours = []
     for _ in range(15):
         (item,) = session.ask()

@@ -103,8 +103,9 @@ def test_models_that_calibrated_the_bank_are_named(run, bank_folder, results):
     assert "helped to calibrate" not in run("--quiet", "compare", bank_folder, results).err
 
 
-def test_fits_that_take_time_are_shown(run, bank_folder, results):
-    shutil.rmtree(bank_folder / "cache", ignore_errors=True)
+def test_fits_that_take_time_are_shown(run, bank_folder, results, user_cache):
+    for place in (bank_folder / "cache", user_cache):
+        shutil.rmtree(place, ignore_errors=True)
     assert "compare: fitting without models" in run("compare", bank_folder, results).err
     again = run("compare", bank_folder, results)
     assert (again.code, again.err) == (0, "")

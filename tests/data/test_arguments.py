@@ -62,7 +62,7 @@ def test_verbs_give_the_same_for_paths_as_for_what_they_hold(bank, new_models, p
     np.testing.assert_array_equal(
         ib.score(places / "bank", places / "new.parquet").theta, ib.score(bank, new_models).theta
     )
-    assert ib.AdaptiveSession(str(places / "bank"), interval="model-based").bank_id == bank.bank_id
+    assert ib.prepare_sessions(str(places / "bank"), ib.SessionSpec(interval="model-based")).bank_id == bank.bank_id
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,5 @@
 import dataclasses
+import os
 
 import numpy as np
 import pytest
@@ -8,9 +9,17 @@ from itembank.calibration.folds import folds
 from itembank.data import bank_cache
 from itembank.data.bank_cache import FOLDER, BankCache
 from itembank.data.bank_files import load_bank, save_bank
+from itembank.errors import ParameterError
 from tests.data.banks import make_bank
 
 pytestmark = pytest.mark.usefixtures("few_folds")
+
+
+@pytest.fixture(autouse=True)
+def user_cache(tmp_path, monkeypatch):
+    """Let every test begin with nothing kept."""
+    monkeypatch.setenv("ITEMBANK_CACHE", str(tmp_path / "user"))
+    return tmp_path / "user"
 
 
 class Counted:
@@ -50,13 +59,13 @@ def test_nothing_is_remembered_where_making_it_fails(make):
 
 
 def test_a_file_is_used_instead_of_making_arrays_again(make, tmp_path):
-    made = BankCache(tmp_path).arrays("name", make, fits=has_three)
-    read = BankCache(tmp_path).arrays("name", make, fits=has_three)
+    made = BankCache(user_folder=tmp_path).arrays("name", make, fits=has_three)
+    read = BankCache(user_folder=tmp_path).arrays("name", make, fits=has_three)
     assert make.calls == 1
     assert read.keys() == made.keys()
     for name, array in made.items():
         np.testing.assert_array_equal(read[name], array)
-    assert [path.name for path in (tmp_path / FOLDER).iterdir()] == ["name.safetensors"]
+    assert [path.name for path in tmp_path.iterdir()] == ["name.safetensors"]
 
 
 def test_without_a_folder_arrays_live_in_memory(make):
@@ -68,83 +77,113 @@ def test_without_a_folder_arrays_live_in_memory(make):
 
 @pytest.mark.parametrize("damage", [b"", b"not a file of arrays", None])
 def test_a_broken_file_is_made_anew(make, tmp_path, damage):
-    BankCache(tmp_path).arrays("name", make)
-    path = tmp_path / FOLDER / "name.safetensors"
+    BankCache(user_folder=tmp_path).arrays("name", make)
+    path = tmp_path / "name.safetensors"
     whole = path.read_bytes()
     path.write_bytes(whole[: len(whole) // 2] if damage is None else damage)
-    assert has_three(BankCache(tmp_path).arrays("name", make))
+    assert has_three(BankCache(user_folder=tmp_path).arrays("name", make))
     assert make.calls == 2
     assert path.read_bytes() == whole
 
 
 def test_a_file_with_one_bit_changed_is_made_anew(tmp_path):
-    BankCache(tmp_path).arrays("name", Counted())
-    path = tmp_path / FOLDER / "name.safetensors"
+    BankCache(user_folder=tmp_path).arrays("name", Counted())
+    path = tmp_path / "name.safetensors"
     whole, rng = path.read_bytes(), np.random.default_rng(4)
     for place in rng.integers(0, len(whole), 60).tolist():
         path.write_bytes(whole[:place] + bytes([whole[place] ^ (1 << int(rng.integers(8)))]) + whole[place + 1 :])
         make = Counted()
-        assert has_three(BankCache(tmp_path).arrays("name", make))
+        assert has_three(BankCache(user_folder=tmp_path).arrays("name", make))
         assert (make.calls, path.read_bytes()) == (1, whole)
 
 
 def test_infinite_numbers_are_made_anew(make, tmp_path):
-    BankCache(tmp_path).arrays("name", lambda: {"numbers": np.array([1.0, np.inf, 2.0])})
-    np.testing.assert_array_equal(BankCache(tmp_path).arrays("name", make)["numbers"], np.arange(3))
+    BankCache(user_folder=tmp_path).arrays("name", lambda: {"numbers": np.array([1.0, np.inf, 2.0])})
+    np.testing.assert_array_equal(BankCache(user_folder=tmp_path).arrays("name", make)["numbers"], np.arange(3))
     assert make.calls == 1
 
 
 def test_arrays_of_the_wrong_shape_are_made_anew(make, tmp_path):
-    BankCache(tmp_path).arrays("name", Counted(size=5))
-    assert has_three(BankCache(tmp_path).arrays("name", make, fits=has_three))
+    BankCache(user_folder=tmp_path).arrays("name", Counted(size=5))
+    assert has_three(BankCache(user_folder=tmp_path).arrays("name", make, fits=has_three))
     assert make.calls == 1
-    assert has_three(BankCache(tmp_path).arrays("name", make, fits=has_three))
+    assert has_three(BankCache(user_folder=tmp_path).arrays("name", make, fits=has_three))
     assert make.calls == 1
 
 
 def test_arrays_of_another_bank_are_made_anew(make, tmp_path):
     """As when a bank is replaced while a process that loaded the one before still works, and keeps what it found."""
-    BankCache(tmp_path, "one").arrays("name", make)
-    BankCache(tmp_path, "another").arrays("name", make)
+    BankCache(bank_id="one", user_folder=tmp_path).arrays("name", make)
+    BankCache(bank_id="another", user_folder=tmp_path).arrays("name", make)
     assert make.calls == 2
-    BankCache(tmp_path, "another").arrays("name", make)
+    BankCache(bank_id="another", user_folder=tmp_path).arrays("name", make)
     assert make.calls == 2
 
 
 def test_arrays_by_another_release_are_made_anew(make, tmp_path, monkeypatch):
-    BankCache(tmp_path, "bank").arrays("name", make)
+    BankCache(bank_id="bank", user_folder=tmp_path).arrays("name", make)
     monkeypatch.setattr(bank_cache, "REVISION", bank_cache.REVISION + 1)
-    BankCache(tmp_path, "bank").arrays("name", make)
+    BankCache(bank_id="bank", user_folder=tmp_path).arrays("name", make)
     assert make.calls == 2
     monkeypatch.setattr(bank_cache.importlib.metadata, "version", lambda _: "999.0")
-    BankCache(tmp_path, "bank").arrays("name", make)
+    BankCache(bank_id="bank", user_folder=tmp_path).arrays("name", make)
     assert make.calls == 3
 
 
 def test_a_file_without_a_stamp_is_made_anew(make, tmp_path):
-    (tmp_path / FOLDER).mkdir()
-    save_file({"numbers": np.zeros(3)}, tmp_path / FOLDER / "name.safetensors")
-    np.testing.assert_array_equal(BankCache(tmp_path).arrays("name", make, fits=has_three)["numbers"], np.arange(3))
+    save_file({"numbers": np.zeros(3)}, tmp_path / "name.safetensors")
+    np.testing.assert_array_equal(
+        BankCache(user_folder=tmp_path).arrays("name", make, fits=has_three)["numbers"], np.arange(3)
+    )
     assert make.calls == 1
 
 
 def test_a_place_that_cannot_be_written_costs_time_only(make, tmp_path):
-    (tmp_path / FOLDER).write_text("a file stands where the folder should be", encoding="utf-8")
+    (tmp_path / "cache").write_text("a file stands where the folder should be", encoding="utf-8")
     for expected in (1, 2):
-        assert has_three(BankCache(tmp_path).arrays("name", make))
+        assert has_three(BankCache(user_folder=tmp_path / "cache").arrays("name", make))
         assert make.calls == expected
-    assert (tmp_path / FOLDER).is_file()
+    assert (tmp_path / "cache").is_file()
 
 
-def test_a_read_only_folder_is_read_from(make, tmp_path):
-    BankCache(tmp_path).arrays("name", make)
-    (tmp_path / FOLDER).chmod(0o555)
-    try:
-        BankCache(tmp_path).arrays("name", make)
-        assert make.calls == 1
-        assert has_three(BankCache(tmp_path).arrays("another", make))  # kept only where a superuser runs this
-    finally:
-        (tmp_path / FOLDER).chmod(0o755)
+def test_what_is_kept_in_the_bank_is_found_there(make, tmp_path):
+    cache = BankCache(tmp_path / "bank", "id", tmp_path / "of user")
+    cache.arrays("name", make)
+    assert not (tmp_path / "bank").exists()
+    cache.keep_in_bank()
+    assert [path.name for path in (tmp_path / "bank" / FOLDER).iterdir()] == ["name.safetensors"]
+    assert has_three(BankCache(tmp_path / "bank", "id", tmp_path / "of another").arrays("name", make))
+    assert make.calls == 1
+    assert not (tmp_path / "of another").exists()
+
+
+def test_what_cannot_be_kept_in_the_bank_is_said(make, tmp_path):
+    (tmp_path / FOLDER).write_text("a file stands where the folder should be", encoding="utf-8")
+    cache = BankCache(tmp_path)
+    cache.arrays("name", make)
+    with pytest.raises(ParameterError, match="cannot be written"):
+        cache.keep_in_bank()
+    with pytest.raises(ParameterError, match="in memory only"):
+        BankCache().keep_in_bank()
+
+
+def test_files_written_first_give_way(make, user_cache, monkeypatch):
+    for number in range(4):
+        BankCache(user_folder=user_cache / f"bank {number}").arrays("name", make)
+        path = user_cache / f"bank {number}" / "name.safetensors"
+        os.utime(path, (number, number))
+    monkeypatch.setattr("itembank.data.user_cache.MOST_BYTES", 3 * path.stat().st_size)
+    BankCache(user_folder=user_cache / "bank 4").arrays("name", make)
+    assert sorted(path.parent.name for path in user_cache.rglob("*.safetensors")) == ["bank 2", "bank 3", "bank 4"]
+
+
+def test_a_bank_that_claims_the_name_of_another_finds_none_of_its_work(tmp_path):
+    for name, seed in (("one", 0), ("other", 1)):
+        save_bank(dataclasses.replace(make_bank(seed=seed), bank_id="the same"), tmp_path / name)
+    one, other = load_bank(tmp_path / "one"), load_bank(tmp_path / "other")
+    assert one.bank_id == other.bank_id
+    assert said_when_fitting(one)
+    assert said_when_fitting(other)
 
 
 def test_a_changed_copy_of_a_bank_starts_empty(tmp_path):
@@ -188,8 +227,9 @@ def test_a_bank_that_is_saved_keeps_what_was_derived_from_it(tmp_path):
 
 def test_a_cache_is_no_part_of_the_bank(tmp_path):
     """Its files are not checked, and go when another bank takes the place."""
-    save_bank(make_bank(), tmp_path / "bank")
-    folds(load_bank(tmp_path / "bank"))
+    made = make_bank()
+    folds(made)
+    save_bank(made, tmp_path / "bank")
     for path in (tmp_path / "bank" / FOLDER).iterdir():
         path.write_bytes(b"broken")
     bank = load_bank(tmp_path / "bank")

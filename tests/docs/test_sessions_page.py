@@ -11,6 +11,7 @@ import pytest
 from itembank.adaptive.journal import read_journal
 from itembank.adaptive.journal_sessions import open_session, read_session, start_session
 from itembank.adaptive.limits import Budget
+from itembank.adaptive.session_spec import SessionSpec
 from itembank.data.bank_files import load_bank, save_bank
 from tests.data.banks import make_bank
 
@@ -59,7 +60,7 @@ def test_the_loop_of_the_page_goes_on_where_it_was_stopped(tmp_path):
     """On a small bank: one item is told, two are in hand, when the loop begins again; each turn starts programs."""
     save_bank(make_bank(), tmp_path / "bank")
     bank = load_bank(tmp_path / "bank")
-    with start_session(tmp_path / "run.jsonl", bank, budget=Budget(3), model_id="m") as session:
+    with start_session(tmp_path / "run.jsonl", bank, SessionSpec(budget=Budget(3)), model_id="m") as session:
         first = session.ask(3)
         session.tell(first[0], 1.0)
     rows = [f'"{item}",{number % 2},0.5' for number, item in enumerate(bank.item_ids)]

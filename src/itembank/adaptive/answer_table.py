@@ -20,12 +20,12 @@ def session_responses(session: AdaptiveSession) -> ResponseMatrix:
     told = session.told
     if not told:
         raise DataError("a session must have been told an answer before its answers can be written, got none.")
-    items = session.bank.responses.items
+    items = session.pool.item_table
     items = items.filter(items["item_id"].is_in(pl.Series(list(told)).implode()))
     answers = [told[item_id] for item_id in items["item_id"]]
     return ResponseMatrix.create(
         np.array([[answer.response for answer in answers]]),
-        models=pl.DataFrame({"model_id": [session.settings.model_id]}),
+        models=pl.DataFrame({"model_id": [session.model_id]}),
         items=items,
         n_trials=_trials(answers),
         costs=_costs(answers),

@@ -39,9 +39,9 @@ def choose(
     is_precise : bool
         Whether nothing is wanted any more but items of scenarios that lack some.
     """
-    rng = np.random.default_rng([pool.settings.seed, state.n_asks])
+    rng = np.random.default_rng([pool.spec.seed, state.n_asks])
     covariance = with_pending(pool, state, theta, covariance)
-    budget = pool.settings.budget
+    budget = pool.spec.budget
     n_left = int(state.n_open.sum()) if budget.n_items is None else budget.n_items - state.n_used
     if is_precise:
         n_left = min(n_left, int(np.maximum(pool.bounds.at_least - state.counts, 0).sum()))
@@ -57,7 +57,7 @@ def start_abilities(pool: SessionPool, prior: AbilityPrior) -> FloatArray:
     ability as it is distributed: ``mu + z Sigma g / sqrt(g' Sigma g)`` with g the score's gradient at mu, which is the
     expected ability given how far the score lies from its mean, to first order.
     """
-    n_start = pool.settings.n_start
+    n_start = pool.spec.n_start
     if n_start == 0:
         return np.empty((0, prior.n_dims))
     quantiles = ndtri((np.arange(n_start) + 0.5) / n_start)
@@ -135,7 +135,7 @@ def _next(
     """Choose by the pool's criterion, target and bounds."""
     return next_items(
         pool.items,
-        pool.settings.criterion,
+        pool.criterion,
         theta,
         covariance,
         n,
@@ -144,7 +144,7 @@ def _next(
         counts=counts,
         bounds=pool.bounds,
         n_left=n_left,
-        randomesque=pool.settings.constraints.randomesque,
+        randomesque=pool.spec.constraints.randomesque,
         rng=rng,
         goal=pool.goal,
     )

@@ -7,7 +7,7 @@ import numpy as np
 
 from itembank.adaptive.past_errors import PastErrors
 from itembank.adaptive.pool import SessionPool
-from itembank.adaptive.settings import CALIBRATED, MODEL_BASED
+from itembank.adaptive.session_spec import CALIBRATED, MODEL_BASED
 from itembank.adaptive.state import SessionState
 from itembank.estimation.basis import ScoreBasis
 from itembank.estimation.estimates import ScoreEstimates, checked

@@ -271,15 +271,25 @@ def _write_all(handle: int, content: bytes, offset: int) -> None:
         done += os.pwrite(handle, content[done:], offset + done)
 
 
+def check_absent(path: str | Path) -> None:
+    """Raise `DataError` when something stands at `path`; worth asking before long work."""
+    if os.path.lexists(path):
+        raise _taken(path)
+
+
+def _taken(path: str | Path) -> DataError:
+    return DataError(f"{path} is there already. Go on with it, or give another name.")
+
+
 def _publish(temporary: Path, path: Path) -> None:
     """Give a file its name, unless something has it."""
     try:
         path.hardlink_to(temporary)
     except FileExistsError as error:
-        raise DataError(f"{path} is there already. Go on with it, or give another name.") from error
+        raise _taken(path) from error
     except OSError:  # a file system without hard links
         if path.exists():
-            raise DataError(f"{path} is there already. Go on with it, or give another name.") from None
+            raise _taken(path) from None
         temporary.rename(path)
 
 

@@ -8,19 +8,31 @@ from pathlib import Path
 from typing import Any
 
 from itembank.adaptive.events import event_from_dict
-from itembank.adaptive.journal import Journal, read_journal, warn_of_torn
+from itembank.adaptive.journal import Journal, check_absent, read_journal, warn_of_torn
 from itembank.adaptive.journal_lines import JournalContent
-from itembank.adaptive.session import AdaptiveSession
-from itembank.adaptive.settings import SessionSettings
+from itembank.adaptive.pool import SessionPool
+from itembank.adaptive.preparation import prepare_sessions, ready_pool
+from itembank.adaptive.session import AdaptiveSession, check_model_id
+from itembank.adaptive.session_spec import SessionSpec
 from itembank.data.arguments import GivenBank, as_bank
 from itembank.data.bank_files import RECORD
 from itembank.data.banks import Bank
 from itembank.errors import BankError, DataError
+from itembank.progress import ProgressCallback, silent
+
+MODEL_ID = "model_id"
+"""Stands in a journal's header, and among its settings."""
 
 
 @contextmanager
 def start_session(
-    path: str | Path, bank: GivenBank, *, bank_path: str | Path | None = None, **choices: Any
+    path: str | Path,
+    bank: GivenBank,
+    spec: SessionSpec | None = None,
+    *,
+    model_id: str = "model",
+    bank_path: str | Path | None = None,
+    progress: ProgressCallback = silent,
 ) -> Iterator[AdaptiveSession]:
     """Start a session whose every event is kept in a new journal; nobody else can write to it within the block.
 
@@ -29,12 +41,13 @@ def start_session(
     path : str or Path
         The journal; nothing may stand there.
     bank : Bank or path
+    spec : SessionSpec, optional
+    model_id : str
     bank_path : str or Path, optional
         Where the bank lies, so that `open_session` finds it; by default the folder it was loaded from. A relative
         path is kept relative to the journal's folder, so that both can be moved together.
-    **choices
-        What `AdaptiveSession` takes: `criterion`, `stopping`, `budget`, `target`, `cost`, `constraints`, `prior`,
-        `n_start`, `model_id`, `rng`, `interval`.
+    progress : ProgressCallback
+        Of `prepare_sessions`.
 
     Raises
     ------
@@ -45,26 +58,30 @@ def start_session(
 
     Examples
     --------
-    >>> with start_session("run.jsonl", bank, budget=Budget(n_items=100)) as session:  # doctest: +SKIP
+    >>> spec = SessionSpec(budget=Budget(n_items=100))  # doctest: +SKIP
+    >>> with start_session("run.jsonl", bank, spec, model_id="new-model") as session:  # doctest: +SKIP
     ...     while items := session.ask():
     ...         session.tell(items[0], run(items[0]))
     """
     bank = as_bank(bank)
-    settings = AdaptiveSession(bank, **choices).settings  # whatever is wrong is said before there is a file
+    check_absent(path)
+    pool = prepare_sessions(bank, spec, progress=progress)  # whatever is wrong is said before there is a file
     place = bank_path if bank_path is not None else bank.cache.folder
     header = {
         "itembank_version": importlib.metadata.version("itembank"),
         "bank_id": bank.bank_id,
         "bank_path": None if place is None else _kept_path(Path(place), Path(path).parent),
-        "model_id": settings.model_id,
-        "settings": settings.to_dict(),
+        MODEL_ID: check_model_id(model_id),
+        "settings": {**pool.spec.to_dict(), MODEL_ID: model_id},
     }
     with Journal.create(path, header) as journal:
-        yield AdaptiveSession.resume(bank, settings, (), journal=journal)
+        yield AdaptiveSession(pool, model_id=model_id, journal=journal)
 
 
 @contextmanager
-def open_session(path: str | Path, bank: GivenBank | None = None, *, wait: float = 0.0) -> Iterator[AdaptiveSession]:
+def open_session(
+    path: str | Path, bank: GivenBank | None = None, *, wait: float = 0.0, progress: ProgressCallback = silent
+) -> Iterator[AdaptiveSession]:
     """Go on with the session of a journal; it is what it was after the last event that was kept.
 
     Parameters
@@ -74,6 +91,8 @@ def open_session(path: str | Path, bank: GivenBank | None = None, *, wait: float
         The bank it was started with; by default it is loaded from where the journal says.
     wait : float
         Seconds to wait for another process that has the journal open.
+    progress : ProgressCallback
+        Of `prepare_sessions`: what that finds is made again where it is not kept any more.
 
     Raises
     ------
@@ -88,12 +107,17 @@ def open_session(path: str | Path, bank: GivenBank | None = None, *, wait: float
     ...     while items := session.pending or session.ask():
     ...         session.tell(items[0], run(items[0]))
     """
-    bank = _bank_of(read_journal(path), Path(path), bank)  # loaded before the lock is taken: that may take a while
+    path = Path(path)
+    content = read_journal(path)
+    bank = _bank_of(content, path, bank)
+    pool = _pool_of(bank, content, path, progress)  # made ready before the lock is taken: that may take a while
     with Journal.open(path, wait=wait) as journal:
-        yield _resumed(bank, journal.content, Path(path), journal)
+        yield _resumed(pool, journal.content, path, journal)
 
 
-def read_session(path: str | Path, bank: GivenBank | None = None) -> AdaptiveSession:
+def read_session(
+    path: str | Path, bank: GivenBank | None = None, *, progress: ProgressCallback = silent
+) -> AdaptiveSession:
     """Look at the session of a journal, also while another process has it open; what it is told is not kept.
 
     Raises
@@ -101,9 +125,11 @@ def read_session(path: str | Path, bank: GivenBank | None = None) -> AdaptiveSes
     DataError, IntegrityError, JournalError, BankError
         As `open_session`.
     """
+    path = Path(path)
     content = read_journal(path)
-    warn_of_torn(Path(path), content)  # torn, or being written at this moment by another process
-    return _resumed(_bank_of(content, Path(path), bank), content, Path(path), None)
+    warn_of_torn(path, content)  # torn, or being written at this moment by another process
+    pool = _pool_of(_bank_of(content, path, bank), content, path, progress)
+    return _resumed(pool, content, path, None)
 
 
 def _bank_of(content: JournalContent, path: Path, bank: GivenBank | None) -> Bank:
@@ -131,20 +157,35 @@ def _place_of_bank(content: JournalContent, path: Path) -> Path:
     return path.parent / kept
 
 
-def _resumed(bank: Bank, content: JournalContent, path: Path, journal: Journal | None) -> AdaptiveSession:
+def _pool_of(bank: Bank, content: JournalContent, path: Path, progress: ProgressCallback) -> SessionPool:
+    """Get the bank ready for the session of a journal."""
+    plain = _settings(content, path)
+    with _named(path):
+        spec = SessionSpec.from_dict({name: value for name, value in plain.items() if name != MODEL_ID})
+        return ready_pool(bank, spec, progress=progress)
+
+
+def _resumed(pool: SessionPool, content: JournalContent, path: Path, journal: Journal | None) -> AdaptiveSession:
     """Make the session of a journal's content."""
+    with _named(path):
+        model_id, events = _settings(content, path).get(MODEL_ID, ""), map(event_from_dict, content.events)
+        return AdaptiveSession(pool, model_id=model_id, events=events, journal=journal)
+
+
+def _settings(content: JournalContent, path: Path) -> Mapping[str, Any]:
+    settings = content.header.get("settings")
+    if not isinstance(settings, Mapping):
+        raise DataError(f"{path}: the header must have settings, got {settings!r}.")
+    return settings
+
+
+@contextmanager
+def _named(path: Path) -> Iterator[None]:
+    """Name the journal in what is wrong with it."""
     try:
-        settings = SessionSettings.from_dict(_mapping(content.header.get("settings")))
-        events = [event_from_dict(event) for event in content.events]
-        return AdaptiveSession.resume(bank, settings, events, journal=journal)
+        yield
     except DataError as error:
         raise DataError(f"{path}: {error}") from error
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    if not isinstance(value, Mapping):
-        raise DataError(f"the header must have settings, got {value!r}.")
-    return value
 
 
 def _kept_path(place: Path, folder: Path) -> str:

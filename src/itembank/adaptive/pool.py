@@ -2,15 +2,16 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
+import polars as pl
 
 from itembank.adaptive.limits import Decision
 from itembank.adaptive.past_errors import PastErrors
 from itembank.adaptive.priors import KnownModels, ability_prior
 from itembank.adaptive.reserves import cheapest_cost
-from itembank.adaptive.settings import CUSTOM, SessionSettings
+from itembank.adaptive.session_spec import CUSTOM, SessionSpec
 from itembank.data.banks import Bank
 from itembank.data.costs import TOKENS, CostUnit, expected_cost, known_units
 from itembank.data.targets import OVERALL, ScoreTargets
@@ -18,7 +19,7 @@ from itembank.errors import DataError, ParameterError, did_you_mean, shown
 from itembank.estimation.basis import ScoreBasis
 from itembank.estimation.point import calibration_scores, weighted_means
 from itembank.numerics.arrays import FloatArray, IntArray
-from itembank.selection.criteria import VOptimality, check_criterion, uses_cost
+from itembank.selection.criteria import CRITERIA, Criterion, VOptimality, check_criterion, uses_cost
 from itembank.selection.design import DesignItems, check_goal, goal_matrix
 from itembank.selection.greedy import Bounds
 
@@ -29,15 +30,19 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class SessionPool:
-    """A bank and the choices of a session, laid out for speed, without the calibration responses.
+    """A bank made ready for sessions of one kind, without the calibration responses.
 
-    Make one with `SessionPool.create`, send it to as many processes as you like, and give each model its
-    `AdaptiveSession.of_pool`.
+    Make one with `prepare_sessions`, send it to as many processes as you like, and give each model its
+    `AdaptiveSession`.
 
     Attributes
     ----------
-    settings : SessionSettings
+    spec : SessionSpec
+    criterion : Criterion
+        The spec's.
     bank_id : str
+    item_table : DataFrame
+        The bank's table of items.
     item_ids : tuple of n_items ids
     positions : mapping of item id to position
     items : DesignItems
@@ -65,8 +70,10 @@ class SessionPool:
         What intervals of the scores rest on; None where they are the item model's.
     """
 
-    settings: SessionSettings
+    spec: SessionSpec
+    criterion: Criterion
     bank_id: str
+    item_table: pl.DataFrame
     item_ids: tuple[str, ...]
     positions: Mapping[str, int]
     items: DesignItems
@@ -85,48 +92,51 @@ class SessionPool:
     past: PastErrors | None = None
 
     @classmethod
-    def create(cls, bank: Bank, settings: SessionSettings) -> Self:
-        """Lay out a bank for sessions with these settings.
+    def create(cls, bank: Bank, spec: SessionSpec) -> Self:
+        """Lay out a bank for sessions of this spec, with intervals by the item model; see `prepare_sessions`.
 
         Raises
         ------
         DataError
-            When an item, column, model or cost that the settings name is not in the bank.
+            When an item, column, model or cost that the spec names is not in the bank.
         ParameterError
             When nothing may be asked, constraints contradict each other, a score is unknown, or the criterion does
             not fit the bank.
         """
-        check_criterion(settings.criterion, bank.parameters.n_dims)
-        unit = (settings.cost or CostUnit()) if uses_cost(settings.criterion) else None
-        items = DesignItems.of_bank(bank, cost=unit, excluded=settings.constraints.excluded)
+        criterion, cost = CRITERIA.resolve(spec.criterion), spec.cost_unit
+        check_criterion(criterion, bank.parameters.n_dims)
+        unit = (cost or CostUnit()) if uses_cost(criterion) else None
+        items = DesignItems.of_bank(bank, cost=unit, excluded=spec.constraints.excluded)
         positions = {item: position for position, item in enumerate(bank.item_ids)}
         basis = ScoreBasis.of_bank(bank)
-        custom = _custom_targets(settings.target, bank, positions)
-        weights = (custom or bank.targets).target(OVERALL if custom else str(settings.target)).weights
-        check_goal(items, settings.criterion, weights)
-        units = {name: _budget_unit(name, settings.cost) for name in settings.budget.costs}
+        custom = _custom_targets(spec.target, bank, positions)
+        weights = (custom or bank.targets).target(OVERALL if custom else str(spec.target)).weights
+        check_goal(items, criterion, weights)
+        units = {name: _budget_unit(name, cost) for name in spec.budget.costs}
         pool = cls(
-            settings,
+            spec,
+            criterion,
             bank.bank_id,
+            bank.responses.items,
             tuple(positions),
             positions,
             items,
             basis,
             None if custom is None else ScoreBasis.of_bank(bank, custom),
             KnownModels.of_bank(bank),
-            _bounds(settings, bank, items),
+            _bounds(spec, bank, items),
             weights,
-            _fixed_goal(settings, items, weights),
+            _fixed_goal(criterion, items, weights),
             basis.thresholds[bank.targets.scenario_index],
             units,
             {name: expected_cost(bank, one, needed=items.is_candidate) for name, one in units.items()},
-            _decision_threshold(settings.stopping.decision, bank, custom),
+            _decision_threshold(spec.stopping.decision, bank, custom),
             bank.targets.scenario_sizes,
             known_units(bank.responses),
         )
-        _check_scores(settings, pool.score_names)
+        _check_scores(spec, pool.score_names)
         _check_budget(pool)
-        ability_prior(pool.known, settings.prior)
+        ability_prior(pool.known, spec.prior)
         return pool
 
     @property
@@ -135,16 +145,12 @@ class SessionPool:
         names = self.basis.targets.names
         return names if self.custom is None else (*names, CUSTOM)
 
-    def with_past(self, past: PastErrors | None) -> Self:
-        """Return the same pool with these past errors for the intervals."""
-        return replace(self, past=past)
-
-    def with_settings(self, **changes: object) -> Self:
-        """Return the same pool for other `model_id`, `seed` or `prior`, or with another `n_start`."""
-        others = sorted(set(changes) - {"model_id", "seed", "prior", "n_start"})
+    def with_spec(self, **changes: Any) -> Self:
+        """Return the same pool for another `seed`, `prior` or `n_start`."""
+        others = sorted(set(changes) - {"seed", "prior", "n_start"})
         if others:
             raise ParameterError(f"{shown(others)} of a pool is settled when it is made; make another pool.")
-        return replace(self, settings=replace(self.settings, **changes))  # type: ignore[arg-type]
+        return replace(self, spec=replace(self.spec, **changes))
 
 
 def _custom_targets(target: str | Mapping[str, float], bank: Bank, positions: Mapping[str, int]) -> ScoreTargets | None:
@@ -171,15 +177,14 @@ def _budget_unit(name: str, cost: CostUnit | None) -> CostUnit:
     return cost if cost is not None and cost.name == name == TOKENS else CostUnit(name)
 
 
-def _bounds(settings: SessionSettings, bank: Bank, items: DesignItems) -> Bounds:
+def _bounds(spec: SessionSpec, bank: Bank, items: DesignItems) -> Bounds:
     """Lay out the constraints; a scenario that may be asked in full has no limit, whatever else is told of it."""
-    bounds = settings.constraints.bounds(bank.targets, items.is_candidate, settings.budget.n_items)
+    bounds = spec.constraints.bounds(bank.targets, items.is_candidate, spec.budget.n_items)
     available = np.bincount(items.scenario_index[items.is_candidate], minlength=items.n_scenarios)
     return Bounds(bounds.at_least, np.where(bounds.at_most >= available, NO_LIMIT, bounds.at_most))
 
 
-def _fixed_goal(settings: SessionSettings, items: DesignItems, weights: FloatArray) -> FloatArray | None:
-    criterion = settings.criterion
+def _fixed_goal(criterion: Criterion, items: DesignItems, weights: FloatArray) -> FloatArray | None:
     if not isinstance(criterion, VOptimality) or criterion.of != "logits":
         return None
     return goal_matrix(items, weights, np.zeros(items.n_dims), of=criterion.of)
@@ -213,7 +218,7 @@ def _decision_threshold(decision: Decision | None, bank: Bank, custom: ScoreTarg
 
 def _check_budget(pool: SessionPool) -> None:
     """Refuse a budget that cannot pay for a single item, or not for those that scenarios or rules must have."""
-    budget, stopping = pool.settings.budget, pool.settings.stopping
+    budget, stopping = pool.spec.budget, pool.spec.stopping
     if stopping.has_rules and budget.n_items is not None and stopping.min_items > budget.n_items:
         raise ParameterError(
             f"min_items must be at most the budget of items, or no precision could end a session: got "
@@ -243,9 +248,9 @@ def _amounts(costs: Mapping[str, float]) -> str:
     return ", ".join(f"{amount:g} {name}" for name, amount in costs.items())
 
 
-def _check_scores(settings: SessionSettings, names: tuple[str, ...]) -> None:
-    decision = settings.stopping.decision
-    wanted = [*settings.stopping.half_widths, *([] if decision is None else [decision.target])]
+def _check_scores(spec: SessionSpec, names: tuple[str, ...]) -> None:
+    decision = spec.stopping.decision
+    wanted = [*spec.stopping.half_widths, *([] if decision is None else [decision.target])]
     unknown = [name for name in wanted if name not in names]
     if unknown:
         raise ParameterError(

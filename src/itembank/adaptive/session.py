@@ -1,33 +1,21 @@
 """`AdaptiveSession`: ask, tell, estimate, for one model and one bank."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Protocol, Self
-
-import numpy as np
+from typing import Any, Protocol
 
 from itembank.adaptive import state as states
 from itembank.adaptive.choosing import choose, start_abilities
 from itembank.adaptive.estimates import SessionEstimate, session_ability, session_estimate
 from itembank.adaptive.events import Asked, Event, Failed, Told, checked_counts, checked_response
-from itembank.adaptive.limits import Budget, Stopping
-from itembank.adaptive.past_errors import PastErrors
 from itembank.adaptive.pool import SessionPool
-from itembank.adaptive.prior_specs import BANK, PriorSpec
-from itembank.adaptive.priors import ability_prior, warn_of_unheard_values
-from itembank.adaptive.settings import CALIBRATED, SessionInterval, SessionSettings, session_settings
+from itembank.adaptive.prior_specs import PriorSpec
+from itembank.adaptive.priors import ability_prior
 from itembank.adaptive.spending import fit_costs, left_of_budget, told_costs, warn_of_silent_costs
 from itembank.adaptive.stopping import lacks_items, limit_reason, rule_that_holds
-from itembank.adaptive.trial import past_errors
 from itembank.checks import check_whole
-from itembank.data.arguments import GivenBank, as_bank
-from itembank.data.banks import Bank
-from itembank.data.costs import CostUnit
-from itembank.data.targets import OVERALL
 from itembank.errors import DataError, ParameterError, quoted
 from itembank.numerics.threads import one_blas_thread
 from itembank.scoring.abilities import Abilities
-from itembank.selection.constraints import Constraints
-from itembank.selection.criteria import Criterion
 
 
 class EventLog(Protocol):
@@ -47,46 +35,34 @@ class AdaptiveSession:
             for item in items:
                 session.tell(item, response=run(item))
 
-    Everything follows from the events (`history`), the settings and the bank: the same events make the same session,
-    bit for bit. An error changes nothing.
+    Everything follows from the events (`history`) and the pool: the same events make the same session, bit for bit.
+    An error changes nothing.
 
     Parameters
     ----------
-    bank : Bank or path
-    criterion : Criterion or str
-        A name of `CRITERIA` in `itembank.selection.criteria`, or a spec with its choices.
-    stopping : Stopping, optional
-        Rules of precision.
-    budget : Budget, optional
-        Hard limits.
-    target : str or mapping of item id to weight
-        The score that is wanted: 'overall', a scenario, or any weighted mean of items.
-    cost : CostUnit or str, optional
-        Unit of expected cost. A criterion of information given by its name is divided by it; one given as a spec when
-        it says `per_cost`.
-    constraints : Constraints, optional
-    prior : 'bank', GroupPrior or RegressionPrior
-        What is known of the model before its first answer.
-    n_start : int
-        So many first items are chosen for abilities spread over the prior.
+    pool : SessionPool
+        From `prepare_sessions`; sessions of many models may share it.
     model_id : str
-    rng : Generator, int or None
-        Where chance enters: a seed, or what one is drawn from.
-    interval : {'calibrated', 'model-based'}
-        'calibrated': as wide as the errors of such sessions for calibration models left out in turn ask for
-        (`past_errors`): the first estimate of a bank takes seconds to find them. With fewer than ten calibration
-        models, or 'model-based': from the item model alone, whose intervals are too narrow after many answers.
+    seed : int, optional
+        Of all chance in this session; by default that of the pool's spec.
+    prior : 'bank', GroupPrior or RegressionPrior, optional
+        What is known of this model before its first answer; by default the prior of the pool's spec.
+    events : iterable of Event
+        What has happened in the session so far.
     journal : object with `append`, optional
-        Is given every event as plain data before it counts.
+        Is given every further event as plain data before it counts.
 
     Raises
     ------
-    DataError, ParameterError
-        See `SessionPool.create`.
+    DataError
+        When the events are not those of one session over this bank.
+    ParameterError
+        For an empty `model_id`, or a prior that does not fit the bank.
 
     Examples
     --------
-    >>> session = AdaptiveSession(bank, budget=Budget(n_items=100))  # doctest: +SKIP
+    >>> pool = prepare_sessions(bank, SessionSpec(budget=Budget(n_items=100)))  # doctest: +SKIP
+    >>> session = AdaptiveSession(pool, model_id="new-model")  # doctest: +SKIP
     >>> session.ask()  # doctest: +SKIP
     ('gsm8k/17',)
     >>> session.tell("gsm8k/17", 1.0, costs={"output_tokens": 310})  # doctest: +SKIP
@@ -95,80 +71,21 @@ class AdaptiveSession:
 
     def __init__(
         self,
-        bank: GivenBank,
-        criterion: Criterion | str = "v-optimal",
-        *,
-        stopping: Stopping | None = None,
-        budget: Budget | None = None,
-        target: str | Mapping[str, float] = OVERALL,
-        cost: CostUnit | str | None = None,
-        constraints: Constraints | None = None,
-        prior: PriorSpec = BANK,
-        n_start: int = 0,
-        model_id: str = "model",
-        rng: np.random.Generator | int | None = 0,
-        interval: SessionInterval = CALIBRATED,
-        journal: EventLog | None = None,
-    ) -> None:
-        bank = as_bank(bank)
-        settings = session_settings(
-            criterion,
-            stopping=stopping,
-            budget=budget,
-            target=target,
-            cost=cost,
-            constraints=constraints,
-            prior=prior,
-            n_start=n_start,
-            model_id=model_id,
-            rng=rng,
-            interval=interval,
-        )
-        self._begin(SessionPool.create(bank, settings), (), journal, bank)
-        warn_of_unheard_values(bank.responses.models, prior)
-
-    @classmethod
-    def resume(
-        cls, bank: Bank, settings: SessionSettings, events: Iterable[Event], *, journal: EventLog | None = None
-    ) -> Self:
-        """Go on with a session of these settings after these events; `journal` is given those that follow.
-
-        Raises
-        ------
-        DataError
-            When the events are not those of one session over this bank.
-        """
-        session = cls.__new__(cls)
-        session._begin(SessionPool.create(bank, settings), events, journal, bank)
-        return session
-
-    @classmethod
-    def of_pool(
-        cls,
         pool: SessionPool,
         *,
-        model_id: str | None = None,
+        model_id: str = "model",
         seed: int | None = None,
         prior: PriorSpec | None = None,
         events: Iterable[Event] = (),
         journal: EventLog | None = None,
-    ) -> Self:
-        """Begin, or go on with, the session of one model on a pool that many share; what is not given is the pool's."""
-        given = {"model_id": model_id, "seed": seed, "prior": prior}
-        changes = {name: value for name, value in given.items() if value is not None}
-        session = cls.__new__(cls)
-        session._begin(pool.with_settings(**changes) if changes else pool, events, journal)
-        return session
-
-    def _begin(
-        self, pool: SessionPool, events: Iterable[Event], journal: EventLog | None, bank: Bank | None = None
     ) -> None:
-        self._bank = bank
-        self._pool = pool
-        self._asks_for_past = pool.past is None and bank is not None and pool.settings.interval == CALIBRATED
-        self._prior = ability_prior(pool.known, pool.settings.prior)
-        self._start = start_abilities(pool, self._prior)
-        self._state = states.fold(pool.items, pool.positions, events)
+        given = {"seed": seed, "prior": prior}
+        changes = {name: value for name, value in given.items() if value is not None}
+        self._model_id = check_model_id(model_id)
+        self._pool = _checked_pool(pool).with_spec(**changes) if changes else _checked_pool(pool)
+        self._prior = ability_prior(self._pool.known, self._pool.spec.prior)
+        self._start = start_abilities(self._pool, self._prior)
+        self._state = states.fold(self._pool.items, self._pool.positions, events)
         self._journal = journal
         self._forget()
 
@@ -176,7 +93,6 @@ class AdaptiveSession:
         """Drop what was derived from an earlier state."""
         self._abilities: Abilities | None = None
         self._estimate: SessionEstimate | None = None
-        self._rule: tuple[str | None] | None = None  # (None,): none holds
 
     def ask(self, n: int = 1) -> tuple[str, ...]:
         """Choose up to n items to be answered next, none of them pending or answered.
@@ -308,24 +224,28 @@ class AdaptiveSession:
 
     def estimate(self) -> SessionEstimate:
         """Estimate ability and all scores from the answers so far; without any, they are the prior's."""
-        return self._scores()
+        if self._estimate is None:
+            pool, abilities = self._pool, self._ability()
+            with one_blas_thread():
+                self._estimate = session_estimate(
+                    pool,
+                    self._state,
+                    abilities,
+                    pool.past,
+                    model_id=self._model_id,
+                    level=pool.spec.stopping.level,
+                )
+        return self._estimate
 
     @property
-    def settings(self) -> SessionSettings:
-        """Everything the session depends on besides the bank and the events."""
-        return self._pool.settings
+    def pool(self) -> SessionPool:
+        """The bank as it was made ready, and the spec; with the session's own seed and prior."""
+        return self._pool
 
     @property
-    def bank(self) -> Bank:
-        """The bank; `ParameterError` for a session on a pool, which has only a part of it."""
-        if self._bank is None:
-            raise ParameterError("a session on a pool does not have the whole bank; take the bank it was made of.")
-        return self._bank
-
-    @property
-    def bank_id(self) -> str:
-        """Fingerprint of the bank."""
-        return self._pool.bank_id
+    def model_id(self) -> str:
+        """The model that answers."""
+        return self._model_id
 
     @property
     def history(self) -> tuple[Event, ...]:
@@ -388,32 +308,28 @@ class AdaptiveSession:
                 self._abilities = session_ability(self._pool, self._state, self._prior)
         return self._abilities
 
-    def _scores(self) -> SessionEstimate:
-        if self._estimate is None:
-            settings, abilities, past = self._pool.settings, self._ability(), self._past()
-            with one_blas_thread():
-                self._estimate = session_estimate(
-                    self._pool, self._state, abilities, past, model_id=settings.model_id, level=settings.stopping.level
-                )
-        return self._estimate
-
-    def _past(self) -> PastErrors | None:
-        """Past errors for the intervals: the pool's, or the bank's, found when they are first needed."""
-        if self._asks_for_past:
-            self._asks_for_past = False
-            self._pool = self._pool.with_past(past_errors(self._bank, self._pool.settings))  # type: ignore[arg-type]
-        return self._pool.past
-
     def _rule_that_holds(self) -> str | None:
         """Which rule of precision holds, whether or not items are lacking."""
-        if self._rule is None:
-            if not self._pool.settings.stopping.has_rules:
-                self._rule = (None,)
-            else:
-                covariance = self._ability().covariance[0]
-                self._rule = (rule_that_holds(self._pool, self._state, covariance, self._scores),)
-        return self._rule[0]
+        if not self._pool.spec.stopping.has_rules:
+            return None
+        return rule_that_holds(self._pool, self._state, self._ability().covariance[0], self.estimate)
 
     def _precision_reason(self) -> str | None:
         reason = self._rule_that_holds()
         return None if reason is None or lacks_items(self._pool, self._state) else reason
+
+
+def check_model_id(model_id: str) -> str:
+    """Return the id of a session's model, or raise `ParameterError`."""
+    if not isinstance(model_id, str) or not model_id:
+        raise ParameterError(f"model_id must be text and not empty, got {model_id!r}.")
+    return model_id
+
+
+def _checked_pool(pool: SessionPool) -> SessionPool:
+    if isinstance(pool, SessionPool):
+        return pool
+    raise ParameterError(
+        f"a session needs what prepare_sessions returns, got {type(pool).__name__}: "
+        "AdaptiveSession(prepare_sessions(bank, SessionSpec(...)), model_id=...)."
+    )

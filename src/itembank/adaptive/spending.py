@@ -52,7 +52,7 @@ def _check_units(pool: SessionPool, costs: Mapping[str, float], owner: str) -> N
 
 def warn_of_silent_costs(pool: SessionPool, costs: Mapping[str, float], owner: str) -> None:
     """Warn when costs are told, and not in a unit of the budget, so that what was expected is counted instead."""
-    silent = [name for name in pool.settings.budget.costs if amount_in(costs, pool.units[name]) is None]
+    silent = [name for name in pool.spec.budget.costs if amount_in(costs, pool.units[name]) is None]
     if costs and silent:
         warn(
             f"the budget is in {shown(silent)}, and the costs told of {owner} are in {shown(list(costs))}: what the "
@@ -72,7 +72,7 @@ def told_costs(state: SessionState) -> dict[str, float]:
 
 def left_of_budget(pool: SessionPool, state: SessionState) -> dict[str, float]:
     """Return what is left of each cost in the budget, pending items counted as expected; below zero when overspent."""
-    budget = pool.settings.budget.costs
+    budget = pool.spec.budget.costs
     return {name: amount - _counted(pool, state, pool.units[name]) for name, amount in budget.items()}
 
 
@@ -110,7 +110,7 @@ def with_reserve(
 
 def _slack(pool: SessionPool, name: str) -> float:
     """Three items of 0.1 fit a budget of 0.3."""
-    return ROUNDING * pool.settings.budget.costs[name]
+    return ROUNDING * pool.spec.budget.costs[name]
 
 
 def _counted(pool: SessionPool, state: SessionState, unit: CostUnit) -> float:

@@ -27,7 +27,7 @@ def rule_that_holds(
 
     It ends the session unless a scenario `lacks_items`.
     """
-    rules = pool.settings.stopping
+    rules = pool.spec.stopping
     if not rules.has_rules or len(state.answers) < max(1, rules.min_items):
         return None
     if rules.ability_error is not None and np.all(np.diagonal(covariance) <= rules.ability_error**2):
@@ -43,7 +43,7 @@ def limit_reason(pool: SessionPool, state: SessionState) -> str | None:
     has_room = state.counts < pool.bounds.at_most
     if not np.any((state.n_open > 0) & has_room):
         return EXHAUSTED
-    budget = pool.settings.budget
+    budget = pool.spec.budget
     if budget.n_items is not None and state.n_used >= budget.n_items:
         return f"budget: {budget.n_items} items"
     if not budget.costs:
@@ -59,7 +59,7 @@ def limit_reason(pool: SessionPool, state: SessionState) -> str | None:
 def lacks_items(pool: SessionPool, state: SessionState) -> bool:
     """Whether a scenario lacks items that it must have and can still get."""
     lacking = (state.counts < pool.bounds.at_least) & (state.n_open > 0)
-    budget = pool.settings.budget
+    budget = pool.spec.budget
     if not lacking.any() or (budget.n_items is not None and state.n_used >= budget.n_items):
         return False
     if not budget.costs:
@@ -69,7 +69,7 @@ def lacks_items(pool: SessionPool, state: SessionState) -> bool:
 
 
 def _half_width_reason(pool: SessionPool, scores: ScoreEstimates) -> str | None:
-    widths = pool.settings.stopping.half_widths
+    widths = pool.spec.stopping.half_widths
     for name, width in widths.items():
         column = scores.targets.index(name)
         if not 0.5 * (scores.high[0, column] - scores.low[0, column]) <= width:
@@ -78,7 +78,7 @@ def _half_width_reason(pool: SessionPool, scores: ScoreEstimates) -> str | None:
 
 
 def _decision_reason(pool: SessionPool, scores: ScoreEstimates) -> str | None:
-    decision = pool.settings.stopping.decision
+    decision = pool.spec.stopping.decision
     if decision is None:
         return None
     column = scores.targets.index(decision.target)

@@ -150,8 +150,8 @@ def command(
       itembank calibrate results.csv -o bank --items items.csv --known-guessing
       itembank calibrate probabilities.parquet -o bank --item-model 2pl --family beta
     """  # noqa: D301
+    from itembank.adaptive.preparation import prepare  # noqa: PLC0415
     from itembank.calibration.build import build_bank  # noqa: PLC0415
-    from itembank.calibration.folds import folds as prepare  # noqa: PLC0415
     from itembank.data.bank_files import check_bank_destination, load_bank, save_bank  # noqa: PLC0415
     from itembank.data.readers.read import read_responses  # noqa: PLC0415
     from itembank.data.targets import ScoreTargets  # noqa: PLC0415
@@ -168,7 +168,7 @@ def command(
         save_bank(bank, output, overwrite=force)
         if folds:
             with progress("calibrate") as report:
-                prepare(load_bank(output), progress=report)
+                prepare(load_bank(output), keep_in_bank=True, progress=report)
     print_rows([_summary(bank)], output_format, title=f"Bank {output}")
     # a fifth of a small bank: as many as there are would be refused, or leave nothing to estimate
     n_items = min(100, max(bank.targets.n_scenarios, bank.n_items // 5))

@@ -9,7 +9,7 @@ from itembank.cli.main import EXIT_IMPRECISE
 from itembank.cli.new_results import note_known_models, read_new_results
 from itembank.cli.options import bank_argument, format_option, response_options, seed_option
 from itembank.cli.render import note, print_rows, progress, warnings_as_notes
-from itembank.cli.session_options import prior_of_options, prior_options, session_choices, session_options
+from itembank.cli.session_options import prior_options, session_options, session_spec
 
 if TYPE_CHECKING:
     from itembank.adaptive.replay_results import ReplayResult
@@ -71,16 +71,16 @@ def command(
 
     _check_output(output)
     loaded = load_bank(bank)
-    arguments = {**session_choices(choices), "prior": prior_of_options(prior)}
+    spec = session_spec(choices, prior, seed)
     with warnings_as_notes():
         matrix = read_new_results(loaded, responses, reading)
         note_known_models(loaded, matrix.model_ids)
         with progress("replay") as report:
-            result = replay(loaded, matrix, **arguments, batch=batch, n_jobs=jobs, rng=seed, progress=report)
+            result = replay(loaded, matrix, spec, batch=batch, n_jobs=jobs, progress=report)
     if output is not None:
         _write(result, output)
     _print(result, choices["cost"], output_format)
-    if arguments["stopping"].has_rules and not result.is_precise.all():
+    if spec.stopping.has_rules and not result.is_precise.all():
         note(f"{int((~result.is_precise).sum())} of {result.n_models} models ended without the precision asked for.")
         click.get_current_context().exit(EXIT_IMPRECISE)
 

@@ -20,10 +20,9 @@ from itembank.cli.render import (
 )
 from itembank.cli.session_options import (
     amounts,
-    prior_of_options,
     prior_options,
-    session_choices,
     session_options,
+    session_spec,
 )
 from itembank.errors import visible
 
@@ -95,20 +94,17 @@ def start(
       itembank session start bank -o run.jsonl --model-id my-model --threshold 0.7 --at-least 5 --max-items 300
     """  # noqa: D301
     from itembank.adaptive.journal_sessions import start_session  # noqa: PLC0415
-    from itembank.adaptive.trial import past_errors  # noqa: PLC0415
     from itembank.data.bank_files import load_bank  # noqa: PLC0415
 
     criterion = choices["criterion"]
     refuse_unused(
         ("cost", criterion not in {"random", "uniform"}, f"a criterion that looks at costs, not with {criterion}")
     )
-    with warnings_as_notes():
+    spec = session_spec(choices, prior, seed)
+    with warnings_as_notes(), progress("session start") as report:
         loaded = load_bank(bank)
-        known = {"prior": prior_of_options(prior), "model_id": model_id, "rng": seed}
-        with start_session(output, loaded, bank_path=bank, **session_choices(choices), **known) as session:
-            if choices["interval"] == "calibrated":  # kept beside the bank, so that no later command has to wait
-                with progress("session start") as report:
-                    past_errors(loaded, session.settings, progress=report)
+        with start_session(output, loaded, spec, model_id=model_id, bank_path=bank, progress=report):
+            pass
     note(f"Session of {visible(model_id)} over the {loaded.n_items} items of bank {loaded.bank_id} in {output}.")
     note(f"Next: itembank session ask {output}")
 
@@ -156,7 +152,7 @@ def ask(*, journal: Path, n_items: int, only_new: bool, bank: Path | None, wait:
     elif output_format == "ids":
         print_ids(items)
     elif rows:
-        print_rows(rows, "table", title=f"Next items for {session.settings.model_id}")
+        print_rows(rows, "table", title=f"Next items for {session.model_id}")
     if not items:
         _say_why_none(session)
         _exit_if_imprecise(session)
@@ -250,9 +246,9 @@ def status(*, journal: Path, bank: Path | None, output_format: str) -> None:
         estimate = session.estimate()
     times = read_journal(journal).times
     facts = {
-        "model_id": session.settings.model_id,
+        "model_id": session.model_id,
         "last_event": times[-1] if times else None,
-        "bank": session.bank_id,
+        "bank": session.pool.bank_id,
         **_progress(session),
         "ability": estimate.theta.tolist(),
         "ability_errors": estimate.standard_errors.tolist(),
@@ -295,10 +291,10 @@ def export(*, journal: Path, output: Path | None, bank: Path | None, output_form
         session = read_session(journal, _loaded(bank))
         responses = session_responses(session)
     if output is None:
-        print_rows(_answer_rows(responses), output_format, title=f"Answers of {session.settings.model_id}")
+        print_rows(_answer_rows(responses), output_format, title=f"Answers of {session.model_id}")
         return
     write_responses(responses, output)
-    note(f"{responses.n_items} answers of {visible(session.settings.model_id)} written to {output}.")
+    note(f"{responses.n_items} answers of {visible(session.model_id)} written to {output}.")
 
 
 def _loaded(bank: Path | None) -> "Bank | None":
@@ -347,7 +343,7 @@ def _progress(session: "AdaptiveSession") -> dict[str, Any]:
 
 def _item_rows(session: "AdaptiveSession", items: Sequence[str], *, is_new: bool) -> list[dict[str, Any]]:
     """Say of each item what a harness needs to find it."""
-    table = session.bank.responses.items
+    table = session.pool.item_table
     known = table.filter(table["item_id"].is_in(list(items))).select("item_id", "scenario", "subscenario")
     places = {row["item_id"]: row for row in known.to_dicts()}
     return [{**places[item], "is_new": is_new} for item in items]
@@ -363,7 +359,7 @@ def _say_why_none(session: "AdaptiveSession") -> None:
 def _exit_if_imprecise(session: "AdaptiveSession") -> None:
     """Exit 3 when a session has ended, nothing pending, without the precision that was asked for."""
     is_over = session.reason_stopped is not None and not session.pending
-    if is_over and session.settings.stopping.has_rules and not session.is_precise:
+    if is_over and session.pool.spec.stopping.has_rules and not session.is_precise:
         click.get_current_context().exit(EXIT_IMPRECISE)
 
 

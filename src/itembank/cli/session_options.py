@@ -11,6 +11,7 @@ from itembank.cli.options import gathered, listed_ids, refuse_unused
 if TYPE_CHECKING:
     from itembank.adaptive.limits import Budget, Decision, Stopping
     from itembank.adaptive.prior_specs import PriorSpec
+    from itembank.adaptive.session_spec import SessionSpec
     from itembank.data.costs import CostUnit
     from itembank.selection.constraints import Constraints
     from itembank.selection.criteria import Criterion
@@ -159,19 +160,23 @@ def prior_options(function: Function) -> Function:
     return gathered(function, _PRIOR, ("prior_group", "prior_known"), into="prior")
 
 
-def session_choices(choices: Mapping[str, Any]) -> dict[str, Any]:
-    """Turn the options of `session_options` into the arguments of `AdaptiveSession` that they stand for."""
+def session_spec(choices: Mapping[str, Any], prior: Mapping[str, Any], seed: int) -> "SessionSpec":
+    """Turn the options of `session_options`, `prior_options` and `--seed` into the spec that they stand for."""
+    from itembank.adaptive.session_spec import SessionSpec  # noqa: PLC0415
+
     _refuse_unused(choices)
-    return {
-        "criterion": criterion_of_options(choices),
-        "cost": cost_of_options(choices),
-        "target": choices["target"],
-        "budget": budget_of_options(choices),
-        "stopping": stopping_of_options(choices),
-        "constraints": constraints_of_options(choices),
-        "n_start": choices["n_start"],
-        "interval": choices["interval"],
-    }
+    return SessionSpec(
+        criterion_of_options(choices),
+        cost=cost_of_options(choices),
+        target=choices["target"],
+        budget=budget_of_options(choices),
+        stopping=stopping_of_options(choices),
+        constraints=constraints_of_options(choices),
+        prior=prior_of_options(prior),
+        n_start=choices["n_start"],
+        interval=choices["interval"],
+        seed=seed,
+    )
 
 
 def _refuse_unused(choices: Mapping[str, Any]) -> None:

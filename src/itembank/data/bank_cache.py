@@ -1,5 +1,6 @@
-"""What is derived from a bank and worth keeping: in memory, and beside the bank's files when it has a folder."""
+"""What is derived from a bank and worth keeping: in memory, in the user's cache folder, and beside the bank's files."""
 
+import contextlib
 import importlib.metadata
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -12,12 +13,12 @@ from safetensors.numpy import save_file
 
 from itembank.data.atomic import replacing_file
 from itembank.data.digests import BLANK, seal, seal_holds
+from itembank.data.user_cache import drop_oldest, user_cache_folder
+from itembank.errors import ParameterError
 from itembank.numerics.arrays import FloatArray
 
 FOLDER = "cache"
 STAMP = "made"
-MOST_FILES = 200
-"""Files kept; beyond that the oldest give way. Each set of answered items leaves one."""
 REVISION = 3
 """Of how kept arrays are made; to be raised when a change within a release makes other numbers of the same bank."""
 
@@ -31,8 +32,9 @@ class BankCache:
     It belongs to one `Bank` object: a changed copy of a bank starts with an empty one.
     Everything kept can be computed again, so nothing here is part of the bank: its id and checksums do not cover it.
     Each file states the digest of its own bytes; one that is absent, not what was written, of the wrong shape, of
-    another bank or by another release is simply made anew.
-    A folder that cannot be written costs time only.
+    another bank or by another release is simply made anew. Files are read from the bank's folder and from the user's
+    cache folder. They are written to the user's alone, so that a bank that many share stays as it is, and to the bank's
+    when that is asked for (`keep_in_bank`, `save_bank`).
 
     Attributes
     ----------
@@ -40,11 +42,14 @@ class BankCache:
         Of the bank; None for one that only lives in memory.
     bank_id : str
         Files state it: another bank may have taken the folder while this one was at work.
+    user_folder : Path or None
+        Where this bank's files lie in the user's cache folder; None for a bank that only lives in memory.
     memory : dict
     """
 
     folder: Path | None = None
     bank_id: str = ""
+    user_folder: Path | None = None
     memory: dict[Any, Any] = field(default_factory=dict)
 
     def remember(self, key: object, make: Callable[[], Value]) -> Value:
@@ -73,25 +78,50 @@ class BankCache:
         """
         return self.remember(("arrays", name), lambda: self._from_file_or(name, make, fits))
 
+    def keep_in_bank(self) -> None:
+        """Write all arrays in memory to the bank's own folder, where the next who gets the bank finds them.
+
+        Raises
+        ------
+        ParameterError
+            When the bank has no folder, or nothing can be written there.
+        """
+        if self.folder is None:
+            raise ParameterError("the bank lives in memory only. Write it with save_bank, which keeps this work too.")
+        try:
+            self.write_to(self.folder, self.bank_id)
+        except OSError as error:
+            raise ParameterError(
+                f"{self.folder} cannot be written ({error}). What was found is kept in {user_cache_folder()}; to send "
+                "it along with the bank, copy the bank to a folder that you can write."
+            ) from error
+
     def write_to(self, folder: Path, bank_id: str) -> None:
         """Write all arrays in memory to a bank's folder, so that a bank that is saved keeps its work."""
         for key, value in self.memory.items():
             match key:
                 case ("arrays", str(name)):
-                    _write(folder / FOLDER / f"{name}.safetensors", value, bank_id)
+                    _write(folder / FOLDER / _file_name(name), value, bank_id)
 
     def _from_file_or(
         self, name: str, make: Callable[[], dict[str, FloatArray]], fits: Callable[[dict[str, FloatArray]], bool]
     ) -> dict[str, FloatArray]:
-        if self.folder is None:
-            return make()
-        path = self.folder / FOLDER / f"{name}.safetensors"
-        kept = _read(path, self.bank_id)
-        if kept is not None and fits(kept):
-            return kept
+        in_bank = [] if self.folder is None else [self.folder / FOLDER]
+        of_user = [] if self.user_folder is None else [self.user_folder]
+        for folder in (*in_bank, *of_user):
+            kept = _read(folder / _file_name(name), self.bank_id)
+            if kept is not None and fits(kept):
+                return kept
         made = make()
-        _write(path, made, self.bank_id)
+        for folder in of_user:
+            with contextlib.suppress(OSError):  # a folder that cannot be written costs time only
+                _write(folder / _file_name(name), made, self.bank_id)
+                drop_oldest()
         return made
+
+
+def _file_name(name: str) -> str:
+    return f"{name}.safetensors"
 
 
 def _stamp(bank_id: str) -> str:
@@ -116,19 +146,8 @@ def _read(path: Path, bank_id: str) -> dict[str, FloatArray] | None:
 
 
 def _write(path: Path, arrays: dict[str, FloatArray], bank_id: str) -> None:
-    """Write the arrays; a bank in a folder that cannot be written stays without."""
+    """Write the arrays whole or not at all."""
     stamp = {STAMP: f"{_stamp(bank_id)} {BLANK}"}
-    try:
-        with replacing_file(path) as temporary:
-            save_file({name: np.ascontiguousarray(array) for name, array in arrays.items()}, temporary, stamp)
-            seal(temporary)
-        _drop_oldest(path.parent)
-    except OSError:
-        return
-
-
-def _drop_oldest(folder: Path) -> None:
-    """Remove the files that were written first, beyond the number to be kept."""
-    files = sorted(folder.glob("out-of-fold-*.safetensors"), key=lambda path: path.stat().st_mtime)
-    for path in files[: max(len(files) - MOST_FILES, 0)]:
-        path.unlink(missing_ok=True)
+    with replacing_file(path) as temporary:
+        save_file({name: np.ascontiguousarray(array) for name, array in arrays.items()}, temporary, stamp)
+        seal(temporary)

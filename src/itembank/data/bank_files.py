@@ -2,7 +2,7 @@
 
 ``bank.json`` (what it is, family of responses, prior, calibration record, targets, checksums), ``items.parquet``,
 ``models.parquet``, ``responses.parquet`` (packed, model after model), ``arrays.safetensors`` (covariances, history).
-What later work derives from the bank it keeps in ``cache/``, see `BankCache`.
+What later work derives from the bank may lie in ``cache/``, see `BankCache`.
 """
 
 import importlib.metadata
@@ -28,6 +28,7 @@ from itembank.data.fingerprint import data_fingerprint
 from itembank.data.packing import pack_responses, unpack_responses
 from itembank.data.parquet import read_parquet
 from itembank.data.targets import ScoreTargets
+from itembank.data.user_cache import user_cache_folder
 from itembank.errors import N_SHOWN, BankError, DataError, IntegrityError, quoted
 from itembank.irt.parameters import AbilityPrior, ItemParameters
 from itembank.numerics.arrays import FloatArray
@@ -124,6 +125,8 @@ def load_bank(path: str | Path) -> Bank:
             "names, so something else than itembank wrote them. Calibrate the bank again, or get it from another place."
         )
     bank.cache.folder, bank.cache.bank_id = path, bank.bank_id
+    # by the digest of all that the bank is, not by the name it gives itself: a stranger's bank may claim another's
+    bank.cache.user_folder = user_cache_folder() / str(record["record_sha256"])[:32]
     return bank
 
 

@@ -3,7 +3,7 @@
 import json
 
 from itembank.adaptive.journal import read_journal
-from itembank.adaptive.settings import SessionSettings
+from itembank.adaptive.session_spec import SessionSpec
 from tests.adaptive.session_worker import response_to
 
 LIMIT = ("--max-items", 6)
@@ -12,7 +12,9 @@ FAST = ("--interval", "model-based")
 
 
 def settings_of(journal):
-    return SessionSettings.from_dict(read_journal(journal).header["settings"])
+    plain = dict(read_journal(journal).header["settings"])
+    plain.pop("model_id")
+    return SessionSpec.from_dict(plain)
 
 
 def ids(run, journal, *options):

@@ -8,17 +8,17 @@ import pytest
 
 from itembank.adaptive.journal import Journal, read_journal
 from itembank.adaptive.limits import Budget
-from itembank.adaptive.session import AdaptiveSession
 from itembank.data.bank_files import load_bank
 from itembank.data.response_files import write_responses
 from tests.adaptive.session_worker import response_to
+from tests.adaptive.simulated import model_based
 from tests.cli.session.loops import FAST, LIMIT, ids, play
 from tests.data.banks import make_bank
 
 
 def test_a_loop_ends_with_the_numbers_of_a_session_in_python(run, bank_folder, journal):
     assert play(run, journal) == 0
-    session = AdaptiveSession(load_bank(bank_folder), budget=Budget(6), model_id="new/model", interval="model-based")
+    session = model_based(load_bank(bank_folder), budget=Budget(6), model_id="new/model")
     while items := session.ask():
         session.tell(items[0], response_to(items[0]))
     status = json.loads(run("session", "status", journal, "--format", "json").out)

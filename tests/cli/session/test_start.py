@@ -8,7 +8,7 @@ import pytest
 
 from itembank.adaptive.limits import Budget, Decision, Stopping
 from itembank.adaptive.prior_specs import GroupPrior, RegressionPrior
-from itembank.adaptive.settings import SessionSettings
+from itembank.adaptive.session_spec import SessionSpec
 from itembank.cli.session_options import CRITERIA as OFFERED
 from itembank.cli.session_options import GOALS
 from itembank.data.costs import CostUnit
@@ -33,7 +33,7 @@ def test_options_become_settings(run, bank_folder, tmp_path):
         *("--exclude", tmp_path / "exclude.txt", "--randomesque", 2, "--prior-group", "size=3", *FAST),
     )
     assert run("session", "start", bank_folder, "-o", tmp_path / "j", "--model-id", "m", *options).code == 0
-    assert settings_of(tmp_path / "j") == SessionSettings(
+    assert settings_of(tmp_path / "j") == SessionSpec(
         criterion=DOptimality(per_cost=True),
         cost=CostUnit("output_tokens"),
         target="math",
@@ -43,7 +43,6 @@ def test_options_become_settings(run, bank_folder, tmp_path):
         prior=GroupPrior("size", "3"),
         n_start=3,
         seed=5,
-        model_id="m",
         interval="model-based",
     )
 
@@ -102,7 +101,7 @@ def test_choices_that_do_not_fit_leave_no_journal(run, bank_folder, tmp_path, op
 def test_calibrated_intervals_are_found_when_the_session_starts(run, bank_folder, tmp_path, monkeypatch):
     journal = tmp_path / "j"
     assert run("session", "start", bank_folder, "-o", journal, "--model-id", "m", "--half-width", 0.1).code == 0
-    monkeypatch.setattr("itembank.adaptive.trial._run", None)  # what was found then is in the bank now
+    monkeypatch.setattr("itembank.adaptive.past_sessions._run", None)  # what was found then is in the bank now
     run("session", "tell", journal, "math/0", "--response", 1)
     assert len(ids(run, journal)) == 1
     rows = json.loads(run("session", "status", journal, "--format", "json").out)["scores"]

@@ -2,13 +2,13 @@ import numpy as np
 import pytest
 
 from itembank.adaptive.limits import Budget
-from itembank.adaptive.session import AdaptiveSession
 from itembank.selection.constraints import Constraints
 from itembank.studies.prediction.adaptation import choose_adaptively
 from itembank.studies.prediction.designs import criterion_of, make_pool
 from itembank.studies.prediction.partitions import find_tasks, make_partition
 from itembank.studies.prediction.prepared import STUDY_COST, prepare
 from itembank.studies.prediction.specs import Assessor
+from tests.adaptive.simulated import begin
 from tests.studies.prediction.simulated import make_responses, make_spec
 
 RESPONSES = make_responses()
@@ -36,7 +36,7 @@ def test_sessions_ask_what_a_session_with_the_targets_in_its_bank_asks(prepared,
     bank = prepared.known.bank("mirt", columns)
     targets = bank.item_ids[pool.items.size :]
     for row in range(2):
-        session = AdaptiveSession(
+        session = begin(
             bank,
             criterion_of(assessor),
             cost=STUDY_COST if per_cost else None,

@@ -8,7 +8,7 @@ import numpy as np
 from itembank.adaptive.limits import Budget
 from itembank.adaptive.pool import SessionPool
 from itembank.adaptive.session import AdaptiveSession
-from itembank.adaptive.settings import SessionSettings
+from itembank.adaptive.session_spec import SessionSpec
 from itembank.data.costs import CostUnit
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.selection.constraints import Constraints
@@ -33,7 +33,7 @@ def choose_adaptively(
     sessions, columns = session_pool(assessor, known, pool, most)
     asked = np.full((len(new.model_ids), most), -1, dtype=np.int64)
     for row, responses in enumerate(new.responses):
-        places = answered_in_turn(AdaptiveSession.of_pool(sessions), sessions.positions, responses[columns], most)
+        places = answered_in_turn(AdaptiveSession(sessions), sessions.positions, responses[columns], most)
         asked[row, : places.size] = columns[places]
     return {n: asked[:, :n] for n in budgets}
 
@@ -44,21 +44,21 @@ def session_pool(assessor: Assessor, known: Known, pool: Pool, most: int) -> tup
     The target items are among these, not to be asked, where the criterion needs them at every step.
     """
     criterion = criterion_of(assessor)
-    settings = SessionSettings(
+    spec = SessionSpec(
         criterion,
         cost=CostUnit(STUDY_COST) if assessor.per_cost else None,
         budget=Budget(n_items=most),
         interval="model-based",
     )
     if not needs_targets(criterion):
-        sessions = SessionPool.create(known.bank(assessor.design_model, pool.items), settings)
+        sessions = SessionPool.create(known.bank(assessor.design_model, pool.items), spec)
         return replace(sessions, goal=fixed_goal(assessor, known, pool)), pool.items
     columns = np.concatenate([pool.items, pool.targets])
     bank = known.bank(assessor.design_model, columns)
     targets = bank.item_ids[pool.items.size :]
     weights = dict(zip(targets, pool.target_weights.tolist(), strict=True))
-    settings = replace(settings, target=weights, constraints=Constraints(excluded=tuple(targets)))
-    return SessionPool.create(bank, settings), columns
+    spec = replace(spec, target=weights, constraints=Constraints(excluded=tuple(targets)))
+    return SessionPool.create(bank, spec), columns
 
 
 def answered_in_turn(

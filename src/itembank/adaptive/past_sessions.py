@@ -6,30 +6,26 @@ the more so the more items are asked. What sessions did for models that the bank
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 
-from itembank.adaptive.choosing import choose, start_abilities
-from itembank.adaptive.estimates import session_ability, session_estimate
-from itembank.adaptive.events import Asked, Event, Failed, Told, counts_behind
 from itembank.adaptive.limits import Budget, Stopping
 from itembank.adaptive.past_errors import PastErrors
 from itembank.adaptive.pool import SessionPool
 from itembank.adaptive.prior_specs import BANK, GroupPrior, Known, PriorSpec, RegressionPrior
-from itembank.adaptive.priors import ability_prior, group_rows
-from itembank.adaptive.settings import MODEL_BASED, SessionSettings
-from itembank.adaptive.state import apply, initial
+from itembank.adaptive.priors import group_rows
+from itembank.adaptive.recorded import Recorded, answer_from_record
+from itembank.adaptive.session import AdaptiveSession
+from itembank.adaptive.session_spec import MODEL_BASED, SessionSpec
 from itembank.calibration.folds import MINIMUM_FOR_FOLDS, Fold, folds
 from itembank.data.banks import Bank
 from itembank.errors import DataError, ParameterError
 from itembank.estimation.point import calibration_scores, weighted_means
-from itembank.irt.parameters import AbilityPrior
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.threads import one_blas_thread
-from itembank.progress import ProgressCallback, silent
+from itembank.progress import ProgressCallback, part_of, silent
 from itembank.selection.constraints import Constraints
 
 MOST_MODELS = 100
@@ -44,8 +40,8 @@ PAST_MODEL = "past model"
 
 
 @one_blas_thread()
-def past_errors(bank: Bank, settings: SessionSettings, *, progress: ProgressCallback = silent) -> PastErrors | None:
-    """Run sessions with these settings for calibration models left out in turn; None where too few can be left out.
+def past_errors(bank: Bank, spec: SessionSpec, *, progress: ProgressCallback = silent) -> PastErrors | None:
+    """Run sessions of this spec for calibration models left out in turn; None where too few can be left out.
 
     Each model's items are chosen, and its answers scored, by the bank of a fold that has not seen it (`folds`). Its
     scores are estimated after 1, 2, 4, 8, ... answers, up to the budget's number of items (128 without one, 512 at
@@ -56,22 +52,19 @@ def past_errors(bank: Bank, settings: SessionSettings, *, progress: ProgressCall
     Parameters
     ----------
     bank : Bank
-    settings : SessionSettings
+    spec : SessionSpec
     progress : ProgressCallback
         Seconds the first time, a minute where the folds have not been fitted yet.
     """
     if bank.n_models < MINIMUM_FOR_FOLDS:
         return None
-    parts = folds(bank, progress=lambda text, share: progress(text, 0.5 * share))
-    if not parts:
-        return None
-    tried = _tried_settings(bank, settings)
+    tried = _tried_spec(bank, spec)
     checkpoints = _checkpoints(bank, tried)
-    n_targets = len(bank.targets.names) + (not isinstance(settings.target, str))
+    n_targets = len(bank.targets.names) + (not isinstance(spec.target, str))
     shape = (2, len(checkpoints), bank.n_models, n_targets)
     found = bank.cache.arrays(
         f"out-of-fold-sessions-{_digest(tried)}",
-        lambda: {"found": _run(bank, parts, tried, checkpoints, progress)},
+        lambda: {"found": _run(bank, tried, checkpoints, shape, progress)},
         fits=lambda arrays: arrays.get("found", np.empty(0)).shape == shape,
     )["found"]
     n_reached = (~np.isnan(found[0]).all(axis=2)).sum(axis=1)  # (n_checkpoints,)
@@ -79,12 +72,12 @@ def past_errors(bank: Bank, settings: SessionSettings, *, progress: ProgressCall
         return None
     # the last is out of reach where the banks of the folds have fewer items to ask: those who get there are few
     n_kept = int(np.sum(n_reached >= 0.5 * n_reached.max()))
-    return PastErrors(checkpoints[:n_kept], _truth(bank, settings), found[0, :n_kept], found[1, :n_kept])
+    return PastErrors(checkpoints[:n_kept], _truth(bank, spec), found[0, :n_kept], found[1, :n_kept])
 
 
-def _tried_settings(bank: Bank, settings: SessionSettings) -> SessionSettings:
-    """Return the settings without what does not change the errors after a number of answers."""
-    n_items, prior, constraints = settings.budget.n_items or USUAL_ITEMS, settings.prior, settings.constraints
+def _tried_spec(bank: Bank, spec: SessionSpec) -> SessionSpec:
+    """Return the spec without what does not change the errors after a number of answers."""
+    n_items, prior, constraints = spec.budget.n_items or USUAL_ITEMS, spec.prior, spec.constraints
     least = _least_items(bank, constraints)
     if least > MOST_ITEMS:  # sessions as long as that would take hours
         least, constraints = 0, replace(constraints, at_least=0)
@@ -93,13 +86,12 @@ def _tried_settings(bank: Bank, settings: SessionSettings) -> SessionSettings:
     elif isinstance(prior, GroupPrior) and group_rows(bank.responses.models, prior).size < MINIMUM_FOR_FOLDS:
         prior = BANK
     return replace(
-        settings,
+        spec,
         stopping=Stopping(),
         budget=Budget(n_items=max(min(n_items, MOST_ITEMS), least)),
         constraints=constraints,
         prior=prior,
         seed=SEED,
-        model_id=PAST_MODEL,
         interval=MODEL_BASED,
     )
 
@@ -112,63 +104,58 @@ def _least_items(bank: Bank, constraints: Constraints) -> int:
     return at_least * bank.targets.n_scenarios
 
 
-def _checkpoints(bank: Bank, settings: SessionSettings) -> IntArray:
-    most = min(settings.budget.n_items or USUAL_ITEMS, int(np.sum(~bank.calibration.is_degenerate)))
+def _checkpoints(bank: Bank, spec: SessionSpec) -> IntArray:
+    most = min(spec.budget.n_items or USUAL_ITEMS, int(np.sum(~bank.calibration.is_degenerate)))
     powers = [2**k for k in range(most.bit_length()) if 2**k < most]
     return np.array([*powers, most], dtype=np.int64)
 
 
-def _digest(settings: SessionSettings) -> str:
-    plain = json.dumps(settings.to_dict(), sort_keys=True)
+def _digest(spec: SessionSpec) -> str:
+    plain = json.dumps(spec.to_dict(), sort_keys=True)
     return hashlib.sha256(f"{plain} {MOST_MODELS}".encode()).hexdigest()[:20]
 
 
-def _truth(bank: Bank, settings: SessionSettings) -> FloatArray:
+def _truth(bank: Bank, spec: SessionSpec) -> FloatArray:
     """Scores of the calibration models over what each answered, (n_models, n_targets); a custom target last."""
     scores = calibration_scores(bank)
-    if isinstance(settings.target, str):
+    if isinstance(spec.target, str):
         return scores
-    positions = bank.responses.item_indices(list(settings.target))
-    weights = np.array(list(settings.target.values()))
+    positions = bank.responses.item_indices(list(spec.target))
+    weights = np.array(list(spec.target.values()))
     return np.column_stack([scores, weighted_means(bank.responses.responses[:, positions], weights)])
 
 
 def _run(
-    bank: Bank,
-    parts: tuple[Fold, ...],
-    settings: SessionSettings,
-    checkpoints: IntArray,
-    progress: ProgressCallback,
+    bank: Bank, spec: SessionSpec, checkpoints: IntArray, shape: tuple[int, ...], progress: ProgressCallback
 ) -> FloatArray:
     """Values and errors after each checkpoint, (2, n_checkpoints, n_models, n_targets); NaN where not tried."""
-    chosen = _tried_models(bank, settings)
-    n_targets = len(bank.targets.names) + (not isinstance(settings.target, str))
-    result = np.full((2, len(checkpoints), bank.n_models, n_targets), np.nan)
-    done, ids = 0, bank.item_ids
-    for part in parts:
-        pool = _fold_pool(part, settings)
+    result = np.full(shape, np.nan)
+    chosen, recorded = _tried_models(bank, spec), _record(bank)
+    report, done = part_of(progress, 0.5, 1.0), 0
+    for part in folds(bank, progress=part_of(progress, 0.0, 0.5)):
+        pool = _fold_pool(part, spec)
         if pool is None:
             continue
-        for row in np.intersect1d(part.held_out, chosen):
-            progress("running sessions of calibration models left out", 0.5 + 0.5 * done / chosen.size)
+        for row in np.intersect1d(part.held_out, chosen).tolist():
+            report("running sessions of calibration models left out", done / chosen.size)
             done += 1
-            prior = ability_prior(pool.known, _own_prior(bank, settings.prior, int(row)))
-            for number, value, error in _walk(pool, partial(_answer, bank, ids, int(row)), prior, checkpoints):
-                result[0, number, row], result[1, number, row] = value, error
+            session = AdaptiveSession(pool, model_id=PAST_MODEL, prior=_own_prior(bank, spec.prior, row))
+            for number, scores in enumerate(_scores_on_the_way(session, recorded, row, checkpoints)):
+                result[:, number, row] = scores
     return result
 
 
-def _fold_pool(part: Fold, settings: SessionSettings) -> SessionPool | None:
-    """Lay out a fold's bank; None where it lacks what the settings name, as it may without some models."""
+def _fold_pool(part: Fold, spec: SessionSpec) -> SessionPool | None:
+    """Lay out a fold's bank; None where it lacks what the spec name, as it may without some models."""
     try:
-        return SessionPool.create(part.bank, settings)
+        return SessionPool.create(part.bank, spec)
     except (DataError, ParameterError):
         return None
 
 
-def _tried_models(bank: Bank, settings: SessionSettings) -> IntArray:
+def _tried_models(bank: Bank, spec: SessionSpec) -> IntArray:
     """Rows of the calibration models that are tried."""
-    prior = settings.prior
+    prior = spec.prior
     rows = group_rows(bank.responses.models, prior) if isinstance(prior, GroupPrior) else np.arange(bank.n_models)
     if rows.size <= MOST_MODELS:
         return rows
@@ -189,32 +176,21 @@ def _as_told(value: object) -> Known:
     return value if isinstance(value, str | int | float) else str(value)
 
 
-def _answer(bank: Bank, ids: list[str], row: int, position: int) -> Event:
-    """Say what happens when a calibration model is asked an item."""
-    item, response = ids[position], float(bank.responses.responses[row, position])
-    if np.isnan(response):
-        return Failed(item)
-    trials = bank.responses.n_trials
-    counts = None if trials is None else counts_behind(response, int(trials[row, position]))
-    return Told(item, response) if counts is None else Told(item, counts[0] / counts[1], *counts)
+def _record(bank: Bank) -> Recorded:
+    """Calibration models as those whose answers are recorded."""
+    responses = bank.responses
+    return Recorded(
+        tuple(responses.model_ids), np.arange(bank.n_items), responses.responses, responses.n_trials, costs={}
+    )
 
 
-def _walk(
-    pool: SessionPool, answer: Callable[[int], Event], prior: AbilityPrior, checkpoints: IntArray
-) -> Iterator[tuple[int, FloatArray, FloatArray]]:
-    """Run one session; yield number, values and standard errors (n_targets,) of each checkpoint that it reaches."""
-    state, start = initial(pool.items), start_abilities(pool, prior)
-    number = 0
-    while number < len(checkpoints):
-        abilities = session_ability(pool, state, prior)
-        if len(state.answers) == checkpoints[number]:
-            scores = session_estimate(pool, state, abilities, None, model_id=PAST_MODEL, level=0.95).scores
-            yield number, scores.value[0], scores.standard_error[0]
-            number += 1
-            continue
-        found = choose(pool, state, abilities.theta[0], abilities.covariance[0], start=start, n=1)
-        if not found.size:
+def _scores_on_the_way(
+    session: AdaptiveSession, recorded: Recorded, row: int, checkpoints: IntArray
+) -> Iterator[tuple[FloatArray, FloatArray]]:
+    """Run a session; yield values and standard errors, (n_targets,) each, after every number of answers it reaches."""
+    for n_answers in checkpoints.tolist():
+        answer_from_record(session, recorded, row, n_answers=n_answers)
+        if session.n_items < n_answers:
             return
-        item = int(found[0])
-        apply(state, Asked((pool.item_ids[item],)), pool.items, pool.positions)
-        apply(state, answer(item), pool.items, pool.positions)
+        scores = session.estimate().scores
+        yield scores.value[0], scores.standard_error[0]

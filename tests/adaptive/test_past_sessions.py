@@ -7,15 +7,14 @@ import pytest
 
 from itembank.adaptive.limits import Budget, Decision, Stopping
 from itembank.adaptive.past_errors import PastErrors
+from itembank.adaptive.past_sessions import past_errors
 from itembank.adaptive.prior_specs import GroupPrior, RegressionPrior
-from itembank.adaptive.session import AdaptiveSession
-from itembank.adaptive.settings import session_settings
-from itembank.adaptive.trial import past_errors
+from itembank.adaptive.session_spec import SessionSpec
 from itembank.calibration.build import build_bank
 from itembank.calibration.folds import folds
 from itembank.data.responses import ResponseMatrix
 from itembank.selection.constraints import Constraints
-from tests.adaptive.simulated import run, session_bank
+from tests.adaptive.simulated import begin, run, session_bank
 
 BANK = session_bank(n_items=40)
 BUDGET = Budget(n_items=9)
@@ -24,7 +23,7 @@ FIRST, BOTH = np.array([0]), np.array([0, 1])
 
 def by_hand(part, row, n_items, **choices):
     """Run a session of a calibration model over the bank of the fold that left it out."""
-    session = AdaptiveSession(part.bank, budget=Budget(n_items), rng=40, interval="model-based", **choices)
+    session = begin(part.bank, budget=Budget(n_items), seed=40, interval="model-based", **choices)
     run(session, dict(zip(BANK.item_ids, BANK.responses.responses[row].tolist(), strict=True)))
     scores = session.estimate().scores
     return scores.value[0], scores.standard_error[0]
@@ -41,7 +40,7 @@ def by_hand(part, row, n_items, **choices):
     ids=["default", "chance", "constrained", "custom"],
 )
 def test_past_errors_are_those_of_sessions_over_banks_that_left_the_model_out(choices):
-    found = past_errors(BANK, session_settings(budget=BUDGET, **choices))
+    found = past_errors(BANK, SessionSpec(budget=BUDGET, **choices))
     assert found.n_answered.tolist() == [1, 2, 4, 8, 9]
     part = folds(BANK)[1]
     row = int(part.held_out[0])
@@ -56,21 +55,21 @@ def test_past_errors_are_those_of_sessions_over_banks_that_left_the_model_out(ch
 
 def test_the_truth_of_a_custom_score_is_its_weighted_mean():
     weights = {BANK.item_ids[3]: 1.0, BANK.item_ids[20]: 3.0}
-    found = past_errors(BANK, session_settings(budget=BUDGET, target=weights))
+    found = past_errors(BANK, SessionSpec(budget=BUDGET, target=weights))
     responses = BANK.responses.responses
     np.testing.assert_allclose(found.truth[:, -1], 0.25 * responses[:, 3] + 0.75 * responses[:, 20])
 
 
 def test_rules_seeds_and_names_change_no_past_error():
-    first = past_errors(BANK, session_settings(budget=BUDGET, rng=1, model_id="a"))
+    first = past_errors(BANK, SessionSpec(budget=BUDGET, seed=1))
     rules = Stopping(half_width={"overall": 0.1}, decision=Decision(threshold=0.5))
-    second = past_errors(BANK, session_settings(budget=BUDGET, rng=2, model_id="b", stopping=rules))
+    second = past_errors(BANK, SessionSpec(budget=BUDGET, seed=2, stopping=rules))
     assert np.shares_memory(second.value, first.value)  # not even made again
 
 
 def test_a_prior_is_given_to_each_model_as_it_would_be():
-    plain = past_errors(BANK, session_settings(budget=BUDGET))
-    by_size = past_errors(BANK, session_settings(budget=BUDGET, prior=RegressionPrior(("size",), {"size": 3.0})))
+    plain = past_errors(BANK, SessionSpec(budget=BUDGET))
+    by_size = past_errors(BANK, SessionSpec(budget=BUDGET, prior=RegressionPrior(("size",), {"size": 3.0})))
     assert np.nanmax(np.abs(by_size.value[0] - plain.value[0])) > 0.0
     part = folds(BANK)[0]
     row = int(part.held_out[0])
@@ -88,14 +87,14 @@ def test_dates_and_gaps_in_a_column_are_what_they_are_to_a_prior(monkeypatch):
         changed = dataclasses.replace(BANK.responses, models=BANK.responses.models.with_columns(**columns))
         bank = dataclasses.replace(BANK, responses=changed)
         prior = RegressionPrior(("log_size", "day"), {"log_size": 3.0})
-        found.append(past_errors(bank, session_settings(budget=Budget(n_items=2), prior=prior)))
+        found.append(past_errors(bank, SessionSpec(budget=Budget(n_items=2), prior=prior)))
     np.testing.assert_array_equal(found[0].value, found[1].value)
     assert np.isfinite(found[0].value).all()
 
 
 def test_a_group_too_small_to_be_tried_counts_like_all():
-    few = past_errors(BANK, session_settings(budget=BUDGET, prior=GroupPrior("size", 3.0)))
-    np.testing.assert_array_equal(few.value, past_errors(BANK, session_settings(budget=BUDGET)).value)
+    few = past_errors(BANK, SessionSpec(budget=BUDGET, prior=GroupPrior("size", 3.0)))
+    np.testing.assert_array_equal(few.value, past_errors(BANK, SessionSpec(budget=BUDGET)).value)
 
 
 def test_a_group_is_the_one_that_its_prior_is_of(monkeypatch):
@@ -105,7 +104,7 @@ def test_a_group_is_the_one_that_its_prior_is_of(monkeypatch):
     bank = dataclasses.replace(BANK, responses=dataclasses.replace(BANK.responses, models=models))
     budget = Budget(n_items=2)
     by_number, by_text = (
-        past_errors(bank, session_settings(budget=budget, prior=GroupPrior("generation", value))) for value in (3, "3")
+        past_errors(bank, SessionSpec(budget=budget, prior=GroupPrior("generation", value))) for value in (3, "3")
     )
     np.testing.assert_array_equal(by_text.value, by_number.value)
     assert np.isnan(by_text.value[:, 11]).all()
@@ -113,17 +112,17 @@ def test_a_group_is_the_one_that_its_prior_is_of(monkeypatch):
 
 
 def test_items_that_must_be_asked_have_room_beyond_the_usual_number(monkeypatch):
-    monkeypatch.setattr("itembank.adaptive.trial.USUAL_ITEMS", 8)
-    settings = session_settings(constraints=Constraints(at_least=5))
+    monkeypatch.setattr("itembank.adaptive.past_sessions.USUAL_ITEMS", 8)
+    settings = SessionSpec(constraints=Constraints(at_least=5))
     assert past_errors(BANK, settings).n_answered[-1] == 15
 
 
 def test_more_items_than_a_tried_session_may_take_are_not_asked_for(monkeypatch):
-    monkeypatch.setattr("itembank.adaptive.trial.MOST_ITEMS", 8)
+    monkeypatch.setattr("itembank.adaptive.past_sessions.MOST_ITEMS", 8)
     budget = Budget(n_items=30)
-    found = past_errors(BANK, session_settings(budget=budget, constraints=Constraints(at_least=4)))
+    found = past_errors(BANK, SessionSpec(budget=budget, constraints=Constraints(at_least=4)))
     assert found.n_answered.tolist() == [1, 2, 4, 8]
-    np.testing.assert_array_equal(found.value, past_errors(BANK, session_settings(budget=budget)).value)
+    np.testing.assert_array_equal(found.value, past_errors(BANK, SessionSpec(budget=budget)).value)
 
 
 def test_numbers_of_answers_that_hardly_any_session_reaches_are_left_out():
@@ -132,7 +131,7 @@ def test_numbers_of_answers_that_hardly_any_session_reaches_are_left_out():
     responses[:, 5:17] = np.eye(12)  # alike but for one model each
     changed = dataclasses.replace(BANK.responses, responses=responses)
     bank = dataclasses.replace(BANK, responses=changed)
-    found = past_errors(bank, session_settings())
+    found = past_errors(bank, SessionSpec())
     assert found.n_answered.tolist() == [1, 2, 4, 8, 16, 32]
     assert not np.isnan(found.value).all(axis=2).any()
 
@@ -143,21 +142,21 @@ def test_the_truth_of_a_custom_score_is_over_what_was_answered():
     responses[0, 3], responses[1, [3, 20]] = np.nan, np.nan
     changed = dataclasses.replace(BANK.responses, responses=responses)
     bank = dataclasses.replace(BANK, responses=changed)
-    found = past_errors(bank, session_settings(budget=Budget(n_items=2), target=weights))
+    found = past_errors(bank, SessionSpec(budget=Budget(n_items=2), target=weights))
     assert found.truth[0, -1] == responses[0, 20]
     assert np.isnan(found.truth[1, -1])
 
 
 def test_intervals_are_as_wide_as_past_errors_ask_for():
-    settings = {"budget": BUDGET, "rng": 7}
+    settings = {"budget": BUDGET, "seed": 7}
     answers = dict(zip(BANK.item_ids, BANK.responses.responses[0].tolist(), strict=True))
-    model_based = AdaptiveSession(BANK, interval="model-based", **settings)
-    calibrated = AdaptiveSession(BANK, **settings)
+    model_based = begin(BANK, interval="model-based", **settings)
+    calibrated = begin(BANK, **settings)
     assert run(model_based, answers) == run(calibrated, answers)
     by_model, by_errors = model_based.estimate().scores, calibrated.estimate().scores
     assert (by_model.interval_kind, by_errors.interval_kind) == ("model-based", "calibrated")
     np.testing.assert_array_equal(by_errors.value, by_model.value)
-    past = past_errors(BANK, session_settings(**settings))
+    past = past_errors(BANK, SessionSpec(**settings))
     ratios = (past.value[-1] - past.truth) / past.standard_error[-1]
     inflation = np.sqrt(np.nanmean(ratios**2, axis=0))
     np.testing.assert_allclose(by_errors.standard_error[0], by_model.standard_error[0] * inflation)
@@ -165,8 +164,8 @@ def test_intervals_are_as_wide_as_past_errors_ask_for():
 
 def test_too_few_models_leave_the_item_models_intervals():
     few = build_bank(BANK.responses.take(models=np.arange(9)))
-    session = AdaptiveSession(few, budget=BUDGET)
-    assert past_errors(few, session.settings) is None
+    session = begin(few, budget=BUDGET)
+    assert past_errors(few, session.pool.spec) is None
     assert session.estimate().scores.interval_kind == "model-based"
 
 
@@ -207,7 +206,7 @@ def test_intervals_hold_where_the_item_model_is_wrong():
     for kind in ("calibrated", "model-based"):
         held = []
         for row in range(n_new):
-            session = AdaptiveSession(bank, budget=Budget(48), interval=kind)
+            session = begin(bank, budget=Budget(48), interval=kind)
             run(session, dict(zip(bank.item_ids, responses[n_models - n_new + row].tolist(), strict=True)))
             scores = session.estimate().scores
             held.append(scores.low[0, -1] <= truth[row] <= scores.high[0, -1])

@@ -1,11 +1,9 @@
-"""`SessionSettings`: everything a session depends on besides its bank and its events."""
+"""`SessionSpec`: everything a session depends on besides its bank, its model and its events."""
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import KW_ONLY, asdict, dataclass, field, fields
 from typing import Any, Final, Literal, Self, get_args
-
-import numpy as np
 
 from itembank.adaptive.limits import Budget, Decision, Stopping
 from itembank.adaptive.prior_specs import BANK, PriorSpec, checked_prior, prior_from_plain, prior_to_plain
@@ -13,7 +11,6 @@ from itembank.checks import check_one_of, check_whole
 from itembank.data.costs import CostUnit, as_cost_unit
 from itembank.data.targets import OVERALL
 from itembank.errors import DataError, ParameterError, shown
-from itembank.numerics.random import as_generator
 from itembank.selection.constraints import Constraints
 from itembank.selection.criteria import CRITERIA, Criterion, criterion_by_name
 
@@ -26,62 +23,77 @@ CUSTOM = "custom"
 
 
 @dataclass(frozen=True, slots=True)
-class SessionSettings:
-    """Choices of a session; JSON keeps them whole (`to_dict`, `from_dict`).
+class SessionSpec:
+    """How a session chooses items, what it estimates, and when it stops; JSON keeps it whole (`to_dict`, `from_dict`).
 
     Attributes
     ----------
-    criterion : Criterion
-        What the next item is chosen by.
-    cost : CostUnit or None
-        The unit in which a criterion with `per_cost` divides.
+    criterion : Criterion or str
+        What the next item is chosen by: a name of `CRITERIA` in `itembank.selection.criteria`, or a spec with its
+        choices. A criterion of information given by its name is divided by cost where `cost` is given; one given as a
+        spec when it says `per_cost`.
     target : str or mapping of item id to weight
-        The score that is wanted; weights are scaled to sum to one, and the score is then called 'custom'.
+        The score that is wanted: 'overall', a scenario, or any weighted mean of items. Weights are scaled to sum to
+        one, and the score is then called 'custom'.
     budget : Budget
+        Hard limits.
     stopping : Stopping
+        Rules of precision.
     constraints : Constraints
+    cost : CostUnit, str or None
+        Unit of expected cost.
     prior : 'bank', GroupPrior or RegressionPrior
+        What is known of the model before its first answer.
     n_start : int
         So many first items are chosen for abilities spread over the prior instead of for the current estimate.
-    seed : int
-        Of all chance in the session.
-    model_id : str
     interval : {'calibrated', 'model-based'}
         'calibrated': as wide as the errors of such sessions for calibration models left out in turn ask for
-        (`past_errors`); with fewer than ten calibration models it is 'model-based': from the item model alone.
+        (`past_errors`). With fewer than ten calibration models, or 'model-based': from the item model alone, whose
+        intervals are too narrow after many answers.
+    seed : int
+        Of all chance in the session.
     """
 
-    criterion: Criterion
-    cost: CostUnit | None = None
+    criterion: Criterion | str = "v-optimal"
+    _: KW_ONLY
     target: str | Mapping[str, float] = OVERALL
     budget: Budget = field(default_factory=Budget)
     stopping: Stopping = field(default_factory=Stopping)
     constraints: Constraints = field(default_factory=Constraints)
+    cost: CostUnit | str | None = None
     prior: PriorSpec = BANK
     n_start: int = 0
-    seed: int = 0
-    model_id: str = "model"
     interval: SessionInterval = CALIBRATED
+    seed: int = 0
 
     def __post_init__(self) -> None:
         """Check what can be checked without the bank."""
-        object.__setattr__(self, "criterion", CRITERIA.resolve(self.criterion))
+        unit = None if self.cost is None else as_cost_unit(self.cost)
+        criterion = self.criterion
+        if isinstance(criterion, str):
+            criterion = criterion_by_name(criterion, has_cost=unit is not None)
+        object.__setattr__(self, "cost", unit)
+        object.__setattr__(self, "criterion", CRITERIA.resolve(criterion))
         checked_prior(self.prior)
         for name in ("n_start", "seed"):
             value = getattr(self, name)
             check_whole(name, value, least=0)
             object.__setattr__(self, name, int(value))
-        if not isinstance(self.model_id, str) or not self.model_id:
-            raise ParameterError(f"model_id must be text and not empty, got {self.model_id!r}.")
         check_one_of("interval", self.interval, get_args(SessionInterval))
         if not isinstance(self.target, str):
             object.__setattr__(self, "target", _checked_weights(self.target))
 
+    @property
+    def cost_unit(self) -> CostUnit | None:
+        """The unit of expected cost."""
+        return None if self.cost is None else as_cost_unit(self.cost)
+
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON."""
+        criterion, cost = CRITERIA.resolve(self.criterion), self.cost_unit
         return {
-            "criterion": {"name": CRITERIA.name_of(self.criterion), **asdict(self.criterion)},
-            "cost": None if self.cost is None else asdict(self.cost),
+            "criterion": {"name": CRITERIA.name_of(criterion), **asdict(criterion)},
+            "cost": None if cost is None else asdict(cost),
             "target": self.target if isinstance(self.target, str) else dict(self.target),
             "budget": self.budget.to_dict(),
             "stopping": self.stopping.to_dict(),
@@ -89,18 +101,17 @@ class SessionSettings:
             "prior": prior_to_plain(self.prior),
             "n_start": self.n_start,
             "seed": self.seed,
-            "model_id": self.model_id,
             "interval": self.interval,
         }
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Self:
-        """Make settings of what `to_dict` gave.
+        """Make a spec of what `to_dict` gave.
 
         Raises
         ------
         DataError
-            When the data are not those of settings.
+            When the data are not those of a spec.
         """
         names = [one.name for one in fields(cls)]
         if not isinstance(plain, Mapping) or set(plain) != set(names):
@@ -159,44 +170,3 @@ _FROM_PLAIN: dict[str, Callable[[Any], Any]] = {
     "constraints": _constraints,
     "prior": prior_from_plain,
 }
-
-
-def session_settings(
-    criterion: Criterion | str = "v-optimal",
-    *,
-    stopping: Stopping | None = None,
-    budget: Budget | None = None,
-    target: str | Mapping[str, float] = OVERALL,
-    cost: CostUnit | str | None = None,
-    constraints: Constraints | None = None,
-    prior: PriorSpec = BANK,
-    n_start: int = 0,
-    model_id: str = "model",
-    rng: np.random.Generator | int | None = 0,
-    interval: SessionInterval = CALIBRATED,
-) -> SessionSettings:
-    """Make the settings that the arguments of `AdaptiveSession` stand for."""
-    unit = None if cost is None else as_cost_unit(cost)
-    if isinstance(criterion, str):
-        criterion = criterion_by_name(criterion, has_cost=unit is not None)
-    return SessionSettings(
-        criterion=criterion,
-        cost=unit,
-        target=target,
-        budget=budget or Budget(),
-        stopping=stopping or Stopping(),
-        constraints=constraints or Constraints(),
-        prior=prior,
-        n_start=n_start,
-        seed=_seed(rng),
-        model_id=model_id,
-        interval=interval,
-    )
-
-
-def _seed(rng: np.random.Generator | int | None) -> int:
-    """Return the seed itself, or draw one."""
-    if isinstance(rng, int | np.integer) and not isinstance(rng, bool):
-        as_generator(int(rng))  # refuses a negative one
-        return int(rng)
-    return int(as_generator(rng).integers(2**32))

@@ -5,13 +5,13 @@ import pytest
 
 from itembank.adaptive.limits import Budget, Decision, Stopping
 from itembank.adaptive.prior_specs import GroupPrior, RegressionPrior, prior_to_plain
-from itembank.adaptive.settings import SessionSettings
+from itembank.adaptive.session_spec import SessionSpec
 from itembank.data.costs import CostUnit
 from itembank.errors import DataError, ParameterError
 from itembank.selection.constraints import Constraints
 from itembank.selection.criteria import CRITERIA, Trace, VOptimality
 
-RICH = SessionSettings(
+RICH = SessionSpec(
     VOptimality("score", per_cost=True),
     cost=CostUnit("tokens", 0.25),
     target={"a": 1, "b": 2.5},
@@ -21,7 +21,6 @@ RICH = SessionSettings(
     prior=RegressionPrior(("size", "family"), {"size": 3.2, "family": "x"}),
     n_start=3,
     seed=2**70,
-    model_id="mine",
 )
 
 
@@ -29,13 +28,13 @@ RICH = SessionSettings(
     "settings",
     [
         RICH,
-        *(SessionSettings(kind()) for kind in CRITERIA.kinds.values()),
-        SessionSettings(Trace(), prior=GroupPrior("family", "x", 2.0)),
-        SessionSettings(Trace(), stopping=Stopping(decision=Decision("math", 0.5))),
+        *(SessionSpec(kind()) for kind in CRITERIA.kinds.values()),
+        SessionSpec(Trace(), prior=GroupPrior("family", "x", 2.0)),
+        SessionSpec(Trace(), stopping=Stopping(decision=Decision("math", 0.5))),
     ],
 )
 def test_json_keeps_settings_whole(settings):
-    assert SessionSettings.from_dict(json.loads(json.dumps(settings.to_dict()))) == settings
+    assert SessionSpec.from_dict(json.loads(json.dumps(settings.to_dict()))) == settings
 
 
 @pytest.mark.parametrize(
@@ -52,7 +51,6 @@ def test_json_keeps_settings_whole(settings):
         {"prior": 3},
         {"n_start": -1},
         {"seed": "x"},
-        {"model_id": ""},
         {"target": {"a": -1.0}},
         {"cost": {"name": ""}},
         {"constraints": {"at_least": -1, "at_most": None, "excluded": [], "randomesque": 1}},
@@ -60,21 +58,21 @@ def test_json_keeps_settings_whole(settings):
 )
 def test_plain_data_that_are_no_settings_are_refused(change):
     with pytest.raises(DataError):
-        SessionSettings.from_dict({**RICH.to_dict(), **change})
+        SessionSpec.from_dict({**RICH.to_dict(), **change})
 
 
 def test_a_field_too_few_or_too_many_is_refused():
     plain = RICH.to_dict()
     with pytest.raises(DataError, match="fields"):
-        SessionSettings.from_dict({**plain, "mood": "good"})
+        SessionSpec.from_dict({**plain, "mood": "good"})
     del plain["seed"]
     with pytest.raises(DataError, match="fields"):
-        SessionSettings.from_dict(plain)
+        SessionSpec.from_dict(plain)
 
 
 def test_numbers_of_numpy_become_pythons():
     one, half = np.int64(1), np.float64(0.5)
-    settings = SessionSettings(
+    settings = SessionSpec(
         Trace(),
         budget=Budget(one, {"tokens": half}),
         stopping=Stopping(half, {"overall": half}, Decision(threshold=half), min_items=one),
@@ -82,7 +80,7 @@ def test_numbers_of_numpy_become_pythons():
         n_start=one,
         seed=one,
     )
-    assert SessionSettings.from_dict(json.loads(json.dumps(settings.to_dict()))) == settings
+    assert SessionSpec.from_dict(json.loads(json.dumps(settings.to_dict()))) == settings
     assert json.dumps(prior_to_plain(GroupPrior("size", one))) == json.dumps(prior_to_plain(GroupPrior("size", 1)))
     with pytest.raises(ParameterError, match="known"):
         GroupPrior("size", [1])
@@ -91,7 +89,7 @@ def test_numbers_of_numpy_become_pythons():
 @pytest.mark.parametrize("target", [{}, {"a": 0.0}, {"a": float("nan")}, {"a": 1.0, "b": -1.0}])
 def test_weights_of_a_target_must_be_weights(target):
     with pytest.raises(ParameterError, match="weights of a target"):
-        SessionSettings(Trace(), target=target)
+        SessionSpec(Trace(), target=target)
 
 
 @pytest.mark.parametrize("columns", [(), "size"])

@@ -1,0 +1,92 @@
+"""Getting a bank ready: the slow work behind calibrated intervals, done once, in the open, and kept."""
+
+from dataclasses import replace
+
+from itembank.adaptive.past_sessions import past_errors
+from itembank.adaptive.pool import SessionPool
+from itembank.adaptive.priors import warn_of_unheard_values
+from itembank.adaptive.session_spec import CALIBRATED, SessionSpec
+from itembank.calibration.folds import folds
+from itembank.data.arguments import GivenBank, as_bank
+from itembank.data.banks import Bank
+from itembank.progress import ProgressCallback, silent
+
+
+def prepare(bank: GivenBank, *, keep_in_bank: bool = False, progress: ProgressCallback = silent) -> Bank:
+    """Get a bank ready for calibrated estimates: fit its items without each group of its models.
+
+    `estimate`, `select`, `compare` and `plan` do this themselves when they need it first; what was found is kept in the
+    user's cache folder, so it takes time once a bank.
+
+    Parameters
+    ----------
+    bank : Bank or path
+    keep_in_bank : bool
+        Keep it in the bank's own folder too, so that it goes with the bank wherever the bank goes.
+    progress : ProgressCallback
+
+    Returns
+    -------
+    Bank
+        The bank, loaded where a path was given.
+
+    Raises
+    ------
+    ParameterError
+        When it is to be kept in the bank's folder, and there is none, or nothing can be written there.
+    """
+    bank = as_bank(bank)
+    folds(bank, progress=progress)
+    if keep_in_bank:
+        bank.cache.keep_in_bank()
+    return bank
+
+
+def prepare_sessions(
+    bank: GivenBank,
+    spec: SessionSpec | None = None,
+    *,
+    keep_in_bank: bool = False,
+    progress: ProgressCallback = silent,
+) -> SessionPool:
+    """Get a bank ready for sessions of one kind; `AdaptiveSession` takes what this returns.
+
+    Calibrated intervals are as wide as the errors of such sessions for calibration models left out in turn ask for
+    (`past_errors`): these sessions are run here, and only here. It takes seconds to minutes once for a bank and a spec;
+    what was found is kept in the user's cache folder.
+
+    Parameters
+    ----------
+    bank : Bank or path
+    spec : SessionSpec, optional
+    keep_in_bank : bool
+        Keep it in the bank's own folder too, so that it goes with the bank wherever the bank goes.
+    progress : ProgressCallback
+
+    Raises
+    ------
+    DataError
+        When an item, column, model or cost that the spec names is not in the bank.
+    ParameterError
+        When nothing may be asked, constraints contradict each other, a score is unknown, or the criterion does not fit
+        the bank; or when it is to be kept in the bank's folder, and there is none, or nothing can be written there.
+
+    Examples
+    --------
+    >>> pool = prepare_sessions(bank, SessionSpec(budget=Budget(n_items=100)))  # doctest: +SKIP
+    >>> sessions = [AdaptiveSession(pool, model_id=model_id) for model_id in new_models]  # doctest: +SKIP
+    """
+    bank, spec = as_bank(bank), SessionSpec() if spec is None else spec
+    pool = ready_pool(bank, spec, progress=progress)
+    warn_of_unheard_values(bank.responses.models, spec.prior)
+    if keep_in_bank:
+        bank.cache.keep_in_bank()
+    return pool
+
+
+def ready_pool(bank: Bank, spec: SessionSpec, *, progress: ProgressCallback = silent) -> SessionPool:
+    """Do the same for a session that goes on, without another word of what its spec may have wrong."""
+    pool = SessionPool.create(bank, spec)
+    if spec.interval != CALIBRATED:
+        return pool
+    return replace(pool, past=past_errors(bank, spec, progress=progress))
