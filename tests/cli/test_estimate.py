@@ -11,7 +11,7 @@ from itembank.data.bank_files import load_bank, save_bank
 from itembank.data.response_files import write_responses
 from itembank.data.responses import ResponseMatrix
 from itembank.data.selections import Selection
-from itembank.estimation.judgement import IntervalKind
+from itembank.estimation.estimated_scores import IntervalKind
 from itembank.estimation.specs import METHODS
 from tests.cli.conftest import offered_methods
 from tests.data.banks import make_bank

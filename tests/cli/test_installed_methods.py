@@ -43,7 +43,7 @@ class Shrunk(PointSpec):
 
 
 def shrunk(known, spec):
-    means = known.bank.targets.with_overall(known.evidence.weighted)
+    means = known.bank.targets.with_overall(known.summary.weighted)
     return spec.weight * means + (1.0 - spec.weight) * 0.5
 
 

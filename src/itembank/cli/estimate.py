@@ -17,8 +17,8 @@ from itembank.cli.render import note, print_rows, progress, refuse_empty, warnin
 from itembank.estimation.specs import METHODS
 
 if TYPE_CHECKING:
+    from itembank.estimation.estimated_scores import IntervalKind
     from itembank.estimation.estimates import ScoreEstimates
-    from itembank.estimation.judgement import IntervalKind
 
 INTERVALS = ("calibrated", "model-based", "design")
 

@@ -17,12 +17,12 @@ from itembank.data.targets import WIN_RATE, mean_win_rate
 from itembank.errors import DataError, DataWarning, ParameterError, warn
 from itembank.estimation.automatic import Chosen, choose_method
 from itembank.estimation.design_based import design_based_estimates
+from itembank.estimation.estimated_scores import IntervalKind, estimated_scores
 from itembank.estimation.estimates import ScoreEstimates, checked
-from itembank.estimation.evidence import Evidence, gather_evidence
-from itembank.estimation.judgement import IntervalKind, judge
 from itembank.estimation.observations import Observations, known_items, observe
 from itembank.estimation.point import Known
 from itembank.estimation.point_methods import gp_irt_share
+from itembank.estimation.response_summary import ResponseSummary, summarise_responses
 from itembank.estimation.scores import Scores
 from itembank.estimation.specs import GPIRT, METHODS, Auto, EstimationSpec, SampleMean
 from itembank.estimation.trial import has_trial
@@ -114,16 +114,16 @@ def estimate(
     observations = observe(bank, matrix, selection)
     if isinstance(spec, SampleMean):
         _warn_of_unequal_weights(bank)
-    evidence = gather_evidence(bank, observations)
+    summary = summarise_responses(bank, observations)
     if interval == "design":
-        found = _by_design(bank, matrix, selection, evidence, level)
+        found = _by_design(bank, matrix, selection, summary, level)
     else:
         is_calibrated = interval == "calibrated" and has_trial(bank, progress=progress)
         found = _by_pattern(
-            bank, observations, evidence, selection, spec, level=level, is_calibrated=is_calibrated, progress=progress
+            bank, observations, summary, selection, spec, level=level, is_calibrated=is_calibrated, progress=progress
         )
     generator = as_generator(rng) if include_win_rate else None
-    return _packed(bank, matrix, observations, evidence, found, level=level, win_rate_rng=generator)
+    return _packed(bank, matrix, observations, summary, found, level=level, win_rate_rng=generator)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +149,7 @@ def _check(level: float, interval: str, spec: EstimationSpec) -> None:
 
 
 def _by_design(
-    bank: Bank, responses: ResponseMatrix, selection: Selection | None, evidence: Evidence, level: float
+    bank: Bank, responses: ResponseMatrix, selection: Selection | None, summary: ResponseSummary, level: float
 ) -> _Found:
     """Estimate from how the items were drawn; models without responses stay without estimate."""
     if selection is None:
@@ -158,7 +158,7 @@ def _by_design(
             "with method 'random', 'stratified' or 'uncertainty'."
         )
     scores = Scores.unknown(responses.n_models, len(bank.targets.names))
-    answered = np.flatnonzero(~evidence.is_silent)
+    answered = np.flatnonzero(~summary.is_silent)
     scores.set_rows(answered, design_based_estimates(bank, responses.take(models=answered), selection, level=level))
     return _Found(scores, np.ones(scores.value.shape), "design-based", "", "design", None)
 
@@ -166,7 +166,7 @@ def _by_design(
 def _by_pattern(
     bank: Bank,
     observations: Observations,
-    evidence: Evidence,
+    summary: ResponseSummary,
     selection: Selection | None,
     spec: EstimationSpec,
     *,
@@ -180,11 +180,11 @@ def _by_pattern(
         chosen = choose_method(bank, observations, selection, progress=progress)
     scores = Scores.unknown(observations.responses.shape[0], len(bank.targets.names))
     inflation = np.ones(scores.value.shape)
-    for rows, columns in _patterns(observations, evidence):
-        found = judge(
+    for rows, columns in _patterns(observations, summary):
+        found = estimated_scores(
             bank,
             observations.take(models=rows, columns=columns),
-            evidence.take(rows),
+            summary.take(rows),
             selection,
             chosen.spec,  # type: ignore[arg-type]
             level=level,
@@ -193,15 +193,15 @@ def _by_pattern(
         )
         scores.set_rows(rows, found.scores)
         inflation[rows] = found.inflation
-    share = gp_irt_share(Known(bank, observations, evidence), chosen.spec) if isinstance(chosen.spec, GPIRT) else None
+    share = gp_irt_share(Known(bank, observations, summary), chosen.spec) if isinstance(chosen.spec, GPIRT) else None
     kind = "calibrated" if is_calibrated else "model-based"
     return _Found(scores, inflation, METHODS.label(chosen.spec), chosen.explanation, kind, share)
 
 
-def _patterns(observations: Observations, evidence: Evidence) -> Iterator[tuple[IntArray, IntArray]]:
+def _patterns(observations: Observations, summary: ResponseSummary) -> Iterator[tuple[IntArray, IntArray]]:
     """Models that answered the same items, and the columns of these; all the rest with all columns."""
     observed = ~np.isnan(observations.responses)
-    answered = np.flatnonzero(~evidence.is_silent)
+    answered = np.flatnonzero(~summary.is_silent)
     everything = np.arange(observed.shape[1])
     patterns, which, counts = np.unique(observed[answered], axis=0, return_inverse=True, return_counts=True)
     if patterns.shape[0] > MOST_PATTERNS:
@@ -220,7 +220,7 @@ def _packed(
     bank: Bank,
     responses: ResponseMatrix,
     observations: Observations,
-    evidence: Evidence,
+    summary: ResponseSummary,
     found: _Found,
     *,
     level: float,
@@ -230,15 +230,15 @@ def _packed(
     scores = found.scores
     targets: tuple[str, ...] = bank.targets.names
     if win_rate_rng is not None:
-        scores = scores.with_targets(_win_rates(bank, responses, evidence, found, level=level, rng=win_rate_rng))
+        scores = scores.with_targets(_win_rates(bank, responses, summary, found, level=level, rng=win_rate_rng))
         targets = (*targets, WIN_RATE)
     sizes, n_over_all = bank.targets.scenario_sizes, len(targets) - bank.targets.n_scenarios
-    is_owed = np.pad(evidence.n_observed > 0, ((0, 0), (0, n_over_all)))  # the overall score may lack a scenario
+    is_owed = np.pad(summary.n_observed > 0, ((0, 0), (0, n_over_all)))  # the overall score may lack a scenario
     estimates = ScoreEstimates(
         model_ids=tuple(responses.model_ids),
         targets=targets,
         scores=scores,
-        n_items=np.column_stack([evidence.n_observed, *[evidence.n_observed.sum(axis=1)] * n_over_all]),
+        n_items=np.column_stack([summary.n_observed, *[summary.n_observed.sum(axis=1)] * n_over_all]),
         n_total=np.array([*sizes, *[sizes.sum()] * n_over_all]),
         n_missing=observations.n_missing,
         level=level,
@@ -247,8 +247,8 @@ def _packed(
         bank_id=bank.bank_id,
         interval_kind=found.interval_kind,
         sample_share=found.sample_share,
-        abilities=evidence.abilities,
-        ability_covariance=evidence.ability_covariance,
+        abilities=summary.abilities,
+        ability_covariance=summary.ability_covariance,
     )
     return checked(estimates, is_owed)
 
@@ -267,7 +267,7 @@ def _warn_of_unequal_weights(bank: Bank) -> None:
 def _win_rates(
     bank: Bank,
     responses: ResponseMatrix,
-    evidence: Evidence,
+    summary: ResponseSummary,
     found: _Found,
     *,
     level: float,
@@ -285,9 +285,9 @@ def _win_rates(
     rates, errors = np.full((2, responses.n_models), np.nan)
     values = found.scores.value[:, :-1]
     is_whole = ~np.isnan(values).any(axis=1)
-    distance = (values - evidence.posterior_mean)[is_whole]
+    distance = (values - summary.posterior_mean)[is_whole]
     stretch = found.inflation[is_whole, :-1]
-    covariance = evidence.posterior_covariance[is_whole] + distance[:, :, None] * distance[:, None, :]
+    covariance = summary.posterior_covariance[is_whole] + distance[:, :, None] * distance[:, None, :]
     covariance = covariance * stretch[:, :, None] * stretch[:, None, :]
     rates[is_whole] = mean_win_rate(values[is_whole], reference)
     errors[is_whole] = win_rate_standard_error(values[is_whole], covariance, reference, rng)

@@ -9,10 +9,10 @@ import numpy as np
 from itembank.calibration.folds import Fold, folds
 from itembank.data.banks import Bank
 from itembank.data.targets import ScoreTargets
-from itembank.estimation.evidence import Evidence, gather_evidence
 from itembank.estimation.observations import Observations
 from itembank.estimation.point import calibration_scores, point_scores
 from itembank.estimation.posterior import standard_error
+from itembank.estimation.response_summary import ResponseSummary, summarise_responses
 from itembank.estimation.specs import Auto, EstimationSpec, PointSpec, Stacked
 from itembank.estimation.stacking import combined, reconciled, stack_weights
 from itembank.numerics.arrays import FloatArray, IntArray
@@ -175,21 +175,21 @@ def _run(bank: Bank, samples: Sequence[Observations], specs: Sequence[PointSpec]
 
 def _run_fold(bank: Bank, fold: Fold, sample: Observations, specs: Sequence[PointSpec]) -> FloatArray:
     held_out = sample.answered_by_calibration_models(bank, fold.held_out)
-    evidence = gather_evidence(fold.bank, held_out)
-    values = [point_scores(fold.bank, held_out, evidence, spec) for spec in specs]
-    means, variances = posterior_moments(bank.targets, evidence)
+    summary = summarise_responses(fold.bank, held_out)
+    values = [point_scores(fold.bank, held_out, summary, spec) for spec in specs]
+    means, variances = posterior_moments(bank.targets, summary)
     return np.stack([*values, means, variances])
 
 
-def posterior_moments(targets: ScoreTargets, evidence: Evidence) -> tuple[FloatArray, FloatArray]:
+def posterior_moments(targets: ScoreTargets, summary: ResponseSummary) -> tuple[FloatArray, FloatArray]:
     """Mean and variance of every target by the item model, each (n_models, n_targets).
 
     The overall score has its own variance ``w' V w``: scenario scores share the uncertain ability.
     """
-    weights, covariance = targets.scenario_weights, evidence.posterior_covariance
+    weights, covariance = targets.scenario_weights, summary.posterior_covariance
     overall = np.einsum("j,mjk,k->m", weights, covariance, weights)
     variances = np.column_stack([np.einsum("mjj->mj", covariance), overall])
-    return targets.with_overall(evidence.posterior_mean), variances
+    return targets.with_overall(summary.posterior_mean), variances
 
 
 def digest(observations: Observations, specs: Sequence[PointSpec], *others: str) -> str:

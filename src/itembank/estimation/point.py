@@ -7,8 +7,8 @@ import numpy as np
 from itembank.data.banks import Bank
 from itembank.data.targets import ScoreTargets
 from itembank.errors import ParameterError
-from itembank.estimation.evidence import Evidence
 from itembank.estimation.observations import Observations
+from itembank.estimation.response_summary import ResponseSummary
 from itembank.estimation.specs import METHODS, PointSpec
 from itembank.numerics.arrays import FloatArray
 
@@ -22,16 +22,16 @@ class Known:
     bank : Bank
     observations : Observations
         Responses of the new models to some items of the bank.
-    evidence : Evidence
+    summary : ResponseSummary
         What the item model and the sample say of these models.
     """
 
     bank: Bank
     observations: Observations
-    evidence: Evidence
+    summary: ResponseSummary
 
 
-def point_scores(bank: Bank, observations: Observations, evidence: Evidence, spec: PointSpec) -> FloatArray:
+def point_scores(bank: Bank, observations: Observations, summary: ResponseSummary, spec: PointSpec) -> FloatArray:
     """Estimate every scenario's score and the overall one, (n_models, n_scenarios + 1).
 
     A scenario that was answered in full has its exact score by every method. NaN where the method has nothing to
@@ -42,28 +42,28 @@ def point_scores(bank: Bank, observations: Observations, evidence: Evidence, spe
     ParameterError
         When a method, of another package perhaps, returns scores of another shape.
     """
-    scores = METHODS.kernel(spec)(Known(bank, observations, evidence), spec)
+    scores = METHODS.kernel(spec)(Known(bank, observations, summary), spec)
     shape = (observations.responses.shape[0], len(bank.targets.names))
     if scores.shape != shape:
         raise ParameterError(
             f"the kernel of method {METHODS.name_of(spec)!r} must return scores of shape {shape} (models; scenarios "
             f"and overall), got {scores.shape}."
         )
-    return with_certain(bank.targets, evidence, scores)
+    return with_certain(bank.targets, summary, scores)
 
 
-def with_certain(targets: ScoreTargets, evidence: Evidence, scores: FloatArray) -> FloatArray:
+def with_certain(targets: ScoreTargets, summary: ResponseSummary, scores: FloatArray) -> FloatArray:
     """Put exact scores where everything was observed, and NaN where nothing was."""
-    result = with_exact(targets, evidence, scores)
-    result[evidence.is_silent] = np.nan
+    result = with_exact(targets, summary, scores)
+    result[summary.is_silent] = np.nan
     return result
 
 
-def with_exact(targets: ScoreTargets, evidence: Evidence, scores: FloatArray) -> FloatArray:
+def with_exact(targets: ScoreTargets, summary: ResponseSummary, scores: FloatArray) -> FloatArray:
     """Put exact scores where everything was observed, (n_models, n_scenarios + 1)."""
-    is_complete = evidence.is_complete
+    is_complete = summary.is_complete
     whole = np.column_stack([is_complete, is_complete.all(axis=1)])
-    return np.where(whole, targets.with_overall(evidence.known), scores)
+    return np.where(whole, targets.with_overall(summary.known), scores)
 
 
 def weighted_means(responses: FloatArray, weights: FloatArray) -> FloatArray:

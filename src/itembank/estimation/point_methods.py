@@ -8,7 +8,6 @@ import numpy as np
 
 from itembank.data.bank_factors import bank_factor_model
 from itembank.estimation import specs
-from itembank.estimation.evidence import gather_evidence
 from itembank.estimation.gp_irt import estimated_factor, gp_irt, sample_share
 from itembank.estimation.point import Known, calibration_scores, target_weights
 from itembank.estimation.regression.factor import predict_factor
@@ -16,37 +15,38 @@ from itembank.estimation.regression.metabench import predict_metabench
 from itembank.estimation.regression.ridge import predict_ridge
 from itembank.estimation.regression.signature import predict_k_nearest, predict_random_forest
 from itembank.estimation.regression.task_mean import predict_task_mean, predict_task_mean_eb
+from itembank.estimation.response_summary import summarise_responses
 from itembank.estimation.weighted import weighted_mean
 from itembank.numerics.arrays import FloatArray
 
 
 def by_mean(known: Known, spec: specs.SampleMean) -> FloatArray:  # noqa: ARG001 (the signature of all)
     """Plain mean of the observed responses of each scenario."""
-    return known.bank.targets.with_overall(known.evidence.sample_mean)
+    return known.bank.targets.with_overall(known.summary.sample_mean)
 
 
 def by_weighted_mean(known: Known, spec: specs.Weighted) -> FloatArray:  # noqa: ARG001
     """Weighted mean of the observed responses of each scenario."""
-    return known.bank.targets.with_overall(known.evidence.weighted)
+    return known.bank.targets.with_overall(known.summary.weighted)
 
 
 def by_p_irt(known: Known, spec: specs.PIRT) -> FloatArray:  # noqa: ARG001
     """Observed responses as they are, the item model's probability for the rest."""
-    return known.bank.targets.with_overall(known.evidence.posterior_mean)
+    return known.bank.targets.with_overall(known.summary.posterior_mean)
 
 
 def by_gp_irt(known: Known, spec: specs.GPIRT) -> FloatArray:
     """Mixture of the weighted mean and p-IRT."""
-    evidence = known.evidence
-    mixed = gp_irt(evidence.weighted, evidence.posterior_mean, gp_irt_share(known, spec))
+    summary = known.summary
+    mixed = gp_irt(summary.weighted, summary.posterior_mean, gp_irt_share(known, spec))
     return known.bank.targets.with_overall(mixed)
 
 
 def gp_irt_share(known: Known, spec: specs.GPIRT) -> FloatArray:
     """gp-IRT's lambda, (n_models, n_scenarios)."""
-    bank, evidence = known.bank, known.evidence
+    bank, summary = known.bank, known.summary
     bias = np.where(np.isnan(bank.item_model_bias), spec.unmeasured_bias, bank.item_model_bias)
-    n_effective = evidence.n_effective if known.observations.is_random else evidence.n_observed.astype(np.float64)
+    n_effective = summary.n_effective if known.observations.is_random else summary.n_observed.astype(np.float64)
     return sample_share(bias, bank.response_variance, n_effective, _variance_factor(known, spec))
 
 
@@ -97,8 +97,8 @@ def by_metabench(known: Known, spec: specs.Metabench) -> FloatArray:
     same_items = observations.answered_by_calibration_models(bank)
     return predict_metabench(
         *_responses_and_scores(known),
-        train_abilities=gather_evidence(bank, same_items).abilities,
-        new_abilities=known.evidence.abilities,
+        train_abilities=summarise_responses(bank, same_items).abilities,
+        new_abilities=known.summary.abilities,
         column_weights=target_weights(bank)[observations.positions],
         n_knots=spec.n_knots,
     )

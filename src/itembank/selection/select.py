@@ -69,7 +69,7 @@ def _scenario_pools(bank: Bank, is_candidate: BoolArray) -> tuple[ScenarioPool, 
 def candidates(bank: Bank, spec: SelectionSpec, excluded: Collection[str]) -> BoolArray:
     """Items the method may choose, (n_items,)."""
     is_open: BoolArray = (bank.targets.weights > 0.0) & not_excluded(bank, excluded)
-    if spec.may_choose_degenerate:
+    if spec.allow_degenerate:
         return is_open
     informative = is_open & ~bank.calibration.is_degenerate
     scenario = bank.targets.scenario_index

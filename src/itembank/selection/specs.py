@@ -27,7 +27,7 @@ class SelectionSpec:
     """What the specs of all methods are derived from; a method answers here where it is unlike most."""
 
     @property
-    def may_choose_degenerate(self) -> bool:
+    def allow_degenerate(self) -> bool:
         """Whether items may be chosen that every calibration model answered alike."""
         return False
 
@@ -42,17 +42,22 @@ class SelectionSpec:
 
 
 @dataclass(frozen=True, slots=True)
-class Random(SelectionSpec):
-    """Items drawn uniformly within each scenario."""
+class RandomSelectionSpec(SelectionSpec):
+    """What the specs of methods are derived from that draw items by chance."""
 
     @property
-    def may_choose_degenerate(self) -> bool:
+    def allow_degenerate(self) -> bool:
         """A random sample is only fair if all items can come."""
         return True
 
 
 @dataclass(frozen=True, slots=True)
-class Stratified(SelectionSpec):
+class Random(RandomSelectionSpec):
+    """Items drawn uniformly within each scenario."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stratified(RandomSelectionSpec):
     """Items drawn within each scenario so that every subscenario is represented (P1 3.1).
 
     Attributes
@@ -69,11 +74,6 @@ class Stratified(SelectionSpec):
     def __post_init__(self) -> None:
         """Check the choices."""
         check_one_of("allocation", self.allocation, get_args(Allocation))
-
-    @property
-    def may_choose_degenerate(self) -> bool:
-        """A random sample is only fair if all items can come."""
-        return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,11 +97,6 @@ class AnchorCorrectness(SelectionSpec):
     def __post_init__(self) -> None:
         """Check the choices."""
         check_whole("n_restarts", self.n_restarts, least=1)
-
-    @property
-    def may_choose_degenerate(self) -> bool:
-        """As the choice says."""
-        return self.allow_degenerate
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,11 +123,6 @@ class AnchorIRT(SelectionSpec):
         """Check the choices."""
         check_whole("n_restarts", self.n_restarts, least=1)
 
-    @property
-    def may_choose_degenerate(self) -> bool:
-        """As the choice says."""
-        return self.allow_degenerate
-
 
 @dataclass(frozen=True, slots=True)
 class AnchorLatent(SelectionSpec):
@@ -158,11 +148,6 @@ class AnchorLatent(SelectionSpec):
         """Check the choices."""
         check_whole("n_components", self.n_components, least=1, word="auto")
         check_whole("n_restarts", self.n_restarts, least=1)
-
-    @property
-    def may_choose_degenerate(self) -> bool:
-        """As the choice says."""
-        return self.allow_degenerate
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,7 +230,7 @@ class Information(SelectionSpec):
 
 
 @dataclass(frozen=True, slots=True)
-class Uncertainty(SelectionSpec):
+class Uncertainty(RandomSelectionSpec):
     """Items drawn at random with known unequal probabilities: more often where the item model is less sure.
 
     For estimates and intervals that stay valid when the item model is wrong (`docs/design-based.md`).
@@ -262,11 +247,6 @@ class Uncertainty(SelectionSpec):
     def __post_init__(self) -> None:
         """Check the choices."""
         check_fraction("mixture", self.mixture, whole=True)
-
-    @property
-    def may_choose_degenerate(self) -> bool:
-        """A random sample is only fair if all items can come."""
-        return True
 
 
 @dataclass(frozen=True, slots=True)

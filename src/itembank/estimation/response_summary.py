@@ -1,4 +1,4 @@
-"""What the item model and the sample say of some models: the evidence that several methods of estimation share."""
+"""What the item model and the sample say of some models, which several methods of estimation share."""
 
 from dataclasses import dataclass
 
@@ -23,7 +23,7 @@ CELLS_AT_ONCE = 2**22
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class ResponseSummary:
     """Scenario scores of n_models models by the item model and by the sample.
 
     Attributes
@@ -55,9 +55,9 @@ class Evidence:
     abilities: FloatArray
     ability_covariance: FloatArray
 
-    def take(self, models: IntArray) -> "Evidence":
-        """Return the evidence on some of the models."""
-        return Evidence(*(getattr(self, name)[models] for name in Evidence.__slots__))
+    def take(self, models: IntArray) -> "ResponseSummary":
+        """Return the summary of some of the models."""
+        return ResponseSummary(*(getattr(self, name)[models] for name in ResponseSummary.__slots__))
 
     @property
     def is_complete(self) -> BoolArray:
@@ -72,7 +72,7 @@ class Evidence:
         return result
 
 
-def gather_evidence(bank: Bank, observations: Observations) -> Evidence:
+def summarise_responses(bank: Bank, observations: Observations) -> ResponseSummary:
     """Find ability, what it predicts of the unseen items, and the means of what was seen.
 
     Ability comes from all observed items of all scenarios (MAP, the bank's prior, responses made binary as in the
@@ -85,13 +85,13 @@ def gather_evidence(bank: Bank, observations: Observations) -> Evidence:
     return _joined([_of_block(basis, observations, block) for block in blocks])
 
 
-def evidence_at(basis: ScoreBasis, observations: Observations, abilities: Abilities) -> Evidence:
-    """Gather the evidence at abilities that are known already, of the few models that were observed."""
+def summary_at(basis: ScoreBasis, observations: Observations, abilities: Abilities) -> ResponseSummary:
+    """Summarise responses at abilities that are known already, of the few models that were observed."""
     return _of_abilities(basis, observations, observations.responses, abilities)
 
 
-def _of_block(basis: ScoreBasis, observations: Observations, block: slice) -> Evidence:
-    """Gather the evidence from the responses of a block of models."""
+def _of_block(basis: ScoreBasis, observations: Observations, block: slice) -> ResponseSummary:
+    """Summarise the responses of a block of models."""
     positions, responses = observations.positions, observations.responses[block]
     thresholds = basis.thresholds[basis.targets.scenario_index[positions]]
     answers = apply_thresholds(responses, thresholds)
@@ -102,8 +102,8 @@ def _of_block(basis: ScoreBasis, observations: Observations, block: slice) -> Ev
 
 def _of_abilities(
     basis: ScoreBasis, observations: Observations, responses: FloatArray, abilities: Abilities
-) -> Evidence:
-    """Gather the evidence from raw responses (n_models, n_columns) and abilities."""
+) -> ResponseSummary:
+    """Summarise raw responses (n_models, n_columns) and abilities."""
     targets, positions = basis.targets, observations.positions
     n_scenarios, own_scenario = targets.n_scenarios, targets.scenario_index[positions]
     observed = ~np.isnan(responses)
@@ -114,7 +114,7 @@ def _of_abilities(
     unseen = _without(_unseen(basis, positions, abilities.theta, observed), open_weight == 0.0)
     posterior = score_posterior(known, unseen, abilities.covariance, basis.noise_ratio)
     weights = observations.weights
-    return Evidence(
+    return ResponseSummary(
         sample_mean=sample_mean(responses, own_scenario, n_scenarios),
         weighted=weighted_mean(responses, weights, own_scenario, n_scenarios),
         known=known,
@@ -128,9 +128,11 @@ def _of_abilities(
     )
 
 
-def _joined(blocks: list[Evidence]) -> Evidence:
-    """Put the evidence on several blocks of models together."""
-    return Evidence(*(np.concatenate([getattr(block, name) for block in blocks]) for name in Evidence.__slots__))
+def _joined(blocks: list[ResponseSummary]) -> ResponseSummary:
+    """Put the summaries of several blocks of models together."""
+    return ResponseSummary(
+        *(np.concatenate([getattr(block, name) for block in blocks]) for name in ResponseSummary.__slots__)
+    )
 
 
 def _n_effective(weights: FloatArray, own_scenario: IntArray, n_scenarios: int) -> FloatArray:

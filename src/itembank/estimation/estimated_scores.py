@@ -10,12 +10,12 @@ from scipy.special import ndtri
 from itembank.data.banks import Bank
 from itembank.data.selections import Selection
 from itembank.data.targets import ScoreTargets
-from itembank.estimation.evidence import Evidence
 from itembank.estimation.intervals import ROUNDING, calibrated_half_widths, cut_to_possible
 from itembank.estimation.observations import Observations
 from itembank.estimation.out_of_fold import OutOfFold, posterior_moments
 from itembank.estimation.point import point_scores, with_certain
 from itembank.estimation.posterior import standard_error
+from itembank.estimation.response_summary import ResponseSummary
 from itembank.estimation.scores import Scores
 from itembank.estimation.specs import PointSpec, Stacked
 from itembank.estimation.stacking import combined, reconciled
@@ -27,8 +27,8 @@ IntervalKind = Literal["calibrated", "model-based", "design"]
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
-    """Scores of n_models models on n_targets targets (scenarios, then overall), and how they were judged.
+class EstimatedScores:
+    """Scores of n_models models on n_targets targets (scenarios, then overall), and how much wider errors were made.
 
     Attributes
     ----------
@@ -41,22 +41,22 @@ class Judgement:
     inflation: FloatArray
 
 
-def judge(
+def estimated_scores(
     bank: Bank,
     observations: Observations,
-    evidence: Evidence,
+    summary: ResponseSummary,
     selection: Selection | None,
     spec: PointSpec | Stacked,
     *,
     level: float,
     is_calibrated: bool,
     progress: ProgressCallback,
-) -> Judgement:
+) -> EstimatedScores:
     """Estimate by a method and give each estimate its interval.
 
     Parameters
     ----------
-    bank, observations, evidence, selection
+    bank, observations, summary, selection
     spec : PointSpec or Stacked
     level : float
     is_calibrated : bool
@@ -64,64 +64,64 @@ def judge(
     progress : ProgressCallback
     """
     past = _past(bank, observations, selection, spec, needed=is_calibrated, progress=progress)
-    value = _value(bank, observations, evidence, spec, past[1])
+    value = _value(bank, observations, summary, spec, past[1])
     if not is_calibrated or past[0] is None:
-        return model_based(bank.targets, evidence, value, level=level)
-    return calibrated(bank.targets, evidence, value, [(past[0], 1.0)], level=level)
+        return model_based(bank.targets, summary, value, level=level)
+    return calibrated(bank.targets, summary, value, [(past[0], 1.0)], level=level)
 
 
 def calibrated(
     targets: ScoreTargets,
-    evidence: Evidence,
+    summary: ResponseSummary,
     value: FloatArray,
     past: Sequence[tuple[OutOfFold, float]],
     *,
     level: float,
-) -> Judgement:
+) -> EstimatedScores:
     """Give estimates (n_models, n_targets) intervals as wide as past errors ask for (`calibrated_half_widths`).
 
     Of several sets of past errors, each with its share, widths and inflations are averaged. A score of which no error
     is known gets the interval of the item model.
     """
-    model_error = _model_error(targets, evidence, value)
+    model_error = _model_error(targets, summary, value)
     by_model = ndtri(0.5 + level / 2.0) * model_error
     half, inflation = np.zeros(value.shape), np.zeros(value.shape[1])
     for errors, share in past:
         found = calibrated_half_widths(errors.error, errors.standard_error, model_error, level=level)
         half += share * np.where(np.isnan(found), by_model, found)
         inflation += share * _inflation(errors)
-    return _judgement(targets, evidence, value, model_error=model_error, half=half, inflation=inflation)
+    return _within_bounds(targets, summary, value, model_error=model_error, half=half, inflation=inflation)
 
 
-def model_based(targets: ScoreTargets, evidence: Evidence, value: FloatArray, *, level: float) -> Judgement:
+def model_based(targets: ScoreTargets, summary: ResponseSummary, value: FloatArray, *, level: float) -> EstimatedScores:
     """Give estimates (n_models, n_targets) the intervals of the item model: ``value +- z`` standard errors."""
-    model_error = _model_error(targets, evidence, value)
+    model_error = _model_error(targets, summary, value)
     half = ndtri(0.5 + level / 2.0) * model_error
     inflation = np.ones(value.shape[1])
-    return _judgement(targets, evidence, value, model_error=model_error, half=half, inflation=inflation)
+    return _within_bounds(targets, summary, value, model_error=model_error, half=half, inflation=inflation)
 
 
-def _model_error(targets: ScoreTargets, evidence: Evidence, value: FloatArray) -> FloatArray:
+def _model_error(targets: ScoreTargets, summary: ResponseSummary, value: FloatArray) -> FloatArray:
     """Find standard errors by the item model alone, (n_models, n_targets)."""
-    means, variances = posterior_moments(targets, evidence)
+    means, variances = posterior_moments(targets, summary)
     return standard_error(value, means, variances)
 
 
-def _judgement(
+def _within_bounds(
     targets: ScoreTargets,
-    evidence: Evidence,
+    summary: ResponseSummary,
     value: FloatArray,
     *,
     model_error: FloatArray,
     half: FloatArray,
     inflation: FloatArray,
-) -> Judgement:
+) -> EstimatedScores:
     """Cut estimates and intervals to what is possible."""
-    known = targets.with_overall(evidence.known)
-    unseen = targets.with_overall(evidence.open_weight)
+    known = targets.with_overall(summary.known)
+    unseen = targets.with_overall(summary.open_weight)
     low, high = cut_to_possible(value - half, value + half, known, unseen)
     value, _ = cut_to_possible(value, value, known, unseen)
-    return Judgement(Scores(value, model_error * inflation, low, high), inflation)
+    return EstimatedScores(Scores(value, model_error * inflation, low, high), inflation)
 
 
 def _inflation(past: OutOfFold) -> FloatArray:
@@ -155,15 +155,19 @@ def _past(
 
 
 def _value(
-    bank: Bank, observations: Observations, evidence: Evidence, spec: PointSpec | Stacked, weights: FloatArray | None
+    bank: Bank,
+    observations: Observations,
+    summary: ResponseSummary,
+    spec: PointSpec | Stacked,
+    weights: FloatArray | None,
 ) -> FloatArray:
     """Estimates of every target, (n_models, n_targets)."""
     if not isinstance(spec, Stacked):
-        return point_scores(bank, observations, evidence, spec)
-    values = np.stack([point_scores(bank, observations, evidence, member) for member in spec.members])
+        return point_scores(bank, observations, summary, spec)
+    values = np.stack([point_scores(bank, observations, summary, member) for member in spec.members])
     if weights is None:  # too few models to learn weights from
         weights = np.full((len(spec.members), values.shape[2]), 1.0 / len(spec.members))
-    _, variances = posterior_moments(bank.targets, evidence)
+    _, variances = posterior_moments(bank.targets, summary)
     return with_certain(
-        bank.targets, evidence, reconciled(combined(values, weights), variances, bank.targets.scenario_weights)
+        bank.targets, summary, reconciled(combined(values, weights), variances, bank.targets.scenario_weights)
     )
