@@ -59,7 +59,7 @@ def check_size(n_models: int, n_targets: int) -> None:
 
 def check_shared(model_ids: Sequence[str], observed: BoolArray) -> None:
     """Refuse pairs of models without an item in common."""
-    shared, _ = shared_counts(observed)
+    shared = shared_counts(observed)
     apart = np.flatnonzero(shared == 0)
     if apart.shape[0]:
         first, second = model_pairs(len(model_ids))

@@ -73,6 +73,7 @@ def _distribution(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Quantile, scale and degrees of freedom of each pair's standardised error; the t-test's without a model."""
     if errors is not None:
-        model, one = errors.model, np.ones(degrees.shape)
-        return model.quantile * one, model.scale * one, model.degrees * one
+        model = errors.model
+        quantile, scale, freedom = (np.full(degrees.shape, x) for x in (model.quantile, model.scale, model.degrees))
+        return quantile, scale, freedom
     return stdtrit(degrees, 0.5 + level / 2.0), np.ones(degrees.shape), degrees.astype(np.float64)

@@ -147,11 +147,8 @@ def _past(
     """Return what the method did for calibration models left out, and the weights of its members."""
     if not (needed or isinstance(spec, Stacked)) or not has_trial(bank, progress=progress):
         return None, None
-    members = spec.members if isinstance(spec, Stacked) else (spec,)
-    found = trial(bank, observations, selection, members, progress=progress)
-    if isinstance(spec, Stacked):
-        return found.stacked(spec), found.weights(spec)
-    return found.single(0), None
+    found = trial(bank, observations, selection, spec.members, progress=progress)
+    return found.by(spec), found.weights(spec) if isinstance(spec, Stacked) else None
 
 
 def _value(

@@ -72,6 +72,10 @@ class MembersOutOfFold:
         """Estimates less truth, (n_members, n_models, n_targets)."""
         return self.values - self.truth
 
+    def by(self, spec: PointSpec | Stacked) -> OutOfFold:
+        """Return the estimates of the method whose members these are."""
+        return self.stacked(spec) if isinstance(spec, Stacked) else self.single(0)
+
     def single(self, member: int) -> OutOfFold:
         """Return one method's."""
         return self._of(self.values[member])
@@ -124,9 +128,7 @@ def out_of_fold(
     )
     if isinstance(spec, Auto):
         spec = Stacked()
-    members = spec.members if isinstance(spec, Stacked) else (spec,)
-    found = members_out_of_fold(bank, observations, members)
-    return found.stacked(spec) if isinstance(spec, Stacked) else found.single(0)
+    return members_out_of_fold(bank, observations, spec.members).by(spec)
 
 
 def members_out_of_fold(

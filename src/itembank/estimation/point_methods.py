@@ -16,7 +16,7 @@ from itembank.estimation.regression.ridge import predict_ridge
 from itembank.estimation.regression.signature import predict_k_nearest, predict_random_forest
 from itembank.estimation.regression.task_mean import predict_task_mean, predict_task_mean_eb
 from itembank.estimation.response_summary import summarise_responses
-from itembank.estimation.weighted import weighted_mean
+from itembank.estimation.sample_means import weighted_mean
 from itembank.numerics.arrays import FloatArray
 
 

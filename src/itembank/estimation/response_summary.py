@@ -6,13 +6,11 @@ import numpy as np
 
 from itembank.data.banks import Bank
 from itembank.estimation.basis import ScoreBasis
-from itembank.estimation.mean import sample_mean
 from itembank.estimation.observations import Observations
-from itembank.estimation.p_irt import p_irt
 from itembank.estimation.posterior import score_posterior
 from itembank.estimation.predictions import PredictedSums, predicted_sums, sums_at
+from itembank.estimation.sample_means import sample_mean, weighted_mean
 from itembank.estimation.scenario_sums import scenario_sums
-from itembank.estimation.weighted import weighted_mean
 from itembank.irt.binarise import apply_thresholds
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.scoring.abilities import Abilities
@@ -35,7 +33,9 @@ class ResponseSummary:
     open_weight : (n_models, n_scenarios)
         ``sum_U omega_i``: the part that is not.
     posterior_mean : (n_models, n_scenarios)
-        The p-IRT estimate.
+        The p-IRT estimate ``sum_S omega_i Y_i + sum_U omega_i p_i(theta)`` (P1 eq. 4.3; where subscenarios weigh the
+        same, that of its App. A). It needs no clipping: both sums are means of numbers in [0, 1] whose weights add up
+        to one.
     posterior_covariance : (n_models, n_scenarios, n_scenarios)
     n_observed : (n_models, n_scenarios)
     n_effective : (n_models, n_scenarios)
@@ -119,7 +119,7 @@ def _of_abilities(
         weighted=weighted_mean(responses, weights, own_scenario, n_scenarios),
         known=known,
         open_weight=open_weight,
-        posterior_mean=p_irt(known, unseen),
+        posterior_mean=known + unseen.mean,
         posterior_covariance=posterior.covariance,
         n_observed=n_observed,
         n_effective=_n_effective(observed * weights, own_scenario, n_scenarios),

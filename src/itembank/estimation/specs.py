@@ -14,6 +14,11 @@ Towards = Literal["weights", "zero"]
 class PointSpec:
     """What the specs of all methods are derived from that give an estimate by themselves."""
 
+    @property
+    def members(self) -> tuple["PointSpec", ...]:
+        """Methods whose estimates it takes, as those of `Stacked`: itself."""
+        return (self,)
+
 
 @dataclass(frozen=True, slots=True)
 class SampleMean(PointSpec):

@@ -52,11 +52,9 @@ def run_trial(
         for number, fold in enumerate(parts)
     ]
     spec = Stacked() if isinstance(estimator, Auto) else estimator
-    members = spec.members if isinstance(spec, Stacked) else (spec,)
     samples = [_observations(fold, selection) for fold, selection in zip(parts, chosen, strict=True)]
-    name = digest(samples[0], members, "plan", repr(selector), str(seed))
-    found = members_in_folds(bank, name, lambda: samples, members)
-    errors = (found.stacked(spec) if isinstance(spec, Stacked) else found.single(0)).error[:, target]
+    name = digest(samples[0], spec.members, "plan", repr(selector), str(seed))
+    errors = members_in_folds(bank, name, lambda: samples, spec.members).by(spec).error[:, target]
     known = ~np.isnan(errors)
     if known.sum() < 2:
         raise DataError("a plan needs calibration models whose full score is known, got fewer than two.")

@@ -1,10 +1,12 @@
 """The methods of selection, one function each: (`ItemPools`, spec) to a `Choice` a scenario, in their order."""
 
+from collections.abc import Callable
+
 import numpy as np
 import polars as pl
 
 from itembank.data.bank_factors import bank_factor_model
-from itembank.numerics.arrays import IntArray
+from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.selection import specs
 from itembank.selection.anchor_correctness import correctness_features
 from itembank.selection.anchor_irt import irt_features
@@ -36,30 +38,18 @@ def from_strata(pools: ItemPools, spec: specs.Stratified) -> list[Choice]:
 
 def anchors_on_correctness(pools: ItemPools, spec: specs.AnchorCorrectness) -> list[Choice]:
     """Cluster items that the calibration models answered alike."""
-
-    def choose(pool: ScenarioPool, n_items: int) -> Choice:
-        features = correctness_features(pools.bank, pool, standardise=spec.standardise)
-        return choose_anchors(pool, features, n_items, pools.rng, n_restarts=spec.n_restarts)
-
-    return pools.each(choose)
+    return _anchors(pools, spec, lambda pool: correctness_features(pools.bank, pool, standardise=spec.standardise))
 
 
 def anchors_on_parameters(pools: ItemPools, spec: specs.AnchorIRT) -> list[Choice]:
     """Cluster items with similar parameters."""
-
-    def choose(pool: ScenarioPool, n_items: int) -> Choice:
-        features = irt_features(pools.bank, pool, standardise=spec.standardise)
-        return choose_anchors(pool, features, n_items, pools.rng, n_restarts=spec.n_restarts)
-
-    return pools.each(choose)
+    return _anchors(pools, spec, lambda pool: irt_features(pools.bank, pool, standardise=spec.standardise))
 
 
 def anchors_on_components(pools: ItemPools, spec: specs.AnchorLatent) -> list[Choice]:
     """Cluster items with similar mean and loadings on the leading components of the responses."""
     features = latent_features(bank_factor_model(pools.bank, n_factors=spec.n_components))
-    return pools.each(
-        lambda pool, n_items: choose_anchors(pool, features[pool.items], n_items, pools.rng, n_restarts=spec.n_restarts)
-    )
+    return _anchors(pools, spec, lambda pool: features[pool.items])
 
 
 def v_optimal(pools: ItemPools, spec: specs.VOptimal) -> list[Choice]:
@@ -86,6 +76,17 @@ def by_uncertainty(pools: ItemPools, spec: specs.Uncertainty) -> list[Choice]:
         lambda pool, n_items: choose_by_uncertainty(
             pool, response_spread(pools.bank, pool), n_items, pools.rng, mixture=spec.mixture
         )
+    )
+
+
+def _anchors(
+    pools: ItemPools,
+    spec: specs.AnchorCorrectness | specs.AnchorIRT | specs.AnchorLatent,
+    features: Callable[[ScenarioPool], FloatArray],
+) -> list[Choice]:
+    """Cluster the items of each scenario by their features."""
+    return pools.each(
+        lambda pool, n_items: choose_anchors(pool, features(pool), n_items, pools.rng, n_restarts=spec.n_restarts)
     )
 
 

@@ -1,4 +1,4 @@
-"""The weighted mean of the observed responses (P1 eq. 3.1)."""
+"""Means of the observed responses of each scenario."""
 
 import numpy as np
 
@@ -28,3 +28,11 @@ def weighted_mean(responses: FloatArray, weights: FloatArray, scenario_index: In
     mass = scenario_sums(observed * weights, scenario_index, n_scenarios)
     result: FloatArray = np.divide(total, mass, out=np.full(total.shape, np.nan), where=mass > 0.0)
     return result
+
+
+def sample_mean(responses: FloatArray, scenario_index: IntArray, n_scenarios: int) -> FloatArray:
+    """Plain mean of the observed responses in each scenario, ``sum_S Y_i / n_j``; see `weighted_mean`.
+
+    It estimates the micro score whatever the target's weights are.
+    """
+    return weighted_mean(responses, np.ones(responses.shape[1]), scenario_index, n_scenarios)
