@@ -69,7 +69,7 @@ GROUP = "itembank.tests"
 
 
 def table():
-    return MethodTable("test", {"fast": Method(Fast, abs), "slow": Slow}, base=object, group=GROUP)
+    return MethodTable("test", {"fast": Method(Fast, abs), "slow": Slow}, base=object, group=GROUP, reserved=("usual",))
 
 
 @pytest.fixture
@@ -115,7 +115,20 @@ def test_a_method_that_is_registered_is_one_like_the_others():
     own.register("slower", Slower, lambda spec: spec.n_steps + 1)
     assert own.kernel(own.resolve("slower"))(Slower(4)) == 5
     assert own.label(Slower(4)) == "slower (n_steps 4)"
-    with pytest.raises(ParameterError, match="must be free, got 'fast'"):
-        own.register("fast", Slower, abs)
+    for name in ("fast", "usual"):
+        with pytest.raises(ParameterError, match=f"must be free, got '{name}'"):
+            own.register(name, Slower, abs)
     with pytest.raises(ParameterError, match=r"must be a dataclass derived from tests\.test_methods\.Fast"):
         MethodTable("test", {}, base=Fast).register("slower", Slower, abs)
+
+
+def test_a_spec_derived_from_anothers_is_not_taken_for_it():
+    @dataclass(frozen=True)
+    class Quicker(Fast):
+        pass
+
+    own = table()
+    with pytest.raises(ParameterError, match="must be one of"):
+        own.resolve(Quicker())
+    own.register("quicker", Quicker, abs)
+    assert own.name_of(Quicker()) == "quicker"

@@ -44,6 +44,8 @@ class MethodTable(Generic[Spec]):
         What the spec of a method that is added must be derived from.
     group : str, optional
         Entry points of installed packages that add methods: names of methods, each with a `Method` as its object.
+    reserved : sequence of str
+        Names that stand for something else where a method is asked for.
 
     Attributes
     ----------
@@ -58,12 +60,14 @@ class MethodTable(Generic[Spec]):
         *,
         base: type = object,
         group: str | None = None,
+        reserved: Sequence[str] = (),
     ) -> None:
         self.purpose = purpose
         self.kinds: Mapping[str, type[Spec]] = _Kinds(self)
         self.builtin_names = tuple(methods)
         self._base = base
         self._group = group
+        self._taken = (*methods, *reserved)
         self._methods = dict(methods)
 
     def names(self) -> tuple[str, ...]:
@@ -78,7 +82,7 @@ class MethodTable(Generic[Spec]):
         ParameterError
             For a name that is taken, or a spec that is not one of the table's kind.
         """
-        if name in self.names():
+        if name in {*self.names(), *self._taken}:
             raise ParameterError(f"the name of a new {self.purpose} method must be free, got {name!r}, which is taken.")
         self._methods[name] = self._checked(name, Method(spec, kernel))
 
@@ -136,15 +140,15 @@ class MethodTable(Generic[Spec]):
 
     def _name(self, spec: object) -> str | None:
         """Find a spec's name, first among the methods that are loaded, so that packages are seldom asked."""
-        loaded = next((name for name in self._methods if isinstance(spec, self.kinds[name])), None)
-        return loaded or next((name for name in self.names() if isinstance(spec, self.kinds[name])), None)
+        loaded = next((name for name in self._methods if type(spec) is self.kinds[name]), None)
+        return loaded or next((name for name in self.names() if type(spec) is self.kinds[name]), None)
 
     def _installed(self) -> Mapping[str, "EntryPoint"]:
         """Return the entry points of installed packages, none of which may have a name of itembank's own."""
         if self._group is None:
             return {}
         found = installed_methods(self._group)
-        for name in self.builtin_names:
+        for name in self._taken:
             if name in found:
                 raise ParameterError(
                     f"methods of installed packages must have names of their own: {_package(found[name])} brings "
@@ -159,23 +163,24 @@ class MethodTable(Generic[Spec]):
         except Exception as error:  # whatever a stranger's module raises
             raise ParameterError(
                 f"{self.purpose} method {name!r} of the installed package {_package(entry)} could not be loaded from "
-                f"{entry.value!r}: {type(error).__name__}: {error} Repair the package, or uninstall it."
+                f"{entry.value!r} ({type(error).__name__}: {error}). Repair the package, or uninstall it."
             ) from error
 
     def _checked(self, name: str, method: object) -> Method:
         """Refuse what is no method of this table."""
         if not isinstance(method, Method):
-            raise ParameterError(f"method {name!r} must be an itembank.methods.Method, got {method!r}.")
-        if not (is_dataclass(method.spec) and issubclass(method.spec, self._base)):
+            raise ParameterError(f"method {name!r} must be an itembank.methods.Method, got {method!r}")
+        kind: object = method.spec
+        if not (isinstance(kind, type) and is_dataclass(kind) and issubclass(kind, self._base)):
             raise ParameterError(
                 f"the spec of method {name!r} must be a dataclass derived from {self._base.__module__}."
-                f"{self._base.__name__}, got {method.spec!r}."
+                f"{self._base.__name__}, got {kind!r}."
             )
         try:
-            method.spec()
+            kind()
         except TypeError as error:
             raise ParameterError(
-                f"the spec of method {name!r} must have a default for every choice, got {error}."
+                f"the spec of method {name!r} must have a default for every choice: {error}"
             ) from error
         return method
 

@@ -255,5 +255,6 @@ METHODS: MethodTable[EstimationSpec] = MethodTable(
     },
     base=PointSpec,
     group="itembank.estimators",
+    reserved=("paired",),
 )
 """Kernels of `itembank.estimation.point.Known` and the spec; 'stacked' and 'auto' make theirs of the others."""

@@ -332,5 +332,6 @@ METHODS: MethodTable[SelectionSpec] = MethodTable(
     },
     base=SelectionSpec,
     group="itembank.selectors",
+    reserved=("auto",),
 )
 """Kernels of `itembank.selection.pools.ItemPools` and the spec."""
