@@ -161,15 +161,16 @@ class MethodTable(Generic[Spec]):
         try:
             return self._checked(name, entry.load())
         except Exception as error:  # whatever a stranger's module raises
+            cause = f"{type(error).__name__}: {error}".rstrip(".")
             raise ParameterError(
                 f"{self.purpose} method {name!r} of the installed package {_package(entry)} could not be loaded from "
-                f"{entry.value!r} ({type(error).__name__}: {error}). Repair the package, or uninstall it."
+                f"{entry.value!r} ({cause}). Repair the package, or uninstall it."
             ) from error
 
     def _checked(self, name: str, method: object) -> Method:
         """Refuse what is no method of this table."""
         if not isinstance(method, Method):
-            raise ParameterError(f"method {name!r} must be an itembank.methods.Method, got {method!r}")
+            raise ParameterError(f"method {name!r} must be an itembank.methods.Method, got {method!r}.")
         kind: object = method.spec
         if not (isinstance(kind, type) and is_dataclass(kind) and issubclass(kind, self._base)):
             raise ParameterError(
@@ -180,7 +181,7 @@ class MethodTable(Generic[Spec]):
             kind()
         except TypeError as error:
             raise ParameterError(
-                f"the spec of method {name!r} must have a default for every choice: {error}"
+                f"the spec of method {name!r} must have a default for every choice: {error}."
             ) from error
         return method
 

@@ -9,7 +9,7 @@ from itembank.data.selections import Selection
 from itembank.estimation import trial as trial_module
 from itembank.estimation.estimate import estimate
 from itembank.estimation.out_of_fold import members_out_of_fold
-from itembank.estimation.point import point_scores
+from itembank.estimation.point import Known, point_scores
 from itembank.estimation.response_summary import summarise_responses
 from itembank.estimation.specs import PIRT, Stacked, Weighted
 from itembank.estimation.trial import SEED, has_trial, sample_of, trial
@@ -39,7 +39,7 @@ def test_each_fold_chooses_its_own_items(bank, method):
         held_out = sample.answered_by_calibration_models(bank, fold.held_out)
         summary = summarise_responses(fold.bank, held_out)
         for number, spec in enumerate(SPECS):
-            expected = point_scores(fold.bank, held_out, summary, spec)
+            expected = point_scores(Known(fold.bank, held_out, summary), spec)
             np.testing.assert_allclose(found.values[number, fold.held_out], expected, atol=1e-12)
     assert others > 0  # or the test would say nothing
 

@@ -10,7 +10,7 @@ from itembank.errors import DataError, ParameterError
 from itembank.estimation import out_of_fold as out_of_fold_module
 from itembank.estimation import trial as trial_module
 from itembank.estimation.estimate import estimate
-from itembank.estimation.point import calibration_scores, point_scores
+from itembank.estimation.point import Known, calibration_scores, point_scores
 from itembank.estimation.response_summary import summarise_responses
 from itembank.estimation.specs import PIRT, Stacked, Weighted
 from itembank.estimation.trial import SEED, sample_of
@@ -151,7 +151,7 @@ def errors_by_hand(bank, spec):
         sample = sample_of(bank, own)
         held_out = sample.answered_by_calibration_models(bank, fold.held_out)
         summary = summarise_responses(fold.bank, held_out)
-        values[:, fold.held_out] = [point_scores(fold.bank, held_out, summary, member) for member in members]
+        values[:, fold.held_out] = [point_scores(Known(fold.bank, held_out, summary), member) for member in members]
     stacked = np.empty(bank.n_models)
     for fold in parts:
         others = np.setdiff1d(np.arange(bank.n_models), fold.held_out)

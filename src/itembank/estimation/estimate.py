@@ -19,10 +19,9 @@ from itembank.estimation.automatic import Chosen, choose_method
 from itembank.estimation.design_based import design_based_estimates
 from itembank.estimation.estimated_scores import IntervalKind, estimated_scores
 from itembank.estimation.estimates import ScoreEstimates, checked
-from itembank.estimation.observations import Observations, known_items, observe
+from itembank.estimation.observations import known_items, observe
 from itembank.estimation.point import Known
 from itembank.estimation.point_methods import gp_irt_share
-from itembank.estimation.response_summary import ResponseSummary, summarise_responses
 from itembank.estimation.scores import Scores
 from itembank.estimation.specs import GPIRT, METHODS, Auto, EstimationSpec, SampleMean
 from itembank.estimation.trial import has_trial
@@ -114,16 +113,14 @@ def estimate(
     observations = observe(bank, matrix, selection)
     if isinstance(spec, SampleMean):
         _warn_of_unequal_weights(bank)
-    summary = summarise_responses(bank, observations)
+    known = Known.of(bank, observations)
     if interval == "design":
-        found = _by_design(bank, matrix, selection, summary, level)
+        found = _by_design(known, matrix, selection, level)
     else:
         is_calibrated = interval == "calibrated" and has_trial(bank, progress=progress)
-        found = _by_pattern(
-            bank, observations, summary, selection, spec, level=level, is_calibrated=is_calibrated, progress=progress
-        )
+        found = _by_pattern(known, selection, spec, level=level, is_calibrated=is_calibrated, progress=progress)
     generator = as_generator(rng) if include_win_rate else None
-    return _packed(bank, matrix, observations, summary, found, level=level, win_rate_rng=generator)
+    return _packed(known, matrix, found, level=level, win_rate_rng=generator)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,25 +145,22 @@ def _check(level: float, interval: str, spec: EstimationSpec) -> None:
         )
 
 
-def _by_design(
-    bank: Bank, responses: ResponseMatrix, selection: Selection | None, summary: ResponseSummary, level: float
-) -> _Found:
+def _by_design(known: Known, responses: ResponseMatrix, selection: Selection | None, level: float) -> _Found:
     """Estimate from how the items were drawn; models without responses stay without estimate."""
     if selection is None:
         raise DataError(
             "design-based intervals need to know how the items were drawn: give the selection (--selection), made "
             "with method 'random', 'stratified' or 'uncertainty'."
         )
+    bank = known.bank
     scores = Scores.unknown(responses.n_models, len(bank.targets.names))
-    answered = np.flatnonzero(~summary.is_silent)
+    answered = np.flatnonzero(~known.summary.is_silent)
     scores.set_rows(answered, design_based_estimates(bank, responses.take(models=answered), selection, level=level))
     return _Found(scores, np.ones(scores.value.shape), "design-based", "", "design", None)
 
 
 def _by_pattern(
-    bank: Bank,
-    observations: Observations,
-    summary: ResponseSummary,
+    known: Known,
     selection: Selection | None,
     spec: EstimationSpec,
     *,
@@ -177,14 +171,12 @@ def _by_pattern(
     """Estimate models that answered the same items together: what served calibration models depends on the items."""
     chosen = Chosen(spec, "")
     if isinstance(spec, Auto):
-        chosen = choose_method(bank, observations, selection, progress=progress)
-    scores = Scores.unknown(observations.responses.shape[0], len(bank.targets.names))
+        chosen = choose_method(known.bank, known.observations, selection, progress=progress)
+    scores = Scores.unknown(known.observations.responses.shape[0], len(known.bank.targets.names))
     inflation = np.ones(scores.value.shape)
-    for rows, columns in _patterns(observations, summary):
+    for rows, columns in _patterns(known):
         found = estimated_scores(
-            bank,
-            observations.take(models=rows, columns=columns),
-            summary.take(rows),
+            known.take(models=rows, columns=columns),
             selection,
             chosen.spec,  # type: ignore[arg-type]
             level=level,
@@ -193,15 +185,15 @@ def _by_pattern(
         )
         scores.set_rows(rows, found.scores)
         inflation[rows] = found.inflation
-    share = gp_irt_share(Known(bank, observations, summary), chosen.spec) if isinstance(chosen.spec, GPIRT) else None
+    share = gp_irt_share(known, chosen.spec) if isinstance(chosen.spec, GPIRT) else None
     kind = "calibrated" if is_calibrated else "model-based"
     return _Found(scores, inflation, METHODS.label(chosen.spec), chosen.explanation, kind, share)
 
 
-def _patterns(observations: Observations, summary: ResponseSummary) -> Iterator[tuple[IntArray, IntArray]]:
+def _patterns(known: Known) -> Iterator[tuple[IntArray, IntArray]]:
     """Models that answered the same items, and the columns of these; all the rest with all columns."""
-    observed = ~np.isnan(observations.responses)
-    answered = np.flatnonzero(~summary.is_silent)
+    observed = ~np.isnan(known.observations.responses)
+    answered = np.flatnonzero(~known.summary.is_silent)
     everything = np.arange(observed.shape[1])
     patterns, which, counts = np.unique(observed[answered], axis=0, return_inverse=True, return_counts=True)
     if patterns.shape[0] > MOST_PATTERNS:
@@ -217,20 +209,18 @@ def _patterns(observations: Observations, summary: ResponseSummary) -> Iterator[
 
 
 def _packed(
-    bank: Bank,
+    known: Known,
     responses: ResponseMatrix,
-    observations: Observations,
-    summary: ResponseSummary,
     found: _Found,
     *,
     level: float,
     win_rate_rng: np.random.Generator | None,
 ) -> ScoreEstimates:
     """Put the result together, with win rates where they are asked for."""
-    scores = found.scores
+    bank, summary, scores = known.bank, known.summary, found.scores
     targets: tuple[str, ...] = bank.targets.names
     if win_rate_rng is not None:
-        scores = scores.with_targets(_win_rates(bank, responses, summary, found, level=level, rng=win_rate_rng))
+        scores = scores.with_targets(_win_rates(known, responses, found, level=level, rng=win_rate_rng))
         targets = (*targets, WIN_RATE)
     sizes, n_over_all = bank.targets.scenario_sizes, len(targets) - bank.targets.n_scenarios
     is_owed = np.pad(summary.n_observed > 0, ((0, 0), (0, n_over_all)))  # the overall score may lack a scenario
@@ -240,7 +230,7 @@ def _packed(
         scores=scores,
         n_items=np.column_stack([summary.n_observed, *[summary.n_observed.sum(axis=1)] * n_over_all]),
         n_total=np.array([*sizes, *[sizes.sum()] * n_over_all]),
-        n_missing=observations.n_missing,
+        n_missing=known.observations.n_missing,
         level=level,
         method=found.method,
         explanation=found.explanation,
@@ -265,9 +255,8 @@ def _warn_of_unequal_weights(bank: Bank) -> None:
 
 
 def _win_rates(
-    bank: Bank,
+    known: Known,
     responses: ResponseMatrix,
-    summary: ResponseSummary,
     found: _Found,
     *,
     level: float,
@@ -277,6 +266,7 @@ def _win_rates(
 
     Scenario scores vary together as the item model says, and as much as their own intervals do.
     """
+    bank, summary = known.bank, known.summary
     is_other = ~bank.responses.models["model_id"].is_in(pl.Series(responses.model_ids).implode()).to_numpy()
     reference = bank.scenario_scores[is_other]
     reference = reference[~np.isnan(reference).any(axis=1)]

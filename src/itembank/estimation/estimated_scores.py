@@ -7,13 +7,11 @@ from typing import Literal
 import numpy as np
 from scipy.special import ndtri
 
-from itembank.data.banks import Bank
 from itembank.data.selections import Selection
 from itembank.data.targets import ScoreTargets
 from itembank.estimation.intervals import ROUNDING, calibrated_half_widths, cut_to_possible
-from itembank.estimation.observations import Observations
 from itembank.estimation.out_of_fold import OutOfFold, posterior_moments
-from itembank.estimation.point import point_scores, with_certain
+from itembank.estimation.point import Known, point_scores, with_certain
 from itembank.estimation.posterior import standard_error
 from itembank.estimation.response_summary import ResponseSummary
 from itembank.estimation.scores import Scores
@@ -42,9 +40,7 @@ class EstimatedScores:
 
 
 def estimated_scores(
-    bank: Bank,
-    observations: Observations,
-    summary: ResponseSummary,
+    known: Known,
     selection: Selection | None,
     spec: PointSpec | Stacked,
     *,
@@ -56,18 +52,18 @@ def estimated_scores(
 
     Parameters
     ----------
-    bank, observations, summary, selection
+    known, selection
     spec : PointSpec or Stacked
     level : float
     is_calibrated : bool
         Whether the calibration models' own errors decide the width; else the item model alone does.
     progress : ProgressCallback
     """
-    past = _past(bank, observations, selection, spec, needed=is_calibrated, progress=progress)
-    value = _value(bank, observations, summary, spec, past[1])
-    if not is_calibrated or past[0] is None:
-        return model_based(bank.targets, summary, value, level=level)
-    return calibrated(bank.targets, summary, value, [(past[0], 1.0)], level=level)
+    past, weights = _past(known, selection, spec, needed=is_calibrated, progress=progress)
+    targets, value = known.bank.targets, _value(known, spec, weights)
+    if not is_calibrated or past is None:
+        return model_based(targets, known.summary, value, level=level)
+    return calibrated(targets, known.summary, value, [(past, 1.0)], level=level)
 
 
 def calibrated(
@@ -136,8 +132,7 @@ def _inflation(past: OutOfFold) -> FloatArray:
 
 
 def _past(
-    bank: Bank,
-    observations: Observations,
+    known: Known,
     selection: Selection | None,
     spec: PointSpec | Stacked,
     *,
@@ -145,26 +140,21 @@ def _past(
     progress: ProgressCallback,
 ) -> tuple[OutOfFold | None, FloatArray | None]:
     """Return what the method did for calibration models left out, and the weights of its members."""
-    if not (needed or isinstance(spec, Stacked)) or not has_trial(bank, progress=progress):
+    if not (needed or isinstance(spec, Stacked)) or not has_trial(known.bank, progress=progress):
         return None, None
-    found = trial(bank, observations, selection, spec.members, progress=progress)
+    found = trial(known.bank, known.observations, selection, spec.members, progress=progress)
     return found.by(spec), found.weights(spec) if isinstance(spec, Stacked) else None
 
 
-def _value(
-    bank: Bank,
-    observations: Observations,
-    summary: ResponseSummary,
-    spec: PointSpec | Stacked,
-    weights: FloatArray | None,
-) -> FloatArray:
+def _value(known: Known, spec: PointSpec | Stacked, weights: FloatArray | None) -> FloatArray:
     """Estimates of every target, (n_models, n_targets)."""
     if not isinstance(spec, Stacked):
-        return point_scores(bank, observations, summary, spec)
-    values = np.stack([point_scores(bank, observations, summary, member) for member in spec.members])
+        return point_scores(known, spec)
+    values = np.stack([point_scores(known, member) for member in spec.members])
     if weights is None:  # too few models to learn weights from
         weights = np.full((len(spec.members), values.shape[2]), 1.0 / len(spec.members))
-    _, variances = posterior_moments(bank.targets, summary)
+    targets = known.bank.targets
+    _, variances = posterior_moments(targets, known.summary)
     return with_certain(
-        bank.targets, summary, reconciled(combined(values, weights), variances, bank.targets.scenario_weights)
+        targets, known.summary, reconciled(combined(values, weights), variances, targets.scenario_weights)
     )

@@ -10,9 +10,9 @@ from itembank.calibration.folds import Fold, folds
 from itembank.data.banks import Bank
 from itembank.data.targets import ScoreTargets
 from itembank.estimation.observations import Observations
-from itembank.estimation.point import calibration_scores, point_scores
+from itembank.estimation.point import Known, calibration_scores, point_scores
 from itembank.estimation.posterior import standard_error
-from itembank.estimation.response_summary import ResponseSummary, summarise_responses
+from itembank.estimation.response_summary import ResponseSummary
 from itembank.estimation.specs import Auto, EstimationSpec, PointSpec, Stacked
 from itembank.estimation.stacking import combined, reconciled, stack_weights
 from itembank.numerics.arrays import FloatArray, IntArray
@@ -177,9 +177,9 @@ def _run(bank: Bank, samples: Sequence[Observations], specs: Sequence[PointSpec]
 
 def _run_fold(bank: Bank, fold: Fold, sample: Observations, specs: Sequence[PointSpec]) -> FloatArray:
     held_out = sample.answered_by_calibration_models(bank, fold.held_out)
-    summary = summarise_responses(fold.bank, held_out)
-    values = [point_scores(fold.bank, held_out, summary, spec) for spec in specs]
-    means, variances = posterior_moments(bank.targets, summary)
+    known = Known.of(fold.bank, held_out)
+    values = [point_scores(known, spec) for spec in specs]
+    means, variances = posterior_moments(bank.targets, known.summary)
     return np.stack([*values, means, variances])
 
 

@@ -1,6 +1,7 @@
 """Estimates of the full scores by one method: from new models' responses and the bank, without intervals."""
 
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
@@ -8,9 +9,9 @@ from itembank.data.banks import Bank
 from itembank.data.targets import ScoreTargets
 from itembank.errors import ParameterError
 from itembank.estimation.observations import Observations
-from itembank.estimation.response_summary import ResponseSummary
+from itembank.estimation.response_summary import ResponseSummary, summarise_responses
 from itembank.estimation.specs import METHODS, PointSpec
-from itembank.numerics.arrays import FloatArray
+from itembank.numerics.arrays import FloatArray, IntArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +31,17 @@ class Known:
     observations: Observations
     summary: ResponseSummary
 
+    @classmethod
+    def of(cls, bank: Bank, observations: Observations) -> Self:
+        """Summarise the responses."""
+        return cls(bank, observations, summarise_responses(bank, observations))
 
-def point_scores(bank: Bank, observations: Observations, summary: ResponseSummary, spec: PointSpec) -> FloatArray:
+    def take(self, *, models: IntArray, columns: IntArray) -> "Known":
+        """Return what is known of some models from some of the items; their summary stays that of all items."""
+        return Known(self.bank, self.observations.take(models=models, columns=columns), self.summary.take(models))
+
+
+def point_scores(known: Known, spec: PointSpec) -> FloatArray:
     """Estimate every scenario's score and the overall one, (n_models, n_scenarios + 1).
 
     A scenario that was answered in full has its exact score by every method. NaN where the method has nothing to
@@ -42,14 +52,14 @@ def point_scores(bank: Bank, observations: Observations, summary: ResponseSummar
     ParameterError
         When a method, of another package perhaps, returns scores of another shape.
     """
-    scores = METHODS.kernel(spec)(Known(bank, observations, summary), spec)
-    shape = (observations.responses.shape[0], len(bank.targets.names))
+    scores = METHODS.kernel(spec)(known, spec)
+    shape = (known.observations.responses.shape[0], len(known.bank.targets.names))
     if scores.shape != shape:
         raise ParameterError(
             f"the kernel of method {METHODS.name_of(spec)!r} must return scores of shape {shape} (models; scenarios "
             f"and overall), got {scores.shape}."
         )
-    return with_certain(bank.targets, summary, scores)
+    return with_certain(known.bank.targets, known.summary, scores)
 
 
 def with_certain(targets: ScoreTargets, summary: ResponseSummary, scores: FloatArray) -> FloatArray:
