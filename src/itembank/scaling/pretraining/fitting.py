@@ -38,8 +38,9 @@ class LawData:
     scores : (n_models,)
         Observed.
     abilities : ScenarioAbilities or None
-        None where there is no item model.
+        None where there is no item model, as where 'irsl' is not among the laws.
     losses : (n_models,) or None
+        None where 'two-step' is not among the laws.
     runs : Runs
         Of the same models.
     seed : int
