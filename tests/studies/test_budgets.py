@@ -6,8 +6,8 @@ import pytest
 from itembank.errors import DataError, ParameterError
 from itembank.selection.select import select
 from itembank.studies.budgets import item_costs, largest_within, selection_cost
+from itembank.studies.fold_runs import prepare
 from itembank.studies.splits import make_folds
-from itembank.studies.units import prepare
 from tests.studies.simulated import make_responses, make_spec
 
 RESPONSES = make_responses()

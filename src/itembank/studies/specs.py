@@ -313,7 +313,7 @@ def _check_methods(spec: StudySpec) -> None:
             raise ParameterError(f"a study needs at least one of {name}, got none.")
         for choice in choices:
             resolve(choice)
-        _check_unique([choice.label for choice in choices], name)
+        check_unique([choice.label for choice in choices], name)
     for pair in spec.pairs:
         for label, name in zip(pair, ("selectors", "estimators"), strict=True):
             labels = [choice.label for choice in getattr(spec, name)]
@@ -330,19 +330,18 @@ def _check_splits(spec: StudySpec) -> None:
             raise ParameterError(
                 f"a split must be one of {shown([k.__name__ for k in kinds], len(kinds))}, got {one!r}."
             )
-    _check_unique([one.name for one in spec.splits], "splits")
+    check_unique([one.name for one in spec.splits], "splits")
 
 
 def _check_sizes(spec: StudySpec) -> None:
     if bool(spec.n_items) == (spec.budget is not None):
         raise ParameterError("a study takes either n_items, a list of numbers, or a budget; give one.")
-    if not isinstance(spec.name, str) or not spec.name:
-        raise ParameterError(f"name of a study must be a text, got {spec.name!r}.")
+    check_name(spec.name)
     check_fraction("level", spec.level)
     counts = [("n_draws", spec.n_draws, 1), ("repeats", spec.repeats, 1), ("seed", spec.seed, 0)]
     for name, value, least in (*counts, *(("n_items", n, 1) for n in spec.n_items)):
         check_whole(name, value, least=least)
-    _check_unique([f"{amount:g}" for amount in spec.budgets], "n_items or amounts")
+    check_unique([f"{amount:g}" for amount in spec.budgets], "n_items or amounts")
 
 
 def _check_interval(spec: StudySpec) -> None:
@@ -363,7 +362,14 @@ def _check_interval(spec: StudySpec) -> None:
         )
 
 
-def _check_unique(names: list[str], what: str) -> None:
+def check_name(name: object) -> None:
+    """Refuse a study without a name."""
+    if not isinstance(name, str) or not name:
+        raise ParameterError(f"name of a study must be a text, got {name!r}.")
+
+
+def check_unique(names: list[str], what: str) -> None:
+    """Refuse two of one name, which results could not tell apart."""
     repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated:
         raise ParameterError(f"names of {what} must differ, got {shown(repeated)} more than once. Give each a 'name'.")

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from itembank.studies.prediction.costs import cost_at, costs_to_reach, errors_at_cost, falling, mae_at
-from itembank.studies.prediction.summary import Errors
+from itembank.studies.prediction.error_curves import Errors
 from tests.studies.prediction.simulated import CHEAP, RANDOM, STATIC, C, R, S, make_spec, tables_of
 
 

@@ -20,7 +20,7 @@ from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.studies.leaks import ITEM_COLUMNS
 from itembank.studies.prediction.partitions import NO_TASK, Partition, Tasks
 from itembank.studies.prediction.predictors import HeldOut, task_means
-from itembank.studies.prediction.specs import PredictionSpec
+from itembank.studies.prediction.study_spec import PredictionSpec
 
 STUDY_COST = "study_cost"
 """Name of the one cost that the banks of sessions have: the study's."""

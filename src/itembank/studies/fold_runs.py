@@ -4,7 +4,6 @@ import itertools
 import time
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +14,7 @@ from itembank.calibration.dimensions import MINIMUM_TO_CHOOSE, choose_n_dims
 from itembank.data.banks import Bank
 from itembank.data.responses import ResponseMatrix
 from itembank.data.selections import Selection
-from itembank.errors import DataError, ItembankError, ItembankWarning
+from itembank.errors import DataError, ItembankWarning
 from itembank.estimation.estimate import estimate
 from itembank.estimation.estimates import ScoreEstimates
 from itembank.numerics.arrays import FloatArray
@@ -24,11 +23,19 @@ from itembank.planning.select import select as select_automatically
 from itembank.selection.select import select
 from itembank.studies.budgets import item_costs, largest_within, selection_cost
 from itembank.studies.choices import MethodChoice
+from itembank.studies.engine import errors_at
 from itembank.studies.leaks import answers_of, calibration_part, check_no_leak
 from itembank.studies.metrics import effective_items
 from itembank.studies.specs import AUTO, CalibrationChoice, StudySpec, estimation_spec, selection_spec
 from itembank.studies.splits import Fold
 from itembank.studies.streams import stream
+
+COLUMNS = (
+    *("study", "split", "repeat", "fold", "draw", "selector", "estimator", "budget", "n_items", "model_id", "target"),
+    *("truth", "estimate", "low", "high", "failure", "n_used", "effective_items", "cost"),
+    *("n_calibration", "n_dims", "converged", "seconds_calibrate", "seconds_select", "seconds_estimate"),
+)
+"""Of a table of estimates; `StudyResult` says what they are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,14 +85,14 @@ def run_fold(spec: StudySpec, responses: ResponseMatrix, fold: Fold) -> pl.DataF
     where = f"split {fold.split!r}, repeat {fold.repeats[0]}, fold {fold.fold}"
     with warnings.catch_warnings():  # fits that stopped early are told by the column `converged`
         warnings.simplefilter("ignore", ItembankWarning)
-        with told_where(f"{where}, calibration"):
+        with errors_at(f"{where}, calibration"):
             prepared = prepare(spec, responses, fold)
         places = itertools.starmap(
             Place, itertools.product(fold.repeats, range(spec.n_draws), spec.selectors, spec.budgets)
         )
         parts: list[pl.DataFrame] = []
         for place in places:
-            with told_where(f"{where}, selector {place.selector.label!r}, n_items or amount {place.budget:g}"):
+            with errors_at(f"{where}, selector {place.selector.label!r}, n_items or amount {place.budget:g}"):
                 parts.extend(_estimates_at(spec, prepared, fold, place))
     constant = {
         "study": spec.name,
@@ -97,7 +104,7 @@ def run_fold(spec: StudySpec, responses: ResponseMatrix, fold: Fold) -> pl.DataF
         "seconds_calibrate": prepared.seconds,
     }
     table: pl.DataFrame = pl.concat(parts)
-    return table.with_columns(pl.lit(value).alias(name) for name, value in constant.items())
+    return table.with_columns(pl.lit(value).alias(name) for name, value in constant.items()).select(COLUMNS)
 
 
 def prepare(spec: StudySpec, responses: ResponseMatrix, fold: Fold) -> Prepared:
@@ -223,12 +230,3 @@ def _table(found: ScoreEstimates | None, prepared: Prepared, effective: FloatArr
         },
         schema_overrides={"model_id": pl.String, "target": pl.String},
     )
-
-
-@contextmanager
-def told_where(where: str) -> Iterator[None]:
-    """Add the place in the study to an error."""
-    try:
-        yield
-    except ItembankError as error:
-        raise type(error)(f"{where}: {error}") from error

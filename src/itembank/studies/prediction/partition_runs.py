@@ -11,7 +11,10 @@ import polars as pl
 from itembank.data.responses import ResponseMatrix
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.threads import one_blas_thread
+from itembank.studies.engine import errors_at
+from itembank.studies.folders import CHOICES, PREDICTIONS, RUNS, SECONDS
 from itembank.studies.prediction.adaptation import choose_adaptively
+from itembank.studies.prediction.assessors import Assessor
 from itembank.studies.prediction.designs import Pool, choose_static, make_pool
 from itembank.studies.prediction.partitions import Partition, Tasks, budgets_of, calibration_task_counts
 from itembank.studies.prediction.predictors import (
@@ -21,12 +24,8 @@ from itembank.studies.prediction.predictors import (
     predict_task_mean,
 )
 from itembank.studies.prediction.prepared import Known, Prepared, prepare
-from itembank.studies.prediction.specs import Assessor, PredictionSpec
+from itembank.studies.prediction.study_spec import PredictionSpec
 from itembank.studies.streams import stream
-from itembank.studies.units import told_where
-
-PREDICTIONS, RUNS, CHOICES, SECONDS = "predictions", "runs", "choices", "seconds"
-TABLES = (PREDICTIONS, RUNS, CHOICES, SECONDS)
 
 SECONDS_COLUMNS = {
     "n_calibration_tasks": pl.Int32,
@@ -88,7 +87,7 @@ def run_partition(
         As the methods, with the place in the study.
     """
     where = f"partition {partition.number}"
-    with told_where(f"{where}, calibration"):
+    with errors_at(f"{where}, calibration"):
         prepared = prepare(spec, responses, tasks, partition)
     collected = _Collected()
     for name, calibration in prepared.known.calibrations.items():
@@ -98,7 +97,7 @@ def run_partition(
         place = Place(spec, prepared, partition.number, n_tasks, pool, budgets_of(spec, tasks, n_tasks))
         choices: Choices = {}
         for assessor in spec.assessors:
-            with told_where(f"{where}, {n_tasks} calibration tasks, assessor {assessor.name!r}"):
+            with errors_at(f"{where}, {n_tasks} calibration tasks, assessor {assessor.name!r}"):
                 _assess(place, assessor, choices, collected)
     return _tables(spec, prepared, partition.number, collected)
 

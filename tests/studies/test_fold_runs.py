@@ -6,13 +6,13 @@ from itembank.errors import DataError, ParameterError
 from itembank.estimation.estimate import estimate
 from itembank.estimation.specs import GPIRT
 from itembank.selection.select import select
-from itembank.studies import units
+from itembank.studies import fold_runs
+from itembank.studies.fold_runs import prepare, run_fold
 from itembank.studies.leaks import answers_of
 from itembank.studies.specs import CalibrationChoice, CostBudget
 from itembank.studies.split_specs import ByGroup, LeaveOneOut, NamedGroup
 from itembank.studies.splits import make_folds
 from itembank.studies.streams import stream
-from itembank.studies.units import prepare, run_fold
 from tests.studies.simulated import make_prompt_responses, make_responses, make_spec, numbers
 
 pytestmark = pytest.mark.usefixtures("few_folds")
@@ -106,7 +106,7 @@ def test_dimensions_are_chosen_on_the_calibration_models(monkeypatch):
         seen.append(known.model_ids)
         return type("Choice", (), {"n_dims": 2})
 
-    monkeypatch.setattr("itembank.studies.units.choose_n_dims", record)
+    monkeypatch.setattr("itembank.studies.fold_runs.choose_n_dims", record)
     bank = prepare(make_spec(calibration=CalibrationChoice()), RESPONSES, FOLD).bank
     assert bank.calibration.n_dims == 2
     assert seen == [[RESPONSES.model_ids[row] for row in FOLD.train]]
@@ -149,7 +149,7 @@ def test_a_model_that_answered_no_chosen_item_has_no_estimate():
 
     spec = make_spec(selectors=("random",), estimators=("weighted",), n_items=(6,), repeats=1)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("itembank.studies.units.answers_of", remember)
+        patched.setattr("itembank.studies.fold_runs.answers_of", remember)
         run_fold(spec, RESPONSES, fold)
     values[0, chosen] = np.nan
     silent = type(RESPONSES)(values, RESPONSES.models, RESPONSES.items, None, RESPONSES.costs)
@@ -173,7 +173,7 @@ def test_an_estimator_without_enough_data_tells_why_and_stops_nobody_else(monkey
             raise DataError("needs more models")
         return estimate(bank, answers, method=method, **arguments)
 
-    monkeypatch.setattr("itembank.studies.units.estimate", needy)
+    monkeypatch.setattr("itembank.studies.fold_runs.estimate", needy)
     found = run_fold(SPEC, RESPONSES, FOLD)
     failed, other = (found.filter(estimator=name) for name in ("gp-irt", "weighted"))
     assert set(failed["failure"]) == {"needs more models"}
@@ -202,7 +202,7 @@ def test_the_selector_auto_is_the_public_select(monkeypatch):
         asked.append(n_items)
         return select(bank, n_items, method="random", rng=rng)
 
-    monkeypatch.setattr(units, "select_automatically", public_select)
+    monkeypatch.setattr(fold_runs, "select_automatically", public_select)
     found = run_fold(make_spec(selectors=("auto",)), RESPONSES, FOLD)
     assert asked == [6, 12]
     assert set(found["selector"]) == {"auto"}

@@ -3,7 +3,7 @@ import polars as pl
 import pytest
 
 from itembank.errors import ParameterError
-from itembank.studies.prediction.summary import Errors, differences, errors_by, summarise_curves
+from itembank.studies.prediction.error_curves import Errors, differences, errors_by, summarise_curves
 from tests.studies.prediction.simulated import R, S, tables_of
 
 
