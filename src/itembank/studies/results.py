@@ -9,7 +9,7 @@ import polars as pl
 from itembank.studies.folders import CHOICES, COMPARISON, PREDICTION, PREDICTIONS, RUNS, SECONDS
 from itembank.studies.manifests import StudyManifest
 from itembank.studies.prediction.assessors import Assessor
-from itembank.studies.prediction.error_curves import Errors
+from itembank.studies.prediction.error_curves import sum_errors
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,9 +114,9 @@ class PredictionResult:
         return PREDICTION.scan(self.folder, SECONDS)
 
     @property
-    def errors(self) -> Errors:
-        """Sums of errors by cell and partition, from which differences are made."""
-        return Errors.of(self.predictions, self.runs)
+    def errors(self) -> pl.DataFrame:
+        """Sums of errors by cell and partition, from which `differences` are made; see `sum_errors`."""
+        return sum_errors(self.predictions, self.runs)
 
     @property
     def assessors(self) -> tuple[Assessor, ...]:

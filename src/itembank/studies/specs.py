@@ -1,7 +1,7 @@
 """`StudySpec`: what a study compares, on what, and how often."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, TypeAlias, get_args
 
@@ -264,26 +264,21 @@ class StudySpec:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON: all that the numbers depend on, but the responses themselves."""
-        content = {
-            "name": self.name,
-            "splits": [{"kind": SPLITS.name_of(one), **asdict(one)} for one in self.splits],
-            "selectors": [one.to_dict() for one in self.selectors],
-            "estimators": [one.to_dict() for one in self.estimators],
-            "n_items": list(self.n_items),
-            "budget": None if self.budget is None else asdict(self.budget),
-            "pairs": [list(pair) for pair in self.pairs],
-            "calibration": asdict(self.calibration),
-            "n_draws": self.n_draws,
-            "repeats": self.repeats,
-            "level": self.level,
-            "cost": self.cost,
-            "seed": self.seed,
-        }
-        if self.interval != CALIBRATED:  # left out otherwise, so that folders made before there was a choice go on
-            content["interval"] = self.interval
-        if self.data is not None:
-            content["data"] = self.data.to_dict()
+        content = plain_study(self)
+        content["splits"] = [{"kind": SPLITS.name_of(one), **asdict(one)} for one in self.splits]
+        if self.interval == CALIBRATED:  # left out, so that folders made before there was a choice go on
+            del content["interval"]
         return content
+
+
+def plain_study(spec: Any) -> dict[str, Any]:
+    """Return the fields of a study's spec as plain values; `data` only where it names some."""
+    content = asdict(replace(spec, data=None))
+    if spec.data is None:
+        del content["data"]
+    else:
+        content["data"] = spec.data.to_dict()
+    return content
 
 
 def selection_spec(choice: MethodChoice) -> SelectionSpec | None:

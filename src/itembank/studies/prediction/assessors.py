@@ -1,7 +1,7 @@
 """`Assessor`: a way to choose items and to predict tasks from the answers."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 from itembank.checks import check_one_of
@@ -89,10 +89,6 @@ class Assessor:
         options = tuple(sorted((key, repr(value)) for key, value in self.options.items()))
         kind = "adaptation" if self.paradigm == "adaptation" else "selection"
         return kind, self.selector, self.per_cost, self.design_model, options
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values, for JSON."""
-        return {**asdict(self), "options": dict(self.options)}
 
     def _made_name(self) -> str:
         cost = "/cost" if self.per_cost else ""

@@ -12,7 +12,7 @@ from itembank.studies.engine import Study, Tables
 from itembank.studies.folders import AT_COST, COSTS, CURVES, PREDICTION, PREDICTIONS, RUNS, TASKS
 from itembank.studies.manifests import StudyManifest
 from itembank.studies.prediction.costs import costs_to_reach, errors_at_cost
-from itembank.studies.prediction.error_curves import Errors, summarise_curves
+from itembank.studies.prediction.error_curves import sum_errors, summarise_curves
 from itembank.studies.prediction.partition_runs import run_partition
 from itembank.studies.prediction.partitions import Partition, Tasks, find_tasks, make_partition
 from itembank.studies.prediction.study_spec import PredictionSpec
@@ -64,7 +64,7 @@ def _division(partition: Partition) -> bytes:
 
 
 def _summaries(spec: PredictionSpec, tasks: Tasks, folder: Path) -> Tables:
-    errors = Errors.of(PREDICTION.scan(folder, PREDICTIONS), PREDICTION.scan(folder, RUNS))
+    errors = sum_errors(PREDICTION.scan(folder, PREDICTIONS), PREDICTION.scan(folder, RUNS))
     return {
         TASKS: tasks.table(),
         CURVES: summarise_curves(errors),

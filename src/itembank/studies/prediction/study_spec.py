@@ -2,13 +2,13 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 from itembank.checks import check_fraction, check_not_negative, check_whole, is_number
 from itembank.errors import ParameterError, shown
 from itembank.studies.prediction.assessors import BASELINES, Assessor
-from itembank.studies.specs import AUTO, CalibrationChoice, DataSpec, check_name, check_unique
+from itembank.studies.specs import AUTO, CalibrationChoice, DataSpec, check_name, check_unique, plain_study
 
 BUDGETS = tuple(2**power for power in range(11))
 
@@ -103,14 +103,7 @@ class PredictionSpec:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON: all that the numbers depend on, but the responses themselves."""
-        content: dict[str, Any] = {one.name: getattr(self, one.name) for one in fields(self)}
-        content["item_models"] = {name: asdict(one) for name, one in self.item_models.items()}
-        content["assessors"] = [one.to_dict() for one in self.assessors]
-        if self.data is None:
-            del content["data"]
-        else:
-            content["data"] = self.data.to_dict()
-        return content
+        return plain_study(self)
 
 
 def _check_numbers(spec: PredictionSpec) -> None:
