@@ -83,7 +83,7 @@ def run_fold(spec: StudySpec, responses: ResponseMatrix, fold: Fold) -> pl.DataF
         As the methods, with the place in the study.
     """
     where = f"split {fold.split!r}, repeat {fold.repeats[0]}, fold {fold.fold}"
-    with warnings.catch_warnings():  # fits that stopped early are told by the column `converged`
+    with warnings.catch_warnings():  # fits that stopped early are shown by the column `converged`
         warnings.simplefilter("ignore", ItembankWarning)
         with errors_at(f"{where}, calibration"):
             prepared = prepare(spec, responses, fold)
@@ -160,9 +160,9 @@ def _estimates_at(spec: StudySpec, prepared: Prepared, fold: Fold, place: Place)
     for choice in spec.estimators_of(place.selector.label):
         started = time.process_time()
         rng = stream(spec.seed, "estimate", *path, choice.label)
-        found, failure = _estimated(bank, answers, selection, choice, spec=spec, rng=rng)
+        estimates, failure = _estimated(bank, answers, selection, choice, spec=spec, rng=rng)
         seconds = time.process_time() - started
-        yield _table(found, prepared, effective).with_columns(
+        yield _table(estimates, prepared, effective).with_columns(
             pl.lit(value).alias(name)
             for name, value in {
                 **constant,
@@ -203,29 +203,27 @@ def _estimated(
     """
     if not answers.observed.any():
         return None, "none of the tested models answered a chosen item"
+    method = estimation_spec(choice)
     try:
-        method = estimation_spec(choice)
-        found = estimate(
+        return estimate(
             bank, answers, selection=selection, method=method, level=spec.level, interval=spec.interval, rng=rng
-        )
-        return found, ""
+        ), ""
     except DataError as error:
         return None, str(error)
 
 
-def _table(found: ScoreEstimates | None, prepared: Prepared, effective: FloatArray) -> pl.DataFrame:
+def _table(estimates: ScoreEstimates | None, prepared: Prepared, effective: FloatArray) -> pl.DataFrame:
     """One row a model and target."""
     n_models, n_targets = prepared.truth.shape
-    unknown = np.full(prepared.truth.size, np.nan)
+    parts = [np.full(prepared.truth.shape, np.nan)] * 3 + [np.zeros(prepared.truth.shape, dtype=np.int64)]
+    if estimates is not None:
+        parts = [estimates.value, estimates.low, estimates.high, np.asarray(estimates.n_items)]
     return pl.DataFrame(
         {
             "model_id": np.repeat(np.array(prepared.new.model_ids, dtype=object), n_targets),
             "target": list(prepared.bank.targets.names) * n_models,
             "truth": prepared.truth.ravel(),
-            "estimate": unknown if found is None else found.value.ravel(),
-            "low": unknown if found is None else found.low.ravel(),
-            "high": unknown if found is None else found.high.ravel(),
-            "n_used": np.zeros(unknown.size, dtype=np.int64) if found is None else np.asarray(found.n_items).ravel(),
+            **{name: part.ravel() for name, part in zip(("estimate", "low", "high", "n_used"), parts, strict=True)},
             "effective_items": np.tile(effective, n_models),
         },
         schema_overrides={"model_id": pl.String, "target": pl.String},

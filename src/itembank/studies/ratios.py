@@ -32,19 +32,19 @@ def error_ratios(estimates: pl.DataFrame, selector: str, estimator: str) -> pl.D
     ParameterError
         When the study has no such method.
     """
-    told = estimates.with_columns(error=(pl.col("estimate") - pl.col("truth")).abs()).filter(
+    known = estimates.with_columns(error=(pl.col("estimate") - pl.col("truth")).abs()).filter(
         pl.col("error").is_not_nan()
     )
-    reference = told.filter(selector=selector, estimator=estimator).select(*PAIR, reference="error")
+    reference = known.filter(selector=selector, estimator=estimator).select(*PAIR, reference="error")
     if reference.height == 0:
-        known = [
-            f"{one} {other}" for one, other in told.select("selector", "estimator").unique(maintain_order=True).rows()
+        methods = [
+            f"{one} {other}" for one, other in known.select("selector", "estimator").unique(maintain_order=True).rows()
         ]
         raise ParameterError(
-            f"the reference must be a selector and estimator of the study: {shown(known, len(known))}; "
+            f"the reference must be a selector and estimator of the study: {shown(methods, len(methods))}; "
             f"got '{selector} {estimator}'."
         )
-    pairs = told.join(reference, on=PAIR, how="inner", maintain_order="left")
+    pairs = known.join(reference, on=PAIR, how="inner", maintain_order="left")
     sums = pairs.group_by(*CELL, "repeat", maintain_order=True).agg(
         pl.col("error").sum(), pl.col("reference").sum(), n_pairs=pl.len()
     )

@@ -67,15 +67,15 @@ def held_out_coverage(
     data = PretrainingData.create(responses, compute, settings, bank=bank, loss=loss, seed=seed)
     _, runs = data.runs(None)
     cuts = size_cuts(runs, settings.fewest_sizes) if largest is None else list(largest)
-    found = held_out_forecasts(data, cuts, actual=actual, seed=seed, progress=progress)
-    if found.table.is_empty():
+    checked = held_out_forecasts(data, cuts, actual=actual, seed=seed, progress=progress)
+    if checked.table.is_empty():
         raise DataError(
             "a forecast can be checked only with a law, and with larger finished models than it is fitted to; got no "
             "such forecast: finished models are "
             f"of {int(runs.n_sizes.max())} sizes, fitted up to {[f'{cut:.3g}' for cut in cuts]} FLOP. "
             "Fit to fewer sizes, or add larger models."
         )
-    return found
+    return checked
 
 
 def held_out_forecasts(

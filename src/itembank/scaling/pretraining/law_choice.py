@@ -36,19 +36,22 @@ def closest_law(names: Sequence[str], held_out: HeldOutForecasts | None) -> tupl
     means = {name: pairs.mean(axis=0) for name, pairs in rivals.items() if pairs.size}  # (first, other)
     if not means:
         return first, ""
-    gains = {name: float(own - other) for name, (own, other) in means.items()}
+    gains = {name: float(base - other) for name, (base, other) in means.items()}
     noises = {name: _standard_error(rivals[name]) for name in means}
     clear = [name for name in means if gains[name] > noises[name]]
     closest = max(clear or means, key=lambda name: gains[name])
-    own, other = means[closest]
+    base, other = means[closest]
     if clear:
-        return closest, f"{closest} was {_times(own, other)} than {first} on the held-out sizes ({_both(other, own)})."
-    if other < own:
+        return (
+            closest,
+            f"{closest} was {_times(base, other)} than {first} on the held-out sizes ({_both(other, base)}).",
+        )
+    if other < base:
         return first, (
-            f"{closest} was closer than {first} on the held-out sizes ({_both(other, own)}), but by no more than the "
+            f"{closest} was closer than {first} on the held-out sizes ({_both(other, base)}), but by no more than the "
             f"standard error of the difference ({noises[closest]:.4f}): {first} stays first."
         )
-    return first, f"{first} was {_times(other, own)} than {closest} on the held-out sizes ({_both(own, other)})."
+    return first, f"{first} was {_times(other, base)} than {closest} on the held-out sizes ({_both(base, other)})."
 
 
 def _pairs(held_out: HeldOutForecasts, first: str, other: str) -> FloatArray:

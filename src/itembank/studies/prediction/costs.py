@@ -215,8 +215,8 @@ def _cost_of(level_of: Callable[[Points], float], name: str, other: str | None, 
 
 def _with_error(panel: _Panel, number: Callable[[Points], float]) -> tuple[float, float]:
     """Return a number made of curves, with its standard error by the jackknife over partitions."""
-    found = np.array([number(points) for points in panel.left_out])
-    error = float(np.sqrt((found.size - 1) * np.var(found))) if found.size else float("nan")
+    values = np.array([number(points) for points in panel.left_out])
+    error = float(np.sqrt((values.size - 1) * np.var(values))) if values.size else float("nan")
     return number(panel.whole), error
 
 
