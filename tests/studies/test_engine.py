@@ -82,6 +82,24 @@ def test_what_is_damaged_is_run_again(kind, tmp_path):
     assert kind.is_whole_part(kind.part(tmp_path / "study", 2))
 
 
+@pytest.mark.parametrize("kind", [SQUARES, POWERS], ids=lambda kind: kind.name)
+def test_half_a_unit_is_never_left(kind, tmp_path, monkeypatch):
+    honest, written = pl.DataFrame.write_parquet, []
+
+    def full(table, path, **options):
+        written.append(path)
+        if len(written) == 2 * len(kind.unit_tables):  # the last table of the second unit
+            raise OSError("no space left on device")
+        return honest(table, path, **options)
+
+    monkeypatch.setattr(pl.DataFrame, "write_parquet", full)
+    with pytest.raises(OSError, match="no space left"):
+        run_all(make_study(kind), tmp_path / "study")
+    monkeypatch.undo()
+    assert list((tmp_path / "study" / "parts").iterdir()) == [kind.part(tmp_path / "study", 0)]
+    assert run_all(make_study(kind), tmp_path / "study")[0] == ("1 of 3 numbers", 1 / 3)
+
+
 def test_only_the_same_study_goes_on(tmp_path):
     run_all(make_study(SQUARES), tmp_path / "study")
     with pytest.raises(DataError, match="is another study: 'seed' of the study file changed"):

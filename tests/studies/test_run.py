@@ -1,5 +1,4 @@
 import json
-import shutil
 from dataclasses import replace
 
 import polars as pl
@@ -93,23 +92,6 @@ def test_a_finished_study_is_not_run_again(finished, monkeypatch):
     folder, result = finished
     monkeypatch.setattr(comparison_study, "run_fold", None)
     assert run_study(SPEC, folder, responses=RESPONSES).estimates.equals(result.estimates, null_equal=True)
-
-
-def test_half_a_part_is_never_left(tmp_path, monkeypatch):
-    monkeypatch.setattr(pl.DataFrame, "write_parquet", lambda *_, **__: (_ for _ in ()).throw(OSError("disk full")))
-    with pytest.raises(OSError, match="disk full"):
-        run_study(SPEC, tmp_path / "study", responses=RESPONSES)
-    assert list((tmp_path / "study" / "parts").iterdir()) == []
-
-
-def test_a_damaged_part_is_run_again_with_a_word(finished, tmp_path):
-    folder, result = finished
-    shutil.copytree(folder, tmp_path / "study")
-    part = tmp_path / "study" / "parts" / "00001.parquet"
-    part.write_bytes(part.read_bytes()[:-30])
-    with pytest.warns(DataWarning, match="1 parts of the study are damaged and are run again"):
-        again = run_study(SPEC, tmp_path / "study", responses=RESPONSES)
-    assert numbers(again.estimates).equals(numbers(result.estimates), null_equal=True)
 
 
 @pytest.mark.parametrize(

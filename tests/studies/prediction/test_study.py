@@ -104,24 +104,6 @@ def test_a_killed_study_goes_on_where_it_stopped_and_finds_the_same(finished, tm
     assert said[0] == ("2 of 3 partitions", 2 / 3)
 
 
-def test_half_a_partition_is_not_taken_for_a_whole_one(finished, tmp_path, monkeypatch):
-    _, result = finished
-    honest, written = pl.DataFrame.write_parquet, []
-
-    def full(table, path, *arguments, **options):
-        written.append(path)
-        if len(written) == 6:  # the second table of the second partition
-            raise OSError("no space left on device")
-        return honest(table, path, *arguments, **options)
-
-    monkeypatch.setattr(pl.DataFrame, "write_parquet", full)
-    with pytest.raises(OSError, match="no space left"):
-        run_prediction(SPEC, tmp_path / "study", responses=RESPONSES)
-    monkeypatch.undo()
-    assert [one.name for one in (tmp_path / "study" / "parts").iterdir()] == ["00000"]
-    assert same(run_prediction(SPEC, tmp_path / "study", responses=RESPONSES), result)
-
-
 @pytest.mark.parametrize(
     "changed", [{"seed": 4}, {"n_held_out": 5}, {"assessors": SPEC.assessors[:2]}, {"input_weight": 1.0}]
 )
