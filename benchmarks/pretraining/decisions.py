@@ -1,6 +1,7 @@
 """Decision accuracy on the built-in suite: the six methods of P3 4.2 and ours, by share of the target's compute."""
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import polars as pl
@@ -10,7 +11,7 @@ from itembank.data.builtin import load_builtin
 from itembank.data.compute import training_compute
 from itembank.data.language_models import builtin_bits_per_byte
 from itembank.reports.pretraining_figures import figure_decisions
-from itembank.scaling.pretraining.decision_study import POOLED_METHODS, SIX_METHODS, decision_curves, mean_over_splits
+from itembank.scaling.pretraining.decision_study import POOLED_METHODS, SIX_METHODS, decision_curves
 
 ALL_TASKS = "mean of all tasks"
 
@@ -42,6 +43,29 @@ def run(n_splits: int, output: Path | None, figure: Path | None) -> None:
         with replacing_file(figure) as place:
             mean = over_tasks.with_columns(scenario=pl.lit(ALL_TASKS))
             figure_decisions(pl.concat([by_task, mean], how="diagonal")).savefig(place, format="png")
+
+
+def mean_over_splits(decisions: pl.DataFrame, by: Sequence[str] = ("scenario", "law")) -> pl.DataFrame:
+    """Mean decision accuracy over splits, for each share of the target's compute, grouped by names of columns.
+
+    Shares differ a little from split to split: the k-th of each split go together.
+
+    Parameters
+    ----------
+    decisions : table
+        As `decision_curves` returns it.
+    by : names of columns
+
+    Returns
+    -------
+    table
+        Columns `by`, `share_of_target`, `decision_accuracy`, `n`.
+    """
+    share, accuracy = pl.col("share_of_target"), pl.col("decision_accuracy")
+    place = share.rank("min").over("split", "scenario", "law")
+    known = accuracy.filter(accuracy.is_not_nan()).mean().fill_null(float("nan"))
+    groups = decisions.with_columns(place=place).group_by(*by, "place", maintain_order=True)
+    return groups.agg(share.log().mean().exp(), decision_accuracy=known, n=pl.len()).drop("place")
 
 
 def _table(decisions: pl.DataFrame) -> str:

@@ -1,10 +1,9 @@
 import numpy as np
-import polars as pl
 import pytest
 
 from itembank.data.compute import training_compute
 from itembank.errors import DataError, ParameterError
-from itembank.scaling.pretraining.decision_study import DecisionMethod, decision_curves, mean_over_splits
+from itembank.scaling.pretraining.decision_study import DecisionMethod, decision_curves
 from itembank.scaling.pretraining.pretraining_specs import ItemResponseLaw, PretrainingSettings
 from itembank.scaling.pretraining.two_step import TwoStep
 from tests.scaling.simulated_suite import simulated_suite
@@ -48,32 +47,6 @@ def test_recipes_that_are_far_apart_are_put_in_order(decisions):
     assert set(decisions["n_recipes"]) == {4}  # of six recipes two calibrate the items
     assert set(irsl.select("split", "scenario").rows()) == {(s, name) for s in (0, 1) for name in ("easy", "hard")}
     assert decisions["share_of_target"].is_between(0.0, 1.0, closed="none").all()
-
-
-def test_mean_over_splits_keeps_every_share_apart(decisions):
-    irsl = decisions.filter(law="2PL probability")
-    means = mean_over_splits(irsl)
-    assert means.height == irsl.height / 2
-    first = irsl.filter(scenario="hard").filter(pl.col("share_of_target") == irsl["share_of_target"].min())
-    smallest = means.filter(scenario="hard").sort("share_of_target").row(0, named=True)
-    assert smallest["decision_accuracy"] == pytest.approx(first["decision_accuracy"].mean())
-    assert smallest["n"] == 2
-
-
-def test_an_accuracy_that_is_not_known_is_left_out_of_the_mean():
-    table = pl.DataFrame(
-        {
-            "split": [0, 0, 1, 1],
-            "scenario": ["easy"] * 4,
-            "law": ["irsl"] * 4,
-            "share_of_target": [0.4, 0.1, 0.9, 0.1],
-            "decision_accuracy": [1.0, np.nan, 0.5, np.nan],
-        }
-    )
-    means = mean_over_splits(table).sort("share_of_target")
-    np.testing.assert_allclose(means["share_of_target"], [0.1, 0.6])  # the geometric mean of 0.4 and 0.9
-    np.testing.assert_array_equal(means["decision_accuracy"], [np.nan, 0.75])
-    assert means["n"].to_list() == [2, 2]
 
 
 def test_metrics_and_recipes_must_be_there(suite):

@@ -82,18 +82,17 @@ class HeldOutForecasts:
         the scenario and that of all scenarios counting alike: recipes miss a skill together, so however many there
         are, a scenario tells what two independent errors would, and the others as much. One at least.
         """
-        error, score = pl.col("error"), pl.col("score")
-        side = pl.when(error < 0.0).then(pl.col("high") - score).otherwise(score - pl.col("low"))
-        ratio = error.abs() / pl.max_horizontal(side, pl.lit(SMALLEST_HALF))
-        square, is_held = (pl.col("ratio") ** 2).mean(), (pl.col("ratio") <= 1.0).mean().over("law") >= self.level
-        factor = interval_factor(self.level, DEGREES_OF_FREEDOM)
-        widened = factor * (0.5 * (pl.col("square") + pl.col("square").mean().over("law"))).sqrt()
+        error, score, square = pl.col("error"), pl.col("score"), pl.col("square")
+        half = pl.when(error < 0.0).then(pl.col("high") - score).otherwise(score - pl.col("low"))
+        ratio = error.abs() / pl.max_horizontal(half, pl.lit(SMALLEST_HALF))
+        quantile = interval_factor(self.level, DEGREES_OF_FREEDOM)
+        factor = quantile * (0.5 * (square + square.mean().over("law"))).sqrt()
         table = (
             self.table.with_columns(ratio=ratio)
-            .with_columns(is_held=is_held)
+            .with_columns(is_held=(pl.col("ratio") <= 1.0).mean().over("law") >= self.level)
             .group_by("law", "scenario", maintain_order=True)
-            .agg(pl.col("is_held").first(), square=square)
-            .with_columns(factor=pl.when("is_held").then(1.0).otherwise(pl.max_horizontal(pl.lit(1.0), widened)))
+            .agg(pl.col("is_held").first(), square=(pl.col("ratio") ** 2).mean())
+            .with_columns(factor=pl.when("is_held").then(1.0).otherwise(pl.max_horizontal(pl.lit(1.0), factor)))
         )
         return {(law, scenario): value for law, scenario, value in table.select("law", "scenario", "factor").rows()}
 
