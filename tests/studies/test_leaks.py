@@ -10,7 +10,7 @@ from itembank.errors import DataError
 from itembank.estimation.specs import METHODS as ESTIMATIONS
 from itembank.selection.specs import METHODS as SELECTIONS
 from itembank.studies import fold_runs
-from itembank.studies.fold_runs import prepare, run_fold
+from itembank.studies.fold_runs import prepare_fold, run_fold
 from itembank.studies.leaks import ITEM_COLUMNS, answers_of, calibration_part, check_no_leak
 from itembank.studies.splits import Fold, make_folds
 from tests.studies.simulated import make_responses, make_spec
@@ -148,4 +148,4 @@ def test_tables_tell_methods_nothing_that_is_a_mean_over_tested_models():
     assert {"accuracy"} <= set(RESPONSES.models.columns)
     assert {"mean_response"} <= set(RESPONSES.items.columns)
     assert known.model_ids == [RESPONSES.model_ids[row] for row in FOLD.train]
-    check_no_leak(prepare(make_spec(), RESPONSES, FOLD).bank, RESPONSES.take(models=FOLD.test))
+    check_no_leak(prepare_fold(make_spec(), RESPONSES, FOLD).bank, RESPONSES.take(models=FOLD.test))

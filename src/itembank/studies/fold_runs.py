@@ -39,7 +39,7 @@ COLUMNS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class PreparedFold:
     """What all selections of a fold share.
 
     Attributes
@@ -86,7 +86,7 @@ def run_fold(spec: StudySpec, responses: ResponseMatrix, fold: Fold) -> pl.DataF
     with warnings.catch_warnings():  # fits that stopped early are shown by the column `converged`
         warnings.simplefilter("ignore", ItembankWarning)
         with errors_at(f"{where}, calibration"):
-            prepared = prepare(spec, responses, fold)
+            prepared = prepare_fold(spec, responses, fold)
         places = itertools.starmap(
             Place, itertools.product(fold.repeats, range(spec.n_draws), spec.selectors, spec.budgets)
         )
@@ -107,7 +107,7 @@ def run_fold(spec: StudySpec, responses: ResponseMatrix, fold: Fold) -> pl.DataF
     return table.with_columns(pl.lit(value).alias(name) for name, value in constant.items()).select(COLUMNS)
 
 
-def prepare(spec: StudySpec, responses: ResponseMatrix, fold: Fold) -> Prepared:
+def prepare_fold(spec: StudySpec, responses: ResponseMatrix, fold: Fold) -> PreparedFold:
     """Build the bank of a fold from its calibration models, and the truth of the others."""
     started = time.process_time()
     known = calibration_part(responses, fold)
@@ -117,7 +117,7 @@ def prepare(spec: StudySpec, responses: ResponseMatrix, fold: Fold) -> Prepared:
     check_no_leak(bank, new)
     truth = bank.targets.with_overall(bank.targets.scenario_means(new.responses, missing=True))
     costs = item_costs(bank, spec.cost_unit) if spec.cost_unit else None
-    return Prepared(bank, new, truth, costs, seconds)
+    return PreparedFold(bank, new, truth, costs, seconds)
 
 
 def _bank_seed(spec: StudySpec, fold: Fold) -> int:
@@ -132,7 +132,7 @@ def _bank(choice: CalibrationChoice, known: ResponseMatrix, *, seed: int) -> Ban
     return build_bank(known, choice.spec(int(n_dims)), within=choice.within, across=choice.across, rng=seed)
 
 
-def _estimates_at(spec: StudySpec, prepared: Prepared, fold: Fold, place: Place) -> Iterator[pl.DataFrame]:
+def _estimates_at(spec: StudySpec, prepared: PreparedFold, fold: Fold, place: Place) -> Iterator[pl.DataFrame]:
     """Choose items once, and yield the table of each estimator."""
     path = (fold.split, place.repeat, fold.fold, place.draw, place.selector.label, f"{place.budget:g}")
     bank = prepared.bank
@@ -212,7 +212,7 @@ def _estimated(
         return None, str(error)
 
 
-def _table(estimates: ScoreEstimates | None, prepared: Prepared, effective: FloatArray) -> pl.DataFrame:
+def _table(estimates: ScoreEstimates | None, prepared: PreparedFold, effective: FloatArray) -> pl.DataFrame:
     """One row a model and target."""
     n_models, n_targets = prepared.truth.shape
     parts = [np.full(prepared.truth.shape, np.nan)] * 3 + [np.zeros(prepared.truth.shape, dtype=np.int64)]
