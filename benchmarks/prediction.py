@@ -20,10 +20,10 @@ from itembank.reports.canvas import save_figure
 from itembank.reports.prediction_figures import draw_prediction
 from itembank.simulation.simulate import simulate
 from itembank.simulation.specs import SimulationSpec
-from itembank.studies.prediction.results import PredictionResult
-from itembank.studies.prediction.run import run_prediction
-from itembank.studies.prediction.spec_files import load_prediction
-from itembank.studies.prediction.summary import differences
+from itembank.studies.prediction.error_curves import differences
+from itembank.studies.results import PredictionResult
+from itembank.studies.run import run_prediction
+from itembank.studies.study_files import load_prediction
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

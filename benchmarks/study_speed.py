@@ -20,7 +20,7 @@ from itembank.calibration import folds
 from itembank.data.readers.read import read_responses
 from itembank.data.responses import ResponseMatrix
 from itembank.estimation import out_of_fold, trial
-from itembank.studies import units
+from itembank.studies import fold_runs
 from itembank.studies.run import run_study
 from itembank.studies.specs import CalibrationChoice, StudySpec
 from itembank.studies.split_specs import RandomShare
@@ -40,12 +40,12 @@ ESTIMATORS = ("weighted", "p-irt", "gp-irt", "ridge", "factor", "stacked")
 SIZES = (30, 60, 100, 180)
 # part of a fold: the function whose time it is, with all that it calls
 PARTS = {
-    "calibration, with the half-sample fit for gp-IRT's b": (units, "build_bank"),
+    "calibration, with the half-sample fit for gp-IRT's b": (fold_runs, "build_bank"),
     "fits without a fifth of the models each": (folds, "_make_folds"),
-    "selections": (units, "_selection"),
+    "selections": (fold_runs, "_selection"),
     "selections without a fifth of the models each": (trial, "_chosen_by"),
     "estimates for the models left out": (out_of_fold, "_run"),
-    "estimates": (units, "_estimated"),
+    "estimates": (fold_runs, "_estimated"),
 }
 INSIDE_ESTIMATES = tuple(PARTS)[1:2] + tuple(PARTS)[3:5]
 
@@ -112,7 +112,7 @@ def profile(spec: StudySpec, responses: ResponseMatrix) -> list[tuple[str, float
         for part, (module, name) in PARTS.items():
             stack.enter_context(mock.patch.object(module, name, _timed(getattr(module, name), taken[part])))
         started = time.process_time()
-        units.run_fold(spec, responses, fold)
+        fold_runs.run_fold(spec, responses, fold)
         whole = time.process_time() - started
     seconds = {part: sum(each) for part, each in taken.items()}
     seconds["estimates"] -= sum(seconds[part] for part in INSIDE_ESTIMATES)

@@ -1,9 +1,8 @@
 """Decision accuracy on the built-in suite: the six methods of P3 4.2 and ours, by share of the target's compute."""
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
@@ -12,7 +11,7 @@ from itembank.data.builtin import load_builtin
 from itembank.data.compute import training_compute
 from itembank.data.language_models import builtin_bits_per_byte
 from itembank.reports.pretraining_figures import figure_decisions
-from itembank.scaling.pretraining.decision_study import POOLED_METHODS, SIX_METHODS, decision_curves, mean_over_splits
+from itembank.scaling.pretraining.decision_study import POOLED_METHODS, SIX_METHODS, decision_curves
 
 ALL_TASKS = "mean of all tasks"
 
@@ -22,7 +21,7 @@ def run(n_splits: int, output: Path | None, figure: Path | None) -> None:
     accuracy = load_builtin("bytelms", response="correct")
     responses = {"accuracy": accuracy, "probability": load_builtin("bytelms", response="probability")}
     compute = training_compute(accuracy.models, accuracy.model_ids)
-    rows = decision_curves(
+    curves = decision_curves(
         responses,
         compute,
         methods={**SIX_METHODS, **POOLED_METHODS},
@@ -30,30 +29,50 @@ def run(n_splits: int, output: Path | None, figure: Path | None) -> None:
         n_splits=n_splits,
         progress=lambda text, share: print(f"{share:4.0%} {text}", file=sys.stderr),
     )
-    by_task = mean_over_splits(rows)
-    over_tasks = mean_over_splits(rows, by=("law",))
-    for scenario in (ALL_TASKS, *dict.fromkeys(row["scenario"] for row in by_task)):
-        own = over_tasks if scenario == ALL_TASKS else [row for row in by_task if row["scenario"] == scenario]
+    by_task = mean_over_splits(curves)
+    over_tasks = mean_over_splits(curves, by=("law",))
+    for scenario in (ALL_TASKS, *by_task["scenario"].unique(maintain_order=True)):
+        own = over_tasks if scenario == ALL_TASKS else by_task.filter(scenario=scenario)
         print(f"\n{scenario}: decision accuracy by share of the target's FLOP\n\n{_table(own)}")
     if output:
         output.mkdir(parents=True, exist_ok=True)
         (output / "decisions.md").write_text(_table(over_tasks), encoding="utf-8")
-        pl.DataFrame(by_task).write_csv(output / "decisions.csv", float_precision=5)
+        by_task.write_csv(output / "decisions.csv", float_precision=5)
     if figure:
         figure.parent.mkdir(parents=True, exist_ok=True)
         with replacing_file(figure) as place:
-            figure_decisions([*by_task, *({**row, "scenario": ALL_TASKS} for row in over_tasks)]).savefig(
-                place, format="png"
-            )
+            mean = over_tasks.with_columns(scenario=pl.lit(ALL_TASKS))
+            figure_decisions(pl.concat([by_task, mean], how="diagonal")).savefig(place, format="png")
 
 
-def _table(rows: Sequence[Mapping[str, Any]]) -> str:
+def mean_over_splits(decisions: pl.DataFrame, by: Sequence[str] = ("scenario", "law")) -> pl.DataFrame:
+    """Mean decision accuracy over splits, for each share of the target's compute, grouped by names of columns.
+
+    Shares differ a little from split to split: the k-th of each split go together.
+
+    Parameters
+    ----------
+    decisions : table
+        As `decision_curves` returns it.
+    by : names of columns
+
+    Returns
+    -------
+    table
+        Columns `by`, `share_of_target`, `decision_accuracy`, `n`.
+    """
+    share, accuracy = pl.col("share_of_target"), pl.col("decision_accuracy")
+    place = share.rank("min").over("split", "scenario", "law")
+    known = accuracy.filter(accuracy.is_not_nan()).mean().fill_null(float("nan"))
+    groups = decisions.with_columns(place=place).group_by(*by, "place", maintain_order=True)
+    return groups.agg(share.log().mean().exp(), decision_accuracy=known, n=pl.len()).drop("place")
+
+
+def _table(decisions: pl.DataFrame) -> str:
     """One line a method, one column a share."""
-    laws = list(dict.fromkeys(row["law"] for row in rows))
-    found = {
-        law: sorted((row["share_of_target"], row["decision_accuracy"]) for row in rows if row["law"] == law)
-        for law in laws
-    }
+    laws = decisions["law"].unique(maintain_order=True).to_list()
+    points = decisions.select("share_of_target", "decision_accuracy", "law").sort("share_of_target")
+    found = {law: points.filter(law=law).drop("law").rows() for law in laws}
     shares = [share for share, _ in found[laws[0]]]
     lines = ["| method, share of the target's FLOP | " + " | ".join(f"{100 * share:.2g} %" for share in shares) + " |"]
     lines += ["|---|" + "---|" * len(shares)]

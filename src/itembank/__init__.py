@@ -137,14 +137,14 @@ if TYPE_CHECKING:
     from itembank.simulation.simulate import simulate as simulate
     from itembank.simulation.specs import SimulationSpec as SimulationSpec
     from itembank.simulation.truth_files import load_truth as load_truth
-    from itembank.studies.prediction.results import PredictionResult as PredictionResult
-    from itembank.studies.prediction.run import run_prediction as run_prediction
-    from itembank.studies.prediction.spec_files import load_prediction as load_prediction
-    from itembank.studies.prediction.specs import Assessor as Assessor
-    from itembank.studies.prediction.specs import PredictionSpec as PredictionSpec
+    from itembank.studies.prediction.assessors import Assessor as Assessor
+    from itembank.studies.prediction.study_spec import PredictionSpec as PredictionSpec
+    from itembank.studies.results import PredictionResult as PredictionResult
     from itembank.studies.results import StudyResult as StudyResult
+    from itembank.studies.run import run_prediction as run_prediction
     from itembank.studies.run import run_study as run_study
     from itembank.studies.specs import StudySpec as StudySpec
+    from itembank.studies.study_files import load_prediction as load_prediction
     from itembank.studies.study_files import load_study as load_study
 
 _HOME = {
@@ -155,7 +155,7 @@ _HOME = {
     "AnchorCorrectness": "itembank.selection.specs",
     "AnchorIRT": "itembank.selection.specs",
     "AnchorLatent": "itembank.selection.specs",
-    "Assessor": "itembank.studies.prediction.specs",
+    "Assessor": "itembank.studies.prediction.assessors",
     "Auto": "itembank.estimation.specs",
     "Bank": "itembank.data.banks",
     "Budget": "itembank.adaptive.limits",
@@ -196,8 +196,8 @@ _HOME = {
     "PassAtKSpec": "itembank.scaling.sampling.pass_at_k_specs",
     "Plan": "itembank.planning.plans",
     "PlanSpec": "itembank.planning.plan_spec",
-    "PredictionResult": "itembank.studies.prediction.results",
-    "PredictionSpec": "itembank.studies.prediction.specs",
+    "PredictionResult": "itembank.studies.results",
+    "PredictionSpec": "itembank.studies.prediction.study_spec",
     "PretrainingLaw": "itembank.scaling.pretraining.pretraining_results",
     "PretrainingSettings": "itembank.scaling.pretraining.pretraining_specs",
     "Random": "itembank.selection.specs",
@@ -256,7 +256,7 @@ _HOME = {
     "homogeneity": "itembank.diagnostics.homogeneity",
     "load_bank": "itembank.data.bank_files",
     "load_builtin": "itembank.data.builtin",
-    "load_prediction": "itembank.studies.prediction.spec_files",
+    "load_prediction": "itembank.studies.study_files",
     "load_study": "itembank.studies.study_files",
     "load_truth": "itembank.simulation.truth_files",
     "mean_win_rate": "itembank.data.targets",
@@ -274,7 +274,7 @@ _HOME = {
     "read_session": "itembank.adaptive.journal_sessions",
     "replay": "itembank.adaptive.replay",
     "responses_from_frame": "itembank.data.readers.frames",
-    "run_prediction": "itembank.studies.prediction.run",
+    "run_prediction": "itembank.studies.run",
     "run_study": "itembank.studies.run",
     "sampling_plan": "itembank.scaling.sampling.sampling_plan",
     "save_bank": "itembank.data.bank_files",

@@ -18,8 +18,7 @@ from itembank.data.readers.read import read_responses
 from itembank.data.selections import Selection
 from itembank.errors import DataWarning, ItembankError
 from itembank.simulation.truth_files import load_truth
-from itembank.studies.prediction.results import PredictionResult
-from itembank.studies.results import StudyResult
+from itembank.studies.results import PredictionResult, StudyResult
 from tests.attacks.mutating import flip_bit
 from tests.attacks.running import run_here
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import pytest
 from click.testing import CliRunner
 
-from itembank.calibration.folds import folds
+from itembank.adaptive.preparation import prepare
 from itembank.cli.main import cli, main
 from itembank.data.bank_files import load_bank, save_bank
 from tests.data.banks import make_bank
@@ -48,7 +48,7 @@ def fitted_bank(tmp_path_factory):
     """A small bank of three scenarios on disk, with its fits without some of the models."""
     folder = tmp_path_factory.mktemp("fitted") / "bank"
     save_bank(make_bank(), folder)
-    folds(load_bank(folder))
+    prepare(load_bank(folder), keep_in_bank=True)
     return folder
 
 

@@ -33,7 +33,7 @@ def test_run_tells_how_far_it_is_and_prints_nothing(made, study):
     assert made.stdout == ""
     assert "3 of 3 folds" in made.stderr
     assert "left" in made.stderr
-    assert StudyResult.load(study).manifest["study"]["name"] == "small"
+    assert StudyResult.load(study).manifest.study["name"] == "small"
 
 
 def test_run_goes_on_unless_told_not_to(run, workplace, study):

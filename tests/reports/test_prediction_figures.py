@@ -3,9 +3,9 @@ import pytest
 
 from itembank.errors import ParameterError
 from itembank.reports.prediction_figures import KINDS, draw_prediction, styles
-from itembank.studies.prediction.run import run_prediction
-from itembank.studies.prediction.specs import Assessor
-from itembank.studies.prediction.summary import errors_by
+from itembank.studies.prediction.assessors import Assessor
+from itembank.studies.prediction.error_curves import errors_by
+from itembank.studies.run import run_prediction
 from tests.studies.prediction.simulated import make_responses, make_spec
 
 ASSESSORS = (

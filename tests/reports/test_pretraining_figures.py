@@ -1,4 +1,5 @@
 import numpy as np
+import polars as pl
 import pytest
 
 from itembank.data.compute import training_compute
@@ -72,7 +73,7 @@ def test_decisions_are_drawn_by_rising_share(law):
     for line in figure.axes[0].get_lines()[1:]:
         assert (np.diff(line.get_xdata()) > 0.0).all()
     with pytest.raises(ParameterError, match="at least one row"):
-        figure_decisions([])
+        figure_decisions(pl.DataFrame())
 
 
 def test_items_have_their_curves(law, suite, tmp_path):

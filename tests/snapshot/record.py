@@ -8,6 +8,7 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
+import pytest
 from safetensors.numpy import load_file
 
 from tests.cli.contract.calls import run
@@ -27,7 +28,8 @@ def record(report=lambda name: None):
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         make_world(folder)
-        with contextlib.chdir(folder):
+        with contextlib.chdir(folder), pytest.MonkeyPatch.context() as patched:
+            patched.setenv("ITEMBANK_CACHE", str(folder / "cache"))
             for call, words in CALLS.items():
                 report(call)
                 before = _files(folder)
@@ -50,7 +52,8 @@ def _printed(out):
 def _written(folder, paths):
     """Arrays of banks and their caches, and the items of selections."""
     for path in sorted(paths):
-        place = "cache" if path.parent.name == "cache" else path.name  # a cached file is named after a digest
+        is_cached = "cache" in path.relative_to(folder).parts[:-1]
+        place = "cache" if is_cached else path.name  # a cached file is named after a digest
         if path.suffix == ".safetensors":
             for name, array in sorted(load_file(path).items()):
                 yield from _projections(f"{place}: {name}", array)

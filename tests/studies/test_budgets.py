@@ -6,8 +6,8 @@ import pytest
 from itembank.errors import DataError, ParameterError
 from itembank.selection.select import select
 from itembank.studies.budgets import item_costs, largest_within, selection_cost
+from itembank.studies.fold_runs import prepare_fold
 from itembank.studies.splits import make_folds
-from itembank.studies.units import prepare
 from tests.studies.simulated import make_responses, make_spec
 
 RESPONSES = make_responses()
@@ -16,7 +16,7 @@ FOLD = make_folds(make_spec().splits[0], RESPONSES.models, 1, 3)[0]
 
 @pytest.fixture(scope="module")
 def bank():
-    return prepare(make_spec(), RESPONSES, FOLD).bank
+    return prepare_fold(make_spec(), RESPONSES, FOLD).bank
 
 
 def test_expected_costs_are_means_over_calibration_models(bank):

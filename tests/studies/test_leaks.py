@@ -9,10 +9,10 @@ from itembank.data.responses import ResponseMatrix
 from itembank.errors import DataError
 from itembank.estimation.specs import METHODS as ESTIMATIONS
 from itembank.selection.specs import METHODS as SELECTIONS
-from itembank.studies import units
+from itembank.studies import fold_runs
+from itembank.studies.fold_runs import prepare_fold, run_fold
 from itembank.studies.leaks import ITEM_COLUMNS, answers_of, calibration_part, check_no_leak
 from itembank.studies.splits import Fold, make_folds
-from itembank.studies.units import prepare, run_fold
 from tests.studies.simulated import make_responses, make_spec
 
 pytestmark = pytest.mark.usefixtures("few_folds")
@@ -40,7 +40,7 @@ def estimates_and_chosen(spec, responses, monkeypatch):
         return answers_of(new, columns)
 
     with monkeypatch.context() as patched:
-        patched.setattr(units, "answers_of", recorded)
+        patched.setattr(fold_runs, "answers_of", recorded)
         table = run_fold(spec, responses, FOLD)
     return table, np.unique(chosen)
 
@@ -84,7 +84,7 @@ def test_no_interval_sees_more_than_chosen_items(interval, selector, monkeypatch
 
 def test_the_guard_catches_a_selector_that_knows_the_answers(monkeypatch):
     spec = make_spec(selectors=("random",), n_items=(6,), repeats=1)
-    honest = units.select
+    honest = fold_runs.select
 
     def run(responses):
         known = responses.responses[FOLD.test].mean(axis=0)  # what the tested models answered
@@ -102,7 +102,7 @@ def test_the_guard_catches_a_selector_that_knows_the_answers(monkeypatch):
             )
 
         with monkeypatch.context() as patched:
-            patched.setattr(units, "select", leaking)
+            patched.setattr(fold_runs, "select", leaking)
             return estimates_and_chosen(spec, responses, monkeypatch)
 
     table, chosen = run(RESPONSES)
@@ -112,7 +112,7 @@ def test_the_guard_catches_a_selector_that_knows_the_answers(monkeypatch):
 
 def test_the_guard_catches_an_estimator_that_knows_the_truth(monkeypatch):
     spec = make_spec(selectors=("random",), n_items=(6,), repeats=1)
-    honest = units.estimate
+    honest = fold_runs.estimate
 
     def run(responses):
         truth = responses.responses[FOLD.test].mean(axis=1)
@@ -123,7 +123,7 @@ def test_the_guard_catches_an_estimator_that_knows_the_truth(monkeypatch):
             return replace(found, scores=leaked)
 
         with monkeypatch.context() as patched:
-            patched.setattr(units, "estimate", leaking)
+            patched.setattr(fold_runs, "estimate", leaking)
             return estimates_and_chosen(spec, responses, monkeypatch)
 
     table, chosen = run(RESPONSES)
@@ -148,4 +148,4 @@ def test_tables_tell_methods_nothing_that_is_a_mean_over_tested_models():
     assert {"accuracy"} <= set(RESPONSES.models.columns)
     assert {"mean_response"} <= set(RESPONSES.items.columns)
     assert known.model_ids == [RESPONSES.model_ids[row] for row in FOLD.train]
-    check_no_leak(prepare(make_spec(), RESPONSES, FOLD).bank, RESPONSES.take(models=FOLD.test))
+    check_no_leak(prepare_fold(make_spec(), RESPONSES, FOLD).bank, RESPONSES.take(models=FOLD.test))

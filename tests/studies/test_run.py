@@ -1,5 +1,4 @@
 import json
-import shutil
 from dataclasses import replace
 
 import polars as pl
@@ -7,8 +6,9 @@ import pytest
 
 from itembank.data.digests import with_digest
 from itembank.errors import ConvergenceWarning, DataError, DataWarning, ParameterError
-from itembank.studies import run as run_module
-from itembank.studies.results import COLUMNS, StudyResult
+from itembank.studies import comparison_study
+from itembank.studies.fold_runs import COLUMNS
+from itembank.studies.results import StudyResult
 from itembank.studies.run import run_study
 from itembank.studies.specs import CalibrationChoice, CostBudget, DataSpec
 from itembank.studies.split_specs import ByDate, KFold, RandomShare
@@ -35,7 +35,8 @@ def test_a_study_is_what_its_folder_says(finished):
     assert loaded.manifest == result.manifest
     assert tuple(result.estimates.columns) == COLUMNS
     assert result.estimates.select("split", "repeat", "fold").unique().height == 2 * (1 + 2)
-    assert {"fingerprint", "data_fingerprint", "versions", "seed"} <= set(result.manifest)
+    assert (result.manifest.kind, result.manifest.n_folds, result.manifest.seed) == ("comparison", 6, 3)
+    assert (result.level, result.budget_unit) == (0.95, "")
 
 
 def test_the_numbers_do_not_depend_on_the_number_of_processes(all_folds, tmp_path):
@@ -57,7 +58,7 @@ def test_another_seed_gives_other_numbers(finished, tmp_path):
 def test_a_killed_study_goes_on_where_it_stopped_and_finds_the_same(finished, tmp_path, monkeypatch):
     _, result = finished
     ran = []
-    honest = run_module.run_fold
+    honest = comparison_study.run_fold
 
     def killed(spec, responses, fold):
         if len(ran) == 3:
@@ -65,7 +66,7 @@ def test_a_killed_study_goes_on_where_it_stopped_and_finds_the_same(finished, tm
         ran.append((fold.split, fold.repeats, fold.fold))
         return honest(spec, responses, fold)
 
-    monkeypatch.setattr(run_module, "run_fold", killed)
+    monkeypatch.setattr(comparison_study, "run_fold", killed)
     with pytest.raises(KeyboardInterrupt):
         run_study(SPEC, tmp_path / "study", responses=RESPONSES)
     with pytest.raises(DataError, match="is not finished: 3 of 6 folds are done"):
@@ -76,7 +77,7 @@ def test_a_killed_study_goes_on_where_it_stopped_and_finds_the_same(finished, tm
         ran.append((fold.split, fold.repeats, fold.fold))
         return honest(spec, responses, fold)
 
-    monkeypatch.setattr(run_module, "run_fold", counted)
+    monkeypatch.setattr(comparison_study, "run_fold", counted)
     said = []
     resumed = run_study(SPEC, tmp_path / "study", responses=RESPONSES, progress=lambda *told: said.append(told))
     assert len(ran) == len(set(ran)) == 6
@@ -89,25 +90,8 @@ def test_a_killed_study_goes_on_where_it_stopped_and_finds_the_same(finished, tm
 
 def test_a_finished_study_is_not_run_again(finished, monkeypatch):
     folder, result = finished
-    monkeypatch.setattr(run_module, "run_fold", None)
+    monkeypatch.setattr(comparison_study, "run_fold", None)
     assert run_study(SPEC, folder, responses=RESPONSES).estimates.equals(result.estimates, null_equal=True)
-
-
-def test_half_a_part_is_never_left(tmp_path, monkeypatch):
-    monkeypatch.setattr(pl.DataFrame, "write_parquet", lambda *_, **__: (_ for _ in ()).throw(OSError("disk full")))
-    with pytest.raises(OSError, match="disk full"):
-        run_study(SPEC, tmp_path / "study", responses=RESPONSES)
-    assert list((tmp_path / "study" / "parts").iterdir()) == []
-
-
-def test_a_damaged_part_is_run_again_with_a_word(finished, tmp_path):
-    folder, result = finished
-    shutil.copytree(folder, tmp_path / "study")
-    part = tmp_path / "study" / "parts" / "00001.parquet"
-    part.write_bytes(part.read_bytes()[:-30])
-    with pytest.warns(DataWarning, match="1 parts of the study are damaged and are run again"):
-        again = run_study(SPEC, tmp_path / "study", responses=RESPONSES)
-    assert numbers(again.estimates).equals(numbers(result.estimates), null_equal=True)
 
 
 @pytest.mark.parametrize(
@@ -197,7 +181,7 @@ def test_estimators_without_enough_data_are_told(tmp_path, monkeypatch):
     def needy(*_, **__):
         raise DataError("it needs a hundred models")
 
-    monkeypatch.setattr("itembank.studies.units.estimate", needy)
+    monkeypatch.setattr("itembank.studies.fold_runs.estimate", needy)
     with pytest.warns(DataWarning, match="are missing.*weighted: it needs a hundred models; gp-irt: it needs"):
         result = run_study(make_spec(repeats=1), tmp_path / "study", responses=RESPONSES)
     assert result.summary["n_estimates"].to_list() == [0] * result.summary.height

@@ -9,7 +9,7 @@ import pytest
 from itembank.errors import DataError, ParameterError
 from itembank.studies.specs import CalibrationChoice, CostBudget, DataSpec
 from itembank.studies.split_specs import ByDate, KFold, NamedGroup, TrainingShare
-from itembank.studies.study_files import _study, load_study
+from itembank.studies.study_files import load_study, study_of
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 FULL = """
@@ -162,7 +162,7 @@ def test_a_value_of_any_wrong_kind_is_refused_in_words(wrong, tmp_path):
             part = part[key]
         part[last] = wrong
         try:
-            made = _study(content, tmp_path)
+            made = study_of(content, tmp_path)
         except (ParameterError, DataError):
             n_refused += 1
         except Exception as error:

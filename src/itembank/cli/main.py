@@ -24,6 +24,7 @@ COMMANDS = {
     "scaling": ("itembank.cli.scaling", "Say what more compute, or more samples, will buy."),
     "simulate": ("itembank.cli.simulate", "Make responses of known truth."),
     "diagnose": ("itembank.cli.diagnose", "Say what responses tell of the benchmark itself."),
+    "sample-data": ("itembank.cli.sample_data", "Write results to try the commands on."),
     "quickstart": ("itembank.cli.quickstart", "See the whole job on built-in data."),
 }
 

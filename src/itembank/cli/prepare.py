@@ -27,7 +27,7 @@ def command(*, bank: Path, output_format: str) -> None:
     with warnings_as_notes(), progress("prepare") as report:
         loaded = prepare(bank, keep_in_bank=True, progress=report)
     n_fits = len(folds(loaded))
-    row = {"bank": loaded.bank_id, "models": loaded.n_models, "fits without some models": n_fits}
+    row = {"bank": loaded.bank_id, "models": loaded.n_models, "fits": n_fits}
     print_rows([row], output_format, title=f"Bank {bank}")
     if not n_fits:
         note("The bank has too few models to leave some out, so its intervals are those of the item model.")

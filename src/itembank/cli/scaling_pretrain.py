@@ -17,6 +17,7 @@ from itembank.cli.scaling_options import (
 )
 
 if TYPE_CHECKING:
+    import polars as pl
     from matplotlib.figure import Figure
 
     from itembank.data.compute import TrainingCompute
@@ -311,19 +312,24 @@ def _figure(law: "PretrainingLaw", figure: str, shown_law: str, recipe: str | No
     if figure == "abilities":
         return figures.figure_abilities(law)
     if figure == "decisions":
-        return figures.figure_decisions([] if law.held_out is None else law.held_out.decisions())
+        return figures.figure_decisions(_decisions(law))
     return figures.figure_score_forecasts(law, shown_law)
+
+
+def _decisions(law: "PretrainingLaw") -> "pl.DataFrame":
+    """Decisions of the check on sizes held out; none without it."""
+    import polars as pl  # noqa: PLC0415
+
+    return pl.DataFrame() if law.held_out is None else law.held_out.decisions()
 
 
 def _print(law: "PretrainingLaw", shown_law: str, show: str, output_format: str) -> None:
     """Print everything as one JSON object, or one table."""
-    held_out = [] if law.held_out is None else list(law.held_out.forecasts)
-    decisions = [] if law.held_out is None else law.held_out.decisions()
     parts = {
         "forecasts": law.rows(),
         "comparison": law.comparison(),
-        "decisions": decisions,
-        "held-out": held_out,
+        "decisions": _decisions(law).to_dicts(),
+        "held-out": [] if law.held_out is None else law.held_out.rows(),
     }
     if show == "curves":
         print_rows(law.curve_rows(), output_format, title="Curves")

@@ -1,7 +1,7 @@
 """`itembank study`: compare selections and estimates by leaving models out."""
 
-import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,7 @@ from itembank.cli.study_prediction import (
     print_prediction,
     refuse_options,
 )
+from itembank.cli.study_tables import Row, number, wide
 
 if TYPE_CHECKING:
     import polars as pl
@@ -86,10 +87,7 @@ def run(*, study: Path, output: Path, jobs: int, no_resume: bool) -> None:
     from itembank.studies.run import run_study  # noqa: PLC0415
     from itembank.studies.study_files import load_study  # noqa: PLC0415
 
-    with warnings_as_notes():
-        spec = load_study(study)
-        with progress(f"study {spec.name}") as report:
-            result = run_study(spec, output, n_jobs=jobs, progress=report, resume=not no_resume)
+    result = _ran(load_study, run_study, study, output, jobs=jobs, no_resume=no_resume)
     note(f"{result.estimates.height} estimates in {output}.")
     note(f"Next: itembank study table {output}")
 
@@ -106,15 +104,22 @@ def predict(*, study: Path, output: Path, jobs: int, no_resume: bool) -> None:
     \b
       itembank study predict prediction.toml -o prediction
     """  # noqa: D301
-    from itembank.studies.prediction.run import run_prediction  # noqa: PLC0415
-    from itembank.studies.prediction.spec_files import load_prediction  # noqa: PLC0415
+    from itembank.studies.run import run_prediction  # noqa: PLC0415
+    from itembank.studies.study_files import load_prediction  # noqa: PLC0415
 
-    with warnings_as_notes():
-        spec = load_prediction(study)
-        with progress(f"study {spec.name}") as report:
-            result = run_prediction(spec, output, n_jobs=jobs, progress=report, resume=not no_resume)
-    note(f"{result.curves.height} errors of {len(spec.assessors)} assessors in {output}.")
+    result = _ran(load_prediction, run_prediction, study, output, jobs=jobs, no_resume=no_resume)
+    note(f"{result.curves.height} errors of {len(result.assessors)} assessors in {output}.")
     note(f"Next: itembank study table {output}")
+
+
+def _ran(
+    load: Callable[[Path], Any], run_spec: Callable[..., Any], study: Path, output: Path, *, jobs: int, no_resume: bool
+) -> Any:
+    """Run the study of a file, telling how far it is, and return its result."""
+    with warnings_as_notes():
+        spec = load(study)
+        with progress(f"study {spec.name}") as report:
+            return run_spec(spec, output, n_jobs=jobs, progress=report, resume=not no_resume)
 
 
 @command.command("table")
@@ -201,11 +206,8 @@ def table(
     if output_format == "table":
         for metric in metrics or ("mae",):
             unit = ", in points" if metric in POINTS else ""
-            print_rows(
-                _wide(summary, metric, _size_words(result.manifest)),
-                "table",
-                title=f"{metric} of {target}: {METRICS[metric]}{unit}",
-            )
+            title = f"{metric} of {target}: {METRICS[metric]}{unit}"
+            print_rows(_by_size(result, summary, metric), "table", title=title)
         return
     wanted = [name for one in metrics for name in (one, f"{one}_se") if name in summary.columns]
     print_rows(
@@ -223,7 +225,7 @@ def _print_ratios(result: "StudyResult", against: tuple[str, str], target: str, 
         print_rows(ratios.to_dicts(), output_format)
         return
     title = f"mean absolute error of {target} over that of {' × '.join(against)}"
-    print_rows(_wide(ratios, "ratio", _size_words(result.manifest)), "table", title=title)
+    print_rows(_by_size(result, ratios, "ratio"), "table", title=title)
     means = geometric_mean(ratios).select("selector", "estimator", "ratio", "n_cells")
     print_rows(means.to_dicts(), "table", title="geometric mean over splits and sizes")
 
@@ -315,15 +317,9 @@ def plot(
     if size is not None and size not in estimates["budget"]:
         sizes = ", ".join(f"{one:g}" for one in estimates["budget"].unique().sort())
         raise click.BadParameter(f"must be one of the study's, {sizes}, got {size:g}.", param_hint="--n")
-    figure = draw_study(
-        summary, estimates, kind, size=size, level=_level(result.manifest), size_words=_size_words(result.manifest)
-    )
+    figure = draw_study(summary, estimates, kind, size=size, level=result.level, size_words=_size_words(result))
     save_figure(figure, output)
     note(f"Drawn in {output}.")
-
-
-def _level(manifest: Any) -> float:
-    return float(manifest["study"]["level"])
 
 
 def _of_target(frame: "pl.DataFrame", target: str) -> "pl.DataFrame":
@@ -338,27 +334,15 @@ def _check_names(option: str, given: Sequence[str], known: Sequence[str]) -> Non
         raise click.BadParameter(f"must be one of {', '.join(known)}, got {unknown[0]!r}.", param_hint=option)
 
 
-def _size_words(manifest: Any) -> tuple[str, str]:
+def _size_words(result: "StudyResult") -> tuple[str, str]:
     """Say what the sizes of a study are, short and long: numbers of items, or amounts of a cost."""
-    budget = manifest["study"]["budget"]
-    return ("n =", "items in all") if budget is None else (f"{budget['cost']} ≤", f"budget ({budget['cost']})")
+    unit = result.budget_unit
+    return (f"{unit} ≤", f"budget ({unit})") if unit else ("n =", "items in all")
 
 
-def _wide(summary: "pl.DataFrame", metric: str, words: tuple[str, str]) -> list[dict[str, Any]]:
+def _by_size(result: "StudyResult", table: "pl.DataFrame", metric: str) -> list[Row]:
     """One row a split, selector and estimator; one column a size."""
-    rows: dict[tuple[str, ...], dict[str, Any]] = {}
-    for row in summary.to_dicts():
-        key = (row["split"], row["selector"], row["estimator"])
-        names = dict(zip(("split", "selector", "estimator"), key, strict=True))
-        rows.setdefault(key, names)[f"{words[0]} {row['budget']:g}"] = _shown(row, metric)
-    return list(rows.values())
-
-
-def _shown(row: dict[str, Any], metric: str) -> str:
-    """Write a metric and, where there is one, its standard error."""
     scale, digits = (100.0, 2) if metric in POINTS else (1.0, 3)
-    value, error = row[metric], row.get(f"{metric}_se", math.nan)
-    if value is None or math.isnan(value):
-        return "-"
-    text = f"{scale * value:.{digits}f}"
-    return text if error is None or math.isnan(error) else f"{text} ± {scale * error:.{digits}f}"
+    cell = partial(number, metric=metric, scale=scale, digits=digits)
+    short, _ = _size_words(result)
+    return wide(table, ["split", "selector", "estimator"], lambda row: f"{short} {row['budget']:g}", cell)

@@ -9,14 +9,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from itembank.cli.render import note, print_rows
+from itembank.cli.study_tables import Row, number, wide
 
 if TYPE_CHECKING:
     import polars as pl
 
+    from itembank.studies.results import PredictionResult
+
 SETS = ("interpolation", "extrapolation")
 COMPARISON_KINDS = ("error", "rank", "spread", "coverage")
 PREDICTION_KINDS = ("items", "cost", "tasks", "models", "choices")
-
 
 PARTS = ("tasks", "errors", "cost", "at-cost", "reach")
 """Tables of a prediction study."""
@@ -35,9 +37,9 @@ def prediction_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def is_prediction(folder: Path) -> bool:
     """Whether a study's folder is that of a prediction study."""
-    from itembank.studies.manifests import PREDICTION, kind_of, read_manifest  # noqa: PLC0415
+    from itembank.studies.manifests import read_manifest  # noqa: PLC0415
 
-    return kind_of(read_manifest(folder)) == PREDICTION
+    return read_manifest(folder).kind == "prediction"
 
 
 def refuse_options(options: Mapping[str, object], kind: str) -> None:
@@ -59,32 +61,29 @@ def print_prediction(
     folder: Path, parts: tuple[str, ...], *, sets: tuple[str, ...], n_tasks: tuple[int, ...], output_format: str
 ) -> None:
     """Print tasks, errors and costs at each budget, errors at given costs and what errors cost."""
-    from itembank.studies.prediction.results import PredictionResult  # noqa: PLC0415
-
-    result = PredictionResult.load(folder)
-    check_numbers(n_tasks, result.curves["n_calibration_tasks"].unique().sort().to_list())
+    result = _loaded(folder, n_tasks)
     if output_format != "table":
         of_part = {"tasks": result.tasks, "at-cost": result.at_cost, "reach": result.costs}
         for part in parts or ("errors",):
-            print_rows(chosen(of_part.get(part, result.curves), sets, n_tasks).to_dicts(), output_format)
+            print_rows(_chosen(of_part.get(part, result.curves), sets, n_tasks).to_dicts(), output_format)
         return
-    curves = chosen(result.curves, sets, n_tasks)
+    curves = _chosen(result.curves, sets, n_tasks)
     known = PARTS if result.unit else PARTS[:2]
     for part in parts or known:
         if part == "tasks":
             print_rows(result.tasks.to_dicts(), "table", title="tasks: items, and how many of them are held out")
         elif part == "cost":
             # the same for both sets
-            for title, rows in panels(curves.filter(curves["set"] == curves["set"][0])):
+            for title, rows in _panels(curves.filter(curves["set"] == curves["set"][0])):
                 words = f"cost of a test model in {result.unit}, {title.partition(', ')[2]}"
-                print_rows(wide(rows, "cost"), "table", title=words)
+                print_rows(_by_budget(rows, "cost"), "table", title=words)
         else:
             words, table = {
                 "errors": ("mean absolute error in points", curves),
                 "at-cost": ("mean absolute error in points at what the reference spends", result.at_cost),
                 "reach": ("cost of reaching an error", result.costs),
             }[part]
-            for title, rows in panels(chosen(table, sets, n_tasks)):
+            for title, rows in _panels(_chosen(table, sets, n_tasks)):
                 print_rows(LAYOUTS[part](rows), "table", title=f"{words}, {title}")
 
 
@@ -92,29 +91,32 @@ def print_differences(
     folder: Path, against: str, *, sets: tuple[str, ...], n_tasks: tuple[int, ...], output_format: str
 ) -> None:
     """Print each assessor's error less that of one."""
-    from itembank.studies.prediction.results import PredictionResult  # noqa: PLC0415
-    from itembank.studies.prediction.summary import differences  # noqa: PLC0415
+    from itembank.studies.prediction.error_curves import differences  # noqa: PLC0415
 
-    result = PredictionResult.load(folder)
-    check_numbers(n_tasks, result.curves["n_calibration_tasks"].unique().sort().to_list())
-    table = chosen(differences(result.errors, against), sets, n_tasks)
+    result = _loaded(folder, n_tasks)
+    table = _chosen(differences(result.errors, against), sets, n_tasks)
     if output_format != "table":
         print_rows(table.to_dicts(), output_format)
         return
-    for title, part in panels(table):
+    for title, part in _panels(table):
         words = f"mean absolute error less that of {against}, in points"
-        print_rows(wide(part, "difference"), "table", title=f"{words}, {title}")
+        print_rows(_by_budget(part, "difference"), "table", title=f"{words}, {title}")
 
 
-def check_numbers(n_tasks: tuple[int, ...], known: list[int]) -> None:
-    """Refuse numbers of calibration tasks that the study does not have."""
+def _loaded(folder: Path, n_tasks: tuple[int, ...]) -> "PredictionResult":
+    """Read a prediction study; refuse numbers of calibration tasks that it does not have."""
+    from itembank.studies.results import PredictionResult  # noqa: PLC0415
+
+    result = PredictionResult.load(folder)
+    known = result.curves["n_calibration_tasks"].unique().sort().to_list()
     unknown = [n for n in n_tasks if n not in known]
     if unknown:
         listed = ", ".join(map(str, known))
         raise click.BadParameter(f"must be one of {listed}, got {unknown[0]}.", param_hint="--tasks")
+    return result
 
 
-def chosen(table: "pl.DataFrame", sets: tuple[str, ...], n_tasks: tuple[int, ...]) -> "pl.DataFrame":
+def _chosen(table: "pl.DataFrame", sets: tuple[str, ...], n_tasks: tuple[int, ...]) -> "pl.DataFrame":
     """Keep some sets and numbers of calibration tasks; all where none is named."""
     for column, wanted in (("set", sets), ("n_calibration_tasks", n_tasks)):
         if wanted and column in table.columns:
@@ -122,67 +124,45 @@ def chosen(table: "pl.DataFrame", sets: tuple[str, ...], n_tasks: tuple[int, ...
     return table
 
 
-def panels(table: "pl.DataFrame") -> list[tuple[str, "pl.DataFrame"]]:
+def _panels(table: "pl.DataFrame") -> list[tuple[str, "pl.DataFrame"]]:
     """Return one table a set and number of calibration tasks, with a title."""
     groups = table.group_by("n_calibration_tasks", "set", maintain_order=True)
     return [(f"{which}, calibration tasks: {n_tasks}", part) for (n_tasks, which), part in groups]
 
 
-def wide(table: "pl.DataFrame", metric: str) -> list[dict[str, Any]]:
+def _by_budget(table: "pl.DataFrame", metric: str) -> list[Row]:
     """One row an assessor, one column a budget."""
-    rows: dict[str, dict[str, Any]] = {}
-    for row in table.to_dicts():
-        scale, digits = (1.0, None) if metric == "cost" else (100.0, 2)
-        rows.setdefault(row["assessor"], {"assessor": row["assessor"]})[f"n = {row['budget']}"] = shown_number(
-            row[metric], row.get(f"{metric}_se"), scale=scale, digits=digits
-        )
-    return list(rows.values())
+    scale, digits = (1.0, None) if metric == "cost" else (100.0, 2)
+    cell = partial(number, metric=metric, scale=scale, digits=digits)
+    return wide(table, ["assessor"], lambda row: f"n = {row['budget']}", cell)
 
 
-def at_cost(table: "pl.DataFrame") -> list[dict[str, Any]]:
+def _by_cost(table: "pl.DataFrame") -> list[Row]:
     """One row an assessor, one column a cost."""
-    rows: dict[str, dict[str, Any]] = {}
-    for row in table.to_dicts():
-        column = f"{shown_number(row['cost'], None)} (n = {row['reference_budget']})"
-        number = shown_number(row["mae"], row["mae_se"], scale=100.0, digits=2)
-        rows.setdefault(row["assessor"], {"assessor": row["assessor"]})[column] = number
-    return list(rows.values())
+    cell = partial(number, metric="mae", scale=100.0, digits=2)
+    return wide(table, ["assessor"], lambda row: f"{number(row, 'cost')} (n = {row['reference_budget']})", cell)
 
 
-def reached(table: "pl.DataFrame") -> list[dict[str, Any]]:
+def _reached(table: "pl.DataFrame") -> list[Row]:
     """One row a level and assessor that reaches it."""
     return [
         {
             "level": row["level"],
-            "error": shown_number(row["mae"], None, scale=100.0, digits=2),
+            "error": number(row, "mae", scale=100.0, digits=2),
             "assessor": row["assessor"],
-            "cost": shown_number(row["cost"], row["cost_se"]),
-            "of not dividing by cost": shown_number(row["ratio"], row["ratio_se"], digits=2),
-            "of the reference": shown_number(row["ratio_to_reference"], row["ratio_to_reference_se"], digits=2),
+            "cost": number(row, "cost"),
+            "of not dividing by cost": number(row, "ratio", digits=2),
+            "of the reference": number(row, "ratio_to_reference", digits=2),
         }
-        for row in table.to_dicts()
+        for row in table.iter_rows(named=True)
         if not math.isnan(row["cost"])
     ]
 
 
-def shown_number(value: float | None, error: float | None, *, scale: float = 1.0, digits: int | None = None) -> str:
-    """Write a number and, where there is one, its standard error; three figures where no digits are asked for."""
-    if value is None or math.isnan(value):
-        return "-"
-
-    def text(number: float) -> str:
-        if digits is not None:
-            return f"{scale * number:.{digits}f}"
-        places = 0 if abs(scale * value) >= 100.0 else 1 if abs(scale * value) >= 10.0 else 2
-        return f"{scale * number:,.{places}f}"
-
-    return text(value) if error is None or math.isnan(error) else f"{text(value)} ± {text(error)}"
-
-
-LAYOUTS: Mapping[str, Callable[["pl.DataFrame"], list[dict[str, Any]]]] = {
-    "errors": partial(wide, metric="mae"),
-    "at-cost": at_cost,
-    "reach": reached,
+LAYOUTS: Mapping[str, Callable[["pl.DataFrame"], list[Row]]] = {
+    "errors": partial(_by_budget, metric="mae"),
+    "at-cost": _by_cost,
+    "reach": _reached,
 }
 """How the tables of errors and costs are laid out."""
 
@@ -207,10 +187,8 @@ def plot_prediction(
     """Draw one of the figures of a prediction study."""
     from itembank.reports.canvas import save_figure  # noqa: PLC0415
     from itembank.reports.prediction_figures import draw_prediction  # noqa: PLC0415
-    from itembank.studies.prediction.results import PredictionResult  # noqa: PLC0415
 
-    result = PredictionResult.load(folder)
-    check_numbers(n_tasks, result.curves["n_calibration_tasks"].unique().sort().to_list())
+    result = _loaded(folder, n_tasks)
     _check_one(kind, {"--tasks": n_tasks, "--set": sets})
     figure = draw_prediction(result, kind, sets=sets, n_tasks=n_tasks, assessors=assessors, budget=budget)
     save_figure(figure, output)

@@ -9,13 +9,14 @@ import polars as pl
 from itembank.errors import ParameterError, shown
 from itembank.reports.canvas import INK, PALETTE, new_figure, panels, put_labels, put_legend, put_title
 from itembank.reports.figures import MARKERS
-from itembank.studies.prediction.summary import SETS, errors_by
+from itembank.studies.prediction.error_curves import SETS, errors_by
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from itembank.studies.prediction.results import PredictionResult
+    from itembank.studies.prediction.assessors import Assessor
+    from itembank.studies.results import PredictionResult
 
 KINDS = ("items", "cost", "tasks", "models", "choices")
 LINES = {"prediction": ":", "selection": "--", "adaptation": "-"}
@@ -56,7 +57,7 @@ def draw_prediction(
     """
     if kind not in KINDS:
         raise ParameterError(f"kind of a figure must be one of {shown(KINDS)}, got {kind!r}.")
-    names = [one["name"] for one in result.manifest["study"]["assessors"]]
+    names = [assessor.name for assessor in result.assessors]
     _check("assessors", assessors, names)
     _check("sets", sets, SETS)
     counts = result.curves["n_calibration_tasks"].unique().sort().to_list()
@@ -180,7 +181,7 @@ def styles(result: "PredictionResult", assessors: Sequence[str]) -> dict[str, tu
 
     Markers are open where a criterion is divided by cost.
     """
-    known = {one["name"]: one for one in result.manifest["study"]["assessors"]}
+    known = {assessor.name: assessor for assessor in result.assessors}
     looks = list(dict.fromkeys(_look(known[name]) for name in assessors))
     found = {}
     for name in assessors:
@@ -189,14 +190,14 @@ def styles(result: "PredictionResult", assessors: Sequence[str]) -> dict[str, tu
         found[name] = (
             PALETTE[number % len(PALETTE)],
             marker,
-            LINES[known[name]["paradigm"]],
-            not known[name]["per_cost"],
+            LINES[known[name].paradigm],
+            not known[name].per_cost,
         )
     return found
 
 
-def _look(assessor: dict[str, object]) -> tuple[object, ...]:
-    return assessor["predictor"], assessor["selector"], assessor["design"], repr(assessor["options"])
+def _look(assessor: "Assessor") -> tuple[object, ...]:
+    return assessor.predictor, assessor.selector, assessor.design, repr(assessor.options)
 
 
 def _draw_curves(
@@ -231,17 +232,17 @@ def _draw_curves(
 
 
 def _adaptive(result: "PredictionResult") -> list[str]:
-    known = result.manifest["study"]["assessors"]
-    return [one["name"] for one in known if one["paradigm"] == "adaptation"] or [known[-1]["name"]]
+    known = result.assessors
+    return [one.name for one in known if one.paradigm == "adaptation"] or [known[-1].name]
 
 
 def _two_adaptive(result: "PredictionResult") -> tuple[str, ...]:
     """Fisher information in one dimension, and V-optimality, where the study has them (P2 appendix H)."""
-    known = [one for one in result.manifest["study"]["assessors"] if one["paradigm"] == "adaptation"]
-    plain = {one["selector"]: one["name"] for one in reversed(known) if not one["per_cost"]}
+    known = [one for one in result.assessors if one.paradigm == "adaptation"]
+    plain = {one.selector: one.name for one in reversed(known) if not one.per_cost}
     if {"fisher", "v-optimal"} <= set(plain):
         return plain["fisher"], plain["v-optimal"]
-    names = [one["name"] for one in result.manifest["study"]["assessors"]]
+    names = [assessor.name for assessor in result.assessors]
     raise ParameterError(
         "two assessors are compared, and the study has no adaptive ones by 'fisher' and by 'v-optimal' to take "
         f"unasked. Name two assessors (--assessor) of {shown(names, limit=len(names))}."

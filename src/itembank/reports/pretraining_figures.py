@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import polars as pl
 
 from itembank.data.responses import ResponseMatrix
 from itembank.errors import ParameterError, shown
@@ -153,12 +154,12 @@ def figure_abilities(law: PretrainingLaw, *, scenarios: Sequence[str] = ()) -> "
     return figure
 
 
-def figure_decisions(rows: Sequence[Mapping[str, Any]]) -> "Figure":
+def figure_decisions(decisions: pl.DataFrame) -> "Figure":
     """Draw decision accuracy against the share of the target's compute, a panel a scenario, a line a law.
 
     Parameters
     ----------
-    rows : sequence of mappings
+    decisions : table
         As `HeldOutForecasts.decisions` gives; an entry `law` that is not the short name of one is drawn all the same.
 
     Raises
@@ -168,26 +169,21 @@ def figure_decisions(rows: Sequence[Mapping[str, Any]]) -> "Figure":
     MissingDependencyError
         Without matplotlib.
     """
-    if not rows:
+    if decisions.is_empty():
         raise ParameterError("a figure of decisions needs at least one row, got none.")
-    scenarios = list(dict.fromkeys(str(row["scenario"]) for row in rows))
-    laws = list(dict.fromkeys(str(row["law"]) for row in rows))
+    scenarios, laws = (decisions[name].unique(maintain_order=True).to_list() for name in ("scenario", "law"))
     figure, all_axes, n_columns = _grid(len(scenarios), 2.7, 2.4)
     handles: dict[str, Any] = {}
     for place, (axes, scenario) in enumerate(zip(all_axes, scenarios, strict=True)):
         axes.axhline(0.5, color=INK, linewidth=0.8, linestyle=(0, (1, 2)))
         for number, name in enumerate(laws):
-            own = sorted(
-                (row["share_of_target"], row["decision_accuracy"])
-                for row in rows
-                if row["scenario"] == scenario and row["law"] == name
-            )
-            if not own:
+            line = decisions.filter(scenario=scenario, law=name).sort("share_of_target", "decision_accuracy")
+            if line.is_empty():
                 continue
             again = "-" if number < len(PALETTE) else "--"  # more lines than colours
-            label, color, line = LAW_STYLES.get(name, (name, PALETTE[number % len(PALETTE)], again))
-            shares, accuracies = zip(*own, strict=True)
-            (handles[label],) = axes.plot(shares, accuracies, "o", color=color, linestyle=line, markersize=3.5)
+            label, color, style = LAW_STYLES.get(name, (name, PALETTE[number % len(PALETTE)], again))
+            points = (line["share_of_target"].to_numpy(), line["decision_accuracy"].to_numpy())
+            (handles[label],) = axes.plot(*points, "o", color=color, linestyle=style, markersize=3.5)
         axes.set_ylim(-0.03, 1.03)
         _finish(axes, scenario, place, (n_columns, len(scenarios)), y="decision accuracy", x="share of target FLOP")
     put_legend(figure, list(handles.values()), list(handles))

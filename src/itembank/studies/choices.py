@@ -56,10 +56,6 @@ class MethodChoice:
             return cls(table.name_of(choice), _differing(choice))
         raise ParameterError(f"{purpose} must be a short name, a table with 'method', or a spec, got {choice!r}.")
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values, for JSON."""
-        return {"method": self.method, "options": dict(self.options), "label": self.label}
-
 
 def resolve_choice(choice: MethodChoice, table: MethodTable[Spec]) -> Spec:
     """Return the spec of a choice.

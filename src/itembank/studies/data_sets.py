@@ -35,8 +35,8 @@ def load_data(spec: DataSpec) -> ResponseMatrix:
         if one is not None:
             is_about_models = name.endswith("models")
             table = responses.models if is_about_models else responses.items
-            kept = _kept(table, one, name)
-            responses = responses.take(models=kept) if is_about_models else responses.take(items=kept)
+            rows = _rows_left(table, one, name)
+            responses = responses.take(models=rows) if is_about_models else responses.take(items=rows)
     return responses
 
 
@@ -82,14 +82,14 @@ def _path(text: str, folder: Path) -> Path:
     return path
 
 
-def _kept(table: pl.DataFrame, one: Filter, name: str) -> IntArray:
+def _rows_left(table: pl.DataFrame, one: Filter, name: str) -> IntArray:
     """Rows that a filter leaves."""
     column = column_of(table, one["column"], name)
     values = one["value"] if isinstance(one["value"], list | tuple) else [one["value"]]
     there = column.to_list()
     matches = np.array([value in values for value in there], dtype=bool)
-    kept = np.flatnonzero(matches if name.startswith("keep") else ~matches)
-    if kept.size == 0:
+    rows = np.flatnonzero(matches if name.startswith("keep") else ~matches)
+    if rows.size == 0:
         raise DataError(
             f"{name} leaves nothing: {one['column']!r} with value {one['value']!r}; the values are "
             f"{shown(column.unique(maintain_order=True).to_list())}."
@@ -102,4 +102,4 @@ def _kept(table: pl.DataFrame, one: Filter, name: str) -> IntArray:
             f"{shown(absent)}; it has {known}. Check the spelling and the type.",
             DataWarning,
         )
-    return kept
+    return rows

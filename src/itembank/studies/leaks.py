@@ -41,11 +41,11 @@ def check_no_leak(bank: Bank, new: ResponseMatrix) -> None:
 
 def _bare(responses: ResponseMatrix) -> ResponseMatrix:
     """Leave out what tables say of models (their scores, often), and of items beyond `ITEM_COLUMNS`."""
-    kept = [name for name in ITEM_COLUMNS if name in responses.items.columns]
+    columns = [name for name in ITEM_COLUMNS if name in responses.items.columns]
     return ResponseMatrix(
         responses.responses,
         responses.models.select("model_id"),
-        responses.items.select(kept),
+        responses.items.select(columns),
         responses.n_trials,
         responses.costs,
     )

@@ -1,82 +1,84 @@
-"""The manifest of a study's folder: what it is a study of, so that it is gone on with only as the same one."""
+"""The manifest of a study's folder: what it is a study of, so that only the same study goes on in it."""
 
 import hashlib
 import json
 import platform
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from itembank.data.atomic import SUFFIX, check_destination, write_text
-from itembank.data.digests import digest_fits, with_digest
+from itembank.data.digests import RECORD_KEY, digest_fits, with_digest
 from itembank.data.documents import read_json
 from itembank.data.fingerprint import data_fingerprint
 from itembank.data.responses import ResponseMatrix
 from itembank.errors import DataError, shown
-from itembank.studies.specs import StudySpec
-from itembank.studies.splits import Fold
 
 SCHEMA_VERSION = 1
 FILE_NAME = "manifest.json"
-COMPARISON, PREDICTION = "comparison", "prediction"
-"""Kinds of studies."""
 PACKAGES = ("itembank", "numpy", "scipy", "scikit-learn")
 
 
-def make_manifest(spec: StudySpec, responses: ResponseMatrix, folds: list[Fold]) -> dict[str, Any]:
-    """Return the content of the manifest.
+@dataclass(frozen=True, slots=True)
+class StudyManifest:
+    """What a study's folder is a study of.
 
-    The fingerprint covers the study, the responses, their costs, and the models of every fold (so that other dates
-    or groups make another study).
-    """
-    divisions = [
-        f"{fold.split}/{fold.repeats}/{fold.fold}/".encode() + fold.train.tobytes() + b"/" + fold.test.tobytes()
-        for fold in folds
-    ]
-    return manifest_of(spec.to_dict(), responses, divisions, seed=spec.seed)
-
-
-def manifest_of(
-    study: dict[str, Any], responses: ResponseMatrix, divisions: list[bytes], *, seed: int, kind: str = COMPARISON
-) -> dict[str, Any]:
-    """Return the content of the manifest of a study of any kind.
-
-    Parameters
+    Attributes
     ----------
-    study : dict
-        All that the numbers depend on, but the responses.
-    responses : ResponseMatrix
-    divisions : list of bytes
-        One a part of the work: what of the data is in it.
-    seed : int
     kind : {'comparison', 'prediction'}
+    study : mapping
+        The spec as plain values: all that the numbers depend on, but the responses.
+    fingerprint : str
+        Of the study, the responses, their costs, and what of them every unit of the work takes (so that other dates
+        or groups make another study).
+    data_fingerprint : str
+        Of the responses alone.
+    versions : mapping of package to version
+    seed : int
+    n_folds : int
+        Units of the work: folds, or partitions of a prediction study.
+    n_models, n_items : int
+        Of the responses.
     """
-    data = data_fingerprint(responses)
-    digest = hashlib.sha256(json.dumps([study, data], sort_keys=True, default=str).encode())
-    for division in divisions:
-        digest.update(division)
-    for unit in sorted(responses.costs):
-        digest.update(unit.encode() + responses.costs[unit].tobytes())
-    versions = {name: version(name) for name in PACKAGES} | {"python": platform.python_version()}
-    content = {
-        "schema_version": SCHEMA_VERSION,
-        "fingerprint": digest.hexdigest(),
-        "data_fingerprint": data,
-        "versions": versions,
-        "seed": seed,
-        "n_folds": len(divisions),
-        "n_models": responses.n_models,
-        "n_items": responses.n_items,
-        "study": study,
-    }
-    if kind != COMPARISON:
-        content["kind"] = kind
-    plain: dict[str, Any] = json.loads(json.dumps(content, default=str))
-    return plain
+
+    kind: str
+    study: Mapping[str, Any]
+    fingerprint: str
+    data_fingerprint: str
+    versions: Mapping[str, str]
+    seed: int
+    n_folds: int
+    n_models: int
+    n_items: int
+
+    @classmethod
+    def of(
+        cls,
+        kind: str,
+        study: Mapping[str, Any],
+        responses: ResponseMatrix,
+        *,
+        division: Sequence[bytes],
+        seed: int,
+        n_folds: int,
+    ) -> Self:
+        """Make the manifest of a study of these responses; `division` says what of them every unit takes."""
+        data = data_fingerprint(responses)
+        digest = hashlib.sha256(json.dumps([study, data], sort_keys=True, default=str).encode())
+        for part in division:
+            digest.update(part)
+        for unit in sorted(responses.costs):
+            digest.update(unit.encode() + responses.costs[unit].tobytes())
+        plain = json.loads(json.dumps(study, default=str))
+        versions = {name: version(name) for name in PACKAGES} | {"python": platform.python_version()}
+        return cls(
+            kind, plain, digest.hexdigest(), data, versions, seed, n_folds, responses.n_models, responses.n_items
+        )
 
 
-def read_manifest(folder: Path) -> dict[str, Any]:
+def read_manifest(folder: Path) -> StudyManifest:
     """Read the manifest of a study's folder.
 
     Raises
@@ -86,24 +88,26 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     """
     path = folder / FILE_NAME
     try:
-        content: dict[str, Any] = read_json(path)
+        content = read_json(path)
     except FileNotFoundError as error:
         raise DataError(f"{folder} is not a study: it has no {FILE_NAME}. Make one with itembank study run.") from error
     except (OSError, DataError) as error:
         raise DataError(f"{error} It cannot be read as a study's manifest.") from error
     if not isinstance(content, dict) or content.get("schema_version") != SCHEMA_VERSION:
         raise DataError(f"{path}: schema_version of a study must be {SCHEMA_VERSION}. Run the study again elsewhere.")
-    if not digest_fits(content):
+    if RECORD_KEY not in content or not digest_fits(content):
         raise DataError(f"{path} is not what was written there. Copy it again, or run the study again elsewhere.")
-    return content
+    names = [field.name for field in fields(StudyManifest)]
+    values = {"kind": "comparison", **content}  # the first studies were of one kind, which they did not state
+    try:
+        return StudyManifest(**{name: values[name] for name in names})
+    except KeyError as error:
+        raise DataError(
+            f"{path} must state {error}, as a study's manifest does. Run the study again elsewhere."
+        ) from error
 
 
-def kind_of(manifest: Mapping[str, Any]) -> str:
-    """Return the kind of a study."""
-    return str(manifest.get("kind", COMPARISON))
-
-
-def begin(folder: Path, manifest: dict[str, Any], *, resume: bool) -> None:
+def begin(folder: Path, manifest: StudyManifest, *, resume: bool) -> None:
     """Make a study's folder, or check that the one there is of the same study.
 
     Raises
@@ -114,28 +118,29 @@ def begin(folder: Path, manifest: dict[str, Any], *, resume: bool) -> None:
     if not (folder / FILE_NAME).exists():
         check_destination(folder, is_folder=True)
         # a command that was killed before anything else stood there may have left a temporary file
-        if folder.exists() and (not folder.is_dir() or any(one.suffix != SUFFIX for one in folder.iterdir())):
+        if folder.exists() and (not folder.is_dir() or any(path.suffix != SUFFIX for path in folder.iterdir())):
             raise DataError(f"{folder} is there already and is not a study. Give another folder.")
-        write_text(folder / FILE_NAME, json.dumps(with_digest(manifest), indent=1, ensure_ascii=False) + "\n")
+        content = with_digest({"schema_version": SCHEMA_VERSION, **asdict(manifest)})
+        write_text(folder / FILE_NAME, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
         return
-    known = read_manifest(folder)
+    begun = read_manifest(folder)
     if not resume:
         raise DataError(f"{folder} is a study already. Resume it, or give another folder.")
-    for what, names in (("fingerprint", ()), ("versions", PACKAGES)):
-        if known.get(what) != manifest[what]:
-            raise DataError(f"{folder} is another study: {_difference(known, manifest, what, names)}")
+    if (begun.fingerprint, begun.versions) != (manifest.fingerprint, manifest.versions):
+        raise DataError(f"{folder} is another study: {_difference(begun, manifest)} Give another folder.")
 
 
-def _difference(known: dict[str, Any], manifest: dict[str, Any], what: str, names: tuple[str, ...]) -> str:
-    """Say how two manifests differ and what to do."""
-    if what == "versions":
-        before, now = known.get("versions", {}), manifest["versions"]
+def _difference(begun: StudyManifest, manifest: StudyManifest) -> str:
+    """Say how two manifests differ."""
+    if begun.fingerprint == manifest.fingerprint:
         changed = [
-            f"{name} {before.get(name)} -> {now[name]}" for name in (*names, "python") if before.get(name) != now[name]
+            f"{name} {begun.versions.get(name)} -> {now}"
+            for name, now in manifest.versions.items()
+            if begun.versions.get(name) != now
         ]
-        return f"it was begun with other versions, which may give other numbers: {shown(changed)}. Give another folder."
-    old, new = known.get("study", {}), manifest["study"]
+        return f"it was begun with other versions, which may give other numbers: {shown(changed)}."
+    old, new = begun.study, manifest.study
     changed = sorted(key for key in {*old, *new} if old.get(key) != new.get(key))
     if changed:
-        return f"{shown(changed)} of the study file changed since it was begun. Give another folder."
-    return "the responses, costs, dates or groups changed since it was begun. Give another folder."
+        return f"{shown(changed)} of the study file changed since it was begun."
+    return "the responses, costs, dates or groups changed since it was begun."

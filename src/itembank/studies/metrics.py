@@ -1,6 +1,7 @@
 """How good estimates are: pure functions of true and estimated scores."""
 
 import numpy as np
+import polars as pl
 
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.ties import average_ranks
@@ -53,6 +54,15 @@ def clustered_ratio(first: FloatArray, second: FloatArray, cluster: IntArray) ->
     if n_clusters < 2:
         return ratio, float("nan")
     return ratio, float(np.sqrt(n_clusters / (n_clusters - 1) * np.sum(residual**2))) / total
+
+
+def ratio_of_sums(first: str, second: str, name: str) -> tuple[pl.Expr, pl.Expr]:
+    """`clustered_ratio` of two columns to aggregate groups by, `name` and `name`_se, where every row is a cluster."""
+    total, n = pl.col(second).sum().cast(pl.Float64), pl.len().cast(pl.Float64)
+    ratio = pl.when(total > 0.0).then(pl.col(first).sum() / total).otherwise(float("nan"))
+    squares = ((pl.col(first) - ratio * pl.col(second)) ** 2).sum()
+    error = pl.when(n > 1.0).then((n / (n - 1.0) * squares).sqrt() / total).otherwise(float("nan"))
+    return ratio.alias(name), error.alias(f"{name}_se")
 
 
 def spearman(truth: FloatArray, estimates: FloatArray) -> FloatArray:

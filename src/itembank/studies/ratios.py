@@ -3,7 +3,7 @@
 import polars as pl
 
 from itembank.errors import ParameterError, shown
-from itembank.studies.metrics import clustered_ratio
+from itembank.studies.metrics import ratio_of_sums
 from itembank.studies.summary import CELL
 
 PAIR = ("split", "repeat", "fold", "draw", "budget", "target", "model_id")
@@ -32,25 +32,26 @@ def error_ratios(estimates: pl.DataFrame, selector: str, estimator: str) -> pl.D
     ParameterError
         When the study has no such method.
     """
-    told = estimates.with_columns(error=(pl.col("estimate") - pl.col("truth")).abs()).filter(
+    known = estimates.with_columns(error=(pl.col("estimate") - pl.col("truth")).abs()).filter(
         pl.col("error").is_not_nan()
     )
-    reference = told.filter(selector=selector, estimator=estimator).select(*PAIR, reference="error")
+    reference = known.filter(selector=selector, estimator=estimator).select(*PAIR, reference="error")
     if reference.height == 0:
-        known = [
-            f"{one} {other}" for one, other in told.select("selector", "estimator").unique(maintain_order=True).rows()
+        methods = [
+            f"{one} {other}" for one, other in known.select("selector", "estimator").unique(maintain_order=True).rows()
         ]
         raise ParameterError(
-            f"the reference must be a selector and estimator of the study: {shown(known, len(known))}; "
+            f"the reference must be a selector and estimator of the study: {shown(methods, len(methods))}; "
             f"got '{selector} {estimator}'."
         )
-    pairs = told.join(reference, on=PAIR, how="inner", maintain_order="left")
-    rows = []
-    for key, cell in pairs.group_by(CELL, maintain_order=True):
-        first, second, repeat = (cell[name].to_numpy() for name in ("error", "reference", "repeat"))
-        ratio, error = clustered_ratio(first, second, repeat)
-        rows.append({**dict(zip(CELL, key, strict=True)), "ratio": ratio, "ratio_se": error, "n_pairs": cell.height})
-    return pl.DataFrame(rows).sort("target", "budget", maintain_order=True)
+    pairs = known.join(reference, on=PAIR, how="inner", maintain_order="left")
+    sums = pairs.group_by(*CELL, "repeat", maintain_order=True).agg(
+        pl.col("error").sum(), pl.col("reference").sum(), n_pairs=pl.len()
+    )
+    ratios = sums.group_by(CELL, maintain_order=True).agg(
+        *ratio_of_sums("error", "reference", "ratio"), pl.col("n_pairs").sum()
+    )
+    return ratios.sort("target", "budget", maintain_order=True)
 
 
 def geometric_mean(ratios: pl.DataFrame) -> pl.DataFrame:

@@ -1,45 +1,15 @@
-"""`StudyResult`: what a finished study found, and the folder it lives in."""
+"""`StudyResult` and `PredictionResult`: what finished studies found, read from their folders."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import polars as pl
 
-from itembank.errors import DataError
-from itembank.studies.kept_tables import read_tables
-from itembank.studies.manifests import COMPARISON, kind_of, read_manifest
-
-ESTIMATES, SUMMARY, PARTS = "estimates.parquet", "summary.parquet", "parts"
-
-COLUMNS = (
-    "study",
-    "split",
-    "repeat",
-    "fold",
-    "draw",
-    "selector",
-    "estimator",
-    "budget",
-    "n_items",
-    "model_id",
-    "target",
-    "truth",
-    "estimate",
-    "low",
-    "high",
-    "failure",
-    "n_used",
-    "effective_items",
-    "cost",
-    "n_calibration",
-    "n_dims",
-    "converged",
-    "seconds_calibrate",
-    "seconds_select",
-    "seconds_estimate",
-)
+from itembank.studies.folders import CHOICES, COMPARISON, PREDICTION, PREDICTIONS, RUNS, SECONDS
+from itembank.studies.manifests import StudyManifest
+from itembank.studies.prediction.assessors import Assessor
+from itembank.studies.prediction.error_curves import sum_errors
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +26,24 @@ class StudyResult:
         `seconds_estimate`.
     summary : table
         One row of metrics for each split, selector, estimator, budget and target; see `summarise`.
-    manifest : mapping
+    manifest : StudyManifest
         The study, fingerprints, versions and seed.
     """
 
     estimates: pl.DataFrame
     summary: pl.DataFrame
-    manifest: Mapping[str, Any]
+    manifest: StudyManifest
+
+    @property
+    def level(self) -> float:
+        """Level of the intervals."""
+        return float(self.manifest.study["level"])
+
+    @property
+    def budget_unit(self) -> str:
+        """Unit of the budgets where they are amounts of a cost; empty where they are numbers of items."""
+        budget = self.manifest.study["budget"]
+        return "" if budget is None else str(budget["cost"])
 
     @classmethod
     def load(cls, folder: str | Path) -> Self:
@@ -73,15 +54,90 @@ class StudyResult:
         DataError
             When the folder is not a study's, the study is not finished, or a table is not what was written.
         """
-        folder = Path(folder)
-        manifest = read_manifest(folder)
-        if kind_of(manifest) != COMPARISON:
-            raise DataError(f"{folder} is a {kind_of(manifest)} study. Load it with PredictionResult.")
-        if not (folder / ESTIMATES).is_file() or not (folder / SUMMARY).is_file():
-            n_done = len(list((folder / PARTS).glob("*.parquet")))
-            raise DataError(
-                f"the study in {folder} is not finished: {n_done} of {manifest.get('n_folds')} folds are done. "
-                "Run the same command again to go on with it."
-            )
-        estimates, summary = read_tables([folder / ESTIMATES, folder / SUMMARY], manifest)
+        manifest, (estimates, summary) = COMPARISON.load(Path(folder))
         return cls(estimates, summary, manifest)
+
+
+@dataclass(frozen=True, slots=True)
+class PredictionResult:
+    """What a prediction study found.
+
+    Attributes
+    ----------
+    curves : table
+        One row for each number of calibration tasks, set ('interpolation', 'extrapolation'), assessor and budget:
+        `mae` and `mae_se`, `cost` and `n_items` on average; see `summarise_curves`.
+    costs : table
+        What reaching an error costs; see `costs_to_reach`.
+    at_cost : table
+        The error at given costs; see `errors_at_cost`.
+    tasks : table
+        `task`, `n_items`, `n_held_out`.
+    manifest : StudyManifest
+        The study, fingerprints, versions and seed.
+    folder : Path
+        Where the parts lie.
+    """
+
+    curves: pl.DataFrame
+    costs: pl.DataFrame
+    at_cost: pl.DataFrame
+    tasks: pl.DataFrame
+    manifest: StudyManifest
+    folder: Path
+
+    @property
+    def predictions(self) -> pl.LazyFrame:
+        """One row for every prediction.
+
+        `partition`, `n_calibration_tasks`, `assessor`, `budget`, `model_id`, `task`, `is_interpolation`, `truth`,
+        `prediction`.
+        """
+        return PREDICTION.scan(self.folder, PREDICTIONS)
+
+    @property
+    def runs(self) -> pl.LazyFrame:
+        """What each test model was asked: `n_items` and `cost` by partition, tasks, assessor, budget and model."""
+        return PREDICTION.scan(self.folder, RUNS)
+
+    @property
+    def choices(self) -> pl.LazyFrame:
+        """Items asked of each task, on average over the test models of a partition."""
+        return PREDICTION.scan(self.folder, CHOICES)
+
+    @property
+    def seconds(self) -> pl.LazyFrame:
+        """CPU seconds by partition, number of calibration tasks, assessor (or item model) and work.
+
+        `converged` of the calibrations of item models.
+        """
+        return PREDICTION.scan(self.folder, SECONDS)
+
+    @property
+    def errors(self) -> pl.DataFrame:
+        """Sums of errors by cell and partition, from which `differences` are made; see `sum_errors`."""
+        return sum_errors(self.predictions, self.runs)
+
+    @property
+    def assessors(self) -> tuple[Assessor, ...]:
+        """The assessors of the study."""
+        return tuple(Assessor(**choices) for choices in self.manifest.study["assessors"])
+
+    @property
+    def unit(self) -> str:
+        """Unit of the costs; empty for none."""
+        return str(self.manifest.study["cost"])
+
+    @classmethod
+    def load(cls, folder: str | Path) -> Self:
+        """Read a finished prediction study from its folder.
+
+        Raises
+        ------
+        DataError
+            When the folder is not that of a prediction study, the study is not finished, or a table is not what was
+            written.
+        """
+        folder = Path(folder)
+        manifest, (tasks, curves, costs, at_cost) = PREDICTION.load(folder)
+        return cls(curves, costs, at_cost, tasks, manifest, folder)

@@ -1,22 +1,20 @@
-"""The verb `run_study`: every fold once, in parallel, going on where an earlier run stopped."""
+"""The verbs `run_study` and `run_prediction`."""
 
 from pathlib import Path
 
 import polars as pl
 
 from itembank.data.responses import ResponseMatrix
-from itembank.errors import ConvergenceWarning, DataError, DataWarning, ParameterError, shown, warn
+from itembank.errors import ConvergenceWarning, ParameterError, shown, warn
 from itembank.numerics.threads import check_jobs
 from itembank.progress import ProgressCallback, silent
+from itembank.studies.comparison_study import comparison_study, warn_of_failures
 from itembank.studies.data_sets import load_data
-from itembank.studies.kept_tables import is_whole, read_tables, warn_of_damage, write_table
-from itembank.studies.manifests import begin, make_manifest, read_manifest
-from itembank.studies.parallel import run_parts
-from itembank.studies.results import COLUMNS, ESTIMATES, PARTS, SUMMARY, StudyResult
-from itembank.studies.specs import StudySpec
-from itembank.studies.splits import Fold, make_folds
-from itembank.studies.summary import summarise
-from itembank.studies.units import run_fold
+from itembank.studies.engine import run_in_folder
+from itembank.studies.prediction.study import prediction_study
+from itembank.studies.prediction.study_spec import PredictionSpec
+from itembank.studies.results import PredictionResult, StudyResult
+from itembank.studies.specs import DataSpec, StudySpec
 
 
 def run_study(
@@ -67,78 +65,73 @@ def run_study(
     >>> result.summary.select("split", "selector", "estimator", "budget", "mae")  # doctest: +SKIP
     """
     check_jobs(n_jobs)
-    folder = Path(output)
-    matrix = _responses(spec, responses)
-    _check_against(spec, matrix)
-    folds = [fold for split in spec.splits for fold in make_folds(split, matrix.models, spec.repeats, spec.seed)]
-    begin(folder, make_manifest(spec, matrix, folds), resume=resume)
-    manifest = read_manifest(folder)
-    parts = {folder / PARTS / f"{number:05d}.parquet": fold for number, fold in enumerate(folds)}
-    damaged = [path for path in parts if path.is_file() and not is_whole(path, manifest)]
-    warn_of_damage(damaged)
-    # the longest first, so that no process is left alone with one at the end
-    unfinished = [(path, fold) for path, fold in parts.items() if not path.is_file() or path in damaged]
-    left = dict(sorted(unfinished, key=lambda one: -len(one[1].repeats)))
-    work = [(spec, matrix, fold, path) for path, fold in left.items()]
-    run_parts(run_and_write, work, n_jobs=n_jobs, progress=progress, n_done=len(folds) - len(work), word="folds")
-    progress("putting results together", 1.0)
-    estimates = pl.concat(read_tables(list(parts), manifest))
-    summary = summarise(estimates)
-    write_table(estimates, folder / ESTIMATES)
-    write_table(summary, folder / SUMMARY)
-    _warn_of_fits(estimates)
-    _warn_of_failures(estimates)
-    return StudyResult(estimates, summary, manifest)
+    study = comparison_study(spec, _responses(spec.data, responses, "run_study"))
+    run_in_folder(study, Path(output), n_jobs=n_jobs, progress=progress, resume=resume)
+    result = StudyResult.load(output)
+    fits = result.estimates.select("split", "repeat", "fold", "converged").unique(["split", "repeat", "fold"])
+    _warn_of_fits(fits["converged"], " (column 'converged' of the estimates)")
+    warn_of_failures(result.estimates)
+    return result
 
 
-def _responses(spec: StudySpec, given: ResponseMatrix | None) -> ResponseMatrix:
+def run_prediction(
+    spec: PredictionSpec,
+    output: str | Path,
+    *,
+    responses: ResponseMatrix | None = None,
+    n_jobs: int = 1,
+    progress: ProgressCallback = silent,
+    resume: bool = True,
+) -> PredictionResult:
+    """Run a prediction study, and keep everything it finds in a folder.
+
+    In each partition every item model is calibrated once, on the training models and all items. Then, for each
+    number of calibration tasks, every assessor chooses among the items of these tasks that are not held out, and
+    predicts each test model's mean on the held-out items of every task from its answers. Assessors see nothing else
+    of the test models. Random numbers depend on the seed and on what they are for, not on `n_jobs`, the order of the
+    work, or what else is in the study.
+
+    Parameters
+    ----------
+    spec : PredictionSpec
+    output, n_jobs, progress, resume
+        As for `run_study`.
+    responses : ResponseMatrix, optional
+        Instead of the data the study names. Models without any response are left out.
+
+    Returns
+    -------
+    PredictionResult
+        Also written to `output`. A `ConvergenceWarning` tells of calibrations that did not converge.
+
+    Raises
+    ------
+    DataError
+        When the data cannot be read or divided so, responses are neither 0 nor 1, the cost is not recorded, or
+        `output` is something else.
+    ParameterError
+        When the study names no data and none are given, or `n_jobs` is neither -1 nor positive.
+    """
+    check_jobs(n_jobs)
+    study = prediction_study(spec, _responses(spec.data, responses, "run_prediction"))
+    run_in_folder(study, Path(output), n_jobs=n_jobs, progress=progress, resume=resume)
+    result = PredictionResult.load(output)
+    fits = result.seconds.filter(pl.col("work") == "calibrate").select("name", "converged").collect()
+    names = fits.filter(~pl.col("converged"))["name"].unique(maintain_order=True).to_list()
+    _warn_of_fits(fits["converged"], f", of {shown(names)} (column 'converged' of the seconds)")
+    return result
+
+
+def _responses(data: DataSpec | None, given: ResponseMatrix | None, verb: str) -> ResponseMatrix:
     if given is not None:
         return given
-    if spec.data is None:
-        raise ParameterError("this study names no data: give run_study the responses, or the spec its data.")
-    return load_data(spec.data)
+    if data is None:
+        raise ParameterError(f"this study names no data: give {verb} the responses, or the spec its data.")
+    return load_data(data)
 
 
-def _check_against(spec: StudySpec, responses: ResponseMatrix) -> None:
-    """Refuse sizes and a unit of cost that the responses do not have, before the long work."""
-    n_scenarios = responses.items["scenario"].n_unique()
-    outside = [n for n in spec.n_items if not n_scenarios <= n <= responses.n_items]
-    if outside:
-        raise ParameterError(
-            f"n_items must be from {n_scenarios} (one for each scenario) to {responses.n_items} (all), "
-            f"got {shown(outside)}."
-        )
-    if spec.cost_unit and spec.cost_unit not in responses.costs:
-        raise DataError(
-            f"a study of cost {spec.cost_unit!r} needs that column with the responses, which have "
-            f"{shown(sorted(responses.costs)) or 'no costs'}."
-        )
-
-
-def run_and_write(spec: StudySpec, responses: ResponseMatrix, fold: Fold, path: Path) -> None:
-    """Run a fold and write its estimates, whole or not at all."""
-    write_table(run_fold(spec, responses, fold).select(COLUMNS), path)
-
-
-def _warn_of_fits(estimates: pl.DataFrame) -> None:
+def _warn_of_fits(converged: pl.Series, where: str) -> None:
     """Say how many calibrations stopped early."""
-    fits = estimates.select("split", "repeat", "fold", "converged").unique(["split", "repeat", "fold"])
-    n_early = int((~fits["converged"]).sum())
+    n_early = int((~converged).sum())
     if n_early:
-        warn(
-            f"{n_early} of {fits.height} calibrations did not converge (column 'converged' of the estimates).",
-            ConvergenceWarning,
-        )
-
-
-def _warn_of_failures(estimates: pl.DataFrame) -> None:
-    """Say which estimators gave nothing, and the first reason of each."""
-    failed = estimates.filter(pl.col("failure") != "")
-    if failed.height:
-        reasons = failed.group_by("estimator", maintain_order=True).agg(pl.col("failure").first())
-        listed = "; ".join(f"{estimator}: {reason}" for estimator, reason in reasons.rows())
-        warn(
-            f"{failed.height} of {estimates.height} estimates are missing (column 'failure' of the estimates): "
-            f"{listed}",
-            DataWarning,
-        )
+        warn(f"{n_early} of {converged.len()} calibrations did not converge{where}.", ConvergenceWarning)

@@ -1,7 +1,7 @@
 """`StudySpec`: what a study compares, on what, and how often."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, TypeAlias, get_args
 
@@ -264,26 +264,21 @@ class StudySpec:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON: all that the numbers depend on, but the responses themselves."""
-        content = {
-            "name": self.name,
-            "splits": [{"kind": SPLITS.name_of(one), **asdict(one)} for one in self.splits],
-            "selectors": [one.to_dict() for one in self.selectors],
-            "estimators": [one.to_dict() for one in self.estimators],
-            "n_items": list(self.n_items),
-            "budget": None if self.budget is None else asdict(self.budget),
-            "pairs": [list(pair) for pair in self.pairs],
-            "calibration": asdict(self.calibration),
-            "n_draws": self.n_draws,
-            "repeats": self.repeats,
-            "level": self.level,
-            "cost": self.cost,
-            "seed": self.seed,
-        }
-        if self.interval != CALIBRATED:  # left out otherwise, so that folders made before there was a choice go on
-            content["interval"] = self.interval
-        if self.data is not None:
-            content["data"] = self.data.to_dict()
+        content = plain_study(self)
+        content["splits"] = [{"kind": SPLITS.name_of(one), **asdict(one)} for one in self.splits]
+        if self.interval == CALIBRATED:  # left out, so that folders made before there was a choice go on
+            del content["interval"]
         return content
+
+
+def plain_study(spec: Any) -> dict[str, Any]:
+    """Return the fields of a study's spec as plain values; `data` only where it names some."""
+    content = asdict(replace(spec, data=None))
+    if spec.data is None:
+        del content["data"]
+    else:
+        content["data"] = spec.data.to_dict()
+    return content
 
 
 def selection_spec(choice: MethodChoice) -> SelectionSpec | None:
@@ -313,7 +308,7 @@ def _check_methods(spec: StudySpec) -> None:
             raise ParameterError(f"a study needs at least one of {name}, got none.")
         for choice in choices:
             resolve(choice)
-        _check_unique([choice.label for choice in choices], name)
+        check_unique([choice.label for choice in choices], name)
     for pair in spec.pairs:
         for label, name in zip(pair, ("selectors", "estimators"), strict=True):
             labels = [choice.label for choice in getattr(spec, name)]
@@ -330,19 +325,18 @@ def _check_splits(spec: StudySpec) -> None:
             raise ParameterError(
                 f"a split must be one of {shown([k.__name__ for k in kinds], len(kinds))}, got {one!r}."
             )
-    _check_unique([one.name for one in spec.splits], "splits")
+    check_unique([one.name for one in spec.splits], "splits")
 
 
 def _check_sizes(spec: StudySpec) -> None:
     if bool(spec.n_items) == (spec.budget is not None):
         raise ParameterError("a study takes either n_items, a list of numbers, or a budget; give one.")
-    if not isinstance(spec.name, str) or not spec.name:
-        raise ParameterError(f"name of a study must be a text, got {spec.name!r}.")
+    check_name(spec.name)
     check_fraction("level", spec.level)
     counts = [("n_draws", spec.n_draws, 1), ("repeats", spec.repeats, 1), ("seed", spec.seed, 0)]
     for name, value, least in (*counts, *(("n_items", n, 1) for n in spec.n_items)):
         check_whole(name, value, least=least)
-    _check_unique([f"{amount:g}" for amount in spec.budgets], "n_items or amounts")
+    check_unique([f"{amount:g}" for amount in spec.budgets], "n_items or amounts")
 
 
 def _check_interval(spec: StudySpec) -> None:
@@ -363,7 +357,14 @@ def _check_interval(spec: StudySpec) -> None:
         )
 
 
-def _check_unique(names: list[str], what: str) -> None:
+def check_name(name: object) -> None:
+    """Refuse a study without a name."""
+    if not isinstance(name, str) or not name:
+        raise ParameterError(f"name of a study must be a text, got {name!r}.")
+
+
+def check_unique(names: list[str], what: str) -> None:
+    """Refuse two of one name, which results could not tell apart."""
     repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated:
         raise ParameterError(f"names of {what} must differ, got {shown(repeated)} more than once. Give each a 'name'.")

@@ -1,14 +1,22 @@
-"""`load_study`: a study written as a TOML file."""
+"""`load_study` and `load_prediction`: studies written as TOML files."""
 
-from collections.abc import Mapping
+import itertools
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, Field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from itembank.data import documents
+from itembank.data.documents import read_toml
 from itembank.errors import DataError, ParameterError, did_you_mean, shown
+from itembank.studies.prediction.assessors import Assessor
+from itembank.studies.prediction.study_spec import PredictionSpec
 from itembank.studies.specs import CalibrationChoice, CostBudget, DataSpec, StudySpec
 from itembank.studies.split_specs import SPLITS, SplitSpec
+
+Spec = TypeVar("Spec")
+
+LISTED = ("predictor", "paradigm", "selector", "per_cost")
+"""Choices of an assessor that may be lists: the table then stands for all combinations."""
 
 
 def load_study(path: str | Path) -> StudySpec:
@@ -31,74 +39,116 @@ def load_study(path: str | Path) -> StudySpec:
     --------
     >>> result = run_study(load_study("study.toml"), "study")  # doctest: +SKIP
     """
-    path = Path(path)
-    content = read_toml(path)
+    return _loaded(Path(path), study_of)
+
+
+def load_prediction(path: str | Path) -> PredictionSpec:
+    """Read a prediction study from a TOML file.
+
+    Parameters
+    ----------
+    path : str or Path
+        With the fields of `PredictionSpec` as keys: tables ``[data]``, ``[item_models.NAME]`` and ``[[assessors]]``,
+        see ``docs/studies.md``. Paths in it start at its own folder.
+
+    Raises
+    ------
+    DataError
+        When it is not a TOML file.
+    ParameterError
+        For a key that does not exist or a value that cannot be, with what can.
+    """
+    return _loaded(Path(path), prediction_of)
+
+
+def _loaded(path: Path, make: Callable[[dict[str, Any], Path], Spec]) -> Spec:
+    """Read a file, and make the spec of its content and folder; errors name the file."""
     try:
-        return _study(content, path.parent)
+        content = read_toml(path)
+    except (OSError, DataError) as error:
+        raise DataError(f"{error} It cannot be read as a study, a TOML file.") from error
+    try:
+        return make(content, path.parent)
     except ParameterError as error:
         raise ParameterError(f"{path}: {error}") from error
 
 
-def read_toml(path: Path) -> dict[str, Any]:
-    """Read a study's file; `DataError` when it is not TOML."""
-    try:
-        return documents.read_toml(path)
-    except (OSError, DataError) as error:
-        raise DataError(f"{error} It cannot be read as a study, a TOML file.") from error
+def study_of(content: dict[str, Any], folder: Path) -> StudySpec:
+    """Make the spec of a study file's content; paths in it start at the folder."""
+    content["data"] = _data_spec(content, folder)
+    content["calibration"] = _calibration_choice(content.get("calibration", {}))
+    content["splits"] = tuple(_split(table) for table in _list_of_tables(content, "splits"))
+    if "budget" in content:
+        content["budget"] = CostBudget(**_checked_table(content["budget"], CostBudget, "budget"))
+    return StudySpec(**_checked_table(content, StudySpec, "a study file"))
 
 
-def _study(content: dict[str, Any], folder: Path) -> StudySpec:
+def prediction_of(content: dict[str, Any], folder: Path) -> PredictionSpec:
+    """Make the spec of a prediction study file's content; paths in it start at the folder."""
+    content["data"] = _data_spec(content, folder)
+    models = _as_table(content.get("item_models", {}), "[item_models]")
+    content["item_models"] = {name: _calibration_choice(table) for name, table in models.items()}
+    tables = _list_of_tables(content, "assessors")
+    content["assessors"] = tuple(assessor for table in tables for assessor in _assessors(table))
+    return PredictionSpec(**_checked_table(content, PredictionSpec, "a prediction study"))
+
+
+def _data_spec(content: Mapping[str, Any], folder: Path) -> DataSpec:
     if "data" not in content:
         raise ParameterError("a study file needs a table [data]: builtin = a name, or responses = files.")
-    content["data"] = data_spec(content["data"], folder)
-    content["calibration"] = calibration_choice(content.get("calibration", {}))
-    splits = content.get("splits", [])
-    if not isinstance(splits, list):
-        raise ParameterError("splits must be a list of tables: [[splits]].")
-    content["splits"] = tuple(_split(one) for one in splits)
-    if "budget" in content:
-        content["budget"] = CostBudget(**checked_table(content["budget"], CostBudget, "budget"))
-    return StudySpec(**checked_table(content, StudySpec, "a study file"))
-
-
-def data_spec(content: Any, folder: Path) -> DataSpec:
-    """Read ``[data]``."""
-    table = checked_table(content, DataSpec, "[data]", without=("folder",))
+    table = _checked_table(content["data"], DataSpec, "[data]", without=("folder",))
     if isinstance(table.get("responses"), str):
         table["responses"] = (table["responses"],)
     return DataSpec(**table, folder=folder)
 
 
-def calibration_choice(content: Any) -> CalibrationChoice:
+def _calibration_choice(content: Any) -> CalibrationChoice:
     """Read ``[calibration]``: keys that are not its own are options of the method."""
-    own = [one.name for one in fields(CalibrationChoice) if one.name != "options"]
-    table = as_table(content, "[calibration]")
-    options = {key: value for key, value in table.items() if key not in own}
-    return CalibrationChoice(**{key: table[key] for key in own if key in table}, options=options)
+    names = [field.name for field in fields(CalibrationChoice) if field.name != "options"]
+    table = _as_table(content, "[calibration]")
+    options = {key: value for key, value in table.items() if key not in names}
+    return CalibrationChoice(**{key: table[key] for key in names if key in table}, options=options)
 
 
 def _split(content: Any) -> SplitSpec:
-    table = dict(as_table(content, "[[splits]]"))
+    table = dict(_as_table(content, "[[splits]]"))
     kind = table.pop("kind", None)
     if not isinstance(kind, str) or kind not in SPLITS.kinds:
         names = shown(list(SPLITS.kinds), len(SPLITS.kinds))
         raise ParameterError(f"kind of a split must be one of {names}, got {kind!r}.")
-    return SPLITS.kinds[kind](**checked_table(table, SPLITS.kinds[kind], f"split {kind!r}"))
+    return SPLITS.kinds[kind](**_checked_table(table, SPLITS.kinds[kind], f"split {kind!r}"))
 
 
-def as_table(content: Any, where: str) -> Mapping[str, Any]:
+def _assessors(content: Any) -> Iterator[Assessor]:
+    """Yield the assessors of a table: one for each combination where choices are lists."""
+    table = _as_table(content, "[[assessors]]")
+    lists = [name for name in LISTED if isinstance(table.get(name), list)]
+    for values in itertools.product(*(table[name] for name in lists)):
+        choices = _checked_table({**table, **dict(zip(lists, values, strict=True))}, Assessor, "[[assessors]]")
+        _as_table(choices.get("options", {}), "options of an assessor")
+        yield Assessor(**choices)
+
+
+def _as_table(content: Any, where: str) -> Mapping[str, Any]:
     """Return a table, or raise `ParameterError` for anything else."""
     if not isinstance(content, Mapping):
         raise ParameterError(f"{where} must be a table, got {content!r}.")
     return content
 
 
-def checked_table(content: Any, kind: Any, where: str, *, without: tuple[str, ...] = ()) -> dict[str, Any]:
+def _list_of_tables(content: Mapping[str, Any], name: str) -> list[Any]:
+    tables = content.get(name, [])
+    if not isinstance(tables, list):
+        raise ParameterError(f"{name} must be a list of tables: [[{name}]].")
+    return tables
+
+
+def _checked_table(content: Any, kind: Any, where: str, *, without: tuple[str, ...] = ()) -> dict[str, Any]:
     """Check keys and the kinds of values against the fields of a class; lists become tuples."""
-    known = {one.name: one for one in fields(kind) if one.init and one.name not in without}
-    table = as_table(content, where)
+    known = {field.name: field for field in fields(kind) if field.init and field.name not in without}
+    table = _as_table(content, where)
     unknown = [key for key in table if key not in known]
-    missing = [name for name, one in known.items() if _is_required(one) and name not in table]
+    missing = [name for name, field in known.items() if _is_required(field) and name not in table]
     if unknown:
         raise ParameterError(
             f"keys of {where} must be among {shown(list(known), len(known))}, got {shown(unknown)}."
@@ -113,5 +163,5 @@ def checked_table(content: Any, kind: Any, where: str, *, without: tuple[str, ..
     return result
 
 
-def _is_required(one: "Field[Any]") -> bool:
-    return one.default is MISSING and one.default_factory is MISSING
+def _is_required(field: "Field[Any]") -> bool:
+    return field.default is MISSING and field.default_factory is MISSING

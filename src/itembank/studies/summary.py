@@ -72,9 +72,9 @@ def _metrics(cell: pl.DataFrame, ranked_by: list[str]) -> dict[str, Any]:
     """All metrics of one cell."""
     numbers = ("truth", "estimate", "low", "high", *ranked_by)
     values = {name: cell[name].to_numpy() for name in numbers}
-    is_told = ~(np.isnan(values["truth"]) | np.isnan(values["estimate"]))
-    told = {name: column[is_told] for name, column in values.items()}
-    error, repeat = told["estimate"] - told["truth"], told["repeat"]
+    is_known = ~(np.isnan(values["truth"]) | np.isnan(values["estimate"]))
+    known = {name: column[is_known] for name, column in values.items()}
+    error, repeat = known["estimate"] - known["truth"], known["repeat"]
     size = np.abs(error)
     result: dict[str, Any] = {"n_estimates": size.size, "n_without": cell.height - size.size}
     result["mae"], result["mae_se"] = clustered_mean(size, repeat)
@@ -82,8 +82,8 @@ def _metrics(cell: pl.DataFrame, ranked_by: list[str]) -> dict[str, Any]:
     result["worst"] = _or_nan(size, np.max)
     result["bias"], result["bias_se"] = clustered_mean(error, repeat)
     result["rmse"] = _or_nan(error, lambda values: np.sqrt(np.mean(values**2)))
-    result |= _rankings(told, ranked_by)
-    result |= _intervals(told)
+    result |= _rankings(known, ranked_by)
+    result |= _intervals(known)
     result["half_width_over_p95"] = result["half_width"] / result["p95"] if result["p95"] else float("nan")
     return result | {name: cell[name].mean() for name in (*MEANS, *SECONDS)}
 
@@ -92,33 +92,33 @@ def _or_nan(values: FloatArray, function: Any) -> float:
     return float(function(values)) if values.size else float("nan")
 
 
-def _rankings(told: Columns, ranked_by: list[str]) -> dict[str, float]:
+def _rankings(known: Columns, ranked_by: list[str]) -> dict[str, float]:
     """Mean over rankings of how well they agree with the truth, with standard errors over repeats."""
-    found = np.array(list(_agreements(told, ranked_by))).reshape(-1, 4)
+    agreements = np.array(list(_agreements(known, ranked_by))).reshape(-1, 4)
     result: dict[str, float] = {}
     for column, name in enumerate(("spearman", "kendall", "pair_accuracy"), start=1):
-        is_known = ~np.isnan(found[:, column])
-        mean, error = clustered_mean(found[is_known, column], found[is_known, 0].astype(np.int64))
+        is_known = ~np.isnan(agreements[:, column])
+        mean, error = clustered_mean(agreements[is_known, column], agreements[is_known, 0].astype(np.int64))
         result |= {name: mean, f"{name}_se": error}
     return result
 
 
-def _agreements(told: Columns, ranked_by: list[str]) -> Iterator[tuple[float, float, float, float]]:
+def _agreements(known: Columns, ranked_by: list[str]) -> Iterator[tuple[float, float, float, float]]:
     """Yield repeat, Spearman, Kendall and share of right pairs of each ranking of two models or more."""
-    order = np.lexsort([told[name] for name in reversed(ranked_by)])
-    keys = np.array([told[name][order] for name in ranked_by])  # (n_keys, n_estimates)
+    order = np.lexsort([known[name] for name in reversed(ranked_by)])
+    keys = np.array([known[name][order] for name in ranked_by])  # (n_keys, n_estimates)
     starts = np.flatnonzero(np.any(keys[:, 1:] != keys[:, :-1], axis=0)) + 1
     for rows in np.split(order, starts):
         if rows.size > 1:
-            truth, estimates = told["truth"][rows], told["estimate"][rows]
+            truth, estimates = known["truth"][rows], known["estimate"][rows]
             (rho,) = spearman(truth[None, :], estimates[None, :])
-            yield float(told["repeat"][rows[0]]), float(rho), *pair_agreement(truth, estimates)
+            yield float(known["repeat"][rows[0]]), float(rho), *pair_agreement(truth, estimates)
 
 
-def _intervals(told: Columns) -> dict[str, float]:
+def _intervals(known: Columns) -> dict[str, float]:
     """Coverage and width of the intervals there are."""
-    is_known = ~(np.isnan(told["low"]) | np.isnan(told["high"]))
-    truth, low, high, repeat = (told[name][is_known] for name in ("truth", "low", "high", "repeat"))
+    is_known = ~(np.isnan(known["low"]) | np.isnan(known["high"]))
+    truth, low, high, repeat = (known[name][is_known] for name in ("truth", "low", "high", "repeat"))
     coverage, error = clustered_mean(is_covered(truth, low, high).astype(np.float64), repeat)
     width = float(np.median(0.5 * (high - low))) if low.size else float("nan")
     return {"coverage": coverage, "coverage_se": error, "half_width": width}

@@ -3,7 +3,7 @@ import pytest
 
 from itembank.data.compute import training_compute
 from itembank.errors import DataError, ParameterError
-from itembank.scaling.pretraining.decision_study import DecisionMethod, decision_curves, mean_over_splits
+from itembank.scaling.pretraining.decision_study import DecisionMethod, decision_curves
 from itembank.scaling.pretraining.pretraining_specs import ItemResponseLaw, PretrainingSettings
 from itembank.scaling.pretraining.two_step import TwoStep
 from tests.scaling.simulated_suite import simulated_suite
@@ -37,29 +37,16 @@ def curves(suite, **choices):
 
 
 @pytest.fixture(scope="module")
-def rows(suite):
+def decisions(suite):
     return curves(suite, actual="probability")
 
 
-def test_recipes_that_are_far_apart_are_put_in_order(rows):
-    own = [row for row in rows if row["law"] == "2PL probability"]
-    assert np.mean([row["decision_accuracy"] for row in own]) > 0.9
-    assert {row["n_recipes"] for row in rows} == {4}  # of six recipes two calibrate the items
-    assert {(row["split"], row["scenario"]) for row in own} == {(s, name) for s in (0, 1) for name in ("easy", "hard")}
-    assert all(0.0 < row["share_of_target"] < 1.0 for row in rows)
-
-
-def test_mean_over_splits_keeps_every_share_apart(rows):
-    rows = [row for row in rows if row["law"] == "2PL probability"]
-    means = mean_over_splits(rows)
-    assert len(means) == len(rows) / 2
-    first = [
-        row
-        for row in rows
-        if row["scenario"] == "hard" and row["share_of_target"] == min(one["share_of_target"] for one in rows)
-    ]
-    wanted = next(row for row in means if row["scenario"] == "hard")
-    assert wanted["decision_accuracy"] == pytest.approx(np.mean([row["decision_accuracy"] for row in first]))
+def test_recipes_that_are_far_apart_are_put_in_order(decisions):
+    irsl = decisions.filter(law="2PL probability")
+    assert irsl["decision_accuracy"].mean() > 0.9
+    assert set(decisions["n_recipes"]) == {4}  # of six recipes two calibrate the items
+    assert set(irsl.select("split", "scenario").rows()) == {(s, name) for s in (0, 1) for name in ("easy", "hard")}
+    assert decisions["share_of_target"].is_between(0.0, 1.0, closed="none").all()
 
 
 def test_metrics_and_recipes_must_be_there(suite):

@@ -1,3 +1,4 @@
+import polars as pl
 import pytest
 
 from itembank.scaling.pretraining.held_out_results import HeldOutForecasts
@@ -12,7 +13,7 @@ def held_out(errors):
         for i, scenario in enumerate(scenarios)
         for j, error in enumerate(scenario)
     ]
-    return HeldOutForecasts(tuple(rows), level=0.95)
+    return HeldOutForecasts(pl.DataFrame(rows), level=0.95)
 
 
 def test_a_law_that_is_clearly_closer_comes_first_whatever_the_sign_of_its_errors():

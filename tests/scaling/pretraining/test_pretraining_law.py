@@ -180,7 +180,7 @@ def checked_rows(scenario, errors):
 def test_intervals_grow_by_what_they_lacked_of_the_sizes_held_out(law, compute):
     # 0.1 below a truth is twice the half on that side, 0.2 above it is twice the other
     rows = checked_rows("easy", [-0.1, 0.2]) + checked_rows("hard", [-0.05, 0.1])
-    found = HeldOutForecasts(tuple(rows), level=0.9)
+    found = HeldOutForecasts(pl.DataFrame(rows), level=0.9)
     quantile = student.ppf(0.95, 4)
     widening = found.widening()
     assert widening["irsl", "easy"] == pytest.approx(quantile * np.sqrt(0.5 * (4.0 + 2.5)))
@@ -200,7 +200,7 @@ def test_intervals_grow_by_what_they_lacked_of_the_sizes_held_out(law, compute):
 
 def test_intervals_that_held_what_they_claim_stay():
     rows = checked_rows("easy", [-0.04, 0.09, 0.09]) + checked_rows("hard", [0.01, 0.2])
-    assert set(HeldOutForecasts(tuple(rows), level=0.8).widening().values()) == {1.0}
+    assert set(HeldOutForecasts(pl.DataFrame(rows), level=0.8).widening().values()) == {1.0}
 
 
 def test_a_recipe_with_too_few_sizes_is_told_and_has_no_number(suite, compute):
@@ -353,7 +353,7 @@ def test_nothing_of_the_larger_models_is_used(suite, compute):
     values[compute.flops > cut] = 0.5
     other = ResponseMatrix.create(values, models=probability.models, items=probability.items)
     forecasts = [
-        [row["score"] for row in held_out_coverage(one, compute, largest=[cut], settings=IRSL).forecasts]
+        held_out_coverage(one, compute, largest=[cut], settings=IRSL).table["score"].to_numpy()
         for one in (probability, other)
     ]
     np.testing.assert_array_equal(*forecasts)
@@ -362,14 +362,12 @@ def test_nothing_of_the_larger_models_is_used(suite, compute):
 def test_held_out_forecasts_stand_beside_what_models_scored(suite, compute):
     found = held_out_coverage(suite.probability, compute, settings=replace(IRSL, fewest_sizes=5))
     means = observed_means(suite.probability)
-    for row in found.forecasts[::17]:
+    for row in found.rows()[::17]:
         model = int(np.flatnonzero((compute.flops == row["flops"]) & compute.in_recipe(row["recipe"]))[0])
         assert row["actual"] == pytest.approx(means[row["scenario"]][model])
         assert row["flops"] > row["largest_flops"]
         assert row["is_covered"] == (row["low"] <= row["actual"] <= row["high"])
-    summary = found.summary()[0]
-    errors = np.array([row["error"] for row in found.forecasts])
-    assert summary["mean_absolute_error"] == pytest.approx(np.abs(errors).mean())
+    assert found.summary()["mean_absolute_error"][0] == pytest.approx(np.abs(found.table["error"].to_numpy()).mean())
     assert len(found.decisions()) == 2 * 2  # scenarios x largest sizes fitted
 
 
@@ -399,7 +397,7 @@ def test_intervals_cover_larger_models_of_simulated_suites():
     for seed in range(8):
         made = simulated_suite(np.random.default_rng(seed), n_items=80)
         found = held_out_coverage(made.probability, training_compute(made.models), settings=IRSL)
-        covered += [row["is_covered"] for row in found.forecasts]
+        covered += found.table["is_covered"].to_list()
     assert 0.88 < np.mean(covered) < 0.99
 
 

@@ -4,7 +4,8 @@ import numpy as np
 import polars as pl
 
 from itembank.data.responses import ResponseMatrix
-from itembank.studies.prediction.specs import Assessor, PredictionSpec
+from itembank.studies.prediction.assessors import Assessor
+from itembank.studies.prediction.study_spec import PredictionSpec
 from itembank.studies.specs import CalibrationChoice
 
 TWO_PL = CalibrationChoice("map", n_dims=1, item_model="2pl", options={"tolerance": 1e-5})

@@ -4,10 +4,10 @@ import pytest
 from itembank.adaptive.limits import Budget
 from itembank.selection.constraints import Constraints
 from itembank.studies.prediction.adaptation import choose_adaptively
+from itembank.studies.prediction.assessors import Assessor
 from itembank.studies.prediction.designs import criterion_of, make_pool
 from itembank.studies.prediction.partitions import find_tasks, make_partition
 from itembank.studies.prediction.prepared import STUDY_COST, prepare
-from itembank.studies.prediction.specs import Assessor
 from tests.adaptive.simulated import begin
 from tests.studies.prediction.simulated import make_responses, make_spec
 

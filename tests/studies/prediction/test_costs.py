@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from itembank.studies.prediction.costs import cost_at, costs_to_reach, errors_at_cost, falling, mae_at
-from itembank.studies.prediction.summary import Errors
+from itembank.studies.prediction.error_curves import sum_errors
 from tests.studies.prediction.simulated import CHEAP, RANDOM, STATIC, C, R, S, make_spec, tables_of
 
 
@@ -32,7 +32,7 @@ def test_costs_of_reaching_errors_by_hand():
     errors |= {(C, 1): [0.3], (C, 16): [0.1]}
     costs = {(R, 1): [100.0], (R, 16): [1600.0], (S, 1): [50.0], (S, 16): [800.0]}
     costs |= {(C, 1): [10.0], (C, 16): [160.0]}
-    found = costs_to_reach(Errors.of(*tables_of(errors, costs)), spec)
+    found = costs_to_reach(sum_errors(*tables_of(errors, costs)), spec)
     rows = {(row["level"], row["assessor"]): row for row in found.to_dicts()}
     assert {level for level, _ in rows} == {"20 points", "reference at 16"}
     assert rows["20 points", R]["cost"] == pytest.approx(400.0)  # half way from 100 to 1600
@@ -50,7 +50,7 @@ def test_errors_at_a_cost_by_hand():
     spec = make_spec(RANDOM, CHEAP, n_items=(1, 16))
     errors = {(R, 1): [0.3], (R, 16): [0.2], (C, 1): [0.3], (C, 16): [0.1], (C, 64): [0.05]}
     costs = {(R, 1): [100.0], (R, 16): [200.0], (C, 1): [50.0], (C, 16): [100.0], (C, 64): [400.0]}
-    found = errors_at_cost(Errors.of(*tables_of(errors, costs)), spec)
+    found = errors_at_cost(sum_errors(*tables_of(errors, costs)), spec)
     rows = {row["assessor"]: row for row in found.to_dicts()}
     assert rows[R]["reference_budget"] == 16
     assert rows[R]["cost"] == 200.0
@@ -65,7 +65,7 @@ def test_standard_errors_of_costs_are_by_leaving_partitions_out():
     costs = {
         key: [base * one for one in (1.0, 1.1, 0.8)] for key, base in zip(errors, (100, 1600, 10, 160), strict=True)
     }
-    found = costs_to_reach(Errors.of(*tables_of(errors, costs)), spec)
+    found = costs_to_reach(sum_errors(*tables_of(errors, costs)), spec)
     row = found.filter(level="20 points", assessor=C).row(0, named=True)
 
     def ratio(kept):

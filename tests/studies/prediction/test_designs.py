@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 
 from itembank.selection.criteria import VOptimality
+from itembank.studies.prediction.assessors import ANCHORS, CRITERIA, UNINFORMED, Assessor
 from itembank.studies.prediction.designs import choose_static, criterion_of, make_pool, uniform_order
 from itembank.studies.prediction.partitions import find_tasks, make_partition
 from itembank.studies.prediction.prepared import prepare
-from itembank.studies.prediction.specs import ANCHORS, CRITERIA, UNINFORMED, Assessor
 from tests.studies.prediction.simulated import make_responses, make_spec
 
 RESPONSES = make_responses()

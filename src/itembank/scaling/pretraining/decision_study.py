@@ -1,10 +1,10 @@
 """Decision accuracy against the share of the target's compute, for laws of several metrics, over splits of recipes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
+import polars as pl
 
 from itembank.data.compute import TrainingCompute
 from itembank.data.responses import ResponseMatrix
@@ -68,7 +68,7 @@ def decision_curves(
     settings: PretrainingSettings | None = None,
     rng: np.random.Generator | int | None = 0,
     progress: ProgressCallback = silent,
-) -> list[dict[str, Any]]:
+) -> pl.DataFrame:
     """Say how often each method orders two recipes as the largest size does, by what was spent on smaller sizes.
 
     In every split a few recipes, drawn at random, calibrate the items with all their models; the laws are fitted to
@@ -93,9 +93,8 @@ def decision_curves(
 
     Returns
     -------
-    list of rows
-        split, scenario, law (the label), metric, share_of_target, decision_accuracy, n_recipes, and the mean absolute
-        error of the forecasts of the largest size in the method's own metric.
+    table
+        `split`, `scenario`, `law` (the label), `share_of_target`, `decision_accuracy`, `n_recipes`, `metric`.
 
     Raises
     ------
@@ -107,7 +106,7 @@ def decision_curves(
     settings = settings or PretrainingSettings(fewest_sizes=2, n_items=50, n_checked=0)
     rng = as_generator(rng)
     _check(responses, compute, methods, actual, n_calibration)
-    rows: list[dict[str, Any]] = []
+    parts = []
     steps = [(split, label) for split in range(n_splits) for label in methods]
     drawn = [tuple(rng.permutation(compute.recipes)[:n_calibration].tolist()) for _ in range(n_splits)]
     seed = int(rng.integers(2**32))
@@ -116,9 +115,10 @@ def decision_curves(
         method = methods[label]
         own = replace(settings, laws=(method.law,), calibration_recipes=drawn[split])
         found = _decisions(responses, compute, method, own, (loss, actual, seed))
-        rows.extend({"split": split, **row, "law": label, "metric": method.metric} for row in found)
+        labels = {"law": pl.lit(label), "metric": pl.lit(method.metric)}
+        parts.append(found.select(pl.lit(split).alias("split"), pl.all()).with_columns(**labels))
     progress("decisions", 1.0)
-    return rows
+    return pl.concat(parts)
 
 
 def _decisions(
@@ -127,7 +127,7 @@ def _decisions(
     method: DecisionMethod,
     settings: PretrainingSettings,
     rest: tuple[FloatArray | None, str, int],
-) -> list[dict[str, Any]]:
+) -> pl.DataFrame:
     """Decisions of one method in one split."""
     loss, actual, seed = rest
     found = held_out_coverage(
@@ -160,29 +160,3 @@ def _check(
         )
     for method in methods.values():
         LAWS.resolve(method.law)
-
-
-def mean_over_splits(
-    rows: Sequence[Mapping[str, Any]], by: Sequence[str] = ("scenario", "law")
-) -> list[dict[str, Any]]:
-    """Mean decision accuracy over splits, for each share of the target's compute, grouped by names of columns.
-
-    Shares differ a little from split to split: the k-th of each split go together.
-    """
-    places: dict[tuple[Any, ...], list[float]] = {}
-    for row in rows:
-        places.setdefault((row["split"], row["scenario"], row["law"]), []).append(row["share_of_target"])
-    groups: dict[tuple[Any, ...], list[tuple[float, float]]] = {}
-    for row in rows:
-        shares = sorted(places[row["split"], row["scenario"], row["law"]])
-        key = (*(row[name] for name in by), shares.index(row["share_of_target"]))
-        groups.setdefault(key, []).append((row["share_of_target"], row["decision_accuracy"]))
-    return [
-        {
-            **dict(zip(by, key, strict=False)),
-            "share_of_target": float(np.exp(np.mean(np.log([share for share, _ in values])))),
-            "decision_accuracy": float(np.nanmean([accuracy for _, accuracy in values])),
-            "n": len(values),
-        }
-        for key, values in groups.items()
-    ]

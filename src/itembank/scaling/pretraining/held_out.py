@@ -1,10 +1,10 @@
 """How good forecasts are: fit to the smaller models, forecast the larger ones that exist, compare."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
+import polars as pl
 
 from itembank.data.banks import Bank
 from itembank.data.compute import TrainingCompute
@@ -14,7 +14,7 @@ from itembank.numerics.arrays import FloatArray
 from itembank.numerics.random import as_generator
 from itembank.numerics.threads import one_blas_thread
 from itembank.progress import ProgressCallback, part_of, silent
-from itembank.scaling.pretraining.held_out_results import HeldOutForecasts
+from itembank.scaling.pretraining.held_out_results import FORECAST_COLUMNS, HeldOutForecasts
 from itembank.scaling.pretraining.law_fits import fit_laws
 from itembank.scaling.pretraining.pretraining_data import PretrainingData
 from itembank.scaling.pretraining.pretraining_results import PretrainingLaw
@@ -67,15 +67,15 @@ def held_out_coverage(
     data = PretrainingData.create(responses, compute, settings, bank=bank, loss=loss, seed=seed)
     _, runs = data.runs(None)
     cuts = size_cuts(runs, settings.fewest_sizes) if largest is None else list(largest)
-    found = held_out_forecasts(data, cuts, actual=actual, seed=seed, progress=progress)
-    if not found.forecasts:
+    checked = held_out_forecasts(data, cuts, actual=actual, seed=seed, progress=progress)
+    if checked.table.is_empty():
         raise DataError(
             "a forecast can be checked only with a law, and with larger finished models than it is fitted to; got no "
             "such forecast: finished models are "
             f"of {int(runs.n_sizes.max())} sizes, fitted up to {[f'{cut:.3g}' for cut in cuts]} FLOP. "
             "Fit to fewer sizes, or add larger models."
         )
-    return found
+    return checked
 
 
 def held_out_forecasts(
@@ -95,7 +95,7 @@ def held_out_forecasts(
     """
     scores = observed_means(data.responses if actual is None else _same_models(actual, data.responses))
     every = data.measured(np.arange(data.responses.n_models)) if data.has_items else None
-    rows: list[dict[str, Any]] = []
+    parts = [pl.DataFrame(schema=FORECAST_COLUMNS)]
     for number, cut in enumerate(cuts):
         ends = [(number + share) / len(cuts) for share in (0.0, 0.5, 1.0)]
         label = f"fitting up to {cut:.2g} FLOP: "
@@ -107,9 +107,9 @@ def held_out_forecasts(
         )
         settings = replace(data.settings, largest_flops=cut)
         law = fit_laws(measured, runs, settings, cut, seed, progress=part_of(progress, ends[1], ends[2], label))
-        rows.extend(_compared(law, data.compute, scores, cut))
+        parts.extend(_compared(law, data.compute, scores, cut))
     progress("held-out forecasts", 1.0)
-    return HeldOutForecasts(tuple(rows), data.settings.level)
+    return HeldOutForecasts(pl.concat(parts), data.settings.level)
 
 
 def size_cuts(runs: Runs, fewest_sizes: int) -> list[float]:
@@ -147,38 +147,26 @@ def _same_models(actual: ResponseMatrix, responses: ResponseMatrix) -> ResponseM
 
 def _compared(
     law: PretrainingLaw, compute: TrainingCompute, scores: dict[str, FloatArray], cut: float
-) -> list[dict[str, Any]]:
-    """Forecasts of every larger finished model beside its score, for all scenarios and laws."""
+) -> Iterator[pl.DataFrame]:
+    """Yield the forecasts of every larger finished model beside its score, for each scenario and law."""
     larger = np.flatnonzero(compute.is_final & (compute.flops > cut))
-    labels = ["all"] * compute.n_models if compute.recipe is None else list(compute.recipe)
-    own = np.array([law.recipes.index(labels[row]) for row in larger.tolist()], dtype=np.int64)
-    top: dict[str, float] = {}
-    for row in larger.tolist():
-        top[labels[row]] = max(top.get(labels[row], 0.0), float(compute.flops[row]))
-    rows = []
+    recipes = ["all" if compute.recipe is None else compute.recipe[row] for row in larger.tolist()]
+    index = np.array([law.recipes.index(name) for name in recipes], dtype=np.int64)
+    flops = compute.flops[larger]
+    models = pl.DataFrame({"recipe": recipes, "flops": flops, "beyond": flops / cut}).with_columns(
+        is_largest=pl.col("flops") == pl.col("flops").max().over("recipe")
+    )
     for one in law.scenarios:
         actual = scores[one.scenario][larger]
         for name in one.fitted:
-            every = law.forecast(one.scenario, name, flops=compute.flops[larger])
-            score, low, high = (part[own, np.arange(len(larger))] for part in every[:3])
-            for place in np.flatnonzero(np.isfinite(score) & np.isfinite(actual)).tolist():
-                row = int(larger[place])
-                flops = float(compute.flops[row])
-                rows.append(
-                    {
-                        "scenario": one.scenario,
-                        "recipe": labels[row],
-                        "law": name,
-                        "largest_flops": cut,
-                        "flops": flops,
-                        "beyond": flops / cut,
-                        "is_largest": flops == top[labels[row]],
-                        "score": float(score[place]),
-                        "low": float(low[place]),
-                        "high": float(high[place]),
-                        "actual": float(actual[place]),
-                        "error": float(score[place] - actual[place]),
-                        "is_covered": bool(low[place] <= actual[place] <= high[place]),
-                    }
-                )
-    return rows
+            forecast = law.forecast(one.scenario, name, flops=flops)
+            score, low, high = (part[index, np.arange(larger.size)] for part in forecast[:3])
+            numbers = {"score": score, "low": low, "high": high, "actual": actual, "error": score - actual}
+            table = models.with_columns(
+                pl.lit(one.scenario).alias("scenario"),
+                pl.lit(name).alias("law"),
+                pl.lit(cut).alias("largest_flops"),
+                *(pl.Series(column, values) for column, values in numbers.items()),
+                pl.Series("is_covered", (low <= actual) & (actual <= high)),
+            )
+            yield table.select(*FORECAST_COLUMNS).filter(np.isfinite(score) & np.isfinite(actual))

@@ -1,10 +1,11 @@
 """Forecasts of models that were held out, beside what the models scored."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from itembank.scaling.pretraining.decisions import decision_accuracy
 from itembank.scaling.pretraining.forecasts import interval_factor
@@ -15,6 +16,25 @@ DEGREES_OF_FREEDOM = 4.0
 SMALLEST_HALF = 1e-6
 """Half of an interval that errors are divided by at least."""
 
+FORECAST_COLUMNS = {
+    "scenario": pl.String,
+    "recipe": pl.String,
+    "law": pl.String,
+    "largest_flops": pl.Float64,
+    "flops": pl.Float64,
+    "beyond": pl.Float64,
+    "is_largest": pl.Boolean,
+    **dict.fromkeys(("score", "low", "high", "actual", "error"), pl.Float64),
+    "is_covered": pl.Boolean,
+}
+DECISION_COLUMNS = {
+    "scenario": pl.String,
+    "law": pl.String,
+    "share_of_target": pl.Float64,
+    "decision_accuracy": pl.Float64,
+    "n_recipes": pl.Int64,
+}
+
 
 @dataclass(frozen=True, slots=True)
 class HeldOutForecasts:
@@ -22,30 +42,37 @@ class HeldOutForecasts:
 
     Attributes
     ----------
-    forecasts : tuple of rows
-        scenario, recipe, law, largest_flops (fitted), flops (forecast), beyond (their ratio), score, low, high,
-        actual, error, is_covered.
+    table : table of n_forecasts rows
+        `scenario`, `recipe`, `law`, `largest_flops` (fitted), `flops` (forecast), `beyond` (their ratio),
+        `is_largest` (of the recipe), `score`, `low`, `high`, `actual`, `error`, `is_covered`.
     level : float
         That the intervals claim.
     """
 
-    forecasts: tuple[dict[str, Any], ...]
+    table: pl.DataFrame
     level: float
 
     @property
     def shortest_distance(self) -> float:
         """Least distance in log FLOP of a forecast beyond what was fitted."""
-        return float(np.log(min(row["beyond"] for row in self.forecasts)))
+        return float(np.log(self.table["beyond"].to_numpy().min()))
 
-    def summary(self, *, by: Sequence[str] = ("law",)) -> list[dict[str, Any]]:
+    def rows(self) -> list[dict[str, Any]]:
+        """One row a forecast."""
+        return self.table.to_dicts()
+
+    def summary(self, *, by: Sequence[str] = ("law",)) -> pl.DataFrame:
         """Group the forecasts: mean absolute error, mean error, coverage, mean width of the intervals and number.
 
         `by` names columns of the forecasts: 'law', 'scenario', 'largest_flops', ...
         """
-        groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
-        for row in self.forecasts:
-            groups.setdefault(tuple(row[name] for name in by), []).append(row)
-        return [{**dict(zip(by, key, strict=True)), **_summary(rows)} for key, rows in groups.items()]
+        return self.table.group_by(by, maintain_order=True).agg(
+            mean_absolute_error=pl.col("error").abs().mean(),
+            mean_error=pl.col("error").mean(),
+            coverage=pl.col("is_covered").mean(),
+            width=(pl.col("high") - pl.col("low")).mean(),
+            n_forecasts=pl.len(),
+        )
 
     def widening(self) -> dict[tuple[str, str], float]:
         """Give the factor, by law and scenario, that intervals must grow by to hold as much as they claim.
@@ -55,53 +82,36 @@ class HeldOutForecasts:
         the scenario and that of all scenarios counting alike: recipes miss a skill together, so however many there
         are, a scenario tells what two independent errors would, and the others as much. One at least.
         """
-        ratios: dict[str, dict[str, list[float]]] = {}
-        for row in self.forecasts:
-            side = row["high"] - row["score"] if row["error"] < 0.0 else row["score"] - row["low"]
-            ratio = abs(row["error"]) / max(side, SMALLEST_HALF)
-            ratios.setdefault(row["law"], {}).setdefault(row["scenario"], []).append(ratio)
-        return {
-            (law, scenario): factor
-            for law, by_scenario in ratios.items()
-            for scenario, factor in _factors(by_scenario, self.level).items()
-        }
+        error, score, square = pl.col("error"), pl.col("score"), pl.col("square")
+        half = pl.when(error < 0.0).then(pl.col("high") - score).otherwise(score - pl.col("low"))
+        ratio = error.abs() / pl.max_horizontal(half, pl.lit(SMALLEST_HALF))
+        quantile = interval_factor(self.level, DEGREES_OF_FREEDOM)
+        factor = quantile * (0.5 * (square + square.mean().over("law"))).sqrt()
+        table = (
+            self.table.with_columns(ratio=ratio)
+            .with_columns(is_held=(pl.col("ratio") <= 1.0).mean().over("law") >= self.level)
+            .group_by("law", "scenario", maintain_order=True)
+            .agg(pl.col("is_held").first(), square=(pl.col("ratio") ** 2).mean())
+            .with_columns(factor=pl.when("is_held").then(1.0).otherwise(pl.max_horizontal(pl.lit(1.0), factor)))
+        )
+        return {(law, scenario): value for law, scenario, value in table.select("law", "scenario", "factor").rows()}
 
-    def decisions(self) -> list[dict[str, Any]]:
-        """Decision accuracy for each scenario, law and largest size fitted, at the largest compute that exists."""
-        groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
-        for row in self.forecasts:
-            if row["is_largest"]:
-                groups.setdefault((row["scenario"], row["law"], row["largest_flops"]), []).append(row)
-        return [
-            {
-                "scenario": scenario,
-                "law": law,
-                "share_of_target": float(np.mean([largest / row["flops"] for row in rows])),
-                "decision_accuracy": decision_accuracy(
-                    np.array([row["score"] for row in rows]), np.array([row["actual"] for row in rows])
-                ),
-                "n_recipes": len(rows),
-            }
-            for (scenario, law, largest), rows in groups.items()
+    def decisions(self) -> pl.DataFrame:
+        """Decision accuracy for each scenario, law and largest size fitted, at the largest compute that exists.
+
+        Returns
+        -------
+        table
+            `scenario`, `law`, `share_of_target`, `decision_accuracy`, `n_recipes`.
+        """
+        groups = self.table.filter("is_largest").group_by("scenario", "law", "largest_flops", maintain_order=True)
+        rows = [
+            (
+                *key[:2],
+                float((part["largest_flops"] / part["flops"]).to_numpy().mean()),
+                decision_accuracy(part["score"].to_numpy(), part["actual"].to_numpy()),
+                part.height,
+            )
+            for key, part in groups
         ]
-
-
-def _factors(ratios: Mapping[str, Sequence[float]], level: float) -> dict[str, float]:
-    """Widening of one law by scenario, from errors over the halves of intervals."""
-    if np.mean(np.concatenate([np.asarray(values) for values in ratios.values()]) <= 1.0) >= level:
-        return dict.fromkeys(ratios, 1.0)
-    squares = {scenario: float(np.mean(np.square(values))) for scenario, values in ratios.items()}
-    together = float(np.mean(list(squares.values())))
-    factor = interval_factor(level, DEGREES_OF_FREEDOM)
-    return {scenario: max(1.0, factor * float(np.sqrt(0.5 * (own + together)))) for scenario, own in squares.items()}
-
-
-def _summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    errors = np.array([row["error"] for row in rows])
-    return {
-        "mean_absolute_error": float(np.mean(np.abs(errors))),
-        "mean_error": float(np.mean(errors)),
-        "coverage": float(np.mean([row["is_covered"] for row in rows])),
-        "width": float(np.mean([row["high"] - row["low"] for row in rows])),
-        "n_forecasts": len(rows),
-    }
+        return pl.DataFrame(rows, schema=DECISION_COLUMNS, orient="row")

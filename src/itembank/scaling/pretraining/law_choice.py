@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import numpy as np
+import polars as pl
 
 from itembank.numerics.arrays import FloatArray
 from itembank.scaling.pretraining.held_out_results import HeldOutForecasts
@@ -31,44 +32,38 @@ def closest_law(names: Sequence[str], held_out: HeldOutForecasts | None) -> tupl
     first, *others = names
     if held_out is None or not others:
         return first, ""
-    errors = {name: _errors(held_out, name) for name in names}
-    rivals = {name: np.array(_pairs(errors[first], errors[name])) for name in others}
+    rivals = {name: _pairs(held_out, first, name) for name in others}
     means = {name: pairs.mean(axis=0) for name, pairs in rivals.items() if pairs.size}  # (first, other)
     if not means:
         return first, ""
-    gains = {name: float(own - other) for name, (own, other) in means.items()}
+    gains = {name: float(base - other) for name, (base, other) in means.items()}
     noises = {name: _standard_error(rivals[name]) for name in means}
     clear = [name for name in means if gains[name] > noises[name]]
     closest = max(clear or means, key=lambda name: gains[name])
-    own, other = means[closest]
+    base, other = means[closest]
     if clear:
-        return closest, f"{closest} was {_times(own, other)} than {first} on the held-out sizes ({_both(other, own)})."
-    if other < own:
+        return (
+            closest,
+            f"{closest} was {_times(base, other)} than {first} on the held-out sizes ({_both(other, base)}).",
+        )
+    if other < base:
         return first, (
-            f"{closest} was closer than {first} on the held-out sizes ({_both(other, own)}), but by no more than the "
+            f"{closest} was closer than {first} on the held-out sizes ({_both(other, base)}), but by no more than the "
             f"standard error of the difference ({noises[closest]:.4f}): {first} stays first."
         )
-    return first, f"{first} was {_times(other, own)} than {closest} on the held-out sizes ({_both(own, other)})."
+    return first, f"{first} was {_times(other, base)} than {closest} on the held-out sizes ({_both(base, other)})."
 
 
-def _errors(held_out: HeldOutForecasts, name: str) -> dict[tuple[object, ...], float]:
-    """Absolute error of each forecast of a law; by scenario, recipe, and the computes fitted and forecast."""
-    keys = ("scenario", "recipe", "largest_flops", "flops")
-    return {tuple(row[key] for key in keys): abs(row["error"]) for row in held_out.forecasts if row["law"] == name}
-
-
-def _pairs(first: dict[tuple[object, ...], float], other: dict[tuple[object, ...], float]) -> list[tuple[float, float]]:
-    """Errors of both laws where both have one; means of scenarios where these are enough, (n, 2)."""
-    common = [key for key in first if key in other]
-    scenarios = list(dict.fromkeys(key[0] for key in common))
-    if len(scenarios) < ENOUGH_SCENARIOS:
-        return [(first[key], other[key]) for key in common]
-    of = [[key for key in common if key[0] == name] for name in scenarios]
-    return [(_mean([first[key] for key in keys]), _mean([other[key] for key in keys])) for keys in of]
-
-
-def _mean(errors: list[float]) -> float:
-    return sum(errors) / len(errors)
+def _pairs(held_out: HeldOutForecasts, first: str, other: str) -> FloatArray:
+    """Absolute errors of two laws where both forecast; means of scenarios where these are enough, (n, 2)."""
+    key = ["scenario", "recipe", "largest_flops", "flops"]
+    errors = held_out.table.select(*key, "law", error=pl.col("error").abs()).unique(
+        [*key, "law"], keep="last", maintain_order=True
+    )
+    pairs = errors.filter(law=first).join(errors.filter(law=other), on=key, maintain_order="left")
+    if pairs["scenario"].n_unique() >= ENOUGH_SCENARIOS:
+        pairs = pairs.group_by("scenario", maintain_order=True).agg(pl.col("error", "error_right").mean())
+    return pairs.select("error", "error_right").to_numpy()
 
 
 def _standard_error(pairs: FloatArray) -> float:

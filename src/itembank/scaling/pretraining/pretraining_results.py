@@ -159,7 +159,7 @@ class PretrainingLaw:
 
         From nothing at that size to the whole factor at the shortest distance checked.
         """
-        if self.held_out is None or not self.held_out.forecasts:
+        if self.held_out is None or self.held_out.table.is_empty():
             return forecast
         whole = self.held_out.widening().get((law, scenario), 1.0)
         finals = np.where(self.is_final, self.log_flops, -np.inf)
@@ -203,21 +203,15 @@ class PretrainingLaw:
         if self.held_out is None:
             return []
         decisions, widening = self.held_out.decisions(), self.held_out.widening()
-        rows = []
-        summary = {row["law"]: row for row in self.held_out.summary()}
-        for row in (summary[name] for name in self._ordered(summary)):
-            shares = [one["decision_accuracy"] for one in decisions if one["law"] == row["law"]]
-            known = [share for share in shares if np.isfinite(share)]
-            fitted = [one.fitted[row["law"]].residual for one in self.scenarios if row["law"] in one.fitted]
-            rows.append(
-                {
-                    **row,
-                    "widening": float(np.mean([one for (law, _), one in widening.items() if law == row["law"]])),
-                    "decision_accuracy": float(np.mean(known)) if known else np.nan,
-                    "residual": float(np.sqrt(np.nanmean(np.square(fitted)))),
-                }
-            )
-        return rows
+        rows = {row["law"]: row for row in self.held_out.summary().iter_rows(named=True)}
+        for name, row in rows.items():
+            accuracy = decisions.filter(law=name)["decision_accuracy"].to_numpy()
+            known = accuracy[np.isfinite(accuracy)]
+            fitted = [one.fitted[name].residual for one in self.scenarios if name in one.fitted]
+            row["widening"] = float(np.mean([factor for (law, _), factor in widening.items() if law == name]))
+            row["decision_accuracy"] = float(np.mean(known)) if known.size else np.nan
+            row["residual"] = float(np.sqrt(np.nanmean(np.square(fitted))))
+        return [rows[name] for name in self._ordered(rows)]
 
     def _ordered(self, names: Iterable[str]) -> list[str]:
         """Put the best law first."""

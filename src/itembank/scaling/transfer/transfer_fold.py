@@ -275,21 +275,3 @@ def _half_an_answer(responses: ResponseMatrix, columns: IntArray, k: tuple[int, 
     total = max(float(np.median(responses.n_trials[:, columns].sum(axis=1))), 1.0)
     result: FloatArray = np.minimum(0.5 * np.asarray(k) / total, 0.5 / columns.size)
     return result
-
-
-def joined(folds: list[FoldTransfer], n_models: int, spec: TransferSpec) -> dict[str, FloatArray]:
-    """Put the arrays of all parts in the order of the caller's models; NaN for those that were not asked."""
-    shape = (n_models, len(spec.k))
-    arrays: dict[str, FloatArray] = {name: np.full(shape, np.nan) for name in ("actual", "uninformed")}
-    for name in ("theta", "standard_errors"):
-        arrays[name] = np.full(n_models, np.nan)
-    for method in spec.methods:
-        for part in ("value", "lower", "upper"):
-            arrays[f"{method}.{part}"] = np.full(shape, np.nan)
-    for fold in folds:
-        for name in ("actual", "uninformed", "theta", "standard_errors"):
-            arrays[name][fold.places] = getattr(fold, name)
-        for method, found in fold.predictions.items():
-            for part in ("value", "lower", "upper"):
-                arrays[f"{method}.{part}"][fold.places] = getattr(found, part)
-    return arrays

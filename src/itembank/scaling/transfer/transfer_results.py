@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.numerics.arrays import FloatArray
 from itembank.scaling.transfer.transfer_curves import CurvePrediction
 from itembank.scaling.transfer.transfer_fold import PairValidity
 
@@ -73,6 +73,18 @@ class Transfer:
         return float(np.mean([one.correlation for one in self.validity]))
 
     @property
+    def disattenuated(self) -> float:
+        """What the correlation would be without errors of the abilities, the mean over parts."""
+        return _mean(np.array([one.disattenuated for one in self.validity]))
+
+    @property
+    def reliabilities(self) -> tuple[float, float]:
+        """Reliability of the abilities on source and target, the mean over parts."""
+        each = [(one.source_reliability, one.target_reliability) for one in self.validity]
+        source, target = np.mean(each, axis=0)
+        return float(source), float(target)
+
+    @property
     def errors(self) -> FloatArray:
         """``|predicted - actual|`` of the prediction, (n_models, n_k)."""
         return np.abs(self.prediction.value - self.actual)
@@ -102,9 +114,9 @@ class Transfer:
             "correlation": self.correlation,
             "correlation_lower": lowest.lower,
             "correlation_upper": max(one.upper for one in self.validity),
-            "disattenuated": _mean(np.array([one.disattenuated for one in self.validity])),
-            "source_reliability": float(np.mean([one.source_reliability for one in self.validity])),
-            "target_reliability": float(np.mean([one.target_reliability for one in self.validity])),
+            "disattenuated": self.disattenuated,
+            "source_reliability": self.reliabilities[0],
+            "target_reliability": self.reliabilities[1],
             "n_calibration_models": min(one.n_models for one in self.validity),
             "n_models": len(self.model_ids),
             "n_source_items": self.n_source_items,
@@ -184,8 +196,3 @@ def _correlation(x: FloatArray, y: FloatArray) -> float:
     if known.sum() < 3 or x[known].std() == 0.0 or y[known].std() == 0.0:
         return float("nan")
     return float(np.corrcoef(x[known], y[known])[0, 1])
-
-
-def places_of(folds_places: list[IntArray]) -> IntArray:
-    """Rows of all models that were asked, in rising order."""
-    return np.sort(np.concatenate(folds_places))

@@ -1,6 +1,6 @@
 """The verb `transfer`: what the ability from some items says of others (P3 4.2, 4.3)."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -8,15 +8,16 @@ from itembank.data.banks import Bank
 from itembank.data.compute import TrainingCompute
 from itembank.data.responses import ResponseMatrix
 from itembank.errors import DataWarning, ParameterError, warn, warned_once
+from itembank.numerics.arrays import FloatArray
 from itembank.numerics.random import as_generator
 from itembank.numerics.threads import one_blas_thread
 from itembank.progress import ProgressCallback, silent
 from itembank.scaling.scenario_fits import responses_and_spec
 from itembank.scaling.transfer.convergent import log_flops_of
 from itembank.scaling.transfer.transfer_curves import CurvePrediction
-from itembank.scaling.transfer.transfer_fold import FoldTransfer, joined, transfer_part
+from itembank.scaling.transfer.transfer_fold import FoldTransfer, transfer_part
 from itembank.scaling.transfer.transfer_parts import Part, bank_part, check_answers, folds, item_sets, named_part
-from itembank.scaling.transfer.transfer_results import Transfer, places_of
+from itembank.scaling.transfer.transfer_results import Transfer
 from itembank.scaling.transfer.transfer_specs import TransferSpec
 
 
@@ -115,17 +116,14 @@ def _recipe_groups(responses: ResponseMatrix, compute: TrainingCompute, *, are_l
 
 def weak_validity(found: Transfer, warn_below: float) -> str:
     """Say what a weak correlation leaves open, and tell a poor measure from one of something else."""
-    record = found.to_dict()
     parts = [
         f"abilities on {found.source!r} and {found.target!r} correlate only {found.correlation:.2f}: "
         f"{100.0 * (1.0 - found.correlation**2):.0f} % of the target's variance is not told by the source, and "
         "intervals are accordingly wide."
     ]
-    alone = record["disattenuated"]
-    weaker, reliability = min(
-        ((name, record[f"{part}_reliability"]) for part, name in (("source", found.source), ("target", found.target))),
-        key=lambda one: one[1],
-    )
+    alone = found.disattenuated
+    names = (found.source, found.target)
+    weaker, reliability = min(zip(names, found.reliabilities, strict=True), key=lambda pair: pair[1])
     if not alone < warn_below:
         parts.append(f"They may measure much the same, but {weaker!r} measures it poorly (reliability "
                      f"{reliability:.2f}).")  # fmt: skip
@@ -155,25 +153,35 @@ def _packed(
     groups: Sequence[str] | None,
     compute: TrainingCompute | None,
 ) -> Transfer:
-    rows = places_of([fold.places for fold in found])
-    arrays = {name: values[rows] for name, values in joined(found, responses.n_models, spec).items()}
-    ids = [responses.model_ids[row] for row in rows.tolist()]
-    parts = ("value", "lower", "upper")
+    places = np.concatenate([fold.places for fold in found])
+    order = np.argsort(places)  # the models that were asked, in the order of the responses
+
+    def joined(parts: Iterable[FloatArray]) -> FloatArray:
+        return np.concatenate(list(parts))[order]
+
+    def prediction(method: str) -> CurvePrediction:
+        each = [fold.predictions[method] for fold in found]
+        return CurvePrediction(
+            joined(one.value for one in each), joined(one.lower for one in each), joined(one.upper for one in each)
+        )
+
+    rows = places[order].tolist()
+    ids = [responses.model_ids[row] for row in rows]
     first = found[0].sets
     return Transfer(
         source=first.source_name,
         target=first.target_name,
         model_ids=tuple(ids),
-        groups=None if groups is None else tuple(str(groups[row]) for row in rows.tolist()),
+        groups=None if groups is None else tuple(str(groups[row]) for row in rows),
         flops=None if compute is None else 10.0 ** log_flops_of(compute, ids),
         n_source_items=first.source.size,
         n_target_items=first.target.size,
         k=spec.k,
-        theta=arrays["theta"],
-        standard_errors=arrays["standard_errors"],
-        actual=arrays["actual"],
-        uninformed=arrays["uninformed"],
-        predictions={name: CurvePrediction(*(arrays[f"{name}.{part}"] for part in parts)) for name in spec.methods},
+        theta=joined(fold.theta for fold in found),
+        standard_errors=joined(fold.standard_errors for fold in found),
+        actual=joined(fold.actual for fold in found),
+        uninformed=joined(fold.uninformed for fold in found),
+        predictions={method: prediction(method) for method in spec.methods},
         validity=tuple(fold.validity for fold in found),
         level=spec.level,
     )

@@ -12,9 +12,9 @@ from itembank.adaptive.session_spec import SessionSpec
 from itembank.data.costs import CostUnit
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.selection.constraints import Constraints
+from itembank.studies.prediction.assessors import Assessor
 from itembank.studies.prediction.designs import Pool, criterion_of, fixed_goal, needs_targets
 from itembank.studies.prediction.prepared import STUDY_COST, Known, TestModels
-from itembank.studies.prediction.specs import Assessor
 
 
 def choose_adaptively(

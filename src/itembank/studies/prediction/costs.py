@@ -3,7 +3,7 @@
 Standard errors are by the jackknife over partitions: what other divisions of the same models and items would change.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeAlias
@@ -13,39 +13,11 @@ import polars as pl
 from scipy.optimize import isotonic_regression
 
 from itembank.numerics.arrays import FloatArray
-from itembank.studies.prediction.specs import Assessor, PredictionSpec
-from itembank.studies.prediction.summary import Errors
+from itembank.studies.prediction.assessors import Assessor
+from itembank.studies.prediction.study_spec import PredictionSpec
 
 REFERENCE_BUDGETS = (16, 64, 256, 1024)
 """Budgets at which the reference's error is a level that others may reach for less; its largest is another."""
-
-
-@dataclass(frozen=True, slots=True)
-class Curve:
-    """Sums of one assessor, by partition and budget; NaN where a partition has no such budget.
-
-    Attributes
-    ----------
-    total, count, cost : (n_partitions, n_budgets)
-    """
-
-    total: FloatArray
-    count: FloatArray
-    cost: FloatArray
-
-    def mae(self) -> FloatArray:
-        """Mean absolute error at each budget, (n_budgets,)."""
-        result: FloatArray = np.nansum(self.total, axis=0) / np.nansum(self.count, axis=0)
-        return result
-
-    def mean_cost(self) -> FloatArray:
-        """Mean cost at each budget, (n_budgets,)."""
-        result: FloatArray = np.nanmean(self.cost, axis=0)
-        return result
-
-    def without(self, partition: int) -> "Curve":
-        """Return the curve of the other partitions."""
-        return Curve(*(np.delete(part, partition, axis=0) for part in (self.total, self.count, self.cost)))
 
 
 def cost_at(mae: FloatArray, cost: FloatArray, level: float) -> float:
@@ -79,7 +51,7 @@ def mae_at(mae: FloatArray, cost: FloatArray, amount: float) -> float:
     return float(np.interp(np.log(amount), np.log(cost), mae))
 
 
-def costs_to_reach(errors: Errors, spec: PredictionSpec) -> pl.DataFrame:
+def costs_to_reach(errors: pl.DataFrame, spec: PredictionSpec) -> pl.DataFrame:
     """Return what each assessor spends to reach given errors.
 
     Levels are those of the study, and the errors that its reference (random items) reaches at some budgets. `ratio`
@@ -106,7 +78,7 @@ def costs_to_reach(errors: Errors, spec: PredictionSpec) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
-def errors_at_cost(errors: Errors, spec: PredictionSpec) -> pl.DataFrame:
+def errors_at_cost(errors: pl.DataFrame, spec: PredictionSpec) -> pl.DataFrame:
     """Return each assessor's error at what the reference spends at some budgets.
 
     Returns
@@ -137,7 +109,7 @@ def errors_at_cost(errors: Errors, spec: PredictionSpec) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
-def _reached(errors: Errors, spec: PredictionSpec) -> Iterator[tuple[Any, ...]]:
+def _reached(errors: pl.DataFrame, spec: PredictionSpec) -> Iterator[tuple[Any, ...]]:
     for panel in _panels(errors, spec):
         levels: list[tuple[str, Callable[[Points], float]]] = [
             (f"{100.0 * level:g} points", partial(_fixed_level, level)) for level in spec.levels
@@ -185,16 +157,33 @@ class _Panel:
     budgets: list[tuple[int, int]]
 
 
-def _panels(errors: Errors, spec: PredictionSpec) -> Iterator[_Panel]:
-    for key, part in errors.table.group_by("n_calibration_tasks", "set", maintain_order=True):
-        curves = {one.name: _curve(part, one.name) for one in spec.assessors}
+def _panels(errors: pl.DataFrame, spec: PredictionSpec) -> Iterator[_Panel]:
+    for key, part in errors.group_by("n_calibration_tasks", "set", maintain_order=True):
+        sums = {assessor.name: _sums(part.filter(pl.col("assessor") == assessor.name)) for assessor in spec.assessors}
         every = part.filter(pl.col("assessor") == spec.reference_name)["budget"].unique().sort().to_list()
         chosen = [(n, place) for place, n in enumerate(every) if n in REFERENCE_BUDGETS or n == every[-1]]
-        yield _Panel(key, _points(curves), [_points(one) for one in _jackknife(curves)], chosen)
+        n_partitions = sums[spec.reference_name].shape[1]
+        left_out = [
+            _points({name: np.delete(one, partition, axis=1) for name, one in sums.items()})
+            for partition in range(n_partitions if n_partitions > 1 else 0)
+        ]
+        yield _Panel(key, _points(sums), left_out, chosen)
 
 
-def _points(curves: dict[str, Curve]) -> Points:
-    return {name: (falling(curve.mae()), curve.mean_cost()) for name, curve in curves.items()}
+def _sums(part: pl.DataFrame) -> FloatArray:
+    """Errors, their number and the cost of one assessor, (3, n_partitions, n_budgets); NaN where it has no budget."""
+    partitions, row = np.unique(part["partition"].to_numpy(), return_inverse=True)
+    budgets, column = np.unique(part["budget"].to_numpy(), return_inverse=True)
+    sums = np.full((3, partitions.size, budgets.size), np.nan)
+    sums[:, row, column] = part.select("total", "count", "cost").to_numpy().T
+    return sums
+
+
+def _points(sums: Mapping[str, FloatArray]) -> Points:
+    return {
+        name: (falling(np.nansum(total, axis=0) / np.nansum(count, axis=0)), np.nanmean(cost, axis=0))
+        for name, (total, count, cost) in sums.items()
+    }
 
 
 def falling(mae: FloatArray) -> FloatArray:
@@ -205,14 +194,6 @@ def falling(mae: FloatArray) -> FloatArray:
     """
     result: FloatArray = isotonic_regression(mae, increasing=False).x
     return result
-
-
-def _jackknife(curves: dict[str, Curve]) -> Iterator[dict[str, Curve]]:
-    """Yield the curves without one partition after the other."""
-    n_partitions = next(iter(curves.values())).total.shape[0]
-    if n_partitions > 1:
-        for partition in range(n_partitions):
-            yield {name: curve.without(partition) for name, curve in curves.items()}
 
 
 def _fixed_level(level: float, _: Points) -> float:
@@ -234,8 +215,8 @@ def _cost_of(level_of: Callable[[Points], float], name: str, other: str | None, 
 
 def _with_error(panel: _Panel, number: Callable[[Points], float]) -> tuple[float, float]:
     """Return a number made of curves, with its standard error by the jackknife over partitions."""
-    found = np.array([number(points) for points in panel.left_out])
-    error = float(np.sqrt((found.size - 1) * np.var(found))) if found.size else float("nan")
+    values = np.array([number(points) for points in panel.left_out])
+    error = float(np.sqrt((values.size - 1) * np.var(values))) if values.size else float("nan")
     return number(panel.whole), error
 
 
@@ -245,16 +226,3 @@ def _plain_twin(spec: PredictionSpec, assessor: Assessor) -> str:
         return ""
     plain = replace(assessor, per_cost=False, name="")
     return next((one.name for one in spec.assessors if replace(one, name="") == plain), "")
-
-
-def _curve(part: pl.DataFrame, name: str) -> Curve:
-    """Lay the sums of one assessor out by partition and budget."""
-    own = part.filter(pl.col("assessor") == name)
-    _, row = np.unique(own["partition"].to_numpy(), return_inverse=True)
-    _, column = np.unique(own["budget"].to_numpy(), return_inverse=True)
-    arrays = []
-    for field in ("total", "count", "cost"):
-        array = np.full((int(row.max(initial=-1)) + 1, int(column.max(initial=-1)) + 1), np.nan)
-        array[row, column] = own[field].to_numpy()
-        arrays.append(array)
-    return Curve(*arrays)

@@ -16,8 +16,8 @@ from itembank.selection.design import DesignItems, goal_matrix
 from itembank.selection.greedy import Bounds, next_items
 from itembank.selection.pools import ScenarioPool
 from itembank.studies.choices import MethodChoice, resolve_choice
+from itembank.studies.prediction.assessors import ANCHORS, Assessor
 from itembank.studies.prediction.prepared import Known, part_of
-from itembank.studies.prediction.specs import ANCHORS, Assessor
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from itembank.data.responses import ResponseMatrix
 from itembank.errors import DataError, shown
 from itembank.numerics.arrays import BoolArray, IntArray
 from itembank.studies.data_sets import column_of
-from itembank.studies.prediction.specs import PredictionSpec
+from itembank.studies.prediction.study_spec import PredictionSpec
 from itembank.studies.streams import stream
 
 NO_TASK = "(none)"

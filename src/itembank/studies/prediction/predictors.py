@@ -81,14 +81,14 @@ def predict_item_model(calibration: Calibration, items: IntArray, answers: Float
     """
     parameters, prior = calibration.parameters, calibration.prior
     if items.ndim == 1:
-        found = map_abilities(parameters.take(items), answers, prior)
+        scored = map_abilities(parameters.take(items), answers, prior)
     else:
         columns = np.unique(items[items >= 0])
         wide = np.full((answers.shape[0], columns.size), np.nan)
         rows, places = np.nonzero(items >= 0)
         wide[rows, np.searchsorted(columns, items[rows, places])] = answers[rows, places]
-        found = map_abilities(parameters.take(columns), wide, prior)
-    return held_out.means(probability(parameters.take(held_out.items), found.theta))
+        scored = map_abilities(parameters.take(columns), wide, prior)
+    return held_out.means(probability(parameters.take(held_out.items), scored.theta))
 
 
 def predict_task_mean(
@@ -148,7 +148,7 @@ def predict_ridge_tasks(
     if items.ndim == 1:
         return predict_ridge(train_responses[:, items], train_means, answers)
     rows = [
-        predict_ridge(train_responses[:, own[own >= 0]], train_means, answers[[row]][:, own >= 0])
-        for row, own in enumerate(items)
+        predict_ridge(train_responses[:, asked[asked >= 0]], train_means, answers[[row]][:, asked >= 0])
+        for row, asked in enumerate(items)
     ]
     return np.concatenate(rows)

@@ -20,7 +20,7 @@ from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.studies.leaks import ITEM_COLUMNS
 from itembank.studies.prediction.partitions import NO_TASK, Partition, Tasks
 from itembank.studies.prediction.predictors import HeldOut, task_means
-from itembank.studies.prediction.specs import PredictionSpec
+from itembank.studies.prediction.study_spec import PredictionSpec
 
 STUDY_COST = "study_cost"
 """Name of the one cost that the banks of sessions have: the study's."""
@@ -179,7 +179,7 @@ def _calibrations(spec: PredictionSpec, train: ResponseMatrix) -> tuple[dict[str
     calibrations, seconds = {}, {}
     for name, choice in spec.item_models.items():
         started = time.process_time()
-        with warnings.catch_warnings():  # told once at the end of the study
+        with warnings.catch_warnings():  # said once, at the end of the study
             warnings.simplefilter("ignore", ItembankWarning)
             calibrations[name] = calibrate(train, choice.spec(int(choice.n_dims)))
         seconds[name] = time.process_time() - started
@@ -215,8 +215,8 @@ def _check_positive(spec: PredictionSpec, responses: ResponseMatrix, items: IntA
 
 def _bare_items(responses: ResponseMatrix, items: IntArray, tasks: Tasks) -> pl.DataFrame:
     """Leave out of the item table what may be a mean over test models; tasks are the scenarios."""
-    kept = [name for name in ITEM_COLUMNS if name in responses.items.columns]
-    return responses.items.select(kept)[items].with_columns(_task_names(tasks.names, tasks.index[items]))
+    columns = [name for name in ITEM_COLUMNS if name in responses.items.columns]
+    return responses.items.select(columns)[items].with_columns(_task_names(tasks.names, tasks.index[items]))
 
 
 def _task_names(names: tuple[str, ...], task: IntArray) -> pl.Series:

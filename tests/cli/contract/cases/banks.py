@@ -82,6 +82,7 @@ _CALIBRATE = Case(
         ("bifactor", "--dims"): "n_dims of item_model 'bifactor' is one more than there are scenarios",
     },
 )
+_PREPARE = Case(modes={"a bank": Mode("out/two-bank", brings=("two-bank",))}, values={"--format": "--format json"})
 _INFO = Case(
     modes={
         "facts": Mode("bank"),
@@ -245,6 +246,7 @@ _PLAN = Case(
 CASES = {
     "calibrate": _CALIBRATE,
     "info": _INFO,
+    "prepare": _PREPARE,
     "select": _SELECT,
     "estimate": _ESTIMATE,
     "compare": _COMPARE,

@@ -202,4 +202,7 @@ CASES = {
     "diagnose dimensions": _DIMENSIONS,
     "diagnose homogeneity": _HOMOGENEITY,
     "quickstart": _QUICKSTART,
+    "sample-data": Case(
+        modes={"files": Mode("-o out/sample")}, values={"--output": "-o out/other", "--format": "--format json"}
+    ),
 }

@@ -4,7 +4,6 @@ import itertools
 import time
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +14,7 @@ from itembank.calibration.dimensions import MINIMUM_TO_CHOOSE, choose_n_dims
 from itembank.data.banks import Bank
 from itembank.data.responses import ResponseMatrix
 from itembank.data.selections import Selection
-from itembank.errors import DataError, ItembankError, ItembankWarning
+from itembank.errors import DataError, ItembankWarning
 from itembank.estimation.estimate import estimate
 from itembank.estimation.estimates import ScoreEstimates
 from itembank.numerics.arrays import FloatArray
@@ -24,15 +23,23 @@ from itembank.planning.select import select as select_automatically
 from itembank.selection.select import select
 from itembank.studies.budgets import item_costs, largest_within, selection_cost
 from itembank.studies.choices import MethodChoice
+from itembank.studies.engine import errors_at
 from itembank.studies.leaks import answers_of, calibration_part, check_no_leak
 from itembank.studies.metrics import effective_items
 from itembank.studies.specs import AUTO, CalibrationChoice, StudySpec, estimation_spec, selection_spec
 from itembank.studies.splits import Fold
 from itembank.studies.streams import stream
 
+COLUMNS = (
+    *("study", "split", "repeat", "fold", "draw", "selector", "estimator", "budget", "n_items", "model_id", "target"),
+    *("truth", "estimate", "low", "high", "failure", "n_used", "effective_items", "cost"),
+    *("n_calibration", "n_dims", "converged", "seconds_calibrate", "seconds_select", "seconds_estimate"),
+)
+"""Of a table of estimates; `StudyResult` says what they are."""
+
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class PreparedFold:
     """What all selections of a fold share.
 
     Attributes
@@ -76,16 +83,16 @@ def run_fold(spec: StudySpec, responses: ResponseMatrix, fold: Fold) -> pl.DataF
         As the methods, with the place in the study.
     """
     where = f"split {fold.split!r}, repeat {fold.repeats[0]}, fold {fold.fold}"
-    with warnings.catch_warnings():  # fits that stopped early are told by the column `converged`
+    with warnings.catch_warnings():  # fits that stopped early are shown by the column `converged`
         warnings.simplefilter("ignore", ItembankWarning)
-        with told_where(f"{where}, calibration"):
-            prepared = prepare(spec, responses, fold)
+        with errors_at(f"{where}, calibration"):
+            prepared = prepare_fold(spec, responses, fold)
         places = itertools.starmap(
             Place, itertools.product(fold.repeats, range(spec.n_draws), spec.selectors, spec.budgets)
         )
         parts: list[pl.DataFrame] = []
         for place in places:
-            with told_where(f"{where}, selector {place.selector.label!r}, n_items or amount {place.budget:g}"):
+            with errors_at(f"{where}, selector {place.selector.label!r}, n_items or amount {place.budget:g}"):
                 parts.extend(_estimates_at(spec, prepared, fold, place))
     constant = {
         "study": spec.name,
@@ -97,10 +104,10 @@ def run_fold(spec: StudySpec, responses: ResponseMatrix, fold: Fold) -> pl.DataF
         "seconds_calibrate": prepared.seconds,
     }
     table: pl.DataFrame = pl.concat(parts)
-    return table.with_columns(pl.lit(value).alias(name) for name, value in constant.items())
+    return table.with_columns(pl.lit(value).alias(name) for name, value in constant.items()).select(COLUMNS)
 
 
-def prepare(spec: StudySpec, responses: ResponseMatrix, fold: Fold) -> Prepared:
+def prepare_fold(spec: StudySpec, responses: ResponseMatrix, fold: Fold) -> PreparedFold:
     """Build the bank of a fold from its calibration models, and the truth of the others."""
     started = time.process_time()
     known = calibration_part(responses, fold)
@@ -110,7 +117,7 @@ def prepare(spec: StudySpec, responses: ResponseMatrix, fold: Fold) -> Prepared:
     check_no_leak(bank, new)
     truth = bank.targets.with_overall(bank.targets.scenario_means(new.responses, missing=True))
     costs = item_costs(bank, spec.cost_unit) if spec.cost_unit else None
-    return Prepared(bank, new, truth, costs, seconds)
+    return PreparedFold(bank, new, truth, costs, seconds)
 
 
 def _bank_seed(spec: StudySpec, fold: Fold) -> int:
@@ -125,7 +132,7 @@ def _bank(choice: CalibrationChoice, known: ResponseMatrix, *, seed: int) -> Ban
     return build_bank(known, choice.spec(int(n_dims)), within=choice.within, across=choice.across, rng=seed)
 
 
-def _estimates_at(spec: StudySpec, prepared: Prepared, fold: Fold, place: Place) -> Iterator[pl.DataFrame]:
+def _estimates_at(spec: StudySpec, prepared: PreparedFold, fold: Fold, place: Place) -> Iterator[pl.DataFrame]:
     """Choose items once, and yield the table of each estimator."""
     path = (fold.split, place.repeat, fold.fold, place.draw, place.selector.label, f"{place.budget:g}")
     bank = prepared.bank
@@ -153,9 +160,9 @@ def _estimates_at(spec: StudySpec, prepared: Prepared, fold: Fold, place: Place)
     for choice in spec.estimators_of(place.selector.label):
         started = time.process_time()
         rng = stream(spec.seed, "estimate", *path, choice.label)
-        found, failure = _estimated(bank, answers, selection, choice, spec=spec, rng=rng)
+        estimates, failure = _estimated(bank, answers, selection, choice, spec=spec, rng=rng)
         seconds = time.process_time() - started
-        yield _table(found, prepared, effective).with_columns(
+        yield _table(estimates, prepared, effective).with_columns(
             pl.lit(value).alias(name)
             for name, value in {
                 **constant,
@@ -196,39 +203,28 @@ def _estimated(
     """
     if not answers.observed.any():
         return None, "none of the tested models answered a chosen item"
+    method = estimation_spec(choice)
     try:
-        method = estimation_spec(choice)
-        found = estimate(
+        return estimate(
             bank, answers, selection=selection, method=method, level=spec.level, interval=spec.interval, rng=rng
-        )
-        return found, ""
+        ), ""
     except DataError as error:
         return None, str(error)
 
 
-def _table(found: ScoreEstimates | None, prepared: Prepared, effective: FloatArray) -> pl.DataFrame:
+def _table(estimates: ScoreEstimates | None, prepared: PreparedFold, effective: FloatArray) -> pl.DataFrame:
     """One row a model and target."""
     n_models, n_targets = prepared.truth.shape
-    unknown = np.full(prepared.truth.size, np.nan)
+    parts = [np.full(prepared.truth.shape, np.nan)] * 3 + [np.zeros(prepared.truth.shape, dtype=np.int64)]
+    if estimates is not None:
+        parts = [estimates.value, estimates.low, estimates.high, np.asarray(estimates.n_items)]
     return pl.DataFrame(
         {
             "model_id": np.repeat(np.array(prepared.new.model_ids, dtype=object), n_targets),
             "target": list(prepared.bank.targets.names) * n_models,
             "truth": prepared.truth.ravel(),
-            "estimate": unknown if found is None else found.value.ravel(),
-            "low": unknown if found is None else found.low.ravel(),
-            "high": unknown if found is None else found.high.ravel(),
-            "n_used": np.zeros(unknown.size, dtype=np.int64) if found is None else np.asarray(found.n_items).ravel(),
+            **{name: part.ravel() for name, part in zip(("estimate", "low", "high", "n_used"), parts, strict=True)},
             "effective_items": np.tile(effective, n_models),
         },
         schema_overrides={"model_id": pl.String, "target": pl.String},
     )
-
-
-@contextmanager
-def told_where(where: str) -> Iterator[None]:
-    """Add the place in the study to an error."""
-    try:
-        yield
-    except ItembankError as error:
-        raise type(error)(f"{where}: {error}") from error

@@ -2,106 +2,15 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
-from typing import Any, Literal, get_args
+from dataclasses import dataclass
+from typing import Any
 
-from itembank.checks import check_fraction, check_not_negative, check_one_of, check_whole, is_number
+from itembank.checks import check_fraction, check_not_negative, check_whole, is_number
 from itembank.errors import ParameterError, shown
-from itembank.selection.criteria import CRITERIA as KNOWN_CRITERIA
-from itembank.studies.choices import MethodChoice, resolve_choice
-from itembank.studies.specs import AUTO, CalibrationChoice, DataSpec
-
-Paradigm = Literal["prediction", "selection", "adaptation"]
-
-BASELINES = ("task-mean", "task-mean-eb", "ridge")
-"""Predictors without an item model."""
-CRITERIA = ("fisher", "trace", "d-optimal", "a-optimal", "v-optimal", "kl")
-"""Selectors that rank items by what their answers would tell of ability."""
-ANCHORS = ("anchor-binary", "anchor-irt")
-UNINFORMED = ("random", "uniform", "min-cost")
-"""Selectors that no item model enters."""
-STATIC = (*UNINFORMED, *CRITERIA, *ANCHORS)
+from itembank.studies.prediction.assessors import BASELINES, Assessor
+from itembank.studies.specs import AUTO, CalibrationChoice, DataSpec, check_name, check_unique, plain_study
 
 BUDGETS = tuple(2**power for power in range(11))
-
-
-@dataclass(frozen=True, slots=True)
-class Assessor:
-    """A way to choose items and a way to predict from the answers (P2 6.2).
-
-    Attributes
-    ----------
-    predictor : str
-        Name of one of the study's item models, or 'task-mean', 'task-mean-eb', 'ridge'.
-    paradigm : {'prediction', 'selection', 'adaptation'}
-        Random items; items chosen at once, the same for all tested models; items chosen one at a time for each.
-    selector : str
-        Which items: 'random', 'uniform', 'min-cost', a criterion, 'anchor-binary' or 'anchor-irt'.
-    per_cost : bool
-        Divide a criterion by the item's expected cost (P2 5.3, "-tau").
-    design : str
-        Item model that the selector looks at; the predictor's if empty.
-    options : mapping
-        Of the criterion, such as ``of`` of 'v-optimal'; `n_restarts` of anchors.
-    name : str
-        In results; made of the rest when empty.
-    """
-
-    predictor: str
-    paradigm: Paradigm = "prediction"
-    selector: str = "random"
-    per_cost: bool = False
-    design: str = ""
-    options: Mapping[str, Any] = field(default_factory=dict)
-    name: str = ""
-
-    def __post_init__(self) -> None:
-        """Check what can be checked without the study, and make a name."""
-        for one in ("predictor", "selector", "design", "name"):
-            if not isinstance(getattr(self, one), str):
-                raise ParameterError(f"{one} of an assessor must be a text, got {getattr(self, one)!r}.")
-        check_one_of("paradigm of an assessor", self.paradigm, get_args(Paradigm))
-        known = {"prediction": ("random",), "selection": STATIC, "adaptation": CRITERIA}[self.paradigm]
-        check_one_of(f"selector of {self.paradigm}", self.selector, known)
-        if self.per_cost and self.selector not in CRITERIA:
-            raise ParameterError(f"per_cost divides a criterion by cost, which {self.selector!r} is not.")
-        if self.selector in CRITERIA:  # a study would come upon a wrong option only after its item models
-            resolve_choice(MethodChoice(self.selector, self.options), KNOWN_CRITERIA)
-        if self.is_designed and not self.design_model:
-            raise ParameterError(
-                f"{self.selector!r} looks at an item model, and {self.predictor!r} has none: give it a design, "
-                "the name of an item model."
-            )
-        if not self.name:
-            object.__setattr__(self, "name", self._made_name())
-
-    @property
-    def is_designed(self) -> bool:
-        """Whether the selector looks at an item model."""
-        return self.selector in (*CRITERIA, "anchor-irt")
-
-    @property
-    def design_model(self) -> str:
-        """Item model that the selector looks at; empty for none."""
-        if not self.is_designed:
-            return ""
-        return self.design or ("" if self.predictor in BASELINES else self.predictor)
-
-    @property
-    def selection_key(self) -> tuple[Any, ...]:
-        """What the choice of items depends on: assessors that agree here are given the same items."""
-        options = tuple(sorted((key, repr(value)) for key, value in self.options.items()))
-        kind = "adaptation" if self.paradigm == "adaptation" else "selection"
-        return kind, self.selector, self.per_cost, self.design_model, options
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values, for JSON."""
-        return {**asdict(self), "options": dict(self.options)}
-
-    def _made_name(self) -> str:
-        cost = "/cost" if self.per_cost else ""
-        how = "adaptive " if self.paradigm == "adaptation" else ""
-        return f"{self.predictor}, {how}{self.selector}{cost}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,19 +103,11 @@ class PredictionSpec:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON: all that the numbers depend on, but the responses themselves."""
-        content: dict[str, Any] = {one.name: getattr(self, one.name) for one in fields(self)}
-        content["item_models"] = {name: asdict(one) for name, one in self.item_models.items()}
-        content["assessors"] = [one.to_dict() for one in self.assessors]
-        if self.data is None:
-            del content["data"]
-        else:
-            content["data"] = self.data.to_dict()
-        return content
+        return plain_study(self)
 
 
 def _check_numbers(spec: PredictionSpec) -> None:
-    if not isinstance(spec.name, str) or not spec.name:
-        raise ParameterError(f"name of a study must be a text, got {spec.name!r}.")
+    check_name(spec.name)
     counts = [
         ("n_partitions", spec.n_partitions, 1),
         ("n_test", spec.n_test, 1),
@@ -276,8 +177,6 @@ def _check_assessors(spec: PredictionSpec) -> None:
         if (one.per_cost or one.selector == "min-cost") and not spec.cost:
             raise ParameterError(f"assessor {one.name!r} needs the study to name a cost.")
     names = [one.name for one in spec.assessors]
-    repeated = sorted({name for name in names if names.count(name) > 1})
-    if repeated:
-        raise ParameterError(f"names of assessors must differ, got {shown(repeated)} more than once. Give a 'name'.")
+    check_unique(names, "assessors")
     if spec.reference and spec.reference not in names:
         raise ParameterError(f"reference must be one of {shown(names, len(names))}, got {spec.reference!r}.")

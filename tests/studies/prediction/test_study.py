@@ -8,11 +8,10 @@ import pytest
 from itembank.data.digests import with_digest
 from itembank.data.responses import ResponseMatrix
 from itembank.errors import ConvergenceWarning, DataError, ParameterError
-from itembank.studies.prediction import run as run_module
-from itembank.studies.prediction.results import PredictionResult
-from itembank.studies.prediction.run import run_prediction
-from itembank.studies.prediction.specs import Assessor
-from itembank.studies.results import StudyResult
+from itembank.studies.prediction import study as study_module
+from itembank.studies.prediction.assessors import Assessor
+from itembank.studies.results import PredictionResult, StudyResult
+from itembank.studies.run import run_prediction
 from itembank.studies.specs import CalibrationChoice
 from tests.studies.prediction.simulated import make_responses, make_spec
 
@@ -49,7 +48,7 @@ def same(one, other):
 def test_a_study_is_what_its_folder_says(finished):
     folder, result = finished
     assert same(PredictionResult.load(folder), result)
-    assert result.manifest["kind"] == "prediction"
+    assert result.manifest.kind == "prediction"
     assert result.tasks.columns == ["task", "n_items", "n_held_out"]
     # 5 assessors, sets, budgets 1, 4, 12 of one and of three tasks
     assert result.curves.height == 5 * 2 * (3 + 3)
@@ -79,7 +78,7 @@ def test_the_numbers_do_not_depend_on_the_number_of_processes(finished, tmp_path
 
 def test_a_killed_study_goes_on_where_it_stopped_and_finds_the_same(finished, tmp_path, monkeypatch):
     _, result = finished
-    ran, honest = [], run_module.run_partition
+    ran, honest = [], study_module.run_partition
 
     def killed(spec, responses, tasks, partition):
         if len(ran) == 2:
@@ -87,7 +86,7 @@ def test_a_killed_study_goes_on_where_it_stopped_and_finds_the_same(finished, tm
         ran.append(partition.number)
         return honest(spec, responses, tasks, partition)
 
-    monkeypatch.setattr(run_module, "run_partition", killed)
+    monkeypatch.setattr(study_module, "run_partition", killed)
     with pytest.raises(KeyboardInterrupt):
         run_prediction(SPEC, tmp_path / "study", responses=RESPONSES)
     with pytest.raises(DataError, match="is not finished: 2 of 3 partitions are done"):
@@ -97,30 +96,12 @@ def test_a_killed_study_goes_on_where_it_stopped_and_finds_the_same(finished, tm
         ran.append(partition.number)
         return honest(spec, responses, tasks, partition)
 
-    monkeypatch.setattr(run_module, "run_partition", counted)
+    monkeypatch.setattr(study_module, "run_partition", counted)
     said = []
     resumed = run_prediction(SPEC, tmp_path / "study", responses=RESPONSES, progress=lambda *told: said.append(told))
     assert ran == [0, 1, 2]
     assert same(resumed, result)
     assert said[0] == ("2 of 3 partitions", 2 / 3)
-
-
-def test_half_a_partition_is_not_taken_for_a_whole_one(finished, tmp_path, monkeypatch):
-    _, result = finished
-    honest, written = pl.DataFrame.write_parquet, []
-
-    def full(table, path, *arguments, **options):
-        written.append(path)
-        if len(written) == 6:  # the second table of the second partition
-            raise OSError("no space left on device")
-        return honest(table, path, *arguments, **options)
-
-    monkeypatch.setattr(pl.DataFrame, "write_parquet", full)
-    with pytest.raises(OSError, match="no space left"):
-        run_prediction(SPEC, tmp_path / "study", responses=RESPONSES)
-    monkeypatch.undo()
-    assert [one.name for one in (tmp_path / "study" / "parts").iterdir()] == ["00000"]
-    assert same(run_prediction(SPEC, tmp_path / "study", responses=RESPONSES), result)
 
 
 @pytest.mark.parametrize(
@@ -181,7 +162,7 @@ def test_models_without_responses_are_left_out(tmp_path):
     result = run_prediction(
         spec, tmp_path / "study", responses=ResponseMatrix(values, RESPONSES.models, RESPONSES.items, None, {})
     )
-    assert result.manifest["n_models"] == 14
+    assert result.manifest.n_models == 14
 
 
 def test_a_study_without_costs_says_nothing_of_them(tmp_path):

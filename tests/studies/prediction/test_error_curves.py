@@ -3,7 +3,7 @@ import polars as pl
 import pytest
 
 from itembank.errors import ParameterError
-from itembank.studies.prediction.summary import Errors, differences, errors_by, summarise_curves
+from itembank.studies.prediction.error_curves import differences, errors_by, sum_errors, summarise_curves
 from tests.studies.prediction.simulated import R, S, tables_of
 
 
@@ -23,7 +23,7 @@ def test_the_mean_absolute_error_by_hand():
     cell = [pl.lit(1).alias("n_calibration_tasks"), pl.lit("a").alias("assessor"), pl.lit(4).alias("budget")]
     predictions = pl.DataFrame(rows, schema=columns, orient="row").with_columns(cell)
     runs = pl.DataFrame({"partition": [0, 0, 1], "n_items": [4, 4, 3], "cost": [10.0, 20.0, 30.0]}).with_columns(cell)
-    curves = summarise_curves(Errors.of(predictions.lazy(), runs.lazy()))
+    curves = summarise_curves(sum_errors(predictions.lazy(), runs.lazy()))
     inside, outside = (curves.row(k, named=True) for k in (0, 1))
     assert (inside["set"], outside["set"]) == ("interpolation", "extrapolation")
     assert outside["mae"] == pytest.approx((0.1 + 0.2 + 0.1 + 0.4) / 4)
@@ -39,7 +39,7 @@ def test_the_mean_absolute_error_by_hand():
 def test_differences_are_of_the_same_partitions():
     errors = {(R, 4): [0.3, 0.2, 0.1], (S, 4): [0.2, 0.12, 0.03]}
     costs = {key: [1.0, 1.0, 1.0] for key in errors}
-    found = differences(Errors.of(*tables_of(errors, costs)), R)
+    found = differences(sum_errors(*tables_of(errors, costs)), R)
     assert found.height == 1
     row = found.row(0, named=True)
     each = np.array([-0.1, -0.08, -0.07])
@@ -47,7 +47,7 @@ def test_differences_are_of_the_same_partitions():
     assert row["difference_se"] == pytest.approx(each.std(ddof=1) / np.sqrt(3))
     assert row["ratio"] == pytest.approx(0.35 / 0.6)
     with pytest.raises(ParameterError, match=r"the reference must be one of .* got 'x'"):
-        differences(Errors.of(*tables_of(errors, costs)), "x")
+        differences(sum_errors(*tables_of(errors, costs)), "x")
 
 
 def test_two_assessors_are_compared_task_by_task():

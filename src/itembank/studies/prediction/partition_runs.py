@@ -3,7 +3,7 @@
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import polars as pl
@@ -11,7 +11,10 @@ import polars as pl
 from itembank.data.responses import ResponseMatrix
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.threads import one_blas_thread
+from itembank.studies.engine import errors_at
+from itembank.studies.folders import CHOICES, PREDICTIONS, RUNS, SECONDS
 from itembank.studies.prediction.adaptation import choose_adaptively
+from itembank.studies.prediction.assessors import Assessor
 from itembank.studies.prediction.designs import Pool, choose_static, make_pool
 from itembank.studies.prediction.partitions import Partition, Tasks, budgets_of, calibration_task_counts
 from itembank.studies.prediction.predictors import (
@@ -21,12 +24,8 @@ from itembank.studies.prediction.predictors import (
     predict_task_mean,
 )
 from itembank.studies.prediction.prepared import Known, Prepared, prepare
-from itembank.studies.prediction.specs import Assessor, PredictionSpec
+from itembank.studies.prediction.study_spec import PredictionSpec
 from itembank.studies.streams import stream
-from itembank.studies.units import told_where
-
-PREDICTIONS, RUNS, CHOICES, SECONDS = "predictions", "runs", "choices", "seconds"
-TABLES = (PREDICTIONS, RUNS, CHOICES, SECONDS)
 
 SECONDS_COLUMNS = {
     "n_calibration_tasks": pl.Int32,
@@ -88,7 +87,7 @@ def run_partition(
         As the methods, with the place in the study.
     """
     where = f"partition {partition.number}"
-    with told_where(f"{where}, calibration"):
+    with errors_at(f"{where}, calibration"):
         prepared = prepare(spec, responses, tasks, partition)
     collected = _Collected()
     for name, calibration in prepared.known.calibrations.items():
@@ -98,7 +97,7 @@ def run_partition(
         place = Place(spec, prepared, partition.number, n_tasks, pool, budgets_of(spec, tasks, n_tasks))
         choices: Choices = {}
         for assessor in spec.assessors:
-            with told_where(f"{where}, {n_tasks} calibration tasks, assessor {assessor.name!r}"):
+            with errors_at(f"{where}, {n_tasks} calibration tasks, assessor {assessor.name!r}"):
                 _assess(place, assessor, choices, collected)
     return _tables(spec, prepared, partition.number, collected)
 
@@ -155,41 +154,30 @@ def _per_task(known: Known, items: IntArray) -> FloatArray:
 
 
 def _tables(spec: PredictionSpec, prepared: Prepared, number: int, collected: _Collected) -> dict[str, pl.DataFrame]:
-    """Lay the collected arrays out as tables."""
-    known, ids = prepared.known, prepared.new.model_ids
-    n_test, n_tasks, n_places = len(ids), known.n_tasks, len(collected.places)
-    counts, names, budgets = (list(column) for column in zip(*collected.places, strict=True))
-    assessors = pl.Enum([one.name for one in spec.assessors])
-    places = pl.DataFrame(
-        {
-            "partition": pl.Series([number] * n_places, dtype=pl.Int32),
-            "n_calibration_tasks": pl.Series(counts, dtype=pl.Int32),
-            "assessor": pl.Series(names, dtype=assessors),
-            "budget": pl.Series(budgets, dtype=pl.Int32),
-        }
-    )
-    task_names = pl.Series("task", known.task_names, dtype=pl.Enum(known.task_names))
-    models = pl.Series("model_id", ids, dtype=pl.Categorical)
-    rank = np.empty(n_tasks, dtype=np.int64)
-    rank[prepared.task_order] = np.arange(n_tasks)
-    of_model = np.tile(np.repeat(np.arange(n_test), n_tasks), n_places)
-    of_task = np.tile(np.arange(n_tasks), n_places * n_test)
-    of_place = np.repeat(np.arange(n_places), n_test * n_tasks)
-    predictions = places[of_place].with_columns(
-        models[of_model],
-        task_names[of_task],
-        pl.Series("is_interpolation", rank[of_task] < np.array(counts)[of_place]),
-        pl.Series("truth", np.tile(prepared.truth.ravel(), n_places), dtype=pl.Float32),
+    """Lay the collected arrays out as tables: places, within them test models, within these tasks."""
+    assessors = pl.Enum([assessor.name for assessor in spec.assessors])
+    schema: dict[str, Any] = {"n_calibration_tasks": pl.Int32, "assessor": assessors, "budget": pl.Int32}
+    places = pl.DataFrame(collected.places, schema=schema, orient="row")
+    places = places.select(pl.lit(number, dtype=pl.Int32).alias("partition"), pl.all())
+    models = pl.DataFrame({"model_id": prepared.new.model_ids}, schema={"model_id": pl.Categorical})
+    names = prepared.known.task_names
+    rank = np.argsort(prepared.task_order)  # the first tasks are those of interpolation
+    tasks = pl.DataFrame({"task": names, "rank": rank}, schema={"task": pl.Enum(names), "rank": pl.Int64})
+    runs = places.join(models, how="cross")
+    predictions = runs.join(tasks, how="cross").with_columns(
+        (pl.col("rank") < pl.col("n_calibration_tasks")).alias("is_interpolation"),
+        pl.Series("truth", np.tile(prepared.truth.ravel(), places.height), dtype=pl.Float32),
         pl.Series("prediction", np.concatenate(collected.predictions).ravel(), dtype=pl.Float32),
     )
-    runs = places[np.repeat(np.arange(n_places), n_test)].with_columns(
-        models[np.tile(np.arange(n_test), n_places)],
+    runs = runs.with_columns(
         pl.Series("n_items", np.concatenate(collected.asked), dtype=pl.Int32),
         pl.Series("cost", np.concatenate(collected.spent)),
     )
-    choices = places[np.repeat(np.arange(n_places), n_tasks)].with_columns(
-        task_names[np.tile(np.arange(n_tasks), n_places)], pl.Series("n_items", np.concatenate(collected.chosen))
-    )
+    choices = places.join(tasks, how="cross").with_columns(pl.Series("n_items", np.concatenate(collected.chosen)))
     seconds = pl.DataFrame(collected.seconds, schema=SECONDS_COLUMNS, orient="row")
-    seconds = seconds.with_columns(pl.lit(number, dtype=pl.Int32).alias("partition"))
-    return {PREDICTIONS: predictions, RUNS: runs, CHOICES: choices.filter(pl.col("n_items") > 0), SECONDS: seconds}
+    return {
+        PREDICTIONS: predictions.drop("rank"),
+        RUNS: runs,
+        CHOICES: choices.drop("rank").filter(pl.col("n_items") > 0),
+        SECONDS: seconds.with_columns(pl.lit(number, dtype=pl.Int32).alias("partition")),
+    }

@@ -4,11 +4,11 @@ from pathlib import Path
 import pytest
 
 from itembank.errors import DataError, ParameterError
-from itembank.studies.prediction.spec_files import load_prediction
-from itembank.studies.prediction.specs import Assessor
+from itembank.studies.prediction.assessors import Assessor
 from itembank.studies.specs import CalibrationChoice
+from itembank.studies.study_files import load_prediction
 
-REPOSITORY = Path(__file__).resolve().parents[3]
+REPOSITORY = Path(__file__).resolve().parents[2]
 SMALL = """
 name = "small"
 task = "subscenario"

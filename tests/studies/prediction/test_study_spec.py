@@ -3,7 +3,8 @@ import json
 import pytest
 
 from itembank.errors import ParameterError
-from itembank.studies.prediction.specs import Assessor, PredictionSpec
+from itembank.studies.prediction.assessors import Assessor
+from itembank.studies.prediction.study_spec import PredictionSpec
 from itembank.studies.specs import CalibrationChoice
 from tests.studies.prediction.simulated import TWO_PL, make_spec
 

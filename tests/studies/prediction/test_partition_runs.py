@@ -8,10 +8,10 @@ import pytest
 
 from itembank.data.responses import ResponseMatrix
 from itembank.errors import DataError
-from itembank.studies.prediction import adaptation, predictors, units
+from itembank.studies.prediction import adaptation, partition_runs, predictors
+from itembank.studies.prediction.assessors import ANCHORS, CRITERIA, UNINFORMED, Assessor
+from itembank.studies.prediction.partition_runs import run_partition
 from itembank.studies.prediction.partitions import find_tasks, make_partition
-from itembank.studies.prediction.specs import ANCHORS, CRITERIA, UNINFORMED, Assessor
-from itembank.studies.prediction.units import run_partition
 from tests.studies.prediction.simulated import make_responses, make_spec
 
 RESPONSES = make_responses()
@@ -37,7 +37,7 @@ def run(spec, responses, number=0):
 def with_asked(spec, responses, monkeypatch):
     """Run a partition; also return which test model was asked which item by any assessor."""
     asked = np.zeros((spec.n_test, responses.n_items), dtype=bool)
-    honest = units._choose
+    honest = partition_runs._choose
 
     def recorded(place, assessor):
         found = honest(place, assessor)
@@ -48,7 +48,7 @@ def with_asked(spec, responses, monkeypatch):
         return found
 
     with monkeypatch.context() as patched:
-        patched.setattr(units, "_choose", recorded)
+        patched.setattr(partition_runs, "_choose", recorded)
         tables, partition = run(spec, responses)
     return tables, partition, asked
 
@@ -84,21 +84,23 @@ def test_the_guard_catches_a_choice_that_knows_the_answers(monkeypatch):
         order = pool.items[np.argsort(-leaking.truth[pool.items], kind="stable")]
         return {n: order[:n] for n in budgets}
 
-    honest = units.prepare
+    honest = partition_runs.prepare
 
     def watched(*arguments):
         prepared = honest(*arguments)
         leaking.truth = np.nanmean(prepared.new.responses, axis=0)
         return prepared
 
-    monkeypatch.setattr(units, "choose_static", leaking)
-    monkeypatch.setattr(units, "prepare", watched)
+    monkeypatch.setattr(partition_runs, "choose_static", leaking)
+    monkeypatch.setattr(partition_runs, "prepare", watched)
     assert not is_blind(make_spec(Assessor("2pl"), n_calibration_tasks=(3,), n_items=(1, 6)), monkeypatch)
 
 
 def test_the_guard_catches_a_prediction_that_knows_the_truth(monkeypatch):
-    honest = units._predict
-    monkeypatch.setattr(units, "_predict", lambda prepared, *rest: 0.9 * honest(prepared, *rest) + 0.1 * prepared.truth)
+    honest = partition_runs._predict
+    monkeypatch.setattr(
+        partition_runs, "_predict", lambda prepared, *rest: 0.9 * honest(prepared, *rest) + 0.1 * prepared.truth
+    )
     assert not is_blind(make_spec(Assessor("2pl"), n_calibration_tasks=(3,), n_items=(1, 6)), monkeypatch)
 
 

@@ -6,13 +6,13 @@ from itembank.errors import DataError, ParameterError
 from itembank.estimation.estimate import estimate
 from itembank.estimation.specs import GPIRT
 from itembank.selection.select import select
-from itembank.studies import units
+from itembank.studies import fold_runs
+from itembank.studies.fold_runs import prepare_fold, run_fold
 from itembank.studies.leaks import answers_of
 from itembank.studies.specs import CalibrationChoice, CostBudget
 from itembank.studies.split_specs import ByGroup, LeaveOneOut, NamedGroup
 from itembank.studies.splits import make_folds
 from itembank.studies.streams import stream
-from itembank.studies.units import prepare, run_fold
 from tests.studies.simulated import make_prompt_responses, make_responses, make_spec, numbers
 
 pytestmark = pytest.mark.usefixtures("few_folds")
@@ -106,8 +106,8 @@ def test_dimensions_are_chosen_on_the_calibration_models(monkeypatch):
         seen.append(known.model_ids)
         return type("Choice", (), {"n_dims": 2})
 
-    monkeypatch.setattr("itembank.studies.units.choose_n_dims", record)
-    bank = prepare(make_spec(calibration=CalibrationChoice()), RESPONSES, FOLD).bank
+    monkeypatch.setattr("itembank.studies.fold_runs.choose_n_dims", record)
+    bank = prepare_fold(make_spec(calibration=CalibrationChoice()), RESPONSES, FOLD).bank
     assert bank.calibration.n_dims == 2
     assert seen == [[RESPONSES.model_ids[row] for row in FOLD.train]]
 
@@ -115,7 +115,7 @@ def test_dimensions_are_chosen_on_the_calibration_models(monkeypatch):
 def test_few_models_have_one_dimension():
     few = RESPONSES.take(models=np.arange(9))
     fold = make_folds(LeaveOneOut(), few.models, 1, 0)[0]
-    assert prepare(make_spec(calibration=CalibrationChoice()), few, fold).bank.calibration.n_dims == 1
+    assert prepare_fold(make_spec(calibration=CalibrationChoice()), few, fold).bank.calibration.n_dims == 1
 
 
 def test_few_models_have_the_fewest_dimensions_of_their_item_model():
@@ -123,7 +123,7 @@ def test_few_models_have_the_fewest_dimensions_of_their_item_model():
     fold = make_folds(LeaveOneOut(), few.models, 1, 0)[0]
     for item_model, n_dims in (("nested", 2), ("bifactor", 1 + len(set(few.items["scenario"])))):
         choice = CalibrationChoice("map", item_model=item_model)
-        calibration = prepare(make_spec(calibration=choice), few, fold).bank.calibration
+        calibration = prepare_fold(make_spec(calibration=choice), few, fold).bank.calibration
         assert (calibration.item_model, calibration.n_dims) == (item_model, n_dims)
 
 
@@ -149,7 +149,7 @@ def test_a_model_that_answered_no_chosen_item_has_no_estimate():
 
     spec = make_spec(selectors=("random",), estimators=("weighted",), n_items=(6,), repeats=1)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("itembank.studies.units.answers_of", remember)
+        patched.setattr("itembank.studies.fold_runs.answers_of", remember)
         run_fold(spec, RESPONSES, fold)
     values[0, chosen] = np.nan
     silent = type(RESPONSES)(values, RESPONSES.models, RESPONSES.items, None, RESPONSES.costs)
@@ -173,7 +173,7 @@ def test_an_estimator_without_enough_data_tells_why_and_stops_nobody_else(monkey
             raise DataError("needs more models")
         return estimate(bank, answers, method=method, **arguments)
 
-    monkeypatch.setattr("itembank.studies.units.estimate", needy)
+    monkeypatch.setattr("itembank.studies.fold_runs.estimate", needy)
     found = run_fold(SPEC, RESPONSES, FOLD)
     failed, other = (found.filter(estimator=name) for name in ("gp-irt", "weighted"))
     assert set(failed["failure"]) == {"needs more models"}
@@ -186,7 +186,7 @@ def test_an_estimator_without_enough_data_tells_why_and_stops_nobody_else(monkey
 def test_intervals_are_of_the_kind_the_study_asks_for(interval):
     spec = make_spec(selectors=("random",), estimators=("auto",), n_items=(12,), interval=interval, level=0.8)
     found = run_fold(spec, RESPONSES, FOLD)
-    prepared = prepare(spec, RESPONSES, FOLD)
+    prepared = prepare_fold(spec, RESPONSES, FOLD)
     chosen = select(prepared.bank, 12, method="random", rng=stream(3, "select", "random", 0, 0, 0, "random", "12"))
     answers = answers_of(prepared.new, prepared.new.item_indices(chosen.item_ids))
     expected = estimate(prepared.bank, answers, selection=chosen, level=0.8, interval=interval)
@@ -202,14 +202,14 @@ def test_the_selector_auto_is_the_public_select(monkeypatch):
         asked.append(n_items)
         return select(bank, n_items, method="random", rng=rng)
 
-    monkeypatch.setattr(units, "select_automatically", public_select)
+    monkeypatch.setattr(fold_runs, "select_automatically", public_select)
     found = run_fold(make_spec(selectors=("auto",)), RESPONSES, FOLD)
     assert asked == [6, 12]
     assert set(found["selector"]) == {"auto"}
 
 
 def test_the_numbers_can_be_had_by_hand():
-    prepared = prepare(SPEC, RESPONSES, FOLD)
+    prepared = prepare_fold(SPEC, RESPONSES, FOLD)
     found = estimate(prepared.bank, answers_of(prepared.new, np.arange(60)), method="weighted")
     np.testing.assert_allclose(found.value, prepared.truth, atol=1e-12)
 
