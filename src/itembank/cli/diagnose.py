@@ -68,7 +68,7 @@ def dimensions(
       itembank diagnose dimensions responses.parquet --candidates 1,2,4,8 --format json
     """  # noqa: D301
     from itembank.data.readers.read import read_responses  # noqa: PLC0415
-    from itembank.diagnostics.dimensionality import dimensionality  # noqa: PLC0415
+    from itembank.diagnostics.dimensions import dimensionality  # noqa: PLC0415
     from itembank.reports.canvas import check_figure_destination, save_figure  # noqa: PLC0415
     from itembank.reports.dimensions import figure_dimensionality  # noqa: PLC0415
 
@@ -130,7 +130,7 @@ def homogeneity_command(
     """  # noqa: D301
     from itembank.data.bank_files import load_bank  # noqa: PLC0415
     from itembank.data.readers.read import read_responses  # noqa: PLC0415
-    from itembank.diagnostics.homogeneity import homogeneity  # noqa: PLC0415
+    from itembank.diagnostics.scenario_homogeneity import homogeneity  # noqa: PLC0415
     from itembank.reports.canvas import check_figure_destination, save_figure  # noqa: PLC0415
     from itembank.reports.homogeneity_figures import figure_homogeneity  # noqa: PLC0415
 

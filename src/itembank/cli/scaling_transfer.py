@@ -19,8 +19,8 @@ from itembank.cli.scaling_options import (
 if TYPE_CHECKING:
     from itembank.data.compute import TrainingCompute
     from itembank.data.responses import ResponseMatrix
-    from itembank.scaling.transfer.transfer_results import Transfer
-    from itembank.scaling.transfer.transfer_specs import TransferSpec
+    from itembank.scaling.transfers.transfer_results import Transfer
+    from itembank.scaling.transfers.transfer_specs import TransferSpec
 
 METHODS = ("calibrated", "common-scale", "scores")
 TABLES = ("observed", "disattenuated", "beyond_compute")
@@ -150,7 +150,7 @@ def _transfers(
     """One transfer, or one within every scenario; of these, such as cannot be made are told and left out."""
     from itembank.data.bank_files import load_bank  # noqa: PLC0415
     from itembank.errors import DataError, DataWarning, warn  # noqa: PLC0415
-    from itembank.scaling.transfer.transfers import transfer  # noqa: PLC0415
+    from itembank.scaling.transfers.transfers import transfer  # noqa: PLC0415
 
     calibration: Any = choices["calibration_models"] or None
     if choices["bank"] is not None:
@@ -220,7 +220,7 @@ def validity_command(
     """  # noqa: D301
     from itembank.reports.canvas import check_figure_destination, save_figure  # noqa: PLC0415
     from itembank.reports.validity_figures import figure_validity  # noqa: PLC0415
-    from itembank.scaling.transfer.convergent import CorrelationInterval, convergent_validity  # noqa: PLC0415
+    from itembank.scaling.transfers.convergent import CorrelationInterval, convergent_validity  # noqa: PLC0415
 
     refuse_unused(("table", output is not None, "-o FILE, which draws it"))
     if output is not None:
@@ -257,7 +257,7 @@ def _with_intervals(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _spec(choices: Mapping[str, Any], level: float) -> "TransferSpec":
-    from itembank.scaling.transfer.transfer_specs import TransferSpec  # noqa: PLC0415
+    from itembank.scaling.transfers.transfer_specs import TransferSpec  # noqa: PLC0415
 
     given: dict[str, Any] = {"methods": choices["methods"]} if choices["methods"] else {}
     return TransferSpec(

@@ -57,7 +57,7 @@ def builtin_bits_per_byte() -> FloatArray:
 
     Examples
     --------
-    >>> from itembank import builtin_bits_per_byte
+    >>> from itembank.scaling import builtin_bits_per_byte
     >>> bool((builtin_bits_per_byte() > 0.0).all())
     True
     """

@@ -8,8 +8,8 @@ import numpy as np
 from itembank.data.responses import ResponseMatrix
 from itembank.errors import DataError, ParameterError, shown
 from itembank.numerics.arrays import FloatArray, IntArray
-from itembank.scaling.transfer.ability_link import MINIMUM_MODELS
-from itembank.scaling.transfer.difficulty_split import split_by_difficulty
+from itembank.scaling.transfers.ability_link import MINIMUM_MODELS
+from itembank.scaling.transfers.difficulty_split import split_by_difficulty
 
 
 @dataclass(frozen=True, slots=True)

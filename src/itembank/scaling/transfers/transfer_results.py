@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from itembank.numerics.arrays import FloatArray
-from itembank.scaling.transfer.transfer_curves import CurvePrediction
-from itembank.scaling.transfer.transfer_fold import PairValidity
+from itembank.scaling.transfers.transfer_curves import CurvePrediction
+from itembank.scaling.transfers.transfer_fold import PairValidity
 
 
 @dataclass(frozen=True, slots=True)
