@@ -116,7 +116,7 @@ def test_arrays_by_another_release_are_made_anew(make, tmp_path, monkeypatch):
     monkeypatch.setattr(bank_cache, "REVISION", bank_cache.REVISION + 1)
     BankCache(tmp_path, "bank").arrays("name", make)
     assert make.calls == 2
-    monkeypatch.setattr(bank_cache, "installed_release", lambda: "999.0")
+    monkeypatch.setattr(bank_cache.importlib.metadata, "version", lambda _: "999.0")
     BankCache(tmp_path, "bank").arrays("name", make)
     assert make.calls == 3
 

@@ -1,5 +1,6 @@
 """What is derived from a bank and worth keeping: in memory, and beside the bank's files when it has a folder."""
 
+import importlib.metadata
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -93,16 +94,9 @@ class BankCache:
         return made
 
 
-def installed_release() -> str:
-    """Version of the package, as files state it."""
-    import importlib.metadata  # noqa: PLC0415 (it loads a parser of mail, which commands that only read do without)
-
-    return importlib.metadata.version("itembank")
-
-
 def _stamp(bank_id: str) -> str:
     """Say what the arrays of a file follow from besides its name."""
-    return f"itembank {installed_release()}, revision {REVISION}, bank {bank_id}"
+    return f"itembank {importlib.metadata.version('itembank')}, revision {REVISION}, bank {bank_id}"
 
 
 def _read(path: Path, bank_id: str) -> dict[str, FloatArray] | None:

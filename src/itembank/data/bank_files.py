@@ -5,6 +5,7 @@
 What later work derives from the bank it keeps in ``cache/``, see `BankCache`.
 """
 
+import importlib.metadata
 import json
 import shlex
 from collections.abc import Mapping
@@ -18,7 +19,6 @@ from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as tensors_to_bytes
 
 from itembank.data.atomic import check_destination, kept_aside, replacing_folder
-from itembank.data.bank_cache import installed_release
 from itembank.data.bank_checks import bank_problems
 from itembank.data.banks import Bank
 from itembank.data.calibrations import Calibration
@@ -161,7 +161,7 @@ def _record(bank: Bank) -> dict[str, Any]:
     return {
         "schema_version": SCHEMA_VERSION if calibration.parameters.family == "bernoulli" else FAMILY_SCHEMA_VERSION,
         "bank_id": bank.bank_id,
-        "itembank_version": installed_release(),
+        "itembank_version": importlib.metadata.version("itembank"),
         "data_fingerprint": data_fingerprint(bank.responses),
         "n_models": bank.n_models,
         "n_items": bank.n_items,
