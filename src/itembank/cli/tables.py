@@ -16,7 +16,8 @@ ROOMY, NARROW = 24, 12
 """Characters that a long word keeps as long as columns can give way, and when none can any more."""
 
 _NUMBER = re.compile(r"[<>=~±(\[+-]*\d[\d.,:/]*(?:e[+-]?\d+)?[)\],;%x]*")
-_BETWEEN = {"-", "to", "x", "%", "±"}
+_UNITS = {"%", "x"}
+_BETWEEN = {"-", "to", "±", *_UNITS}
 """Words that belong to the numbers beside them: '0.71 to 0.83', '10 x'."""
 
 
@@ -36,7 +37,7 @@ class Column:
     @property
     def is_right(self) -> bool:
         """Whether cells stand at the right, as single numbers do."""
-        return all(is_numeric(cell) and " " not in cell for cell in self.cells)
+        return all(is_numeric(cell) and _UNITS.issuperset(cell.split()[1:]) for cell in self.cells)
 
 
 def table_lines(columns: Sequence[Column], width: int, least: Sequence[str] = ()) -> tuple[list[str], list[str]]:
