@@ -9,15 +9,13 @@ import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from itembank.errors import DataError, ItembankWarning, shown, visible
 from itembank.progress import ProgressCallback, silent
-
-if TYPE_CHECKING:
-    from itembank.cli.tables import Column
+from itembank.tables import column_names, columns_of, plain, table_lines, title_lines, upright_lines
 
 Row = Mapping[str, Any]
 
@@ -35,11 +33,11 @@ def print_rows(
     Where a terminal is too narrow for a table, the columns in `least` are left out, the least needed first.
     """
     if output_format == "json":
-        click.echo(json.dumps([_plain(row) for row in rows], ensure_ascii=False, indent=1))
+        click.echo(json.dumps([plain(row) for row in rows], ensure_ascii=False, indent=1))
     elif output_format == "csv":
         print_exactly(_as_csv(rows))
     else:
-        _print_table(rows, title, list(columns) or _names(rows), least=least)
+        _print_table(rows, title, list(columns) or column_names(rows), least=least)
 
 
 def refuse_empty(rows: Sequence[Row], column: str, owners: Sequence[str]) -> None:
@@ -63,7 +61,7 @@ def refuse_empty(rows: Sequence[Row], column: str, owners: Sequence[str]) -> Non
 
 def print_object(content: Row) -> None:
     """Print one JSON object."""
-    click.echo(json.dumps(_plain(content), ensure_ascii=False, indent=1))
+    click.echo(json.dumps(plain(content), ensure_ascii=False, indent=1))
 
 
 def print_record(
@@ -87,12 +85,7 @@ def print_record(
         print_rows(rows, output_format)
     else:
         _print_table([record], title, list(record), are_facts=True)
-        _print_table(rows, heading or name, list(columns) or _names(rows), least=least)
-
-
-def _names(rows: Sequence[Row]) -> list[str]:
-    """All columns that any row has, in order."""
-    return list(dict.fromkeys(name for row in rows for name in row))
+        _print_table(rows, heading or name, list(columns) or column_names(rows), least=least)
 
 
 def print_exactly(text: str) -> None:
@@ -191,23 +184,12 @@ def _quiet() -> bool:
     return bool(context is not None and context.find_root().obj and context.find_root().obj.get("quiet"))
 
 
-def _plain(value: Any) -> Any:
-    """Turn numpy numbers and NaN into what JSON has."""
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    if hasattr(value, "item") and not isinstance(value, str):
-        value = value.item()
-    return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
 def _as_csv(rows: Sequence[Row]) -> str:
     text = io.StringIO()
     if rows:
         writer = csv.DictWriter(text, fieldnames=list(rows[0]), lineterminator="\n")
         writer.writeheader()
-        writer.writerows({key: _cell_csv(value) for key, value in _plain(row).items()} for row in rows)
+        writer.writerows({key: _cell_csv(value) for key, value in plain(row).items()} for row in rows)
     return text.getvalue()
 
 
@@ -219,12 +201,10 @@ def _print_table(
     rows: Sequence[Row], title: str, columns: Sequence[str], *, least: Sequence[str] = (), are_facts: bool = False
 ) -> None:
     """Print a table that fits the terminal; where columns had to give way, say which."""
-    from itembank.cli.tables import table_lines, title_lines, upright_lines  # noqa: PLC0415
-
     width = _terminal_width()
     for line in title_lines(visible(title), width):
         click.secho(line, bold=True)
-    made = [_column(name, [row.get(name) for row in rows]) for name in columns]
+    made = columns_of(rows, columns)
     if not made:
         return
     lines, left_out = (upright_lines(made, width), []) if are_facts else table_lines(made, width, least)
@@ -233,34 +213,6 @@ def _print_table(
         note(f"No room for {', '.join(left_out)}: widen the terminal, or take --format csv.")
 
 
-def _column(name: str, values: Sequence[Any]) -> "Column":
-    """Make a column of the values in a table."""
-    from itembank.cli.tables import Column  # noqa: PLC0415
-
-    return Column(visible(name), tuple(map(_cell_text, values)))
-
-
 def _terminal_width() -> int:
     """Characters in a line: those of the terminal, or COLUMNS; of a pipe or a file, 160."""
     return max(shutil.get_terminal_size((160, 24)).columns, 40)
-
-
-def _cell_text(value: Any) -> str:
-    value = _plain(value)
-    if value is None or value in ([], ""):
-        return "-"
-    if isinstance(value, list):
-        return ", ".join(map(_cell_text, value))
-    if isinstance(value, dict):
-        return ", ".join(f"{visible(name)} {_cell_text(item)}" for name, item in value.items())
-    return _decimal(value) if isinstance(value, float) else visible(str(value))
-
-
-def _decimal(value: float) -> str:
-    """Write a number with four decimals; costs and FLOP may be far larger or smaller, which zeros would fill."""
-    size = abs(value)
-    if 0.0 < size < 1e-3:
-        return f"{value:.3g}"
-    if size < 1000.0:
-        return f"{value:.4f}"
-    return f"{value:.1f}" if size < 1e9 else f"{value:.4g}"

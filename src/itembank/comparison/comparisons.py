@@ -6,10 +6,11 @@ from typing import Any
 import numpy as np
 
 from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.tabular import Tabular
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
+@dataclass(frozen=True, slots=True, repr=False)
+class Comparison(Tabular):
     """Differences of n_pairs pairs of models on n_targets targets, all signed b - a.
 
     Attributes

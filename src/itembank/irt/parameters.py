@@ -12,6 +12,7 @@ import numpy as np
 from itembank.checks import check_one_of
 from itembank.errors import ParameterError, shown
 from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.tabular import Brief
 
 Family = Literal["bernoulli", "binomial", "beta", "beta-binomial"]
 """Distribution of a response whose mean is the probability."""
@@ -21,8 +22,8 @@ WITH_PRECISION: tuple[Family, ...] = ("beta", "beta-binomial")
 """Families that have a precision."""
 
 
-@dataclass(frozen=True, slots=True)
-class ItemParameters:
+@dataclass(frozen=True, slots=True, repr=False)
+class ItemParameters(Brief):
     """Parameters of n_items items in n_dims dimensions.
 
     Attributes
@@ -135,8 +136,8 @@ class ItemParameters:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class AbilityPrior:
+@dataclass(frozen=True, slots=True, repr=False)
+class AbilityPrior(Brief):
     """Normal prior of ability.
 
     Attributes

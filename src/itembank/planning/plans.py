@@ -4,10 +4,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.tabular import Tabular
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+@dataclass(frozen=True, slots=True, repr=False)
+class Plan(Tabular):
     """What n items would tell of a new model.
 
     Attributes

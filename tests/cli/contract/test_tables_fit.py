@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from itembank.cli import tables
+from itembank import tables
+from itembank.cli import render
 from itembank.cli.quickstart import _table_row
 from itembank.cli.render import print_rows
 from tests.cli.contract.calls import run
@@ -99,7 +100,7 @@ def printed(tmp_path_factory):
         patch.chdir(folder)
         Remembered("none").install(patch)
         make_world(folder, prepare)
-        patch.setattr(tables, "table_lines", remembered)
+        patch.setattr(render, "table_lines", remembered)
         result = {}
         for command, calls in CALLS.items():
             for words in calls:

@@ -1,14 +1,17 @@
-"""Tables that fit a terminal: no number is ever wrapped or cut, whatever the width.
+"""Tables that fit a line: no number is ever wrapped or cut, whatever the width.
 
 What gives way, in this order: the width of headings (they wrap) and of long words (they lose their middle), then the
 columns that a table calls least needed, then the table itself, whose records then stand upright, one value a line.
 """
 
+import math
 import re
-from collections.abc import Sequence
+import unicodedata
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from rich.cells import cell_len
+from itembank.errors import visible
 
 MARGIN = 2
 GAP = 3
@@ -38,6 +41,49 @@ class Column:
     def is_right(self) -> bool:
         """Whether cells stand at the right, as single numbers do."""
         return all(is_numeric(cell) and _UNITS.issuperset(cell.split()[1:]) for cell in self.cells)
+
+
+def columns_of(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> list[Column]:
+    """Make columns of records."""
+    return [Column(visible(name), tuple(cell_text(row.get(name)) for row in rows)) for name in names]
+
+
+def column_names(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """All columns that any record has, in order."""
+    return list(dict.fromkeys(name for row in rows for name in row))
+
+
+def plain(value: Any) -> Any:
+    """Turn numpy numbers and NaN into what JSON has."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    if hasattr(value, "item") and not isinstance(value, str):
+        value = value.item()
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def cell_text(value: Any) -> str:
+    """Text of a value in a table; control characters, which could drive a terminal, as escapes."""
+    value = plain(value)
+    if value is None or value in ([], ""):
+        return "-"
+    if isinstance(value, list):
+        return ", ".join(map(cell_text, value))
+    if isinstance(value, dict):
+        return ", ".join(f"{visible(name)} {cell_text(item)}" for name, item in value.items())
+    return _decimal(value) if isinstance(value, float) else visible(str(value))
+
+
+def _decimal(value: float) -> str:
+    """Write a number with four decimals; costs and FLOP may be far larger or smaller, which zeros would fill."""
+    size = abs(value)
+    if 0.0 < size < 1e-3:
+        return f"{value:.3g}"
+    if size < 1000.0:
+        return f"{value:.4f}"
+    return f"{value:.1f}" if size < 1e9 else f"{value:.4g}"
 
 
 def table_lines(columns: Sequence[Column], width: int, least: Sequence[str] = ()) -> tuple[list[str], list[str]]:
@@ -106,6 +152,15 @@ def least_width(text: str, room: int) -> int:
 def wrapped(text: str, width: int) -> list[str]:
     """Break a text between words; a word that is longer than a line loses its middle."""
     return _filled([_cut(word, width) for word in text.split()] if cell_len(text) > width else [text], width, " ")
+
+
+def cell_len(text: str) -> int:
+    """Places that a text takes in a line: letters of East Asia and pictures two, marks on letters none."""
+    if text.isascii():
+        return len(text)
+    return sum(
+        0 if unicodedata.combining(one) else 2 if unicodedata.east_asian_width(one) in "WF" else 1 for one in text
+    )
 
 
 def _cut(word: str, width: int) -> str:
