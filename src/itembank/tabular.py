@@ -26,7 +26,7 @@ class Brief:
 
     def __repr__(self) -> str:
         """Say in a line what each field holds."""
-        lines = [f"{one.name}: {_said(getattr(self, one.name))}" for one in fields(self)]  # type: ignore[arg-type]
+        lines = [f"{one.name}: {_said(getattr(self, one.name))}" for one in fields(self) if one.repr]  # type: ignore[arg-type]
         return "\n".join(_few([type(self).__name__, *(f"  {line}" for line in lines)]))
 
     def _repr_html_(self) -> str:
