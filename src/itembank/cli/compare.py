@@ -154,7 +154,7 @@ def _cells(row: dict[str, Any], level: float, *, many: bool) -> dict[str, Any]:
         "model_a": row["model_a"],
         "model_b": row["model_b"],
         "target": row["target"],
-        "difference": row["difference"],
+        "difference": "-" if math.isnan(row["difference"]) else f"{row['difference']:+.4f}",
         f"{100 * level:g} % interval": f"{low:+.4f} to {high:+.4f}" if known else "-",
         "P(B better)": row["probability_b_better"],
         "p": _p_value(row["p_value"]),
