@@ -10,7 +10,7 @@ import pytest
 import itembank
 from itembank.errors import MissingDependencyError
 from itembank.estimation.estimate import estimate
-from itembank.tabular import MOST_LINES, WIDTH, Brief, Tabular
+from itembank.tabular import MOST_LINES, WIDTH, Compact, Tabular
 from tests.data.banks import make_bank
 
 ELSEWHERE = {"ReplayResult", "SessionPool", "StudyResult", "PredictionResult"}
@@ -32,7 +32,7 @@ def test_every_public_object_is_shown_short(kind):
     if hasattr(kind, "rows"):
         assert issubclass(kind, Tabular)
     if hasattr(kind, "rows") or holds_arrays(kind):
-        assert issubclass(kind, Brief | Tabular)
+        assert issubclass(kind, Compact | Tabular)
         assert "__repr__" not in vars(kind)
 
 

@@ -19,7 +19,7 @@ MOST_ROWS = 100
 """Of what a notebook shows."""
 
 
-class Brief:
+class Compact:
     """A dataclass whose arrays are shown by their shape."""
 
     __slots__ = ()
@@ -106,6 +106,6 @@ def _said(value: Any) -> str:
         return visible(f"{{{', '.join(map(str, value))}}}")
     if isinstance(value, list | tuple) and len(value) > 3:
         return visible(f"{len(value)}: {', '.join(map(str, value[:3]))}, ...")
-    if isinstance(value, Brief | Tabular):
+    if isinstance(value, Compact | Tabular):
         return type(value).__name__
     return reprlib.repr(value).replace("\n", " ")

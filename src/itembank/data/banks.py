@@ -8,11 +8,11 @@ from itembank.data.responses import ResponseMatrix
 from itembank.data.targets import ScoreTargets
 from itembank.irt.parameters import ItemParameters
 from itembank.numerics.arrays import FloatArray
-from itembank.tabular import Brief
+from itembank.tabular import Compact
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Bank(Brief):
+class Bank(Compact):
     """A calibrated item bank; make one with `build_bank`, keep it with `save_bank`, get it with `load_bank`.
 
     Attributes

@@ -9,7 +9,7 @@ import polars as pl
 from itembank.checks import check_one_of
 from itembank.errors import DataError, ParameterError, did_you_mean, shown
 from itembank.numerics.arrays import FloatArray, IntArray
-from itembank.tabular import Brief
+from itembank.tabular import Compact
 
 OVERALL = "overall"
 WIN_RATE = "mean_win_rate"
@@ -20,7 +20,7 @@ Across = Literal["scenarios", "items"]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class ScoreTarget(Brief):
+class ScoreTarget(Compact):
     """A named score: ``sum_i weights_i Y_i`` over all items of the benchmark.
 
     Attributes
@@ -35,7 +35,7 @@ class ScoreTarget(Brief):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class ScoreTargets(Brief):
+class ScoreTargets(Compact):
     """The score of each scenario and how they make the overall score.
 
     Attributes

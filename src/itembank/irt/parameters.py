@@ -12,7 +12,7 @@ import numpy as np
 from itembank.checks import check_one_of
 from itembank.errors import ParameterError, shown
 from itembank.numerics.arrays import FloatArray, IntArray
-from itembank.tabular import Brief
+from itembank.tabular import Compact
 
 Family = Literal["bernoulli", "binomial", "beta", "beta-binomial"]
 """Distribution of a response whose mean is the probability."""
@@ -23,7 +23,7 @@ WITH_PRECISION: tuple[Family, ...] = ("beta", "beta-binomial")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class ItemParameters(Brief):
+class ItemParameters(Compact):
     """Parameters of n_items items in n_dims dimensions.
 
     Attributes
@@ -137,7 +137,7 @@ class ItemParameters(Brief):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class AbilityPrior(Brief):
+class AbilityPrior(Compact):
     """Normal prior of ability.
 
     Attributes

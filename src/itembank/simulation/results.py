@@ -6,7 +6,7 @@ from itembank.data.responses import ResponseMatrix
 from itembank.irt.parameters import ItemParameters
 from itembank.numerics.arrays import FloatArray
 from itembank.simulation.specs import SimulationSpec
-from itembank.tabular import Brief
+from itembank.tabular import Compact
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Truth:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Simulated(Brief):
+class Simulated(Compact):
     """Simulated responses and their truth."""
 
     responses: ResponseMatrix

@@ -18,7 +18,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
-from itembank.tabular import Brief
+from itembank.tabular import Compact
 
 Pooling = Literal["none", "partial"]
 Shape = Literal["bent", "line"]
@@ -68,7 +68,7 @@ class Lines(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class AbilityLaws(Brief):
+class AbilityLaws(Compact):
     """Laws of n_recipes recipes, each a mean over n_bends bends.
 
     Attributes
