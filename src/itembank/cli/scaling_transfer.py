@@ -23,6 +23,14 @@ if TYPE_CHECKING:
     from itembank.scaling.transfers.transfer_specs import TransferSpec
 
 METHODS = ("calibrated", "common-scale", "scores")
+LEAST = {
+    "methods": ("log_error", "width", "error_standard_error", "validity_lower", "bias", "coverage"),
+    "models": (
+        *("predicted_scores", "predicted_common-scale", "predicted_calibrated"),
+        *("flops", "standard_error", "ability", "group", "validity_lower", "validity"),
+    ),
+}
+"""Columns of each table that give way in a narrow terminal, the least needed first."""
 TABLES = ("observed", "disattenuated", "beyond_compute")
 
 _group_option = click.option(
@@ -177,7 +185,9 @@ def _print(found: "list[Transfer]", show: str, output_format: str, *, is_single:
         print_object(records[0] if is_single else {"transfers": records})
     elif is_single:
         rows = found[0].method_rows() if show == "methods" else found[0].rows()
-        print_record(found[0].to_dict(), show, rows, output_format, title="Transfer")
+        print_record(
+            found[0].to_dict(), show, rows, output_format, title="Transfer; scores from 0 to 1", least=LEAST[show]
+        )
     else:
         names = {"target": "target", "correlation": "validity", "correlation_lower": "validity_lower"}
         rows = [  # the rows of methods have a correlation of their own
@@ -185,7 +195,7 @@ def _print(found: "list[Transfer]", show: str, output_format: str, *, is_single:
             for one in found
             for row in (one.method_rows() if show == "methods" else one.rows())
         ]
-        print_rows(rows, output_format, title="Easy to hard")
+        print_rows(rows, output_format, title="Easy to hard; scores from 0 to 1", least=LEAST[show])
 
 
 @click.command("validity")
@@ -240,6 +250,7 @@ def validity_command(
         [_with_intervals(row) for row in rows] if output_format == "table" else rows,
         output_format,
         title="Convergent validity",
+        least=("disattenuated_interval", "disattenuated", "n_models", "beyond_compute_interval", "beyond_compute"),
     )
 
 
