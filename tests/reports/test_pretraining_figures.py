@@ -13,9 +13,9 @@ from itembank.reports.pretraining_figures import (
     figure_score_forecasts,
     recipe_colors,
 )
+from itembank.scaling.pretraining.law_spec import SigmoidLaw
 from itembank.scaling.pretraining.pretraining_law import pretraining_law
 from itembank.scaling.pretraining.pretraining_specs import PretrainingSettings
-from itembank.scaling.pretraining.sigmoid_law import SigmoidLaw
 from tests.scaling.simulated_suite import simulated_suite
 
 

@@ -3,12 +3,13 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from itembank.checks import check_whole, is_number
-from itembank.data.targets import OVERALL
+from itembank.data.score_names import OVERALL
 from itembank.errors import ParameterError
 
+SessionInterval = Literal["calibrated", "model-based"]
 POINTS = " Scores run from 0 to 1: 0.03 is three points."
 
 

@@ -14,7 +14,8 @@ from itembank.adaptive.reserves import cheapest_cost
 from itembank.adaptive.session_spec import CUSTOM, SessionSpec
 from itembank.data.banks import Bank
 from itembank.data.costs import TOKENS, CostUnit, expected_cost, known_units
-from itembank.data.targets import OVERALL, ScoreTargets
+from itembank.data.score_names import OVERALL
+from itembank.data.targets import ScoreTargets
 from itembank.errors import DataError, ParameterError, did_you_mean, shown
 from itembank.estimation.basis import ScoreBasis
 from itembank.estimation.point import calibration_scores, weighted_means

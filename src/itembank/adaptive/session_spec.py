@@ -3,18 +3,17 @@
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, asdict, dataclass, field, fields
-from typing import Any, Final, Literal, Self, get_args
+from typing import Any, Final, Self, get_args
 
-from itembank.adaptive.limits import Budget, Decision, Stopping
+from itembank.adaptive.limits import Budget, Decision, SessionInterval, Stopping
 from itembank.adaptive.prior_specs import BANK, PriorSpec, checked_prior, prior_from_plain, prior_to_plain
 from itembank.checks import check_one_of, check_whole
 from itembank.data.costs import CostUnit, as_cost_unit
-from itembank.data.targets import OVERALL
+from itembank.data.score_names import OVERALL
 from itembank.errors import DataError, ParameterError, shown
 from itembank.selection.constraints import Constraints
 from itembank.selection.criteria import CRITERIA, Criterion, criterion_by_name
 
-SessionInterval = Literal["calibrated", "model-based"]
 CALIBRATED: Final = "calibrated"
 MODEL_BASED: Final = "model-based"
 

@@ -10,7 +10,8 @@ from itembank.calibration.specs import METHODS, CalibrationSpec
 from itembank.data.arguments import GivenResponses, as_responses
 from itembank.data.banks import Bank
 from itembank.data.fingerprint import bank_fingerprint
-from itembank.data.targets import Across, ScoreTargets, Within
+from itembank.data.score_names import Across, Within
+from itembank.data.targets import ScoreTargets
 from itembank.numerics.random import as_generator
 from itembank.progress import ProgressCallback, silent
 

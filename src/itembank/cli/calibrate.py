@@ -1,26 +1,34 @@
 """`itembank calibrate`: fit item parameters and write a bank."""
 
+from collections.abc import Mapping
+from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
-from itembank.calibration.specs import METHODS
+from itembank.calibration.specs import GENERAL_ITEM_MODELS, METHODS, JointMAP, Variational
+from itembank.cli.command import Command, gathered, headed
 from itembank.cli.method_names import MethodName
 from itembank.cli.options import (
     format_option,
+    items_option,
+    models_option,
     output_option,
     reading_options,
     reading_spec,
+    refuse_unused,
     seed_option,
 )
 from itembank.cli.render import note, print_rows, progress, warnings_as_notes
+from itembank.cli.spec_options import NumberOrWord, spec_option, typed
+from itembank.data.score_names import Across, Within
+from itembank.irt.family_names import WITH_PRECISION
 
 if TYPE_CHECKING:
     from itembank.calibration.specs import CalibrationSpec
     from itembank.data.banks import Bank
     from itembank.data.responses import ResponseMatrix
-    from itembank.data.targets import Across, Within
 
 OWN_DIMS = {"1pl": 1, "2pl": 1, "nested": 4, "bifactor": 1}
 """Number of abilities of an item model where none is given; that of a bifactor one follows from the scenarios.
@@ -30,21 +38,75 @@ Nested: P2 takes 3. One specific ability more is our choice: it gains where task
 """
 
 
-@click.command("calibrate")
+_ITEM_MODEL = headed(
+    "Item model",
+    spec_option(
+        JointMAP,
+        "item_model",
+        "One slope for all items (1pl), one an item (2pl), several abilities (mirt), a general ability with specific "
+        "ones (nested), or with one for each scenario (bifactor; --method map).  [default: by --dims]",
+        default=None,
+        show_default=False,
+    ),
+    spec_option(
+        Variational,
+        "family",
+        "What a response is: right or wrong (bernoulli; other responses by thresholds), right answers of known trials "
+        "(binomial), of trials that agree more than chance (beta-binomial), or a probability (beta). auto: what known "
+        "trials ask for, else bernoulli.",
+    ),
+    spec_option(
+        Variational,
+        "precision",
+        "beta, beta-binomial: their precision phi, or learn one for all items or for each scenario.",
+    ),
+    spec_option(Variational, "known_guessing", "Fix the chance of guessing by the item column chance or n_options."),
+    spec_option(
+        JointMAP,
+        "general_weight",
+        "--method map, nested and bifactor: how much the general ability must explain by itself.",
+    ),
+    spec_option(
+        JointMAP,
+        "degenerate",
+        "--method map: what to expect of items that all models answered alike, what the other items are like (prior) "
+        "or the same answer again (majority).",
+    ),
+    spec_option(
+        Variational,
+        "by_task",
+        "--method variational: items of one scenario and subscenario share their prior. For few models and tasks that "
+        "differ.",
+    ),
+    spec_option(
+        Variational,
+        "positive_discrimination",
+        "--method variational, one ability: keep the slopes of all items above zero.",
+    ),
+)
+_SCORES = headed(
+    "Scores",
+    click.option(
+        "--within",
+        type=click.Choice(get_args(Within)),
+        default="micro",
+        show_default=True,
+        help="A scenario's score: mean over items, mean over subscenarios, or by the item column 'weight'.",
+    ),
+    click.option(
+        "--across",
+        type=click.Choice(get_args(Across)),
+        default="scenarios",
+        show_default=True,
+        help="The overall score: mean over scenarios or over all items.",
+    ),
+)
+
+
+@click.command("calibrate", cls=Command)
 @click.argument("responses", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path))
 @output_option("the bank, a folder")
-@click.option(
-    "--item-model",
-    type=click.Choice(["1pl", "2pl", "mirt", "nested", "bifactor"]),
-    help="One common slope (1pl), a slope an item (2pl), several abilities (mirt), a general ability with specific "
-    "ones beside it (nested), or with one for each scenario (bifactor; --method map).  [default: by --dims]",
-)
-@click.option(
-    "--dims",
-    metavar="N|auto",
-    help="Number of abilities, or 'auto' to choose it by held-out prediction; of nested with the general one.  "
-    "[default: auto; 1 with 1pl and 2pl, 4 with nested, by the scenarios with bifactor]",
-)
+@click.option("--force", is_flag=True, help="Replace the bank that stands at -o.")
 @click.option(
     "--method",
     type=MethodName(METHODS),
@@ -53,92 +115,37 @@ Nested: P2 takes 3. One specific ability more is our choice: it gains where task
     help="Variational Bayes, joint maximum a posteriori, or marginal maximum likelihood (at most 2 dims).",
 )
 @click.option(
-    "--general-weight",
-    type=float,
-    metavar="WEIGHT",
-    help="nested and bifactor by --method map: how much the general ability must explain by itself.  [default: 0.2]",
+    "--dims",
+    type=NumberOrWord(int, "auto"),
+    help="Number of abilities, with nested the general one among them. auto chooses it by held-out prediction.  "
+    "[default: auto; 1 with 1pl and 2pl, 4 with nested, by the scenarios with bifactor]",
 )
-@click.option(
-    "--degenerate",
-    type=click.Choice(["prior", "majority"]),
-    help="--method map: expect of items that all models answered alike what the other items are like (prior), or the "
-    "same answer again (majority).  [default: prior]",
-)
-@click.option(
-    "--by-task",
-    is_flag=True,
-    help="--method variational: let items of one scenario and subscenario share their prior; for few models and tasks "
-    "that differ.",
-)
-@click.option(
-    "--family",
-    type=click.Choice(["auto", "bernoulli", "binomial", "beta", "beta-binomial"]),
-    default="auto",
-    show_default=True,
-    help="What a response is: right or wrong (bernoulli, others made so by a threshold), right answers of known trials "
-    "(binomial), or such that agree more than chance (beta-binomial), or a probability (beta).  auto: where trials are "
-    "known binomial, or beta-binomial if they agree more than chance; else bernoulli.",
-)
-@click.option(
-    "--precision",
-    metavar="NUMBER|global|scenario",
-    help="beta and beta-binomial: their precision phi, or learn one for all items or for each scenario.  "
-    "[default: scenario]",
-)
-@click.option(
-    "--positive-discrimination",
-    is_flag=True,
-    help="--method variational with one ability: keep the slopes of all items above zero.",
-)
-@reading_options
-@click.option(
-    "--within",
-    type=click.Choice(["micro", "macro", "custom"]),
-    default="micro",
-    show_default=True,
-    help="A scenario's score: mean over items, mean over subscenarios, or by the item column 'weight'.",
-)
-@click.option(
-    "--overall",
-    type=click.Choice(["scenarios", "items"]),
-    default="scenarios",
-    show_default=True,
-    help="The overall score: mean over scenarios or over all items.",
-)
-@click.option(
-    "--known-guessing", is_flag=True, help="Fix the chance of guessing from the item column chance or n_options."
-)
+@gathered("choices", _ITEM_MODEL)
+@_SCORES
 @click.option(
     "--folds/--no-folds",
     default=True,
     show_default=True,
-    help="Also fit without each tenth (fifth) of the models, which select and estimate try methods on; else they do it "
-    "when first needed.",
+    help="Also fit without each tenth (fifth) of the models, as select and estimate need it; itembank prepare does so "
+    "later.",
 )
-@click.option("--force", is_flag=True, help="Replace the bank that stands at -o.")
 @seed_option
 @format_option
+@reading_options(models_option, items_option)
 def command(
     *,
     responses: tuple[Path, ...],
     output: Path,
-    item_model: str | None,
-    dims: str | None,
-    method: str,
-    general_weight: float | None,
-    degenerate: str | None,
-    by_task: bool,
-    family: str,
-    precision: str | None,
-    positive_discrimination: bool,
-    reading: dict[str, Any],
-    within: "Within",
-    overall: "Across",
-    known_guessing: bool,
-    folds: bool,
     force: bool,
+    method: str,
+    dims: int | str | None,
+    choices: Mapping[str, Any],
+    within: Within,
+    across: Across,
+    folds: bool,
     seed: int,
     output_format: str,
+    reading: Mapping[str, Any],
 ) -> None:
     """Fit item parameters to the responses of past models and write a bank.
 
@@ -157,14 +164,13 @@ def command(
     from itembank.data.targets import ScoreTargets  # noqa: PLC0415
 
     check_bank_destination(output, overwrite=force)
+    given = _given(method, choices)
     with warnings_as_notes():
         matrix = read_responses(responses, spec=reading_spec(reading), models=reading["models"], items=reading["items"])
-        ScoreTargets.create(matrix.items, within=within, across=overall)  # complains before the long work, not after
-        options = _options(item_model, method, general_weight=general_weight, degenerate=degenerate, by_task=by_task)
-        options |= _family_options(item_model, method, family, precision, positive=positive_discrimination)
-        spec = _spec(matrix, item_model, dims, method, {"known_guessing": known_guessing, **options})
+        ScoreTargets.create(matrix.items, within=within, across=across)  # complains before the long work, not after
+        spec = _spec(matrix, method, dims, given)
         with progress("calibrate") as report:
-            bank = build_bank(matrix, spec, within=within, across=overall, rng=seed, progress=report)
+            bank = build_bank(matrix, spec, within=within, across=across, rng=seed, progress=report)
         save_bank(bank, output, overwrite=force)
         if folds:
             with progress("calibrate") as report:
@@ -175,64 +181,46 @@ def command(
     note(f"Next: itembank select {output} -n {n_items} -o selection.json")
 
 
-def _options(
-    item_model: str | None, method: str, *, general_weight: float | None, degenerate: str | None, by_task: bool
-) -> dict[str, Any]:
-    """Gather what was asked of one method, and refuse it with another."""
-    options: dict[str, Any] = {}
-    if general_weight is not None:
-        if method != "map" or item_model not in {"nested", "bifactor"}:
-            raise click.UsageError("--general-weight goes with --method map --item-model nested or bifactor.")
-        options["general_weight"] = general_weight
-    if degenerate is not None:
-        if method != "map":
-            raise click.UsageError(f"--degenerate goes with --method map, got --method {method}.")
-        options["degenerate"] = degenerate
-    if by_task:
-        if method != "variational" or item_model == "1pl":
-            raise click.UsageError("--by-task goes with --method variational, and not with --item-model 1pl.")
-        options["by_task"] = True
-    return options
+def _given(method: str, choices: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the choices that were given and that the method and the item model have; refuse the others."""
+    having = {name: [one for one in METHODS.builtin_names if name in _fields(one)] for name in choices}
+    model, has_one_slope = choices["item_model"], choices["item_model"] == "1pl"
+    rules = [
+        *((name, name in _fields(method), f"--method {' or '.join(having[name])}") for name in choices),
+        ("general_weight", model in GENERAL_ITEM_MODELS, "--item-model nested or bifactor"),
+        ("precision", choices["family"] in WITH_PRECISION, "--family beta or beta-binomial"),
+        ("by_task", not has_one_slope, "items of different slopes, not with --item-model 1pl"),
+        ("positive_discrimination", not has_one_slope, "items of different slopes, not with --item-model 1pl"),
+    ]
+    refuse_unused(*rules)
+    idle = {name for name, has_say, _ in rules if not has_say}
+    return {name: value for name, value in typed(choices).items() if name not in idle}
 
 
-def _family_options(
-    item_model: str | None, method: str, family: str, precision: str | None, *, positive: bool
-) -> dict[str, Any]:
-    """Gather the choices of family, and refuse those that do not go together."""
-    options: dict[str, Any] = {"family": family}
-    if precision is not None:
-        if family not in {"beta", "beta-binomial"}:
-            raise click.UsageError(f"--precision goes with --family beta or beta-binomial, got --family {family}.")
-        options["precision"] = precision if precision in {"global", "scenario"} else _number(precision)
-    if positive:
-        if method != "variational" or item_model == "1pl":
-            raise click.UsageError(
-                "--positive-discrimination goes with --method variational, and not with --item-model 1pl."
-            )
-        options["positive_discrimination"] = True
-    return options
+def _fields(method: str) -> set[str]:
+    """Names of a method's choices."""
+    return {one.name for one in fields(METHODS.kinds[method])}
 
 
 def _spec(
-    responses: "ResponseMatrix", item_model: str | None, dims: str | None, method: str, options: dict[str, Any]
+    responses: "ResponseMatrix", method: str, dims: int | str | None, given: Mapping[str, Any]
 ) -> "CalibrationSpec":
     """Make the spec of the options; chooses the number of dimensions when asked to."""
-    kind = METHODS.kinds[method]
+    kind, item_model = METHODS.kinds[method], given.get("item_model")
+    options = {name: value for name, value in given.items() if name != "item_model"}
     if dims == "auto" and item_model in {"1pl", "2pl"}:
         raise click.UsageError(f"--dims auto chooses among several abilities; --item-model {item_model} has one.")
     if dims == "auto" and item_model == "bifactor":
         raise click.UsageError("--dims goes without --item-model bifactor: it has one ability a scenario.")
-    if dims is None and item_model is None and options.get("positive_discrimination", False):
+    if dims is None and item_model is None and given.get("positive_discrimination", False):
         item_model = "2pl"
     if dims is None and item_model in OWN_DIMS:
-        n_dims = OWN_DIMS[item_model]
+        dims = OWN_DIMS[item_model]
     elif dims is None or dims == "auto":
         base = kind(item_model="nested", n_dims=2, **options) if item_model == "nested" else kind(**options)
-        n_dims = _chosen_n_dims(responses, base, is_asked_for=dims == "auto")
-    else:
-        n_dims = _whole_number(dims)
-    model = item_model or ("2pl" if n_dims == 1 else "mirt")
-    return kind(item_model=model, n_dims=n_dims, **options)  # type: ignore[arg-type]
+        dims = _chosen_n_dims(responses, base, is_asked_for=dims == "auto")
+    model = item_model or ("2pl" if dims == 1 else "mirt")
+    return kind(item_model=model, n_dims=dims, **options)  # type: ignore[arg-type]
 
 
 def _chosen_n_dims(responses: "ResponseMatrix", spec: "CalibrationSpec", *, is_asked_for: bool) -> int:
@@ -246,22 +234,6 @@ def _chosen_n_dims(responses: "ResponseMatrix", spec: "CalibrationSpec", *, is_a
         choice = choose_n_dims(responses, spec, progress=report)
     note(f"{choice.n_dims} {'dimension' if choice.n_dims == 1 else 'dimensions'}: {choice.message}.")
     return choice.n_dims
-
-
-def _number(precision: str) -> float:
-    try:
-        return float(precision)
-    except ValueError:
-        raise click.BadParameter(
-            f"must be a number, 'global' or 'scenario', got {precision!r}.", param_hint="--precision"
-        ) from None
-
-
-def _whole_number(dims: str) -> int:
-    try:
-        return int(dims)
-    except ValueError:
-        raise click.BadParameter(f"must be a whole number or 'auto', got {dims!r}.", param_hint="--dims") from None
 
 
 def _summary(bank: "Bank") -> dict[str, Any]:

@@ -6,37 +6,40 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from itembank.cli.command import Command
 from itembank.cli.method_names import MethodName
 from itembank.cli.new_results import ignore_unknown_option, note_known_models, read_new_results
-from itembank.cli.options import bank_argument, format_option, refuse_unused, response_options, seed_option
+from itembank.cli.options import (
+    FILE,
+    bank_argument,
+    format_option,
+    level_option,
+    reading_options,
+    refuse_unused,
+    seed_option,
+)
 from itembank.cli.render import note, print_rows, progress, refuse_empty, warnings_as_notes
+from itembank.cli.spec_options import spec_option
+from itembank.comparison.comparison_spec import ComparisonSpec
 from itembank.estimation.specs import METHODS
 
 if TYPE_CHECKING:
     from itembank.comparison.comparisons import Comparison
 
 
-class ManyModels(click.Command):
-    """A command whose option `--models` takes every value up to the next option."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Repeat the option before each of its values, which is what click reads."""
-        return super().parse_args(ctx, _repeated(args, "--models"))
-
-
-@click.command("compare", cls=ManyModels)
+@click.command("compare", cls=Command)
 @bank_argument
 @click.argument("responses", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path))
 @click.option(
-    "--models",
+    "--model",
+    "models",
     multiple=True,
-    metavar="MODEL...",
-    help="Compare these models, in this order: every value up to the next option is a model, so give it after the "
-    "files. All models of the files by default. Repeatable.",
+    metavar="MODEL_ID",
+    help="Compare these models only, in this order. Repeatable.  [default: all models of the files]",
 )
 @click.option(
     "--selection",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    type=FILE,
     help="The selection that was run; only its items are used.",
 )
 @ignore_unknown_option
@@ -47,14 +50,8 @@ class ManyModels(click.Command):
     show_default=True,
     help="How differences are estimated: 'paired' by raw differences alone, the others by those of estimates.",
 )
-@click.option("--level", type=float, default=0.95, show_default=True, help="Level of the interval, between 0 and 1.")
-@click.option(
-    "--power",
-    type=float,
-    default=0.8,
-    show_default=True,
-    help="Power of the smallest detectable difference, between 0 and 1.",
-)
+@level_option
+@spec_option(ComparisonSpec, "power", "Power of the smallest detectable difference, between 0 and 1.")
 @click.option(
     "--target",
     multiple=True,
@@ -63,7 +60,7 @@ class ManyModels(click.Command):
     help="Score to compare: 'overall', a scenario, or 'all'. Repeatable.",
 )
 @click.option("--ranking", is_flag=True, help="Print the models in order with tied groups instead of the pairs.")
-@response_options
+@reading_options()
 @seed_option
 @format_option
 def command(
@@ -89,11 +86,10 @@ def command(
 
     \b
       itembank compare bank old.csv new.csv --selection selection.json
-      itembank compare bank results.parquet --models old new --target all
+      itembank compare bank results.parquet --model old --model new --target all
       itembank compare bank results.parquet --ranking
     """  # noqa: D301
     from itembank.comparison.compare import compare  # noqa: PLC0415
-    from itembank.comparison.comparison_spec import ComparisonSpec  # noqa: PLC0415
     from itembank.data.bank_files import load_bank  # noqa: PLC0415
     from itembank.data.selections import Selection  # noqa: PLC0415
 
@@ -167,17 +163,3 @@ def _cells(row: dict[str, Any], level: float, *, many: bool) -> dict[str, Any]:
 def _p_value(value: float) -> str:
     """Four decimals; of a smaller one only that it is smaller."""
     return "-" if math.isnan(value) else "<0.0001" if value < 1e-4 else f"{value:.4f}"
-
-
-def _repeated(args: list[str], option: str) -> list[str]:
-    """Put the option before every value that follows it up to the next option."""
-    found: list[str] = []
-    is_inside = False
-    for word in args:
-        if word == option or word.startswith(f"{option}="):
-            found.extend([] if word == option else [option, word.partition("=")[2]])
-            is_inside = True
-            continue
-        is_inside = is_inside and not word.startswith("-")
-        found.extend([option, word] if is_inside else [word])
-    return found

@@ -5,53 +5,57 @@ from typing import Any
 
 import click
 
+from itembank.calibration.specs import METHODS
+from itembank.cli.command import Group
+from itembank.cli.method_names import MethodName
 from itembank.cli.options import (
-    RESPONSE_OPTIONS,
+    figure_option,
     format_option,
-    item_reading_options,
+    items_option,
+    reading_options,
     reading_spec,
     refuse_unused,
     seed_option,
+    write_figure,
 )
-from itembank.cli.render import note, print_record, progress, warnings_as_notes
+from itembank.cli.render import print_record, progress, warnings_as_notes
+from itembank.cli.spec_options import WholeNumbers
 
-DIMENSIONS_CANDIDATES = "1,2,3,4,5,8"
 
-
-@click.group("diagnose")
+@click.group("diagnose", cls=Group)
 def command() -> None:
     """Say what responses tell of the benchmark itself.
 
     \b
       itembank diagnose dimensions responses.parquet --figure dimensions.png
-      itembank diagnose homogeneity bank --output homogeneity.png
+      itembank diagnose homogeneity bank --figure homogeneity.png
     """  # noqa: D301
 
 
 @command.command("dimensions")
 @click.argument("responses", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path))
 @click.option(
-    "--candidates",
-    default=DIMENSIONS_CANDIDATES,
+    "--dims",
+    default="1,2,3,4,5,8",
     show_default=True,
-    metavar="N,N,...",
+    type=WholeNumbers(),
     help="Numbers of dimensions to try on models left out.",
 )
 @click.option(
     "--method",
-    type=click.Choice(["variational", "map", "mml"]),
+    type=MethodName(METHODS),
     default="variational",
     show_default=True,
     help="How they are calibrated, as for itembank calibrate.",
 )
-@click.option("--figure", type=click.Path(dir_okay=False, path_type=Path), help="Also draw it: a PNG, SVG or PDF file.")
-@item_reading_options
+@figure_option()
 @seed_option
 @format_option
+@reading_options(items_option)
 def dimensions(
     *,
     responses: tuple[Path, ...],
-    candidates: str,
+    dims: tuple[int, ...],
     method: str,
     figure: Path | None,
     reading: dict[str, Any],
@@ -65,22 +69,18 @@ def dimensions(
 
     \b
       itembank diagnose dimensions responses.parquet --figure dimensions.png
-      itembank diagnose dimensions responses.parquet --candidates 1,2,4,8 --format json
+      itembank diagnose dimensions responses.parquet --dims 1,2,4,8 --format json
     """  # noqa: D301
     from itembank.data.readers.read import read_responses  # noqa: PLC0415
     from itembank.diagnostics.dimensions import dimensionality  # noqa: PLC0415
-    from itembank.reports.canvas import check_figure_destination, save_figure  # noqa: PLC0415
     from itembank.reports.dimensions import figure_dimensionality  # noqa: PLC0415
 
-    tried = _numbers(candidates)
-    if figure is not None:
-        check_figure_destination(figure)  # complains before the long work, not after
     with warnings_as_notes():
         matrix = read_responses(responses, spec=reading_spec(reading), items=reading["items"])
         with progress("diagnose") as report:
-            found = dimensionality(matrix, method, candidates=tried, rng=seed, progress=report)
+            found = dimensionality(matrix, method, candidates=dims, rng=seed, progress=report)
         if figure is not None:
-            note(f"Figure: {save_figure(figure_dimensionality(found), figure)}")
+            write_figure(figure_dimensionality(found), figure)
     print_record(
         found.to_dict(),
         "held_out",
@@ -115,18 +115,17 @@ HOMOGENEITY_COLUMNS = (
     show_default=True,
     help="Items that a law is to be made from.",
 )
-@click.option("--scenario", "scenarios", multiple=True, help="Draw this one; at most eight. Repeatable.")
-@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path),
-              help="Also draw it: a PNG, SVG or PDF file.")  # fmt: skip
-@item_reading_options
+@figure_option()
+@click.option("--scenario", "scenarios", multiple=True, help="--figure: draw this one; at most eight. Repeatable.")
 @seed_option
 @format_option
+@reading_options(items_option)
 def homogeneity_command(
     *,
     source: tuple[Path, ...],
     budget: int,
     scenarios: tuple[str, ...],
-    output: Path | None,
+    figure: Path | None,
     reading: dict[str, Any],
     seed: int,
     output_format: str,
@@ -138,22 +137,19 @@ def homogeneity_command(
     tenths of the models.
 
     \b
-      itembank diagnose homogeneity bank --output homogeneity.png
+      itembank diagnose homogeneity bank --figure homogeneity.png
       itembank diagnose homogeneity responses.parquet --budget 100 --format csv
     """  # noqa: D301
     from itembank.data.bank_files import load_bank  # noqa: PLC0415
     from itembank.data.readers.read import read_responses  # noqa: PLC0415
     from itembank.diagnostics.scenario_homogeneity import homogeneity  # noqa: PLC0415
-    from itembank.reports.canvas import check_figure_destination, save_figure  # noqa: PLC0415
     from itembank.reports.homogeneity_figures import figure_homogeneity  # noqa: PLC0415
 
     is_bank = len(source) == 1 and (source[0] / "bank.json").is_file()
     refuse_unused(
-        ("scenarios", output is not None, "-o FILE, which draws it"),
-        *((name, not is_bank, "RESPONSES, not with a bank") for name in ("items", *RESPONSE_OPTIONS)),
+        ("scenarios", figure is not None, "--figure FILE"),
+        *((name, not is_bank, "RESPONSES, not with a bank") for name in reading),
     )
-    if output is not None:
-        check_figure_destination(output)  # complains before the long work, not after
     with warnings_as_notes():
         if is_bank:
             past: Any = load_bank(source[0])
@@ -161,8 +157,8 @@ def homogeneity_command(
             past = read_responses(source, spec=reading_spec(reading), items=reading["items"])
         with progress("diagnose") as report:
             found = homogeneity(past, budget=budget, rng=seed, progress=report)
-        if output is not None:
-            note(f"Figure: {save_figure(figure_homogeneity(found, scenarios=scenarios), output)}")
+        if figure is not None:
+            write_figure(figure_homogeneity(found, scenarios=scenarios), figure)
     print_record(
         found.to_dict(),
         "scenarios",
@@ -181,12 +177,3 @@ def _with_spreads(row: dict[str, Any]) -> dict[str, Any]:
         for name in ("difficulty", "discrimination")
     }
     return {**row, **told}
-
-
-def _numbers(text: str) -> tuple[int, ...]:
-    try:
-        return tuple(int(part) for part in text.split(","))
-    except ValueError:
-        raise click.BadParameter(
-            f"must be whole numbers with commas between them, got {text!r}.", param_hint="--candidates"
-        ) from None

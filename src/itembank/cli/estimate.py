@@ -1,26 +1,19 @@
 """`itembank estimate`: full-benchmark scores from some responses."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
+from itembank.cli.command import Command
 from itembank.cli.method_names import MethodName
 from itembank.cli.new_results import ignore_unknown_option, note_known_models, read_new_results
-from itembank.cli.options import (
-    bank_argument,
-    format_option,
-    response_options,
-    seed_option,
-)
+from itembank.cli.options import FILE, bank_argument, format_option, level_option, reading_options, seed_option
 from itembank.cli.render import note, print_rows, progress, refuse_empty, warnings_as_notes
-from itembank.estimation.specs import METHODS
+from itembank.estimation.specs import METHODS, IntervalKind
 
 if TYPE_CHECKING:
-    from itembank.estimation.estimated_scores import IntervalKind
     from itembank.estimation.estimates import ScoreEstimates
-
-INTERVALS = ("calibrated", "model-based", "design")
 
 MEANING = {
     "calibrated": "Intervals are calibrated: as wide as the errors for calibration models left out in turn ask for. "
@@ -32,12 +25,12 @@ MEANING = {
 """What each kind of interval rests on."""
 
 
-@click.command("estimate")
+@click.command("estimate", cls=Command)
 @bank_argument
 @click.argument("responses", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path))
 @click.option(
     "--selection",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    type=FILE,
     help="The selection that was run; only its items are used.",
 )
 @ignore_unknown_option
@@ -46,14 +39,14 @@ MEANING = {
 )
 @click.option(
     "--interval",
-    type=click.Choice(INTERVALS),
+    type=click.Choice(get_args(IntervalKind)),
     default="calibrated",
     show_default=True,
     help="What intervals rest on: errors for calibration models left out, the item model, or how items were drawn.",
 )
-@click.option("--level", type=float, default=0.95, show_default=True, help="Level of the interval, between 0 and 1.")
+@level_option
 @click.option("--win-rate", is_flag=True, help="Add the mean win rate over scenarios against the bank's models.")
-@response_options
+@reading_options()
 @seed_option
 @format_option
 def command(
@@ -63,7 +56,7 @@ def command(
     selection: Path | None,
     ignore_unknown: bool,
     method: str,
-    interval: "IntervalKind",
+    interval: IntervalKind,
     level: float,
     win_rate: bool,
     reading: dict[str, Any],

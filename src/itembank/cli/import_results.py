@@ -1,60 +1,59 @@
 """`itembank import`: turn per-item results into a response file."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from itembank.cli.command import Decorator, Function, Group, gathered
 from itembank.cli.options import (
     column_mapping,
     format_option,
+    items_option,
+    log_options,
+    models_option,
     output_option,
     refuse_unread,
-    response_kind_option,
-    task_options,
-    true_value_option,
+    table_options,
     value_options,
 )
 from itembank.cli.render import note, print_rows, progress, warnings_as_notes
+from itembank.cli.spec_options import spec_option
+from itembank.data.readers.specs import ReadingSpec
 
 if TYPE_CHECKING:
-    from itembank.data.readers.specs import ReadingSpec
     from itembank.data.responses import ResponseMatrix
 
-Command = Callable[..., None]
 
-_PATHS = click.argument(
-    "paths", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path), metavar="PATH..."
-)
-_TABLE = click.Path(exists=True, dir_okay=False, path_type=Path)
-_SHARED = (
-    output_option("the response file (its name must end in .parquet)"),
-    click.option("--models", type=_TABLE, help="Table of what is known of each model (column model_id)."),
-    click.option("--items", type=_TABLE, help="Table of what is known of each item (column item_id)."),
-    click.option("--scenario", help="Scenario of the items that have none.  [default: all]"),
-    *value_options(),
-    click.option("--complete", is_flag=True, help="Refuse missing responses."),
-    click.option("--drop-empty", is_flag=True, help="Leave out models and items without any response."),
-    format_option,
-)
+def _reading(*own: Decorator) -> Decorator:
+    """Add the options of one kind of results, and those that all kinds have in common."""
+    options = (
+        click.argument(
+            "paths", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path), metavar="PATH..."
+        ),
+        output_option("the response file (its name must end in .parquet)"),
+        models_option,
+        items_option,
+        gathered(
+            "reading",
+            *own,
+            spec_option(ReadingSpec, "scenario", "Scenario of the items that have none.  [default: all]"),
+            *value_options(),
+            click.option("--complete", is_flag=True, help="Refuse missing responses."),
+            click.option("--drop-empty", is_flag=True, help="Leave out models and items without any response."),
+        ),
+        format_option,
+    )
 
+    def add(function: Function) -> Function:
+        for option in reversed(options):
+            function = option(function)
+        return function
 
-def _shared(function: Command) -> Command:
-    """Add what all kinds of results have in common."""
-    for option in reversed((_PATHS, *_SHARED)):
-        function = option(function)
-    return function
-
-
-def _tasks(function: Command) -> Command:
-    """Add the options of which tasks are read."""
-    for option in reversed(task_options()):
-        function = option(function)
-    return function
+    return add
 
 
-@click.group("import")
+@click.group("import", cls=Group)
 def command() -> None:
     """Turn per-item results into a response file.
 
@@ -69,33 +68,18 @@ def command() -> None:
 
 
 @command.command("table")
-@_shared
-@click.option(
-    "--layout",
-    type=click.Choice(["auto", "long", "wide-models", "wide-items"]),
-    default="auto",
-    show_default=True,
-    help="One row a response; one row a model and a column an item; one row an item and a column a model.",
+@_reading(
+    click.option(
+        "--layout",
+        type=click.Choice(["auto", "long", "wide-models", "wide-items"]),
+        default="auto",
+        show_default=True,
+        help="long: one row a response; wide-models: one row a model; wide-items: one row an item.",
+    ),
+    *table_options(),
+    spec_option(ReadingSpec, "prefix_scenario", "Make item ids 'scenario/item_id'."),
 )
-@click.option("--response-column", default="response", show_default=True, help="Long tables: column of the response.")
-@click.option(
-    "--column",
-    "columns",
-    multiple=True,
-    metavar="OURS=THEIRS",
-    help="What the table calls a column: --column model_id=llm --column seconds=latency. Repeatable.",
-)
-@true_value_option
-@click.option("--prefix-scenario", is_flag=True, help="Make item ids 'scenario/item_id'.")
-def table(
-    *,
-    layout: str,
-    response_column: str,
-    columns: tuple[str, ...],
-    true_value: str | None,
-    prefix_scenario: bool,
-    **shared: Any,
-) -> None:
+def table(**given: Any) -> None:
     """Read tables: CSV, Parquet or JSON Lines, long or wide; also response files, to join them.
 
     \b
@@ -109,68 +93,44 @@ def table(
     n_correct, seed, epoch, input_tokens, output_tokens, cost_usd, seconds. Rows of one model and item with other
     seeds or epochs are repeated attempts, which --repeats count turns into n_trials.
     """  # noqa: D301
-    choices = {
-        "response_column": response_column,
-        "columns": column_mapping(columns),
-        "true_value": true_value,
-        "prefix_scenario": prefix_scenario,
-        "format": layout,
-    }
-    _import(shared, choices)
+    _import(given, given["reading"].pop("layout"))
 
 
 @command.command("py-irt")
-@_shared
-def py_irt(**shared: Any) -> None:
+@_reading()
+def py_irt(**given: Any) -> None:
     """Read py-irt's JSON Lines: one line a model, {"subject_id": "a", "responses": {"x": 1, "y": 0}}.
 
     \b
       itembank import py-irt responses.jsonl --items items.csv -o responses.parquet
     """  # noqa: D301
-    _import(shared, {"format": "py-irt"})
+    _import(given, "py-irt")
 
 
 @command.command("lm-eval")
-@_shared
-@click.option(
-    "--metric",
-    multiple=True,
-    metavar="[TASK=]NAME",
-    help="Metric to take as response; repeat it for an order of preference, or with TASK= for some tasks.",
+@_reading(
+    *log_options(),
+    click.option(
+        "--choice-scores",
+        type=click.Path(path_type=Path),
+        metavar="PATH",
+        help="Also write a table (.parquet, .csv) of all scores of the answer options: accuracy, probability, bits per "
+        "byte.",
+    ),
+    spec_option(
+        ReadingSpec,
+        "use_groups",
+        "Make a task's outermost group the scenario and the task the subscenario.",
+        "--groups",
+    ),
+    spec_option(
+        ReadingSpec,
+        "model_id_from",
+        "What tells models apart: the name, the arguments (with the revision), or the log's folder.",
+    ),
+    spec_option(ReadingSpec, "ignore_content", "Take items whose content differs between runs as the same."),
 )
-@click.option("--filter", "filter_name", multiple=True, metavar="[TASK=]NAME", help="Filter to take; as --metric.")
-@response_kind_option
-@click.option(
-    "--choice-scores",
-    type=click.Path(path_type=Path),
-    metavar="PATH",
-    help="Also write a table (.parquet, .csv) of all scores of the answer options: accuracy, probability, bits per "
-    "byte.",
-)
-@_tasks
-@click.option("--groups", is_flag=True, help="Make a task's outermost group the scenario and the task the subscenario.")
-@click.option(
-    "--model-id-from",
-    type=click.Choice(["name", "args", "folder"]),
-    default="name",
-    show_default=True,
-    help="What tells models apart: the name, the arguments (with the revision), or the log's folder.",
-)
-@click.option("--ignore-content", is_flag=True, help="Take items whose content differs between runs as the same.")
-def lm_eval(
-    *,
-    metric: tuple[str, ...],
-    filter_name: tuple[str, ...],
-    response: str,
-    choice_scores: Path | None,
-    tasks: tuple[str, ...],
-    exclude_tasks: tuple[str, ...],
-    skip_unusable: bool,
-    groups: bool,
-    model_id_from: str,
-    ignore_content: bool,
-    **shared: Any,
-) -> None:
+def lm_eval(**given: Any) -> None:
     """Read logs of lm-evaluation-harness, written with --log_samples: folders or samples_*.jsonl.
 
     \b
@@ -184,22 +144,10 @@ def lm_eval(
     that can be a response, else acc or exact_match and none or strict-match, with a warning. Averages are never used.
     With --response, probabilities of the right option are made of the log-likelihoods in the samples.
     """  # noqa: D301
-    choices = {
-        "format": "lm-eval",
-        "metric": metric,
-        "filter_name": filter_name,
-        "response": response,
-        "tasks": tasks,
-        "exclude_tasks": exclude_tasks,
-        "skip_unusable": skip_unusable,
-        "use_groups": groups,
-        "model_id_from": model_id_from,
-        "ignore_content": ignore_content,
-    }
-    _import(shared, choices, choice_scores)
+    _import(given, "lm-eval", choice_scores=given["reading"].pop("choice_scores"))
 
 
-def _import(shared: dict[str, Any], choices: dict[str, Any], choice_scores: Path | None = None) -> None:
+def _import(given: dict[str, Any], form: str, *, choice_scores: Path | None = None) -> None:
     """Read, write, and say what was read."""
     from itembank.data.overlap import warn_of_no_overlap  # noqa: PLC0415
     from itembank.data.readers.choice_table import (  # noqa: PLC0415
@@ -209,43 +157,34 @@ def _import(shared: dict[str, Any], choices: dict[str, Any], choice_scores: Path
     )
     from itembank.data.readers.read import read_responses  # noqa: PLC0415
     from itembank.data.response_files import check_response_destination, write_responses  # noqa: PLC0415
-    from itembank.errors import ParameterError  # noqa: PLC0415
 
-    output: Path = shared["output"]
-    try:
-        check_response_destination(output)
-        if choice_scores is not None:
-            check_score_destination(choice_scores)
-        spec = _spec(shared, choices)
-        refuse_unread(spec)
-    except ParameterError as error:
-        raise click.UsageError(str(error)) from error
+    output: Path = given["output"]
+    check_response_destination(output)
+    if choice_scores is not None:
+        check_score_destination(choice_scores)
+    spec = _spec(form, **given["reading"])
+    refuse_unread(spec)
     with warnings_as_notes():
         with progress("import") as report:
             responses = read_responses(
-                shared["paths"], models=shared["models"], items=shared["items"], spec=spec, progress=report
+                given["paths"], models=given["models"], items=given["items"], spec=spec, progress=report
             )
         warn_of_no_overlap(responses)
         write_responses(responses, output)
         if choice_scores is not None:
             with progress("choice scores") as report:
-                write_choice_scores(read_choice_scores(shared["paths"], spec=spec, progress=report), choice_scores)
-    print_rows([_summary(responses, output)], shared["output_format"], title="Responses")
+                write_choice_scores(read_choice_scores(given["paths"], spec=spec, progress=report), choice_scores)
+    print_rows([_summary(responses, output)], given["output_format"], title="Responses")
     note(f"Next: itembank calibrate {output} -o bank")
 
 
-def _spec(shared: dict[str, Any], choices: dict[str, Any]) -> "ReadingSpec":
+def _spec(form: Any, *, complete: bool, drop_empty: bool, columns: tuple[str, ...] = (), **choices: Any) -> ReadingSpec:
     """Make the spec of the options."""
-    from itembank.data.readers.specs import ReadingSpec  # noqa: PLC0415
-
     return ReadingSpec(
-        scenario=shared["scenario"],
-        max_response=shared["max_response"],
-        model_id=shared["model_id"],
-        repeats=shared["repeats"],
-        max_memory=shared["max_memory"],
-        missing="forbid" if shared["complete"] else "allow",
-        empty="drop" if shared["drop_empty"] else "error",
+        format=form,
+        missing="forbid" if complete else "allow",
+        empty="drop" if drop_empty else "error",
+        columns=column_mapping(columns),
         **choices,
     )
 

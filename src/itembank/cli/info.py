@@ -5,28 +5,20 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from itembank.cli.options import bank_argument, format_option, refuse_unused
-from itembank.cli.render import note, print_record
+from itembank.cli.command import Command
+from itembank.cli.options import FILE, bank_argument, figure_option, format_option, refuse_unused, write_figure
+from itembank.cli.render import print_record
 
 if TYPE_CHECKING:
     from itembank.data.banks import Bank
 
 
-@click.command("info")
+@click.command("info", cls=Command)
 @bank_argument
-@click.option(
-    "--plot",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Draw the test information, where on the ability scale the items tell models apart (png, svg or pdf).",
-)
-@click.option(
-    "--selection",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Draw the information of these chosen items too.",
-)
+@figure_option("where on the ability scale the items tell models apart")
+@click.option("--selection", type=FILE, help="--figure: draw it for these chosen items too.")
 @format_option
-def command(*, bank: Path, plot: Path | None, selection: Path | None, output_format: str) -> None:
+def command(*, bank: Path, figure: Path | None, selection: Path | None, output_format: str) -> None:
     """Say what a bank holds: models, items, item model, scores by scenario.
 
     JSON is one object with a list 'scenarios'; CSV holds the scenarios alone.
@@ -34,18 +26,14 @@ def command(*, bank: Path, plot: Path | None, selection: Path | None, output_for
     \b
       itembank info bank
       itembank info bank --format json
-      itembank info bank --plot information.png --selection selection.json
+      itembank info bank --figure information.png --selection selection.json
     """  # noqa: D301
     from itembank.data.bank_files import load_bank  # noqa: PLC0415
 
-    refuse_unused(("selection", plot is not None, "--plot FILE, which draws it"))
-    if plot is not None:
-        from itembank.reports.canvas import check_figure_destination  # noqa: PLC0415
-
-        check_figure_destination(plot)
+    refuse_unused(("selection", figure is not None, "--figure FILE"))
     loaded = load_bank(bank)
-    if plot is not None:
-        _draw(loaded, selection, plot)
+    if figure is not None:
+        _draw(loaded, selection, figure)
     print_record(
         _about(loaded),
         "scenarios",
@@ -60,12 +48,10 @@ def command(*, bank: Path, plot: Path | None, selection: Path | None, output_for
 def _draw(bank: "Bank", selection: Path | None, path: Path) -> None:
     """Write the test information figure."""
     from itembank.data.selections import Selection  # noqa: PLC0415
-    from itembank.reports.canvas import save_figure  # noqa: PLC0415
     from itembank.reports.information import figure_test_information  # noqa: PLC0415
 
     chosen = None if selection is None else Selection.load(selection)
-    save_figure(figure_test_information(bank, selection=chosen), path)
-    note(f"Test information drawn in {path}.")
+    write_figure(figure_test_information(bank, selection=chosen), path)
 
 
 def _about(bank: "Bank") -> dict[str, Any]:

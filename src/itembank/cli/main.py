@@ -68,7 +68,11 @@ class LazyGroup(click.Group):
 @click.group(
     cls=LazyGroup,
     params=shared_options(),
-    context_settings={"auto_envvar_prefix": "ITEMBANK", "help_option_names": ["-h", "--help"]},
+    context_settings={
+        "auto_envvar_prefix": "ITEMBANK",
+        "help_option_names": ["-h", "--help"],
+        "max_content_width": 120,
+    },
 )
 @click.version_option(package_name="itembank", message="%(package)s %(version)s")
 def cli() -> None:

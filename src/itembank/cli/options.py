@@ -1,6 +1,5 @@
 """Options that several commands share."""
 
-import functools
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -9,14 +8,18 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 from click.core import ParameterSource
 
+from itembank.cli.command import READING, Decorator, gathered, headed
 from itembank.cli.render import note
+from itembank.cli.spec_options import spec_option
+from itembank.data.readers.specs import ReadingSpec
 
 if TYPE_CHECKING:
-    from itembank.data.readers.specs import ReadingSpec
+    from matplotlib.figure import Figure
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 FORMATS = ("table", "json", "csv")
+FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 def format_option(function: Function) -> Function:
@@ -57,52 +60,69 @@ def bank_argument(function: Function) -> Function:
     return click.argument("bank", type=BankPath(exists=True, file_okay=False, path_type=Path))(function)
 
 
-def output_option(what: str) -> Callable[[Function], Function]:
+def output_option(what: str) -> Decorator:
     """Add `-o/--output`, required."""
     return click.option(
         "-o", "--output", required=True, type=click.Path(path_type=Path), metavar="PATH", help=f"Where to write {what}."
     )
 
 
-_TABLE = click.Path(exists=True, dir_okay=False, path_type=Path)
-_MODELS = click.option("--models", type=_TABLE, help="Table of what is known of each model (column model_id).")
-_ITEMS = click.option("--items", type=_TABLE, help="Table of what is known of each item (column item_id).")
+def figure_option(what: str = "it", *, required: bool = False) -> Decorator:
+    """Make `--figure`; a name that no figure can have is refused before any work."""
+    return click.option(
+        "--figure",
+        type=click.Path(dir_okay=False, path_type=Path),
+        callback=_checked_figure,
+        required=required,
+        metavar="FILE",
+        help=f"{'Draw' if required else 'Also draw'} {what}: a PNG, SVG or PDF file.",
+    )
 
 
-def reading_options(function: Function) -> Function:
-    """Add the options of reading responses; the command gets them as one mapping, `reading`."""
-    return gathered(function, (_MODELS, _ITEMS, *_response_options()), READING_OPTIONS, into="reading")
+def _checked_figure(ctx: click.Context, _parameter: click.Parameter, path: Path | None) -> Path | None:
+    if path is not None and not ctx.resilient_parsing:
+        from itembank.reports.canvas import check_figure_destination  # noqa: PLC0415
+
+        check_figure_destination(path)
+    return path
 
 
-def item_reading_options(function: Function) -> Function:
-    """Add the options of reading responses with a table of items alone; the command gets `reading`."""
-    return gathered(function, (_ITEMS, *_response_options()), ("items", *RESPONSE_OPTIONS), into="reading")
+def write_figure(figure: "Figure", path: Path) -> None:
+    """Write a figure, and say where it is."""
+    from itembank.reports.canvas import save_figure  # noqa: PLC0415
+
+    note(f"Figure: {save_figure(figure, path)}")
 
 
-def response_options(function: Function) -> Function:
-    """Add the options of reading responses without tables of models and items; the command gets `reading`."""
-    return gathered(function, _response_options(), RESPONSE_OPTIONS, into="reading")
+def level_option(function: Function) -> Function:
+    """Add `--level`."""
+    return click.option(
+        "--level", type=float, default=0.95, show_default=True, help="Level of the intervals, between 0 and 1."
+    )(function)
 
 
-RESPONSE_OPTIONS = (
-    "metric",
-    "filter_name",
-    "tasks",
-    "exclude_tasks",
-    "skip_unusable",
-    "response",
-    "response_column",
-    "columns",
-    "true_value",
-    "max_response",
-    "model_id",
-    "repeats",
-    "max_memory",
-)
-READING_OPTIONS = ("models", "items", *RESPONSE_OPTIONS)
+def jobs_option(default: int) -> Decorator:
+    """Make `--jobs`."""
+    return click.option(
+        "--jobs",
+        type=click.IntRange(min=-1),
+        default=default,
+        show_default=True,
+        metavar="N",
+        help="Processes that share the work; -1 for one a core.",
+    )
 
 
-def reading_spec(reading: Mapping[str, Any], **choices: Any) -> "ReadingSpec":
+models_option = click.option("--models", type=FILE, help="Table of what is known of each model (column model_id).")
+items_option = click.option("--items", type=FILE, help="Table of what is known of each item (column item_id).")
+
+
+def reading_options(*tables: Decorator) -> Decorator:
+    """Make the options of reading responses, those of `tables` before them; the command gets one mapping, `reading`."""
+    return gathered("reading", *tables, headed(READING, *_response_options()))
+
+
+def reading_spec(reading: Mapping[str, Any], **choices: Any) -> ReadingSpec:
     """Make the spec of the options of reading responses, and of choices that the command makes itself.
 
     Raises
@@ -110,9 +130,7 @@ def reading_spec(reading: Mapping[str, Any], **choices: Any) -> "ReadingSpec":
     click.UsageError
         For an option that was typed and that none of the command's files is read by.
     """
-    from itembank.data.readers.specs import ReadingSpec  # noqa: PLC0415
-
-    given = {name: reading[name] for name in RESPONSE_OPTIONS}
+    given = {name: value for name, value in reading.items() if name not in {"models", "items"}}
     spec = ReadingSpec(**{**given, "columns": column_mapping(reading["columns"]), **choices})
     refuse_unread(spec)
     return spec
@@ -137,7 +155,7 @@ READERS: Mapping[str, tuple[frozenset[str], str]] = {
 """Options of reading that are for some kinds of files only: the kinds, and what they are called."""
 
 
-def refuse_unread(spec: "ReadingSpec") -> None:
+def refuse_unread(spec: ReadingSpec) -> None:
     """Refuse options of reading that were typed and that none of the command's files is read by."""
     from itembank.data.readers.read import source_kinds  # noqa: PLC0415
 
@@ -190,7 +208,7 @@ def max_memory_option(function: Function) -> Function:
         "--max-memory",
         callback=_bytes,
         metavar="SIZE",
-        help="Let reading take so much memory (8GB), also for files that look wrong because they ask for much.  "
+        help="Let reading take this much memory (8GB), even for a file that looks wrong because it asks for much.  "
         "[default: half of the machine's]",
     )(function)
 
@@ -204,118 +222,75 @@ def column_mapping(pairs: Sequence[str]) -> dict[str, str]:
     return {ours: theirs for ours, _, theirs in split}
 
 
-def value_options() -> tuple[Callable[[Any], Any], ...]:
+def value_options() -> tuple[Decorator, ...]:
     """Make the options of how responses are read, whatever file they come from."""
     return (
-        click.option(
-            "--max-response",
-            type=float,
-            default=1.0,
-            show_default=True,
-            help="Divide responses by this: 100 for percentages.",
-        ),
-        click.option("--model-id", help="Id of the model, for results of one model that do not name it."),
-        click.option(
-            "--repeats",
-            type=click.Choice(["error", "count", "mean", "last"]),
-            default="error",
-            show_default=True,
-            help="Several responses of a model to an item: refuse, count right ones and trials, average, or take the "
+        spec_option(ReadingSpec, "max_response", "Divide responses by this: 100 for percentages."),
+        spec_option(ReadingSpec, "model_id", "Id of the model, for results of one model that do not name it."),
+        spec_option(
+            ReadingSpec,
+            "repeats",
+            "A model has several responses to an item: refuse them, count right ones and trials, average, or take the "
             "last.",
         ),
         max_memory_option,
     )
 
 
-def true_value_option(function: Function) -> Function:
-    """Add `--true-value`."""
-    return click.option(
-        "--true-value",
-        metavar="VALUE",
-        help="Tables: the response that is right, where responses are words; usual ones (correct, pass, yes, C, ...) "
-        "are read by themselves.",
-    )(function)
-
-
-def task_options(where: str = "") -> tuple[Callable[[Any], Any], ...]:
-    """Make the options of which tasks of harness logs are read."""
+def table_options(where: str = "") -> tuple[Decorator, ...]:
+    """Make the options of how tables are read."""
     return (
-        click.option(
-            "--task",
-            "tasks",
-            multiple=True,
-            metavar="PATTERN",
-            help=f"{where}Read only these tasks: 'mmlu_*'. Repeatable.",
-        ),
-        click.option(
-            "--exclude-task",
-            "exclude_tasks",
-            multiple=True,
-            metavar="PATTERN",
-            help=f"{where}Leave out these tasks: 'mmlu_*'. Repeatable.",
-        ),
-        click.option(
-            "--skip-unusable",
-            is_flag=True,
-            help=f"{where}Leave out tasks and runs that cannot be read, and say which and why.",
-        ),
-    )
-
-
-def response_kind_option(function: Function) -> Function:
-    """Add `--response`."""
-    return click.option(
-        "--response",
-        type=click.Choice(["metric", "accuracy", "accuracy-per-character", "probability", "probability-per-character"]),
-        default="metric",
-        show_default=True,
-        help="Harness logs: a logged metric, or what the log-likelihoods of the answer options say: whether the most "
-        "likely is right, or how probable the right one is.",
-    )(function)
-
-
-def _response_options() -> tuple[Callable[[Any], Any], ...]:
-    return (
-        click.option(
-            "--metric",
-            multiple=True,
-            metavar="[TASK=]NAME",
-            help="Harness logs: the metric to take as response; repeat it for an order of preference.",
-        ),
-        click.option(
-            "--filter", "filter_name", multiple=True, metavar="[TASK=]NAME", help="Harness logs: the filter to take."
-        ),
-        *task_options("Harness logs: "),
-        response_kind_option,
-        click.option(
-            "--response-column", default="response", show_default=True, help="Tables: column of the response."
-        ),
+        spec_option(ReadingSpec, "response_column", f"{where}Column of the response."),
         click.option(
             "--column",
             "columns",
             multiple=True,
             metavar="OURS=THEIRS",
-            help="Tables: what the file calls a column: --column model_id=llm. Repeatable.",
+            help=f"{where}What the file calls a column: --column model_id=llm. Repeatable.",
         ),
-        true_value_option,
-        *value_options(),
+        spec_option(
+            ReadingSpec,
+            "true_value",
+            f"{where}The response that is right, where responses are words. Usual words (correct, pass, yes, C, ...) "
+            "need no option.",
+            metavar="VALUE",
+        ),
     )
 
 
-def gathered(
-    function: Function, options: Sequence[Callable[[Any], Any]], names: Sequence[str], *, into: str
-) -> Function:
-    """Add options whose values the function gets as one mapping, its argument `into`."""
+def log_options(where: str = "") -> tuple[Decorator, ...]:
+    """Make the options of how harness logs are read."""
+    name, pattern = {"metavar": "[TASK=]NAME"}, {"metavar": "PATTERN"}
+    return (
+        spec_option(
+            ReadingSpec,
+            "metric",
+            f"{where}The metric to take as response. Repeat it for an order of preference.",
+            **name,
+        ),
+        spec_option(ReadingSpec, "filter_name", f"{where}The filter to take. Repeatable.", "--filter", **name),
+        spec_option(
+            ReadingSpec,
+            "response",
+            f"{where}Take a logged metric, or what the log-likelihoods of the answer options say: whether the most "
+            "likely is right, or how probable the right one is.",
+        ),
+        spec_option(ReadingSpec, "tasks", f"{where}Read only these tasks: 'mmlu_*'. Repeatable.", "--task", **pattern),
+        spec_option(
+            ReadingSpec,
+            "exclude_tasks",
+            f"{where}Leave out these tasks: 'mmlu_*'. Repeatable.",
+            "--exclude-task",
+            **pattern,
+        ),
+        spec_option(
+            ReadingSpec, "skip_unusable", f"{where}Leave out tasks and runs that cannot be read, and list them."
+        ),
+    )
 
-    @functools.wraps(function)
-    def with_mapping(**arguments: Any) -> Any:
-        mapping = {name: arguments.pop(name) for name in names}
-        return function(**{into: mapping}, **arguments)
 
-    result: Any = with_mapping
-    for option in reversed(options):
-        result = option(result)
-    return result  # type: ignore[no-any-return]
+def _response_options() -> tuple[Decorator, ...]:
+    return (*table_options("Tables: "), *log_options("Harness logs: "), *value_options())
 
 
 def listed_ids(path: Path) -> tuple[str, ...]:

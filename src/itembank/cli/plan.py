@@ -4,14 +4,17 @@ from pathlib import Path
 
 import click
 
+from itembank.cli.command import Command
 from itembank.cli.method_names import MethodName
-from itembank.cli.options import bank_argument, format_option, seed_option
+from itembank.cli.options import bank_argument, format_option, level_option, seed_option
 from itembank.cli.render import note, print_record, progress, warnings_as_notes
+from itembank.cli.spec_options import spec_option
 from itembank.estimation.specs import METHODS
+from itembank.planning.plan_spec import PlanSpec
 from itembank.selection.specs import METHODS as SELECTORS
 
 
-@click.command("plan")
+@click.command("plan", cls=Command)
 @bank_argument
 @click.option("--half-width", type=float, help="Wanted half-width of the interval of a model's score, between 0 and 1.")
 @click.option(
@@ -20,14 +23,8 @@ from itembank.selection.specs import METHODS as SELECTORS
     help="Or: difference of two models, run on the same items, that is to show as significant, between 0 and 1.",
 )
 @click.option("--target", default="overall", show_default=True, help="Score to plan for: 'overall' or a scenario.")
-@click.option("--level", type=float, default=0.95, show_default=True, help="Level of the interval, between 0 and 1.")
-@click.option(
-    "--power",
-    type=float,
-    default=0.8,
-    show_default=True,
-    help="Probability with which the difference is to show, between 0 and 1.",
-)
+@level_option
+@spec_option(PlanSpec, "power", "Probability of finding --difference to be significant, between 0 and 1.")
 @click.option(
     "--selector",
     type=MethodName(SELECTORS, "auto"),
@@ -66,7 +63,6 @@ def command(
     """  # noqa: D301
     from itembank.data.bank_files import load_bank  # noqa: PLC0415
     from itembank.planning.plan import plan  # noqa: PLC0415
-    from itembank.planning.plan_spec import PlanSpec  # noqa: PLC0415
 
     loaded = load_bank(bank)
     with warnings_as_notes(), progress("plan") as advance:

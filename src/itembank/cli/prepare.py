@@ -4,11 +4,12 @@ from pathlib import Path
 
 import click
 
+from itembank.cli.command import Command
 from itembank.cli.options import bank_argument, format_option
 from itembank.cli.render import note, print_rows, progress, warnings_as_notes
 
 
-@click.command("prepare")
+@click.command("prepare", cls=Command)
 @bank_argument
 @format_option
 def command(*, bank: Path, output_format: str) -> None:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from itembank.cli.command import Command
 from itembank.cli.options import format_option, seed_option
 from itembank.cli.render import note, print_rows, progress, warnings_as_notes
 
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     from itembank.reports.quickstart import QuickstartResult
 
 
-@click.command("quickstart")
+@click.command("quickstart", cls=Command)
 @click.option(
     "-o",
     "--output",

@@ -5,31 +5,25 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from itembank.cli.command import Command
 from itembank.cli.main import EXIT_IMPRECISE
 from itembank.cli.new_results import note_known_models, read_new_results
-from itembank.cli.options import bank_argument, format_option, response_options, seed_option
+from itembank.cli.options import bank_argument, format_option, jobs_option, reading_options, seed_option
 from itembank.cli.render import note, print_rows, progress, warnings_as_notes
-from itembank.cli.session_options import prior_options, session_options, session_spec
+from itembank.cli.session_options import session_options, session_spec
 
 if TYPE_CHECKING:
     from itembank.adaptive.replay_results import ReplayResult
 
 
-@click.command("replay")
+@click.command("replay", cls=Command)
 @bank_argument
 @click.argument("responses", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path))
 @session_options
-@prior_options
 @click.option(
     "--batch", type=click.IntRange(min=1), default=1, show_default=True, help="Ask so many items at once each time."
 )
-@click.option(
-    "--jobs",
-    type=click.IntRange(min=-1),
-    default=1,
-    show_default=True,
-    help="Processes to share the models among; -1 for one a core.",
-)
+@jobs_option(1)
 @click.option(
     "-o",
     "--output",
@@ -37,7 +31,7 @@ if TYPE_CHECKING:
     metavar="PATH",
     help="Also write every item asked, one row each, to this .csv or .parquet file.",
 )
-@response_options
+@reading_options()
 @seed_option
 @format_option
 def command(
@@ -45,7 +39,6 @@ def command(
     bank: Path,
     responses: tuple[Path, ...],
     choices: dict[str, Any],
-    prior: dict[str, Any],
     batch: int,
     jobs: int,
     output: Path | None,
@@ -71,7 +64,7 @@ def command(
 
     _check_output(output)
     loaded = load_bank(bank)
-    spec = session_spec(choices, prior, seed)
+    spec = session_spec(choices, seed)
     with warnings_as_notes():
         matrix = read_new_results(loaded, responses, reading)
         note_known_models(loaded, matrix.model_ids)

@@ -4,11 +4,12 @@ from pathlib import Path
 
 import click
 
+from itembank.cli.command import Command
 from itembank.cli.options import format_option
 from itembank.cli.render import note, print_rows
 
 
-@click.command("sample-data")
+@click.command("sample-data", cls=Command)
 @click.option(
     "-o",
     "--output",

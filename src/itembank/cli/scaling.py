@@ -5,12 +5,13 @@ Each law has its file; the modules imported here load click alone, the libraries
 
 import click
 
+from itembank.cli.command import Group
 from itembank.cli.scaling_pretrain import command as pretrain
 from itembank.cli.scaling_test_time import command as test_time
 from itembank.cli.scaling_transfer import transfer_command, validity_command
 
 
-@click.group("scaling")
+@click.group("scaling", cls=Group)
 def command() -> None:
     """Say what more training compute, or more samples of each item, will buy.
 

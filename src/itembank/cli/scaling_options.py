@@ -1,20 +1,20 @@
 """What the commands of scaling laws share: responses from files or from the package, and numbers of samples."""
 
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
 
-from itembank.cli.options import READING_OPTIONS, item_reading_options, reading_options, reading_spec
+from itembank.cli.command import Decorator, Function
+from itembank.cli.options import reading_options, reading_spec
+from itembank.cli.spec_options import spec_option
+from itembank.scaling.pretraining.pretraining_specs import ItemResponseLaw
 
 if TYPE_CHECKING:
     from itembank.data.builtin import BuiltinResponse
     from itembank.data.responses import ResponseMatrix
-
-Function = TypeVar("Function", bound=Callable[..., Any])
 
 BUILTIN_KINDS: dict[str, dict[str, "BuiltinResponse"]] = {
     "classifiers": {"metric": "correct", "accuracy": "correct", "probability": "probability"},
@@ -38,35 +38,30 @@ _PLACES = {
 CALIBRATED_HERE = "items that are calibrated here, not with --bank"
 """What options of the item model go with."""
 
-item_model_option = click.option(
-    "--item-model",
-    type=click.Choice(["1pl", "2pl"]),
-    default="2pl",
-    show_default=True,
-    help="Without a bank: parameters an item.",
+bank_option = click.option(
+    "--bank",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Bank of past models, whose items are calibrated already.  [default: calibrate on RESPONSES]",
 )
-level_option = click.option(
-    "--level", type=float, default=0.95, show_default=True, help="Level of intervals, between 0 and 1."
+item_model_option = spec_option(ItemResponseLaw, "item_model", "Without a bank: parameters an item.")
+model_option = click.option(
+    "--model", "models", multiple=True, metavar="MODEL_ID", help="Report this model only; all calibrate. Repeatable."
 )
 
 
-def samples_or_builtin(function: Function) -> Function:
-    """Add what `responses_or_builtin` adds but `--models`, for a command to which models are ids alone."""
-    return _or_builtin(item_reading_options(function))
-
-
-def responses_or_builtin(function: Function) -> Function:
-    """Add the argument RESPONSES, `--builtin`, and the options of reading; the command gets all three."""
-    return _or_builtin(reading_options(function))
-
-
-def _or_builtin(function: Function) -> Function:
-    function = click.option(
+def responses_or_builtin(*tables: Decorator) -> Decorator:
+    """Make the argument RESPONSES, `--builtin`, and the options of reading; the command gets all three."""
+    builtin = click.option(
         "--builtin",
         metavar="NAME",
         help="Take a data set of the package instead of RESPONSES; of the options of reading --response alone applies.",
-    )(function)
-    return click.argument("responses", nargs=-1, type=click.Path(exists=True, path_type=Path))(function)
+    )
+
+    def add(function: Function) -> Function:
+        function = reading_options(*tables)(function)
+        return click.argument("responses", nargs=-1, type=click.Path(exists=True, path_type=Path))(builtin(function))
+
+    return add
 
 
 def read_responses_or_builtin(
@@ -93,16 +88,16 @@ def read_responses_or_builtin(
     if bool(responses) == (builtin is not None):
         raise click.UsageError("give RESPONSES or --builtin NAME, one of the two.")
     if builtin is not None:
-        return _builtin_responses(builtin, reading["response"], kind)
+        return _builtin_responses(builtin, reading, kind)
     return read_responses(responses, spec=reading_spec(reading), models=reading.get("models"), items=reading["items"])
 
 
-def _builtin_responses(builtin: str, response: str, kind: str) -> "ResponseMatrix":
+def _builtin_responses(builtin: str, reading: Mapping[str, Any], kind: str) -> "ResponseMatrix":
     """Load a built-in data set, as right or wrong or as the probabilities that were asked for."""
     from itembank.data.builtin import load_builtin  # noqa: PLC0415
     from itembank.errors import shown  # noqa: PLC0415
 
-    given = _given_reading_options()
+    given, response = _given_reading_options(reading), reading["response"]
     unused = [shown_as for name, shown_as in given.items() if name != "response"]
     if unused:
         raise click.UsageError(
@@ -120,29 +115,12 @@ def _builtin_responses(builtin: str, response: str, kind: str) -> "ResponseMatri
     return load_builtin(builtin, response=kinds.get(response, "correct"))
 
 
-def _given_reading_options() -> dict[str, str]:
+def _given_reading_options(reading: Mapping[str, Any]) -> dict[str, str]:
     """Name the options of reading that were given, by parameter, each with where it was given unless in the command."""
     context = click.get_current_context()
     found = {}
     for parameter in context.command.params:
         name, source = parameter.name or "", context.get_parameter_source(parameter.name or "")
-        if name in READING_OPTIONS and source in _PLACES:
+        if name in reading and source in _PLACES:
             found[name] = f"{max(parameter.opts, key=len)}{_PLACES[source]}"
     return found
-
-
-def numbers_of_samples(text: str) -> tuple[int, ...]:
-    """Read whole numbers with commas between them; 1e4 is one of them.
-
-    Raises
-    ------
-    click.BadParameter
-        For anything else.
-    """
-    try:
-        numbers = tuple(float(part) for part in text.split(","))
-    except ValueError:
-        numbers = (math.nan,)
-    if not all(number.is_integer() for number in numbers):
-        raise click.BadParameter(f"must be whole numbers with commas between them, got {text!r}.", param_hint="--k")
-    return tuple(int(number) for number in numbers)

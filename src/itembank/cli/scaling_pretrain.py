@@ -6,15 +6,27 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from itembank.cli.options import format_option, gathered, refuse_unused, seed_option
+from itembank.cli.command import Command, gathered, headed
+from itembank.cli.options import (
+    FILE,
+    figure_option,
+    format_option,
+    items_option,
+    models_option,
+    refuse_unused,
+    seed_option,
+    write_figure,
+)
 from itembank.cli.render import note, print_object, print_rows, progress, warnings_as_notes
 from itembank.cli.scaling_options import (
     CALIBRATED_HERE,
+    bank_option,
     item_model_option,
-    level_option,
     read_responses_or_builtin,
     responses_or_builtin,
 )
+from itembank.cli.spec_options import spec_option
+from itembank.scaling.pretraining.pretraining_specs import LAWS, ItemResponseLaw, PretrainingSettings
 
 if TYPE_CHECKING:
     import polars as pl
@@ -23,12 +35,9 @@ if TYPE_CHECKING:
     from itembank.data.compute import TrainingCompute
     from itembank.data.responses import ResponseMatrix
     from itembank.scaling.pretraining.pretraining_results import PretrainingLaw
-    from itembank.scaling.pretraining.pretraining_specs import PretrainingSettings
 
 AUTO = "auto"
-LAWS = ("irsl", "two-step", "sigmoid")
-FAMILIES = ("auto", "bernoulli", "binomial", "beta", "beta-binomial")
-FIGURES = ("scores", "laws", "abilities", "decisions", "items")
+KINDS = ("scores", "laws", "abilities", "decisions", "items")
 LEAST = {
     "forecasts": ("note", "n_sizes", "beyond", "law"),
     "comparison": ("residual", "widening", "n_forecasts", "width", "mean_error"),
@@ -38,113 +47,88 @@ LEAST = {
 """Columns of each table that give way in a narrow terminal, the least needed first."""
 PARTS = ("summary", "all", "forecasts", "comparison", "decisions", "held-out", "curves")
 
-_SETTINGS = (
+_LAWS = headed(
+    "Laws",
     click.option(
         "--law",
         "laws",
         multiple=True,
-        type=click.Choice((AUTO, *LAWS)),
+        type=click.Choice((AUTO, *LAWS.builtin_names)),
         default=(AUTO,),
         show_default=True,
-        help="auto: fit all, and show irsl, unless another law was closer on the sizes held out by more than the "
-        "standard error of the difference. Else fit those named, and show the first. Repeatable.",
+        help="auto: fit all, and show irsl, unless another law was clearly closer on the sizes held out. Else fit "
+        "those named, and show the first. Repeatable.",
     ),
-    click.option("--largest-flops", type=float, help="Fit to models of at most this training compute."),
-    click.option(
-        "--fewest-sizes",
-        type=click.IntRange(min=2),
-        default=3,
-        show_default=True,
-        help="Finished models of different compute that a recipe must have.",
+    spec_option(PretrainingSettings, "largest_flops", "Fit to models of at most this training compute."),
+    spec_option(PretrainingSettings, "fewest_sizes", "Finished models of different compute that a recipe must have."),
+    spec_option(
+        PretrainingSettings,
+        "n_items",
+        "Test every model on this many items a scenario only.",
+        "--budget",
+        metavar="N",
     ),
-    click.option("--budget", type=click.IntRange(min=1), help="Test every model on so many items a scenario only."),
-    click.option(
-        "--calibration-recipe",
+    spec_option(
+        PretrainingSettings,
         "calibration_recipes",
-        multiple=True,
+        "Calibrate the items on all models of this recipe, which gets no law itself. Repeatable.",
+        "--calibration-recipe",
         metavar="RECIPE",
-        help="Calibrate the items on all models of this recipe, which gets no law itself. Repeatable.",
     ),
-    click.option(
-        "--checked",
+    spec_option(
+        PretrainingSettings,
         "n_checked",
-        type=click.IntRange(min=0),
-        default=2,
-        show_default=True,
-        help="Largest sizes to hold out in turn, to see what forecasts are worth.",
+        "Hold out this many of the largest sizes in turn, to see how far off forecasts are.",
+        "--checked",
+        metavar="N",
     ),
-    level_option,
+    spec_option(PretrainingSettings, "level", "Level of the intervals, between 0 and 1."),
 )
-_SETTING_NAMES = ("laws", "largest_flops", "fewest_sizes", "budget", "calibration_recipes", "n_checked", "level")
-_ITEM_MODEL = (
+_ITEM_MODEL = headed(
+    "Law irsl",
     item_model_option,
-    click.option(
-        "--family",
-        type=click.Choice(FAMILIES),
-        default="auto",
-        show_default=True,
-        help="Without a bank: likelihood; auto takes binomial for counts, beta for probabilities, else bernoulli.",
+    spec_option(
+        ItemResponseLaw,
+        "family",
+        "Without a bank: likelihood; auto takes binomial for counts, beta for probabilities, else bernoulli.",
     ),
-    click.option("--known-guessing", is_flag=True, help="Without a bank: take each item's chance level as known."),
-    click.option(
-        "--pooling",
-        type=click.Choice(["partial", "none"]),
-        default="partial",
-        show_default=True,
-        help="Draw the lines of recipes to each other, or fit each alone.",
-    ),
-    click.option(
-        "--shape",
-        type=click.Choice(["bent", "line"]),
-        default="bent",
-        show_default=True,
-        help="Let the lines bend, all recipes' alike, as much as the sizes show; or not.",
+    spec_option(ItemResponseLaw, "known_guessing", "Without a bank: take each item's chance level as known."),
+    spec_option(ItemResponseLaw, "pooling", "Draw the lines of recipes to each other, or fit each alone."),
+    spec_option(
+        ItemResponseLaw, "shape", "Let the lines bend, those of all recipes alike, as much as the sizes show; or not."
     ),
 )
-_ITEM_MODEL_NAMES = ("item_model", "family", "known_guessing", "pooling", "shape")
 
 
-def _law_options(function: Any) -> Any:
-    """Add the options above; the command gets them as two mappings, `choices` and `item_choices`."""
-    return gathered(
-        gathered(function, _ITEM_MODEL, _ITEM_MODEL_NAMES, into="item_choices"),
-        _SETTINGS,
-        _SETTING_NAMES,
-        into="choices",
-    )
-
-
-@click.command("pretrain")
-@responses_or_builtin
+@click.command("pretrain", cls=Command)
+@responses_or_builtin(models_option, items_option)
 @click.option("--target-flops", type=float, help="Training compute to forecast for.  [default: 10 x the largest]")
-@click.option(
-    "--bank",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="Bank of one dimension, calibrated on other models.  [default: calibrate on RESPONSES]",
-)
+@bank_option
 @click.option(
     "--loss",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    type=FILE,
     help="Table of model_id, item_id and loss or bits_per_byte, for the two-step law; itembank import lm-eval "
     "--choice-scores writes one.",
 )
 @click.option("--recipe-column", help="Column of MODELS that tells recipes apart.  [default: recipe, mixture, family]")
 @click.option("--drop-unknown", is_flag=True, help="Leave out models of unknown compute instead of refusing them.")
-@_law_options
 @click.option(
     "--show",
     type=click.Choice(PARTS),
     default="summary",
     show_default=True,
-    help="summary: forecasts of one law (--law says which) and the comparison; all: forecasts of every law and the "
-    "comparison; else one table. JSON has all but curves; CSV takes summary and all as forecasts.",
+    help="summary: forecasts of one law, and the comparison of laws; all: forecasts of every law, and the comparison; "
+    "else one table. JSON has all but curves.",
 )
-@click.option(
-    "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Also draw it: a PNG, SVG or PDF file."
+@gathered("choices", _LAWS)
+@gathered("item_choices", _ITEM_MODEL)
+@headed(
+    "Figure",
+    figure_option(),
+    click.option("--kind", type=click.Choice(KINDS), default="scores", show_default=True, help="What to draw."),
+    click.option("--recipe", help="Recipe of --kind laws.  [default: the first]"),
+    click.option("--item", "item_ids", multiple=True, metavar="ITEM_ID", help="Item of --kind items. Repeatable."),
 )
-@click.option("--figure", type=click.Choice(FIGURES), default="scores", show_default=True, help="What to draw.")
-@click.option("--recipe", help="Recipe of --figure laws.  [default: the first]")
-@click.option("--item", "item_ids", multiple=True, metavar="ITEM_ID", help="Item of --figure items. Repeatable.")
 @seed_option
 @format_option
 def command(
@@ -160,8 +144,8 @@ def command(
     choices: dict[str, Any],
     item_choices: dict[str, Any],
     show: str,
-    output: Path | None,
-    figure: str,
+    figure: Path | None,
+    kind: str,
     recipe: str | None,
     item_ids: tuple[str, ...],
     seed: int,
@@ -177,25 +161,22 @@ def command(
 
     \b
       itembank scaling pretrain --builtin bytelms --target-flops 1e14
-      itembank scaling pretrain responses.parquet --models models.csv --target-flops 1e21 -o scores.png
+      itembank scaling pretrain responses.parquet --models models.csv --target-flops 1e21 --figure scores.png
       itembank scaling pretrain responses.parquet --models models.csv --show comparison --format csv
       itembank scaling pretrain responses.parquet --models models.csv --bank bank --budget 50
     """  # noqa: D301
     from itembank.errors import shown  # noqa: PLC0415
-    from itembank.reports.canvas import check_figure_destination, save_figure  # noqa: PLC0415
     from itembank.scaling.pretraining.pretraining_law import pretraining_law  # noqa: PLC0415
 
-    is_drawn = output is not None
     refuse_unused(
-        *((name, is_drawn, "-o FILE, which draws it") for name in ("figure", "recipe", "item_ids")),
-        ("recipe", figure == "laws", "--figure laws"),
+        *((name, figure is not None, "--figure FILE") for name in ("kind", "recipe", "item_ids")),
+        ("recipe", kind == "laws", "--kind laws"),
         ("loss", _is_fitted("two-step", choices), "--law two-step"),
-        *((name, _is_fitted("irsl", choices), "--law irsl") for name in ("bank", *_ITEM_MODEL_NAMES)),
+        *((name, _is_fitted("irsl", choices), "--law irsl") for name in ("bank", *item_choices)),
         *((name, bank is None, CALIBRATED_HERE) for name in ("item_model", "family", "known_guessing")),
     )
-    if output is not None:
-        check_figure_destination(output)  # complains before the long work, not after
-        _check_figure(figure, choices, item_ids)
+    if figure is not None:
+        _check_kind(kind, choices, item_ids)
     _check_show(show, choices)
     settings = _settings(choices, item_choices)
     with warnings_as_notes():
@@ -221,25 +202,23 @@ def command(
                 progress=report,
             )
         shown_law = law.best if _is_auto(choices) else law.names[0]
-        if output is not None:
-            drawn = (
-                _item_figure(law, matrix, item_ids) if figure == "items" else _figure(law, figure, shown_law, recipe)
-            )
-            note(f"Figure: {save_figure(drawn, output)}")
+        if figure is not None:
+            drawn = _item_figure(law, matrix, item_ids) if kind == "items" else _figure(law, kind, shown_law, recipe)
+            write_figure(drawn, figure)
     for text in (law.message, law.best_reason):
         if text:
             note(f"Note: {text}")
     _print(law, shown_law, show, output_format)
 
 
-def _check_figure(figure: str, choices: Mapping[str, Any], item_ids: tuple[str, ...]) -> None:
+def _check_kind(kind: str, choices: Mapping[str, Any], item_ids: tuple[str, ...]) -> None:
     """Refuse a figure of what was not asked for, before the long work."""
-    if (figure == "items") != bool(item_ids):
-        raise click.UsageError("--figure items and --item go together: name the items whose curves to draw.")
-    if figure == "decisions" and choices["n_checked"] == 0:
-        raise click.UsageError("--figure decisions draws sizes that were held out: leave --checked 0 out.")
-    if figure in {"abilities", "items"} and not _is_fitted("irsl", choices):
-        raise click.UsageError(f"--figure {figure} draws the law irsl: add --law irsl.")
+    if (kind == "items") != bool(item_ids):
+        raise click.UsageError("--kind items and --item go together: name the items whose curves to draw.")
+    if kind == "decisions" and choices["n_checked"] == 0:
+        raise click.UsageError("--kind decisions draws sizes that were held out: leave --checked 0 out.")
+    if kind in {"abilities", "items"} and not _is_fitted("irsl", choices):
+        raise click.UsageError(f"--kind {kind} draws the law irsl: add --law irsl.")
 
 
 def _check_show(show: str, choices: Mapping[str, Any]) -> None:
@@ -266,15 +245,11 @@ def _is_auto(choices: Mapping[str, Any]) -> bool:
     return AUTO in choices["laws"]
 
 
-def _settings(choices: Mapping[str, Any], item_choices: Mapping[str, Any]) -> "PretrainingSettings":
+def _settings(choices: Mapping[str, Any], item_choices: Mapping[str, Any]) -> PretrainingSettings:
     """Make the settings of the options."""
-    from itembank.scaling.pretraining.pretraining_specs import ItemResponseLaw, PretrainingSettings  # noqa: PLC0415
-
-    law = ItemResponseLaw(**item_choices)
-    given = {name: value for name, value in choices.items() if name not in {"laws", "budget"}}
-    names = LAWS if _is_auto(choices) else tuple(dict.fromkeys(choices["laws"]))
-    laws = tuple(law if name == "irsl" else name for name in names)
-    return PretrainingSettings(laws=laws, n_items=choices["budget"], **given)
+    names = LAWS.builtin_names if _is_auto(choices) else tuple(dict.fromkeys(choices["laws"]))
+    laws = tuple(ItemResponseLaw(**item_choices) if name == "irsl" else name for name in names)
+    return PretrainingSettings(**{**choices, "laws": laws})
 
 
 def _compute(matrix: "ResponseMatrix", recipe_column: str | None, *, drop_unknown: bool) -> "TrainingCompute":
@@ -310,15 +285,15 @@ def _item_figure(law: "PretrainingLaw", matrix: "ResponseMatrix", item_ids: tupl
     return figure_item_curves(law, matrix, item_ids)
 
 
-def _figure(law: "PretrainingLaw", figure: str, shown_law: str, recipe: str | None) -> "Figure":
+def _figure(law: "PretrainingLaw", kind: str, shown_law: str, recipe: str | None) -> "Figure":
     """Draw what was asked for."""
     from itembank.reports import pretraining_figures as figures  # noqa: PLC0415
 
-    if figure == "laws":
+    if kind == "laws":
         return figures.figure_laws(law, law.recipes[0] if recipe is None else recipe)
-    if figure == "abilities":
+    if kind == "abilities":
         return figures.figure_abilities(law)
-    if figure == "decisions":
+    if kind == "decisions":
         return figures.figure_decisions(_decisions(law))
     return figures.figure_score_forecasts(law, shown_law)
 

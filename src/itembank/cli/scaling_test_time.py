@@ -2,21 +2,33 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from itembank.cli.options import format_option, gathered, refuse_unused, seed_option
+from itembank.calibration.specs import Variational
+from itembank.cli.command import Command, gathered, headed
+from itembank.cli.options import (
+    figure_option,
+    format_option,
+    items_option,
+    refuse_unused,
+    seed_option,
+    write_figure,
+)
 from itembank.cli.render import note, print_object, print_rows, progress, warnings_as_notes
 from itembank.cli.scaling_options import (
     CALIBRATED_HERE,
+    bank_option,
     item_model_option,
-    level_option,
-    numbers_of_samples,
+    model_option,
     read_responses_or_builtin,
-    samples_or_builtin,
+    responses_or_builtin,
 )
+from itembank.cli.spec_options import WholeNumbers, spec_option, typed
+from itembank.scaling.sampling.pass_at_k_specs import METHODS, PassAtKSpec
 
 if TYPE_CHECKING:
     from itembank.data.banks import Bank
@@ -24,89 +36,60 @@ if TYPE_CHECKING:
     from itembank.scaling.sampling.pass_at_k_results import PassAtKLaw
     from itembank.scaling.sampling.sampling_plan_results import SamplingPlan
 
-METHODS = ("irsl", "irsl-plug-in", "beta-binomial", "jeffreys", "plug-in", "unbiased")
 LEAST_METHODS = ("jeffreys", "beta-binomial", "irsl-plug-in", "plug-in", "unbiased")
 """Those whose columns give way in a narrow terminal, the least needed first."""
 PARTS = ("curves", "errors", "tail", "plan")
 
 _OPTIONS = (
+    bank_option,
+    item_model_option,
+    model_option,
     click.option(
-        "--bank",
-        type=click.Path(exists=True, file_okay=False, path_type=Path),
-        help="Item model of past models, calibrated on counts.  [default: calibrate on RESPONSES]",
-    ),
-    click.option("--only", multiple=True, metavar="MODEL_ID", help="Report this model; all calibrate. Repeatable."),
-    click.option(
-        "--k",
-        metavar="K,K,...",
-        help="Numbers of samples; more than there are, too.  [default: 1, 2, 5, ... 10000]",
-    ),
-    click.option(
-        "--budget",
-        type=click.IntRange(min=1),
-        help="Use only so many samples of each item, drawn from those there are, and compare with all of them.",
+        "--k", type=WholeNumbers(), help="Numbers of samples; more than there are, too.  [default: 1, 2, 5, ... 10000]"
     ),
     click.option(
         "--method", "methods", multiple=True, type=click.Choice(METHODS), help="Repeatable.  [default: all of them]"
     ),
-    item_model_option,
-    click.option(
-        "--minimum-pass-rate",
-        type=float,
-        default=0.0,
-        help="Report everything a second time without the items whose pass rate in all samples is below this, which "
+    spec_option(
+        PassAtKSpec,
+        "budget",
+        "Use only N samples of each item, drawn from those there are, and compare with all of them.",
+        metavar="N",
+    ),
+    spec_option(
+        PassAtKSpec,
+        "minimum_pass_rate",
+        "Report everything a second time without the items whose pass rate in all samples is below this, which "
         "published curves often leave out: 0.005.",
     ),
-    click.option(
-        "--include-unsampled", is_flag=True, help="Count items too that a model has no samples of, as IRSL can."
+    spec_option(
+        PassAtKSpec, "include_unsampled", "Count items too that a model has no samples of. Only irsl has values then."
     ),
-    level_option,
-    click.option(
-        "--interval",
-        type=click.Choice(["calibrated", "model-based"]),
-        default="calibrated",
-        show_default=True,
-        help="Widen intervals as models of known pass@k ask for, or take the item model's word.",
+    spec_option(PassAtKSpec, "level", "Level of the intervals, between 0 and 1."),
+    spec_option(
+        PassAtKSpec,
+        "interval",
+        "calibrated: as wide as models of known pass@k ask for; model-based: as the item model says.",
     ),
-    click.option(
-        "--half-width", type=float, help="Also plan which items to sample further until the interval is this narrow."
-    ),
+)
+_PLAN = headed(
+    "Plan of further samples",
+    click.option("--half-width", type=float, help="Plan which items to sample until the interval is this narrow."),
     click.option(
         "--plan-k", type=click.IntRange(min=1), help="The k whose interval is planned.  [default: largest --k]"
     ),
 )
-_NAMES = (
-    "bank",
-    "only",
-    "k",
-    "budget",
-    "methods",
-    "item_model",
-    "minimum_pass_rate",
-    "include_unsampled",
-    "level",
-    "interval",
-    "half_width",
-    "plan_k",
-)
 
 
-def _law_options(function: Any) -> Any:
-    """Add the options above; the command gets them as one mapping, `choices`."""
-    return gathered(function, _OPTIONS, _NAMES, into="choices")
-
-
-@click.command("test-time")
-@samples_or_builtin
-@_law_options
+@click.command("test-time", cls=Command)
+@responses_or_builtin(items_option)
+@gathered("choices", *_OPTIONS, _PLAN)
 @click.option(
     "--show",
     type=click.Choice(PARTS),
     help="Which table; errors need --budget, plan needs --half-width.  [default: curves; JSON has all]",
 )
-@click.option(
-    "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Also draw it: a PNG, SVG or PDF file."
-)
+@figure_option()
 @seed_option
 @format_option
 def command(
@@ -116,7 +99,7 @@ def command(
     reading: dict[str, Any],
     choices: dict[str, Any],
     show: str | None,
-    output: Path | None,
+    figure: Path | None,
     seed: int,
     output_format: str,
 ) -> None:
@@ -127,29 +110,26 @@ def command(
     for impossible when models like it solve it now and then. It has intervals, and forecasts beyond the samples.
 
     \b
-      itembank scaling test-time samples.parquet --k 1,10,100,1000 -o pass-at-k.png
+      itembank scaling test-time samples.parquet --k 1,10,100,1000 --figure pass-at-k.png
       itembank scaling test-time samples.parquet --budget 50 --show errors
       itembank scaling test-time new-model.csv --bank bank --half-width 0.02 --show plan
     """  # noqa: D301
-    from itembank.reports.canvas import check_figure_destination, save_figure  # noqa: PLC0415
     from itembank.scaling.sampling.pass_at_k_law import pass_at_k_law  # noqa: PLC0415
 
     _refuse_unused(choices, is_plan_shown=show == "plan" or output_format == "json")
-    if output is not None:
-        check_figure_destination(output)  # complains before the long work, not after
     _check_show(show, choices)
     spec = _spec(choices)
     with warnings_as_notes():
         matrix = read_responses_or_builtin(responses, builtin, reading)
         bank = _bank(choices["bank"], matrix)
-        models = choices["only"] or None
+        models = choices["models"] or None
         with progress("test-time") as report:
             law = pass_at_k_law(matrix, spec, bank=bank, models=models, rng=seed, progress=report)
             plan = None if choices["half_width"] is None else _plan(matrix, bank, choices, spec.k, seed)
-        if output is not None:
+        if figure is not None:
             from itembank.reports.pass_at_k_figures import figure_pass_at_k  # noqa: PLC0415
 
-            note(f"Figure: {save_figure(figure_pass_at_k(law), output)}")
+            write_figure(figure_pass_at_k(law), figure)
     for text in law.notes:
         note(f"Note: {text}.")
     _print(law, plan, show or "curves", output_format)
@@ -178,18 +158,16 @@ def _check_show(show: str | None, choices: Mapping[str, Any]) -> None:
         raise click.UsageError("--half-width plans beyond all samples there are: leave --budget out.")
 
 
-def _spec(choices: Mapping[str, Any]) -> Any:
-    """Make the spec; None of an option stands for the spec's own default."""
-    from itembank.calibration.specs import Variational  # noqa: PLC0415
-    from itembank.scaling.sampling.pass_at_k_specs import PassAtKSpec  # noqa: PLC0415
+def _spec(choices: Mapping[str, Any]) -> PassAtKSpec:
+    """Make the spec of what was given."""
+    names = {one.name for one in fields(PassAtKSpec)}
+    given = {name: value for name, value in typed(choices).items() if name in names}
+    return PassAtKSpec(**{**given, "item_model": _item_model(choices)})
 
-    given = {name: choices[name] for name in ("budget", "minimum_pass_rate", "include_unsampled", "level", "interval")}
-    if choices["k"] is not None:
-        given["k"] = numbers_of_samples(choices["k"])
-    if choices["methods"]:
-        given["methods"] = choices["methods"]
-    item_model = Variational(item_model=choices["item_model"], family="beta-binomial")
-    return PassAtKSpec(item_model=item_model, **given)
+
+def _item_model(choices: Mapping[str, Any]) -> Variational:
+    """Return how items are calibrated where no bank is given."""
+    return Variational(item_model=choices["item_model"], family="beta-binomial")
 
 
 def _bank(path: Path | None, matrix: "ResponseMatrix") -> "Bank | None":
@@ -208,16 +186,15 @@ def _plan(
     matrix: "ResponseMatrix", bank: "Bank | None", choices: Mapping[str, Any], k: Sequence[int], seed: int
 ) -> "SamplingPlan":
     """Plan further samples."""
-    from itembank.calibration.specs import Variational  # noqa: PLC0415
     from itembank.scaling.sampling.sampling_plan import SamplingPlanSpec, sampling_plan  # noqa: PLC0415
 
     spec = SamplingPlanSpec(
         k=choices["plan_k"] or max(k),
         half_width=choices["half_width"],
         level=choices["level"],
-        item_model=Variational(item_model=choices["item_model"], family="beta-binomial"),
+        item_model=_item_model(choices),
     )
-    return sampling_plan(matrix, spec, bank=bank, models=choices["only"] or None, rng=seed)
+    return sampling_plan(matrix, spec, bank=bank, models=choices["models"] or None, rng=seed)
 
 
 def _print(law: "PassAtKLaw", plan: "SamplingPlan | None", show: str, output_format: str) -> None:

@@ -7,22 +7,27 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 import click
 
-from itembank.cli.options import format_option, gathered, refuse_unused, seed_option
-from itembank.cli.render import note, print_object, print_record, print_rows, progress, warnings_as_notes
-from itembank.cli.scaling_options import (
+from itembank.cli.command import Command, gathered
+from itembank.cli.options import (
+    figure_option,
+    format_option,
+    items_option,
     level_option,
-    numbers_of_samples,
-    read_responses_or_builtin,
-    responses_or_builtin,
+    models_option,
+    refuse_unused,
+    seed_option,
+    write_figure,
 )
+from itembank.cli.render import print_object, print_record, print_rows, progress, warnings_as_notes
+from itembank.cli.scaling_options import read_responses_or_builtin, responses_or_builtin
+from itembank.cli.spec_options import WholeNumbers, spec_option
+from itembank.scaling.transfers.transfer_specs import METHODS, TransferSpec
 
 if TYPE_CHECKING:
     from itembank.data.compute import TrainingCompute
     from itembank.data.responses import ResponseMatrix
     from itembank.scaling.transfers.transfer_results import Transfer
-    from itembank.scaling.transfers.transfer_specs import TransferSpec
 
-METHODS = ("calibrated", "common-scale", "scores")
 LEAST = {
     "methods": ("log_error", "width", "error_standard_error", "validity_lower", "bias", "coverage"),
     "models": (
@@ -31,69 +36,67 @@ LEAST = {
     ),
 }
 """Columns of each table that give way in a narrow terminal, the least needed first."""
-TABLES = ("observed", "disattenuated", "beyond_compute")
+KINDS = ("observed", "disattenuated", "beyond_compute")
 
 _group_option = click.option(
     "--group",
     metavar="COLUMN",
     help="Column of the model table: its models are relatives (recipe, family, run) and stay together.",
 )
-_figure_option = click.option(
-    "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Also draw it: a PNG, SVG or PDF file."
+_SPEC = (
+    spec_option(
+        TransferSpec,
+        "methods",
+        "The first predicts, others stand beside it. Repeatable.",
+        "--method",
+        type=click.Choice(METHODS.builtin_names),
+        show_default=True,
+    ),
+    spec_option(
+        TransferSpec,
+        "k",
+        "1 is the score; more are pass@k of counts.",
+        type=WholeNumbers(),
+        multiple=False,
+        default="1",
+        show_default=True,
+    ),
+    spec_option(TransferSpec, "share_easy", "Share of a scenario's items that are easy."),
+    spec_option(TransferSpec, "n_folds", "Parts of the models left out in turn.", "--folds", metavar="N"),
+    level_option,
+    spec_option(TransferSpec, "warn_below", "Warn of a lower correlation of abilities."),
+    spec_option(TransferSpec, "is_forced", "Transfer also where no correlation is shown.", "--force"),
 )
 
-_OPTIONS = (
-    click.option(
-        "--source", metavar="SCENARIO", help="Whose ability is used.  [default: the easy items of every scenario]"
-    ),
-    click.option("--target", metavar="SCENARIO", help="What is predicted.  [default: the source's hard items]"),
-    click.option(
-        "--k", metavar="K,K,...", default="1", show_default=True, help="1 is the score; more are pass@k of counts."
-    ),
-    click.option(
-        "--method",
-        "methods",
-        multiple=True,
-        type=click.Choice(METHODS),
-        help="The first predicts, others stand beside it. Repeatable.  [default: calibrated, scores]",
-    ),
-    click.option(
-        "--bank",
-        type=click.Path(exists=True, file_okay=False, path_type=Path),
-        help="Past models that calibrate; RESPONSES are of new models.  [default: leave out parts of RESPONSES]",
-    ),
-    click.option(
-        "--calibration-model", "calibration_models", multiple=True, metavar="MODEL_ID",
-        help="Calibrate on these models, predict all others. Repeatable.",
-    ),
-    click.option(
-        "--share-easy", type=float, default=0.5, show_default=True, help="Share of a scenario's items that are easy."
-    ),
-    click.option(
-        "--folds", type=click.IntRange(min=2), default=5, show_default=True, help="Parts of the models left out."
-    ),
-    click.option(
-        "--warn-below", type=float, default=0.7, show_default=True, help="Warn of a lower correlation of abilities."
-    ),
-    click.option("--force", is_flag=True, help="Transfer also where no correlation is shown."),
-)  # fmt: skip
-_NAMES = (
-    "source", "target", "k", "methods", "bank", "calibration_models", "share_easy", "folds", "warn_below", "force",
-)  # fmt: skip
 
-
-def _transfer_options(function: Any) -> Any:
-    return gathered(function, _OPTIONS, _NAMES, into="choices")
-
-
-@click.command("transfer")
-@responses_or_builtin
-@_transfer_options
+@click.command("transfer", cls=Command)
+@responses_or_builtin(models_option, items_option)
+@click.option(
+    "--source", metavar="SCENARIO", help="Whose ability is used.  [default: the easy items of every scenario]"
+)
+@click.option("--target", metavar="SCENARIO", help="What is predicted.  [default: the source's hard items]")
+@click.option(
+    "--bank",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Past models that calibrate; RESPONSES are of new models.  [default: leave out parts of RESPONSES]",
+)
+@click.option(
+    "--calibration-model",
+    "calibration_models",
+    multiple=True,
+    metavar="MODEL_ID",
+    help="Calibrate on these models, predict all others. Repeatable.",
+)
 @_group_option
-@level_option
-@_figure_option
-@click.option("--show", type=click.Choice(["methods", "models"]), default="methods", show_default=True,
-              help="Which table; JSON has both.")  # fmt: skip
+@gathered("choices", *_SPEC)
+@click.option(
+    "--show",
+    type=click.Choice(["methods", "models"]),
+    default="methods",
+    show_default=True,
+    help="Which table; JSON has both.",
+)
+@figure_option()
 @seed_option
 @format_option
 def transfer_command(
@@ -101,11 +104,14 @@ def transfer_command(
     responses: tuple[Path, ...],
     builtin: str | None,
     reading: dict[str, Any],
-    choices: dict[str, Any],
+    source: str | None,
+    target: str | None,
+    bank: Path | None,
+    calibration_models: tuple[str, ...],
     group: str | None,
-    level: float,
-    output: Path | None,
+    choices: dict[str, Any],
     show: str,
+    figure: Path | None,
     seed: int,
     output_format: str,
 ) -> None:
@@ -116,58 +122,48 @@ def transfer_command(
     its hard ones. Training compute in the table of models (flops) is put beside each prediction.
 
     \b
-      itembank scaling transfer responses.parquet -o easy-to-hard.png
+      itembank scaling transfer responses.parquet --figure easy-to-hard.png
       itembank scaling transfer responses.parquet --source arc_easy --target arc_challenge --group recipe
       itembank scaling transfer samples.parquet --source gsm8k --k 1,10,100 --group family
     """  # noqa: D301
-    from itembank.reports.canvas import check_figure_destination, save_figure  # noqa: PLC0415
     from itembank.reports.transfer_figures import figure_transfer, figure_transfer_errors  # noqa: PLC0415
 
-    if output is not None:
-        check_figure_destination(output)  # complains before the long work, not after
-    is_in_turn = choices["bank"] is None and not choices["calibration_models"]
+    is_in_turn = bank is None and not calibration_models
     refuse_unused(
-        ("share_easy", choices["target"] is None, "easy and hard items of one scenario, not with --target"),
-        ("folds", is_in_turn, "parts left out in turn, not with --bank or --calibration-model"),
+        ("share_easy", target is None, "easy and hard items of one scenario, not with --target"),
+        ("n_folds", is_in_turn, "parts left out in turn, not with --bank or --calibration-model"),
     )
-    if choices["target"] is not None and choices["source"] is None:
+    if target is not None and source is None:
         raise click.UsageError("--target needs --source.")
-    if choices["bank"] is not None and choices["calibration_models"]:
+    if bank is not None and calibration_models:
         raise click.UsageError("give --bank or --calibration-model, one of the two.")
-    spec = _spec(choices, level)
+    options: dict[str, Any] = {"spec": TransferSpec(**choices), "rng": seed}
     with warnings_as_notes():
         matrix = read_responses_or_builtin(responses, builtin, reading)
-        known = _known_of_models(matrix, group)
+        options |= {**_known_of_models(matrix, group), "calibration": _calibration(bank, calibration_models)}
         with progress("transfer") as report:
-            found = _transfers(matrix, choices, spec, known=known, seed=seed, report=report)
-        if output is not None:
-            drawn = figure_transfer(found[0]) if choices["source"] is not None else figure_transfer_errors(found)
-            note(f"Figure: {save_figure(drawn, output)}")
-    _print(found, show, output_format, is_single=choices["source"] is not None)
+            found = _transfers(matrix, source, target, {**options, "progress": report})
+        if figure is not None:
+            write_figure(figure_transfer(found[0]) if source is not None else figure_transfer_errors(found), figure)
+    _print(found, show, output_format, is_single=source is not None)
+
+
+def _calibration(bank: Path | None, models: tuple[str, ...]) -> Any:
+    """Return what calibrates: a bank, some of the models, or None for all but those left out in turn."""
+    from itembank.data.bank_files import load_bank  # noqa: PLC0415
+
+    return models or None if bank is None else load_bank(bank)
 
 
 def _transfers(
-    matrix: "ResponseMatrix",
-    choices: Mapping[str, Any],
-    spec: "TransferSpec",
-    *,
-    known: "KnownOfModels",
-    seed: int,
-    report: Any,
+    matrix: "ResponseMatrix", source: str | None, target: str | None, options: Mapping[str, Any]
 ) -> "list[Transfer]":
-    """One transfer, or one within every scenario; of these, such as cannot be made are told and left out."""
-    from itembank.data.bank_files import load_bank  # noqa: PLC0415
+    """One transfer, or one within every scenario; those that cannot be made are left out with a warning."""
     from itembank.errors import DataError, DataWarning, warn  # noqa: PLC0415
     from itembank.scaling.transfers.transfers import transfer  # noqa: PLC0415
 
-    calibration: Any = choices["calibration_models"] or None
-    if choices["bank"] is not None:
-        calibration = load_bank(choices["bank"])
-    options: dict[str, Any] = {
-        "spec": spec, "calibration": calibration, "rng": seed, "progress": report, **known,
-    }  # fmt: skip
-    if choices["source"] is not None:
-        return [transfer(matrix, choices["source"], choices["target"], **options)]
+    if source is not None:
+        return [transfer(matrix, source, target, **options)]
     found = []
     for scenario in dict.fromkeys(matrix.items["scenario"].to_list()):
         try:
@@ -198,12 +194,12 @@ def _print(found: "list[Transfer]", show: str, output_format: str, *, is_single:
         print_rows(rows, output_format, title="Easy to hard; scores from 0 to 1", least=LEAST[show])
 
 
-@click.command("validity")
-@responses_or_builtin
+@click.command("validity", cls=Command)
+@responses_or_builtin(models_option, items_option)
 @_group_option
 @level_option
-@click.option("--table", type=click.Choice(TABLES), default="observed", show_default=True, help="What is drawn.")
-@_figure_option
+@figure_option()
+@click.option("--kind", type=click.Choice(KINDS), default="observed", show_default=True, help="What to draw.")
 @seed_option
 @format_option
 def validity_command(
@@ -213,8 +209,8 @@ def validity_command(
     reading: dict[str, Any],
     group: str | None,
     level: float,
-    table: str,
-    output: Path | None,
+    figure: Path | None,
+    kind: str,
     seed: int,
     output_format: str,
 ) -> None:
@@ -225,24 +221,21 @@ def validity_command(
     (flops), the correlation beyond compute is that of what compute does not tell.
 
     \b
-      itembank scaling validity responses.parquet -o validity.png
-      itembank scaling validity responses.parquet --models models.csv --group recipe --table beyond_compute
+      itembank scaling validity responses.parquet --figure validity.png
+      itembank scaling validity responses.parquet --models models.csv --figure f.png --kind beyond_compute
     """  # noqa: D301
-    from itembank.reports.canvas import check_figure_destination, save_figure  # noqa: PLC0415
     from itembank.reports.validity_figures import figure_validity  # noqa: PLC0415
     from itembank.scaling.transfers.convergent import CorrelationInterval, convergent_validity  # noqa: PLC0415
 
-    refuse_unused(("table", output is not None, "-o FILE, which draws it"))
-    if output is not None:
-        check_figure_destination(output)  # complains before the long work, not after
+    refuse_unused(("kind", figure is not None, "--figure FILE"))
     interval = CorrelationInterval(level=level)
     with warnings_as_notes():
         matrix = read_responses_or_builtin(responses, builtin, reading)
         known = _known_of_models(matrix, group)
         with progress("validity") as report:
             found = convergent_validity(matrix, interval=interval, rng=seed, progress=report, **known)
-        if output is not None:
-            note(f"Figure: {save_figure(figure_validity(found, table=table), output)}")
+        if figure is not None:
+            write_figure(figure_validity(found, table=kind), figure)
     rows = found.rows()
     print_record(
         found.to_dict(),
@@ -265,21 +258,6 @@ def _with_intervals(row: Mapping[str, Any]) -> dict[str, Any]:
             is_known = math.isfinite(low) and math.isfinite(high)
             short["interval" if not prefix else f"{prefix}interval"] = f"{low:.2f} to {high:.2f}" if is_known else "-"
     return short
-
-
-def _spec(choices: Mapping[str, Any], level: float) -> "TransferSpec":
-    from itembank.scaling.transfers.transfer_specs import TransferSpec  # noqa: PLC0415
-
-    given: dict[str, Any] = {"methods": choices["methods"]} if choices["methods"] else {}
-    return TransferSpec(
-        k=numbers_of_samples(choices["k"]),
-        share_easy=choices["share_easy"],
-        n_folds=choices["folds"],
-        level=level,
-        warn_below=choices["warn_below"],
-        is_forced=choices["force"],
-        **given,
-    )
 
 
 class KnownOfModels(TypedDict):

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from itembank.cli.command import Command
 from itembank.cli.design_options import design_options, method_of_options
 from itembank.cli.method_names import MethodName
 from itembank.cli.options import bank_argument, format_option, listed_ids, refuse_unused, seed_option
@@ -19,13 +20,14 @@ from itembank.cli.render import (
     progress,
     warnings_as_notes,
 )
+from itembank.cli.session_options import exclude_option
 from itembank.selection.specs import METHODS
 
 
-@click.command("select")
+@click.command("select", cls=Command)
 @bank_argument
 @click.option(
-    "-n", "n_items", type=click.IntRange(min=1), required=True, help="Number of items in all, spread over scenarios."
+    "-n", "--n-items", type=click.IntRange(min=1), required=True, help="Number of items in all, spread over scenarios."
 )
 @click.option("--per-scenario", is_flag=True, help="Make -n the number for each scenario.")
 @click.option(
@@ -35,11 +37,7 @@ from itembank.selection.specs import METHODS
     "--method", type=MethodName(METHODS, "auto"), default="auto", show_default=True, help="How the items are chosen."
 )
 @design_options
-@click.option(
-    "--exclude",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Text file of item ids never to choose, one a line.",
-)
+@exclude_option
 @click.option(
     "--emit",
     type=click.Choice(["lm-eval", "ids"]),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from itembank.cli.command import Group
 from itembank.cli.main import EXIT_IMPRECISE
 from itembank.cli.options import bank_argument, format_option, refuse_unused, seed_option
 from itembank.cli.render import (
@@ -18,12 +19,7 @@ from itembank.cli.render import (
     progress,
     warnings_as_notes,
 )
-from itembank.cli.session_options import (
-    amounts,
-    prior_options,
-    session_options,
-    session_spec,
-)
+from itembank.cli.session_options import amounts, session_options, session_spec
 from itembank.errors import visible
 
 if TYPE_CHECKING:
@@ -48,7 +44,7 @@ _WAIT = click.option(
 )
 
 
-@click.group("session")
+@click.group("session", cls=Group)
 def command() -> None:
     """Test a model adaptively: the next items depend on its answers so far.
 
@@ -77,11 +73,8 @@ def command() -> None:
 )
 @click.option("--model-id", required=True, help="Id of the model that is tested.")
 @session_options
-@prior_options
 @seed_option
-def start(
-    *, bank: Path, output: Path, model_id: str, choices: Mapping[str, Any], prior: Mapping[str, Any], seed: int
-) -> None:
+def start(*, bank: Path, output: Path, model_id: str, choices: Mapping[str, Any], seed: int) -> None:
     """Start a session, and say how items are chosen and when to stop.
 
     It stops when a precision that was asked for is reached (--half-width, --ability-error, --threshold,
@@ -100,7 +93,7 @@ def start(
     refuse_unused(
         ("cost", criterion not in {"random", "uniform"}, f"a criterion that looks at costs, not with {criterion}")
     )
-    spec = session_spec(choices, prior, seed)
+    spec = session_spec(choices, seed)
     with warnings_as_notes(), progress("session start") as report:
         loaded = load_bank(bank)
         with start_session(output, loaded, spec, model_id=model_id, bank_path=bank, progress=report):
@@ -111,7 +104,7 @@ def start(
 
 @command.command("ask")
 @_JOURNAL
-@click.option("-n", "n_items", type=click.IntRange(min=1), default=1, show_default=True, help="Items at most.")
+@click.option("-n", "--n-items", type=click.IntRange(min=1), default=1, show_default=True, help="Items at most.")
 @click.option(
     "--new",
     "only_new",

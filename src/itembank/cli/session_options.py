@@ -1,178 +1,158 @@
 """Options of adaptive sessions that several commands share, and the specs they stand for."""
 
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
-from itembank.cli.options import gathered, listed_ids, refuse_unused
+from itembank.adaptive.limits import Budget, Decision, SessionInterval, Stopping
+from itembank.cli.command import gathered, headed
+from itembank.cli.options import FILE, listed_ids, refuse_unused
+from itembank.cli.spec_options import spec_option
+from itembank.selection.criteria import CRITERIA, criterion_by_name
+from itembank.selection.specs import OptimalDesign
 
 if TYPE_CHECKING:
-    from itembank.adaptive.limits import Budget, Decision, Stopping
     from itembank.adaptive.prior_specs import PriorSpec
     from itembank.adaptive.session_spec import SessionSpec
     from itembank.data.costs import CostUnit
     from itembank.selection.constraints import Constraints
-    from itembank.selection.criteria import Criterion
 
-Function = TypeVar("Function", bound=Callable[..., Any])
-
-CRITERIA = ("fisher", "trace", "d-optimal", "a-optimal", "v-optimal", "kl", "random", "uniform", "min-cost")
-GOALS = ("logits", "probabilities", "score")
 BLIND = ("random", "uniform", "min-cost")
 """Criteria that do not look at what an item tells."""
-INTERVALS = ("calibrated", "model-based")
 
-_CHOOSING = (
+goal_option = spec_option(
+    OptimalDesign,
+    "of",
+    "v-optimal: what to make sure of, the logits of the target's items, their probabilities, or the score itself.",
+)
+at_least_option = click.option(
+    "--at-least",
+    multiple=True,
+    metavar="[SCENARIO=]M",
+    help="At least M items of this scenario, or of every scenario. Repeatable.",
+)
+at_most_option = click.option(
+    "--at-most",
+    multiple=True,
+    metavar="[SCENARIO=]M",
+    help="At most M items of this scenario, or of every scenario. Repeatable.",
+)
+exclude_option = click.option("--exclude", type=FILE, help="Text file of item ids never to choose, one a line.")
+
+_CHOOSING = headed(
+    "Choosing items",
     click.option(
         "--criterion",
-        type=click.Choice(CRITERIA),
+        type=click.Choice(CRITERIA.builtin_names),
         default="v-optimal",
         show_default=True,
-        help="What the next item is chosen by; v-optimal makes the target sure the fastest.",
+        help="How the next item is chosen. v-optimal makes the target score precise with the fewest items.",
     ),
-    click.option(
-        "--of",
-        type=click.Choice(GOALS),
-        help="v-optimal: whose uncertainty falls, the target items' logits, their probabilities, or the score itself.",
-    ),
+    goal_option,
+    click.option("--target", default="overall", show_default=True, help="The score that is wanted."),
     click.option(
         "--cost",
         metavar="UNIT",
-        help="Divide what an item tells by what it is expected to cost: tokens, cost_usd, seconds, ...",
+        help="Divide what an item tells by what it should cost: tokens, cost_usd, seconds, ...",
     ),
     click.option(
         "--input-weight",
-        type=click.FloatRange(min=0.0),
+        type=float,
         default=0.5,
         show_default=True,
-        help="What an input token counts beside an output token, in the unit tokens.",
+        help="--cost tokens: an input token counts this much of an output token.",
     ),
-    click.option("--target", default="overall", show_default=True, help="The score that is wanted."),
     click.option(
         "--n-start",
         type=click.IntRange(min=0),
         default=0,
         show_default=True,
-        help="Choose so many first items for abilities spread over the prior.",
+        metavar="N",
+        help="Choose the first N items for models of any ability.",
     ),
-)
-_BUDGET = (
-    click.option("--max-items", type=click.IntRange(min=1), metavar="N", help="Answers at most."),
-    click.option("--max-tokens", type=float, metavar="N", help="Tokens at most: the same as --max-cost tokens=N."),
-    click.option(
-        "--max-cost", multiple=True, metavar="UNIT=AMOUNT", help="Cost at most: --max-cost cost_usd=2.50. Repeatable."
-    ),
-)
-_STOPPING = (
-    click.option(
-        "--half-width",
-        multiple=True,
-        metavar="[SCORE=]W",
-        help="Stop when the interval of the score (the target, unless named) is ±W or narrower. "
-        "Repeat it for several scores: all must be.",
-    ),
-    click.option("--ability-error", type=float, metavar="E", help="Stop when no ability has a standard error above E."),
-    click.option(
-        "--threshold", type=float, metavar="T", help="Stop when the target is known to lie above T, or below it."
-    ),
-    click.option(
-        "--better-than", metavar="MODEL", help="Stop when it is known whether the target is above this bank model's."
-    ),
-    click.option(
-        "--confidence",
-        type=float,
-        default=0.95,
-        show_default=True,
-        help="How sure --threshold and --better-than must be.",
-    ),
-    click.option("--level", type=float, default=0.95, show_default=True, help="Level of the intervals."),
-    click.option(
-        "--interval",
-        type=click.Choice(INTERVALS),
-        default="calibrated",
-        show_default=True,
-        help="As wide as the errors of such sessions for bank models left out ask for, or as the item model says.",
-    ),
-    click.option(
-        "--min-items",
-        type=click.IntRange(min=0),
-        default=0,
-        show_default=True,
-        help="Answers before any precision may end the session.",
-    ),
-)
-_CONSTRAINTS = (
-    click.option(
-        "--at-least",
-        multiple=True,
-        metavar="[SCENARIO=]M",
-        help="Ask at least M items of the scenario, or of every one. Repeatable.",
-    ),
-    click.option(
-        "--at-most",
-        multiple=True,
-        metavar="[SCENARIO=]M",
-        help="Ask at most M items of the scenario, or of every one. Repeatable.",
-    ),
-    click.option(
-        "--exclude",
-        type=click.Path(exists=True, dir_okay=False, path_type=Path),
-        help="Text file of item ids never to ask, one a line.",
-    ),
+    at_least_option,
+    at_most_option,
+    exclude_option,
     click.option(
         "--randomesque",
         type=click.IntRange(min=1),
         default=1,
         show_default=True,
         metavar="R",
-        help="Draw each item from the R best, so that not every model is asked the same.",
+        help="Draw each item from the R best, so that models are asked different items.",
     ),
 )
-_PRIOR = (
+_LIMITS = headed(
+    "Limits",
+    spec_option(Budget, "n_items", "Answers at most.", "--max-items", metavar="N"),
+    click.option("--max-tokens", type=float, metavar="N", help="Tokens at most: the same as --max-cost tokens=N."),
+    click.option(
+        "--max-cost", multiple=True, metavar="UNIT=AMOUNT", help="Cost at most: --max-cost cost_usd=2.50. Repeatable."
+    ),
+)
+_STOPPING = headed(
+    "When to stop",
+    click.option(
+        "--half-width",
+        multiple=True,
+        metavar="[SCORE=]W",
+        help="Stop when the interval of the score (the target, unless named) is ±W or narrower. With several, all "
+        "must be. Repeatable.",
+    ),
+    spec_option(Stopping, "ability_error", "Stop when no ability has a standard error above E.", metavar="E"),
+    spec_option(Decision, "threshold", "Stop when the target is known to be above T, or below it.", metavar="T"),
+    spec_option(
+        Decision,
+        "model",
+        "Stop when the target is known to be above this bank model's score, or below it.",
+        "--better-than",
+        metavar="MODEL",
+    ),
+    spec_option(Decision, "confidence", "How sure --threshold and --better-than must be."),
+    spec_option(Stopping, "level", "Level of the intervals, between 0 and 1."),
+    click.option(
+        "--interval",
+        type=click.Choice(get_args(SessionInterval)),
+        default="calibrated",
+        show_default=True,
+        help="How wide intervals are: as the errors of such sessions for bank models, or as the item model says.",
+    ),
+    spec_option(Stopping, "min_items", "Answers before any precision may end the session."),
+)
+_PRIOR = headed(
+    "What is known of the model before",
     click.option(
         "--prior-group",
         metavar="COLUMN=VALUE",
-        help="Begin with what is known of the bank's models of one group: --prior-group family=llama.",
+        help="Start from the bank's models of one group: --prior-group family=llama.",
     ),
     click.option(
         "--prior-known",
         multiple=True,
         metavar="COLUMN=VALUE",
-        help="Begin with what columns of the bank's model table foretell, given the new model's values. Repeatable.",
+        help="Start from a prediction by columns of the bank's model table. Repeatable.",
     ),
 )
-_NAMES = (
-    *("criterion", "of", "cost", "input_weight", "target", "n_start", "max_items", "max_tokens", "max_cost"),
-    *("half_width", "ability_error", "threshold", "better_than", "confidence", "level", "interval", "min_items"),
-    *("at_least", "at_most", "exclude", "randomesque"),
-)
+
+session_options = gathered("choices", _CHOOSING, _LIMITS, _STOPPING, _PRIOR)
+"""Adds how items are asked, when to stop and what is known before; the command gets one mapping, `choices`."""
 
 
-def session_options(function: Function) -> Function:
-    """Add the options of how items are asked and when to stop; the command gets one mapping, `choices`."""
-    return gathered(function, (*_CHOOSING, *_BUDGET, *_STOPPING, *_CONSTRAINTS), _NAMES, into="choices")
-
-
-def prior_options(function: Function) -> Function:
-    """Add the options of what is known of the model before; the command gets one mapping, `prior`."""
-    return gathered(function, _PRIOR, ("prior_group", "prior_known"), into="prior")
-
-
-def session_spec(choices: Mapping[str, Any], prior: Mapping[str, Any], seed: int) -> "SessionSpec":
-    """Turn the options of `session_options`, `prior_options` and `--seed` into the spec that they stand for."""
+def session_spec(choices: Mapping[str, Any], seed: int) -> "SessionSpec":
+    """Turn the options of `session_options` and `--seed` into the spec that they stand for."""
     from itembank.adaptive.session_spec import SessionSpec  # noqa: PLC0415
 
     _refuse_unused(choices)
+    criterion = criterion_by_name(choices["criterion"], has_cost=choices["cost"] is not None, of=choices["of"])
     return SessionSpec(
-        criterion_of_options(choices),
-        cost=cost_of_options(choices),
+        criterion,
+        cost=_cost(choices),
         target=choices["target"],
-        budget=budget_of_options(choices),
-        stopping=stopping_of_options(choices),
-        constraints=constraints_of_options(choices),
-        prior=prior_of_options(prior),
+        budget=_budget(choices),
+        stopping=_stopping(choices),
+        constraints=_constraints(choices),
+        prior=_prior(choices["prior_group"], choices["prior_known"]),
         n_start=choices["n_start"],
         interval=choices["interval"],
         seed=seed,
@@ -182,7 +162,7 @@ def session_spec(choices: Mapping[str, Any], prior: Mapping[str, Any], seed: int
 def _refuse_unused(choices: Mapping[str, Any]) -> None:
     """Refuse options that have no say beside the others."""
     criterion = choices["criterion"]
-    is_decided = choices["threshold"] is not None or choices["better_than"] is not None
+    is_decided = choices["threshold"] is not None or choices["model"] is not None
     has_rules = is_decided or bool(choices["half_width"]) or choices["ability_error"] is not None
     names_no_score = any("=" not in width for width in choices["half_width"])
     refuse_unused(
@@ -200,36 +180,24 @@ def _refuse_unused(choices: Mapping[str, Any]) -> None:
     )
 
 
-def criterion_of_options(choices: Mapping[str, Any]) -> "Criterion":
-    """Return the criterion; one of information is divided by cost when a unit is given."""
-    from itembank.selection.criteria import criterion_by_name  # noqa: PLC0415
-
-    return criterion_by_name(choices["criterion"], has_cost=choices["cost"] is not None, of=choices["of"])
-
-
-def cost_of_options(choices: Mapping[str, Any]) -> "CostUnit | None":
-    """Return the unit of cost."""
+def _cost(choices: Mapping[str, Any]) -> "CostUnit | None":
     from itembank.data.costs import CostUnit  # noqa: PLC0415
 
     return None if choices["cost"] is None else CostUnit(choices["cost"], choices["input_weight"])
 
 
-def budget_of_options(choices: Mapping[str, Any]) -> "Budget":
+def _budget(choices: Mapping[str, Any]) -> Budget:
     """Return the hard limits."""
-    from itembank.adaptive.limits import Budget  # noqa: PLC0415
-
     costs = amounts("--max-cost", choices["max_cost"])
     if choices["max_tokens"] is not None:
         if "tokens" in costs:
             raise click.UsageError("--max-tokens N is the same as --max-cost tokens=N; give one of them.")
         costs["tokens"] = choices["max_tokens"]
-    return Budget(choices["max_items"], costs)
+    return Budget(choices["n_items"], costs)
 
 
-def stopping_of_options(choices: Mapping[str, Any]) -> "Stopping":
+def _stopping(choices: Mapping[str, Any]) -> Stopping:
     """Return the rules of precision."""
-    from itembank.adaptive.limits import Stopping  # noqa: PLC0415
-
     return Stopping(
         choices["ability_error"],
         amounts("--half-width", choices["half_width"], unnamed=choices["target"]),
@@ -239,7 +207,15 @@ def stopping_of_options(choices: Mapping[str, Any]) -> "Stopping":
     )
 
 
-def constraints_of_options(choices: Mapping[str, Any]) -> "Constraints":
+def _decision(choices: Mapping[str, Any]) -> Decision | None:
+    if choices["threshold"] is None and choices["model"] is None:
+        return None
+    if choices["threshold"] is not None and choices["model"] is not None:
+        raise click.UsageError("--threshold and --better-than are two questions; give one of them.")
+    return Decision(choices["target"], choices["threshold"], choices["model"], choices["confidence"])
+
+
+def _constraints(choices: Mapping[str, Any]) -> "Constraints":
     """Return what the chosen items must keep to."""
     from itembank.selection.constraints import Constraints  # noqa: PLC0415
 
@@ -251,11 +227,10 @@ def constraints_of_options(choices: Mapping[str, Any]) -> "Constraints":
     )
 
 
-def prior_of_options(prior: Mapping[str, Any]) -> "PriorSpec":
+def _prior(group: str | None, known: Sequence[str]) -> "PriorSpec":
     """Return what is known of the model before."""
     from itembank.adaptive.prior_specs import GroupPrior, RegressionPrior  # noqa: PLC0415
 
-    group, known = prior["prior_group"], prior["prior_known"]
     if group and known:
         raise click.UsageError("--prior-group and --prior-known are two ways to begin; give one of them.")
     if group:
@@ -294,16 +269,6 @@ def _whole(option: str, given: Mapping[str, float]) -> dict[str, int]:
     if bad:
         raise click.BadParameter(f"must be a whole number >= 0, got {bad[0]:g}.", param_hint=option)
     return {name: int(number) for name, number in given.items()}
-
-
-def _decision(choices: Mapping[str, Any]) -> "Decision | None":
-    from itembank.adaptive.limits import Decision  # noqa: PLC0415
-
-    if choices["threshold"] is None and choices["better_than"] is None:
-        return None
-    if choices["threshold"] is not None and choices["better_than"] is not None:
-        raise click.UsageError("--threshold and --better-than are two questions; give one of them.")
-    return Decision(choices["target"], choices["threshold"], choices["better_than"], choices["confidence"])
 
 
 def _pair(option: str, text: str) -> tuple[str, str]:

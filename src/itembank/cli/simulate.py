@@ -1,49 +1,36 @@
 """`itembank simulate`: responses of known truth, of the shape of P2's data or any other."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from itembank.cli.command import Command, gathered
 from itembank.cli.options import format_option, output_option, seed_option
 from itembank.cli.render import note, print_rows, warnings_as_notes
+from itembank.cli.spec_options import spec_option
+from itembank.simulation.specs import SimulationSpec
 
 if TYPE_CHECKING:
     from itembank.simulation.results import Simulated
 
-COUNT = click.IntRange(min=1)
 
-
-@click.command("simulate")
+@click.command("simulate", cls=Command)
 @output_option("the response file (its name must end in .parquet); the truth stands beside it")
-@click.option("--models", type=COUNT, default=65, show_default=True, help="Number of models.")
-@click.option("--items", type=COUNT, default=109_564, show_default=True, help="Number of items, of all tasks together.")
-@click.option("--tasks", type=COUNT, default=163, show_default=True, help="Number of tasks; each is a scenario.")
-@click.option(
-    "--dims",
-    type=click.IntRange(min=0),
-    default=3,
-    show_default=True,
-    help="Specific abilities beside the general one.",
+@gathered(
+    "shape",
+    spec_option(SimulationSpec, "n_models", "Number of models.", "--models"),
+    spec_option(SimulationSpec, "n_items", "Number of items, of all tasks together.", "--items"),
+    spec_option(SimulationSpec, "n_tasks", "Number of tasks; each is a scenario.", "--tasks"),
+    spec_option(SimulationSpec, "n_dims", "Specific abilities beside the general one.", "--dims"),
+    spec_option(SimulationSpec, "guessing", "Chance of guessing an item right."),
+    spec_option(SimulationSpec, "missing", "Share of responses that are missing."),
+    spec_option(SimulationSpec, "has_costs", "Give each response its tokens.", "--costs/--no-costs", show_default=True),
 )
-@click.option("--guessing", type=float, default=0.0, show_default=True, help="Chance of guessing an item right.")
-@click.option("--missing", type=float, default=0.0, show_default=True, help="Share of responses that are missing.")
-@click.option("--costs/--no-costs", default=True, show_default=True, help="Tokens of each response.")
 @seed_option
 @format_option
-def command(
-    *,
-    output: Path,
-    models: int,
-    items: int,
-    tasks: int,
-    dims: int,
-    guessing: float,
-    missing: float,
-    costs: bool,
-    seed: int,
-    output_format: str,
-) -> None:
+def command(*, output: Path, shape: Mapping[str, Any], seed: int, output_format: str) -> None:
     """Make responses of known truth.
 
     \b
@@ -59,12 +46,11 @@ def command(
     from itembank.data.atomic import check_destination  # noqa: PLC0415
     from itembank.data.response_files import check_response_destination, write_responses  # noqa: PLC0415
     from itembank.simulation.simulate import simulate  # noqa: PLC0415
-    from itembank.simulation.specs import SimulationSpec  # noqa: PLC0415
     from itembank.simulation.truth_files import save_truth, truth_path  # noqa: PLC0415
 
     check_response_destination(output)
     check_destination(truth_path(output))
-    spec = SimulationSpec(models, items, tasks, dims, guessing=guessing, missing=missing, has_costs=costs)
+    spec = SimulationSpec(**shape)
     with warnings_as_notes():
         made = simulate(spec, seed)
         write_responses(made.responses, output)

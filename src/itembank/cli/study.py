@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from itembank.cli.options import format_option, refuse_unused
+from itembank.cli.command import Function, Group, headed
+from itembank.cli.options import FILE, figure_option, format_option, jobs_option, refuse_unused, write_figure
 from itembank.cli.render import note, print_rows, progress, warnings_as_notes
 from itembank.cli.study_prediction import (
     COMPARISON_KINDS,
@@ -35,23 +36,26 @@ STUDY_ARGUMENT = click.argument("study", type=click.Path(exists=True, file_okay=
 TARGET_OPTION = click.option("--target", default="overall", show_default=True, help="The score that is estimated.")
 
 
-def _running(function: Callable[..., Any]) -> Callable[..., Any]:
+def _running(function: Function) -> Function:
     """Add what running a study of either kind takes."""
-    toml = click.Path(exists=True, dir_okay=False, path_type=Path)
-    folder = click.Path(path_type=Path)
     for option in (
         click.option("--no-resume", is_flag=True, help="Refuse to go on with a study that stands at -o."),
+        jobs_option(-1),
         click.option(
-            "--jobs", type=int, default=-1, show_default=True, metavar="N", help="Processes; -1 for one on each core."
+            "-o",
+            "--output",
+            required=True,
+            type=click.Path(path_type=Path),
+            metavar="DIR",
+            help="Folder of the results.",
         ),
-        click.option("-o", "--output", required=True, type=folder, metavar="DIR", help="Folder of the results."),
-        click.argument("study", type=toml, metavar="STUDY.toml"),
+        click.argument("study", type=FILE, metavar="STUDY.toml"),
     ):
         function = option(function)
     return function
 
 
-@click.group("study")
+@click.group("study", cls=Group)
 def command() -> None:
     """Compare selections and estimates by leaving models out.
 
@@ -61,7 +65,7 @@ def command() -> None:
     \b
       itembank study run study.toml -o study
       itembank study table study --metric mae --metric coverage
-      itembank study plot study --kind error -o error.png
+      itembank study plot study --kind error --figure error.png
 
     A prediction study asks how well few answers to some tasks predict these and other tasks; `table` and `plot` know
     it by its folder.
@@ -69,7 +73,7 @@ def command() -> None:
     \b
       itembank study predict prediction.toml -o prediction
       itembank study table prediction --set extrapolation
-      itembank study plot prediction --kind items -o items.png
+      itembank study plot prediction --kind items --figure items.png
     """  # noqa: D301
 
 
@@ -138,16 +142,17 @@ def _ran(
     help="Print mean absolute errors over those of this method instead of metrics.",
 )
 @TARGET_OPTION
-@prediction_options
-@click.option(
-    "--part",
-    "parts",
-    type=click.Choice(PARTS),
-    multiple=True,
-    help="Prediction: tables to print; at-cost: errors at a cost; reach: what errors cost.  [default: all]",
-)
-@click.option(
-    "--against-assessor", metavar="NAME", help="Prediction: print differences of errors to those of this assessor."
+@headed(
+    "Prediction studies",
+    prediction_options,
+    click.option(
+        "--show",
+        "parts",
+        type=click.Choice(PARTS),
+        multiple=True,
+        help="Tables to print; at-cost: errors at a cost; reach: what errors cost. Repeatable.  [default: all]",
+    ),
+    click.option("--against-assessor", metavar="NAME", help="Print differences of errors to those of this assessor."),
 )
 @format_option
 def table(
@@ -174,7 +179,7 @@ def table(
       itembank study table study --metric spearman --target gsm8k
       itembank study table study --against anchor-irt gp-irt
       itembank study table study --format csv > summary.csv
-      itembank study table prediction --set extrapolation --tasks 16 --part errors --part reach
+      itembank study table prediction --set extrapolation --tasks 16 --show errors --show reach
     """  # noqa: D301
     if is_prediction(study):
         refuse_options({"--metric": metrics, "--against": against}, "prediction")
@@ -184,13 +189,13 @@ def table(
             ("n_tasks", set(parts) != {"tasks"}, "tables of errors or costs"),
         )
         if against_assessor is not None:
-            refuse_options({"--part": parts}, "table of differences of a prediction")
+            refuse_options({"--show": parts}, "table of differences of a prediction")
             print_differences(study, against_assessor, sets=sets, n_tasks=n_tasks, output_format=output_format)
             return
         print_prediction(study, parts, sets=sets, n_tasks=n_tasks, output_format=output_format)
         return
     refuse_options(
-        {"--set": sets, "--tasks": n_tasks, "--part": parts, "--against-assessor": against_assessor}, "comparison"
+        {"--set": sets, "--tasks": n_tasks, "--show": parts, "--against-assessor": against_assessor}, "comparison"
     )
     from itembank.studies.results import StudyResult  # noqa: PLC0415
     from itembank.studies.summary import CELL, METRICS  # noqa: PLC0415
@@ -239,35 +244,31 @@ def _print_ratios(result: "StudyResult", against: tuple[str, str], target: str, 
     help="Error or rank correlation against the number of items; errors against true scores; coverage and width. "
     "Prediction: error against items or cost; differences of two assessors by task or model; items chosen by task.",
 )
-@click.option(
-    "-o",
-    "--output",
-    required=True,
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Where to draw (png, svg or pdf).",
-)
+@figure_option("the study", required=True)
 @TARGET_OPTION
-@click.option("--split", "splits", multiple=True, help="Draw only these splits.")
-@click.option("--selector", "selectors", multiple=True, help="Draw only these selectors.")
-@click.option("--estimator", "estimators", multiple=True, help="Draw only these estimators.")
-@prediction_options
+@click.option("--split", "splits", multiple=True, help="Draw only these splits. Repeatable.")
+@click.option("--selector", "selectors", multiple=True, help="Draw only these selectors. Repeatable.")
+@click.option("--estimator", "estimators", multiple=True, help="Draw only these estimators. Repeatable.")
 @click.option(
-    "--assessor", "assessors", multiple=True, help="Prediction: draw only these; tasks, models: two to compare."
-)
-@click.option(
-    "--n",
+    "-n",
     "size",
     type=float,
     help="Spread, tasks, models, choices: items or amount of cost.  [default: the largest; of a prediction study the "
     "middle one]",
 )
-@click.option("--force", is_flag=True, help="Replace the file that stands at -o.")
+@headed(
+    "Prediction studies",
+    prediction_options,
+    click.option(
+        "--assessor", "assessors", multiple=True, help="Draw only these; tasks, models: two to compare. Repeatable."
+    ),
+)
+@click.option("--force", is_flag=True, help="Replace the file that stands at --figure.")
 def plot(
     *,
     study: Path,
     kind: str,
-    output: Path,
+    figure: Path,
     target: str,
     splits: tuple[str, ...],
     selectors: tuple[str, ...],
@@ -281,18 +282,17 @@ def plot(
     """Draw a study.
 
     \b
-      itembank study plot study --kind error -o error.png
-      itembank study plot study --kind spread -o spread.png --selector anchor-irt --estimator gp-irt --n 100
-      itembank study plot prediction --kind cost --set extrapolation --tasks 16 -o cost.png
-      itembank study plot prediction --kind tasks --n 16 -o tasks.png
+      itembank study plot study --kind error --figure error.png
+      itembank study plot study --kind spread --figure spread.png --selector anchor-irt -n 100
+      itembank study plot prediction --kind cost --set extrapolation --tasks 16 --figure cost.png
+      itembank study plot prediction --kind tasks -n 16 --figure tasks.png
     """  # noqa: D301
     from itembank.errors import DataError  # noqa: PLC0415
-    from itembank.reports.canvas import save_figure  # noqa: PLC0415
     from itembank.reports.study_figures import draw_study  # noqa: PLC0415
     from itembank.studies.results import StudyResult  # noqa: PLC0415
 
-    if output.exists() and not force:
-        raise DataError(f"{output} is there already. Give another name, or --force.")
+    if figure.exists() and not force:
+        raise DataError(f"{figure} is there already. Give another name, or --force.")
     if is_prediction(study):
         refuse_options({"--split": splits, "--selector": selectors, "--estimator": estimators}, "prediction")
         check_kind(kind, PREDICTION_KINDS)
@@ -302,7 +302,7 @@ def plot(
             ("sets", kind != "choices", "the other kinds: items are chosen of tasks that are asked"),
         )
         budget = None if size is None else int(size)
-        plot_prediction(study, kind, output, sets=sets, n_tasks=n_tasks, assessors=assessors, budget=budget)
+        plot_prediction(study, kind, figure, sets=sets, n_tasks=n_tasks, assessors=assessors, budget=budget)
         return
     refuse_options({"--set": sets, "--tasks": n_tasks, "--assessor": assessors}, "comparison")
     check_kind(kind, COMPARISON_KINDS)
@@ -316,10 +316,9 @@ def plot(
             summary, estimates = (one.filter(one[column].is_in(names)) for one in (summary, estimates))
     if size is not None and size not in estimates["budget"]:
         sizes = ", ".join(f"{one:g}" for one in estimates["budget"].unique().sort())
-        raise click.BadParameter(f"must be one of the study's, {sizes}, got {size:g}.", param_hint="--n")
-    figure = draw_study(summary, estimates, kind, size=size, level=result.level, size_words=_size_words(result))
-    save_figure(figure, output)
-    note(f"Drawn in {output}.")
+        raise click.BadParameter(f"must be one of the study's, {sizes}, got {size:g}.", param_hint="-n")
+    drawn = draw_study(summary, estimates, kind, size=size, level=result.level, size_words=_size_words(result))
+    write_figure(drawn, figure)
 
 
 def _of_target(frame: "pl.DataFrame", target: str) -> "pl.DataFrame":

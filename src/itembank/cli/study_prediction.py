@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from itembank.cli.render import note, print_rows
+from itembank.cli.options import write_figure
+from itembank.cli.render import print_rows
 from itembank.cli.study_tables import Row, number, wide
 
 if TYPE_CHECKING:
@@ -27,10 +28,10 @@ PARTS = ("tasks", "errors", "cost", "at-cost", "reach")
 def prediction_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options that say which part of a prediction study is meant."""
     number = click.option(
-        "--tasks", "n_tasks", type=int, multiple=True, help="Prediction: numbers of calibration tasks."
+        "--tasks", "n_tasks", type=int, multiple=True, help="Numbers of calibration tasks. Repeatable."
     )
     which = click.option(
-        "--set", "sets", type=click.Choice(SETS), multiple=True, help="Prediction: tasks that were asked, or others."
+        "--set", "sets", type=click.Choice(SETS), multiple=True, help="Tasks that were asked, or others. Repeatable."
     )
     return which(number(function))
 
@@ -185,11 +186,9 @@ def plot_prediction(
     budget: int | None,
 ) -> None:
     """Draw one of the figures of a prediction study."""
-    from itembank.reports.canvas import save_figure  # noqa: PLC0415
     from itembank.reports.prediction_figures import draw_prediction  # noqa: PLC0415
 
     result = _loaded(folder, n_tasks)
     _check_one(kind, {"--tasks": n_tasks, "--set": sets})
     figure = draw_prediction(result, kind, sets=sets, n_tasks=n_tasks, assessors=assessors, budget=budget)
-    save_figure(figure, output)
-    note(f"Drawn in {output}.")
+    write_figure(figure, output)

@@ -15,7 +15,7 @@ from itembank.comparison.difference_tests import tested_differences
 from itembank.comparison.differences import TargetErrors, differences, learn_errors
 from itembank.comparison.optimism import error_inflation
 from itembank.data.arguments import GivenBank, GivenResponses, GivenSelection, as_bank, as_new_responses, as_selection
-from itembank.data.targets import OVERALL
+from itembank.data.score_names import OVERALL
 from itembank.errors import DataWarning, ParameterError
 from itembank.estimation.estimate import estimate
 from itembank.estimation.observations import known_items

@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 
 from itembank.data.banks import Bank
-from itembank.data.targets import RESERVED_NAMES, Across, Within
+from itembank.data.score_names import RESERVED_NAMES, Across, Within
 from itembank.data.validation import check_response_matrix
 from itembank.errors import DataError, quoted, shown
 from itembank.methods import installed_methods

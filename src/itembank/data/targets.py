@@ -1,22 +1,16 @@
 """Score targets: the weighted means over items that make a benchmark's scores."""
 
 from dataclasses import dataclass
-from typing import Literal, Self, get_args
+from typing import Self, get_args
 
 import numpy as np
 import polars as pl
 
 from itembank.checks import check_one_of
+from itembank.data.score_names import OVERALL, RESERVED_NAMES, Across, Within
 from itembank.errors import DataError, ParameterError, did_you_mean, shown
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.tabular import Compact
-
-OVERALL = "overall"
-WIN_RATE = "mean_win_rate"
-RESERVED_NAMES = (OVERALL, WIN_RATE)
-
-Within = Literal["micro", "macro", "custom"]
-Across = Literal["scenarios", "items"]
 
 
 @dataclass(frozen=True, slots=True, repr=False)

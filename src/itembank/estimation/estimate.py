@@ -12,18 +12,19 @@ from itembank.checks import check_fraction, check_one_of
 from itembank.data.arguments import GivenBank, GivenResponses, GivenSelection, as_bank, as_new_responses, as_selection
 from itembank.data.banks import Bank
 from itembank.data.responses import ResponseMatrix
+from itembank.data.score_names import WIN_RATE
 from itembank.data.selections import Selection
-from itembank.data.targets import WIN_RATE, mean_win_rate
+from itembank.data.targets import mean_win_rate
 from itembank.errors import DataError, DataWarning, ParameterError, warn
 from itembank.estimation.automatic import Chosen, choose_method
 from itembank.estimation.design_based import design_based_estimates
-from itembank.estimation.estimated_scores import IntervalKind, estimated_scores
+from itembank.estimation.estimated_scores import estimated_scores
 from itembank.estimation.estimates import ScoreEstimates, checked
 from itembank.estimation.observations import known_items, observe
 from itembank.estimation.point import Known
 from itembank.estimation.point_methods import gp_irt_share
 from itembank.estimation.scores import Scores
-from itembank.estimation.specs import GPIRT, METHODS, Auto, EstimationSpec, SampleMean
+from itembank.estimation.specs import GPIRT, METHODS, Auto, EstimationSpec, IntervalKind, SampleMean
 from itembank.estimation.trial import has_trial
 from itembank.estimation.win_rates import win_rate_standard_error
 from itembank.numerics.arrays import FloatArray, IntArray

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from scipy.special import ndtri
@@ -20,8 +19,6 @@ from itembank.estimation.stacking import combined, reconciled
 from itembank.estimation.trial import has_trial, trial
 from itembank.numerics.arrays import FloatArray
 from itembank.progress import ProgressCallback
-
-IntervalKind = Literal["calibrated", "model-based", "design"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from itembank.data.targets import WIN_RATE
+from itembank.data.score_names import WIN_RATE
 from itembank.errors import DataError, shown
 from itembank.estimation.scores import Scores
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray

@@ -7,6 +7,7 @@ from itembank.checks import check_fraction, check_one_of, check_positive, check_
 from itembank.errors import ParameterError
 from itembank.methods import Method, MethodTable
 
+IntervalKind = Literal["calibrated", "model-based", "design"]
 Towards = Literal["weights", "zero"]
 
 

@@ -3,7 +3,7 @@
 from itembank.calibration.folds import MINIMUM_FOR_FOLDS, folds
 from itembank.data.arguments import GivenBank, as_bank
 from itembank.data.banks import Bank
-from itembank.data.targets import OVERALL
+from itembank.data.score_names import OVERALL
 from itembank.errors import DataError, ParameterError, did_you_mean, shown
 from itembank.estimation.specs import METHODS as ESTIMATORS
 from itembank.estimation.specs import EstimationSpec

@@ -19,8 +19,8 @@ from itembank.data.banks import Bank
 from itembank.data.builtin import load_builtin
 from itembank.data.response_files import write_responses
 from itembank.data.responses import ResponseMatrix
+from itembank.data.score_names import OVERALL
 from itembank.data.selections import Selection
-from itembank.data.targets import OVERALL
 from itembank.errors import MissingDependencyError, ParameterError, shown
 from itembank.estimation.estimate import estimate
 from itembank.estimation.estimates import ScoreEstimates

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from itembank.data.targets import OVERALL, ScoreTargets
+from itembank.data.score_names import OVERALL
+from itembank.data.targets import ScoreTargets
 from itembank.errors import ParameterError, shown
 from itembank.factors.linear_gaussian import FactorModel
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray

@@ -8,11 +8,10 @@ from typing import Any, Final, TypeAlias, get_args
 from itembank.calibration.specs import METHODS as CALIBRATIONS
 from itembank.calibration.specs import CalibrationSpec
 from itembank.checks import check_fraction, check_one_of, check_whole, is_number, is_whole
-from itembank.data.targets import Across, Within
+from itembank.data.score_names import Across, Within
 from itembank.errors import ParameterError, shown
-from itembank.estimation.estimated_scores import IntervalKind
 from itembank.estimation.specs import METHODS as ESTIMATIONS
-from itembank.estimation.specs import Auto, EstimationSpec
+from itembank.estimation.specs import Auto, EstimationSpec, IntervalKind
 from itembank.selection.specs import METHODS as SELECTIONS
 from itembank.selection.specs import SelectionSpec
 from itembank.studies.choices import MethodChoice, resolve_choice

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from itembank.errors import ParameterError
-from itembank.scaling.pretraining.sigmoid_law import SigmoidLaw, fit_sigmoid_law, sigmoid_values
-from itembank.scaling.pretraining.two_step import TwoStep, fit_two_step, loss_of_compute, score_of_loss
+from itembank.scaling.pretraining.law_spec import SigmoidLaw, TwoStep
+from itembank.scaling.pretraining.sigmoid_law import fit_sigmoid_law, sigmoid_values
+from itembank.scaling.pretraining.two_step import fit_two_step, loss_of_compute, score_of_loss
 
 
 def made_by_two_steps(n_recipes=3, n_sizes=8):

@@ -12,16 +12,14 @@ over bends, each weighed by its restricted likelihood and a prior that leaves ev
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import brentq
 
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.scaling.pretraining.law_spec import Pooling, Shape
 from itembank.tabular import Compact
-
-Pooling = Literal["none", "partial"]
-Shape = Literal["bent", "line"]
 
 N_COEFFICIENTS = 2
 FEWEST_RECIPES_TO_POOL = 4

@@ -10,7 +10,6 @@ from typing import TypeAlias
 
 import numpy as np
 
-from itembank.checks import check_whole
 from itembank.numerics.arrays import BoolArray, FloatArray
 from itembank.numerics.ties import first_smallest
 
@@ -125,11 +124,6 @@ def spread_points(lower: FloatArray, upper: FloatArray, n_points: int, rng: np.r
     shares = (places + rng.random((n_points, n_parameters))) / n_points
     result: FloatArray = lower + shares * (upper - lower)
     return result
-
-
-def check_starts(n_starts: int) -> None:
-    """Check a number of starts."""
-    check_whole("n_starts", n_starts, least=1)
 
 
 def _some_known(x: FloatArray) -> FloatArray:

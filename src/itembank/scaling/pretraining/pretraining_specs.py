@@ -6,10 +6,7 @@ from typing import Literal, get_args
 from itembank.checks import check_fraction, check_one_of, check_positive, check_whole
 from itembank.errors import ParameterError
 from itembank.methods import Method, MethodTable
-from itembank.scaling.pretraining.ability_law import Pooling, Shape
-from itembank.scaling.pretraining.law_spec import PretrainingLawSpec
-from itembank.scaling.pretraining.sigmoid_law import SigmoidLaw
-from itembank.scaling.pretraining.two_step import TwoStep
+from itembank.scaling.pretraining.law_spec import Pooling, PretrainingLawSpec, Shape, SigmoidLaw, TwoStep
 
 LawItemModel = Literal["1pl", "2pl"]
 LawFamily = Literal["auto", "bernoulli", "binomial", "beta", "beta-binomial"]

@@ -6,29 +6,12 @@ import numpy as np
 from scipy.special import expit
 
 from itembank.numerics.arrays import FloatArray
-from itembank.scaling.pretraining.curve_fitting import CurveFits, check_starts, fit_curves, spread_points
-from itembank.scaling.pretraining.law_spec import PretrainingLawSpec
+from itembank.scaling.pretraining.curve_fitting import CurveFits, fit_curves, spread_points
+from itembank.scaling.pretraining.law_spec import SigmoidLaw
 
 N_PARAMETERS = 4
 STEEPEST = 6.0
 """Slope of the logit in a natural logarithm of FLOP; a benchmark rises over a decade or more, never within a tenth."""
-
-
-@dataclass(frozen=True, slots=True)
-class SigmoidLaw(PretrainingLawSpec):
-    """Choice of the direct law, ``score = e + a sigmoid(k (log FLOP - x0))``.
-
-    Attributes
-    ----------
-    n_starts : int
-        Starts of each fit, spread over the bounds.
-    """
-
-    n_starts: int = 32
-
-    def __post_init__(self) -> None:
-        """Check the choice."""
-        check_starts(self.n_starts)
 
 
 @dataclass(frozen=True, slots=True)

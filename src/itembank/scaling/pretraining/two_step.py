@@ -5,10 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit
 
-from itembank.errors import ParameterError
 from itembank.numerics.arrays import FloatArray
-from itembank.scaling.pretraining.curve_fitting import CurveFits, check_starts, fit_curves, spread_points
-from itembank.scaling.pretraining.law_spec import PretrainingLawSpec
+from itembank.scaling.pretraining.curve_fitting import CurveFits, fit_curves, spread_points
+from itembank.scaling.pretraining.law_spec import TwoStep
 
 STEEPEST = 60.0
 """Slope of the logit in the loss (bits per byte)."""
@@ -16,28 +15,6 @@ STEEPEST = 60.0
 LARGEST_LOG_COEFFICIENT = 50.0
 SMALLEST_SPAN = 1e-3
 """Of the losses, below which they count as one."""
-
-
-@dataclass(frozen=True, slots=True)
-class TwoStep(PretrainingLawSpec):
-    """Choice of the two-step law.
-
-    Attributes
-    ----------
-    n_starts : int
-        Starts of each step, spread over the bounds. Step 2 is known to depend on where it starts.
-    huber_delta : float
-        Size of a residual of log loss in step 1 from which Huber's loss is linear (P3's code: 0.001).
-    """
-
-    n_starts: int = 32
-    huber_delta: float = 1e-3
-
-    def __post_init__(self) -> None:
-        """Check the choices."""
-        check_starts(self.n_starts)
-        if not self.huber_delta > 0.0:
-            raise ParameterError(f"huber_delta must be > 0, got {self.huber_delta}.")
 
 
 @dataclass(frozen=True, slots=True)

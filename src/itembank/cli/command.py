@@ -1,0 +1,116 @@
+"""Commands whose help lists options under headings, and that know what options were called before."""
+
+import functools
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+import click
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+Decorator = Callable[[Any], Any]
+
+OPTIONS = "Options"
+READING = "Reading responses"
+HEADING = "itembank_heading"
+
+_FIGURE = dict.fromkeys(("-o", "--output", "--plot"), "--figure FILE")
+RENAMED: Mapping[str, Mapping[str, str]] = {
+    "calibrate": {"--overall": "--across"},
+    "info": _FIGURE,
+    "compare": {"--models": "--model MODEL_ID, once for each model"},
+    "table": {"--part": "--show"},
+    "plot": {**_FIGURE, "--n": "-n"},
+    "dimensions": {"--candidates": "--dims"},
+    "homogeneity": _FIGURE,
+    "pretrain": _FIGURE,
+    "test-time": {**_FIGURE, "--only": "--model"},
+    "transfer": _FIGURE,
+    "validity": {**_FIGURE, "--table": "--kind"},
+}
+"""By the name of a command: what its options were called before, and what they are called now."""
+
+
+class Command(click.Command):
+    """A command with headings in its help; an option's old name is refused with the new one."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the options, or say what an option is called now."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            words = renamed(self, error.option_name)
+            if not words:
+                raise
+            raise click.UsageError(words, ctx) from error
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the options under their headings; of reading responses, which ten commands share, the names alone."""
+        for heading, options in under_headings(self, ctx).items():
+            with formatter.section(heading):
+                if heading == READING:
+                    names = ", ".join(max(one.opts, key=len) for one in options)
+                    formatter.write_text(
+                        f"{names}: see itembank import table --help and itembank import lm-eval --help."
+                    )
+                else:
+                    formatter.write_dl([record for one in options if (record := one.get_help_record(ctx)) is not None])
+
+
+class Group(click.Group):
+    """A group of such commands."""
+
+    command_class = Command
+
+
+def under_headings(command: click.Command, ctx: click.Context) -> dict[str, list[click.Option]]:
+    """Return a command's options by heading: those without one first, those of reading responses last."""
+    found: dict[str, list[click.Option]] = {OPTIONS: []}
+    for one in command.get_params(ctx):
+        if isinstance(one, click.Option) and not one.hidden:
+            found.setdefault(getattr(one, HEADING, OPTIONS), []).append(one)
+    last = found.pop(READING, None)
+    return found if last is None else {**found, READING: last}
+
+
+def renamed(command: click.Command, option: str) -> str:
+    """Say what an old option of a command is called now; nothing where it never had one of that name."""
+    now = RENAMED.get(command.name or "", {}).get(option)
+    return "" if now is None else f"{option} has a new name: {now}."
+
+
+def headed(heading: str, *options: Decorator) -> Decorator:
+    """Make one decorator of several options, which help lists under a heading."""
+
+    def add(function: Function) -> Function:
+        before = len(_parameters(function))
+        for option in reversed(options):
+            function = option(function)
+        for parameter in _parameters(function)[before:]:
+            setattr(parameter, HEADING, heading)
+        return function
+
+    return add
+
+
+def gathered(into: str, *options: Decorator) -> Decorator:
+    """Make one decorator of several options whose values the function gets as one mapping, its argument `into`."""
+
+    def add(function: Function) -> Function:
+        @functools.wraps(function)
+        def with_mapping(**arguments: Any) -> Any:
+            mapping = {name: arguments.pop(name) for name in names}
+            return function(**{into: mapping}, **arguments)
+
+        before = len(_parameters(function))
+        result: Any = with_mapping
+        for option in reversed(options):
+            result = option(result)
+        names = [str(parameter.name) for parameter in reversed(_parameters(result)[before:])]
+        return result  # type: ignore[no-any-return]
+
+    return add
+
+
+def _parameters(function: Callable[..., Any]) -> list[click.Parameter]:
+    """Options and arguments that decorators have added so far, the last in the help first."""
+    return getattr(function, "__click_params__", [])
