@@ -42,7 +42,7 @@ def test_more_dims_make_a_multidimensional_bank(run, response_file, tmp_path):
 
 
 def test_score_options_reach_the_bank(run, response_file, tmp_path):
-    run("calibrate", response_file, "-o", tmp_path / "new", "--within", "macro", "--overall", "items", *QUICK)
+    run("calibrate", response_file, "-o", tmp_path / "new", "--within", "macro", "--across", "items", *QUICK)
     targets = load_bank(tmp_path / "new").targets
     assert (targets.within, targets.across) == ("macro", "items")
 

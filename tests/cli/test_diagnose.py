@@ -5,7 +5,7 @@ import pytest
 from itembank.data.response_files import write_responses
 from tests.calibration.test_dimensions import simulated
 
-QUICK = ("--candidates", "1", "--method", "map")
+QUICK = ("--dims", "1", "--method", "map")
 
 
 @pytest.fixture(scope="module")
@@ -17,9 +17,7 @@ def responses_file(tmp_path_factory):
 
 def test_dimensions_as_json_with_a_figure(run, responses_file, tmp_path):
     figure = tmp_path / "dimensions.svg"
-    outcome = run(
-        "diagnose", "dimensions", responses_file, "--candidates", "1,2", "--figure", figure, "--format", "json"
-    )
+    outcome = run("diagnose", "dimensions", responses_file, "--dims", "1,2", "--figure", figure, "--format", "json")
     assert outcome.code == 0, outcome.err
     found = json.loads(outcome.out)
     assert (found["n_dims"], found["n_dims_parallel"], found["n_models"]) == (2, 2, 40)
@@ -39,8 +37,8 @@ def test_dimensions_as_table_and_csv(run, responses_file):
 @pytest.mark.parametrize(
     ("words", "text"),
     [
-        (("--candidates", "1,two"), "whole numbers"),
-        (("--candidates", "0"), "at least 1"),
+        (("--dims", "1,two"), "whole numbers"),
+        (("--dims", "0"), "at least 1"),
         (("--figure", "dimensions.doc"), "must end in"),
         (("--method", "guess"), "'guess' is not one of"),
     ],
@@ -53,7 +51,7 @@ def test_what_cannot_be_done_is_a_usage_error(run, responses_file, words, text):
 
 def test_homogeneity_as_json_with_a_figure(run, responses_file, tmp_path):
     figure = tmp_path / "homogeneity.svg"
-    outcome = run("diagnose", "homogeneity", responses_file, "--budget", "20", "-o", figure, "--format", "json")
+    outcome = run("diagnose", "homogeneity", responses_file, "--budget", "20", "--figure", figure, "--format", "json")
     assert outcome.code == 0, outcome.err
     found = json.loads(outcome.out)
     assert found["budget"] == 20

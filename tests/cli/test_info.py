@@ -32,7 +32,7 @@ def test_the_table_names_the_bank(run, bank_folder):
 
 def test_the_information_is_drawn_on_request(run, bank_folder, tmp_path):
     run("select", bank_folder, "-n", 6, "-o", tmp_path / "s.json")
-    outcome = run("info", bank_folder, "--plot", tmp_path / "i.png", "--selection", tmp_path / "s.json")
+    outcome = run("info", bank_folder, "--figure", tmp_path / "i.png", "--selection", tmp_path / "s.json")
     assert outcome.code == 0, outcome.err
     assert (tmp_path / "i.png").read_bytes().startswith(b"\x89PNG")
     assert "i.png" in outcome.err
@@ -44,6 +44,6 @@ def test_a_selection_without_a_figure_is_a_usage_error(run, bank_folder, tmp_pat
 
 
 def test_an_unknown_figure_format_is_a_clear_error(run, bank_folder, tmp_path):
-    outcome = run("info", bank_folder, "--plot", tmp_path / "i.docx")
+    outcome = run("info", bank_folder, "--figure", tmp_path / "i.docx")
     assert outcome.code == 2
     assert "docx" in outcome.err

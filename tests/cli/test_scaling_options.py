@@ -3,12 +3,20 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from itembank.cli.command import READING, under_headings
 from itembank.cli.main import cli
-from itembank.cli.options import READING_OPTIONS
+from itembank.cli.options import items_option, models_option
 from itembank.cli.scaling_options import BUILTIN_KINDS, read_responses_or_builtin, responses_or_builtin
 from itembank.data.builtin import BUILTIN_RESPONSES, load_builtin
 
 COMMANDS = ("pretrain", "test-time", "transfer", "validity")
+
+
+def reading_options(command):
+    """Names of the options of reading of a command, tables of models and items among them."""
+    known = cli.get_command(None, "scaling").commands[command]
+    headed = under_headings(known, click.Context(known))[READING]
+    return [one.name for one in known.params if one in headed or (one.name in {"models", "items"} and not one.multiple)]
 
 
 @pytest.fixture
@@ -19,7 +27,7 @@ def read():
         found = []
 
         @click.command()
-        @responses_or_builtin
+        @responses_or_builtin(models_option, items_option)
         def command(*, responses, builtin, reading):
             found.append(read_responses_or_builtin(responses, builtin, reading, kind=kind))
 
@@ -32,12 +40,7 @@ def read():
 
 @pytest.mark.parametrize(
     ("command", "name"),
-    [
-        (command, name)
-        for command in COMMANDS
-        for name in READING_OPTIONS
-        if name != "response" and (command, name) != ("test-time", "models")
-    ],
+    [(command, name) for command in COMMANDS for name in reading_options(command) if name != "response"],
 )
 def test_an_option_of_reading_is_refused_beside_builtin_data(command, name, tmp_path):
     (tmp_path / "table.csv").write_text("model_id\n")

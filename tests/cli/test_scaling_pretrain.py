@@ -59,7 +59,7 @@ def test_csv_has_one_table(files, show, column, checked):
 
 def test_a_table_for_the_terminal_and_a_figure(files, tmp_path):
     figure = tmp_path / "scores.svg"
-    result = run_with_bank(files, "--law", "irsl", "--checked", "0", "-o", str(figure), "--figure", "abilities")
+    result = run_with_bank(files, "--law", "irsl", "--checked", "0", "--figure", str(figure), "--kind", "abilities")
     assert result.exit_code == 0, result.output
     assert "recipe-3" in result.stdout
     assert figure.read_text(encoding="utf-8").startswith("<?xml")
@@ -82,7 +82,7 @@ def test_unknown_compute_is_an_error_on_one_line(files):
 
 
 def test_a_figure_that_cannot_be_written_fails_before_the_work(files):
-    result = run(files, "-o", "scores.doc")
+    result = run(files, "--figure", "scores.doc")
     assert "must end in one of" in str(result.exception)
 
 
@@ -110,9 +110,9 @@ def test_auto_shows_the_law_that_was_closest(files):
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        (("--figure", "laws", "--recipe", "none", "-o", "x.png"), "--recipe must be one of 'recipe-0'"),
-        (("--figure", "decisions", "--checked", "0", "-o", "x.png"), "--figure decisions draws sizes"),
-        (("--figure", "abilities", "--law", "sigmoid", "-o", "x.png"), "add --law irsl"),
+        (("--kind", "laws", "--recipe", "none", "--figure", "x.png"), "--recipe must be one of 'recipe-0'"),
+        (("--kind", "decisions", "--checked", "0", "--figure", "x.png"), "--kind decisions draws sizes"),
+        (("--kind", "abilities", "--law", "sigmoid", "--figure", "x.png"), "add --law irsl"),
         (("--show", "comparison", "--checked", "0"), "--show comparison needs sizes"),
     ],
 )
@@ -144,13 +144,13 @@ def test_without_a_table_of_models_the_option_is_named(files):
 
 
 def test_curves_of_single_items(files, tmp_path):
-    figure, items = tmp_path / "items.svg", ("--figure", "items", "--law", "irsl", "--checked", "0")
+    figure, items = tmp_path / "items.svg", ("--kind", "items", "--law", "irsl", "--checked", "0")
     names = [f"--item={name}" for name in pl.read_parquet(files / "responses.parquet")["item_id"].unique().sort()[:2]]
-    assert run_with_bank(files, *items, *names, "-o", str(figure)).exit_code == 0
+    assert run_with_bank(files, *items, *names, "--figure", str(figure)).exit_code == 0
     assert figure.exists()
-    without = run_with_bank(files, *items, "-o", str(figure))
+    without = run_with_bank(files, *items, "--figure", str(figure))
     assert without.exit_code == 2
     assert "--item" in without.output
-    unknown = run_with_bank(files, *items, "--item", "nowhere", "-o", str(figure))
+    unknown = run_with_bank(files, *items, "--item", "nowhere", "--figure", str(figure))
     assert unknown.exit_code == 1
     assert "nowhere" in str(unknown.exception)

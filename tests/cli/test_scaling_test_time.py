@@ -27,7 +27,7 @@ def samples_file(folder):
 
 
 def test_curves_as_a_table_and_as_a_figure(run, samples_file, tmp_path):
-    outcome = run(*QUICK, samples_file, "--k", "1,10,1e4", "--only", "model-2", "-o", tmp_path / "curves.png")
+    outcome = run(*QUICK, samples_file, "--k", "1,10,1e4", "--model", "model-2", "--figure", tmp_path / "curves.png")
     assert outcome.code == 0, outcome.err
     lines = [line for line in outcome.out.splitlines() if "model-2" in line]
     assert [line.split()[2] for line in lines] == ["1", "10", "10000"]
@@ -39,7 +39,7 @@ def test_curves_as_a_table_and_as_a_figure(run, samples_file, tmp_path):
 
 
 def test_json_has_all_and_csv_one_table(run, samples_file, folder):
-    words = (*QUICK, samples_file, "--bank", folder / "bank", "--k", "1,10", "--budget", 20, "--only", "model-1")
+    words = (*QUICK, samples_file, "--bank", folder / "bank", "--k", "1,10", "--budget", 20, "--model", "model-1")
     whole = json.loads(run(*words, "--format", "json").out)
     assert {"methods", "budget", "notes", "curves", "errors", "tail"} <= set(whole)
     assert len(whole["curves"]) == 2 * 6
@@ -55,12 +55,12 @@ def test_json_has_all_and_csv_one_table(run, samples_file, folder):
 
 
 def test_the_bank_tells_of_models_it_knows(run, samples_file, folder):
-    outcome = run(*QUICK, samples_file, "--bank", folder / "bank", "--k", "1", "--only", "model-1")
+    outcome = run(*QUICK, samples_file, "--bank", folder / "bank", "--k", "1", "--model", "model-1")
     assert "helped to calibrate this bank" in outcome.err
 
 
 def test_a_plan_of_further_samples(run, samples_file):
-    words = (*QUICK, samples_file, "--k", "100", "--only", "model-3", "--half-width", 0.005, "--show", "plan")
+    words = (*QUICK, samples_file, "--k", "100", "--model", "model-3", "--half-width", 0.005, "--show", "plan")
     rows = list(csv.DictReader(io.StringIO(run(*words, "--format", "csv").out)))
     assert rows
     assert all(int(row["n_more"]) > 0 for row in rows)
@@ -99,7 +99,7 @@ def test_rows_of_single_samples_are_counted(run, tmp_path):
         (("--k", "0"), "k must be"),
         (("--method", "unbiased", "--k", "1000"), "as few as 100"),
         (("--builtin", "classifiers"), "one of the two"),
-        (("-o", "curves.txt"), "must end in"),
+        (("--figure", "curves.txt"), "must end in"),
     ],
 )
 def test_what_cannot_be_asked_is_a_usage_error(run, samples_file, words, text):

@@ -19,7 +19,7 @@ def responses_file(tmp_path_factory):
 def test_transfer_as_json_says_the_validity_first(run, responses_file, tmp_path):
     figure = tmp_path / "transfer.svg"
     outcome = run(
-        "scaling", "transfer", responses_file, "--source", "s0", "--target", "s1", "--group", "recipe", "-o", figure,
+        "scaling", "transfer", responses_file, "--source", "s0", "--target", "s1", "--group", "recipe", "--figure", figure,
         "--method", "calibrated", "--method", "common-scale", "--format", "json",
     )  # fmt: skip
     assert outcome.code == 0, outcome.err
@@ -34,7 +34,7 @@ def test_transfer_as_json_says_the_validity_first(run, responses_file, tmp_path)
 
 def test_every_scenario_from_easy_to_hard(run, responses_file, tmp_path):
     figure = tmp_path / "errors.png"
-    outcome = run("scaling", "transfer", responses_file, "-o", figure, "--format", "csv")
+    outcome = run("scaling", "transfer", responses_file, "--figure", figure, "--format", "csv")
     assert outcome.code == 0, outcome.err
     rows = list(csv.DictReader(io.StringIO(outcome.out)))
     assert [(row["target"], row["method"]) for row in rows] == [
@@ -60,7 +60,7 @@ def test_calibration_models_are_not_predicted(run, responses_file):
 def test_validity_as_json_csv_and_figure(run, responses_file, tmp_path):
     figure = tmp_path / "validity.svg"
     words = ("scaling", "validity", responses_file)
-    outcome = run(*words, "-o", figure, "--table", "beyond_compute", "--format", "json")
+    outcome = run(*words, "--figure", figure, "--kind", "beyond_compute", "--format", "json")
     assert outcome.code == 0, outcome.err
     found = json.loads(outcome.out)
     assert found["interval"] == "fisher"
@@ -78,7 +78,7 @@ def test_validity_as_json_csv_and_figure(run, responses_file, tmp_path):
         (("transfer", "--source", "s0", "--k", "1,x"), 2, "whole numbers"),
         (("transfer", "--source", "s0", "--k", "1,5"), 2, "without repeated samples"),
         (("transfer", "--source", "s0", "--share-easy", "2"), 2, "share_easy"),
-        (("transfer", "--source", "s0", "-o", "figure.doc"), 2, "must end in"),
+        (("transfer", "--source", "s0", "--figure", "figure.doc"), 2, "must end in"),
         (("transfer", "--source", "s7"), 1, "got 's7'"),
         (("transfer", "--source", "s0", "--group", "colour"), 1, "must be a column of the model table"),
         (
@@ -87,7 +87,7 @@ def test_validity_as_json_csv_and_figure(run, responses_file, tmp_path):
             "--folds goes with parts left",
         ),
         (("validity", "--level", "1"), 2, "level must be between 0 and 1"),
-        (("validity", "--table", "other"), 2, "is not one of"),
+        (("validity", "--kind", "other"), 2, "is not one of"),
     ],
 )
 def test_what_cannot_be_done_is_said(run, responses_file, words, code, text):

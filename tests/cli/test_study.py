@@ -86,18 +86,18 @@ def test_errors_stand_over_those_of_one_method(run, study):
 
 @pytest.mark.parametrize("kind", ["error", "rank", "spread", "coverage"])
 def test_every_kind_of_figure_is_drawn(run, study, tmp_path, kind):
-    outcome = run("study", "plot", study, "--kind", kind, "-o", tmp_path / "figure.png", "--split", "random")
+    outcome = run("study", "plot", study, "--kind", kind, "--figure", tmp_path / "figure.png", "--split", "random")
     assert outcome.code == 0, outcome.err
     assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_a_figure_is_replaced_only_by_force(run, study, tmp_path):
     (tmp_path / "figure.png").write_text("mine")
-    refused = run("study", "plot", study, "--kind", "error", "-o", tmp_path / "figure.png")
+    refused = run("study", "plot", study, "--kind", "error", "--figure", tmp_path / "figure.png")
     assert refused.code == 1
     assert "--force" in refused.err
     assert (tmp_path / "figure.png").read_text() == "mine"
-    assert run("study", "plot", study, "--kind", "error", "-o", tmp_path / "figure.png", "--force").code == 0
+    assert run("study", "plot", study, "--kind", "error", "--figure", tmp_path / "figure.png", "--force").code == 0
 
 
 @pytest.mark.parametrize(
@@ -107,10 +107,10 @@ def test_a_figure_is_replaced_only_by_force(run, study, tmp_path):
         (("table", "{study}", "--target", "maths"), "all, overall"),
         (("table", "{study}", "--against", "best", "gp-irt"), "'anchor-irt gp-irt'"),
         (("table", "{study}", "--against", "random", "gp-irt", "--metric", "mae"), "leave --metric out"),
-        (("plot", "{study}", "--kind", "error", "-o", "{new}.png", "--selector", "best"), "random, anchor-irt"),
-        (("plot", "{study}", "--kind", "spread", "-o", "{new}.png", "--n", "7"), "6, 12"),
-        (("plot", "{study}", "--kind", "bars", "-o", "{new}.png"), "spread"),
-        (("plot", "{study}", "--kind", "error", "-o", "{new}.gif"), "png"),
+        (("plot", "{study}", "--kind", "error", "--figure", "{new}.png", "--selector", "best"), "random, anchor-irt"),
+        (("plot", "{study}", "--kind", "spread", "--figure", "{new}.png", "-n", "7"), "6, 12"),
+        (("plot", "{study}", "--kind", "bars", "--figure", "{new}.png"), "spread"),
+        (("plot", "{study}", "--kind", "error", "--figure", "{new}.gif"), "png"),
         (("run", "{file}", "-o", "{new}", "--jobs", "0"), "n_jobs"),
     ],
 )
@@ -123,7 +123,7 @@ def test_wrong_options_are_usage_errors(run, study, workplace, tmp_path, argumen
 
 
 def test_a_folder_that_is_no_study_is_refused(run, tmp_path):
-    for arguments in (("table", tmp_path), ("plot", tmp_path, "--kind", "error", "-o", tmp_path / "new.png")):
+    for arguments in (("table", tmp_path), ("plot", tmp_path, "--kind", "error", "--figure", tmp_path / "new.png")):
         outcome = run("study", *arguments)
         assert outcome.code == 1
         assert "is not a study" in outcome.err

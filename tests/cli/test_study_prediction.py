@@ -47,12 +47,12 @@ def test_a_table_has_errors_costs_and_what_errors_cost(run, study):
 
 
 def test_parts_can_be_asked_for(run, study):
-    outcome = run("study", "table", study, "--part", "reach", "--format", "json")
+    outcome = run("study", "table", study, "--show", "reach", "--format", "json")
     assert len(json.loads(outcome.out)) == PredictionResult.load(study).costs.height
-    outcome = run("study", "table", study, "--part", "at-cost")
+    outcome = run("study", "table", study, "--show", "at-cost")
     assert "at what the reference spends" in outcome.out
     assert "held out" not in outcome.out
-    outcome = run("study", "table", study, "--part", "tasks", "--format", "csv")
+    outcome = run("study", "table", study, "--show", "tasks", "--format", "csv")
     assert outcome.out.splitlines()[0] == "task,n_items,n_held_out"
 
 
@@ -68,7 +68,7 @@ def test_a_table_has_differences_to_one_assessor(run, study):
 
 @pytest.mark.parametrize("kind", ["items", "cost", "tasks", "models", "choices"])
 def test_every_figure_is_drawn(run, study, tmp_path, kind):
-    outcome = run("study", "plot", study, "--kind", kind, "-o", tmp_path / f"{kind}.png")
+    outcome = run("study", "plot", study, "--kind", kind, "--figure", tmp_path / f"{kind}.png")
     assert outcome.code == 0, outcome.err
     assert (tmp_path / f"{kind}.png").read_bytes().startswith(b"\x89PNG")
 
@@ -77,12 +77,12 @@ def test_every_figure_is_drawn(run, study, tmp_path, kind):
     ("arguments", "message"),
     [
         (("table", "--metric", "mae"), "--metric cannot go with a prediction study"),
-        (("table", "--part", "reach", "--against-assessor", "x"), "--part cannot go with a table of differences"),
+        (("table", "--show", "reach", "--against-assessor", "x"), "--show cannot go with a table of differences"),
         (("table", "--tasks", 2), "must be one of 1, 3, got 2"),
         (("table", "--against-assessor", "x"), "the reference must be one of"),
-        (("plot", "--kind", "rank", "-o", "x.png"), "must be one of items, cost, tasks, models, choices"),
-        (("plot", "--kind", "items", "--split", "x", "-o", "x.png"), "--split cannot go with a prediction study"),
-        (("plot", "--kind", "items", "--assessor", "x", "-o", "x.png"), "assessors must be among"),
+        (("plot", "--kind", "rank", "--figure", "x.png"), "must be one of items, cost, tasks, models, choices"),
+        (("plot", "--kind", "items", "--split", "x", "--figure", "x.png"), "--split cannot go with a prediction study"),
+        (("plot", "--kind", "items", "--assessor", "x", "--figure", "x.png"), "assessors must be among"),
     ],
 )
 def test_what_does_not_fit_is_refused(run, study, arguments, message):

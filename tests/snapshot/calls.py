@@ -88,7 +88,7 @@ CALLS = {
     "--format json",
     "validity": "scaling validity language.parquet --format json",
     "validity by group": "scaling validity language-correct.parquet --group mixture --format json",
-    "dimensions": "diagnose dimensions past.parquet --candidates 1,2 --format json",
+    "dimensions": "diagnose dimensions past.parquet --dims 1,2 --format json",
     "homogeneity": "diagnose homogeneity past.parquet --format json",
     "simulate": "simulate -o simulated.parquet --models 12 --items 60 --tasks 3 --dims 1 --missing 0.2 --format json",
 }

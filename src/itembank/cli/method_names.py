@@ -1,13 +1,26 @@
-"""Options that take the name of a method."""
+"""Options that take one of a few names, of methods among others; of a name that is nearly right they say which."""
 
 from typing import Any
 
 import click
 
+from itembank.errors import did_you_mean
 from itembank.methods import MethodTable
 
 
-class MethodName(click.Choice):  # type: ignore[type-arg]  # click 8.1 has no type arguments
+class NearChoice(click.Choice):  # type: ignore[type-arg]  # generic in newer releases of click only
+    """A choice that says what was probably meant."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the choice, or add the nearest one to the error."""
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter as error:
+            near = did_you_mean(str(value), self.choices)
+            raise click.BadParameter(f"{error.message}{near}", ctx, param) from error
+
+
+class MethodName(NearChoice):
     """Name of a method: the help lists itembank's own, and those of installed packages are taken too.
 
     Packages are looked up only where another name is given, since that takes a while.
@@ -22,4 +35,4 @@ class MethodName(click.Choice):  # type: ignore[type-arg]  # click 8.1 has no ty
         """Return the name, or fail and list all that there are."""
         if value in self.choices:
             return super().convert(value, param, ctx)
-        return click.Choice((*self._others, *self._table.names())).convert(value, param, ctx)
+        return NearChoice((*self._others, *self._table.names())).convert(value, param, ctx)

@@ -21,7 +21,7 @@ LONG = "organisation-of-models/Large-Language-Model-{}-chat-4bit"
 IDS = ("model_id", "model_a", "model_b")
 
 _LAW = "suite.parquet --models suite-models.csv --bank suite-bank --law irsl --shape line --pooling none"
-_SAMPLES = "samples.parquet --bank samples-bank --interval model-based --only model-1 --k 1,10"
+_SAMPLES = "samples.parquet --bank samples-bank --interval model-based --model model-1 --k 1,10"
 CALLS = {
     "import table": ["past.csv -o made.parquet"],
     "import py-irt": ["py-irt.jsonl -o made.parquet"],
@@ -32,7 +32,7 @@ CALLS = {
     "select": ["bank -n 7 --method v-optimal", "bank-2 -n 7 --criterion d-optimal --cost tokens"],
     "estimate": ["bank new.parquet --method p-irt --interval model-based"],
     "compare": [
-        "bank past.csv new.csv --repeats last --method p-irt --models m0 m1 m14 --target all",
+        "bank past.csv new.csv --repeats last --method p-irt --model m0 --model m1 --model m14 --target all",
         "bank new.csv --repeats last --method p-irt",
         "bank past.csv --ranking --method p-irt",
     ],
@@ -42,7 +42,7 @@ CALLS = {
     "session tell": ["asked.jsonl math/0 --response 1 --format table"],
     "session status": ["answered.jsonl"],
     "session export": ["answered.jsonl"],
-    "diagnose dimensions": ["past.csv --candidates 1 --method map"],
+    "diagnose dimensions": ["past.csv --dims 1 --method map"],
     "diagnose homogeneity": ["bank"],
     "scaling pretrain": [_LAW, *(f"{_LAW} --show {one}" for one in ("comparison", "decisions", "held-out", "curves"))],
     "scaling test-time": [

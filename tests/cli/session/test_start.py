@@ -9,18 +9,10 @@ import pytest
 from itembank.adaptive.limits import Budget, Decision, Stopping
 from itembank.adaptive.prior_specs import GroupPrior, RegressionPrior
 from itembank.adaptive.session_spec import SessionSpec
-from itembank.cli.session_options import CRITERIA as OFFERED
-from itembank.cli.session_options import GOALS
 from itembank.data.costs import CostUnit
 from itembank.selection.constraints import Constraints
-from itembank.selection.criteria import CRITERIA, DOptimality, VOptimality
+from itembank.selection.criteria import DOptimality, VOptimality
 from tests.cli.session.loops import FAST, LIMIT, ids, settings_of
-
-
-def test_every_criterion_and_goal_of_the_library_is_offered():
-    assert tuple(CRITERIA.kinds) == OFFERED
-    for goal in GOALS:
-        assert VOptimality(of=goal).of == goal
 
 
 def test_options_become_settings(run, bank_folder, tmp_path):

@@ -58,7 +58,7 @@ _CALIBRATE = Case(
         "--precision": "--precision 5",
         "--positive-discrimination": "--positive-discrimination",
         "--within": "--within custom",
-        "--overall": "--overall items",
+        "--across": "--across items",
         "--known-guessing": "--known-guessing",
         "--folds": "--folds",
         "--force": "--force",
@@ -86,14 +86,18 @@ _PREPARE = Case(modes={"a bank": Mode("out/two-bank", brings=("two-bank",))}, va
 _INFO = Case(
     modes={
         "facts": Mode("bank"),
-        "figure": Mode("bank --plot out/bank.png"),
+        "figure": Mode("bank --figure out/bank.png"),
     },
-    values={"--plot": "--plot out/other.png", "--selection": "--selection selection.json", "--format": "--format json"},
+    values={
+        "--figure": "--figure out/other.png",
+        "--selection": "--selection selection.json",
+        "--format": "--format json",
+    },
 )
 
 _SELECT = Case(
     modes={
-        "auto": Mode("bank -n 7 --format csv", about=("--method", "-n", "--criterion")),
+        "auto": Mode("bank -n 7 --format csv", about=("--method", "--n-items", "--criterion")),
         "random": Mode("bank -n 7 --method random --format csv"),
         "v-optimal": Mode("bank -n 7 --method v-optimal --format csv"),
         "criterion": Mode("bank-2 -n 7 --criterion v-optimal --format csv"),
@@ -109,7 +113,7 @@ _SELECT = Case(
     },
     values={
         **COMMON,
-        "-n": "-n 12",
+        "--n-items": "-n 12",
         "--per-scenario": "--per-scenario",
         "--output": "-o out/selection.json",
         "--method": "--method stratified",
@@ -172,17 +176,17 @@ _ESTIMATE = Case(
         ("design", "--selection"): "need the probability with which each item was drawn",
     },
 )  # fmt: skip
-_CHOICES = ("--models", "--selection", "--method", "--level", "--power", "--target", "--ranking", "--seed")
+_CHOICES = ("--model", "--selection", "--method", "--level", "--power", "--target", "--ranking", "--seed")
 _COMPARE = Case(
     modes={
-        "pairs": Mode("bank repeated.csv new.csv --repeats last --models m14 m15 --method p-irt --format csv"),
+        "pairs": Mode("bank repeated.csv new.csv --repeats last --model m14 --model m15 --method p-irt --format csv"),
         "paired": Mode(
-            "bank one.csv --method paired --format csv", about=_CHOICES, values={"--models": "--models m15 m14"}
+            "bank one.csv --method paired --format csv", about=_CHOICES, values={"--model": "--model m15 --model m14"}
         ),
         "selection": Mode(
             "bank one.csv --selection random.json --method mean --format csv",
             about=_CHOICES,
-            values={"--models": "--models m15 m14"},
+            values={"--model": "--model m15 --model m14"},
         ),
         "ranking": Mode("bank past.csv --ranking --format csv --method p-irt", about=_CHOICES),
         "response file": Mode("bank new.parquet --method p-irt --format csv", about=tuple(RESPONSES)),
@@ -193,7 +197,7 @@ _COMPARE = Case(
         **RESPONSES,
         **COMMON,
         "--ignore-unknown": "--ignore-unknown",
-        "--models": "--models m3 m0",
+        "--model": "--model m3 --model m0",
         "--selection": "--selection selection.json",
         "--method": "--method gp-irt",
         "--level": "--level 0.8",

@@ -141,18 +141,16 @@ _OF_LOGS = {
 }
 _DIMENSIONS = Case(
     modes={
-        "table": Mode("repeated.csv --repeats last --candidates 1 --method map --format csv"),
-        "wide": Mode("wide.csv --candidates 1 --method map --format csv", about=("--items",)),
-        "response file": Mode("past.parquet --candidates 1 --method map --format csv", about=tuple(RESPONSES)),
-        "logs": Mode(
-            "logs --candidates 1 --method map --format csv", about=("--response-column", "--column", "--repeats")
-        ),
+        "table": Mode("repeated.csv --repeats last --dims 1 --method map --format csv"),
+        "wide": Mode("wide.csv --dims 1 --method map --format csv", about=("--items",)),
+        "response file": Mode("past.parquet --dims 1 --method map --format csv", about=tuple(RESPONSES)),
+        "logs": Mode("logs --dims 1 --method map --format csv", about=("--response-column", "--column", "--repeats")),
     },
     values={
         **RESPONSES,
         **ITEMS,
         **COMMON,
-        "--candidates": "--candidates 1,2",
+        "--dims": "--dims 1,2",
         "--method": "--method variational",
         "--figure": "--figure out/dimensions.png",
     },
@@ -171,7 +169,7 @@ _DIMENSIONS = Case(
 _HOMOGENEITY = Case(
     modes={
         "table": Mode("repeated.csv --repeats last --format csv"),
-        "figure": Mode("past.csv -o out/h.png", about=("--scenario", "--output", "--format")),
+        "figure": Mode("past.csv --figure out/h.png", about=("--scenario", "--figure", "--format")),
         "wide": Mode("wide.csv --format csv", about=("--items",)),
         "bank": Mode("bank --format csv"),
         "logs": Mode("logs --format csv", about=("--response-column", "--column", "--repeats")),
@@ -182,7 +180,7 @@ _HOMOGENEITY = Case(
         **COMMON,
         "--budget": "--budget 20",
         "--scenario": "--scenario math",
-        "--output": "-o out/homogeneity.png",
+        "--figure": "--figure out/homogeneity.png",
     },
     no_effect={("table", "--items"): "the table has scenarios", **settled("logs", "--repeats")},
     never=_SEVERAL,

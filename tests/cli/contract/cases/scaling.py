@@ -30,7 +30,7 @@ _PRETRAIN = Case(
             about=(
                 *("--builtin", *_NOT_OURS, "--loss", "--bank", "--law", *_ITEM_MODEL, "--calibration-recipe"),
                 *("--target-flops", "--largest-flops", "--fewest-sizes", "--recipe-column", "--budget", "--level"),
-                *("--show", "--output", "--figure", "--recipe", "--item", "--format"),
+                *("--show", "--figure", "--kind", "--recipe", "--item", "--format"),
             ),
         ),
         "table": Mode(f"suite.csv --repeats last {_OF_BANK}", about=(*_TABLE, "--models")),
@@ -49,10 +49,10 @@ _PRETRAIN = Case(
             f"suite.parquet {_OF_BANK} --models suite-unknown.csv", about=("--drop-unknown",), codes=(1,)
         ),
         "figure of laws": Mode(
-            f"suite.parquet {_OF_BANK} -o out/f.png --figure laws", about=("--recipe", "--output", "--figure")
+            f"suite.parquet {_OF_BANK} --figure out/f.png --kind laws", about=("--recipe", "--figure", "--kind")
         ),
         "figure of items": Mode(
-            f"suite.parquet {_OF_BANK} -o out/f.png --figure items --item item-1", about=("--item",)
+            f"suite.parquet {_OF_BANK} --figure out/f.png --kind items --item item-1", about=("--item",)
         ),
     },
     values={
@@ -79,8 +79,8 @@ _PRETRAIN = Case(
         "--pooling": "--pooling partial",
         "--shape": "--shape bent",
         "--show": "--show curves",
-        "--output": "-o out/laws.png",
-        "--figure": "--figure abilities",
+        "--figure": "--figure out/laws.png",
+        "--kind": "--kind abilities",
         "--recipe": "--recipe recipe-1",
         "--item": "--item item-2",
     },
@@ -92,7 +92,7 @@ _PRETRAIN = Case(
     },
 )  # fmt: skip
 
-_ASKED = "--only model-1 --k 1,10 --format csv"
+_ASKED = "--model model-1 --k 1,10 --format csv"
 _KNOWN = f"--bank samples-bank --interval model-based {_ASKED}"
 _TEST_TIME = Case(
     never=USABLE,
@@ -101,8 +101,8 @@ _TEST_TIME = Case(
         "files": Mode(
             f"samples.parquet --method irsl {_KNOWN}",
             about=(
-                *(*_NOT_OURS, "--item-model", "--plan-k", "--only", "--k", "--method", "--level", "--interval"),
-                *("--minimum-pass-rate", "--half-width", "--seed", "--format", "--show", "--output"),
+                *(*_NOT_OURS, "--item-model", "--plan-k", "--model", "--k", "--method", "--level", "--interval"),
+                *("--minimum-pass-rate", "--half-width", "--seed", "--format", "--show", "--figure"),
             ),
         ),
         "table": Mode(
@@ -129,7 +129,7 @@ _TEST_TIME = Case(
         "--items": "--items samples-items.csv",
         "--builtin": "--builtin classifiers",
         "--bank": "--bank samples-bank",
-        "--only": "--only model-2",
+        "--model": "--model model-2",
         "--k": "--k 1,20",
         "--budget": "--budget 12",
         "--method": "--method unbiased",
@@ -141,7 +141,7 @@ _TEST_TIME = Case(
         "--half-width": "--half-width 0.02",
         "--plan-k": "--plan-k 1",
         "--show": "--show tail",
-        "--output": "-o out/f.png",
+        "--figure": "--figure out/f.png",
     },
     stops={
         ("table", "--true-value"): "response must be '0', which is right",
@@ -161,7 +161,7 @@ _TRANSFER = Case(
             f"two.parquet {_ONE_TO_OTHER}{_PAST}",
             about=(
                 *(*_NOT_OURS, "--share-easy", "--folds", "--bank", "--k", "--target", "--method", "--level", "--show"),
-                *("--calibration-model", "--output", "--format"),
+                *("--calibration-model", "--figure", "--format"),
             ),
         ),
         "table": Mode(
@@ -207,7 +207,7 @@ _TRANSFER = Case(
         "--group": "--group kind",
         "--level": "--level 0.8",
         "--show": "--show models",
-        "--output": "-o out/f.png",
+        "--figure": "--figure out/f.png",
     },
     stops={
         ("table", "--items"): "'s0'",
@@ -220,12 +220,12 @@ _VALIDITY = Case(
     nowhere=MEMORY,
     modes={
         "files": Mode(
-            "two.parquet --format csv", about=("--table", "--group", "--level", "--format", "--seed", *_NOT_OURS)
+            "two.parquet --format csv", about=("--kind", "--group", "--level", "--format", "--seed", *_NOT_OURS)
         ),
         "table": Mode("two.csv --repeats last --items two-items.csv --format csv", about=(*_TABLE, "--models")),
         "logs": Mode("logs --format csv", about=(*_LOGGED, "--repeats")),
         "groups": Mode("two.parquet --group recipe --format csv", about=("--seed",)),
-        "figure": Mode("two.parquet -o out/f.png --format csv", about=("--table", "--output")),
+        "figure": Mode("two.parquet --figure out/f.png --format csv", about=("--kind", "--figure")),
         "builtin": Mode("--builtin bytelms --format csv", about=("--builtin", *READING),
                         values={"--response": "--response probability"}),
     },
@@ -238,8 +238,8 @@ _VALIDITY = Case(
         "--builtin": "--builtin classifiers",
         "--group": "--group recipe",
         "--level": "--level 0.8",
-        "--table": "--table disattenuated",
-        "--output": "-o out/other.png",
+        "--kind": "--kind disattenuated",
+        "--figure": "--figure out/other.png",
     },
     no_effect={**no_chance("files"), **settled("logs", "--repeats")},
     stops={

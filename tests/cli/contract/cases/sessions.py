@@ -63,7 +63,7 @@ def _replay(words, about=(*_SESSION, "--seed")):
 
 
 _ASK = {
-    "-n": "-n 2",
+    "--n-items": "-n 2",
     "--new": "--new",
     "--bank": "--bank bank",
     "--wait": "--wait 1",

@@ -27,9 +27,9 @@ CASES = {
             "ratios": Mode("study --against random weighted"),
             "prediction": Mode("prediction"),
             "prediction, csv": Mode("prediction --format csv"),
-            "prediction, tasks": Mode("prediction --part tasks"),
-            "prediction, tasks, csv": Mode("prediction --part tasks --format csv"),
-            "prediction, cost": Mode("prediction --part cost"),
+            "prediction, tasks": Mode("prediction --show tasks"),
+            "prediction, tasks, csv": Mode("prediction --show tasks --format csv"),
+            "prediction, cost": Mode("prediction --show cost"),
             "differences": Mode("prediction --against-assessor 'task-mean, random'"),
         },
         values={
@@ -38,26 +38,26 @@ CASES = {
             "--target": "--target part-0",
             "--set": "--set extrapolation",
             "--tasks": "--tasks 3",
-            "--part": "--part reach",
+            "--show": "--show reach",
             "--against-assessor": "--against-assessor '2pl, random'",
             "--format": "--format json",
         },
         stops={
-            (f"prediction, {one}", "--against-assessor"): "--part cannot go" for one in ("tasks", "tasks, csv", "cost")
+            (f"prediction, {one}", "--against-assessor"): "--show cannot go" for one in ("tasks", "tasks, csv", "cost")
         },
     ),
     "study plot": Case(
         modes={
-            **{kind: Mode(f"study --kind {kind} -o out/f.png") for kind in _COMPARED},
+            **{kind: Mode(f"study --kind {kind} --figure out/f.png") for kind in _COMPARED},
             **{
-                kind: Mode(f"prediction --kind {kind} -o out/f.png", values={"--n": "--n 1", "--tasks": "--tasks 1"})
+                kind: Mode(f"prediction --kind {kind} --figure out/f.png", values={"-n": "-n 1", "--tasks": "--tasks 1"})
                 for kind in ("items", "cost", "choices")
             },
             **{
                 kind: Mode(
-                    f"prediction --kind {kind} --assessor '2pl, random' --assessor 'task-mean, random' -o out/f.png",
+                    f"prediction --kind {kind} --assessor '2pl, random' --assessor 'task-mean, random' --figure out/f.png",
                     values={
-                        "--n": "--n 1",
+                        "-n": "-n 1",
                         "--assessor": "--assessor '2pl, adaptive v-optimal'",
                         "--set": "--set interpolation",
                         "--tasks": "--tasks 1",
@@ -65,11 +65,11 @@ CASES = {
                 )
                 for kind in ("tasks", "models")
             },
-            "replacing": Mode("study --kind error -o out/old.png", brings=("old.png",), codes=(1,), about=("--force",)),
+            "replacing": Mode("study --kind error --figure out/old.png", brings=("old.png",), codes=(1,), about=("--force",)),
         },
         values={
             "--kind": "--kind rank",
-            "--output": "-o out/other.png",
+            "--figure": "--figure out/other.png",
             "--target": "--target part-0",
             "--split": "--split random",
             "--selector": "--selector random",
@@ -77,7 +77,7 @@ CASES = {
             "--set": "--set extrapolation",
             "--tasks": "--tasks 3",
             "--assessor": "--assessor 'task-mean, random' --assessor '2pl, random'",
-            "--n": "--n 6",
+            "-n": "-n 6",
             "--force": "--force",
         },
         no_effect={
