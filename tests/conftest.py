@@ -64,11 +64,6 @@ class Outcome:
     err: str
 
 
-def offered_methods(command):
-    """Names that the help of a command's option `--method` lists."""
-    return tuple(next(option for option in command.params if option.name == "method").type.choices)
-
-
 @pytest.fixture
 def run(capsys, monkeypatch):
     """Run the command line in this process, as its entry point does."""
