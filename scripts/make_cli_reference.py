@@ -12,6 +12,7 @@ from pathlib import Path
 
 import click
 
+from itembank.cli.command import OPTIONS, READING, under_headings
 from itembank.cli.main import cli
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "cli.md"
@@ -23,8 +24,21 @@ Results go to standard output, everything else to standard error. Exit codes: 0 
 3 precision that was asked for not reached, 4 integrity check failed. Every option can also come from the environment
 (`ITEMBANK_CALIBRATE_DIMS=5`) or from a TOML file given with `--config`, one table a command (`[calibrate]`,
 `dims = 5`); the command line goes before the environment, the environment before the file. `--config`, `--debug` and
-`--quiet` may stand before any command or after it.
+`--quiet` may stand before any command or after it. An option that had another name before is refused with its new one.
+
+The shell completes commands, options and their choices after one line in its start-up file:
+
+```
+eval "$(_ITEMBANK_COMPLETE=bash_source itembank)"         # bash 4.4 or later, in ~/.bashrc
+eval "$(_ITEMBANK_COMPLETE=zsh_source itembank)"          # zsh, in ~/.zshrc
+_ITEMBANK_COMPLETE=fish_source itembank | source          # fish, in ~/.config/fish/completions/itembank.fish
+```
+
 """
+
+
+READING_COMMANDS = "[`import table`](#itembank-import-table) and [`import lm-eval`](#itembank-import-lm-eval)"
+"""Their tables explain the options of reading responses, which ten commands share."""
 
 
 def reference() -> str:
@@ -39,10 +53,13 @@ def _sections(command: click.Command, path: str, level: int) -> Iterator[str]:
     yield f"{'#' * level} `{path}`\n"
     yield _usage(command, path, context)
     yield from _help(command)
-    options = [one for one in command.params if isinstance(one, click.Option) and not one.hidden]
-    if options:
-        yield "| option | default | |\n|---|---|---|"
-        yield "\n".join(_row(option, context) for option in options) + "\n"
+    for heading, options in under_headings(command, context).items():
+        shown = [one for one in options if "--help" not in one.opts]
+        if heading == READING:
+            yield f"{heading}: {', '.join(f'`{max(one.opts, key=len)}`' for one in shown)}, as for {READING_COMMANDS}.\n"
+        elif shown:
+            yield f"| {'option' if heading == OPTIONS else heading} | default | |\n|---|---|---|"
+            yield "\n".join(_row(option, context) for option in shown) + "\n"
     if isinstance(command, click.Group):
         for name in command.list_commands(context):
             child = command.get_command(context, name)
@@ -78,13 +95,16 @@ def _row(option: click.Option, context: click.Context) -> str:
 def _value(option: click.Option, context: click.Context) -> str:
     if isinstance(option.type, click.Choice):
         return "\\|".join(str(choice) for choice in option.type.choices)
-    return option.make_metavar(context).replace(" RANGE", "")
+    return option.make_metavar(context).replace(" RANGE", "").replace("|", "\\|")
 
 
 def _default(option: click.Option) -> str:
     if option.required:
         return "required"
-    return f"`{option.default}`" if option.show_default and not option.is_flag else ""
+    if not option.show_default or option.is_flag:
+        return ""
+    value = option.default
+    return f"`{', '.join(map(str, value)) if isinstance(value, tuple) else value}`"
 
 
 if __name__ == "__main__":

@@ -76,7 +76,7 @@ def test_positive_slopes_mean_one_ability(run, counts, tmp_path):
     ("options", "message"),
     [
         (("--precision", "10"), "--precision goes with --family beta"),
-        (("--family", "beta", "--precision", "much"), "must be a number, 'global' or 'scenario'"),
+        (("--family", "beta", "--precision", "much"), "must be a number or 'global' or 'scenario'"),
         (("--method", "map", "--positive-discrimination"), "goes with --method variational"),
     ],
 )

@@ -54,8 +54,8 @@ def command():
 
 
 def test_options_stand_under_their_headings_and_those_of_reading_last():
-    names = {heading: [one.name for one in options] for heading, options in _sections().items()}
-    assert names == {"Options": ["seed", "help"], "Limits": ["most", "least"], READING: ["column"]}
+    names = {heading: [one.opts[-1] for one in options] for heading, options in _sections().items()}
+    assert names == {"Options": ["--seed", "--help"], "Limits": ["--most", "--least"], READING: ["--column"]}
     text = CliRunner().invoke(command(), ["--help"]).output
     assert [text.index(f"{heading}:") for heading in names] == sorted(text.index(f"{heading}:") for heading in names)
     assert "--column: see itembank import table --help" in text

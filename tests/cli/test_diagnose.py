@@ -71,6 +71,8 @@ def test_homogeneity_of_a_bank_is_that_of_its_responses(run, responses_file, tmp
 
 
 def test_a_homogeneity_figure_of_no_such_scenario_is_a_usage_error(run, responses_file, tmp_path):
-    outcome = run("diagnose", "homogeneity", responses_file, "--scenario", "s9", "-o", tmp_path / "homogeneity.png")
+    outcome = run(
+        "diagnose", "homogeneity", responses_file, "--scenario", "s9", "--figure", tmp_path / "homogeneity.png"
+    )
     assert (outcome.code, outcome.out) == (2, "")
     assert "got s9" in outcome.err

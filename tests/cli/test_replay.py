@@ -124,7 +124,7 @@ def test_the_exit_code_says_whether_every_model_was_precise(run, data):
     assert {row["reason_stopped"] for row in rows} == {"half-width of overall"}
     outcome, rows = replayed(run, data, "--half-width", 0.01, "--max-items", 3, *QUICK)
     assert outcome.code == 3
-    assert "3 of 3 models ended without the precision asked for" in outcome.err
+    assert "3 of 3 sessions ended without the precision asked for" in outcome.err
     assert {row["reason_stopped"] for row in rows} == {"budget: 3 items"}
     assert replayed(run, data, "--max-items", 3, *QUICK)[0].code == 0  # none was asked for
 

@@ -19,8 +19,8 @@ def responses_file(tmp_path_factory):
 def test_transfer_as_json_says_the_validity_first(run, responses_file, tmp_path):
     figure = tmp_path / "transfer.svg"
     outcome = run(
-        "scaling", "transfer", responses_file, "--source", "s0", "--target", "s1", "--group", "recipe", "--figure", figure,
-        "--method", "calibrated", "--method", "common-scale", "--format", "json",
+        "scaling", "transfer", responses_file, "--source", "s0", "--target", "s1", "--group", "recipe",
+        "--figure", figure, "--method", "calibrated", "--method", "common-scale", "--format", "json",
     )  # fmt: skip
     assert outcome.code == 0, outcome.err
     found = json.loads(outcome.out)

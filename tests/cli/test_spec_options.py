@@ -79,7 +79,7 @@ def test_options_are_of_the_types_of_their_fields():
     [
         (("--count", "2.5"), "is not a valid integer"),
         (("--size", "huge"), "'small', 'large', 'auto'"),
-        (("--scale", "wide"), "must be a number, or 'global' or 'scenario', got 'wide'"),
+        (("--scale", "wide"), "must be a number or 'global' or 'scenario', got 'wide'"),
         (("--k", "1,2.5"), "must be whole numbers with commas between them, got '1,2.5'"),
         (("--k", "one"), "must be whole numbers"),
     ],

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     type=MethodName(METHODS, "paired"),
     default="auto",
     show_default=True,
-    help="How differences are estimated: 'paired' by raw differences alone, the others by those of estimates.",
+    help="How differences are estimated: 'paired' from the raw answers alone, the others from estimated scores.",
 )
 @level_option
 @spec_option(ComparisonSpec, "power", "Power of the smallest detectable difference, between 0 and 1.")
@@ -79,10 +79,10 @@ def command(
     seed: int,
     output_format: str,
 ) -> None:
-    """Say which of two models, or of many, is better.
+    """Compare models that ran the same items.
 
-    RESPONSES are response files or harness logs of the models, best over the same items of the bank. The difference
-    is that of the second model less the first, over the full benchmark; p-values of many pairs are Holm-adjusted.
+    RESPONSES are response files or harness logs of the models. A difference is the second model's score less the
+    first's, over the full benchmark. With more than two models, p-values are adjusted for the number of pairs (Holm).
 
     \b
       itembank compare bank old.csv new.csv --selection selection.json
@@ -134,11 +134,11 @@ def _print(comparison: "Comparison", output_format: str, *, is_ranking: bool) ->
         least=("n_in_group",) if is_ranking else ("shared items", "detectable", "p", "P(B better)"),
     )
     if comparison.interval_kind == "classical":
-        note("Too few calibration models to calibrate intervals: they take the items as a random sample.")
+        note("The bank has too few models to calibrate intervals; these take the items as a random sample.")
     if is_ranking:
         note(
-            f"Models of a group do not differ significantly from its best (Holm-adjusted p >= "
-            f"{1.0 - comparison.spec.level:.3g}); models of neighbouring groups may be tied too."
+            f"Models in a group do not differ significantly from the best of that group (adjusted p >= "
+            f"{1.0 - comparison.spec.level:.3g}). Models in neighbouring groups may be tied too."
         )
 
 

@@ -24,7 +24,7 @@ from itembank.cli.spec_options import WholeNumbers
 
 @click.group("diagnose", cls=Group)
 def command() -> None:
-    """Say what responses tell of the benchmark itself.
+    """Examine the benchmark itself: how many abilities it measures, and how alike its items are.
 
     \b
       itembank diagnose dimensions responses.parquet --figure dimensions.png
@@ -62,10 +62,10 @@ def dimensions(
     seed: int,
     output_format: str,
 ) -> None:
-    """Count the abilities that responses tell of.
+    """Count the abilities that a benchmark measures.
 
-    By the eigenvalues of the item correlations, by those that exceed shuffled responses (parallel analysis), and by
-    how well each number of dimensions predicts the scores of models left out. The last is what calibrate goes by.
+    Three counts: eigenvalues of the item correlations, those above the eigenvalues of shuffled responses (parallel
+    analysis), and the number of dimensions that best predicts the scores of models left out. calibrate uses the last.
 
     \b
       itembank diagnose dimensions responses.parquet --figure dimensions.png
@@ -113,7 +113,7 @@ HOMOGENEITY_COLUMNS = (
     type=click.IntRange(min=1),
     default=50,
     show_default=True,
-    help="Items that a law is to be made from.",
+    help="Number of items that a law would be fitted to.",
 )
 @figure_option()
 @click.option("--scenario", "scenarios", multiple=True, help="--figure: draw this one; at most eight. Repeatable.")
@@ -130,11 +130,11 @@ def homogeneity_command(
     seed: int,
     output_format: str,
 ) -> None:
-    """Say where items are too much alike, or tell too little, for a scaling law.
+    """Find scenarios whose items are too much alike, or tell too little, for a scaling law.
 
     Every scenario is calibrated by itself. Spreads of difficulty and discrimination are in standard deviations of the
-    models' abilities; reliability is the share of the variance of ability that so many items tell, over the middle nine
-    tenths of the models.
+    models' abilities. Reliability is the share of the variance of ability that --budget items explain, over the middle
+    90 % of the models.
 
     \b
       itembank diagnose homogeneity bank --figure homogeneity.png

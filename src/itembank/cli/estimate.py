@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from itembank.estimation.estimates import ScoreEstimates
 
 MEANING = {
-    "calibrated": "Intervals are calibrated: as wide as the errors for calibration models left out in turn ask for. "
-    "They hold for new models that differ from those no more than those from each other, and a little beyond.",
-    "model-based": "Intervals are model-based: they hold as far as the item model does.",
-    "design": "Intervals are design-based: they rest on how the items were drawn and hold for any model, over draws of "
-    "the items.",
+    "calibrated": "Intervals are calibrated: their width comes from the errors made on the bank's own models when "
+    "these are left out. Trust them less for a model unlike all of them.",
+    "model-based": "Intervals come from the item model alone: they are too narrow where it is wrong.",
+    "design": "Intervals come from how the items were drawn: they hold for any model, even where the item model is "
+    "wrong.",
 }
 """What each kind of interval rests on."""
 
@@ -42,7 +42,8 @@ MEANING = {
     type=click.Choice(get_args(IntervalKind)),
     default="calibrated",
     show_default=True,
-    help="What intervals rest on: errors for calibration models left out, the item model, or how items were drawn.",
+    help="Where the width of intervals comes from: errors made on bank models left out (calibrated), the item model, "
+    "or how items were drawn (design).",
 )
 @level_option
 @click.option("--win-rate", is_flag=True, help="Add the mean win rate over scenarios against the bank's models.")
@@ -98,7 +99,7 @@ def command(
         note(f"Estimated by {estimates.explanation}")
     _print(estimates, output_format)
     if interval == "calibrated" and estimates.interval_kind != "calibrated":
-        note(f"{loaded.n_models} calibration models do not let some be left out to calibrate intervals.")
+        note(f"The bank has {loaded.n_models} models, too few to leave some out and calibrate intervals.")
     note(MEANING[estimates.interval_kind])
     if win_rate and estimates.interval_kind != "model-based":
         note("The interval of the mean win rate is model-based.")

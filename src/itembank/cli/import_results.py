@@ -7,15 +7,15 @@ import click
 
 from itembank.cli.command import Decorator, Function, Group, gathered
 from itembank.cli.options import (
+    LOG_OPTIONS,
+    TABLE_OPTIONS,
+    VALUE_OPTIONS,
     column_mapping,
     format_option,
     items_option,
-    log_options,
     models_option,
     output_option,
     refuse_unread,
-    table_options,
-    value_options,
 )
 from itembank.cli.render import note, print_rows, progress, warnings_as_notes
 from itembank.cli.spec_options import spec_option
@@ -38,7 +38,7 @@ def _reading(*own: Decorator) -> Decorator:
             "reading",
             *own,
             spec_option(ReadingSpec, "scenario", "Scenario of the items that have none.  [default: all]"),
-            *value_options(),
+            *VALUE_OPTIONS,
             click.option("--complete", is_flag=True, help="Refuse missing responses."),
             click.option("--drop-empty", is_flag=True, help="Leave out models and items without any response."),
         ),
@@ -76,7 +76,7 @@ def command() -> None:
         show_default=True,
         help="long: one row a response; wide-models: one row a model; wide-items: one row an item.",
     ),
-    *table_options(),
+    *TABLE_OPTIONS,
     spec_option(ReadingSpec, "prefix_scenario", "Make item ids 'scenario/item_id'."),
 )
 def table(**given: Any) -> None:
@@ -109,7 +109,7 @@ def py_irt(**given: Any) -> None:
 
 @command.command("lm-eval")
 @_reading(
-    *log_options(),
+    *LOG_OPTIONS,
     click.option(
         "--choice-scores",
         type=click.Path(path_type=Path),

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @click.option("--selection", type=FILE, help="--figure: draw it for these chosen items too.")
 @format_option
 def command(*, bank: Path, figure: Path | None, selection: Path | None, output_format: str) -> None:
-    """Say what a bank holds: models, items, item model, scores by scenario.
+    """Show what a bank holds: models, items, item model, scores by scenario.
 
     JSON is one object with a list 'scenarios'; CSV holds the scenarios alone.
 
@@ -34,13 +34,15 @@ def command(*, bank: Path, figure: Path | None, selection: Path | None, output_f
     loaded = load_bank(bank)
     if figure is not None:
         _draw(loaded, selection, figure)
+    about = _about(loaded)
     print_record(
-        _about(loaded),
+        _explained(about) if output_format == "table" else about,
         "scenarios",
         _scenario_rows(loaded),
         output_format,
         title=f"Bank {bank}",
-        heading="Scores of the calibration models, from 0 to 1",
+        heading="Scores of the bank's models, from 0 to 1. item_model_bias: mean error of the scores that the item "
+        "model predicts for models left out",
         least=("precision", "item_model_bias", "weight"),
     )
 
@@ -79,6 +81,16 @@ def _about(bank: "Bank") -> dict[str, Any]:
         "overall_score_over": bank.targets.across,
         "costs": sorted(bank.responses.costs),
     }
+
+
+def _explained(about: dict[str, Any]) -> dict[str, Any]:
+    """Say beside a number in a few words what it counts."""
+    words = {
+        "density": "share of responses that are there",
+        "n_degenerate_items": "all models answered alike",
+        "n_negative_items": "stronger models fail more often; check their keys",
+    }
+    return {name: f"{value:.4g} ({words[name]})" if name in words else value for name, value in about.items()}
 
 
 def _precision_by_target(bank: "Bank") -> list[float] | None:

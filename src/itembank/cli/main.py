@@ -5,6 +5,7 @@ import importlib
 import sys
 
 import click
+from click.shell_completion import CompletionItem
 
 from itembank.cli.every_command import prepare, shared_options
 from itembank.errors import command_line_words, did_you_mean
@@ -12,20 +13,20 @@ from itembank.errors import command_line_words, did_you_mean
 COMMANDS = {
     "import": ("itembank.cli.import_results", "Turn per-item results into a response file."),
     "calibrate": ("itembank.cli.calibrate", "Fit item parameters and write a bank."),
-    "info": ("itembank.cli.info", "Say what a bank holds."),
-    "prepare": ("itembank.cli.prepare", "Fit without some of the models now, and keep that with the bank."),
+    "info": ("itembank.cli.info", "Show what a bank holds."),
+    "prepare": ("itembank.cli.prepare", "Get a bank ready for calibrated estimates."),
     "select": ("itembank.cli.select", "Choose the items to run on a new model."),
     "estimate": ("itembank.cli.estimate", "Estimate full-benchmark scores from some responses."),
-    "study": ("itembank.cli.study", "Compare selections and estimates by leaving models out."),
-    "compare": ("itembank.cli.compare", "Say which of two models, or of many, is better."),
-    "plan": ("itembank.cli.plan", "Say how many items a question needs."),
+    "study": ("itembank.cli.study", "Compare ways to select and to estimate, on models left out."),
+    "compare": ("itembank.cli.compare", "Compare models that ran the same items."),
+    "plan": ("itembank.cli.plan", "Find how many items a question needs."),
     "session": ("itembank.cli.session", "Test a model adaptively: ask for items, tell the answers."),
-    "replay": ("itembank.cli.replay", "Send recorded models through adaptive sessions."),
-    "scaling": ("itembank.cli.scaling", "Say what more compute, or more samples, will buy."),
-    "simulate": ("itembank.cli.simulate", "Make responses of known truth."),
-    "diagnose": ("itembank.cli.diagnose", "Say what responses tell of the benchmark itself."),
-    "sample-data": ("itembank.cli.sample_data", "Write results to try the commands on."),
-    "quickstart": ("itembank.cli.quickstart", "See the whole job on built-in data."),
+    "replay": ("itembank.cli.replay", "Run recorded models through adaptive sessions."),
+    "scaling": ("itembank.cli.scaling", "Forecast scores with more training compute or more samples."),
+    "simulate": ("itembank.cli.simulate", "Simulate responses whose true parameters are known."),
+    "diagnose": ("itembank.cli.diagnose", "Examine the benchmark itself."),
+    "sample-data": ("itembank.cli.sample_data", "Write example results to try the commands on."),
+    "quickstart": ("itembank.cli.quickstart", "Run the whole job on built-in data."),
 }
 
 
@@ -59,6 +60,11 @@ class LazyGroup(click.Group):
             ctx.fail(f"No such command {args[0]!r}.{near}")
         return super().resolve_command(ctx, args)
 
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Complete a command's name from the table above, importing none, or an option's."""
+        names = [CompletionItem(name, help=text) for name, (_, text) in COMMANDS.items() if name.startswith(incomplete)]
+        return [*names, *click.Command.shell_complete(self, ctx, incomplete)]
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """List the commands from the table above, importing none."""
         with formatter.section("Commands"):
@@ -76,7 +82,7 @@ class LazyGroup(click.Group):
 )
 @click.version_option(package_name="itembank", message="%(package)s %(version)s")
 def cli() -> None:
-    """Know a model's full-benchmark score from a handful of items.
+    """Estimate a model's full-benchmark score from a handful of items.
 
     The usual order: import past results, calibrate a bank, select items, run them on the
     new model with your own harness, estimate.

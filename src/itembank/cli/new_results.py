@@ -52,7 +52,7 @@ def note_known_models(bank: "Bank", model_ids: Iterable[str]) -> None:
     known = [model for model in model_ids if model in calibrated]
     if known:
         note(
-            f"Note: {visible(shown(known))} helped to calibrate this bank, which suits them better than new models: "
-            "intervals are too narrow for them, and their scores stand in its models.parquet. For an honest "
-            "try, calibrate without them."
+            f"Note: {visible(shown(known))} helped to calibrate this bank, so their estimates are better than those of "
+            "new models and their intervals too narrow. Their true scores are in the bank's models.parquet. For a fair "
+            "test, calibrate without them."
         )

@@ -120,9 +120,83 @@ models_option = click.option("--models", type=FILE, help="Table of what is known
 items_option = click.option("--items", type=FILE, help="Table of what is known of each item (column item_id).")
 
 
+def _bytes(_ctx: click.Context, _parameter: click.Parameter, value: str | None) -> float | None:
+    """Turn an amount of memory (8GB, 512 MiB, or a plain number) into bytes."""
+    if value is None:
+        return None
+    found = re.fullmatch(r"([0-9]*\.?[0-9]+) *([kmgt]?)(i?)b?", value.strip().lower())
+    if found is None or float(found[1]) == 0.0:
+        raise click.BadParameter(f"must be an amount of memory such as 8GB, got {value!r}.")
+    return float(found[1]) * (1024.0 if found[3] else 1000.0) ** " kmgt".index(found[2] or " ")
+
+
+VALUE_OPTIONS = (
+    spec_option(ReadingSpec, "max_response", "Divide responses by this: 100 for percentages."),
+    spec_option(ReadingSpec, "model_id", "Id of the model, for results of one model that do not name it."),
+    spec_option(
+        ReadingSpec,
+        "repeats",
+        "Where a model has several responses to an item: refuse them, count right ones and trials, average, or take the "
+        "last.",
+    ),
+    click.option(
+        "--max-memory",
+        callback=_bytes,
+        metavar="SIZE",
+        help="Let reading take this much memory (8GB), even for a file that looks wrong because it asks for much.  "
+        "[default: half of the machine's]",
+    ),
+)
+"""How responses are read, whatever file they come from."""
+
+TABLE_OPTIONS = (
+    spec_option(ReadingSpec, "response_column", "Column of the response."),
+    click.option(
+        "--column",
+        "columns",
+        multiple=True,
+        metavar="OURS=THEIRS",
+        help="What the file calls a column: --column model_id=llm. Repeatable.",
+    ),
+    spec_option(
+        ReadingSpec,
+        "true_value",
+        "The response that is right, where responses are words. Usual words (correct, pass, yes, C, ...) need no option.",
+        metavar="VALUE",
+    ),
+)
+"""How tables are read."""
+
+LOG_OPTIONS = (
+    spec_option(
+        ReadingSpec,
+        "metric",
+        "The metric to take as response. Repeat it for an order of preference.",
+        metavar="[TASK=]NAME",
+    ),
+    spec_option(ReadingSpec, "filter_name", "The filter to take. Repeatable.", "--filter", metavar="[TASK=]NAME"),
+    spec_option(
+        ReadingSpec,
+        "response",
+        "Take a logged metric, or what the log-likelihoods of the answer options say: whether the most likely is right, "
+        "or how probable the right one is.",
+    ),
+    spec_option(ReadingSpec, "tasks", "Read only these tasks: 'mmlu_*'. Repeatable.", "--task", metavar="PATTERN"),
+    spec_option(
+        ReadingSpec,
+        "exclude_tasks",
+        "Leave out these tasks: 'mmlu_*'. Repeatable.",
+        "--exclude-task",
+        metavar="PATTERN",
+    ),
+    spec_option(ReadingSpec, "skip_unusable", "Leave out tasks and runs that cannot be read, and list them."),
+)
+"""How logs of lm-evaluation-harness are read."""
+
+
 def reading_options(*tables: Decorator) -> Decorator:
     """Make the options of reading responses, those of `tables` before them; the command gets one mapping, `reading`."""
-    return gathered("reading", *tables, headed(READING, *_response_options()))
+    return gathered("reading", *tables, headed(READING, *TABLE_OPTIONS, *LOG_OPTIONS, *VALUE_OPTIONS))
 
 
 def reading_spec(reading: Mapping[str, Any], **choices: Any) -> ReadingSpec:
@@ -195,27 +269,6 @@ def refuse_unused(*rules: tuple[str, bool, str]) -> None:
         note(f"Note: {names[name]} goes with {partners}; what the {where} says of it has no effect here.")
 
 
-def _bytes(_ctx: click.Context, _parameter: click.Parameter, value: str | None) -> float | None:
-    """Turn an amount of memory (8GB, 512 MiB, or a plain number) into bytes."""
-    if value is None:
-        return None
-    found = re.fullmatch(r"([0-9]*\.?[0-9]+) *([kmgt]?)(i?)b?", value.strip().lower())
-    if found is None or float(found[1]) == 0.0:
-        raise click.BadParameter(f"must be an amount of memory such as 8GB, got {value!r}.")
-    return float(found[1]) * (1024.0 if found[3] else 1000.0) ** " kmgt".index(found[2] or " ")
-
-
-def max_memory_option(function: Function) -> Function:
-    """Add `--max-memory`."""
-    return click.option(
-        "--max-memory",
-        callback=_bytes,
-        metavar="SIZE",
-        help="Let reading take this much memory (8GB), even for a file that looks wrong because it asks for much.  "
-        "[default: half of the machine's]",
-    )(function)
-
-
 def column_mapping(pairs: Sequence[str]) -> dict[str, str]:
     """Turn OURS=THEIRS into a mapping."""
     split = [pair.partition("=") for pair in pairs]
@@ -223,77 +276,6 @@ def column_mapping(pairs: Sequence[str]) -> dict[str, str]:
     if bad:
         raise click.BadParameter(f"must be OURS=THEIRS, got {bad[0]!r}.", param_hint="--column")
     return {ours: theirs for ours, _, theirs in split}
-
-
-def value_options() -> tuple[Decorator, ...]:
-    """Make the options of how responses are read, whatever file they come from."""
-    return (
-        spec_option(ReadingSpec, "max_response", "Divide responses by this: 100 for percentages."),
-        spec_option(ReadingSpec, "model_id", "Id of the model, for results of one model that do not name it."),
-        spec_option(
-            ReadingSpec,
-            "repeats",
-            "A model has several responses to an item: refuse them, count right ones and trials, average, or take the "
-            "last.",
-        ),
-        max_memory_option,
-    )
-
-
-def table_options(where: str = "") -> tuple[Decorator, ...]:
-    """Make the options of how tables are read."""
-    return (
-        spec_option(ReadingSpec, "response_column", f"{where}Column of the response."),
-        click.option(
-            "--column",
-            "columns",
-            multiple=True,
-            metavar="OURS=THEIRS",
-            help=f"{where}What the file calls a column: --column model_id=llm. Repeatable.",
-        ),
-        spec_option(
-            ReadingSpec,
-            "true_value",
-            f"{where}The response that is right, where responses are words. Usual words (correct, pass, yes, C, ...) "
-            "need no option.",
-            metavar="VALUE",
-        ),
-    )
-
-
-def log_options(where: str = "") -> tuple[Decorator, ...]:
-    """Make the options of how harness logs are read."""
-    name, pattern = {"metavar": "[TASK=]NAME"}, {"metavar": "PATTERN"}
-    return (
-        spec_option(
-            ReadingSpec,
-            "metric",
-            f"{where}The metric to take as response. Repeat it for an order of preference.",
-            **name,
-        ),
-        spec_option(ReadingSpec, "filter_name", f"{where}The filter to take. Repeatable.", "--filter", **name),
-        spec_option(
-            ReadingSpec,
-            "response",
-            f"{where}Take a logged metric, or what the log-likelihoods of the answer options say: whether the most "
-            "likely is right, or how probable the right one is.",
-        ),
-        spec_option(ReadingSpec, "tasks", f"{where}Read only these tasks: 'mmlu_*'. Repeatable.", "--task", **pattern),
-        spec_option(
-            ReadingSpec,
-            "exclude_tasks",
-            f"{where}Leave out these tasks: 'mmlu_*'. Repeatable.",
-            "--exclude-task",
-            **pattern,
-        ),
-        spec_option(
-            ReadingSpec, "skip_unusable", f"{where}Leave out tasks and runs that cannot be read, and list them."
-        ),
-    )
-
-
-def _response_options() -> tuple[Decorator, ...]:
-    return (*table_options("Tables: "), *log_options("Harness logs: "), *value_options())
 
 
 def listed_ids(path: Path) -> tuple[str, ...]:

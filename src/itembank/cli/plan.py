@@ -20,7 +20,7 @@ from itembank.selection.specs import METHODS as SELECTORS
 @click.option(
     "--difference",
     type=float,
-    help="Or: difference of two models, run on the same items, that is to show as significant, between 0 and 1.",
+    help="Or: difference between two models on the same items that must show as significant, between 0 and 1.",
 )
 @click.option("--target", default="overall", show_default=True, help="Score to plan for: 'overall' or a scenario.")
 @level_option
@@ -52,10 +52,10 @@ def command(
     seed: int,
     output_format: str,
 ) -> None:
-    """Say how many items a question needs, from the bank alone.
+    """Find how many items a question needs, from the bank alone.
 
-    The calibration models play the new ones in turn. The table shows what numbers of items would tell; with
-    --half-width or --difference the answer is among them.
+    Each of the bank's models takes the part of a new model in turn. The table shows how precise each number of items
+    is; with --half-width or --difference one line above it answers the question.
 
     \b
       itembank plan bank --half-width 0.02
@@ -83,7 +83,7 @@ def command(
         made.rows(),
         output_format,
         title=f"Plan for bank {bank}; scores from 0 to 1",
-        heading="What numbers of items tell",
+        heading="How precise each number of items is",
         least=("mean_absolute_error",),
     )
     if made.message:

@@ -29,12 +29,12 @@ if TYPE_CHECKING:
     type=click.IntRange(min=1),
     default=3,
     show_default=True,
-    help="Times to split, calibrate and choose anew; errors are over all of them.",
+    help="Times to split, calibrate and choose again; errors are over all of them.",
 )
 @seed_option
 @format_option
 def command(*, output: Path, n_items: int, repeats: int, seed: int, output_format: str) -> None:
-    """See the whole job on built-in data, in about a minute.
+    """Run the whole job on built-in data, in about a minute.
 
     Takes the answers of 280 language models to 1,820 questions in 16 tasks. The models are tiny and our own: five
     checkpoints of each of 56 training runs. A quarter of the runs is held out, with all their checkpoints. The

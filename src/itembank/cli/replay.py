@@ -20,9 +20,7 @@ if TYPE_CHECKING:
 @bank_argument
 @click.argument("responses", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path))
 @session_options
-@click.option(
-    "--batch", type=click.IntRange(min=1), default=1, show_default=True, help="Ask so many items at once each time."
-)
+@click.option("--batch", type=click.IntRange(min=1), default=1, show_default=True, help="Ask this many items at once.")
 @jobs_option(1)
 @click.option(
     "-o",
@@ -46,11 +44,11 @@ def command(
     seed: int,
     output_format: str,
 ) -> None:
-    """Send recorded models through adaptive sessions.
+    """Run recorded models through adaptive sessions.
 
-    RESPONSES are response files or harness logs of models that answered many items of the bank. Each is asked what
-    a session would ask it, and its estimate is the one that the session would end with: the same numbers as by hand
-    with the same seed (itembank session start, ask, tell). An item that a model has no response to counts as failed.
+    RESPONSES are response files or harness logs of models that answered many items of the bank. Each model is asked
+    what a session would ask it, and gets the estimate that the session would end with: the same numbers as by hand with
+    the same seed (itembank session start, ask, tell). An item without a response counts as failed.
 
     \b
       itembank replay bank models.parquet --max-items 50
@@ -74,7 +72,7 @@ def command(
         _write(result, output)
     _print(result, choices["cost"], output_format)
     if spec.stopping.has_rules and not result.is_precise.all():
-        note(f"{int((~result.is_precise).sum())} of {result.n_models} models ended without the precision asked for.")
+        note(f"{int((~result.is_precise).sum())} of {result.n_models} sessions ended without the precision asked for.")
         click.get_current_context().exit(EXIT_IMPRECISE)
 
 

@@ -21,7 +21,7 @@ from itembank.cli.render import note, print_rows
 )
 @format_option
 def command(*, output: Path, output_format: str) -> None:
-    """Write results of past models and of a new one, to try the commands on.
+    """Write example results of past models and of a new one, to try the commands on.
 
     past.csv holds the answers of 110 small language models to 680 questions of five tasks, new-model.csv those of
     another model. The models are tiny, and this project trained them. The columns are those that itembank reads from

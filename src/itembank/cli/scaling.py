@@ -1,4 +1,4 @@
-"""`itembank scaling`: what more training compute, or more samples of each item, will buy.
+"""`itembank scaling`: forecasts of scores with more training compute, or with more samples of each item.
 
 Each law has its file; the modules imported here load click alone, the libraries load when a command runs.
 """
@@ -13,7 +13,7 @@ from itembank.cli.scaling_transfer import transfer_command, validity_command
 
 @click.group("scaling", cls=Group)
 def command() -> None:
-    """Say what more training compute, or more samples of each item, will buy.
+    """Forecast scores with more training compute, or with more samples of each item.
 
     \b
       itembank scaling pretrain responses.parquet --models models.csv --target-flops 1e21

@@ -103,11 +103,11 @@ def command(
     seed: int,
     output_format: str,
 ) -> None:
-    """Say how often at least one of k samples of an item is right, for any k, from few samples.
+    """Forecast pass@k, how often at least one of k samples is right, for any k from few samples.
 
     RESPONSES hold n_correct and n_trials of every model and item, or one row a sample with --repeats count. The default
-    method, irsl, shares what all models say of an item: an item that a model never solved in 50 samples is not taken
-    for impossible when models like it solve it now and then. It has intervals, and forecasts beyond the samples.
+    method, irsl, learns about an item from all models: one that a model never solved in 50 samples does not count as
+    impossible when similar models solve it now and then. It gives intervals, and forecasts beyond the samples.
 
     \b
       itembank scaling test-time samples.parquet --k 1,10,100,1000 --figure pass-at-k.png

@@ -48,9 +48,9 @@ _WAIT = click.option(
 def command() -> None:
     """Test a model adaptively: the next items depend on its answers so far.
 
-    A session is kept in a journal, a file that holds every question and answer. Ask it which items to run next, run
-    them with whatever tool you have, tell it the answers; stop the loop at any time and start it again: it goes on
-    where it was, and no answer that was told is ever lost.
+    A session lives in a journal, a file that holds every question and answer. Ask it which items to run next, run them
+    with any tool, and tell it the answers. You can stop the loop at any time: it goes on where it was, and no answer
+    that was told is lost.
 
     \b
       itembank session start bank -o run.jsonl --model-id my-model --max-items 50 --half-width 0.03
@@ -75,11 +75,11 @@ def command() -> None:
 @session_options
 @seed_option
 def start(*, bank: Path, output: Path, model_id: str, choices: Mapping[str, Any], seed: int) -> None:
-    """Start a session, and say how items are chosen and when to stop.
+    """Start a session: choose how items are picked and when to stop.
 
-    It stops when a precision that was asked for is reached (--half-width, --ability-error, --threshold,
-    --better-than), when what is left of the budget allows no further item (--max-items, --max-tokens, --max-cost), or
-    when no item is left.
+    A session stops when it reaches a precision that you asked for (--half-width, --ability-error, --threshold,
+    --better-than), when a limit allows no further item (--max-items, --max-tokens, --max-cost), or when no item is
+    left.
 
     \b
       itembank session start bank -o run.jsonl --model-id my-model --max-items 50
@@ -124,10 +124,10 @@ def start(*, bank: Path, output: Path, model_id: str, choices: Mapping[str, Any]
 def ask(*, journal: Path, n_items: int, only_new: bool, bank: Path | None, wait: float, output_format: str) -> None:
     """Print the items to run next.
 
-    While items that were asked before have no answer yet, these are printed again and no others, so that a loop that
-    was killed goes on and ends as if it had not been; with --new only further ones are, for several workers on one
-    session. Nothing is printed once the session is over (in JSON: an empty list, and reason_stopped says why). The exit
-    code is then 3 if a precision was asked for and not reached.
+    Items that were asked before and have no answer yet are printed again, alone, so that a loop that was killed ends as
+    if it had not been. With --new only further items are printed, for several workers on one session. Once the session
+    is over nothing is printed (in JSON: an empty list, and reason_stopped says why). The exit code is then 3 if a
+    precision was asked for and not reached.
 
     \b
       itembank session ask run.jsonl
@@ -222,7 +222,7 @@ def tell(
 @_BANK
 @format_option
 def status(*, journal: Path, bank: Path | None, output_format: str) -> None:
-    """Say where a session stands: estimated scores with their intervals, items, costs, and why it stopped.
+    """Show where a session stands: estimated scores with their intervals, items, costs, and why it stopped.
 
     It never waits and changes nothing: look at a session while it runs. The exit code is 3 when the session has
     stopped without the precision that was asked for.
@@ -265,10 +265,10 @@ def status(*, journal: Path, bank: Path | None, output_format: str) -> None:
 @_BANK
 @format_option
 def export(*, journal: Path, output: Path | None, bank: Path | None, output_format: str) -> None:
-    """Give the answers of a session as responses.
+    """Print or write the answers of a session as responses.
 
-    The items were chosen by what the model answered, so they are no sample of the benchmark: estimate from them by the
-    item model (p-irt), as session status does, and never calibrate on them.
+    The items were chosen by the model's own answers, so they are not a random sample of the benchmark. Estimate from
+    them with --method p-irt, as session status does, and never calibrate on them.
 
     \b
       itembank session export run.jsonl -o answers.parquet

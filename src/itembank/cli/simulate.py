@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 @seed_option
 @format_option
 def command(*, output: Path, shape: Mapping[str, Any], seed: int, output_format: str) -> None:
-    """Make responses of known truth.
+    """Simulate responses whose true parameters are known.
 
     \b
       itembank simulate -o responses.parquet

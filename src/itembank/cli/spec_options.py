@@ -33,9 +33,9 @@ class NumberOrWord(click.ParamType):  # type: ignore[type-arg]  # generic in new
         try:
             return self._number(value)
         except ValueError:
-            words = " or ".join(map(repr, self._words))
             kind = "a whole number" if self._number is int else "a number"
-            self.fail(f"must be {kind}, or {words}, got {value!r}.", param, ctx)
+            allowed = " or ".join([kind, *map(repr, self._words)])
+            self.fail(f"must be {allowed}, got {value!r}.", param, ctx)
 
 
 class WholeNumbers(click.ParamType):  # type: ignore[type-arg]  # as above

@@ -57,7 +57,7 @@ def _running(function: Function) -> Function:
 
 @click.group("study", cls=Group)
 def command() -> None:
-    """Compare selections and estimates by leaving models out.
+    """Compare ways to select and to estimate, on models left out.
 
     A study calibrates on some models and estimates the others from a few of their items, by every selection and
     estimate it names, as often as it says.
@@ -169,10 +169,10 @@ def table(
 ) -> None:
     """Print a study's metrics: one row a split, selector and estimator, one column a number of items.
 
-    Of a prediction study, errors and costs at every budget, one row an assessor, and what given errors cost.
+    Of a prediction study: errors and costs at every budget, one row an assessor, and what it costs to reach an error.
 
-    Errors and widths stand in points (hundredths of a score) in tables, as shares in JSON and CSV, which have one
-    row for each size too, and every metric unless some are named. After ± stands the standard error over repeats.
+    Tables show errors and widths in points (hundredths of a score), with the standard error over repeats after ±. JSON
+    and CSV show them from 0 to 1, one row for each size, with every metric unless some are named.
 
     \b
       itembank study table study

@@ -50,12 +50,15 @@ CASES = {
         modes={
             **{kind: Mode(f"study --kind {kind} --figure out/f.png") for kind in _COMPARED},
             **{
-                kind: Mode(f"prediction --kind {kind} --figure out/f.png", values={"-n": "-n 1", "--tasks": "--tasks 1"})
+                kind: Mode(
+                    f"prediction --kind {kind} --figure out/f.png", values={"-n": "-n 1", "--tasks": "--tasks 1"}
+                )
                 for kind in ("items", "cost", "choices")
             },
             **{
                 kind: Mode(
-                    f"prediction --kind {kind} --assessor '2pl, random' --assessor 'task-mean, random' --figure out/f.png",
+                    f"prediction --kind {kind} --assessor '2pl, random' --assessor 'task-mean, random' "
+                    "--figure out/f.png",
                     values={
                         "-n": "-n 1",
                         "--assessor": "--assessor '2pl, adaptive v-optimal'",
@@ -65,7 +68,9 @@ CASES = {
                 )
                 for kind in ("tasks", "models")
             },
-            "replacing": Mode("study --kind error --figure out/old.png", brings=("old.png",), codes=(1,), about=("--force",)),
+            "replacing": Mode(
+                "study --kind error --figure out/old.png", brings=("old.png",), codes=(1,), about=("--force",)
+            ),
         },
         values={
             "--kind": "--kind rank",
