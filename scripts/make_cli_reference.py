@@ -37,10 +37,6 @@ _ITEMBANK_COMPLETE=fish_source itembank | source          # fish, in ~/.config/f
 """
 
 
-READING_COMMANDS = "[`import table`](#itembank-import-table) and [`import lm-eval`](#itembank-import-lm-eval)"
-"""Their tables explain the options of reading responses, which ten commands share."""
-
-
 def reference() -> str:
     """Return the whole page."""
     sections = [HEAD, *_sections(cli, "itembank", 2)]
@@ -56,7 +52,8 @@ def _sections(command: click.Command, path: str, level: int) -> Iterator[str]:
     for heading, options in under_headings(command, context).items():
         shown = [one for one in options if "--help" not in one.opts]
         if heading == READING:
-            yield f"{heading}: {', '.join(f'`{max(one.opts, key=len)}`' for one in shown)}, as for {READING_COMMANDS}.\n"
+            names = ", ".join(f"`{max(one.opts, key=len)}`" for one in shown)
+            yield f"{heading}: {names}; see `itembank import table` and `itembank import lm-eval`.\n"
         elif shown:
             yield f"| {'option' if heading == OPTIONS else heading} | default | |\n|---|---|---|"
             yield "\n".join(_row(option, context) for option in shown) + "\n"

@@ -1,7 +1,8 @@
 import click
 import pytest
+from click.shell_completion import BashComplete
 
-from itembank.cli.main import COMMANDS
+from itembank.cli.main import COMMANDS, cli
 from itembank.cli.options import _bytes
 
 
@@ -203,3 +204,19 @@ def test_every_help_mentions_what_all_commands_have(run):
     for name in ("estimate", "session"):
         outcome = run(name, "--help")
         assert all(option in outcome.out for option in ("--config", "--debug", "--quiet")), name
+
+
+@pytest.mark.parametrize(
+    ("words", "incomplete", "wanted"),
+    [
+        ([], "s", ["select", "study", "session", "scaling", "simulate", "sample-data"]),
+        ([], "--q", ["--quiet"]),
+        (["scaling"], "v", ["validity"]),
+        (["scaling", "validity"], "--ki", ["--kind"]),
+        (["scaling", "validity", "--kind"], "dis", ["disattenuated"]),
+        (["estimate", "--method"], "gp", ["gp-irt"]),
+    ],
+)
+def test_the_shell_completes_commands_options_and_choices(words, incomplete, wanted):
+    found = BashComplete(cli, {}, "itembank", "_ITEMBANK_COMPLETE").get_completions(words, incomplete)
+    assert [one.value for one in found] == wanted

@@ -134,7 +134,7 @@ def test_the_choice_follows_from_the_errors_of_models_left_out(bank, chosen):
     if saving.mean() <= saving.std(ddof=1) / np.sqrt(saving.size):
         best = labels[0]
     listed = ", ".join(f"{label} {100.0 * one.mean():.2f}" for label, one in errors.items())
-    assert chosen.explanation.startswith(f"{best}: mean absolute error of the overall score of calibration models left")
+    assert chosen.explanation.startswith(f"{best}. Mean errors of the overall score of calibration models left")
     assert f"in points: {listed}" in chosen.explanation
     assert chosen.method == best.split(" ")[0]
 

@@ -13,10 +13,10 @@ OPTIONS = "Options"
 READING = "Reading responses"
 HEADING = "itembank_heading"
 
-_FIGURE = dict.fromkeys(("-o", "--output", "--plot"), "--figure FILE")
+_FIGURE = dict.fromkeys(("-o", "--output"), "--figure FILE")
 RENAMED: Mapping[str, Mapping[str, str]] = {
     "calibrate": {"--overall": "--across"},
-    "info": _FIGURE,
+    "info": {"--plot": "--figure FILE"},
     "compare": {"--models": "--model MODEL_ID, once for each model"},
     "table": {"--part": "--show"},
     "plot": {**_FIGURE, "--n": "-n"},

@@ -136,8 +136,8 @@ VALUE_OPTIONS = (
     spec_option(
         ReadingSpec,
         "repeats",
-        "Where a model has several responses to an item: refuse them, count right ones and trials, average, or take the "
-        "last.",
+        "Where a model has several responses to an item: refuse them, count right ones and trials, average, or take "
+        "the last.",
     ),
     click.option(
         "--max-memory",
@@ -161,7 +161,7 @@ TABLE_OPTIONS = (
     spec_option(
         ReadingSpec,
         "true_value",
-        "The response that is right, where responses are words. Usual words (correct, pass, yes, C, ...) need no option.",
+        "The response that is right, where responses are words. Usual ones (correct, pass, yes, C, ...) need none.",
         metavar="VALUE",
     ),
 )
@@ -178,8 +178,8 @@ LOG_OPTIONS = (
     spec_option(
         ReadingSpec,
         "response",
-        "Take a logged metric, or what the log-likelihoods of the answer options say: whether the most likely is right, "
-        "or how probable the right one is.",
+        "Take a logged metric, or what the log-likelihoods of the answer options say: whether the most likely is "
+        "right, or how probable the right one is.",
     ),
     spec_option(ReadingSpec, "tasks", "Read only these tasks: 'mmlu_*'. Repeatable.", "--task", metavar="PATTERN"),
     spec_option(

@@ -12,6 +12,7 @@ from itembank.cli.options import (
     figure_option,
     format_option,
     items_option,
+    level_option,
     models_option,
     refuse_unused,
     seed_option,
@@ -82,7 +83,7 @@ _LAWS = headed(
         "--checked",
         metavar="N",
     ),
-    spec_option(PretrainingSettings, "level", "Level of the intervals, between 0 and 1."),
+    level_option,
 )
 _ITEM_MODEL = headed(
     "Law irsl",

@@ -14,6 +14,7 @@ from itembank.cli.options import (
     figure_option,
     format_option,
     items_option,
+    level_option,
     refuse_unused,
     seed_option,
     write_figure,
@@ -65,7 +66,7 @@ _OPTIONS = (
     spec_option(
         PassAtKSpec, "include_unsampled", "Count items too that a model has no samples of. Only irsl has values then."
     ),
-    spec_option(PassAtKSpec, "level", "Level of the intervals, between 0 and 1."),
+    level_option,
     spec_option(
         PassAtKSpec,
         "interval",

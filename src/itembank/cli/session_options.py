@@ -7,7 +7,7 @@ import click
 
 from itembank.adaptive.limits import Budget, Decision, SessionInterval, Stopping
 from itembank.cli.command import gathered, headed
-from itembank.cli.options import FILE, listed_ids, refuse_unused
+from itembank.cli.options import FILE, level_option, listed_ids, refuse_unused
 from itembank.cli.spec_options import spec_option
 from itembank.selection.criteria import CRITERIA, criterion_by_name
 from itembank.selection.specs import OptimalDesign
@@ -110,7 +110,7 @@ _STOPPING = headed(
         metavar="MODEL",
     ),
     spec_option(Decision, "confidence", "How sure --threshold and --better-than must be."),
-    spec_option(Stopping, "level", "Level of the intervals, between 0 and 1."),
+    level_option,
     click.option(
         "--interval",
         type=click.Choice(get_args(SessionInterval)),

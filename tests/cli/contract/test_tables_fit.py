@@ -29,6 +29,8 @@ CALLS = {
     "simulate": ["-o simulated.parquet --models 5 --items 400 --tasks 20"],
     "calibrate": ["past.csv -o made-bank --method map --dims 1 --no-folds"],
     "info": ["bank", "suite-bank"],
+    "prepare": ["bank"],
+    "sample-data": ["-o made-sample"],
     "select": ["bank -n 7 --method v-optimal", "bank-2 -n 7 --criterion d-optimal --cost tokens"],
     "estimate": ["bank new.parquet --method p-irt --interval model-based"],
     "compare": [
