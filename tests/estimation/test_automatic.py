@@ -80,7 +80,7 @@ def test_stacked_is_taken_where_none_is_clearly_better(bank, rng, monkeypatch):
     monkeypatch.setattr(automatic, "trial", lambda *_, **__: made)
     chosen = choose_method(bank, observe(bank, new_models(bank), None), None)
     assert chosen.spec == Stacked()
-    assert chosen.explanation.startswith("stacked: mean absolute error")
+    assert chosen.explanation.startswith("stacked. Mean errors of the overall score")
 
 
 def test_methods_without_an_estimate_do_not_stand_in_the_way(bank, rng, monkeypatch):

@@ -57,8 +57,8 @@ def _why(errors: FloatArray, together: FloatArray) -> str:
         return "stacked: no calibration model left out has a score and an estimate to compare methods by."
     singles = ", ".join(f"{METHODS.label(Stacked().members[index])} {points[index]:.2f}" for index in order)
     return (
-        f"stacked. Mean errors of the overall score of {int(np.sum(~np.isnan(together)))} calibration models left out in "
-        f"turn, in points: stacked {100.0 * _mean(together):.2f}, {singles}."
+        f"stacked. Mean errors of the overall score of {int(np.sum(~np.isnan(together)))} calibration models left out "
+        f"in turn, in points: stacked {100.0 * _mean(together):.2f}, {singles}."
     )
 
 

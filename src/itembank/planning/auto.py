@@ -98,8 +98,8 @@ def choose_selection(
     kept = "" if is_smallest else f"; {METHODS.label(best.spec)} is taken unless another is clearly better"
     return replace(
         _select(bank, best.spec, wanted),
-        explanation=f"{METHODS.label(best.spec)}. Mean errors of the overall score of calibration models left out in turn, "
-        f"in points: {listed}{kept}.",
+        explanation=f"{METHODS.label(best.spec)}. Mean errors of the overall score of calibration models left out in "
+        f"turn, in points: {listed}{kept}.",
     )
 
 
