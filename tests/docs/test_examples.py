@@ -25,7 +25,7 @@ FEW_LANGUAGE_MODELS = {
     "size": ["11k", "28k", "203k", "1.2M", "2.7M"],  # the fewest that give a law from four sizes one to look ahead to
     "share_of_run": [0.5, 1.0],
 }
-RUNNABLE = [page for page in PAGES if "```python" in page.read_text(encoding="utf-8")]
+RUNNABLE = [page for page in PAGES if "```python" in page.read_text(encoding="utf-8") and "tutorial" not in page.stem]
 
 
 def names(page):
