@@ -20,6 +20,7 @@ from scipy.stats import t as student
 from benchmarks.accuracy.data_sets import load
 from itembank.calibration.build import build_bank
 from itembank.comparison.compare import compare
+from itembank.comparison.comparison_spec import ComparisonSpec
 from itembank.comparison.comparisons import Comparison
 from itembank.data.banks import Bank
 from itembank.data.responses import ResponseMatrix
@@ -69,29 +70,41 @@ def run(
 
 def _ways(bank: Bank, answers: ResponseMatrix, selection: Selection, truth: np.ndarray) -> Iterator[pl.DataFrame]:
     compared = {
-        name: compare(bank, answers, selection=selection, method=method, n_bootstrap=500 if method == "paired" else 0)
+        name: compare(
+            bank,
+            answers,
+            selection=selection,
+            method=method,
+            spec=ComparisonSpec(n_bootstrap=500 if method == "paired" else 0),
+        )
         for name, method in COMPARED.items()
     }
     raw = compared["calibrated, raw difference"]
-    true = truth[raw.second] - truth[raw.first]
+    true = truth[raw.pairs.second] - truth[raw.pairs.first]
     scores = estimate(bank, answers, selection=selection, level=LEVEL)
     column = scores.targets.index(OVERALL)
     value, half = scores.value[:, column], (scores.high - scores.low)[:, column] / 2.0
-    d = value[raw.second] - value[raw.first]
-    a, b = half[raw.first], half[raw.second]
+    d = value[raw.pairs.second] - value[raw.pairs.first]
+    a, b = half[raw.pairs.first], half[raw.pairs.second]
     yield _row("two separate intervals", d - a - b, d + a + b, d, true)
     both = np.sqrt(a**2 + b**2)
     yield _row("independent errors", d - both, d + both, d, true)
     yield _classical(raw, true)
-    yield _row("paired bootstrap", raw.bootstrap_low[:, 0], raw.bootstrap_high[:, 0], raw.difference[:, 0], true)
+    yield _row(
+        "paired bootstrap",
+        raw.reference.bootstrap_low[:, 0],
+        raw.reference.bootstrap_high[:, 0],
+        raw.difference.value[:, 0],
+        true,
+    )
     for name, one in compared.items():
-        yield _row(name, one.low[:, 0], one.high[:, 0], one.difference[:, 0], true)
+        yield _row(name, one.difference.low[:, 0], one.difference.high[:, 0], one.difference.value[:, 0], true)
 
 
 def _classical(raw: Comparison, true: np.ndarray) -> pl.DataFrame:
     """Textbook paired interval of the raw difference."""
-    d, degrees = raw.raw_difference[:, 0], raw.n_shared_items[:, 0] - 1.0
-    statistic = student.isf(raw.paired_t_p[:, 0] / 2.0, degrees)
+    d, degrees = raw.pairs.raw_difference[:, 0], raw.pairs.n_shared_items[:, 0] - 1.0
+    statistic = student.isf(raw.reference.paired_t_p[:, 0] / 2.0, degrees)
     error = np.divide(np.abs(d), statistic, out=np.zeros_like(d), where=statistic > 0.0)
     half = student.ppf(0.5 + LEVEL / 2.0, degrees) * error
     known = d != 0.0  # a difference of 0 hides its standard error in this way of getting at it

@@ -14,6 +14,7 @@ import numpy as np
 from benchmarks.accuracy.data_sets import load
 from itembank.calibration.build import build_bank
 from itembank.comparison.compare import compare
+from itembank.comparison.comparison_spec import ComparisonSpec
 from itembank.data.banks import Bank
 from itembank.data.responses import ResponseMatrix
 from itembank.data.targets import OVERALL
@@ -37,16 +38,21 @@ def come_true(bank: Bank, new: ResponseMatrix, half_width: float, difference: fl
     column = found.targets.index(OVERALL)
     low, high = found.low[:, column], found.high[:, column]
     selection = select(bank, second.n_items, method="stratified", rng=seed)
-    pairs = compare(bank, new.take(items=new.item_indices(selection.item_ids)), selection=selection, n_bootstrap=0)
-    true = truth[pairs.second] - truth[pairs.first]
+    compared = compare(
+        bank,
+        new.take(items=new.item_indices(selection.item_ids)),
+        selection=selection,
+        spec=ComparisonSpec(n_bootstrap=0),
+    )
+    true = truth[compared.pairs.second] - truth[compared.pairs.first]
     alike = np.abs(np.abs(true) - difference) < 0.1 * difference
-    shown = ((pairs.low > 0.0) | (pairs.high < 0.0))[:, 0]
+    shown = ((compared.difference.low > 0.0) | (compared.difference.high < 0.0))[:, 0]
     return [
         first.n_items,
         100.0 * np.mean(high - low) / 2.0,
         100.0 * np.mean((low <= truth) & (truth <= high)),
         second.n_items,
-        100.0 * np.mean(pairs.smallest_detectable_difference),
+        100.0 * np.mean(compared.tests.smallest_detectable_difference),
         100.0 * np.mean(shown[alike]),
     ]
 

@@ -1,15 +1,15 @@
+import sys
 from dataclasses import dataclass
 
 import pytest
 
 from itembank.calibration.specs import METHODS as CALIBRATION
-from itembank.cli import estimate as estimate_command
-from itembank.cli import select as select_command
 from itembank.errors import ParameterError
 from itembank.estimation.specs import METHODS as ESTIMATION
-from itembank.methods import MethodTable
+from itembank.methods import Method, MethodTable, installed_methods
 from itembank.scoring.specs import METHODS as SCORING
 from itembank.selection.specs import METHODS as SELECTION
+from tests.packages import install
 
 
 @dataclass(frozen=True)
@@ -43,11 +43,92 @@ def test_every_name_of_a_table_leads_to_its_spec_and_back(table):
         assert table.name_of(table.resolve(name)) == name
 
 
-def test_the_commands_offer_every_method():
-    assert ("auto", *SELECTION.kinds) == select_command.METHODS
-    assert tuple(ESTIMATION.kinds) == estimate_command.METHODS
-
-
 def test_a_label_tells_what_differs_from_the_default():
     assert TABLE.label(Fast()) == "fast"
     assert TABLE.label(Fast(3)).startswith("fast (")
+
+
+SOURCE = """
+from dataclasses import dataclass
+from itembank.methods import Method
+
+@dataclass(frozen=True)
+class Faster:
+    n_steps: int = 0
+
+@dataclass(frozen=True)
+class Needy:
+    n_steps: int
+
+FASTER, NEEDY, NOTHING = Method(Faster, "stranger:run"), Method(Needy, print), 3
+
+def run(spec):
+    return -spec.n_steps
+"""
+GROUP = "itembank.tests"
+
+
+def table():
+    return MethodTable("test", {"fast": Method(Fast, abs), "slow": Slow}, base=object, group=GROUP, reserved=("usual",))
+
+
+@pytest.fixture
+def installed(monkeypatch, tmp_path):
+    """A function that installs a package of one module with these entry points."""
+    yield lambda *lines: install(monkeypatch, tmp_path, "stranger", SOURCE, {GROUP: lines})
+    sys.modules.pop("stranger", None)
+    installed_methods.cache_clear()
+
+
+def test_methods_of_installed_packages_are_found_by_name_and_by_spec(installed):
+    installed("faster = stranger:FASTER")
+    one, other = table(), table()
+    assert one.names() == ("fast", "slow", "faster")
+    spec = one.resolve("faster")
+    assert (one.name_of(spec), one.kernel(spec)(spec)) == ("faster", 0)
+    assert other.resolve(spec) == spec
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("broken = stranger:ABSENT", "'broken' of the installed package 'stranger' could not be loaded"),
+        ("broken = nowhere:METHOD", "No module named 'nowhere'"),
+        ("broken = stranger:NOTHING", "must be an itembank.methods.Method, got 3"),
+        ("broken = stranger:NEEDY", "must have a default for every choice"),
+        ("slow = stranger:FASTER", "'stranger' brings 'slow' .* which is itembank's"),
+    ],
+)
+def test_a_package_that_brings_no_method_is_named(installed, line, message):
+    installed(line)
+    with pytest.raises(ParameterError, match=message):
+        table().resolve("broken")
+    assert table().resolve("fast") == Fast()
+
+
+def test_a_method_that_is_registered_is_one_like_the_others():
+    @dataclass(frozen=True)
+    class Slower:
+        n_steps: int = 99
+
+    own = table()
+    own.register("slower", Slower, lambda spec: spec.n_steps + 1)
+    assert own.kernel(own.resolve("slower"))(Slower(4)) == 5
+    assert own.label(Slower(4)) == "slower (n_steps 4)"
+    for name in ("fast", "usual"):
+        with pytest.raises(ParameterError, match=f"must be free, got '{name}'"):
+            own.register(name, Slower, abs)
+    with pytest.raises(ParameterError, match=r"must be a dataclass derived from tests\.test_methods\.Fast"):
+        MethodTable("test", {}, base=Fast).register("slower", Slower, abs)
+
+
+def test_a_spec_derived_from_anothers_is_not_taken_for_it():
+    @dataclass(frozen=True)
+    class Quicker(Fast):
+        pass
+
+    own = table()
+    with pytest.raises(ParameterError, match="must be one of"):
+        own.resolve(Quicker())
+    own.register("quicker", Quicker, abs)
+    assert own.name_of(Quicker()) == "quicker"

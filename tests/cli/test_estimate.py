@@ -1,18 +1,20 @@
 import json
 import re
+import shutil
 from typing import get_args
 
 import numpy as np
 import pytest
 
+from itembank.cli import estimate
 from itembank.cli.estimate import INTERVALS, MEANING
-from itembank.cli.estimate import METHODS as OFFERED
 from itembank.data.bank_files import load_bank, save_bank
 from itembank.data.response_files import write_responses
 from itembank.data.responses import ResponseMatrix
 from itembank.data.selections import Selection
-from itembank.estimation.judgement import IntervalKind
+from itembank.estimation.estimated_scores import IntervalKind
 from itembank.estimation.specs import METHODS
+from tests.cli.conftest import offered_methods
 from tests.data.banks import make_bank
 
 pytestmark = pytest.mark.usefixtures("few_folds")
@@ -39,11 +41,11 @@ def select_items(run, bank_folder, path, *options):
 
 
 def test_every_method_and_interval_of_the_library_is_offered():
-    assert tuple(METHODS.kinds) == OFFERED
+    assert offered_methods(estimate.command) == METHODS.builtin_names
     assert get_args(IntervalKind) == INTERVALS == tuple(MEANING)
 
 
-@pytest.mark.parametrize("method", OFFERED)
+@pytest.mark.parametrize("method", METHODS.builtin_names)
 def test_rows_have_what_the_readme_promises(run, bank_folder, new_models, tmp_path, method):
     select_items(run, bank_folder, tmp_path / "s.json")
     outcome = run(
@@ -129,7 +131,8 @@ def test_few_calibration_models_are_said(run, tmp_path):
     assert MEANING["model-based"] in outcome.err
 
 
-def test_progress_is_shown_while_fits_are_made_the_first_time(run, new_models, tmp_path):
+def test_progress_is_shown_while_fits_are_made_the_first_time(run, new_models, tmp_path, user_cache):
+    shutil.rmtree(user_cache, ignore_errors=True)
     save_bank(make_bank(), tmp_path / "bank")
     first = run("estimate", tmp_path / "bank", new_models[1])
     assert "estimate: fitting without models" in first.err

@@ -4,24 +4,25 @@ import json
 import polars as pl
 import pytest
 
-from itembank.cli.select import METHODS as OFFERED
+from itembank.cli import select as select_command
 from itembank.cli.session_options import CRITERIA as OFFERED_CRITERIA
 from itembank.data.bank_files import load_bank, save_bank
 from itembank.data.selections import Selection
 from itembank.selection.criteria import CRITERIA
 from itembank.selection.select import select
 from itembank.selection.specs import METHODS, OptimalDesign
+from tests.cli.conftest import offered_methods
 from tests.data.banks import make_bank
 
 pytestmark = pytest.mark.usefixtures("few_folds")
 
 
 def test_every_method_of_the_library_is_offered():
-    assert ("auto", *METHODS.kinds) == OFFERED
+    assert offered_methods(select_command.command) == ("auto", *METHODS.builtin_names)
 
 
 @pytest.mark.parametrize(
-    "method", [method for method in OFFERED if method not in {"auto", "v-optimal", "optimal-design"}]
+    "method", [method for method in METHODS.builtin_names if method not in {"v-optimal", "optimal-design"}]
 )
 def test_writes_a_selection_spread_over_the_scenarios(run, bank_folder, tmp_path, method):
     outcome = run("select", bank_folder, "-n", 12, "-o", tmp_path / "s.json", "--method", method, "--seed", 5)
@@ -47,7 +48,7 @@ def test_v_optimal_items_are_spread_as_the_scores_want(run, bank_folder, tmp_pat
 def test_says_what_it_chose_and_why(run, bank_folder, tmp_path):
     outcome = run("select", bank_folder, "-n", 12, "-o", tmp_path / "s.json")
     selection = Selection.load(tmp_path / "s.json")
-    assert selection.method in OFFERED[1:]
+    assert selection.method in METHODS.builtin_names
     assert selection.explanation.startswith(selection.method)
     assert f"Chosen by {selection.explanation}" in outcome.err
     assert "stratified (allocation proportional)" in selection.explanation

@@ -4,6 +4,7 @@ from scipy.stats import t as student
 from scipy.stats import ttest_rel
 
 from itembank.comparison.compare import compare
+from itembank.comparison.comparison_spec import ComparisonSpec
 from itembank.comparison.pairs import model_pairs
 from itembank.data.responses import ResponseMatrix
 from itembank.data.selections import Selection
@@ -14,6 +15,7 @@ from tests.data.banks import make_bank
 pytestmark = pytest.mark.usefixtures("few_folds")
 
 N_ITEMS = 60
+NO_BOOTSTRAP = ComparisonSpec(n_bootstrap=0)
 
 
 @pytest.fixture(scope="module")
@@ -38,13 +40,13 @@ def with_responses(matrix, values):
 @pytest.mark.parametrize("method", ["auto", "paired", "gp-irt", "weighted"])
 def test_swapping_the_models_turns_everything_round(bank, method):
     matrix = new_responses(bank)
-    one = compare(bank, matrix, models=["new/0", "new/2"], method=method, target="all", n_bootstrap=0)
-    two = compare(bank, matrix, models=["new/2", "new/0"], method=method, target="all", n_bootstrap=0)
-    np.testing.assert_allclose(one.difference, -two.difference, atol=1e-12)
-    np.testing.assert_allclose(one.low, -two.high, atol=1e-12)
-    np.testing.assert_allclose(one.probability_b_better, 1.0 - two.probability_b_better, atol=1e-12)
-    np.testing.assert_allclose(one.p_value, two.p_value)
-    np.testing.assert_array_equal(one.only_a_right, two.only_b_right)
+    one = compare(bank, matrix, models=["new/0", "new/2"], method=method, target="all", spec=NO_BOOTSTRAP)
+    two = compare(bank, matrix, models=["new/2", "new/0"], method=method, target="all", spec=NO_BOOTSTRAP)
+    np.testing.assert_allclose(one.difference.value, -two.difference.value, atol=1e-12)
+    np.testing.assert_allclose(one.difference.low, -two.difference.high, atol=1e-12)
+    np.testing.assert_allclose(one.tests.probability_b_better, 1.0 - two.tests.probability_b_better, atol=1e-12)
+    np.testing.assert_allclose(one.tests.p_value, two.tests.p_value)
+    np.testing.assert_array_equal(one.pairs.only_a_right, two.pairs.only_b_right)
 
 
 @pytest.mark.parametrize("method", ["auto", "paired", "gp-irt"])
@@ -80,9 +82,9 @@ def test_part_of_the_items_never_gives_certainty(n_models, answers):
 @pytest.mark.parametrize(("n_models", "method"), [(8, "paired"), (40, "stacked")])
 def test_the_method_taken_is_named(n_models, method):
     bank = make_bank(n_models=n_models, n_items=N_ITEMS)
-    found = compare(bank, new_responses(bank, 2), n_bootstrap=0)
+    found = compare(bank, new_responses(bank, 2), spec=NO_BOOTSTRAP)
     assert found.method == method
-    asked = compare(bank, new_responses(bank, 2), method="gp-irt", n_bootstrap=0)
+    asked = compare(bank, new_responses(bank, 2), method="gp-irt", spec=NO_BOOTSTRAP)
     assert asked.method == "gp-irt"
 
 
@@ -91,30 +93,33 @@ def test_all_items_give_the_exact_difference(bank):
     found = compare(bank, matrix, target="all")
     scores = bank.targets.with_overall(bank.targets.scenario_means(matrix.responses))
     first, second = model_pairs(3)
-    np.testing.assert_allclose(found.difference, scores[second] - scores[first], atol=1e-9)
-    np.testing.assert_allclose(found.low, found.difference, atol=1e-9)
-    np.testing.assert_allclose(found.high, found.difference, atol=1e-9)
+    np.testing.assert_allclose(found.difference.value, scores[second] - scores[first], atol=1e-9)
+    np.testing.assert_allclose(found.difference.low, found.difference.value, atol=1e-9)
+    np.testing.assert_allclose(found.difference.high, found.difference.value, atol=1e-9)
     is_better = scores[second] > scores[first] + 1e-9
-    assert np.all(found.probability_b_better[is_better] == 1.0)
+    assert np.all(found.tests.probability_b_better[is_better] == 1.0)
 
 
 def test_the_interval_leaves_out_zero_when_the_p_value_says_so(bank):
-    found = compare(bank, new_responses(bank, 12), level=0.8, target="all", n_bootstrap=0)
-    is_significant = found.p_value < 0.2
+    found = compare(bank, new_responses(bank, 12), target="all", spec=ComparisonSpec(level=0.8, n_bootstrap=0))
+    is_significant = found.tests.p_value < 0.2
     assert 0 < is_significant.sum() < is_significant.size
-    np.testing.assert_array_equal(is_significant, (found.low > 0.0) | (found.high < 0.0))
-    np.testing.assert_array_equal(found.probability_b_better > 0.5, found.difference > 0.0)
-    one_sided = np.minimum(found.probability_b_better, 1.0 - found.probability_b_better)
-    np.testing.assert_allclose(found.p_value, 2.0 * one_sided, atol=1e-12)
-    assert np.all(found.p_holm >= found.p_value)
+    np.testing.assert_array_equal(is_significant, (found.difference.low > 0.0) | (found.difference.high < 0.0))
+    np.testing.assert_array_equal(found.tests.probability_b_better > 0.5, found.difference.value > 0.0)
+    one_sided = np.minimum(found.tests.probability_b_better, 1.0 - found.tests.probability_b_better)
+    np.testing.assert_allclose(found.tests.p_value, 2.0 * one_sided, atol=1e-12)
+    assert np.all(found.tests.p_holm >= found.tests.p_value)
 
 
 def test_a_higher_level_and_power_need_more(bank):
     matrix = new_responses(bank, 2)
-    narrow, wide = (compare(bank, matrix, level=level, method="paired") for level in (0.8, 0.95))
-    assert wide.high[0, 0] - wide.low[0, 0] > narrow.high[0, 0] - narrow.low[0, 0]
-    strong = compare(bank, matrix, level=0.8, power=0.9, method="paired")
-    assert strong.smallest_detectable_difference[0, 0] > narrow.smallest_detectable_difference[0, 0]
+    narrow, wide = (compare(bank, matrix, method="paired", spec=ComparisonSpec(level=level)) for level in (0.8, 0.95))
+    assert (
+        wide.difference.high[0, 0] - wide.difference.low[0, 0]
+        > narrow.difference.high[0, 0] - narrow.difference.low[0, 0]
+    )
+    strong = compare(bank, matrix, method="paired", spec=ComparisonSpec(level=0.8, power=0.9))
+    assert strong.tests.smallest_detectable_difference[0, 0] > narrow.tests.smallest_detectable_difference[0, 0]
 
 
 def test_few_calibration_models_leave_the_paired_t_test():
@@ -127,9 +132,11 @@ def test_few_calibration_models_leave_the_paired_t_test():
     d = matrix.responses[1] - matrix.responses[0]
     error = d.std(ddof=1) / np.sqrt(n) * np.sqrt(1 - n / size)
     assert found.interval_kind == "classical"
-    assert found.standard_error[0, 0] == pytest.approx(error)
-    assert found.high[0, 0] - found.difference[0, 0] == pytest.approx(student.ppf(0.975, n - 1) * error)
-    assert found.paired_t_p[0, 0] == pytest.approx(ttest_rel(*matrix.responses).pvalue)
+    assert found.difference.standard_error[0, 0] == pytest.approx(error)
+    assert found.difference.high[0, 0] - found.difference.value[0, 0] == pytest.approx(
+        student.ppf(0.975, n - 1) * error
+    )
+    assert found.reference.paired_t_p[0, 0] == pytest.approx(ttest_rel(*matrix.responses).pvalue)
 
 
 def test_different_items_widen_the_interval_and_say_so(bank):
@@ -140,7 +147,7 @@ def test_different_items_widen_the_interval_and_say_so(bank):
     together = matrix.responses.copy()
     together[:, :8] = np.nan
     parted = compare(bank, with_responses(matrix, apart))
-    assert parted.standard_error[0, 0] > compare(bank, matrix).standard_error[0, 0]
+    assert parted.difference.standard_error[0, 0] > compare(bank, matrix).difference.standard_error[0, 0]
     row = parted.rows()[0]
     assert "different items" in row["note"]
     assert (row["n_items_a"], row["n_items_b"], row["n_shared_items"]) == (22, 22, 14)
@@ -150,9 +157,9 @@ def test_different_items_widen_the_interval_and_say_so(bank):
 def test_responses_that_are_not_binary_have_no_mcnemar(bank):
     matrix = new_responses(bank, 2)
     found = compare(bank, with_responses(matrix, np.clip(matrix.responses, 0.2, 0.7)))
-    assert np.isnan(found.mcnemar_p).all()
-    assert np.isfinite(found.paired_t_p).all()
-    assert np.isfinite(found.p_value).all()
+    assert np.isnan(found.reference.mcnemar_p).all()
+    assert np.isfinite(found.reference.paired_t_p).all()
+    assert np.isfinite(found.tests.p_value).all()
 
 
 def test_rows_and_ranking_hold_every_pair_and_model_once(bank):
@@ -160,7 +167,7 @@ def test_rows_and_ranking_hold_every_pair_and_model_once(bank):
     rows = found.rows()
     assert len(rows) == 10 * 2
     assert len({(row["model_a"], row["model_b"], row["target"]) for row in rows}) == 20
-    ranking = found.ranking()
+    ranking = found.ranking.rows()
     assert [row["rank"] for row in ranking] == [1, 2, 3, 4, 5] * 2
     assert sorted(row["model_id"] for row in ranking[:5]) == [f"new/{k}" for k in range(5)]
     scores = [row["score"] for row in ranking[:5]]
@@ -172,9 +179,9 @@ def test_a_model_far_better_is_in_a_group_of_its_own(bank):
     values = matrix.responses * (np.arange(30) % 3 == 0)
     values[2] = 1.0
     found = compare(bank, with_responses(matrix, values))
-    assert found.ranking()[0]["model_id"] == "new/2"
-    assert found.ranking()[0]["n_in_group"] == 1
-    assert found.ranking()[1]["group"] == 2
+    assert found.ranking.rows()[0]["model_id"] == "new/2"
+    assert found.ranking.rows()[0]["n_in_group"] == 1
+    assert found.ranking.rows()[1]["group"] == 2
 
 
 def test_only_the_items_of_the_selection_count(bank):
@@ -183,16 +190,18 @@ def test_only_the_items_of_the_selection_count(bank):
     selection = Selection(tuple(chosen["item_id"]), tuple(chosen["scenario"]), np.full(12, 1.0), "random", bank.bank_id)
     found = compare(bank, matrix, selection=selection, method="paired")
     cut = compare(bank, matrix.take(items=np.arange(12)), method="paired")
-    assert found.n_shared_items[0, 0] == 12
-    np.testing.assert_allclose(found.difference, cut.difference)
+    assert found.pairs.n_shared_items[0, 0] == 12
+    np.testing.assert_allclose(found.difference.value, cut.difference.value)
 
 
 def test_the_bootstrap_is_seeded(bank):
     matrix = new_responses(bank, 2)
-    one, two, other, zero = (compare(bank, matrix, rng=seed).bootstrap_low for seed in (1, 1, 2, 0))
+    one, two, other, zero = (
+        compare(bank, matrix, spec=ComparisonSpec(seed=seed)).reference.bootstrap_low for seed in (1, 1, 2, 0)
+    )
     assert one == two
     assert one != other
-    assert compare(bank, matrix).bootstrap_low == zero
+    assert compare(bank, matrix).reference.bootstrap_low == zero
 
 
 @pytest.mark.parametrize(
@@ -201,18 +210,29 @@ def test_the_bootstrap_is_seeded(bank):
         ({"models": ["new/0", "new/9"]}, DataError, "new/9"),
         ({"models": ["new/0", "new/0"]}, ParameterError, "named once"),
         ({"models": ["new/0"]}, ParameterError, "at least two models"),
-        ({"level": 1.0}, ParameterError, "level must be between 0 and 1"),
-        ({"level": float("nan")}, ParameterError, "level"),
-        ({"power": 0.0}, ParameterError, "power must be between 0 and 1"),
         ({"target": "history"}, ParameterError, "history"),
         ({"target": []}, ParameterError, "target"),
         ({"method": "magic"}, ParameterError, "paired"),
-        ({"n_bootstrap": -1}, ParameterError, "n_bootstrap"),
     ],
 )
 def test_what_cannot_be_compared_is_refused(bank, choices, error, text):
     with pytest.raises(error, match=text):
         compare(bank, new_responses(bank, 3), **choices)
+
+
+@pytest.mark.parametrize(
+    ("choices", "text"),
+    [
+        ({"level": 1.0}, "level must be between 0 and 1"),
+        ({"level": float("nan")}, "level"),
+        ({"power": 0.0}, "power must be between 0 and 1"),
+        ({"n_bootstrap": -1}, "n_bootstrap"),
+        ({"seed": -1}, "seed"),
+    ],
+)
+def test_choices_that_cannot_be_are_refused(choices, text):
+    with pytest.raises(ParameterError, match=text):
+        ComparisonSpec(**choices)
 
 
 def test_models_that_share_no_items_are_refused(bank):
@@ -243,11 +263,11 @@ def test_intervals_cover_true_differences(method, n_items):
         whole = make_bank(n_models=60, n_items=240, seed=seed)
         answers = new_responses(whole, 24, n_items=240, seed=seed + 100)
         columns = np.sort(np.random.default_rng(seed).permutation(240)[:n_items])
-        found = compare(whole, answers.take(items=columns), method=method, n_bootstrap=0)
+        found = compare(whole, answers.take(items=columns), method=method, spec=NO_BOOTSTRAP)
         score = answers.responses @ whole.targets.overall_weights
-        truth = (score[found.second] - score[found.first])[:, None]
-        inside.append(np.mean((found.low <= truth) & (truth <= found.high)))
-        rejected.append(np.mean((found.p_value < 0.05) & (np.sign(found.difference) != np.sign(truth))))
+        truth = (score[found.pairs.second] - score[found.pairs.first])[:, None]
+        inside.append(np.mean((found.difference.low <= truth) & (truth <= found.difference.high)))
+        rejected.append(np.mean((found.tests.p_value < 0.05) & (np.sign(found.difference.value) != np.sign(truth))))
     assert 0.93 <= np.mean(inside) <= 0.97
     assert np.mean(rejected) < 0.025
 
@@ -264,8 +284,8 @@ def test_intervals_cover_where_models_answered_different_items(method, share):
         rng = np.random.default_rng(seed)
         answered = answers.take(items=np.sort(rng.permutation(240)[:40]))
         values = np.where(rng.random(answered.responses.shape) < share, np.nan, answered.responses)
-        found = compare(whole, with_responses(answered, values), method=method, n_bootstrap=0)
+        found = compare(whole, with_responses(answered, values), method=method, spec=NO_BOOTSTRAP)
         score = answers.responses @ whole.targets.overall_weights
-        truth = (score[found.second] - score[found.first])[:, None]
-        inside.append(np.mean((found.low <= truth) & (truth <= found.high)))
+        truth = (score[found.pairs.second] - score[found.pairs.first])[:, None]
+        inside.append(np.mean((found.difference.low <= truth) & (truth <= found.difference.high)))
     assert 0.93 <= np.mean(inside) <= 0.985

@@ -46,7 +46,7 @@ def test_the_factor_widens_the_intervals(bank):
     matrix = ResponseMatrix.create(values, items=items)
     unknown = dataclasses.replace(chosen, recipe=None)
     widths = [
-        (found.high - found.low)[0, 0]
+        (found.difference.high - found.difference.low)[0, 0]
         for found in (compare(bank, matrix, selection=one, method="paired") for one in (chosen, unknown))
     ]
     assert widths[0] / widths[1] == pytest.approx(inflation(bank, chosen, Weighted()))

@@ -12,7 +12,8 @@ from itembank.data.responses import ResponseMatrix
 from itembank.data.targets import ScoreTargets
 from itembank.irt.bernoulli import probability
 from itembank.irt.families import COUNTS
-from itembank.irt.parameters import WITH_PRECISION, AbilityPrior, ItemParameters
+from itembank.irt.family_names import WITH_PRECISION
+from itembank.irt.parameters import AbilityPrior, ItemParameters
 
 SCENARIOS = ("math", "code", "law")
 

@@ -9,8 +9,7 @@ import pytest
 from itembank.calibration.folds import folds
 from itembank.errors import DataWarning
 from itembank.estimation.estimate import MOST_PATTERNS, estimate
-from itembank.estimation.regression.specs import RandomForest
-from itembank.estimation.specs import METHODS
+from itembank.estimation.specs import METHODS, RandomForest
 from itembank.selection.select import select
 from tests.estimation.simulated import full_scores, new_models, possible_range, select_cells, small_bank, with_gaps
 

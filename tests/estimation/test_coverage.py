@@ -13,8 +13,7 @@ from itembank.calibration.specs import Variational
 from itembank.data.responses import ResponseMatrix
 from itembank.errors import DataWarning
 from itembank.estimation.estimate import estimate
-from itembank.estimation.regression.specs import RandomForest
-from itembank.estimation.specs import METHODS
+from itembank.estimation.specs import METHODS, RandomForest
 from itembank.selection.select import select
 from tests.estimation.simulated import full_scores, select_cells
 

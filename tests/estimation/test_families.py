@@ -6,8 +6,8 @@ import pytest
 
 from itembank.data.responses import ResponseMatrix
 from itembank.estimation.estimate import estimate
-from itembank.estimation.evidence import gather_evidence
 from itembank.estimation.observations import observe
+from itembank.estimation.response_summary import summarise_responses
 from itembank.planning.select import select
 from itembank.scoring.score import score
 from tests.data.banks import make_bank, with_family
@@ -44,8 +44,8 @@ def test_calibration_models_bring_their_own_trials(family):
     np.testing.assert_array_equal(some.responses, same.responses[[3, 1]])
     two = same.take(models=np.array([1, 2]), columns=np.array([0, 4]))
     np.testing.assert_array_equal(two.n_trials, same.n_trials[np.ix_([1, 2], [0, 4])])
-    whole = gather_evidence(bank, same).abilities
-    np.testing.assert_allclose(gather_evidence(bank, some).abilities, whole[[3, 1]], rtol=1e-10)
+    whole = summarise_responses(bank, same).abilities
+    np.testing.assert_allclose(summarise_responses(bank, some).abilities, whole[[3, 1]], rtol=1e-10)
 
 
 def test_trials_of_other_families_are_let_be():

@@ -5,12 +5,10 @@ import pytest
 
 from itembank.errors import ParameterError
 from itembank.estimation.gp_irt import estimated_factor, gp_irt, sample_share
-from itembank.estimation.mean import sample_mean
-from itembank.estimation.p_irt import p_irt
 from itembank.estimation.predictions import predicted_sums
+from itembank.estimation.sample_means import sample_mean, weighted_mean
 from itembank.estimation.scenario_sums import scenario_items, scenario_sums
 from itembank.estimation.specs import DEFAULT_MEMBERS, GPIRT, METHODS, PIRT, Auto, Stacked
-from itembank.estimation.weighted import weighted_mean
 from itembank.irt.parameters import ItemParameters
 
 SCENARIO = np.array([0, 1, 0, 1, 1])
@@ -90,7 +88,7 @@ def test_p_irt_has_the_papers_two_forms(rng):
     weights = np.full(5, 0.2)
     one = np.zeros(5, dtype=int)
     unseen = predicted_sums(parameters, weights, one, 1, theta, mask=~observed)
-    found = p_irt(scenario_sums(np.where(observed, responses, 0.0) * weights, one, 1), unseen)
+    found = scenario_sums(np.where(observed, responses, 0.0) * weights, one, 1) + unseen.mean
     x = theta[0, 0] * parameters.loadings[:, 0] + parameters.intercept
     p = parameters.lower_asymptote + (parameters.upper_asymptote - parameters.lower_asymptote) / (1 + np.exp(-x))
     share = 2 / 5

@@ -7,8 +7,7 @@ from itembank.calibration.folds import Fold, folds
 from itembank.estimation.estimate import estimate
 from itembank.estimation.observations import Observations
 from itembank.estimation.out_of_fold import MembersOutOfFold, members_out_of_fold, out_of_fold
-from itembank.estimation.regression.specs import RandomForest
-from itembank.estimation.specs import METHODS, PIRT, Auto, SampleMean, Stacked, Weighted
+from itembank.estimation.specs import METHODS, PIRT, Auto, RandomForest, SampleMean, Stacked, Weighted
 from tests.estimation.simulated import shared_bank
 
 pytestmark = pytest.mark.usefixtures("few_folds")

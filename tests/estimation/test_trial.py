@@ -8,9 +8,9 @@ from itembank.calibration.folds import folds
 from itembank.data.selections import Selection
 from itembank.estimation import trial as trial_module
 from itembank.estimation.estimate import estimate
-from itembank.estimation.evidence import gather_evidence
 from itembank.estimation.out_of_fold import members_out_of_fold
-from itembank.estimation.point import point_scores
+from itembank.estimation.point import Known, point_scores
+from itembank.estimation.response_summary import summarise_responses
 from itembank.estimation.specs import PIRT, Stacked, Weighted
 from itembank.estimation.trial import SEED, has_trial, sample_of, trial
 from itembank.selection.select import select
@@ -37,9 +37,9 @@ def test_each_fold_chooses_its_own_items(bank, method):
         others += own.item_ids != selection.item_ids
         sample = sample_of(fold.bank, own)
         held_out = sample.answered_by_calibration_models(bank, fold.held_out)
-        evidence = gather_evidence(fold.bank, held_out)
+        summary = summarise_responses(fold.bank, held_out)
         for number, spec in enumerate(SPECS):
-            expected = point_scores(fold.bank, held_out, evidence, spec)
+            expected = point_scores(Known(fold.bank, held_out, summary), spec)
             np.testing.assert_allclose(found.values[number, fold.held_out], expected, atol=1e-12)
     assert others > 0  # or the test would say nothing
 

@@ -8,8 +8,9 @@ from scipy.stats import betabinom, binom
 from itembank.errors import ParameterError
 from itembank.irt import beta, beta_binomial, beta_binomial_information
 from itembank.irt.families import ResponseModel, information_weights, likelihood_terms
+from itembank.irt.family_names import FAMILIES, WITH_PRECISION, Family
 from itembank.irt.logistic import asymptotes_of
-from itembank.irt.parameters import FAMILIES, WITH_PRECISION, Family, ItemParameters
+from itembank.irt.parameters import ItemParameters
 from itembank.numerics.arrays import FloatArray
 
 STEP = 1e-4

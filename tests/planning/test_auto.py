@@ -10,8 +10,8 @@ from itembank.errors import DataError, ParameterError
 from itembank.estimation import out_of_fold as out_of_fold_module
 from itembank.estimation import trial as trial_module
 from itembank.estimation.estimate import estimate
-from itembank.estimation.evidence import gather_evidence
-from itembank.estimation.point import calibration_scores, point_scores
+from itembank.estimation.point import Known, calibration_scores, point_scores
+from itembank.estimation.response_summary import summarise_responses
 from itembank.estimation.specs import PIRT, Stacked, Weighted
 from itembank.estimation.trial import SEED, sample_of
 from itembank.planning import auto as auto_module
@@ -150,8 +150,8 @@ def errors_by_hand(bank, spec):
         assert isinstance(spec, Stratified) or own.bank != bank.bank_id
         sample = sample_of(bank, own)
         held_out = sample.answered_by_calibration_models(bank, fold.held_out)
-        evidence = gather_evidence(fold.bank, held_out)
-        values[:, fold.held_out] = [point_scores(fold.bank, held_out, evidence, member) for member in members]
+        summary = summarise_responses(fold.bank, held_out)
+        values[:, fold.held_out] = [point_scores(Known(fold.bank, held_out, summary), member) for member in members]
     stacked = np.empty(bank.n_models)
     for fold in parts:
         others = np.setdiff1d(np.arange(bank.n_models), fold.held_out)

@@ -6,6 +6,7 @@ import pytest
 from itembank.data.responses import ResponseMatrix
 from itembank.errors import DataError, ParameterError
 from itembank.planning.plan import plan
+from itembank.planning.plan_spec import PlanSpec
 from tests.data.banks import make_bank
 
 pytestmark = pytest.mark.usefixtures("few_folds")
@@ -24,20 +25,24 @@ def quick(bank, **choices):
 def test_the_answer_reaches_the_goal_and_one_item_less_does_not(bank):
     made = quick(bank, half_width=0.1)
     assert 10 < made.n_items < 120
-    assert made.half_width <= 0.1
-    sizes = made.sizes
-    assert np.all(made.half_widths[sizes >= made.n_items] <= 0.1)
-    assert np.all(made.half_widths[sizes < made.n_items] > 0.1)
+    assert made.answer.half_width <= 0.1
+    sizes = made.table.sizes
+    assert np.all(made.table.half_widths[sizes >= made.n_items] <= 0.1)
+    assert np.all(made.table.half_widths[sizes < made.n_items] > 0.1)
     assert str(made.n_items) in made.message
-    assert made.measured == pytest.approx(0.1, rel=0.5)
+    assert made.answer.measured == pytest.approx(0.1, rel=0.5)
 
 
 def test_precision_grows_with_items_down_to_no_error_at_all(bank):
     made = quick(bank)
-    assert made.sizes[-1] == 120
-    assert np.all(np.diff(made.half_widths) <= 0.0)
-    assert np.all(np.diff(made.detectable_differences) <= 0.0)
-    at_all_items = (made.half_widths[-1], made.detectable_differences[-1], made.mean_absolute_errors[-1])
+    assert made.table.sizes[-1] == 120
+    assert np.all(np.diff(made.table.half_widths) <= 0.0)
+    assert np.all(np.diff(made.table.detectable_differences) <= 0.0)
+    at_all_items = (
+        made.table.half_widths[-1],
+        made.table.detectable_differences[-1],
+        made.table.mean_absolute_errors[-1],
+    )
     assert at_all_items == pytest.approx((0.0, 0.0, 0.0), abs=1e-12)
     assert made.n_items is None
 
@@ -46,7 +51,7 @@ def test_random_samples_have_the_half_width_of_sampling_theory(bank):
     made = quick(bank)
     responses, index = bank.responses.responses, bank.targets.scenario_index
     within = np.mean([responses[:, index == j].var(axis=1, ddof=1).mean() for j in range(3)])
-    for size, found in zip(made.sizes[:-1], made.half_widths[:-1], strict=True):
+    for size, found in zip(made.table.sizes[:-1], made.table.half_widths[:-1], strict=True):
         expected = 2.0 * np.sqrt(within * (1.0 / size - 1.0 / 120))
         assert 0.6 * expected < found < 1.7 * expected
 
@@ -54,14 +59,14 @@ def test_random_samples_have_the_half_width_of_sampling_theory(bank):
 def test_a_harder_goal_takes_more_items(bank):
     easy, hard = (quick(bank, difference=delta).n_items for delta in (0.3, 0.15))
     assert easy < hard
-    assert quick(bank, difference=0.3, power=0.95).n_items > easy
+    assert quick(bank, difference=0.3, spec=PlanSpec(power=0.95)).n_items > easy
 
 
 def test_a_limit_that_does_not_do_is_said(bank):
     made = quick(bank, half_width=0.05, max_items=20)
     assert made.n_items is None
-    assert made.sizes.max() == 20
-    assert made.half_width > 0.05
+    assert made.table.sizes.max() == 20
+    assert made.answer.half_width > 0.05
     assert "20 items do not do" in made.message
 
 
@@ -78,20 +83,20 @@ def test_costs_are_those_of_the_chosen_items():
         bank.responses.responses, models=bank.responses.models, items=bank.responses.items, costs=costs
     )
     made = quick(dataclasses.replace(bank, responses=responses))
-    np.testing.assert_allclose(made.costs["output_tokens"], 7.0 * made.sizes)
+    np.testing.assert_allclose(made.table.costs["output_tokens"], 7.0 * made.table.sizes)
     assert made.rows()[0]["output_tokens"] == pytest.approx(70.0)
 
 
 def test_the_same_seed_gives_the_same_plan(bank):
-    one, two, other = (quick(bank, seed=seed, max_items=20) for seed in (1, 1, 2))
-    np.testing.assert_array_equal(one.half_widths, two.half_widths)
-    assert np.any(one.half_widths != other.half_widths)
+    one, two, other = (quick(bank, spec=PlanSpec(seed=seed), max_items=20) for seed in (1, 1, 2))
+    np.testing.assert_array_equal(one.table.half_widths, two.table.half_widths)
+    assert np.any(one.table.half_widths != other.table.half_widths)
 
 
 def test_the_default_method_plans_too(bank):
     # 24 of 120 items drawn at random reach 0.16, half as many as may be asked for
     made = plan(bank, half_width=0.25, max_items=60)
-    assert made.half_width <= 0.25
+    assert made.answer.half_width <= 0.25
     assert made.method == "auto"
 
 
@@ -101,8 +106,6 @@ def test_the_default_method_plans_too(bank):
         ({"half_width": 0.1, "difference": 0.1}, ParameterError, "one goal"),
         ({"half_width": 0.0}, ParameterError, "half_width"),
         ({"difference": 1.0}, ParameterError, "difference"),
-        ({"level": 1.0}, ParameterError, "level"),
-        ({"power": float("nan")}, ParameterError, "power"),
         ({"target": "history"}, ParameterError, "history"),
         ({"selector": "magic"}, ParameterError, "magic"),
         ({"method": "magic"}, ParameterError, "magic"),
@@ -112,6 +115,12 @@ def test_the_default_method_plans_too(bank):
 def test_what_cannot_be_planned_is_refused(bank, choices, error, text):
     with pytest.raises(error, match=text):
         quick(bank, **choices)
+
+
+@pytest.mark.parametrize("choices", [{"level": 1.0}, {"power": float("nan")}, {"seed": -1}])
+def test_choices_that_cannot_be_are_refused(choices):
+    with pytest.raises(ParameterError, match=next(iter(choices))):
+        PlanSpec(**choices)
 
 
 def test_few_calibration_models_are_refused():

@@ -3,7 +3,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from itembank.diagnostics.dimensionality import dimensionality
+from itembank.diagnostics.dimensions import dimensionality
 from itembank.reports.canvas import save_figure
 from itembank.reports.dimensions import figure_dimensionality
 from tests.calibration.test_dimensions import simulated

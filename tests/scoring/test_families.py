@@ -12,7 +12,8 @@ from scipy.stats import betabinom, binom
 from itembank.data.responses import ResponseMatrix
 from itembank.irt.bernoulli import probability
 from itembank.irt.families import ResponseModel
-from itembank.irt.parameters import FAMILIES, WITH_PRECISION, AbilityPrior, ItemParameters
+from itembank.irt.family_names import FAMILIES, WITH_PRECISION
+from itembank.irt.parameters import AbilityPrior, ItemParameters
 from itembank.numerics.arrays import FloatArray
 from itembank.scoring import answers as layout
 from itembank.scoring import starts

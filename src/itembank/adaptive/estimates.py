@@ -10,12 +10,12 @@ from itembank.adaptive.pool import SessionPool
 from itembank.adaptive.session_spec import CALIBRATED, MODEL_BASED
 from itembank.adaptive.state import SessionState
 from itembank.estimation.basis import ScoreBasis
+from itembank.estimation.estimated_scores import calibrated, model_based
 from itembank.estimation.estimates import ScoreEstimates, checked
-from itembank.estimation.evidence import Evidence, evidence_at
-from itembank.estimation.judgement import calibrated, model_based
 from itembank.estimation.observations import Observations
 from itembank.estimation.out_of_fold import OutOfFold
 from itembank.estimation.point import with_exact
+from itembank.estimation.response_summary import ResponseSummary, summary_at
 from itembank.estimation.scores import Scores
 from itembank.irt.binarise import apply_thresholds
 from itembank.irt.parameters import AbilityPrior
@@ -91,12 +91,12 @@ def session_estimate(
     targets = pool.basis.targets
     n_targets = len(targets.names)
     near = _around(past, positions, np.arange(n_targets))
-    evidence, scores = _judged(pool.basis, responses, abilities, positions, near, level=level)
+    summary, scores = _judged(pool.basis, responses, abilities, positions, near, level=level)
     estimates = ScoreEstimates(
         model_ids=(model_id,),
         targets=targets.names,
         scores=scores,
-        n_items=np.array([[*evidence.n_observed[0].tolist(), positions.size]]),
+        n_items=np.array([[*summary.n_observed[0].tolist(), positions.size]]),
         n_total=np.array([*pool.scenario_sizes.tolist(), targets.n_items]),
         n_missing=np.zeros(1, dtype=np.int64),
         level=level,
@@ -136,15 +136,15 @@ def _judged(
     past: Sequence[tuple[OutOfFold, float]],
     *,
     level: float,
-) -> tuple[Evidence, Scores]:
+) -> tuple[ResponseSummary, Scores]:
     """Judge one model's scores on these targets, by past errors where there are any."""
     targets = basis.targets
     observations = Observations.of_items(responses, positions, targets.weights[positions], is_random=True)
-    evidence = evidence_at(basis, observations, abilities)
-    value = with_exact(targets, evidence, targets.with_overall(evidence.posterior_mean))
+    summary = summary_at(basis, observations, abilities)
+    value = with_exact(targets, summary, targets.with_overall(summary.posterior_mean))
     if not past:
-        return evidence, model_based(targets, evidence, value, level=level).scores
-    return evidence, calibrated(targets, evidence, value, past, level=level).scores
+        return summary, model_based(targets, summary, value, level=level).scores
+    return summary, calibrated(targets, summary, value, past, level=level).scores
 
 
 def _around(past: PastErrors | None, positions: IntArray, columns: IntArray) -> list[tuple[OutOfFold, float]]:

@@ -1,9 +1,6 @@
 """The verb `calibrate`: item parameters from the responses of past models."""
 
-import importlib
-from collections.abc import Callable
 from dataclasses import replace
-from typing import TypeAlias
 
 import numpy as np
 import polars as pl
@@ -12,21 +9,13 @@ from itembank.calibration.agreement import Agreement, agreement_beyond
 from itembank.calibration.degenerate import DegenerateItems, put_back
 from itembank.calibration.families import PreparedResponses, precision_index, prepare, with_family
 from itembank.calibration.fits import Fit, FitData
-from itembank.calibration.specs import (
-    METHODS,
-    CalibrationSpec,
-    JointMAP,
-    MarginalML,
-    Variational,
-    has_family,
-    plain_options,
-)
+from itembank.calibration.specs import METHODS, CalibrationSpec, has_family, plain_options
 from itembank.data.arguments import GivenResponses, as_responses
 from itembank.data.calibrations import Calibration
 from itembank.data.responses import ResponseMatrix
 from itembank.data.validation import check_enough_models, check_models_and_items_have_responses
 from itembank.errors import ConvergenceWarning, DataError, DataWarning, ParameterError, shown, warn
-from itembank.irt.parameters import WITH_PRECISION
+from itembank.irt.family_names import WITH_PRECISION
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.threads import one_blas_thread
 from itembank.progress import ProgressCallback, silent
@@ -40,14 +29,6 @@ MOST_BYTES = 4 * 2**30
 
 STEEP = 20.0
 """Logits for a standard deviation of ability: slopes are 0.3 to 4 as a rule, up to 13 where items are near-copies."""
-
-Kernel: TypeAlias = Callable[..., Fit]
-
-KERNELS: dict[type, tuple[str, str]] = {
-    Variational: ("itembank.calibration.variational.fit", "fit_variational"),
-    JointMAP: ("itembank.calibration.joint_map.fit", "fit_joint_map"),
-    MarginalML: ("itembank.calibration.marginal_ml.fit", "fit_marginal_ml"),
-}
 
 
 @one_blas_thread()
@@ -117,11 +98,11 @@ def calibrate(
     data = _fit_data(prepared, lower)
     if scenario_index is not None:
         data = replace(data, scenario_index=scenario_index[~is_left_out])
-    if isinstance(spec, Variational) and spec.by_task:
+    if spec.by_task:
         data = replace(data, task_index=_task_index(responses.items.filter(~is_left_out)))
     if prepared.family in WITH_PRECISION:
         data = replace(data, precision_index=precision_index(spec, scenarios))
-    fit = _kernel(spec)(data, spec, progress=progress)
+    fit: Fit = METHODS.kernel(spec)(data, spec, progress=progress)
     found = _agreement(data, fit, spec)
     if found.is_beyond_chance:
         if given.family == "auto" and has_family(spec, "beta-binomial"):
@@ -137,7 +118,7 @@ def calibrate(
         is_left_out,
         lower,
         scenario_index,
-        is_majority=getattr(spec, "degenerate", "prior") == "majority",
+        is_majority=spec.degenerate == "majority",
         family=prepared.family,
         n_trials=prepared.n_trials,
     )
@@ -195,7 +176,7 @@ def _agreement(data: FitData, fit: Fit, spec: CalibrationSpec) -> Agreement:
     """Measure how much repeated attempts agree, where the family takes them for independent."""
     if data.family != "binomial":
         return Agreement(0.0, 0.0)
-    return agreement_beyond(data, fit, has_marginal_errors=isinstance(spec, MarginalML))
+    return agreement_beyond(data, fit, has_marginal_errors=spec.has_marginal_errors)
 
 
 def _too_narrow(found: Agreement, spec: CalibrationSpec) -> str:
@@ -273,10 +254,3 @@ def _with_scenarios(spec: CalibrationSpec, scenarios: list[str]) -> tuple[Calibr
             f" for the items' covariances; {MOST_BYTES / 2**30:.0f} are the most. Use 'nested', or merge scenarios."
         )
     return replace(spec, n_dims=n_dims), index
-
-
-def _kernel(spec: CalibrationSpec) -> Kernel:
-    """Import the kernel of a method when it is asked for."""
-    module, name = KERNELS[type(spec)]
-    kernel: Kernel = getattr(importlib.import_module(module), name)
-    return kernel

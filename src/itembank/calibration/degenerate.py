@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from itembank.calibration.fits import Fit
-from itembank.irt.parameters import AbilityPrior, Family, ItemParameters
+from itembank.irt.family_names import Family
+from itembank.irt.parameters import AbilityPrior, ItemParameters
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.scoring.newton import map_abilities
 

@@ -15,7 +15,7 @@ from itembank.data.probabilities import clip_probabilities
 from itembank.data.responses import ResponseMatrix
 from itembank.errors import ConvergenceWarning, DataError, DataWarning, shown, warn
 from itembank.irt.binarise import apply_thresholds, item_thresholds
-from itembank.irt.parameters import Family
+from itembank.irt.family_names import Family
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 
 
@@ -94,7 +94,7 @@ def told_before() -> Iterator[None]:
 
 def precision_index(spec: CalibrationSpec, scenarios: list[str]) -> IntArray:
     """Which items share a precision, (n_items,)."""
-    if getattr(spec, "precision", "global") != "scenario":
+    if spec.precision != "scenario":
         return np.zeros(len(scenarios), dtype=np.int64)
     return np.unique(scenarios, return_inverse=True)[1].astype(np.int64)
 

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from itembank.irt.parameters import AbilityPrior, Family
+from itembank.irt.family_names import Family
+from itembank.irt.parameters import AbilityPrior
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 
 

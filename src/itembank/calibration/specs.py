@@ -1,12 +1,15 @@
-"""Choices of a calibration: one frozen spec a method."""
+"""Choices of a calibration: one frozen spec a method, and the table of the methods.
+
+Without numpy, so that a command's help can list them.
+"""
 
 from dataclasses import dataclass, fields, replace
-from typing import Literal, TypeAlias, get_args
+from typing import Literal, get_args
 
 from itembank.checks import check_not_negative, check_one_of, check_positive, check_whole
 from itembank.errors import ParameterError, shown
-from itembank.irt.parameters import FAMILIES, WITH_PRECISION, Family
-from itembank.methods import MethodTable
+from itembank.irt.family_names import FAMILIES, WITH_PRECISION, Family
+from itembank.methods import Method, MethodTable
 
 ItemModel = Literal["1pl", "2pl", "mirt", "nested", "bifactor"]
 PLAIN_ITEM_MODELS: tuple[ItemModel, ...] = ("1pl", "2pl", "mirt")
@@ -21,7 +24,48 @@ PrecisionChoice = Literal["global", "scenario"]
 
 
 @dataclass(frozen=True, slots=True)
-class Variational:
+class CalibrationSpec:
+    """What the specs of all methods are derived from: choices that all have, and where most are alike.
+
+    Attributes
+    ----------
+    item_model, n_dims, known_guessing, family
+        As for `Variational`.
+    max_iterations : int
+    tolerance : float
+        At which the method stops.
+    """
+
+    item_model: ItemModel = "2pl"
+    n_dims: int = 1
+    known_guessing: bool = False
+    max_iterations: int = 2000
+    tolerance: float = 1e-6
+    family: Family | Literal["auto"] = "auto"
+
+    @property
+    def by_task(self) -> bool:
+        """Whether items of one task share the centre of their prior."""
+        return False
+
+    @property
+    def degenerate(self) -> Degenerate:
+        """What items get for parameters that all calibration models answered alike."""
+        return "prior"
+
+    @property
+    def precision(self) -> float | PrecisionChoice:
+        """Which items share the precision of families 'beta' and 'beta-binomial', or its value."""
+        return "global"
+
+    @property
+    def has_marginal_errors(self) -> bool:
+        """Whether the errors of items take the uncertainty of abilities into account."""
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class Variational(CalibrationSpec):
     """Variational Bayes with hierarchical priors (P1 4.4), by deterministic ascent. The default.
 
     Attributes
@@ -51,14 +95,8 @@ class Variational:
         Keep slopes above zero; one dimension only.
     """
 
-    item_model: ItemModel = "2pl"
-    n_dims: int = 1
-    known_guessing: bool = False
-    max_iterations: int = 2000
-    tolerance: float = 1e-6
     single_precision: bool = True
     by_task: bool = False
-    family: Family | Literal["auto"] = "auto"
     precision: float | PrecisionChoice = "scenario"
     positive_discrimination: bool = False
 
@@ -77,7 +115,7 @@ class Variational:
 
 
 @dataclass(frozen=True, slots=True)
-class JointMAP:
+class JointMAP(CalibrationSpec):
     """Joint maximum a posteriori of items and abilities (P2 5.1-5.2, App. A).
 
     Attributes
@@ -110,9 +148,6 @@ class JointMAP:
         As for `Variational`.
     """
 
-    item_model: ItemModel = "2pl"
-    n_dims: int = 1
-    known_guessing: bool = False
     max_iterations: int = 1000
     tolerance: float = 1e-7
     l1: float | Literal["auto"] = "auto"
@@ -120,7 +155,6 @@ class JointMAP:
     general_weight: float = 0.2
     slope_sd: float = 0.5
     degenerate: Degenerate = "prior"
-    family: Family | Literal["auto"] = "auto"
     precision: float | PrecisionChoice = "scenario"
 
     def __post_init__(self) -> None:
@@ -198,7 +232,7 @@ class RelativeItemPrior:
 
 
 @dataclass(frozen=True, slots=True)
-class MarginalML:
+class MarginalML(CalibrationSpec):
     """Marginal maximum likelihood by EM with quadrature (Bock & Aitkin 1981); at most two dimensions.
 
     Attributes
@@ -218,15 +252,10 @@ class MarginalML:
         As for `Variational`.
     """
 
-    item_model: ItemModel = "2pl"
-    n_dims: int = 1
-    known_guessing: bool = False
-    max_iterations: int = 2000
     tolerance: float = 1e-4
     prior: ItemPrior | RelativeItemPrior | Literal["auto"] | None = "auto"
     n_quadrature: int | Literal["auto"] = "auto"
     bounds: tuple[float, float] = (-6.0, 6.0)
-    family: Family | Literal["auto"] = "auto"
 
     def __post_init__(self) -> None:
         """Check the choices."""
@@ -250,17 +279,23 @@ class MarginalML:
         if self.n_quadrature != "auto" and self.n_quadrature < 2:
             raise ParameterError(f"n_quadrature must be 'auto' or at least 2, got {self.n_quadrature}.")
 
+    @property
+    def has_marginal_errors(self) -> bool:
+        """Items are fitted with abilities integrated out."""
+        return True
 
-CalibrationSpec: TypeAlias = Variational | JointMAP | MarginalML
 
 METHODS: MethodTable[CalibrationSpec] = MethodTable(
     "calibration",
     {
-        "variational": Variational,
-        "map": JointMAP,
-        "mml": MarginalML,
+        "variational": Method(Variational, "itembank.calibration.variational.fit:fit_variational"),
+        "map": Method(JointMAP, "itembank.calibration.joint_map.fit:fit_joint_map"),
+        "mml": Method(MarginalML, "itembank.calibration.marginal_ml.fit:fit_marginal_ml"),
     },
+    base=CalibrationSpec,
+    group="itembank.calibrations",
 )
+"""Kernels of `itembank.calibration.fits.FitData`, the spec and `progress`, which return a `Fit`."""
 
 
 OWN_FIELDS = ("item_model", "n_dims", "known_guessing", "tolerance")

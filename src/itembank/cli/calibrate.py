@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from itembank.calibration.specs import METHODS
+from itembank.cli.method_names import MethodName
 from itembank.cli.options import (
     format_option,
     output_option,
@@ -45,7 +47,7 @@ Nested: P2 takes 3. One specific ability more is our choice: it gains where task
 )
 @click.option(
     "--method",
-    type=click.Choice(["variational", "map", "mml"]),
+    type=MethodName(METHODS),
     default="variational",
     show_default=True,
     help="Variational Bayes, joint maximum a posteriori, or marginal maximum likelihood (at most 2 dims).",
@@ -215,8 +217,6 @@ def _spec(
     responses: "ResponseMatrix", item_model: str | None, dims: str | None, method: str, options: dict[str, Any]
 ) -> "CalibrationSpec":
     """Make the spec of the options; chooses the number of dimensions when asked to."""
-    from itembank.calibration.specs import METHODS  # noqa: PLC0415
-
     kind = METHODS.kinds[method]
     if dims == "auto" and item_model in {"1pl", "2pl"}:
         raise click.UsageError(f"--dims auto chooses among several abilities; --item-model {item_model} has one.")

@@ -1,14 +1,16 @@
 """`itembank compare`: which of two models is better."""
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from itembank.cli.estimate import METHODS
+from itembank.cli.method_names import MethodName
 from itembank.cli.new_results import ignore_unknown_option, note_known_models, read_new_results
 from itembank.cli.options import bank_argument, format_option, refuse_unused, response_options, seed_option
 from itembank.cli.render import note, print_rows, progress, refuse_empty, warnings_as_notes
+from itembank.estimation.specs import METHODS
 
 if TYPE_CHECKING:
     from itembank.comparison.comparisons import Comparison
@@ -40,7 +42,7 @@ class ManyModels(click.Command):
 @ignore_unknown_option
 @click.option(
     "--method",
-    type=click.Choice(("paired", *METHODS)),
+    type=MethodName(METHODS, "paired"),
     default="auto",
     show_default=True,
     help="How differences are estimated: 'paired' by raw differences alone, the others by those of estimates.",
@@ -91,6 +93,7 @@ def command(
       itembank compare bank results.parquet --ranking
     """  # noqa: D301
     from itembank.comparison.compare import compare  # noqa: PLC0415
+    from itembank.comparison.comparison_spec import ComparisonSpec  # noqa: PLC0415
     from itembank.data.bank_files import load_bank  # noqa: PLC0415
     from itembank.data.selections import Selection  # noqa: PLC0415
 
@@ -108,10 +111,8 @@ def command(
                 selection=chosen,
                 ignore_unknown=ignore_unknown,
                 method=method,
-                level=level,
-                power=power,
                 target="all" if "all" in target else target,
-                rng=seed,
+                spec=ComparisonSpec(level, power, seed=seed),
                 progress=report,
             )
     _print(comparison, output_format, is_ranking=ranking)
@@ -120,19 +121,28 @@ def command(
 
 def _print(comparison: "Comparison", output_format: str, *, is_ranking: bool) -> None:
     """Print pairs or ranking; a table of pairs shows what decides, notes below it what one must know."""
-    rows = comparison.ranking() if is_ranking else comparison.rows()
+    rows = comparison.ranking.rows() if is_ranking else comparison.rows()
     if output_format == "table" and not is_ranking:
         for text in dict.fromkeys(row["note"] for row in rows if row["note"]):
             note(f"Note: {text}.")
-        rows = [_cells(row, comparison.level, many=comparison.n_pairs > 1) for row in rows]
-    title = f"Models by {comparison.method}" if is_ranking else f"Difference, B - A, by {comparison.method}"
-    print_rows(rows, output_format, title=f"{title}, bank {comparison.bank_id}")
+        rows = [_cells(row, comparison.spec.level, many=comparison.n_pairs > 1) for row in rows]
+    of_what = f"{comparison.targets[0]} score" if len(comparison.targets) == 1 else "scores"
+    title = (
+        f"Models in order of their {of_what} (0 to 1)" if is_ranking else f"Difference of the {of_what} (0 to 1), B - A"
+    )
+    print_rows(
+        rows,
+        output_format,
+        title=f"{title}, by {comparison.method}, bank {comparison.bank_id}",
+        columns=[name for name in rows[0] if name != "target" or len(comparison.targets) > 1],
+        least=("n_in_group",) if is_ranking else ("shared items", "detectable", "p", "P(B better)"),
+    )
     if comparison.interval_kind == "classical":
         note("Too few calibration models to calibrate intervals: they take the items as a random sample.")
     if is_ranking:
         note(
             f"Models of a group do not differ significantly from its best (Holm-adjusted p >= "
-            f"{1.0 - comparison.level:.3g}); models of neighbouring groups may be tied too."
+            f"{1.0 - comparison.spec.level:.3g}); models of neighbouring groups may be tied too."
         )
 
 
@@ -144,14 +154,19 @@ def _cells(row: dict[str, Any], level: float, *, many: bool) -> dict[str, Any]:
         "model_a": row["model_a"],
         "model_b": row["model_b"],
         "target": row["target"],
-        "difference": row["difference"],
+        "difference": "-" if math.isnan(row["difference"]) else f"{row['difference']:+.4f}",
         f"{100 * level:g} % interval": f"{low:+.4f} to {high:+.4f}" if known else "-",
         "P(B better)": row["probability_b_better"],
-        "p": row["p_value"],
+        "p": _p_value(row["p_value"]),
         "detectable": row["smallest_detectable_difference"],
         "shared items": row["n_shared_items"],
     }
-    return {**cells, "p (Holm)": row["p_holm"]} if many else cells
+    return {**cells, "p (Holm)": _p_value(row["p_holm"])} if many else cells
+
+
+def _p_value(value: float) -> str:
+    """Four decimals; of a smaller one only that it is smaller."""
+    return "-" if math.isnan(value) else "<0.0001" if value < 1e-4 else f"{value:.4f}"
 
 
 def _repeated(args: list[str], option: str) -> list[str]:

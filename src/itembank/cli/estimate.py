@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from itembank.cli.method_names import MethodName
 from itembank.cli.new_results import ignore_unknown_option, note_known_models, read_new_results
 from itembank.cli.options import (
     bank_argument,
@@ -13,26 +14,12 @@ from itembank.cli.options import (
     seed_option,
 )
 from itembank.cli.render import note, print_rows, progress, refuse_empty, warnings_as_notes
+from itembank.estimation.specs import METHODS
 
 if TYPE_CHECKING:
+    from itembank.estimation.estimated_scores import IntervalKind
     from itembank.estimation.estimates import ScoreEstimates
-    from itembank.estimation.judgement import IntervalKind
 
-METHODS = (
-    "mean",
-    "weighted",
-    "p-irt",
-    "gp-irt",
-    "task-mean",
-    "task-mean-eb",
-    "ridge",
-    "knn",
-    "random-forest",
-    "metabench",
-    "factor",
-    "stacked",
-    "auto",
-)
 INTERVALS = ("calibrated", "model-based", "design")
 
 MEANING = {
@@ -55,7 +42,7 @@ MEANING = {
 )
 @ignore_unknown_option
 @click.option(
-    "--method", type=click.Choice(METHODS), default="auto", show_default=True, help="How the score is estimated."
+    "--method", type=MethodName(METHODS), default="auto", show_default=True, help="How the score is estimated."
 )
 @click.option(
     "--interval",
@@ -139,8 +126,8 @@ def _print(estimates: "ScoreEstimates", output_format: str) -> None:
             }
             for row in rows
         ]
-    title = f"Estimated full-benchmark scores by {estimates.method}, bank {estimates.bank_id}"
-    print_rows(rows, output_format, title=title)
+    title = f"Estimated full-benchmark scores, from 0 to 1, by {estimates.method}, bank {estimates.bank_id}"
+    print_rows(rows, output_format, title=title, least=("items",))
 
 
 def _interval(row: dict[str, Any]) -> str:

@@ -4,10 +4,11 @@ from pathlib import Path
 
 import click
 
-from itembank.cli.estimate import METHODS
+from itembank.cli.method_names import MethodName
 from itembank.cli.options import bank_argument, format_option, seed_option
 from itembank.cli.render import note, print_record, progress, warnings_as_notes
-from itembank.cli.select import METHODS as SELECTORS
+from itembank.estimation.specs import METHODS
+from itembank.selection.specs import METHODS as SELECTORS
 
 
 @click.command("plan")
@@ -28,10 +29,14 @@ from itembank.cli.select import METHODS as SELECTORS
     help="Probability with which the difference is to show, between 0 and 1.",
 )
 @click.option(
-    "--selector", type=click.Choice(SELECTORS), default="auto", show_default=True, help="How items will be chosen."
+    "--selector",
+    type=MethodName(SELECTORS, "auto"),
+    default="auto",
+    show_default=True,
+    help="How items will be chosen.",
 )
 @click.option(
-    "--method", type=click.Choice(METHODS), default="auto", show_default=True, help="How scores will be estimated."
+    "--method", type=MethodName(METHODS), default="auto", show_default=True, help="How scores will be estimated."
 )
 @click.option("--max-items", type=click.IntRange(min=1), help="Try no more items than these.")
 @seed_option
@@ -61,6 +66,7 @@ def command(
     """  # noqa: D301
     from itembank.data.bank_files import load_bank  # noqa: PLC0415
     from itembank.planning.plan import plan  # noqa: PLC0415
+    from itembank.planning.plan_spec import PlanSpec  # noqa: PLC0415
 
     loaded = load_bank(bank)
     with warnings_as_notes(), progress("plan") as advance:
@@ -69,14 +75,20 @@ def command(
             half_width=half_width,
             difference=difference,
             target=target,
-            level=level,
-            power=power,
             selector=selector,
             method=method,
             max_items=max_items,
-            seed=seed,
+            spec=PlanSpec(level, power, seed),
             progress=advance,
         )
-    print_record(made.to_dict(), "sizes", made.rows(), output_format, title=f"Plan for bank {bank}")
+    print_record(
+        made.to_dict(),
+        "sizes",
+        made.rows(),
+        output_format,
+        title=f"Plan for bank {bank}; scores from 0 to 1",
+        heading="What numbers of items tell",
+        least=("mean_absolute_error",),
+    )
     if made.message:
         note(made.message)

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from itembank.cli.design_options import design_options, method_of_options
+from itembank.cli.method_names import MethodName
 from itembank.cli.options import bank_argument, format_option, listed_ids, refuse_unused, seed_option
 from itembank.cli.render import (
     check_one_a_line,
@@ -18,20 +19,7 @@ from itembank.cli.render import (
     progress,
     warnings_as_notes,
 )
-
-METHODS = (
-    "auto",
-    "random",
-    "stratified",
-    "anchor-correctness",
-    "anchor-irt",
-    "anchor-latent",
-    "v-optimal",
-    "disagreement",
-    "information",
-    "uncertainty",
-    "optimal-design",
-)
+from itembank.selection.specs import METHODS
 
 
 @click.command("select")
@@ -44,7 +32,7 @@ METHODS = (
     "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write the selection to this JSON file."
 )
 @click.option(
-    "--method", type=click.Choice(METHODS), default="auto", show_default=True, help="How the items are chosen."
+    "--method", type=MethodName(METHODS, "auto"), default="auto", show_default=True, help="How the items are chosen."
 )
 @design_options
 @click.option(

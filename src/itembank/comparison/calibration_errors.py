@@ -10,8 +10,8 @@ from itembank.data.banks import Bank
 from itembank.estimation.observations import Observations
 from itembank.estimation.out_of_fold import out_of_fold
 from itembank.estimation.point import calibration_scores
+from itembank.estimation.sample_means import weighted_mean
 from itembank.estimation.specs import EstimationSpec
-from itembank.estimation.weighted import weighted_mean
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 
 MAXIMUM_MODELS = 500

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from itembank.checks import check_fraction, check_whole
 from itembank.comparison.pairs import model_pairs, shared_counts
 from itembank.data.banks import Bank
 from itembank.data.responses import ResponseMatrix
@@ -14,13 +13,6 @@ from itembank.numerics.arrays import BoolArray, IntArray
 
 MANY_ROWS = 500_000
 MAXIMUM_ROWS = 5_000_000
-
-
-def check_shares(level: float, power: float, n_bootstrap: int) -> None:
-    """Refuse a level or power outside (0, 1), and fewer than no bootstrap samples."""
-    check_fraction("level", level)
-    check_fraction("power", power)
-    check_whole("n_bootstrap", n_bootstrap, least=0)
 
 
 def chosen_models(responses: ResponseMatrix, models: Sequence[str] | None) -> ResponseMatrix:
@@ -67,7 +59,7 @@ def check_size(n_models: int, n_targets: int) -> None:
 
 def check_shared(model_ids: Sequence[str], observed: BoolArray) -> None:
     """Refuse pairs of models without an item in common."""
-    shared, _ = shared_counts(observed)
+    shared = shared_counts(observed)
     apart = np.flatnonzero(shared == 0)
     if apart.shape[0]:
         first, second = model_pairs(len(model_ids))

@@ -2,38 +2,30 @@
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
 from itembank.calibration.folds import folds
-from itembank.comparison.answers import Answers
 from itembank.comparison.calibration_errors import calibration_errors
-from itembank.comparison.checks import check_shared, check_shares, check_size, chosen_models, target_names
-from itembank.comparison.comparisons import Comparison
+from itembank.comparison.checks import chosen_models
+from itembank.comparison.compared_models import ComparedModels
+from itembank.comparison.comparison_spec import ComparisonSpec
+from itembank.comparison.comparisons import Comparison, ModelPairs, Ranking, ReferenceTests
+from itembank.comparison.difference_tests import tested_differences
 from itembank.comparison.differences import TargetErrors, differences, learn_errors
-from itembank.comparison.judgement import judge
 from itembank.comparison.optimism import error_inflation
-from itembank.comparison.pairs import model_pairs
-from itembank.comparison.ranking import square, tied_groups
-from itembank.comparison.reference_tests import bootstrap_intervals, holm, mcnemar_exact, paired_t
 from itembank.data.arguments import GivenBank, GivenResponses, GivenSelection, as_bank, as_new_responses, as_selection
-from itembank.data.banks import Bank
-from itembank.data.responses import ResponseMatrix
-from itembank.data.selections import Selection
 from itembank.data.targets import OVERALL
 from itembank.errors import DataWarning, ParameterError
 from itembank.estimation.estimate import estimate
-from itembank.estimation.observations import known_items, observe
+from itembank.estimation.observations import known_items
 from itembank.estimation.specs import METHODS, Auto, EstimationSpec, Stacked, Weighted
-from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
-from itembank.numerics.random import as_generator
+from itembank.numerics.arrays import FloatArray
 from itembank.numerics.threads import one_blas_thread
 from itembank.progress import ProgressCallback, silent
 
 PAIRED = "paired"
-MANY_BOOTSTRAPS = 20_000
-"""Pairs beyond this get no bootstrap interval: it costs far more than all the rest."""
+USUAL = ComparisonSpec()
 
 
 @one_blas_thread()
@@ -44,12 +36,9 @@ def compare(
     models: Sequence[str] | None = None,
     selection: GivenSelection | None = None,
     method: EstimationSpec | str = "auto",
-    level: float = 0.95,
-    power: float = 0.8,
     target: str | Sequence[str] = OVERALL,
-    n_bootstrap: int = 2000,
     ignore_unknown: bool = False,
-    rng: np.random.Generator | int | None = 0,
+    spec: ComparisonSpec = USUAL,
     progress: ProgressCallback = silent,
 ) -> Comparison:
     """Compare models by their responses to the same items: differences of full-benchmark scores.
@@ -73,18 +62,12 @@ def compare(
         'auto': the difference of stacked estimates; with fewer than 15 calibration models the raw paired
         difference. 'paired': the raw paired difference, which knows the bank only by its intervals. Or a method of
         `estimate`: the difference of its estimates.
-    level : float
-        Of the intervals; adjusted p-values are held against ``1 - level`` in the ranking.
-    power : float
-        With which the smallest detectable difference would be found.
     target : str or sequence of str
         'overall', 'all', or names of scenarios.
-    n_bootstrap : int
-        Samples of the reference bootstrap; 0 for none. Left out beyond 20,000 pairs.
+    spec : ComparisonSpec
+        Level, power, and the samples and seed of the reference bootstrap.
     ignore_unknown : bool
         Leave out items that the bank does not hold, with a `DataWarning`, instead of refusing them.
-    rng : Generator, int or None
-        For the bootstrap.
     progress : ProgressCallback
         The first comparison of a bank fits the item model anew without some models; later ones do not.
 
@@ -95,7 +78,7 @@ def compare(
     Raises
     ------
     ParameterError
-        For fewer than two models, one named twice, a level or power outside (0, 1), or another target or method.
+        For fewer than two models, one named twice, or another target or method.
     DataError
         When a model is not there, an item is not in the bank, or two models share no item.
 
@@ -105,110 +88,53 @@ def compare(
     >>> comparison.rows()[0]["probability_b_better"]  # doctest: +SKIP
     """
     estimator = _estimator(method)
-    check_shares(level, power, n_bootstrap)
     bank, selection = as_bank(bank), as_selection(selection)
     given = as_new_responses(bank, responses, selection)
     matrix = chosen_models(known_items(bank, given, selection, ignore_unknown=ignore_unknown), models)
-    names, index = target_names(bank, target)
-    check_size(matrix.n_models, len(names))
-    laid = observe(bank, matrix, selection)
-    check_shared(matrix.model_ids, ~np.isnan(laid.responses))
-    is_auto = isinstance(estimator, Auto)
-    if is_auto:
-        estimator = Stacked()  # to take one method where it looks better, as estimate does, costs coverage: compare.md
+    compared = ComparedModels.create(bank, matrix, selection, target)
     if estimator is not None:
         folds(bank, progress=progress)  # kept: all below asks for them without a word
-    answers = Answers(bank, laid, index)
-    pairs = answers.pairs(laid.responses, np.ones(laid.positions.shape[0], dtype=bool))
-    learnt = _learn(answers, estimator, selection, level=level)
-    if is_auto and None in learnt:
-        estimator = None
-        learnt = _learn(answers, None, selection, level=level)
-    values = None if estimator is None else _estimates(bank, matrix, selection, estimator)[:, index]
-    is_learnt = np.array([one is not None for one in learnt])
-    difference, score = differences(answers.raw(), values, pairs, is_learnt)
-    judged = judge(difference, pairs, answers.counts(), learnt, level=level, power=power)
-    adjusted = holm(judged.p_value)
-    first, second = model_pairs(matrix.n_models)
-    observed = answers.counts().observed
-    is_binary = matrix.is_binary
-    bootstrap = _bootstrap(answers, level=level, n_samples=n_bootstrap, rng=as_generator(rng))
-    unknown = np.full(difference.shape, np.nan)
+    estimator, errors = _estimator_and_errors(compared, estimator, spec.level)
+    pairs = compared.paired()
+    values = None if estimator is None else _estimates(compared, estimator)
+    is_learnt = np.array([error is not None for error in errors])
+    raw, score = differences(compared.raw_scores(), values, pairs, is_learnt)
+    difference, tests = tested_differences(raw, pairs, compared.counts(), errors, spec)
     return Comparison(
         model_ids=tuple(matrix.model_ids),
-        targets=names,
-        first=first,
-        second=second,
+        targets=compared.targets,
         difference=difference,
-        standard_error=judged.standard_error,
-        low=judged.low,
-        high=judged.high,
-        probability_b_better=judged.probability_b_better,
-        p_value=judged.p_value,
-        p_holm=adjusted,
-        smallest_detectable_difference=judged.smallest_detectable,
-        n_shared_items=pairs.n_shared,
-        n_items_a=observed[first],
-        n_items_b=observed[second],
-        only_a_right=pairs.only_a if is_binary else unknown,
-        only_b_right=pairs.only_b if is_binary else unknown,
-        raw_difference=pairs.difference,
-        mcnemar_p=mcnemar_exact(pairs.only_a, pairs.only_b) if is_binary else unknown,
-        paired_t_p=paired_t(pairs.difference, pairs.variance_of_many, pairs.degrees),
-        bootstrap_low=bootstrap[0],
-        bootstrap_high=bootstrap[1],
-        score=score,
-        group=_groups(score, adjusted < 1.0 - level),
-        level=level,
-        power=power,
+        tests=tests,
+        pairs=ModelPairs.of(compared, pairs),
+        reference=ReferenceTests.of(compared, pairs, spec),
+        ranking=Ranking.of(compared, score, tests.p_holm < 1.0 - spec.level),
+        spec=spec,
         method=PAIRED if estimator is None else METHODS.name_of(estimator),
-        interval_kind="classical" if None in learnt else "calibrated",
+        interval_kind="calibrated" if is_learnt.all() else "classical",
         bank_id=bank.bank_id,
     )
 
 
-def _learn(
-    answers: Answers, estimator: EstimationSpec | None, selection: Selection | None, *, level: float
-) -> list[TargetErrors | None]:
+def _estimator_and_errors(
+    compared: ComparedModels, estimator: EstimationSpec | None, level: float
+) -> tuple[EstimationSpec | None, list[TargetErrors | None]]:
+    """Return the estimator to take, None for raw differences, and its errors; 'auto' needs errors of every target."""
+    if not isinstance(estimator, Auto):
+        return estimator, _learn(compared, estimator, level)
+    stacked = Stacked()  # to take one method where it looks better, as estimate does, costs coverage: compare.md
+    errors = _learn(compared, stacked, level)
+    return (None, _learn(compared, None, level)) if None in errors else (stacked, errors)
+
+
+def _learn(compared: ComparedModels, estimator: EstimationSpec | None, level: float) -> list[TargetErrors | None]:
     """Errors of every target from the calibration models; None where there are too few of them."""
-    columns = answers.common()
-    found = calibration_errors(answers.bank, answers.laid, columns, estimator)
+    bank, observations, columns = compared.bank, compared.observations, compared.common()
+    found = calibration_errors(bank, observations, columns, estimator)
     if found is None:
-        return [None] * answers.index.shape[0]
-    factor = error_inflation(answers.bank, answers.laid, selection, Weighted() if estimator is None else estimator)
-    pairs = answers.pairs(found.responses, columns)
-    return learn_errors(factor * found.errors[:, answers.index], pairs, level=level)
-
-
-def _groups(score: FloatArray, is_different: BoolArray) -> IntArray:
-    """Tied group of each model on each target, (n_models, n_targets)."""
-    n_models = score.shape[0]
-    first, second = model_pairs(n_models)
-    found = [
-        tied_groups(score[:, t], square(is_different[:, t], first, second, n_models)) for t in range(score.shape[1])
-    ]
-    return np.column_stack([group for _, group in found])
-
-
-def _bootstrap(
-    answers: Answers, *, level: float, n_samples: int, rng: np.random.Generator
-) -> tuple[FloatArray, FloatArray]:
-    """Bootstrap the raw differences; NaN where they are not asked for or would take too long."""
-    first, second = model_pairs(answers.laid.responses.shape[0])
-    if n_samples == 0 or first.shape[0] > MANY_BOOTSTRAPS:
-        unknown = np.full((first.shape[0], answers.index.shape[0]), np.nan)
-        return unknown, unknown
-    return bootstrap_intervals(
-        answers.laid.responses,
-        first,
-        second,
-        weights=answers.laid.weights,
-        scenario_index=answers.scenarios(),
-        target_weights=answers.target_weights(),
-        level=level,
-        n_samples=n_samples,
-        rng=rng,
-    )
+        return [None] * len(compared.targets)
+    factor = error_inflation(bank, observations, compared.selection, Weighted() if estimator is None else estimator)
+    pairs = compared.paired_on(found.responses, columns)
+    return learn_errors(factor * found.errors[:, compared.index], pairs, level=level)
 
 
 def _estimator(method: EstimationSpec | str) -> EstimationSpec | None:
@@ -216,14 +142,13 @@ def _estimator(method: EstimationSpec | str) -> EstimationSpec | None:
     if method == PAIRED:
         return None
     if isinstance(method, str) and method not in METHODS.kinds:
-        raise ParameterError(replace(METHODS, purpose="comparison").refusal(method, [PAIRED]))
+        raise ParameterError(METHODS.refusal(method, [PAIRED], purpose="comparison"))
     return METHODS.resolve(method)
 
 
-def _estimates(
-    bank: Bank, matrix: ResponseMatrix, selection: Selection | None, estimator: EstimationSpec
-) -> FloatArray:
-    """Estimate the scores; the warnings on the responses have been given."""
+def _estimates(compared: ComparedModels, estimator: EstimationSpec) -> FloatArray:
+    """Estimate the scores, (n_models, n_targets); the warnings on the responses have been given."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)
-        return estimate(bank, matrix, selection=selection, method=estimator).value
+        found = estimate(compared.bank, compared.responses, selection=compared.selection, method=estimator)
+    return found.value[:, compared.index]

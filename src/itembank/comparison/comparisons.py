@@ -1,135 +1,136 @@
 """`Comparison`: differences of models with all that is needed to read them rightly."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
-from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.comparison.compared_models import ComparedModels
+from itembank.comparison.comparison_spec import ComparisonSpec
+from itembank.comparison.difference_tests import DifferenceTests
+from itembank.comparison.pairs import PairedDifferences, model_pairs
+from itembank.comparison.ranking import square, tied_groups
+from itembank.comparison.reference_tests import bootstrap_intervals, mcnemar_exact, paired_t
+from itembank.estimation.scores import Scores
+from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.tabular import Tabular
+
+MANY_BOOTSTRAPS = 20_000
+"""Pairs beyond this get no bootstrap interval: it costs far more than all the rest."""
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
-    """Differences of n_pairs pairs of models on n_targets targets, all signed b - a.
+class ModelPairs:
+    """What the responses of n_pairs pairs of models say by themselves.
 
     Attributes
     ----------
-    model_ids : tuple of n_models ids
-    targets : tuple of n_targets names
     first, second : (n_pairs,)
         Which model is a, which is b; every pair stands once, a before b in `model_ids`.
-    difference : (n_pairs, n_targets)
-        Score of b less score of a, over the full benchmark.
-    standard_error : (n_pairs, n_targets)
-    low, high : (n_pairs, n_targets)
-        Interval of the given level, cut to [-1, 1].
-    probability_b_better : (n_pairs, n_targets)
-        That b scores higher than a on the full benchmark, were every difference as likely beforehand.
-    p_value, p_holm : (n_pairs, n_targets)
-        Two-sided, of no difference on the full benchmark; as it is, and adjusted for all pairs of the target.
-    smallest_detectable_difference : (n_pairs, n_targets)
-        True difference that these items show as significant at `level` with probability `power`.
     n_shared_items, n_items_a, n_items_b : (n_pairs, n_targets)
     only_a_right, only_b_right : (n_pairs, n_targets)
         Discordant items; NaN when responses are not all 0 or 1.
     raw_difference : (n_pairs, n_targets)
         Weighted mean difference over the shared items; NaN where a scenario has none.
-    mcnemar_p, paired_t_p, bootstrap_low, bootstrap_high : (n_pairs, n_targets)
-        What textbook methods say of the raw shared items, for reference; they take items as a random sample of
-        infinitely many. McNemar's needs responses of 0 and 1.
-    score : (n_models, n_targets)
-        Scores that the ranking goes by.
-    group : (n_models, n_targets)
-        Tied group from 1, see `ranking`.
-    level, power : float
-    method : str
-        The method taken, also where 'auto' was asked for.
-    interval_kind : str
-        'calibrated': on pairs of calibration models; 'classical': the standard error of a random sample.
-    bank_id : str
     """
 
-    model_ids: tuple[str, ...]
-    targets: tuple[str, ...]
     first: IntArray
     second: IntArray
-    difference: FloatArray
-    standard_error: FloatArray
-    low: FloatArray
-    high: FloatArray
-    probability_b_better: FloatArray
-    p_value: FloatArray
-    p_holm: FloatArray
-    smallest_detectable_difference: FloatArray
     n_shared_items: IntArray
     n_items_a: IntArray
     n_items_b: IntArray
     only_a_right: FloatArray
     only_b_right: FloatArray
     raw_difference: FloatArray
+
+    @classmethod
+    def of(cls, compared: ComparedModels, pairs: PairedDifferences) -> Self:
+        """Take what is shown of the differences of all pairs."""
+        first, second = model_pairs(compared.responses.n_models)
+        observed = compared.counts().observed
+        return cls(
+            first,
+            second,
+            pairs.n_shared,
+            observed[first],
+            observed[second],
+            _if_binary(compared, pairs.only_a),
+            _if_binary(compared, pairs.only_b),
+            pairs.difference,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceTests:
+    """What textbook methods say of the raw shared items, each (n_pairs, n_targets).
+
+    They take items as a random sample of infinitely many. McNemar's needs responses of 0 and 1.
+    """
+
     mcnemar_p: FloatArray
     paired_t_p: FloatArray
     bootstrap_low: FloatArray
     bootstrap_high: FloatArray
+
+    @classmethod
+    def of(cls, compared: ComparedModels, pairs: PairedDifferences, spec: ComparisonSpec) -> Self:
+        """Test all pairs; the bootstrap is NaN where it is not asked for or would take too long."""
+        mcnemar = _if_binary(compared, mcnemar_exact(pairs.only_a, pairs.only_b))
+        student = paired_t(pairs.difference, pairs.variance_of_many, pairs.degrees)
+        first, second = model_pairs(compared.responses.n_models)
+        if spec.n_bootstrap == 0 or first.shape[0] > MANY_BOOTSTRAPS:
+            unknown = np.full(student.shape, np.nan)
+            return cls(mcnemar, student, unknown, unknown)
+        bounds = bootstrap_intervals(
+            compared.observations.responses,
+            first,
+            second,
+            weights=compared.observations.weights,
+            scenario_index=compared.scenarios(),
+            target_weights=compared.target_weights(),
+            level=spec.level,
+            n_samples=spec.n_bootstrap,
+            rng=np.random.default_rng(spec.seed),
+        )
+        return cls(mcnemar, student, *bounds)
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """Models in order, with tied groups.
+
+    The best model begins group 1; going down, the first model whose difference to the best of the group is
+    significant after Holm's adjustment begins the next group. Within a group nobody differs significantly from
+    its best; models of neighbouring groups may still be tied with each other.
+
+    Attributes
+    ----------
+    model_ids : tuple of n_models ids
+    targets : tuple of n_targets names
+    score : (n_models, n_targets)
+        Scores that the ranking goes by.
+    group : (n_models, n_targets)
+        Tied group from 1.
+    """
+
+    model_ids: tuple[str, ...]
+    targets: tuple[str, ...]
     score: FloatArray
     group: IntArray
-    level: float
-    power: float
-    method: str
-    interval_kind: str
-    bank_id: str
 
-    @property
-    def n_pairs(self) -> int:
-        """Number of pairs of models."""
-        return int(self.first.shape[0])
+    @classmethod
+    def of(cls, compared: ComparedModels, score: FloatArray, is_different: BoolArray) -> Self:
+        """Group models by which pairs differ significantly, (n_pairs, n_targets)."""
+        n_models = score.shape[0]
+        first, second = model_pairs(n_models)
+        groups = [
+            tied_groups(values, square(different, first, second, n_models))[1]
+            for values, different in zip(score.T, is_different.T, strict=True)
+        ]
+        return cls(tuple(compared.responses.model_ids), compared.targets, score, np.column_stack(groups))
 
     def rows(self) -> list[dict[str, Any]]:
-        """One record for each pair and target, as the command line prints them."""
-        names = (
-            "difference",
-            "low",
-            "high",
-            "probability_b_better",
-            "standard_error",
-            "p_value",
-            "p_holm",
-            "smallest_detectable_difference",
-            "n_shared_items",
-            "n_items_a",
-            "n_items_b",
-            "only_a_right",
-            "only_b_right",
-            "raw_difference",
-            "mcnemar_p",
-            "paired_t_p",
-            "bootstrap_low",
-            "bootstrap_high",
-        )
-        columns = [getattr(self, name).tolist() for name in names]
-        notes = self._notes()
-        facts = {"level": self.level, "method": self.method, "interval": self.interval_kind, "bank": self.bank_id}
-        first, second = self.first.tolist(), self.second.tolist()
-        return [
-            {
-                "model_a": self.model_ids[first[k]],
-                "model_b": self.model_ids[second[k]],
-                "target": target,
-                **{name: column[k][t] for name, column in zip(names, columns, strict=True)},
-                **facts,
-                "note": notes[k][t],
-            }
-            for k in range(self.n_pairs)
-            for t, target in enumerate(self.targets)
-        ]
-
-    def ranking(self) -> list[dict[str, Any]]:
-        """One record for each target and model, best first, with tied groups.
-
-        The best model begins group 1; going down, the first model whose difference to the best of the group is
-        significant after Holm's adjustment begins the next group. Within a group nobody differs significantly from
-        its best; models of neighbouring groups may still be tied with each other.
-        """
+        """One record for each target and model, best first, as the command line prints them."""
         rows = []
         for t, target in enumerate(self.targets):
             order = np.argsort(-self.score[:, t], kind="stable")
@@ -147,9 +148,95 @@ class Comparison:
             ]
         return rows
 
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Comparison(Tabular):
+    """Differences of n_pairs pairs of models on n_targets targets, all signed b - a.
+
+    Attributes
+    ----------
+    model_ids : tuple of n_models ids
+    targets : tuple of n_targets names
+    difference : Scores
+        Score of b less score of a, over the full benchmark, with standard error and interval, each
+        (n_pairs, n_targets); intervals are cut to [-1, 1].
+    tests : DifferenceTests
+    pairs : ModelPairs
+    reference : ReferenceTests
+    ranking : Ranking
+    spec : ComparisonSpec
+        With the level of the intervals, and the power.
+    method : str
+        The method taken, also where 'auto' was asked for.
+    interval_kind : str
+        'calibrated': on pairs of calibration models; 'classical': the standard error of a random sample.
+    bank_id : str
+    """
+
+    model_ids: tuple[str, ...]
+    targets: tuple[str, ...]
+    difference: Scores
+    tests: DifferenceTests
+    pairs: ModelPairs
+    reference: ReferenceTests
+    ranking: Ranking
+    spec: ComparisonSpec
+    method: str
+    interval_kind: str
+    bank_id: str
+
+    @property
+    def n_pairs(self) -> int:
+        """Number of pairs of models."""
+        return int(self.pairs.first.shape[0])
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One record for each pair and target, as the command line prints them."""
+        columns = {name: values.tolist() for name, values in self._columns().items()}
+        notes = self._notes()
+        facts = {"level": self.spec.level, "method": self.method, "interval": self.interval_kind, "bank": self.bank_id}
+        first, second = self.pairs.first.tolist(), self.pairs.second.tolist()
+        return [
+            {
+                "model_a": self.model_ids[first[k]],
+                "model_b": self.model_ids[second[k]],
+                "target": target,
+                **{name: column[k][t] for name, column in columns.items()},
+                **facts,
+                "note": notes[k][t],
+            }
+            for k in range(self.n_pairs)
+            for t, target in enumerate(self.targets)
+        ]
+
+    def _columns(self) -> dict[str, FloatArray | IntArray]:
+        """Return what is printed of each pair and target, (n_pairs, n_targets), in the order of the columns."""
+        difference, tests, pairs, reference = self.difference, self.tests, self.pairs, self.reference
+        return {
+            "difference": difference.value,
+            "low": difference.low,
+            "high": difference.high,
+            "probability_b_better": tests.probability_b_better,
+            "standard_error": difference.standard_error,
+            "p_value": tests.p_value,
+            "p_holm": tests.p_holm,
+            "smallest_detectable_difference": tests.smallest_detectable_difference,
+            "n_shared_items": pairs.n_shared_items,
+            "n_items_a": pairs.n_items_a,
+            "n_items_b": pairs.n_items_b,
+            "only_a_right": pairs.only_a_right,
+            "only_b_right": pairs.only_b_right,
+            "raw_difference": pairs.raw_difference,
+            "mcnemar_p": reference.mcnemar_p,
+            "paired_t_p": reference.paired_t_p,
+            "bootstrap_low": reference.bootstrap_low,
+            "bootstrap_high": reference.bootstrap_high,
+        }
+
     def _notes(self) -> list[list[str]]:
         """Say of each pair and target what a reader must know, '' where nothing."""
-        answers_differ = (self.n_shared_items < self.n_items_a) | (self.n_shared_items < self.n_items_b)
+        pairs = self.pairs
+        answers_differ = (pairs.n_shared_items < pairs.n_items_a) | (pairs.n_shared_items < pairs.n_items_b)
         texts = np.array(
             [
                 "",
@@ -159,6 +246,11 @@ class Comparison:
                 "not enough responses for this target",
             ]
         )
-        code = np.where(self.n_shared_items == 0, 2, answers_differ.astype(np.int64))
-        result: list[list[str]] = texts[np.where(np.isnan(self.difference), 3, code)].tolist()
+        code = np.where(pairs.n_shared_items == 0, 2, answers_differ.astype(np.int64))
+        result: list[list[str]] = texts[np.where(np.isnan(self.difference.value), 3, code)].tolist()
         return result
+
+
+def _if_binary(compared: ComparedModels, values: FloatArray) -> FloatArray:
+    """Values that mean something for responses of 0 and 1, NaN for others."""
+    return values if compared.responses.is_binary else np.full(values.shape, np.nan)

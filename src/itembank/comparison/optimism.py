@@ -5,7 +5,7 @@ import numpy as np
 from itembank.data.banks import Bank
 from itembank.data.selections import Selection
 from itembank.estimation.observations import Observations
-from itembank.estimation.out_of_fold import MembersOutOfFold, members_out_of_fold
+from itembank.estimation.out_of_fold import members_out_of_fold
 from itembank.estimation.specs import Auto, EstimationSpec, Stacked
 from itembank.estimation.trial import has_trial, trial
 from itembank.numerics.arrays import FloatArray
@@ -26,18 +26,12 @@ def error_inflation(bank: Bank, observations: Observations, selection: Selection
     if selection is None or selection.is_random or not has_trial(bank):
         return 1.0
     spec = Stacked() if isinstance(spec, Auto) else spec
-    members = spec.members if isinstance(spec, Stacked) else (spec,)
-    before = _deviations(_errors(members_out_of_fold(bank, observations, members), spec))
-    after = _deviations(_errors(trial(bank, observations, selection, members), spec))
+    before = _deviations(members_out_of_fold(bank, observations, spec.members).by(spec).error)
+    after = _deviations(trial(bank, observations, selection, spec.members).by(spec).error)
     usable = (before > NO_ERROR) & (after > NO_ERROR)
     if not usable.any():
         return 1.0
     return float(np.clip(np.exp(np.mean(np.log(after[usable] / before[usable]))), 1.0, LARGEST_FACTOR))
-
-
-def _errors(found: MembersOutOfFold, spec: EstimationSpec) -> FloatArray:
-    """Errors of the method, (n_models, n_targets)."""
-    return (found.stacked(spec) if isinstance(spec, Stacked) else found.single(0)).error
 
 
 def _deviations(errors: FloatArray) -> FloatArray:

@@ -83,7 +83,7 @@ def paired_differences(
         if targets.size == 0 or columns.size == 0:
             continue
         sums = _scenario_sums(responses[:, columns], weights[columns])
-        mean, spread, count, better_a, better_b = (one[first, second][:, None] for one in sums)
+        mean, spread, count, better_a, better_b = (values[first, second][:, None] for values in sums)
         share = target_weights[targets, scenario]
         difference[:, targets] += share * mean
         of_many[:, targets] += share**2 * spread
@@ -105,13 +105,11 @@ def paired_differences(
     )
 
 
-def shared_counts(observed: BoolArray) -> tuple[IntArray, IntArray]:
-    """Items both models of each pair answered, and items either did, each (n_pairs,)."""
+def shared_counts(observed: BoolArray) -> IntArray:
+    """Items both models of each pair answered, (n_pairs,)."""
     first, second = model_pairs(observed.shape[0])
     seen = observed.astype(np.float64)
-    both = (seen @ seen.T)[first, second].astype(np.int64)
-    own = seen.sum(axis=1).astype(np.int64)
-    return both, own[first] + own[second] - both
+    return (seen @ seen.T)[first, second].astype(np.int64)
 
 
 def _scenario_sums(

@@ -10,6 +10,7 @@ from itembank.data.banks import Bank
 from itembank.data.targets import RESERVED_NAMES, Across, Within
 from itembank.data.validation import check_response_matrix
 from itembank.errors import DataError, quoted, shown
+from itembank.methods import installed_methods
 from itembank.numerics.arrays import BoolArray, FloatArray
 
 METHODS = ("variational", "map", "mml")
@@ -125,7 +126,7 @@ def _calibration_problems(bank: Bank) -> Iterator[str]:
     if not np.isfinite(calibration.history).all():
         yield "history must be finite."
     for word, value, allowed in (
-        ("method", calibration.method, METHODS),
+        ("method", calibration.method, _methods(calibration.method)),
         ("item_model", calibration.item_model, ITEM_MODELS),
     ):
         if value not in allowed:
@@ -184,6 +185,11 @@ def _error_problems(bank: Bank) -> Iterator[str]:
         yield from _unless(
             name, "finite and >= 0, or unknown", values, bank.targets.scenarios, lambda at: np.isnan(at) | _is_some(at)
         )
+
+
+def _methods(method: str) -> tuple[str, ...]:
+    """Methods of calibration; installed packages are asked where it is none of ours."""
+    return METHODS if method in METHODS else (*METHODS, *installed_methods("itembank.calibrations"))
 
 
 def _unless(

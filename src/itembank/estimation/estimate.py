@@ -17,11 +17,11 @@ from itembank.data.targets import WIN_RATE, mean_win_rate
 from itembank.errors import DataError, DataWarning, ParameterError, warn
 from itembank.estimation.automatic import Chosen, choose_method
 from itembank.estimation.design_based import design_based_estimates
+from itembank.estimation.estimated_scores import IntervalKind, estimated_scores
 from itembank.estimation.estimates import ScoreEstimates, checked
-from itembank.estimation.evidence import Evidence, gather_evidence
-from itembank.estimation.judgement import IntervalKind, judge
-from itembank.estimation.observations import Observations, known_items, observe
-from itembank.estimation.point import gp_irt_share
+from itembank.estimation.observations import known_items, observe
+from itembank.estimation.point import Known
+from itembank.estimation.point_methods import gp_irt_share
 from itembank.estimation.scores import Scores
 from itembank.estimation.specs import GPIRT, METHODS, Auto, EstimationSpec, SampleMean
 from itembank.estimation.trial import has_trial
@@ -113,16 +113,14 @@ def estimate(
     observations = observe(bank, matrix, selection)
     if isinstance(spec, SampleMean):
         _warn_of_unequal_weights(bank)
-    evidence = gather_evidence(bank, observations)
+    known = Known.of(bank, observations)
     if interval == "design":
-        found = _by_design(bank, matrix, selection, evidence, level)
+        found = _by_design(known, matrix, selection, level)
     else:
         is_calibrated = interval == "calibrated" and has_trial(bank, progress=progress)
-        found = _by_pattern(
-            bank, observations, evidence, selection, spec, level=level, is_calibrated=is_calibrated, progress=progress
-        )
+        found = _by_pattern(known, selection, spec, level=level, is_calibrated=is_calibrated, progress=progress)
     generator = as_generator(rng) if include_win_rate else None
-    return _packed(bank, matrix, observations, evidence, found, level=level, win_rate_rng=generator)
+    return _packed(known, matrix, found, level=level, win_rate_rng=generator)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,25 +145,22 @@ def _check(level: float, interval: str, spec: EstimationSpec) -> None:
         )
 
 
-def _by_design(
-    bank: Bank, responses: ResponseMatrix, selection: Selection | None, evidence: Evidence, level: float
-) -> _Found:
+def _by_design(known: Known, responses: ResponseMatrix, selection: Selection | None, level: float) -> _Found:
     """Estimate from how the items were drawn; models without responses stay without estimate."""
     if selection is None:
         raise DataError(
             "design-based intervals need to know how the items were drawn: give the selection (--selection), made "
             "with method 'random', 'stratified' or 'uncertainty'."
         )
+    bank = known.bank
     scores = Scores.unknown(responses.n_models, len(bank.targets.names))
-    answered = np.flatnonzero(~evidence.is_silent)
+    answered = np.flatnonzero(~known.summary.is_silent)
     scores.set_rows(answered, design_based_estimates(bank, responses.take(models=answered), selection, level=level))
     return _Found(scores, np.ones(scores.value.shape), "design-based", "", "design", None)
 
 
 def _by_pattern(
-    bank: Bank,
-    observations: Observations,
-    evidence: Evidence,
+    known: Known,
     selection: Selection | None,
     spec: EstimationSpec,
     *,
@@ -176,14 +171,12 @@ def _by_pattern(
     """Estimate models that answered the same items together: what served calibration models depends on the items."""
     chosen = Chosen(spec, "")
     if isinstance(spec, Auto):
-        chosen = choose_method(bank, observations, selection, progress=progress)
-    scores = Scores.unknown(observations.responses.shape[0], len(bank.targets.names))
+        chosen = choose_method(known.bank, known.observations, selection, progress=progress)
+    scores = Scores.unknown(known.observations.responses.shape[0], len(known.bank.targets.names))
     inflation = np.ones(scores.value.shape)
-    for rows, columns in _patterns(observations, evidence):
-        found = judge(
-            bank,
-            observations.take(models=rows, columns=columns),
-            evidence.take(rows),
+    for rows, columns in _patterns(known):
+        found = estimated_scores(
+            known.take(models=rows, columns=columns),
             selection,
             chosen.spec,  # type: ignore[arg-type]
             level=level,
@@ -192,15 +185,15 @@ def _by_pattern(
         )
         scores.set_rows(rows, found.scores)
         inflation[rows] = found.inflation
-    share = gp_irt_share(bank, observations, evidence, chosen.spec) if isinstance(chosen.spec, GPIRT) else None
+    share = gp_irt_share(known, chosen.spec) if isinstance(chosen.spec, GPIRT) else None
     kind = "calibrated" if is_calibrated else "model-based"
     return _Found(scores, inflation, METHODS.label(chosen.spec), chosen.explanation, kind, share)
 
 
-def _patterns(observations: Observations, evidence: Evidence) -> Iterator[tuple[IntArray, IntArray]]:
+def _patterns(known: Known) -> Iterator[tuple[IntArray, IntArray]]:
     """Models that answered the same items, and the columns of these; all the rest with all columns."""
-    observed = ~np.isnan(observations.responses)
-    answered = np.flatnonzero(~evidence.is_silent)
+    observed = ~np.isnan(known.observations.responses)
+    answered = np.flatnonzero(~known.summary.is_silent)
     everything = np.arange(observed.shape[1])
     patterns, which, counts = np.unique(observed[answered], axis=0, return_inverse=True, return_counts=True)
     if patterns.shape[0] > MOST_PATTERNS:
@@ -216,38 +209,36 @@ def _patterns(observations: Observations, evidence: Evidence) -> Iterator[tuple[
 
 
 def _packed(
-    bank: Bank,
+    known: Known,
     responses: ResponseMatrix,
-    observations: Observations,
-    evidence: Evidence,
     found: _Found,
     *,
     level: float,
     win_rate_rng: np.random.Generator | None,
 ) -> ScoreEstimates:
     """Put the result together, with win rates where they are asked for."""
-    scores = found.scores
+    bank, summary, scores = known.bank, known.summary, found.scores
     targets: tuple[str, ...] = bank.targets.names
     if win_rate_rng is not None:
-        scores = scores.with_targets(_win_rates(bank, responses, evidence, found, level=level, rng=win_rate_rng))
+        scores = scores.with_targets(_win_rates(known, responses, found, level=level, rng=win_rate_rng))
         targets = (*targets, WIN_RATE)
     sizes, n_over_all = bank.targets.scenario_sizes, len(targets) - bank.targets.n_scenarios
-    is_owed = np.pad(evidence.n_observed > 0, ((0, 0), (0, n_over_all)))  # the overall score may lack a scenario
+    is_owed = np.pad(summary.n_observed > 0, ((0, 0), (0, n_over_all)))  # the overall score may lack a scenario
     estimates = ScoreEstimates(
         model_ids=tuple(responses.model_ids),
         targets=targets,
         scores=scores,
-        n_items=np.column_stack([evidence.n_observed, *[evidence.n_observed.sum(axis=1)] * n_over_all]),
+        n_items=np.column_stack([summary.n_observed, *[summary.n_observed.sum(axis=1)] * n_over_all]),
         n_total=np.array([*sizes, *[sizes.sum()] * n_over_all]),
-        n_missing=observations.n_missing,
+        n_missing=known.observations.n_missing,
         level=level,
         method=found.method,
         explanation=found.explanation,
         bank_id=bank.bank_id,
         interval_kind=found.interval_kind,
         sample_share=found.sample_share,
-        abilities=evidence.abilities,
-        ability_covariance=evidence.ability_covariance,
+        abilities=summary.abilities,
+        ability_covariance=summary.ability_covariance,
     )
     return checked(estimates, is_owed)
 
@@ -264,9 +255,8 @@ def _warn_of_unequal_weights(bank: Bank) -> None:
 
 
 def _win_rates(
-    bank: Bank,
+    known: Known,
     responses: ResponseMatrix,
-    evidence: Evidence,
     found: _Found,
     *,
     level: float,
@@ -276,6 +266,7 @@ def _win_rates(
 
     Scenario scores vary together as the item model says, and as much as their own intervals do.
     """
+    bank, summary = known.bank, known.summary
     is_other = ~bank.responses.models["model_id"].is_in(pl.Series(responses.model_ids).implode()).to_numpy()
     reference = bank.scenario_scores[is_other]
     reference = reference[~np.isnan(reference).any(axis=1)]
@@ -284,9 +275,9 @@ def _win_rates(
     rates, errors = np.full((2, responses.n_models), np.nan)
     values = found.scores.value[:, :-1]
     is_whole = ~np.isnan(values).any(axis=1)
-    distance = (values - evidence.posterior_mean)[is_whole]
+    distance = (values - summary.posterior_mean)[is_whole]
     stretch = found.inflation[is_whole, :-1]
-    covariance = evidence.posterior_covariance[is_whole] + distance[:, :, None] * distance[:, None, :]
+    covariance = summary.posterior_covariance[is_whole] + distance[:, :, None] * distance[:, None, :]
     covariance = covariance * stretch[:, :, None] * stretch[:, None, :]
     rates[is_whole] = mean_win_rate(values[is_whole], reference)
     errors[is_whole] = win_rate_standard_error(values[is_whole], covariance, reference, rng)

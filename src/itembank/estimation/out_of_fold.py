@@ -9,10 +9,10 @@ import numpy as np
 from itembank.calibration.folds import Fold, folds
 from itembank.data.banks import Bank
 from itembank.data.targets import ScoreTargets
-from itembank.estimation.evidence import Evidence, gather_evidence
 from itembank.estimation.observations import Observations
-from itembank.estimation.point import calibration_scores, point_scores
+from itembank.estimation.point import Known, calibration_scores, point_scores
 from itembank.estimation.posterior import standard_error
+from itembank.estimation.response_summary import ResponseSummary
 from itembank.estimation.specs import Auto, EstimationSpec, PointSpec, Stacked
 from itembank.estimation.stacking import combined, reconciled, stack_weights
 from itembank.numerics.arrays import FloatArray, IntArray
@@ -72,6 +72,10 @@ class MembersOutOfFold:
         """Estimates less truth, (n_members, n_models, n_targets)."""
         return self.values - self.truth
 
+    def by(self, spec: PointSpec | Stacked) -> OutOfFold:
+        """Return the estimates of the method whose members these are."""
+        return self.stacked(spec) if isinstance(spec, Stacked) else self.single(0)
+
     def single(self, member: int) -> OutOfFold:
         """Return one method's."""
         return self._of(self.values[member])
@@ -124,9 +128,7 @@ def out_of_fold(
     )
     if isinstance(spec, Auto):
         spec = Stacked()
-    members = spec.members if isinstance(spec, Stacked) else (spec,)
-    found = members_out_of_fold(bank, observations, members)
-    return found.stacked(spec) if isinstance(spec, Stacked) else found.single(0)
+    return members_out_of_fold(bank, observations, spec.members).by(spec)
 
 
 def members_out_of_fold(
@@ -175,21 +177,21 @@ def _run(bank: Bank, samples: Sequence[Observations], specs: Sequence[PointSpec]
 
 def _run_fold(bank: Bank, fold: Fold, sample: Observations, specs: Sequence[PointSpec]) -> FloatArray:
     held_out = sample.answered_by_calibration_models(bank, fold.held_out)
-    evidence = gather_evidence(fold.bank, held_out)
-    values = [point_scores(fold.bank, held_out, evidence, spec) for spec in specs]
-    means, variances = posterior_moments(bank.targets, evidence)
+    known = Known.of(fold.bank, held_out)
+    values = [point_scores(known, spec) for spec in specs]
+    means, variances = posterior_moments(bank.targets, known.summary)
     return np.stack([*values, means, variances])
 
 
-def posterior_moments(targets: ScoreTargets, evidence: Evidence) -> tuple[FloatArray, FloatArray]:
+def posterior_moments(targets: ScoreTargets, summary: ResponseSummary) -> tuple[FloatArray, FloatArray]:
     """Mean and variance of every target by the item model, each (n_models, n_targets).
 
     The overall score has its own variance ``w' V w``: scenario scores share the uncertain ability.
     """
-    weights, covariance = targets.scenario_weights, evidence.posterior_covariance
+    weights, covariance = targets.scenario_weights, summary.posterior_covariance
     overall = np.einsum("j,mjk,k->m", weights, covariance, weights)
     variances = np.column_stack([np.einsum("mjj->mj", covariance), overall])
-    return targets.with_overall(evidence.posterior_mean), variances
+    return targets.with_overall(summary.posterior_mean), variances
 
 
 def digest(observations: Observations, specs: Sequence[PointSpec], *others: str) -> str:

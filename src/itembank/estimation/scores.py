@@ -9,12 +9,12 @@ from itembank.numerics.arrays import FloatArray, IntArray
 
 
 class Scores(NamedTuple):
-    """Scores of n_models models on n_targets targets, NaN where one is unknown.
+    """Scores of n_models models, or differences of pairs of models, on n_targets targets; NaN where one is unknown.
 
     Attributes
     ----------
     value, standard_error, low, high : (n_models, n_targets)
-        Estimates and the ends of their intervals lie in [0, 1].
+        Estimates and the ends of their intervals lie in [0, 1], differences in [-1, 1].
     """
 
     value: FloatArray

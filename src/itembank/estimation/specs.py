@@ -1,39 +1,42 @@
-"""Choices of an estimation: one frozen spec a method, and the table of their names."""
+"""Choices of an estimation: one frozen spec a method, and the table of the methods."""
 
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
-from itembank.checks import check_fraction, check_positive
+from itembank.checks import check_fraction, check_one_of, check_positive, check_whole
 from itembank.errors import ParameterError
-from itembank.estimation.regression.specs import (
-    Factor,
-    KNearest,
-    Metabench,
-    RandomForest,
-    Ridge,
-    TaskMean,
-    TaskMeanEB,
-)
-from itembank.methods import MethodTable
+from itembank.methods import Method, MethodTable
+
+Towards = Literal["weights", "zero"]
 
 
 @dataclass(frozen=True, slots=True)
-class SampleMean:
+class PointSpec:
+    """What the specs of all methods are derived from that give an estimate by themselves."""
+
+    @property
+    def members(self) -> tuple["PointSpec", ...]:
+        """Methods whose estimates it takes, as those of `Stacked`: itself."""
+        return (self,)
+
+
+@dataclass(frozen=True, slots=True)
+class SampleMean(PointSpec):
     """Plain mean of the observed responses of a scenario, without weights and without an item model."""
 
 
 @dataclass(frozen=True, slots=True)
-class Weighted:
+class Weighted(PointSpec):
     """Weighted mean of the observed responses (P1 eq. 3.1): selection weights, or the target's without a selection."""
 
 
 @dataclass(frozen=True, slots=True)
-class PIRT:
+class PIRT(PointSpec):
     """Observed responses as they are, the item model's probability for the rest (P1 eq. 4.3)."""
 
 
 @dataclass(frozen=True, slots=True)
-class GPIRT:
+class GPIRT(PointSpec):
     """Mixture of the weighted mean and p-IRT, by how far each can be trusted (P1 eq. 4.4).
 
     Attributes
@@ -56,10 +59,138 @@ class GPIRT:
         check_fraction("unmeasured_bias", self.unmeasured_bias, whole=True)
 
 
-PointSpec: TypeAlias = (
-    SampleMean | Weighted | PIRT | GPIRT | TaskMean | TaskMeanEB | Ridge | KNearest | RandomForest | Metabench | Factor
-)
-"""Methods that give an estimate by themselves."""
+@dataclass(frozen=True, slots=True)
+class TaskMean(PointSpec):
+    """The calibration models' mean score, whatever the new model did: the floor every method must beat."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskMeanEB(PointSpec):
+    """Observed responses of a scenario drawn towards the calibration models' mean score of it (P2 eq. 15).
+
+    Attributes
+    ----------
+    strength : float
+        How many responses the calibration models' mean counts for; P2 takes 5.
+    """
+
+    strength: float = 5.0
+
+    def __post_init__(self) -> None:
+        """Check the choices."""
+        check_positive("strength", self.strength)
+
+
+@dataclass(frozen=True, slots=True)
+class Ridge(PointSpec):
+    """Penalised linear regression of each score on the observed responses (P2 6.4).
+
+    Attributes
+    ----------
+    penalty : float or 'leave-one-out'
+        Of the squared coefficients of the raw responses; 'leave-one-out' takes what predicts left-out calibration
+        models best, each score its own.
+    towards : {'weights', 'zero'}
+        Where the penalty draws the coefficients: to a free multiple of the selection's weights (ours), or to zero
+        (P2). With few calibration models the former is mostly more accurate, with hundreds it makes no difference.
+    """
+
+    penalty: float | Literal["leave-one-out"] = "leave-one-out"
+    towards: Towards = "weights"
+
+    def __post_init__(self) -> None:
+        """Check the choices."""
+        check_positive("penalty", self.penalty, word="leave-one-out")
+        check_one_of("towards", self.towards, get_args(Towards))
+
+
+@dataclass(frozen=True, slots=True)
+class KNearest(PointSpec):
+    """Mean score of the calibration models that responded most alike (DISCO, arXiv 2510.07959).
+
+    Attributes
+    ----------
+    n_neighbours : int or 'leave-one-out'
+        'leave-one-out' takes what predicts left-out calibration models best, each score its own.
+    n_components : int, None or 'leave-one-out'
+        Principal components of the responses in which models are compared; None compares the responses themselves.
+    """
+
+    n_neighbours: int | Literal["leave-one-out"] = "leave-one-out"
+    n_components: int | Literal["leave-one-out"] | None = "leave-one-out"
+
+    def __post_init__(self) -> None:
+        """Check the choices."""
+        check_whole("n_neighbours", self.n_neighbours, least=1, word="leave-one-out")
+        if self.n_components is not None:
+            check_whole("n_components", self.n_components, least=1, word="leave-one-out")
+
+
+@dataclass(frozen=True, slots=True)
+class RandomForest(PointSpec):
+    """Random forest on the principal components of the responses (DISCO, arXiv 2510.07959).
+
+    Attributes
+    ----------
+    n_trees : int
+    n_components : int or None
+        Principal components of the responses that the trees see; None gives them the responses themselves. DISCO
+        takes 256; on two leaderboards more than 20 cost time and brought little.
+    seed : int
+        Of the forest: the same seed gives the same estimates.
+    """
+
+    n_trees: int = 100
+    n_components: int | None = 20
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Check the choices."""
+        check_whole("n_trees", self.n_trees, least=1)
+        if self.n_components is not None:
+            check_whole("n_components", self.n_components, least=1)
+        check_whole("seed", self.seed, least=0)
+
+
+@dataclass(frozen=True, slots=True)
+class Metabench(PointSpec):
+    """Additive smooth regression of the score on sub-score and ability (metabench, arXiv 2407.12844).
+
+    Attributes
+    ----------
+    n_knots : int
+        Of each smooth, at quantiles of the calibration models. The penalty decides how much of them is used.
+    """
+
+    n_knots: int = 6
+
+    def __post_init__(self) -> None:
+        """Check the choices."""
+        check_whole("n_knots", self.n_knots, least=2)
+
+
+@dataclass(frozen=True, slots=True)
+class Factor(PointSpec):
+    """Mean of the score under a linear-Gaussian factor model of all items, given the observed responses.
+
+    Attributes
+    ----------
+    n_factors : int or 'auto'
+    discrepancy : float or 'auto'
+        Standard deviation, on the scale of responses, by which new models may raise or lower all items of a
+        scenario, and its items of like difficulty, beyond what the calibration models showed (`with_discrepancy`).
+        'auto' measures it on calibration models left out, and that of subscenarios too (`bank_factor_model`).
+    """
+
+    n_factors: int | Literal["auto"] = "auto"
+    discrepancy: float | Literal["auto"] = "auto"
+
+    def __post_init__(self) -> None:
+        """Check the choices."""
+        check_whole("n_factors", self.n_factors, least=1, word="auto")
+        if self.discrepancy != "auto" and not 0.0 <= self.discrepancy <= 1.0:
+            raise ParameterError(f"discrepancy must be 'auto' or a number in [0, 1], got {self.discrepancy!r}.")
+
 
 DEFAULT_MEMBERS: tuple[PointSpec, ...] = (
     PIRT(),
@@ -91,7 +222,7 @@ class Stacked:
 
     def __post_init__(self) -> None:
         """Check the choices."""
-        if len(self.members) < 2 or not all(isinstance(member, get_args(PointSpec)) for member in self.members):
+        if len(self.members) < 2 or not all(isinstance(member, PointSpec) for member in self.members):
             raise ParameterError("members must be two methods of estimation or more, none of them 'stacked' or 'auto'.")
         check_positive("prior_models", self.prior_models)
 
@@ -103,21 +234,27 @@ class Auto:
 
 EstimationSpec: TypeAlias = PointSpec | Stacked | Auto
 
+_POINT = "itembank.estimation.point_methods"
+
 METHODS: MethodTable[EstimationSpec] = MethodTable(
     "estimation",
     {
-        "mean": SampleMean,
-        "weighted": Weighted,
-        "p-irt": PIRT,
-        "gp-irt": GPIRT,
-        "task-mean": TaskMean,
-        "task-mean-eb": TaskMeanEB,
-        "ridge": Ridge,
-        "knn": KNearest,
-        "random-forest": RandomForest,
-        "metabench": Metabench,
-        "factor": Factor,
+        "mean": Method(SampleMean, f"{_POINT}:by_mean"),
+        "weighted": Method(Weighted, f"{_POINT}:by_weighted_mean"),
+        "p-irt": Method(PIRT, f"{_POINT}:by_p_irt"),
+        "gp-irt": Method(GPIRT, f"{_POINT}:by_gp_irt"),
+        "task-mean": Method(TaskMean, f"{_POINT}:by_task_mean"),
+        "task-mean-eb": Method(TaskMeanEB, f"{_POINT}:by_task_mean_eb"),
+        "ridge": Method(Ridge, f"{_POINT}:by_ridge"),
+        "knn": Method(KNearest, f"{_POINT}:by_k_nearest"),
+        "random-forest": Method(RandomForest, f"{_POINT}:by_random_forest"),
+        "metabench": Method(Metabench, f"{_POINT}:by_metabench"),
+        "factor": Method(Factor, f"{_POINT}:by_factor_model"),
         "stacked": Stacked,
         "auto": Auto,
     },
+    base=PointSpec,
+    group="itembank.estimators",
+    reserved=("paired",),
 )
+"""Kernels of `itembank.estimation.point.Known` and the spec; 'stacked' and 'auto' make theirs of the others."""

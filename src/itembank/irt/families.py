@@ -10,8 +10,9 @@ from typing import Self
 import numpy as np
 
 from itembank.irt import beta, beta_binomial, beta_binomial_information, logistic
+from itembank.irt.family_names import Family
 from itembank.irt.logistic import Asymptotes, LikelihoodTerms, asymptotes_of
-from itembank.irt.parameters import Family, ItemParameters
+from itembank.irt.parameters import ItemParameters
 from itembank.numerics.arrays import FloatArray, IntArray
 
 COUNTS: tuple[Family, ...] = ("binomial", "beta-binomial")

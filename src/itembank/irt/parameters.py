@@ -5,24 +5,19 @@
 """
 
 from dataclasses import dataclass
-from typing import Literal, Self, get_args
+from typing import Self
 
 import numpy as np
 
 from itembank.checks import check_one_of
 from itembank.errors import ParameterError, shown
+from itembank.irt.family_names import FAMILIES, WITH_PRECISION, Family
 from itembank.numerics.arrays import FloatArray, IntArray
-
-Family = Literal["bernoulli", "binomial", "beta", "beta-binomial"]
-"""Distribution of a response whose mean is the probability."""
-
-FAMILIES: tuple[Family, ...] = get_args(Family)
-WITH_PRECISION: tuple[Family, ...] = ("beta", "beta-binomial")
-"""Families that have a precision."""
+from itembank.tabular import Compact
 
 
-@dataclass(frozen=True, slots=True)
-class ItemParameters:
+@dataclass(frozen=True, slots=True, repr=False)
+class ItemParameters(Compact):
     """Parameters of n_items items in n_dims dimensions.
 
     Attributes
@@ -135,8 +130,8 @@ class ItemParameters:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class AbilityPrior:
+@dataclass(frozen=True, slots=True, repr=False)
+class AbilityPrior(Compact):
     """Normal prior of ability.
 
     Attributes

@@ -1,29 +1,17 @@
 """The verb `plan`: how many items a question needs."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
-
-import numpy as np
-
 from itembank.calibration.folds import MINIMUM_FOR_FOLDS, folds
-from itembank.checks import check_fraction
 from itembank.data.arguments import GivenBank, as_bank
 from itembank.data.banks import Bank
 from itembank.data.targets import OVERALL
 from itembank.errors import DataError, ParameterError, did_you_mean, shown
 from itembank.estimation.specs import METHODS as ESTIMATORS
 from itembank.estimation.specs import EstimationSpec
-from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.planning.auto import check_method, choose_selection
-from itembank.planning.plans import Plan
-from itembank.planning.precision import (
-    SMALLEST_SIZE,
-    PrecisionCurve,
-    detectable_difference,
-    expected_half_width,
-    grid_sizes,
-    precision_curve,
-)
+from itembank.planning.goals import Goal, find_fewest, tried_sizes
+from itembank.planning.plan_spec import PlanSpec
+from itembank.planning.plans import Plan, PlanAnswer, PlanTable
+from itembank.planning.precision import SMALLEST_SIZE, grid_sizes
 from itembank.planning.select import AUTO
 from itembank.planning.trials import Trial, run_trial
 from itembank.progress import ProgressCallback, silent
@@ -32,11 +20,8 @@ from itembank.selection.select import candidates
 from itembank.selection.specs import METHODS as SELECTORS
 from itembank.selection.specs import AnchorLatent, SelectionSpec, Stratified
 
-N_CHECKS = 3
-N_REACHED = 3
 USUAL_SIZE = 100
-N_ITEMS_TOLERANCE = 0.05
-NO_ERROR = 1e-9
+USUAL = PlanSpec()
 
 
 def plan(
@@ -45,12 +30,10 @@ def plan(
     half_width: float | None = None,
     difference: float | None = None,
     target: str = OVERALL,
-    level: float = 0.95,
-    power: float = 0.8,
     selector: SelectionSpec | str = "auto",
     method: EstimationSpec | str = "auto",
     max_items: int | None = None,
-    seed: int = 0,
+    spec: PlanSpec = USUAL,
     progress: ProgressCallback = silent,
 ) -> Plan:
     """Say how many items a question needs, from the bank alone.
@@ -70,14 +53,14 @@ def plan(
         either goal only the table is made.
     target : str
         'overall' or a scenario. Numbers of items are of all scenarios together in either case.
-    level, power : float
     selector : spec or str
         How items will be chosen, as for `select`; 'auto' is decided once, at about 100 items.
     method : spec or str
         How scores will be estimated, as for `estimate`.
     max_items : int, optional
         Try no more than these.
-    seed : int
+    spec : PlanSpec
+        Level, power and seed.
     progress : ProgressCallback
 
     Returns
@@ -87,175 +70,50 @@ def plan(
     Raises
     ------
     ParameterError
-        For two goals, a goal, level or power outside (0, 1), or another target, selector or method.
+        For two goals, a goal outside (0, 1), or another target, selector or method.
     DataError
         With fewer than ten calibration models.
 
     Examples
     --------
     >>> plan(bank, half_width=0.02).n_items  # doctest: +SKIP
-    >>> plan(bank, difference=0.03, power=0.9).message  # doctest: +SKIP
+    >>> plan(bank, difference=0.03, spec=PlanSpec(power=0.9)).message  # doctest: +SKIP
     """
     bank = as_bank(bank)
-    _check(half_width, difference, level, power)
-    if target not in bank.targets.names:
-        near = did_you_mean(target, bank.targets.names)
-        raise ParameterError(f"target must be one of {shown(bank.targets.names, limit=20)}, got {target!r}.{near}")
+    goal = Goal(half_width, difference, bank.n_items, spec)
+    index = _target_index(bank, target)
     estimator = ESTIMATORS.resolve(method)
     if selector != AUTO:
         check_method(selector)
     _check_folds(bank, progress)
-    chooser = _chooser(bank, selector, max_items, seed)
+    chooser = _chooser(bank, selector, max_items, spec.seed)
     smallest, largest = _range(bank, chooser, max_items)
-    index = bank.targets.names.index(target)
 
     def run(n_items: int) -> Trial:
         progress(f"trying {n_items} items", min(n_items / largest, 1.0))
-        return run_trial(bank, n_items, selector=chooser, estimator=estimator, target=index, seed=seed)
+        return run_trial(bank, n_items, selector=chooser, estimator=estimator, target=index, seed=spec.seed)
 
-    goal = Goal(half_width, difference, level, power, bank.n_items)
-    trials = _grid(run, grid_sizes(smallest, largest), goal)
-    n_items, trials = _search(run, trials, goal, largest)
+    trials = tried_sizes(run, grid_sizes(smallest, largest), goal)
+    n_items, trials = find_fewest(run, trials, goal, largest)
     progress("done", 1.0)
-    sizes = np.array([one.n_items for one in trials])
-    half_widths, differences = goal.curves(trials)
-    is_reached = n_items is not None and (max_items is None or n_items <= max_items)
-    nearest = _nearest(trials, n_items) if is_reached else None
-    at = np.array([largest if n_items is None or not is_reached else n_items])
     return Plan(
         target=target,
-        goal=goal.name,
-        goal_value=goal.value,
-        n_items=n_items if is_reached else None,
-        half_width=float(half_widths.at(at)[0]) if goal.name else None,
-        detectable_difference=float(differences.at(at)[0]) if goal.name else None,
-        measured=None if nearest is None else goal.measure(nearest),
-        message=_message(goal, n_items, trials, largest=largest, max_items=max_items, target=target),
-        sizes=sizes,
-        half_widths=half_widths.at(sizes),
-        detectable_differences=differences.at(sizes),
-        mean_absolute_errors=np.array([float(np.mean(np.abs(one.errors))) for one in trials]),
-        costs={unit: np.array([one.costs[unit] for one in trials]) for unit in trials[0].costs},
-        level=level,
-        power=power,
+        goal=goal,
+        answer=PlanAnswer.of(goal, trials, n_items, largest=largest, max_items=max_items, target=target),
+        table=PlanTable.of(goal, trials),
         selector=SELECTORS.label(chooser),
         method=ESTIMATORS.name_of(estimator),
-        n_total=bank.n_items,
         bank_id=bank.bank_id,
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Goal:
-    """What is to be reached, and how trials are judged."""
-
-    half_width: float | None
-    difference: float | None
-    level: float
-    power: float
-    n_total: int
-
-    @property
-    def name(self) -> str | None:
-        """Which measure the goal is on."""
-        return "half_width" if self.half_width is not None else "difference" if self.difference is not None else None
-
-    @property
-    def value(self) -> float | None:
-        """Value to reach."""
-        return self.half_width if self.half_width is not None else self.difference
-
-    def curves(self, trials: list[Trial]) -> tuple[PrecisionCurve, PrecisionCurve]:
-        """Draw half-width and detectable difference against the number of items."""
-        sizes = np.array([one.n_items for one in trials])
-        single = _smoothed([self._half_width(one) for one in trials], [one.errors for one in trials])
-        centred = [one.errors - one.errors.mean() for one in trials]
-        pairs = _smoothed([self._difference(one) for one in trials], centred)
-        return precision_curve(sizes, single, self.n_total), precision_curve(sizes, pairs, self.n_total)
-
-    def curve(self, trials: list[Trial]) -> PrecisionCurve:
-        """Draw the curve the goal is on."""
-        return self.curves(trials)[0 if self.half_width is not None else 1]
-
-    def measure(self, trial: Trial) -> float:
-        """Take what the goal is on from one trial alone."""
-        return self._half_width(trial) if self.half_width is not None else self._difference(trial)
-
-    def _half_width(self, trial: Trial) -> float:
-        return expected_half_width(trial.errors, level=self.level)
-
-    def _difference(self, trial: Trial) -> float:
-        return detectable_difference(trial.errors, level=self.level, power=self.power)
-
-
-def _smoothed(values: list[float], errors: list[FloatArray]) -> FloatArray:
-    """Root mean square errors times the mean ratio of the values to them, (n_sizes,): quantiles alone are rough."""
-    spread = np.array([np.sqrt(np.mean(one**2)) for one in errors])
-    has_error = spread > NO_ERROR
-    ratio = np.mean(np.array(values)[has_error] / spread[has_error]) if has_error.any() else 0.0
-    result: FloatArray = np.where(has_error, ratio * spread, 0.0)
-    return result
-
-
-def _grid(run: Callable[[int], Trial], sizes: IntArray, goal: Goal) -> list[Trial]:
-    """Try growing numbers of items, with a goal only until it has been reached three times."""
-    trials: list[Trial] = []
-    n_reached = 0
-    for size in sizes.tolist():
-        trials.append(run(size))
-        n_reached += goal.value is not None and goal.measure(trials[-1]) <= goal.value
-        if n_reached == N_REACHED:
-            break
-    return trials
-
-
-def _search(
-    run: Callable[[int], Trial], trials: list[Trial], goal: Goal, largest: int
-) -> tuple[int | None, list[Trial]]:
-    """Read the answer off the curve, try it, and read again from the curve that goes through it."""
-    if goal.value is None:
-        return None, trials
-    for _ in range(N_CHECKS):
-        n_items = goal.curve(trials).fewest(goal.value)
-        if n_items > largest or n_items in {one.n_items for one in trials}:
-            break
-        trials = sorted([*trials, run(n_items)], key=lambda one: one.n_items)
-    return goal.curve(trials).fewest(goal.value), trials
-
-
-def _nearest(trials: list[Trial], n_items: int | None) -> Trial | None:
-    """Trial with the number of items nearest to the answer; None when it is farther away than a twentieth."""
-    if n_items is None:
-        return None
-    nearest = min(trials, key=lambda one: abs(one.n_items - n_items))
-    return nearest if abs(nearest.n_items - n_items) <= N_ITEMS_TOLERANCE * n_items else None
-
-
-def _message(
-    goal: Goal, n_items: int | None, trials: list[Trial], *, largest: int, max_items: int | None, target: str
-) -> str:
-    """Put the answer in a sentence."""
-    if goal.value is None or n_items is None:
-        return ""
-    what = "a half-width of" if goal.half_width is not None else "telling models apart that differ by"
-    asked, of_all = f"{what} {goal.value:g} on {target!r}", f"of {goal.n_total} items"
-    if max_items is not None and n_items > max_items:
-        there = float(goal.curve(trials).at(np.array([max_items]))[0])
-        return f"{max_items} items do not do for {asked}: they reach {there:.4f}. About {n_items} {of_all} would."
-    if n_items >= goal.n_total:
-        return f"Only all {goal.n_total} items do for {asked}."
-    if n_items > largest:
-        return f"About {n_items} {of_all} do for {asked}; no more than {largest} could be tried, so it is a guess."
-    return f"{n_items} {of_all} do for {asked}."
-
-
-def _check(half_width: float | None, difference: float | None, level: float, power: float) -> None:
-    if half_width is not None and difference is not None:
-        raise ParameterError("a plan has one goal: give half_width or difference, not both.")
-    named = {"half_width": half_width, "difference": difference, "level": level, "power": power}
-    for name, value in named.items():
-        if value is not None:
-            check_fraction(name, value)
+def _target_index(bank: Bank, target: str) -> int:
+    """Where the target stands among the bank's."""
+    names = bank.targets.names
+    if target not in names:
+        near = did_you_mean(target, names)
+        raise ParameterError(f"target must be one of {shown(names, limit=20)}, got {target!r}.{near}")
+    return names.index(target)
 
 
 def _check_folds(bank: Bank, progress: ProgressCallback) -> None:

@@ -52,18 +52,16 @@ def run_trial(
         for number, fold in enumerate(parts)
     ]
     spec = Stacked() if isinstance(estimator, Auto) else estimator
-    members = spec.members if isinstance(spec, Stacked) else (spec,)
-    samples = [_laid(fold, one) for fold, one in zip(parts, chosen, strict=True)]
-    name = digest(samples[0], members, "plan", repr(selector), str(seed))
-    found = members_in_folds(bank, name, lambda: samples, members)
-    errors = (found.stacked(spec) if isinstance(spec, Stacked) else found.single(0)).error[:, target]
+    samples = [_observations(fold, selection) for fold, selection in zip(parts, chosen, strict=True)]
+    name = digest(samples[0], spec.members, "plan", repr(selector), str(seed))
+    errors = members_in_folds(bank, name, lambda: samples, spec.members).by(spec).error[:, target]
     known = ~np.isnan(errors)
     if known.sum() < 2:
         raise DataError("a plan needs calibration models whose full score is known, got fewer than two.")
     return Trial(n_items, errors[known], _costs(bank, chosen))
 
 
-def _laid(fold: Fold, selection: Selection) -> Observations:
+def _observations(fold: Fold, selection: Selection) -> Observations:
     """Items of a fold's selection, to be answered by the models it left out."""
     positions = fold.bank.responses.item_indices(selection.item_ids)
     nobody = np.empty((0, positions.shape[0]))
@@ -72,10 +70,10 @@ def _laid(fold: Fold, selection: Selection) -> Observations:
 
 def _costs(bank: Bank, chosen: list[Selection]) -> dict[str, float]:
     """Expect this cost of a selection by unit, the mean over folds; without units that no item has."""
-    positions = [bank.responses.item_indices(one.item_ids) for one in chosen]
-    found = {}
+    positions = [bank.responses.item_indices(selection.item_ids) for selection in chosen]
+    costs = {}
     for unit, cost in bank.responses.expected_costs().items():
         if not np.isnan(cost).all():
             filled = np.where(np.isnan(cost), np.nanmean(cost), cost)
-            found[unit] = float(np.mean([filled[one].sum() for one in positions]))
-    return found
+            costs[unit] = float(np.mean([filled[items].sum() for items in positions]))
+    return costs

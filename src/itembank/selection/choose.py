@@ -1,105 +1,96 @@
-"""Run a method on the scenarios of a bank."""
+"""The methods of selection, one function each: (`ItemPools`, spec) to a `Choice` a scenario, in their order."""
+
+from collections.abc import Callable
 
 import numpy as np
 import polars as pl
 
 from itembank.data.bank_factors import bank_factor_model
-from itembank.data.banks import Bank
 from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.selection import specs
 from itembank.selection.anchor_correctness import correctness_features
 from itembank.selection.anchor_irt import irt_features
 from itembank.selection.anchor_latent import latent_features
 from itembank.selection.anchors import choose_anchors
 from itembank.selection.disagreement import choose_by_disagreement
 from itembank.selection.information import choose_by_information
-from itembank.selection.optimal_design import choose_optimal_design
-from itembank.selection.pools import Choice, ScenarioPool
+from itembank.selection.pools import Choice, ItemPools, ScenarioPool
 from itembank.selection.simple_random import choose_random
-from itembank.selection.specs import (
-    AnchorCorrectness,
-    AnchorIRT,
-    AnchorLatent,
-    Disagreement,
-    Information,
-    OptimalDesign,
-    Random,
-    ScenarioSpec,
-    SelectionSpec,
-    Stratified,
-    Uncertainty,
-    VOptimal,
-)
 from itembank.selection.stratified import choose_stratified
 from itembank.selection.uncertainty import choose_by_uncertainty, response_spread
 from itembank.selection.v_optimal import choose_v_optimal
 
 
-def choose(
-    bank: Bank, spec: SelectionSpec, pools: list[ScenarioPool], counts: IntArray, rng: np.random.Generator
+def at_random(pools: ItemPools, spec: specs.Random) -> list[Choice]:  # noqa: ARG001 (the signature of all)
+    """Draw items uniformly within each scenario."""
+    return pools.each(lambda pool, n_items: choose_random(pool, n_items, pools.rng))
+
+
+def from_strata(pools: ItemPools, spec: specs.Stratified) -> list[Choice]:
+    """Draw items within each scenario so that every subscenario is represented."""
+    strata = _strata(pools.bank.responses.items)
+    return pools.each(
+        lambda pool, n_items: choose_stratified(
+            pool, strata[pool.items], n_items, pools.rng, allocation=spec.allocation
+        )
+    )
+
+
+def anchors_on_correctness(pools: ItemPools, spec: specs.AnchorCorrectness) -> list[Choice]:
+    """Cluster items that the calibration models answered alike."""
+    return _anchors(pools, spec, lambda pool: correctness_features(pools.bank, pool, standardise=spec.standardise))
+
+
+def anchors_on_parameters(pools: ItemPools, spec: specs.AnchorIRT) -> list[Choice]:
+    """Cluster items with similar parameters."""
+    return _anchors(pools, spec, lambda pool: irt_features(pools.bank, pool, standardise=spec.standardise))
+
+
+def anchors_on_components(pools: ItemPools, spec: specs.AnchorLatent) -> list[Choice]:
+    """Cluster items with similar mean and loadings on the leading components of the responses."""
+    features = latent_features(bank_factor_model(pools.bank, n_factors=spec.n_components))
+    return _anchors(pools, spec, lambda pool: features[pool.items])
+
+
+def v_optimal(pools: ItemPools, spec: specs.VOptimal) -> list[Choice]:
+    """Choose the items whose responses leave the least uncertainty about the wanted scores."""
+    model = bank_factor_model(pools.bank, n_factors=spec.n_factors, discrepancy=spec.discrepancy)
+    return choose_v_optimal(model, pools.bank.targets, spec, pools.scenarios, pools.counts)
+
+
+def by_disagreement(pools: ItemPools, spec: specs.Disagreement) -> list[Choice]:
+    """Choose the items on which the calibration models disagree most."""
+    return pools.each(
+        lambda pool, n_items: choose_by_disagreement(pools.bank, pool, n_items, pools.rng, measure=spec.measure)
+    )
+
+
+def by_information(pools: ItemPools, spec: specs.Information) -> list[Choice]:  # noqa: ARG001
+    """Choose the items that tell most about ability at every level that occurs."""
+    return pools.each(lambda pool, n_items: choose_by_information(pools.bank, pool, n_items))
+
+
+def by_uncertainty(pools: ItemPools, spec: specs.Uncertainty) -> list[Choice]:
+    """Draw items more often where the item model is less sure."""
+    return pools.each(
+        lambda pool, n_items: choose_by_uncertainty(
+            pool, response_spread(pools.bank, pool), n_items, pools.rng, mixture=spec.mixture
+        )
+    )
+
+
+def _anchors(
+    pools: ItemPools,
+    spec: specs.AnchorCorrectness | specs.AnchorIRT | specs.AnchorLatent,
+    features: Callable[[ScenarioPool], FloatArray],
 ) -> list[Choice]:
-    """Choose from the pool of each scenario, in their order.
-
-    Parameters
-    ----------
-    bank : Bank
-    spec : spec
-    pools : list of n_scenarios pools
-    counts : (n_scenarios,)
-        Items to choose from each pool; for a method that works on the benchmark as a whole their sum counts.
-    rng : Generator
-    """
-    if isinstance(spec, VOptimal):
-        model = bank_factor_model(bank, n_factors=spec.n_factors, discrepancy=spec.discrepancy)
-        return choose_v_optimal(model, bank.targets, spec, pools, counts)
-    if isinstance(spec, OptimalDesign):
-        return choose_optimal_design(bank, spec, pools, int(counts.sum()), rng)
-    shared = _shared_by_scenarios(bank, spec)
-    return [
-        _choose_from(bank, spec, pool, int(count), rng, shared=shared[pool.items])
-        for pool, count in zip(pools, counts, strict=True)
-    ]
-
-
-def _shared_by_scenarios(bank: Bank, spec: ScenarioSpec) -> FloatArray:
-    """Work out once, for all items, what a method needs in every scenario: (n_items, n_columns), none for most."""
-    if isinstance(spec, Stratified):
-        return _strata(bank.responses.items)[:, None].astype(np.float64)
-    if isinstance(spec, AnchorLatent):
-        return latent_features(bank_factor_model(bank, n_factors=spec.n_components))
-    return np.zeros((bank.n_items, 0))
-
-
-def _choose_from(
-    bank: Bank,
-    spec: ScenarioSpec,
-    pool: ScenarioPool,
-    n_items: int,
-    rng: np.random.Generator,
-    *,
-    shared: FloatArray,
-) -> Choice:
-    """Run a method that works scenario by scenario on one of them."""
-    match spec:
-        case Random():
-            return choose_random(pool, n_items, rng)
-        case Stratified():
-            return choose_stratified(pool, shared[:, 0].astype(np.int64), n_items, rng, allocation=spec.allocation)
-        case Uncertainty():
-            return choose_by_uncertainty(pool, response_spread(bank, pool), n_items, rng, mixture=spec.mixture)
-        case Disagreement():
-            return choose_by_disagreement(bank, pool, n_items, rng, measure=spec.measure)
-        case Information():
-            return choose_by_information(bank, pool, n_items)
-        case AnchorCorrectness():
-            features = correctness_features(bank, pool, standardise=spec.standardise)
-        case AnchorIRT():
-            features = irt_features(bank, pool, standardise=spec.standardise)
-        case AnchorLatent():
-            features = shared
-    return choose_anchors(pool, features, n_items, rng, n_restarts=spec.n_restarts)
+    """Cluster the items of each scenario by their features."""
+    return pools.each(
+        lambda pool, n_items: choose_anchors(pool, features(pool), n_items, pools.rng, n_restarts=spec.n_restarts)
+    )
 
 
 def _strata(items: pl.DataFrame) -> IntArray:
     """Return the number of each item's (scenario, subscenario), (n_items,); items without a subscenario form one."""
     groups = items.select(group=pl.struct("scenario", pl.col("subscenario").fill_null("")).rank("dense"))
-    return groups["group"].cast(pl.Int64).to_numpy() - 1
+    return groups["group"].cast(pl.Int64).to_numpy().astype(np.int64) - 1

@@ -1,5 +1,7 @@
 """A static optimal design: items chosen greedily at the prior mean of ability, by any criterion."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from itembank.data.banks import Bank
@@ -10,13 +12,11 @@ from itembank.selection.criteria import check_criterion, uses_cost
 from itembank.selection.design import DesignItems, check_goal
 from itembank.selection.greedy import next_items
 from itembank.selection.nearest import weighted_by_nearest
-from itembank.selection.pools import Choice, ScenarioPool
+from itembank.selection.pools import Choice, ItemPools, ScenarioPool
 from itembank.selection.specs import OptimalDesign
 
 
-def choose_optimal_design(
-    bank: Bank, spec: OptimalDesign, pools: list[ScenarioPool], n_items: int, rng: np.random.Generator
-) -> list[Choice]:
+def choose_optimal_design(pools: ItemPools, spec: OptimalDesign) -> list[Choice]:
     """Choose from all scenarios at once, as a session would of a model of average ability that it learns nothing of.
 
     Starts from the prior of ability; each item narrows the posterior covariance as its expected information says.
@@ -25,12 +25,8 @@ def choose_optimal_design(
 
     Parameters
     ----------
-    bank : Bank
+    pools : ItemPools
     spec : OptimalDesign
-    pools : list of n_scenarios pools
-    n_items : int
-        In all.
-    rng : Generator
 
     Raises
     ------
@@ -40,10 +36,13 @@ def choose_optimal_design(
     DataError
         When the criterion uses costs and those of some items are unknown, zero or negative.
     """
+    if pools.is_per_scenario:
+        spec = _for_each_scenario(spec, int(pools.counts[0]))
+    bank, n_items = pools.bank, pools.n_items
     criterion, constraints = spec.full_criterion, spec.constraints
     check_criterion(criterion, bank.calibration.n_dims)
     is_candidate = np.zeros(bank.n_items, dtype=bool)
-    for pool in pools:
+    for pool in pools.scenarios:
         is_candidate[pool.items] = pool.is_candidate
     bounds = constraints.bounds(bank.targets, is_candidate, n_items)
     if bounds.at_most.sum() < n_items:
@@ -66,9 +65,19 @@ def choose_optimal_design(
         bounds=bounds,
         n_left=n_items,
         randomesque=constraints.randomesque,
-        rng=rng,
+        rng=pools.rng,
     )
-    return [_weighted(bank, pool, chosen) for pool in pools]
+    return [_weighted(bank, pool, chosen) for pool in pools.scenarios]
+
+
+def _for_each_scenario(spec: OptimalDesign, n_items: int) -> OptimalDesign:
+    """Return the design for a number of items that is each scenario's."""
+    if spec.at_most is not None or spec.at_least not in (0, 1):
+        raise ParameterError(
+            f"constraints must not contradict each other: with per_scenario every scenario gets n_items = {n_items}, "
+            f"got at_least={spec.at_least!r} and at_most={spec.at_most!r} too. Leave out one or the other."
+        )
+    return replace(spec, at_least=n_items, at_most=n_items)
 
 
 def _no_counts(bank: Bank) -> IntArray:

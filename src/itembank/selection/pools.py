@@ -1,7 +1,11 @@
-"""What every method chooses from and gives back: the items of one scenario, as positions."""
+"""What every method chooses from and gives back: the items of each scenario, as positions."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
+
+from itembank.data.banks import Bank
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 
 
@@ -41,3 +45,35 @@ class Choice:
     chosen: IntArray
     weights: FloatArray
     inclusion_probabilities: FloatArray | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ItemPools:
+    """What every method chooses from, and how many items.
+
+    Attributes
+    ----------
+    bank : Bank
+    scenarios : tuple of n_scenarios pools
+        In the order of the bank's scenarios.
+    counts : (n_scenarios,)
+        Items to choose from each pool; for a method that works on the benchmark as a whole their sum counts.
+    is_per_scenario : bool
+        Whether so many items of each scenario were asked for, rather than a number in all.
+    rng : Generator
+    """
+
+    bank: Bank
+    scenarios: tuple[ScenarioPool, ...]
+    counts: IntArray
+    is_per_scenario: bool
+    rng: np.random.Generator
+
+    @property
+    def n_items(self) -> int:
+        """Items to choose in all."""
+        return int(self.counts.sum())
+
+    def each(self, choose: Callable[[ScenarioPool, int], Choice]) -> list[Choice]:
+        """Choose from one scenario after the other, by a function of its pool and the number of items."""
+        return [choose(pool, int(count)) for pool, count in zip(self.scenarios, self.counts, strict=True)]

@@ -1,6 +1,5 @@
 """Choose the items a new model should answer, by a method that is named."""
 
-import dataclasses
 from collections.abc import Collection
 
 import numpy as np
@@ -12,22 +11,10 @@ from itembank.numerics.arrays import BoolArray, IntArray
 from itembank.numerics.random import as_generator
 from itembank.numerics.ties import id_order
 from itembank.selection.allocation import expected_counts, rounded_counts
-from itembank.selection.choose import choose
 from itembank.selection.exclusions import not_excluded
-from itembank.selection.pools import ScenarioPool
+from itembank.selection.pools import ItemPools, ScenarioPool
 from itembank.selection.recipes import recipe_of
-from itembank.selection.specs import (
-    METHODS,
-    AnchorCorrectness,
-    AnchorIRT,
-    AnchorLatent,
-    OptimalDesign,
-    Random,
-    SelectionSpec,
-    Stratified,
-    Uncertainty,
-    VOptimal,
-)
+from itembank.selection.specs import METHODS, SelectionSpec
 
 
 def select(
@@ -44,19 +31,14 @@ def select(
     Parameters, results and errors are those of `itembank.planning.select.select`.
     """
     spec = METHODS.resolve(method)
-    if per_scenario and isinstance(spec, VOptimal):
-        spec = dataclasses.replace(spec, allocation="equal")
-    told = spec  # what the recipe keeps: taken up for fewer items, it must not ask for these numbers again
-    if per_scenario and isinstance(spec, OptimalDesign):
-        spec = _for_each_scenario(spec, n_items)
-    generator = as_generator(rng)
+    if per_scenario:
+        spec = spec.for_each_scenario()
     is_candidate = candidates(bank, spec, excluded)
-    # a design says itself how many of each scenario it wants, none at all included
-    is_free = isinstance(spec, OptimalDesign) and not per_scenario
+    is_free = spec.may_skip_scenarios and not per_scenario
     counts = _scenario_counts(bank, is_candidate, n_items, per_scenario=per_scenario, is_free=is_free)
-    pools = _pools(bank, is_candidate)
+    pools = ItemPools(bank, _scenario_pools(bank, is_candidate), counts, per_scenario, as_generator(rng))
     positions, weights, probabilities = [], [], []
-    for pool, choice in zip(pools, choose(bank, spec, pools, counts, generator), strict=True):
+    for pool, choice in zip(pools.scenarios, METHODS.kernel(spec)(pools, spec), strict=True):
         order = np.argsort(pool.items[choice.chosen])
         positions.append(pool.items[choice.chosen[order]])
         weights.append(choice.weights[order])
@@ -73,33 +55,21 @@ def select(
         seed,
         # an item that counts but cannot come leaves part of the score out of what the design says
         np.concatenate(probabilities) if probabilities and is_candidate[bank.targets.weights > 0.0].all() else None,
-        recipe_of(told, n_items, per_scenario=per_scenario, excluded=excluded),
+        recipe_of(spec, n_items, per_scenario=per_scenario, excluded=excluded),
     )
 
 
-def _for_each_scenario(spec: OptimalDesign, n_items: int) -> OptimalDesign:
-    """Return the design for a number of items that is each scenario's."""
-    if spec.at_most is not None or spec.at_least not in (0, 1):
-        raise ParameterError(
-            f"constraints must not contradict each other: with per_scenario every scenario gets n_items = {n_items}, "
-            f"got at_least={spec.at_least!r} and at_most={spec.at_most!r} too. Leave out one or the other."
-        )
-    return dataclasses.replace(spec, at_least=n_items, at_most=n_items)
-
-
-def _pools(bank: Bank, is_candidate: BoolArray) -> list[ScenarioPool]:
+def _scenario_pools(bank: Bank, is_candidate: BoolArray) -> tuple[ScenarioPool, ...]:
     """Give the items of each scenario in the order of their ids: a choice must not depend on how a file was sorted."""
     order = id_order(bank.responses.item_ids)
     own = [order[bank.targets.scenario_index[order] == scenario] for scenario in range(bank.targets.n_scenarios)]
-    return [ScenarioPool(items, bank.targets.weights[items], is_candidate[items]) for items in own]
+    return tuple(ScenarioPool(items, bank.targets.weights[items], is_candidate[items]) for items in own)
 
 
 def candidates(bank: Bank, spec: SelectionSpec, excluded: Collection[str]) -> BoolArray:
     """Items the method may choose, (n_items,)."""
     is_open: BoolArray = (bank.targets.weights > 0.0) & not_excluded(bank, excluded)
-    if isinstance(spec, Random | Stratified | Uncertainty):
-        return is_open
-    if isinstance(spec, AnchorCorrectness | AnchorIRT | AnchorLatent) and spec.allow_degenerate:
+    if spec.allow_degenerate:
         return is_open
     informative = is_open & ~bank.calibration.is_degenerate
     scenario = bank.targets.scenario_index

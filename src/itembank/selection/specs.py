@@ -1,16 +1,21 @@
-"""Choices of a selection: one frozen spec a method, and the table of their names."""
+"""Choices of a selection: one frozen spec a method, and the table of the methods.
+
+Without numpy, so that a command's help can list them.
+"""
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Literal, TypeAlias, get_args
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal, Self, get_args
 
 from itembank.checks import check_fraction, check_one_of, check_whole
-from itembank.data.costs import TOKENS, CostUnit
 from itembank.errors import ParameterError
-from itembank.methods import MethodTable
-from itembank.selection.constraints import Constraints
+from itembank.methods import Method, MethodTable
 from itembank.selection.criteria import Criterion, Goal, criterion_of
+
+if TYPE_CHECKING:
+    from itembank.data.costs import CostUnit
+    from itembank.selection.constraints import Constraints
 
 Allocation = Literal["equal", "proportional"]
 BenchmarkAllocation = Literal["free", "equal"]
@@ -18,12 +23,41 @@ DisagreementMeasure = Literal["variance", "jensen-shannon", "predictive-diversit
 
 
 @dataclass(frozen=True, slots=True)
-class Random:
+class SelectionSpec:
+    """What the specs of all methods are derived from; a method answers here where it is unlike most."""
+
+    @property
+    def allow_degenerate(self) -> bool:
+        """Whether items may be chosen that every calibration model answered alike."""
+        return False
+
+    @property
+    def may_skip_scenarios(self) -> bool:
+        """Whether a scenario may go without any item."""
+        return False
+
+    def for_each_scenario(self) -> Self:
+        """Return the spec for as many items of every scenario, where that is not what it does anyway."""
+        return self
+
+
+@dataclass(frozen=True, slots=True)
+class RandomSelectionSpec(SelectionSpec):
+    """What the specs of methods are derived from that draw items by chance."""
+
+    @property
+    def allow_degenerate(self) -> bool:
+        """A random sample is only fair if all items can come."""
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class Random(RandomSelectionSpec):
     """Items drawn uniformly within each scenario."""
 
 
 @dataclass(frozen=True, slots=True)
-class Stratified:
+class Stratified(RandomSelectionSpec):
     """Items drawn within each scenario so that every subscenario is represented (P1 3.1).
 
     Attributes
@@ -43,7 +77,7 @@ class Stratified:
 
 
 @dataclass(frozen=True, slots=True)
-class AnchorCorrectness:
+class AnchorCorrectness(SelectionSpec):
     """Anchor points: clusters of items that the calibration models answered alike (P1 3.2).
 
     Attributes
@@ -66,7 +100,7 @@ class AnchorCorrectness:
 
 
 @dataclass(frozen=True, slots=True)
-class AnchorIRT:
+class AnchorIRT(SelectionSpec):
     """Anchor points: clusters of items with similar parameters (P1 3.2).
 
     Attributes
@@ -91,7 +125,7 @@ class AnchorIRT:
 
 
 @dataclass(frozen=True, slots=True)
-class AnchorLatent:
+class AnchorLatent(SelectionSpec):
     """Anchor points: clusters of items with similar mean and loadings on the leading components of the responses.
 
     Like `AnchorCorrectness`, but on what of the responses is not noise; a mean and some dozen loadings an item.
@@ -117,7 +151,7 @@ class AnchorLatent:
 
 
 @dataclass(frozen=True, slots=True)
-class VOptimal:
+class VOptimal(SelectionSpec):
     """Items whose responses leave the least uncertainty about the wanted scores, in a linear-Gaussian factor model.
 
     Attributes
@@ -163,9 +197,13 @@ class VOptimal:
                 f"importance of the targets must be finite numbers >= 0, not all zero, got {dict(self.target)!r}."
             )
 
+    def for_each_scenario(self) -> Self:
+        """Return the spec with equal allocation."""
+        return replace(self, allocation="equal")
+
 
 @dataclass(frozen=True, slots=True)
-class Disagreement:
+class Disagreement(SelectionSpec):
     """The items of each scenario on which the calibration models disagree most (DISCO, arXiv 2510.07959).
 
     Attributes
@@ -184,7 +222,7 @@ class Disagreement:
 
 
 @dataclass(frozen=True, slots=True)
-class Information:
+class Information(SelectionSpec):
     """The items of each scenario that tell most about ability at every level that occurs (metabench, arXiv 2407.12844).
 
     Informative items are not representative ones: estimate from ability or by a regression.
@@ -192,7 +230,7 @@ class Information:
 
 
 @dataclass(frozen=True, slots=True)
-class Uncertainty:
+class Uncertainty(RandomSelectionSpec):
     """Items drawn at random with known unequal probabilities: more often where the item model is less sure.
 
     For estimates and intervals that stay valid when the item model is wrong (`docs/design-based.md`).
@@ -212,7 +250,7 @@ class Uncertainty:
 
 
 @dataclass(frozen=True, slots=True)
-class OptimalDesign:
+class OptimalDesign(SelectionSpec):
     """Items chosen one after the other by a criterion of optimal design, at the mean ability (P2 6.2, "Selection").
 
     Unlike `VOptimal` it trusts the item model, in which items that nearly all models get right or wrong tell little.
@@ -241,7 +279,7 @@ class OptimalDesign:
     of: Goal | None = None
     target: str = "overall"
     per_cost: bool = False
-    cost: str = TOKENS
+    cost: str = "tokens"
     input_weight: float = 0.5
     at_least: int | Mapping[str, int] = 1
     at_most: int | Mapping[str, int] | None = None
@@ -252,43 +290,48 @@ class OptimalDesign:
         _ = self.full_criterion, self.constraints, self.cost_unit  # each checks its own
 
     @property
+    def may_skip_scenarios(self) -> bool:
+        """A design says itself how many items of each scenario it wants, none at all included."""
+        return True
+
+    @property
     def full_criterion(self) -> Criterion:
         """The criterion with its choices."""
         return criterion_of(self.criterion, per_cost=self.per_cost, of=self.of)
 
     @property
-    def constraints(self) -> Constraints:
+    def constraints(self) -> "Constraints":
         """What the chosen items must keep to."""
+        from itembank.selection.constraints import Constraints  # noqa: PLC0415 (needs numpy)
+
         return Constraints(self.at_least, self.at_most, randomesque=self.randomesque)
 
     @property
-    def cost_unit(self) -> CostUnit:
+    def cost_unit(self) -> "CostUnit":
         """How the cost of an item is counted."""
+        from itembank.data.costs import CostUnit  # noqa: PLC0415 (needs numpy)
+
         return CostUnit(self.cost, self.input_weight)
 
 
-ScenarioSpec: TypeAlias = (
-    Random | Stratified | AnchorCorrectness | AnchorIRT | AnchorLatent | Disagreement | Information | Uncertainty
-)
-"""Methods that choose from one scenario at a time."""
-
-BenchmarkSpec: TypeAlias = VOptimal | OptimalDesign
-"""Methods that choose from the benchmark as a whole."""
-
-SelectionSpec: TypeAlias = ScenarioSpec | BenchmarkSpec
+_CHOOSE = "itembank.selection.choose"
 
 METHODS: MethodTable[SelectionSpec] = MethodTable(
     "selection",
     {
-        "random": Random,
-        "stratified": Stratified,
-        "anchor-correctness": AnchorCorrectness,
-        "anchor-irt": AnchorIRT,
-        "anchor-latent": AnchorLatent,
-        "v-optimal": VOptimal,
-        "disagreement": Disagreement,
-        "information": Information,
-        "uncertainty": Uncertainty,
-        "optimal-design": OptimalDesign,
+        "random": Method(Random, f"{_CHOOSE}:at_random"),
+        "stratified": Method(Stratified, f"{_CHOOSE}:from_strata"),
+        "anchor-correctness": Method(AnchorCorrectness, f"{_CHOOSE}:anchors_on_correctness"),
+        "anchor-irt": Method(AnchorIRT, f"{_CHOOSE}:anchors_on_parameters"),
+        "anchor-latent": Method(AnchorLatent, f"{_CHOOSE}:anchors_on_components"),
+        "v-optimal": Method(VOptimal, f"{_CHOOSE}:v_optimal"),
+        "disagreement": Method(Disagreement, f"{_CHOOSE}:by_disagreement"),
+        "information": Method(Information, f"{_CHOOSE}:by_information"),
+        "uncertainty": Method(Uncertainty, f"{_CHOOSE}:by_uncertainty"),
+        "optimal-design": Method(OptimalDesign, "itembank.selection.optimal_design:choose_optimal_design"),
     },
+    base=SelectionSpec,
+    group="itembank.selectors",
+    reserved=("auto",),
 )
+"""Kernels of `itembank.selection.pools.ItemPools` and the spec."""

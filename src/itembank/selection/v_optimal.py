@@ -5,6 +5,7 @@ Responses follow a linear-Gaussian factor model, ``y_i = m_i + L_i f + e_i`` wit
 items are observed and not on what the responses are: the items can be chosen beforehand.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -40,7 +41,7 @@ class GreedyItems:
 
 
 def choose_v_optimal(
-    model: FactorModel, targets: ScoreTargets, spec: VOptimal, pools: list[ScenarioPool], counts: IntArray
+    model: FactorModel, targets: ScoreTargets, spec: VOptimal, pools: Sequence[ScenarioPool], counts: IntArray
 ) -> list[Choice]:
     """Choose from all scenarios at once, for the scores that the spec names.
 
@@ -54,7 +55,7 @@ def choose_v_optimal(
     model : FactorModel
     targets : ScoreTargets
     spec : VOptimal
-    pools : list of n_scenarios pools
+    pools : sequence of n_scenarios pools
     counts : (n_scenarios,)
         Items of each scenario with equal allocation; their sum is what 'free' allocation chooses.
 
@@ -102,7 +103,7 @@ def _targets(targets: ScoreTargets, spec: VOptimal) -> tuple[FloatArray, FloatAr
     return weights, np.array(list(importance.values()), dtype=np.float64)
 
 
-def _bounds(spec: VOptimal, pools: list[ScenarioPool], counts: IntArray) -> tuple[IntArray, IntArray]:
+def _bounds(spec: VOptimal, pools: Sequence[ScenarioPool], counts: IntArray) -> tuple[IntArray, IntArray]:
     """Least and largest number of items of each scenario, each (n_scenarios,)."""
     if spec.allocation == "equal":
         return counts, counts

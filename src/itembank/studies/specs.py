@@ -10,7 +10,7 @@ from itembank.calibration.specs import CalibrationSpec
 from itembank.checks import check_fraction, check_one_of, check_whole, is_number, is_whole
 from itembank.data.targets import Across, Within
 from itembank.errors import ParameterError, shown
-from itembank.estimation.judgement import IntervalKind
+from itembank.estimation.estimated_scores import IntervalKind
 from itembank.estimation.specs import METHODS as ESTIMATIONS
 from itembank.estimation.specs import Auto, EstimationSpec
 from itembank.selection.specs import METHODS as SELECTIONS

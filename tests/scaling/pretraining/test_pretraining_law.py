@@ -1,4 +1,4 @@
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
@@ -11,13 +11,17 @@ from itembank.calibration.specs import Variational
 from itembank.data.compute import training_compute
 from itembank.data.responses import ResponseMatrix
 from itembank.errors import DataError, ParameterError
+from itembank.scaling.pretraining.fitting import LawFit
+from itembank.scaling.pretraining.forecasts import Forecast
 from itembank.scaling.pretraining.held_out import held_out_coverage, observed_means, size_cuts
 from itembank.scaling.pretraining.held_out_results import HeldOutForecasts
+from itembank.scaling.pretraining.law_spec import PretrainingLawSpec
 from itembank.scaling.pretraining.pretraining_data import PretrainingData
 from itembank.scaling.pretraining.pretraining_law import pretraining_law
-from itembank.scaling.pretraining.pretraining_specs import ItemResponseLaw, PretrainingSettings
+from itembank.scaling.pretraining.pretraining_specs import LAWS, ItemResponseLaw, PretrainingSettings
 from itembank.scaling.pretraining.sigmoid_law import SigmoidLaw
 from itembank.scaling.pretraining.two_step import TwoStep
+from tests.packages import forget
 from tests.scaling.simulated_suite import simulated_suite
 
 FEW_STARTS = SigmoidLaw(n_starts=4)
@@ -395,3 +399,28 @@ def test_intervals_cover_larger_models_of_simulated_suites():
         found = held_out_coverage(made.probability, training_compute(made.models), settings=IRSL)
         covered += found.table["is_covered"].to_list()
     assert 0.88 < np.mean(covered) < 0.99
+
+
+def test_a_law_from_elsewhere_is_fitted_and_shown_like_the_others(suite, compute, monkeypatch):
+    @dataclass(frozen=True)
+    class Constant(PretrainingLawSpec):
+        value: float = 0.5
+
+    @dataclass(frozen=True)
+    class Fitted:
+        residual: np.ndarray
+        value: float
+
+        def forecast(self, log_flops, level):
+            return Forecast(*np.full((4, self.residual.size, log_flops.size), self.value))
+
+    def fit(data, spec):
+        n_recipes = len(data.runs.recipes)
+        return LawFit(Fitted(np.zeros(n_recipes), spec.value), ("",) * n_recipes)
+
+    forget(monkeypatch, LAWS)
+    LAWS.register("constant", Constant, fit)
+    settings = PretrainingSettings(laws=(Constant(0.7),), n_checked=0)
+    found = pretraining_law(suite.probability.take(items=EASY), compute, settings=settings)
+    np.testing.assert_array_equal(found.forecast("easy").score, 0.7)
+    assert {row["law"] for row in found.rows()} == {"constant"}

@@ -23,7 +23,8 @@ from itembank.calibration.orientation import standardise
 from itembank.calibration.specs import GENERAL_ITEM_MODELS, JointMAP
 from itembank.calibration.start import start_abilities, start_values
 from itembank.irt.families import ResponseModel
-from itembank.irt.parameters import WITH_PRECISION, AbilityPrior
+from itembank.irt.family_names import WITH_PRECISION
+from itembank.irt.parameters import AbilityPrior
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.progress import ProgressCallback, silent
 

@@ -22,7 +22,8 @@ from itembank.calibration.variational.scale import in_general_axes, rescale
 from itembank.calibration.variational.state import Posterior, start_posterior
 from itembank.calibration.variational.tasks import start_tasks
 from itembank.calibration.variational.updates import update_items
-from itembank.irt.parameters import WITH_PRECISION, AbilityPrior
+from itembank.irt.family_names import WITH_PRECISION
+from itembank.irt.parameters import AbilityPrior
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.progress import ProgressCallback, silent
 

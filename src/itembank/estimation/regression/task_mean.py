@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from itembank.estimation.mean import sample_mean
+from itembank.estimation.sample_means import sample_mean
 from itembank.estimation.scenario_sums import scenario_sums
 from itembank.numerics.arrays import FloatArray, IntArray
 

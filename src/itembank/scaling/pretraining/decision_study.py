@@ -13,10 +13,10 @@ from itembank.numerics.arrays import FloatArray
 from itembank.numerics.random import as_generator
 from itembank.progress import ProgressCallback, silent
 from itembank.scaling.pretraining.held_out import held_out_coverage
+from itembank.scaling.pretraining.law_spec import PretrainingLawSpec
 from itembank.scaling.pretraining.pretraining_specs import (
     LAWS,
     ItemResponseLaw,
-    PretrainingLawSpec,
     PretrainingSettings,
 )
 from itembank.scaling.pretraining.two_step import TwoStep

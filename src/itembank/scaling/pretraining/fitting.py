@@ -1,5 +1,6 @@
 """Fit each kind of law to the measured models of one scenario."""
 
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -10,8 +11,10 @@ from itembank.scaling.pretraining.forecasts import (
     CurvePredictions,
     FittedAbilityLaw,
     FittedCurveLaw,
+    FittedLaw,
     score_error_growth,
 )
+from itembank.scaling.pretraining.law_notes import ability_notes, curve_notes
 from itembank.scaling.pretraining.pretraining_specs import ItemResponseLaw
 from itembank.scaling.pretraining.runs import Runs
 from itembank.scaling.pretraining.scenario_abilities import ScenarioAbilities, mean_probability
@@ -26,6 +29,38 @@ N_EARLIER = 3
 """Earlier fits that are tried: those with far fewer sizes say little about the present one."""
 
 
+@dataclass(frozen=True, slots=True)
+class LawData:
+    """What a law of one scenario may be fitted to.
+
+    Attributes
+    ----------
+    scores : (n_models,)
+        Observed.
+    abilities : ScenarioAbilities or None
+        None where there is no item model, as where 'irsl' is not among the laws.
+    losses : (n_models,) or None
+        None where 'two-step' is not among the laws.
+    runs : Runs
+        Of the same models.
+    seed : int
+    """
+
+    scores: FloatArray
+    abilities: ScenarioAbilities | None
+    losses: FloatArray | None
+    runs: Runs
+    seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class LawFit:
+    """A fitted law, and what makes each recipe's forecast doubtful, n_recipes texts."""
+
+    law: FittedLaw
+    notes: tuple[str, ...]
+
+
 class CurveFit(Protocol):
     """Fit a curve law to the models of at most some sizes."""
 
@@ -34,18 +69,23 @@ class CurveFit(Protocol):
         ...
 
 
-def fit_ability_law(
-    abilities: ScenarioAbilities, scores: FloatArray, runs: Runs, spec: ItemResponseLaw
-) -> FittedAbilityLaw:
-    """Fit the item response scaling law of every recipe; its residuals are those of the observed scores (n_models,)."""
+def fit_ability_law(data: LawData, spec: ItemResponseLaw) -> LawFit | None:
+    """Fit the item response scaling law of every recipe; None without abilities.
+
+    Its residuals are those of the observed scores (n_models,).
+    """
+    if data.abilities is None:
+        return None
+    abilities, runs = data.abilities, data.runs
     x, theta, variance = (runs.of_finals(one) for one in (runs.log_flops, abilities.theta, abilities.variance))
     laws = fit_ability_laws(x, theta, variance, pooling=spec.pooling, shape=spec.shape)
     carried, gap_variance = carried_gaps(runs.of_finals(abilities.gap))
     expected, _ = laws.predict(runs.log_flops)
     own = expected[runs.recipe_index, np.arange(len(runs.log_flops))]
     with np.errstate(invalid="ignore"):
-        residual = runs.of_finals(scores - mean_probability(abilities.parameters, own))
-    return FittedAbilityLaw(laws, abilities, carried, gap_variance, root_mean_square(residual))
+        residual = runs.of_finals(data.scores - mean_probability(abilities.parameters, own))
+    law = FittedAbilityLaw(laws, abilities, carried, gap_variance, root_mean_square(residual))
+    return LawFit(law, ability_notes(laws, abilities, runs))
 
 
 def carried_gaps(gaps: FloatArray) -> tuple[FloatArray, float]:
@@ -69,18 +109,23 @@ def carried_gaps(gaps: FloatArray) -> tuple[FloatArray, float]:
     return share * last, mean_square(left if left.size else gaps)
 
 
-def fit_sigmoid(scores: FloatArray, runs: Runs, spec: SigmoidLaw, seed: int) -> FittedCurveLaw:
+def fit_sigmoid(data: LawData, spec: SigmoidLaw) -> LawFit:
     """Fit the direct sigmoid of every recipe to its finished models' scores (n_models,)."""
+    scores, runs = data.scores, data.runs
     x, y = (runs.of_finals(one)[runs.is_enough] for one in (runs.log_flops, scores))
 
     def fit(n_sizes: int | None) -> CurvePredictions:
-        return fit_sigmoid_law(x, _first(y, n_sizes), spec, np.random.default_rng(seed))
+        return fit_sigmoid_law(x, _first(y, n_sizes), spec, np.random.default_rng(data.seed))
 
-    return _curve_law(fit, x, y, runs)
+    law = _curve_law(fit, x, y, runs)
+    return LawFit(law, curve_notes(law, scores, runs))
 
 
-def fit_two_step_law(scores: FloatArray, losses: FloatArray, runs: Runs, spec: TwoStep, seed: int) -> FittedCurveLaw:
-    """Fit the two-step law of every recipe to scores and losses (n_models,)."""
+def fit_two_step_law(data: LawData, spec: TwoStep) -> LawFit | None:
+    """Fit the two-step law of every recipe to scores and losses (n_models,); None without losses."""
+    if data.losses is None:
+        return None
+    scores, losses, runs = data.scores, data.losses, data.runs
     x, y, final_losses = (runs.of_finals(one)[runs.is_enough] for one in (runs.log_flops, scores, losses))
     every_x, every_losses, every_scores = (
         runs.of_every(one)[runs.is_enough] for one in (runs.log_flops, losses, scores)
@@ -90,9 +135,10 @@ def fit_two_step_law(scores: FloatArray, losses: FloatArray, runs: Runs, spec: T
         kept = np.where(np.isfinite(_first(x, n_sizes)), x, -np.inf)
         second = np.where(every_x <= kept.max(axis=1, keepdims=True), every_scores, np.nan)
         first = (x, _first(final_losses, n_sizes))
-        return fit_two_step(first, (every_losses, second), spec, np.random.default_rng(seed))
+        return fit_two_step(first, (every_losses, second), spec, np.random.default_rng(data.seed))
 
-    return _curve_law(fit, x, y, runs)
+    law = _curve_law(fit, x, y, runs)
+    return LawFit(law, curve_notes(law, scores, runs, losses=losses))
 
 
 def _curve_law(fit: CurveFit, x: FloatArray, y: FloatArray, runs: Runs) -> FittedCurveLaw:

@@ -7,15 +7,12 @@ import numpy as np
 from itembank.errors import shown
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.progress import ProgressCallback, silent
-from itembank.scaling.pretraining.fitting import fit_ability_law, fit_sigmoid, fit_two_step_law
+from itembank.scaling.pretraining.fitting import LawData, LawFit
 from itembank.scaling.pretraining.forecasts import FittedLaw
-from itembank.scaling.pretraining.law_notes import ability_notes, curve_notes
 from itembank.scaling.pretraining.pretraining_results import PretrainingLaw, ScenarioLaws
-from itembank.scaling.pretraining.pretraining_specs import IRSL, SIGMOID, TWO_STEP, ItemResponseLaw, PretrainingSettings
+from itembank.scaling.pretraining.pretraining_specs import LAWS, PretrainingSettings
 from itembank.scaling.pretraining.runs import Runs
 from itembank.scaling.pretraining.scenario_abilities import ScenarioAbilities, ScenarioScores
-from itembank.scaling.pretraining.sigmoid_law import SigmoidLaw
-from itembank.scaling.pretraining.two_step import TwoStep
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,17 +85,12 @@ def _scenario_laws(
     runs = runs.among(scores.is_present, settings.fewest_sizes)
     fitted: dict[str, FittedLaw] = {}
     notes: dict[str, tuple[str, ...]] = {}
-    observed = scores.observed
-    for law in settings.laws if runs.is_enough.any() else ():
-        if isinstance(law, ItemResponseLaw) and abilities is not None:
-            ability_law = fit_ability_law(abilities, observed, runs, law)
-            fitted[IRSL], notes[IRSL] = ability_law, ability_notes(ability_law.laws, abilities, runs)
-        elif isinstance(law, SigmoidLaw):
-            curve = fit_sigmoid(observed, runs, law, seed)
-            fitted[SIGMOID], notes[SIGMOID] = curve, curve_notes(curve, observed, runs)
-        elif isinstance(law, TwoStep) and losses is not None:
-            steps = fit_two_step_law(observed, losses, runs, law, seed)
-            fitted[TWO_STEP], notes[TWO_STEP] = steps, curve_notes(steps, observed, runs, losses=losses)
+    data = LawData(scores.observed, abilities, losses, runs, seed)
+    for law in map(LAWS.resolve, settings.laws if runs.is_enough.any() else ()):
+        fit: LawFit | None = LAWS.kernel(law)(data, law)
+        if fit is not None:
+            name = LAWS.name_of(law)
+            fitted[name], notes[name] = fit.law, fit.notes
     return ScenarioLaws(scores, fitted, notes)
 
 

@@ -1,12 +1,13 @@
 """Choices of pre-training laws."""
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias, get_args
+from typing import Literal, get_args
 
 from itembank.checks import check_fraction, check_one_of, check_positive, check_whole
 from itembank.errors import ParameterError
-from itembank.methods import MethodTable
+from itembank.methods import Method, MethodTable
 from itembank.scaling.pretraining.ability_law import Pooling, Shape
+from itembank.scaling.pretraining.law_spec import PretrainingLawSpec
 from itembank.scaling.pretraining.sigmoid_law import SigmoidLaw
 from itembank.scaling.pretraining.two_step import TwoStep
 
@@ -19,7 +20,7 @@ SIGMOID = "sigmoid"
 
 
 @dataclass(frozen=True, slots=True)
-class ItemResponseLaw:
+class ItemResponseLaw(PretrainingLawSpec):
     """Item response scaling law: ability is a line in log FLOP, the score follows from the items (P3 eq. 3).
 
     Attributes
@@ -57,11 +58,19 @@ class ItemResponseLaw:
             check_one_of(name, value, known)
 
 
-PretrainingLawSpec: TypeAlias = ItemResponseLaw | TwoStep | SigmoidLaw
+_FITTING = "itembank.scaling.pretraining.fitting"
 
 LAWS: MethodTable[PretrainingLawSpec] = MethodTable(
-    "pre-training law", {IRSL: ItemResponseLaw, TWO_STEP: TwoStep, SIGMOID: SigmoidLaw}
+    "pre-training law",
+    {
+        IRSL: Method(ItemResponseLaw, f"{_FITTING}:fit_ability_law"),
+        TWO_STEP: Method(TwoStep, f"{_FITTING}:fit_two_step_law"),
+        SIGMOID: Method(SigmoidLaw, f"{_FITTING}:fit_sigmoid"),
+    },
+    base=PretrainingLawSpec,
+    group="itembank.pretraining_laws",
 )
+"""Kernels of `itembank.scaling.pretraining.fitting.LawData` and the spec."""
 
 
 @dataclass(frozen=True, slots=True)

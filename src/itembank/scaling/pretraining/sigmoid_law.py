@@ -7,6 +7,7 @@ from scipy.special import expit
 
 from itembank.numerics.arrays import FloatArray
 from itembank.scaling.pretraining.curve_fitting import CurveFits, check_starts, fit_curves, spread_points
+from itembank.scaling.pretraining.law_spec import PretrainingLawSpec
 
 N_PARAMETERS = 4
 STEEPEST = 6.0
@@ -14,7 +15,7 @@ STEEPEST = 6.0
 
 
 @dataclass(frozen=True, slots=True)
-class SigmoidLaw:
+class SigmoidLaw(PretrainingLawSpec):
     """Choice of the direct law, ``score = e + a sigmoid(k (log FLOP - x0))``.
 
     Attributes

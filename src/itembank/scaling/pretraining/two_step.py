@@ -8,6 +8,7 @@ from scipy.special import expit
 from itembank.errors import ParameterError
 from itembank.numerics.arrays import FloatArray
 from itembank.scaling.pretraining.curve_fitting import CurveFits, check_starts, fit_curves, spread_points
+from itembank.scaling.pretraining.law_spec import PretrainingLawSpec
 
 STEEPEST = 60.0
 """Slope of the logit in the loss (bits per byte)."""
@@ -18,7 +19,7 @@ SMALLEST_SPAN = 1e-3
 
 
 @dataclass(frozen=True, slots=True)
-class TwoStep:
+class TwoStep(PretrainingLawSpec):
     """Choice of the two-step law.
 
     Attributes

@@ -1,0 +1,25 @@
+"""Options that take the name of a method."""
+
+from typing import Any
+
+import click
+
+from itembank.methods import MethodTable
+
+
+class MethodName(click.Choice):  # type: ignore[type-arg]  # click 8.1 has no type arguments
+    """Name of a method: the help lists itembank's own, and those of installed packages are taken too.
+
+    Packages are looked up only where another name is given, since that takes a while.
+    """
+
+    def __init__(self, table: MethodTable[Any], *others: str) -> None:
+        super().__init__((*others, *table.builtin_names))
+        self._table = table
+        self._others = others
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the name, or fail and list all that there are."""
+        if value in self.choices:
+            return super().convert(value, param, ctx)
+        return click.Choice((*self._others, *self._table.names())).convert(value, param, ctx)

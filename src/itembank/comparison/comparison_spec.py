@@ -1,0 +1,34 @@
+"""Choices of a comparison."""
+
+from dataclasses import dataclass
+
+from itembank.checks import check_fraction, check_whole
+
+
+@dataclass(frozen=True, slots=True)
+class ComparisonSpec:
+    """How sure a comparison is to be, and what it shows beside.
+
+    Attributes
+    ----------
+    level : float
+        Of the intervals; adjusted p-values are held against ``1 - level`` in the ranking.
+    power : float
+        With which the smallest detectable difference would be found.
+    n_bootstrap : int
+        Samples of the reference bootstrap; 0 for none. Left out beyond 20,000 pairs.
+    seed : int
+        Of the bootstrap.
+    """
+
+    level: float = 0.95
+    power: float = 0.8
+    n_bootstrap: int = 2000
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Check the choices."""
+        check_fraction("level", self.level)
+        check_fraction("power", self.power)
+        check_whole("n_bootstrap", self.n_bootstrap, least=0)
+        check_whole("seed", self.seed, least=0)

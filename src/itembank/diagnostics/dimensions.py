@@ -1,0 +1,247 @@
+"""The verb `dimensionality`: how many abilities responses tell of, seen in three ways (P2 Figures 5 and 8)."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from itembank.calibration.dimensions import MINIMUM_TO_CHOOSE, TOLERANCE, ParallelAnalysis, parallel_analysis
+from itembank.calibration.folds import TOLERANCE as TOLERANCE_OF_FOLDS
+from itembank.calibration.held_out_dims import HeldOut, feasible, fit_candidate, leave_out, thinned, told_by
+from itembank.calibration.specs import METHODS, CalibrationSpec
+from itembank.data.arguments import GivenResponses, as_responses
+from itembank.data.responses import ResponseMatrix
+from itembank.data.validation import check_enough_models, check_models_and_items_have_responses
+from itembank.diagnostics.dimensionality_results import Dimensionality
+from itembank.errors import DataError, ParameterError
+from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.numerics.random import as_generator
+from itembank.numerics.threads import one_blas_thread
+from itembank.progress import ProgressCallback, silent
+
+CANDIDATES = (1, 2, 3, 4, 5, 8)
+N_SHOWN = (16, 64, 256)
+N_FOLDS = 5
+N_SHUFFLES = 50
+MINIMUM_MODELS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class HeldOutErrors:
+    """What each candidate said of every model, from fits without it.
+
+    Attributes
+    ----------
+    candidates : tuple of n_candidates numbers
+    n_shown : tuple of n_sizes numbers
+    errors : (n_sizes, n_candidates, n_models)
+        Mean over scenarios of ``|predicted - actual|`` score; NaN where a model has no hidden response.
+    log_likelihoods : (n_sizes, n_candidates, n_models)
+    """
+
+    candidates: tuple[int, ...]
+    n_shown: tuple[int, ...]
+    errors: FloatArray
+    log_likelihoods: FloatArray
+
+
+@one_blas_thread()
+def dimensionality(
+    responses: GivenResponses,
+    spec: CalibrationSpec | str = "variational",
+    *,
+    candidates: tuple[int, ...] = CANDIDATES,
+    n_shown: tuple[int, ...] = N_SHOWN,
+    rng: np.random.Generator | int | None = 0,
+    progress: ProgressCallback = silent,
+) -> Dimensionality:
+    """Count the abilities by eigenvalues, by parallel analysis and by what predicts models left out.
+
+    Eigenvalues are those of the item correlation matrix, their thresholds the 95th percentile over 50 shuffles of
+    each item's responses (P2 B.1). For the held-out error every model is left out once, a fifth of them at a time. The
+    others calibrate each candidate; a model left out shows `n_shown` items drawn from those of even place, and last all
+    of these; each time its items of odd place are predicted. Of more than 6,000 items every k-th is used for this.
+
+    Parameters
+    ----------
+    responses : ResponseMatrix, path or paths
+        NaN where missing. A missing cell counts as its item's mean in the eigenvalues, and stays in its place when the
+        others are shuffled; it takes no part in the fits and errors.
+    spec : CalibrationSpec or str
+        Every choice but the number of dimensions.
+    candidates : tuple of int
+        Numbers of dimensions to try; those that fewer than four calibration models a dimension speak for are left out.
+    n_shown : tuple of int
+        Numbers that half of the items do not exceed are left out.
+    rng : Generator, int or None
+        Shuffles responses, divides the models and draws the items they show.
+    progress : ProgressCallback
+
+    Returns
+    -------
+    Dimensionality
+        Without held-out errors when there are fewer than ten models.
+
+    Raises
+    ------
+    DataError
+        With fewer than three models, a model or item without responses, or no item that varies.
+    ParameterError
+        For a number of shown items below one, or without a candidate that could be tried.
+    """
+    responses = as_responses(responses)
+    spec = METHODS.resolve(spec)
+    rng = as_generator(rng)
+    _check(responses, n_shown)
+    progress("parallel analysis", 0.0)
+    parallel = parallel_analysis(responses.responses, rng, n_shuffles=N_SHUFFLES)
+    used, _ = thinned(responses)
+    told = None
+    if responses.n_models >= MINIMUM_TO_CHOOSE:
+        told = held_out_errors(used, spec, candidates=candidates, n_shown=n_shown, rng=rng, progress=progress)
+    return _result(responses, parallel, told, n_items_used=used.n_items)
+
+
+def held_out_errors(
+    responses: ResponseMatrix,
+    spec: CalibrationSpec,
+    *,
+    candidates: tuple[int, ...],
+    n_shown: tuple[int, ...],
+    rng: np.random.Generator,
+    progress: ProgressCallback = silent,
+) -> HeldOutErrors:
+    """Fit every candidate without each fifth of the models, and predict these from some of their items."""
+    spec = replace(spec, tolerance=max(TOLERANCE_OF_FOLDS, spec.tolerance))
+    fold = _folds(responses.responses, rng)
+    parts = [leave_out(responses, fold == number) for number in range(N_FOLDS)]
+    tried = feasible(candidates, min(part.n_calibration for part in parts), spec)
+    n_even = min(int(part.is_even.sum()) for part in parts)
+    sizes = (*sorted({size for size in n_shown if size < n_even}), n_even)
+    errors = np.full((len(sizes), len(tried), responses.n_models), np.nan)
+    log_likelihoods = errors.copy()
+    for number, part in enumerate(parts):
+        rows = np.flatnonzero(fold == number)
+        showing = [_draw(part, size, rng) for size in sizes[:-1]]
+        for k, n_dims in enumerate(tried):
+            progress(f"trying {n_dims}", (number + k / len(tried)) / N_FOLDS)
+            fitted = fit_candidate(part, spec, n_dims)
+            spec = replace(spec, family=fitted.parameters.family)  # log-likelihoods compare within one family
+            for j, is_shown in enumerate([*showing, part.is_even]):
+                told = told_by(part, fitted, is_shown)
+                errors[j, k, rows] = _mean_over_scenarios(np.abs(told.errors))
+                log_likelihoods[j, k, rows] = told.log_likelihoods
+    return HeldOutErrors(tried, sizes, errors, log_likelihoods)
+
+
+def _check(responses: ResponseMatrix, n_shown: tuple[int, ...]) -> None:
+    """Check what the fits would otherwise trip over."""
+    if n_shown and min(n_shown) < 1:
+        raise ParameterError(f"a number of shown items must be at least 1, got {n_shown}.")
+    check_enough_models(responses.n_models, MINIMUM_MODELS, "counting dimensions")
+    check_models_and_items_have_responses(responses.responses, responses.model_ids, responses.item_ids)
+    if not (np.nanmax(responses.responses, axis=0) > np.nanmin(responses.responses, axis=0)).any():
+        raise DataError(
+            f"at least one item must tell models apart, got {responses.n_items} items each answered alike by all "
+            "models. Check the metric, or add models of other strength."
+        )
+
+
+def _folds(responses: FloatArray, rng: np.random.Generator) -> IntArray:
+    """Deal out models in order of their score, so that every fold spans the range, (n_models,)."""
+    n_models = responses.shape[0]
+    order = np.argsort(np.nanmean(responses, axis=1), kind="stable")
+    fold = np.empty(n_models, dtype=np.int64)
+    rounds = [rng.permutation(N_FOLDS) for _ in range(-(-n_models // N_FOLDS))]
+    fold[order] = np.concatenate(rounds)[:n_models]
+    return fold
+
+
+def _draw(part: HeldOut, size: int, rng: np.random.Generator) -> BoolArray:
+    """Draw items of even place that each model answered, (n_held_out, n_usable); all where there are fewer."""
+    may_be = part.is_even & ~np.isnan(part.responses)
+    keys = np.where(may_be, rng.random(may_be.shape), np.inf)
+    rank = np.argsort(np.argsort(keys, axis=1), axis=1)
+    return may_be & (rank < size)
+
+
+def _mean_over_scenarios(errors: FloatArray) -> FloatArray:
+    """Mean of the scenarios that each model has, from (n_models, n_scenarios)."""
+    counts = (~np.isnan(errors)).sum(axis=1)
+    with np.errstate(invalid="ignore"):
+        mean: FloatArray = np.nansum(errors, axis=1) / counts
+    return mean
+
+
+def _result(
+    responses: ResponseMatrix, parallel: ParallelAnalysis, told: HeldOutErrors | None, *, n_items_used: int
+) -> Dimensionality:
+    """Average over models and say it in a sentence."""
+    none = np.empty((0, 0))
+    share_missing = 1.0 - float(responses.observed.mean())
+    found = Dimensionality(
+        eigenvalues=parallel.eigenvalues,
+        shares=parallel.eigenvalues / parallel.eigenvalues.sum(),
+        thresholds=parallel.thresholds,
+        n_dims_parallel=parallel.n_dims,
+        candidates=() if told is None else told.candidates,
+        n_shown=() if told is None else told.n_shown,
+        errors=none,
+        error_standard_errors=none,
+        log_likelihoods=none,
+        log_likelihood_standard_errors=none,
+        relative_errors=none,
+        relative_standard_errors=none,
+        n_dims=None,
+        n_models=responses.n_models,
+        n_items=responses.n_items,
+        n_items_used=n_items_used,
+        share_missing=share_missing,
+        message="",
+    )
+    if told is not None:
+        errors, error_spread = _mean_and_error(told.errors)
+        log_likelihoods, likelihood_spread = _mean_and_error(told.log_likelihoods)
+        ratio = errors / errors[:, :1]
+        _, ratio_spread = _mean_and_error(told.errors - ratio[:, :, None] * told.errors[:, :1])
+        best = told.candidates[int(np.flatnonzero(errors[-1] <= errors[-1].min() + TOLERANCE)[0])]
+        found = replace(
+            found,
+            errors=errors,
+            error_standard_errors=error_spread,
+            log_likelihoods=log_likelihoods,
+            log_likelihood_standard_errors=likelihood_spread,
+            relative_errors=ratio - 1.0,
+            relative_standard_errors=ratio_spread / errors[:, :1],
+            n_dims=best,
+        )
+    return replace(found, message=_message(found))
+
+
+def _mean_and_error(values: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Mean over the last axis, and its standard error."""
+    counts = (~np.isnan(values)).sum(axis=-1)
+    return np.nanmean(values, axis=-1), np.nanstd(values, axis=-1, ddof=1) / np.sqrt(counts)
+
+
+def _message(found: Dimensionality) -> str:
+    """Say what was found, and what stands behind it."""
+    parts = [
+        f"the first eigenvalue explains {100 * found.shares[0]:.0f} % of the items' variance, and "
+        f"{found.n_dims_parallel} exceed what shuffled responses give"
+    ]
+    if found.n_dims is None:
+        parts.append(f"{found.n_models} models are too few to leave some out")
+    else:
+        listed = ", ".join(f"{100 * e:.2f} with {n}" for e, n in zip(found.errors[-1], found.candidates, strict=True))
+        parts.append(
+            f"scores of models left out are off by {listed} (points, {found.n_shown[-1]} items shown): "
+            f"{found.n_dims} {'is' if found.n_dims == 1 else 'are'} the fewest within {100 * TOLERANCE:g} of the best"
+        )
+    if found.share_missing > 0.0:
+        parts.append(
+            f"{100 * found.share_missing:.1f} % of the responses are missing: they count as their item's mean in the "
+            "eigenvalues, and not at all elsewhere"
+        )
+    if found.n_items_used < found.n_items:
+        parts.append(f"errors rest on {found.n_items_used} of {found.n_items} items")
+    return "; ".join(parts)

@@ -1,0 +1,140 @@
+"""`Homogeneity`: how much the items of each scenario differ, and how well they tell models apart."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from itembank.numerics.arrays import FloatArray
+from itembank.tabular import Tabular
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Standard deviation of an item parameter over the items of a scenario, with an interval."""
+
+    value: float
+    lower: float
+    upper: float
+
+
+@dataclass(frozen=True, slots=True)
+class ScenarioHomogeneity:
+    """What the items of one scenario are like; abilities have mean 0 and standard deviation 1.
+
+    Attributes
+    ----------
+    scenario : str
+    n_items, n_models : int
+    n_degenerate : int
+        Items that all models answered alike; they are in nothing below but `pattern`.
+    difficulty, discrimination : (n_items - n_degenerate,)
+    difficulty_spread, discrimination_spread : Spread
+        Half the distance from the 16th to the 84th percentile, with the uncertainty of the parameters: the standard
+        deviation of a normal distribution, which single items with a slope near zero do not move.
+    mean_discrimination : float
+    n_negative : int
+        Items with a negative discrimination.
+    abilities : (n_models,)
+    range : (float, float)
+        5th and 95th percentile of the abilities.
+    grid, information : (n_grid,)
+        Abilities, and the information of all items together there.
+    standard_errors : (float, float, float)
+        Of an ability by all items, ``1 / sqrt(information)``, at the lower end, the middle and the upper end of the
+        range.
+    reliability : float
+        Share of the variance of ability that `budget` items of the mean information tell, on the mean over the range.
+    share_ordered : float
+        Share of pairs of models that they order rightly, ties aside.
+    items_for_90 : float
+        How many such items it takes for a reliability of 0.9.
+    budget : int
+    pattern : (n_rows, n_columns)
+        Responses averaged in blocks: models by rising mean response, items by rising difficulty.
+    warnings : tuple of str
+        Why a law may fail; empty where nothing speaks against it.
+    """
+
+    scenario: str
+    n_items: int
+    n_models: int
+    n_degenerate: int
+    difficulty: FloatArray
+    discrimination: FloatArray
+    difficulty_spread: Spread
+    discrimination_spread: Spread
+    mean_discrimination: float
+    n_negative: int
+    abilities: FloatArray
+    range: tuple[float, float]
+    grid: FloatArray
+    information: FloatArray
+    standard_errors: tuple[float, ...]
+    reliability: float
+    share_ordered: float
+    items_for_90: float
+    budget: int
+    pattern: FloatArray
+    warnings: tuple[str, ...]
+
+    @property
+    def is_fit(self) -> bool:
+        """Whether nothing speaks against a law on this scenario."""
+        return not self.warnings
+
+    def row(self) -> dict[str, Any]:
+        """One record of plain numbers."""
+        return {
+            "scenario": self.scenario,
+            "n_items": self.n_items,
+            "n_models": self.n_models,
+            "n_degenerate": self.n_degenerate,
+            "difficulty_sd": self.difficulty_spread.value,
+            "difficulty_sd_lower": self.difficulty_spread.lower,
+            "difficulty_sd_upper": self.difficulty_spread.upper,
+            "discrimination_sd": self.discrimination_spread.value,
+            "discrimination_sd_lower": self.discrimination_spread.lower,
+            "discrimination_sd_upper": self.discrimination_spread.upper,
+            "mean_discrimination": self.mean_discrimination,
+            "n_negative": self.n_negative,
+            "lowest_ability": self.range[0],
+            "highest_ability": self.range[1],
+            "standard_error_low": self.standard_errors[0],
+            "standard_error_middle": self.standard_errors[1],
+            "standard_error_high": self.standard_errors[2],
+            "reliability": self.reliability,
+            "share_ordered": self.share_ordered,
+            "items_for_90": self.items_for_90,
+            "warnings": list(self.warnings),
+        }
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Homogeneity(Tabular):
+    """Result of `homogeneity`.
+
+    Attributes
+    ----------
+    scenarios : tuple of ScenarioHomogeneity
+    level : float
+        Of the intervals.
+    budget : int
+        Items a law is to be made from.
+    """
+
+    scenarios: tuple[ScenarioHomogeneity, ...]
+    level: float
+    budget: int
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One record a scenario."""
+        return [one.row() for one in self.scenarios]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what is true of all scenarios."""
+        return {
+            "n_scenarios": len(self.scenarios),
+            "n_warned": sum(not one.is_fit for one in self.scenarios),
+            "warned": [one.scenario for one in self.scenarios if not one.is_fit],
+            "budget": self.budget,
+            "level": self.level,
+        }

@@ -1,0 +1,174 @@
+"""What the item model and the sample say of some models, which several methods of estimation share."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from itembank.data.banks import Bank
+from itembank.estimation.basis import ScoreBasis
+from itembank.estimation.observations import Observations
+from itembank.estimation.posterior import score_posterior
+from itembank.estimation.predictions import PredictedSums, predicted_sums, sums_at
+from itembank.estimation.sample_means import sample_mean, weighted_mean
+from itembank.estimation.scenario_sums import scenario_sums
+from itembank.irt.binarise import apply_thresholds
+from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.scoring.abilities import Abilities
+from itembank.scoring.newton import map_abilities
+
+CELLS_AT_ONCE = 2**22
+"""Models are worked on in blocks of about this many (model, item) cells, to bound memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseSummary:
+    """Scenario scores of n_models models by the item model and by the sample.
+
+    Attributes
+    ----------
+    sample_mean, weighted : (n_models, n_scenarios)
+        Plain and weighted mean of what was observed; NaN where nothing was.
+    known : (n_models, n_scenarios)
+        ``sum_S omega_i Y_i``: the part of the score that is certain.
+    open_weight : (n_models, n_scenarios)
+        ``sum_U omega_i``: the part that is not.
+    posterior_mean : (n_models, n_scenarios)
+        The p-IRT estimate ``sum_S omega_i Y_i + sum_U omega_i p_i(theta)`` (P1 eq. 4.3; where subscenarios weigh the
+        same, that of its App. A). It needs no clipping: both sums are means of numbers in [0, 1] whose weights add up
+        to one.
+    posterior_covariance : (n_models, n_scenarios, n_scenarios)
+    n_observed : (n_models, n_scenarios)
+    n_effective : (n_models, n_scenarios)
+        As a random sample with unequal weights counts.
+    abilities : (n_models, n_dims)
+    ability_covariance : (n_models, n_dims, n_dims)
+    """
+
+    sample_mean: FloatArray
+    weighted: FloatArray
+    known: FloatArray
+    open_weight: FloatArray
+    posterior_mean: FloatArray
+    posterior_covariance: FloatArray
+    n_observed: IntArray
+    n_effective: FloatArray
+    abilities: FloatArray
+    ability_covariance: FloatArray
+
+    def take(self, models: IntArray) -> "ResponseSummary":
+        """Return the summary of some of the models."""
+        return ResponseSummary(*(getattr(self, name)[models] for name in ResponseSummary.__slots__))
+
+    @property
+    def is_complete(self) -> BoolArray:
+        """Where every item that counts in a scenario's score was observed, (n_models, n_scenarios)."""
+        result: BoolArray = self.open_weight == 0.0
+        return result
+
+    @property
+    def is_silent(self) -> BoolArray:
+        """Models without any response, (n_models,)."""
+        result: BoolArray = self.n_observed.sum(axis=1) == 0
+        return result
+
+
+def summarise_responses(bank: Bank, observations: Observations) -> ResponseSummary:
+    """Find ability, what it predicts of the unseen items, and the means of what was seen.
+
+    Ability comes from all observed items of all scenarios (MAP, the bank's prior, responses made binary as in the
+    calibration); scores are made of the raw responses.
+    """
+    n_models = observations.responses.shape[0]
+    n_block = max(1, CELLS_AT_ONCE // bank.n_items)
+    basis = bank.cache.remember("score basis", lambda: ScoreBasis.of_bank(bank))
+    blocks = [slice(start, start + n_block) for start in range(0, n_models, n_block)]
+    return _joined([_of_block(basis, observations, block) for block in blocks])
+
+
+def summary_at(basis: ScoreBasis, observations: Observations, abilities: Abilities) -> ResponseSummary:
+    """Summarise responses at abilities that are known already, of the few models that were observed."""
+    return _of_abilities(basis, observations, observations.responses, abilities)
+
+
+def _of_block(basis: ScoreBasis, observations: Observations, block: slice) -> ResponseSummary:
+    """Summarise the responses of a block of models."""
+    positions, responses = observations.positions, observations.responses[block]
+    thresholds = basis.thresholds[basis.targets.scenario_index[positions]]
+    answers = apply_thresholds(responses, thresholds)
+    n_trials = None if observations.n_trials is None else observations.n_trials[block]
+    abilities = map_abilities(basis.parameters.take(positions), answers, basis.prior, n_trials=n_trials)
+    return _of_abilities(basis, observations, responses, abilities)
+
+
+def _of_abilities(
+    basis: ScoreBasis, observations: Observations, responses: FloatArray, abilities: Abilities
+) -> ResponseSummary:
+    """Summarise raw responses (n_models, n_columns) and abilities."""
+    targets, positions = basis.targets, observations.positions
+    n_scenarios, own_scenario = targets.n_scenarios, targets.scenario_index[positions]
+    observed = ~np.isnan(responses)
+    n_observed = scenario_sums(observed.astype(np.float64), own_scenario, n_scenarios).astype(np.int64)
+    omega = targets.weights[positions]
+    known = scenario_sums(np.where(observed, responses, 0.0) * omega, own_scenario, n_scenarios)
+    open_weight = _open_weight(basis, observed, omega, own_scenario)
+    unseen = _without(_unseen(basis, positions, abilities.theta, observed), open_weight == 0.0)
+    posterior = score_posterior(known, unseen, abilities.covariance, basis.noise_ratio)
+    weights = observations.weights
+    return ResponseSummary(
+        sample_mean=sample_mean(responses, own_scenario, n_scenarios),
+        weighted=weighted_mean(responses, weights, own_scenario, n_scenarios),
+        known=known,
+        open_weight=open_weight,
+        posterior_mean=known + unseen.mean,
+        posterior_covariance=posterior.covariance,
+        n_observed=n_observed,
+        n_effective=_n_effective(observed * weights, own_scenario, n_scenarios),
+        abilities=abilities.theta,
+        ability_covariance=abilities.covariance,
+    )
+
+
+def _joined(blocks: list[ResponseSummary]) -> ResponseSummary:
+    """Put the summaries of several blocks of models together."""
+    return ResponseSummary(
+        *(np.concatenate([getattr(block, name) for block in blocks]) for name in ResponseSummary.__slots__)
+    )
+
+
+def _n_effective(weights: FloatArray, own_scenario: IntArray, n_scenarios: int) -> FloatArray:
+    """Effective number of observed items of a weighted random sample, ``(sum w)^2 / sum w^2``."""
+    total = scenario_sums(weights, own_scenario, n_scenarios)
+    squares = scenario_sums(weights**2, own_scenario, n_scenarios)
+    return np.divide(total**2, squares, out=np.zeros(total.shape), where=squares > 0.0)
+
+
+def _open_weight(basis: ScoreBasis, observed: BoolArray, omega: FloatArray, own_scenario: IntArray) -> FloatArray:
+    """Weight of the items not observed, exactly zero where none that counts is left, (n_models, n_scenarios)."""
+    targets = basis.targets
+    seen = scenario_sums((observed & (omega > 0.0)).astype(np.float64), own_scenario, targets.n_scenarios)
+    mass = scenario_sums(observed * omega, own_scenario, targets.n_scenarios)
+    return np.where(seen == basis.n_counting, 0.0, np.maximum(1.0 - mass, np.finfo(np.float64).tiny))
+
+
+def _unseen(basis: ScoreBasis, positions: IntArray, theta: FloatArray, observed: BoolArray) -> PredictedSums:
+    """Predict the items that were not observed: all less the observed ones."""
+    targets = basis.targets
+    everything = sums_at(basis.weighted, theta)
+    seen = predicted_sums(
+        basis.parameters.take(positions),
+        targets.weights[positions],
+        targets.scenario_index[positions],
+        targets.n_scenarios,
+        theta,
+        mask=observed,
+    )
+    return everything - seen
+
+
+def _without(sums: PredictedSums, is_complete: BoolArray) -> PredictedSums:
+    """Set to exactly zero what subtraction leaves of a scenario without unseen items."""
+    return PredictedSums(
+        np.where(is_complete, 0.0, sums.mean),
+        np.where(is_complete, 0.0, sums.noise),
+        np.where(is_complete[:, :, None], 0.0, sums.gradient),
+    )

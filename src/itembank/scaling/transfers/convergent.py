@@ -1,0 +1,251 @@
+"""The verb `convergent_validity`: how far scenarios measure the same ability."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, get_args
+
+import numpy as np
+from scipy.cluster.hierarchy import leaves_list, linkage
+from scipy.spatial.distance import squareform
+
+from itembank.calibration.specs import CalibrationSpec
+from itembank.checks import check_fraction, check_one_of, check_whole
+from itembank.data.banks import Bank
+from itembank.data.responses import ResponseMatrix
+from itembank.errors import DataError, ParameterError, shown
+from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.numerics.random import as_generator
+from itembank.numerics.threads import one_blas_thread
+from itembank.progress import ProgressCallback, silent
+from itembank.scaling.scenario_fits import fit_scenarios, responses_and_spec
+from itembank.scaling.transfers import correlations as kernel
+from itembank.scaling.transfers.convergent_results import ConvergentValidity, CorrelationTable
+
+if TYPE_CHECKING:
+    from itembank.data.compute import TrainingCompute
+
+Interval = Literal["auto", "fisher", "bootstrap"]
+
+MINIMUM_MODELS = 4
+"""Fisher's z has no interval for fewer."""
+N_DRAWS = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class CorrelationInterval:
+    """How intervals of correlations are made.
+
+    Attributes
+    ----------
+    kind : {'auto', 'fisher', 'bootstrap'}
+        'auto' draws groups of models where groups are given, else takes Fisher's z.
+    level : float
+    n_draws : int
+        Draws of the bootstrap.
+    """
+
+    kind: Interval = "auto"
+    level: float = 0.95
+    n_draws: int = N_DRAWS
+
+    def __post_init__(self) -> None:
+        """Check the choices."""
+        check_one_of("interval", self.kind, get_args(Interval))
+        check_fraction("level", self.level)
+        check_whole("n_draws of a bootstrap", self.n_draws, least=100)
+
+
+@one_blas_thread()
+def convergent_validity(
+    source: Bank | ResponseMatrix,
+    *,
+    spec: CalibrationSpec | None = None,
+    interval: CorrelationInterval | None = None,
+    groups: Sequence[str] | None = None,
+    compute: "TrainingCompute | None" = None,
+    rng: np.random.Generator | int | None = 0,
+    progress: ProgressCallback = silent,
+) -> ConvergentValidity:
+    """Correlate, over models, the abilities that each scenario's own items give (P3 App. D, Figs 21-23).
+
+    Every scenario is calibrated by itself, so that no scenario's ability owes anything to another's responses.
+
+    Parameters
+    ----------
+    source : Bank or ResponseMatrix
+        Of a bank, its calibration responses.
+    spec : CalibrationSpec, optional
+        An item model with one dimension. By default '2pl', with the family that the responses are of.
+    interval : CorrelationInterval, optional
+    groups : sequence of n_models names, optional
+        Models that are relatives: checkpoints of one run, recipes, families. They are drawn together.
+    compute : TrainingCompute, optional
+        Adds the correlation of what is left when each ability's line in log FLOP is taken out. Anything that grows
+        with compute is correlated; only the rest tells that two scenarios order models of one compute alike.
+    rng : Generator, int or None
+        Draws of the bootstrap.
+    progress : ProgressCallback
+
+    Returns
+    -------
+    ConvergentValidity
+
+    Raises
+    ------
+    DataError
+        With fewer than four models or two scenarios that can be fitted.
+    ParameterError
+        For an item model of more dimensions, or another number of groups than models.
+
+    Examples
+    --------
+    >>> found = convergent_validity(load_builtin("classifiers"))  # doctest: +SKIP
+    >>> found.observed.value, found.disattenuated.value  # doctest: +SKIP
+    """
+    responses, chosen = responses_and_spec(source, spec)
+    _check(responses, groups)
+    fits = fit_scenarios(responses, chosen, progress=progress)
+    if len(fits) < 2:
+        raise DataError(
+            f"convergent validity needs two scenarios or more that can be fitted, got {len(fits)}. "
+            "Give each item's scenario with --items."
+        )
+    theta = np.column_stack([fit.theta for fit in fits])
+    errors = np.column_stack([fit.standard_errors for fit in fits])
+    log_flops = None if compute is None else log_flops_of(compute, responses.model_ids)
+    return correlate_abilities(
+        theta,
+        errors,
+        scenarios=tuple(fit.name for fit in fits),
+        model_ids=tuple(responses.model_ids),
+        interval=interval or CorrelationInterval(),
+        groups=groups,
+        log_flops=log_flops,
+        rng=as_generator(rng),
+    )
+
+
+def correlate_abilities(
+    theta: FloatArray,
+    standard_errors: FloatArray,
+    *,
+    scenarios: tuple[str, ...],
+    model_ids: tuple[str, ...],
+    interval: CorrelationInterval,
+    groups: Sequence[str] | None = None,
+    log_flops: FloatArray | None = None,
+    rng: np.random.Generator,
+) -> ConvergentValidity:
+    """Correlate abilities (n_models, n_scenarios) that are known already; as `convergent_validity` otherwise."""
+    n_scenarios = theta.shape[1]
+    counts = kernel.pair_counts(theta)
+    weights = _weights(interval, groups, theta.shape[0], rng)
+    observed = _with_interval(theta, counts, weights, interval.level, n_covariates=0)
+    reliability = kernel.reliabilities(theta, standard_errors)
+    factor = kernel.attenuation(reliability)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        disattenuated = tuple(np.clip(part / factor, -1.0, 1.0) for part in observed)
+    beyond = None
+    if log_flops is not None:
+        rest = kernel.residuals(theta, log_flops)
+        beyond = _table(_with_interval(rest, counts, weights, interval.level, n_covariates=1), n_scenarios)
+    table = _table(observed, n_scenarios)
+    return ConvergentValidity(
+        scenarios=scenarios,
+        model_ids=model_ids,
+        theta=theta,
+        standard_errors=standard_errors,
+        reliability=reliability,
+        observed=table,
+        disattenuated=_table(disattenuated, n_scenarios),
+        beyond_compute=beyond,
+        n_models_of_pair=kernel.square(counts.astype(np.float64), n_scenarios, diagonal=0.0).astype(np.int64)
+        + np.diag((~np.isnan(theta)).sum(axis=0)),
+        order=cluster_order(table.value),
+        level=interval.level,
+        interval="fisher" if weights is None else "bootstrap",
+        n_groups=None if weights is None or groups is None else len(set(groups)),
+        message=_message(scenarios, table, reliability),
+    )
+
+
+def cluster_order(correlation: FloatArray) -> IntArray:
+    """Order of scenarios that puts similar ones side by side: average linkage of 1 - r, leaves in their best order."""
+    n_scenarios = correlation.shape[0]
+    if n_scenarios < 3:
+        return np.arange(n_scenarios)
+    distance = 1.0 - np.where(np.isnan(correlation), 0.0, correlation)
+    np.fill_diagonal(distance, 0.0)
+    condensed = np.maximum(squareform(distance, checks=False), 0.0)
+    result: IntArray = leaves_list(linkage(condensed, "average", optimal_ordering=True)).astype(np.int64)
+    return result
+
+
+def log_flops_of(compute: "TrainingCompute", model_ids: Sequence[str]) -> FloatArray:
+    """Base-10 log of the training FLOP of each model, (n_models,).
+
+    Raises
+    ------
+    DataError
+        When the compute of a model is not given.
+    """
+    known = dict(zip(compute.model_ids, compute.flops.tolist(), strict=True))
+    absent = [name for name in model_ids if name not in known]
+    if absent:
+        raise DataError(
+            f"training compute must be given for every model, got none for {len(absent)} of {len(model_ids)}: "
+            f"{shown(absent)}. Add them to the table of models."
+        )
+    result: FloatArray = np.log10([known[name] for name in model_ids])
+    return result
+
+
+def group_index(groups: Sequence[str]) -> IntArray:
+    """Give the number of each model's group, (n_models,)."""
+    _, index = np.unique(np.asarray(groups, dtype=str), return_inverse=True)
+    return index.astype(np.int64)
+
+
+def _check(responses: ResponseMatrix, groups: Sequence[str] | None) -> None:
+    if responses.n_models < MINIMUM_MODELS:
+        raise DataError(f"correlations need at least {MINIMUM_MODELS} models, got {responses.n_models}.")
+    if groups is not None and len(groups) != responses.n_models:
+        raise ParameterError(f"groups must name one group a model, got {len(groups)} for {responses.n_models} models.")
+
+
+def _weights(
+    interval: CorrelationInterval, groups: Sequence[str] | None, n_models: int, rng: np.random.Generator
+) -> FloatArray | None:
+    """How often each model counts in each draw; None for Fisher's z."""
+    if interval.kind == "fisher" or (interval.kind == "auto" and groups is None):
+        return None
+    index = np.arange(n_models) if groups is None else group_index(groups)
+    return kernel.resampling_weights(index, interval.n_draws, rng)
+
+
+def _with_interval(
+    values: FloatArray, counts: IntArray, weights: FloatArray | None, level: float, *, n_covariates: int
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    value = kernel.correlations(values)
+    if weights is None:
+        return value, *kernel.fisher_interval(value, counts, level, n_covariates=n_covariates)
+    return value, *kernel.quantile_interval(kernel.weighted_correlations(values, weights), level)
+
+
+def _table(parts: Sequence[FloatArray], n_scenarios: int) -> CorrelationTable:
+    value, lower, upper = (kernel.square(part, n_scenarios) for part in parts)
+    return CorrelationTable(value, lower, upper)
+
+
+def _message(scenarios: tuple[str, ...], table: CorrelationTable, reliability: FloatArray) -> str:
+    """Say what stands out."""
+    parts = []
+    first, second = np.triu_indices(len(scenarios), k=1)
+    unclear = np.flatnonzero(~(table.lower[first, second] > 0.0))
+    if unclear.size:
+        names = [f"{scenarios[first[k]]} and {scenarios[second[k]]}" for k in unclear]
+        parts.append(f"{unclear.size} of {first.size} correlations are not clearly above 0: {shown(names)}")
+    weak = [name for name, value in zip(scenarios, reliability, strict=True) if not value >= 0.8]
+    if weak:
+        parts.append(f"abilities of {shown(weak)} are known poorly (reliability below 0.8)")
+    return "; ".join(parts) if parts else "all correlations are clearly above 0"

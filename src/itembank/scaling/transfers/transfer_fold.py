@@ -1,0 +1,277 @@
+"""One transfer: calibrate both sets of items on some models, and predict the target of others."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from itembank.calibration.specs import CalibrationSpec
+from itembank.data.responses import ResponseMatrix, mean_where_known
+from itembank.errors import DataError, DataWarning, ParameterError, warn
+from itembank.irt.parameters import ItemParameters
+from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.scaling.scenario_fits import ItemSetFit, fit_items
+from itembank.scaling.transfers.ability_link import predict, same_scale
+from itembank.scaling.transfers.characteristic_curve import logit_curves
+from itembank.scaling.transfers.convergent import CorrelationInterval, correlate_abilities
+from itembank.scaling.transfers.transfer_curves import (
+    CurvePrediction,
+    actual_curves,
+    by_common_ability,
+    by_line,
+    clipped_logit,
+    counted_items,
+)
+from itembank.scaling.transfers.transfer_parts import ItemSets, Part, mean_responses
+from itembank.scaling.transfers.transfer_specs import TransferSpec
+from itembank.scoring.newton import map_abilities
+
+
+@dataclass(frozen=True, slots=True)
+class PairValidity:
+    """Correlation, over calibration models, of the abilities that source and target give.
+
+    Attributes
+    ----------
+    correlation, lower, upper : float
+    disattenuated : float
+        Of the abilities themselves, without the errors of their estimates.
+    source_reliability, target_reliability : float
+    n_models : int
+    """
+
+    correlation: float
+    lower: float
+    upper: float
+    disattenuated: float
+    source_reliability: float
+    target_reliability: float
+    n_models: int
+
+
+@dataclass(frozen=True, slots=True)
+class FoldTransfer:
+    """What one part of the models gave.
+
+    Attributes
+    ----------
+    sets : ItemSets
+    validity : PairValidity
+    places : (n_asked,)
+    theta, standard_errors : (n_asked,)
+        From the source items alone.
+    actual : (n_asked, n_k)
+    uninformed : (n_asked, n_k)
+        The mean of the calibration models: what is predicted without any response.
+    predictions : mapping of method to CurvePrediction
+    """
+
+    sets: ItemSets
+    validity: PairValidity
+    places: IntArray
+    theta: FloatArray
+    standard_errors: FloatArray
+    actual: FloatArray
+    uninformed: FloatArray
+    predictions: Mapping[str, CurvePrediction]
+
+
+@dataclass(frozen=True, slots=True)
+class _Scored:
+    """Abilities of calibration models and of those asked, by one item model, each with standard errors."""
+
+    fit: ItemSetFit
+    calibration: FloatArray
+    calibration_errors: FloatArray
+    asked: FloatArray
+    asked_errors: FloatArray
+
+
+def transfer_part(
+    part: Part, sets: ItemSets, spec: TransferSpec, item_model: CalibrationSpec, rng: np.random.Generator
+) -> FoldTransfer:
+    """Calibrate, check the convergent validity, and only then predict.
+
+    Raises
+    ------
+    DataError
+        When the abilities are not shown to be correlated, unless the spec is forced.
+    """
+    source = _scored(part, sets.source, sets.source_name, item_model)
+    target = _scored(part, sets.target, sets.target_name, item_model)
+    validity = _validity(part, sets, (source, target), spec, rng)
+    check_validity(validity, sets, spec)
+    actual = actual_curves(part.asked, sets.target, spec.k)
+    past = actual_curves(part.calibration, sets.target, spec.k)
+    predictions = _predictions(part, sets, past, spec, item_model)
+    return FoldTransfer(
+        sets=sets,
+        validity=validity,
+        places=part.places,
+        theta=source.asked,
+        standard_errors=source.asked_errors,
+        actual=actual,
+        uninformed=np.broadcast_to(mean_where_known(past), actual.shape),
+        predictions=predictions,
+    )
+
+
+def check_validity(validity: PairValidity, sets: ItemSets, spec: TransferSpec) -> None:
+    """Refuse a transfer between abilities that are not shown to be correlated."""
+    if validity.lower > 0.0:
+        return
+    text = (
+        f"abilities on {sets.source_name!r} and {sets.target_name!r} must be correlated for a transfer, got "
+        f"{validity.correlation:.2f} ({spec.level:.0%} interval {validity.lower:.2f} to {validity.upper:.2f}, "
+        f"{validity.n_models} calibration models)."
+    )
+    if not spec.is_forced:
+        raise DataError(f"{text} They may measure different things, or models are too few to tell. Force it to see it "
+                        "all the same.")  # fmt: skip
+    warn(f"{text} The transfer was forced.", DataWarning)
+
+
+def _scored(part: Part, columns: IntArray, name: str, item_model: CalibrationSpec) -> _Scored:
+    """Fit some items on the calibration models, and score everybody in the same way."""
+    try:
+        fit = fit_items(name, part.calibration, columns, item_model)
+    except DataError as error:
+        raise DataError(f"items of {name!r}: {error}") from error
+    if fit.calibration.thresholds:
+        raise ParameterError(
+            "a transfer predicts mean responses, so its item model must be of the responses as they are; this one "
+            "makes them right or wrong by a threshold. Take the family 'beta' or 'binomial'."
+        )
+    theta, errors = score_items(fit, part.calibration)
+    asked, asked_errors = score_items(fit, part.asked)
+    return _Scored(fit, theta, errors, asked, asked_errors)
+
+
+def score_items(
+    fit: ItemSetFit, responses: ResponseMatrix, *, among: IntArray | None = None
+) -> tuple[FloatArray, FloatArray]:
+    """Ability and standard error of each model, (n_models,), from the fit's items, or from some of them.
+
+    NaN for a model that answered none of them.
+    """
+    inside = np.ones(fit.columns.size, dtype=bool) if among is None else np.isin(fit.columns, among)
+    used = fit.columns[inside]
+    values = responses.responses[:, used]
+    n_trials = None if responses.n_trials is None else responses.n_trials[:, used].astype(np.float64)
+    found = map_abilities(
+        fit.calibration.parameters.take(np.flatnonzero(inside)), values, fit.calibration.prior, n_trials=n_trials
+    )
+    is_silent = np.isnan(values).all(axis=1)
+    return np.where(is_silent, np.nan, found.theta[:, 0]), np.where(is_silent, np.nan, found.standard_errors[:, 0])
+
+
+def _validity(
+    part: Part, sets: ItemSets, scored: tuple[_Scored, _Scored], spec: TransferSpec, rng: np.random.Generator
+) -> PairValidity:
+    source, target = scored
+    found = correlate_abilities(
+        np.column_stack([source.calibration, target.calibration]),
+        np.column_stack([source.calibration_errors, target.calibration_errors]),
+        scenarios=(sets.source_name, sets.target_name),
+        model_ids=tuple(part.calibration.model_ids),
+        interval=CorrelationInterval(level=spec.level),
+        groups=part.calibration_groups,
+        rng=rng,
+    )
+    return PairValidity(
+        correlation=float(found.observed.value[0, 1]),
+        lower=float(found.observed.lower[0, 1]),
+        upper=float(found.observed.upper[0, 1]),
+        disattenuated=float(found.disattenuated.value[0, 1]),
+        source_reliability=float(found.reliability[0]),
+        target_reliability=float(found.reliability[1]),
+        n_models=int(found.n_models_of_pair[0, 1]),
+    )
+
+
+def _predictions(
+    part: Part, sets: ItemSets, past: FloatArray, spec: TransferSpec, item_model: CalibrationSpec
+) -> dict[str, CurvePrediction]:
+    """Predict by each method; the joint calibration serves two of them."""
+    found = {}
+    if "scores" in spec.methods:
+        found["scores"] = _by_scores(part, sets, past, spec)
+    if set(spec.methods) - {"scores"}:
+        joint = _joint(part, sets, item_model)
+        if "calibrated" in spec.methods:
+            found["calibrated"] = _by_calibrated_curve(part, sets, past, joint, spec)
+        if "common-scale" in spec.methods:
+            predictive = predict(
+                same_scale(joint.source, joint.target, joint.source_errors), joint.asked, joint.asked_errors
+            )
+            counted = counted_items(part.asked, joint.columns)
+            found["common-scale"] = by_common_ability(joint.parameters, predictive, counted, spec.k, spec.level)
+    return {name: found[name] for name in spec.methods}
+
+
+@dataclass(frozen=True, slots=True)
+class _Joint:
+    """One calibration of both sets of items: the target's items, and abilities by the source's and the target's."""
+
+    parameters: ItemParameters
+    columns: IntArray
+    source: FloatArray
+    source_errors: FloatArray
+    target: FloatArray
+    asked: FloatArray
+    asked_errors: FloatArray
+
+
+def _joint(part: Part, sets: ItemSets, item_model: CalibrationSpec) -> _Joint:
+    columns = np.concatenate([sets.source, sets.target])
+    fit = fit_items(f"{sets.source_name} with {sets.target_name}", part.calibration, columns, item_model)
+    source, source_errors = score_items(fit, part.calibration, among=sets.source)
+    target, _ = score_items(fit, part.calibration, among=sets.target)
+    asked, asked_errors = score_items(fit, part.asked, among=sets.source)
+    inside = np.flatnonzero(np.isin(fit.columns, sets.target))
+    parameters = fit.calibration.parameters.take(inside)
+    return _Joint(parameters, fit.columns[inside], source, source_errors, target, asked, asked_errors)
+
+
+def _by_calibrated_curve(
+    part: Part, sets: ItemSets, past: FloatArray, joint: _Joint, spec: TransferSpec
+) -> CurvePrediction:
+    """Predict by the target's curve at the ability, put right by a line over the calibration models."""
+    known = logit_curves(joint.parameters, joint.source, spec.k, counted_items(part.calibration, joint.columns))
+    asked = logit_curves(joint.parameters, joint.asked, spec.k, counted_items(part.asked, joint.columns))
+    return by_line(
+        known[0],
+        past,
+        asked[0],
+        source_errors=known[1] * joint.source_errors[:, None],
+        asked_errors=asked[1] * joint.asked_errors[:, None],
+        smallest=_half_an_answer(part.calibration, sets.target, spec.k),
+        level=spec.level,
+    )
+
+
+def _by_scores(part: Part, sets: ItemSets, past: FloatArray, spec: TransferSpec) -> CurvePrediction:
+    """Predict by the logit of the source's mean score in place of the curve."""
+    smallest = _half_an_answer(part.calibration, sets.source, (1,))
+    known, asked = (
+        np.repeat(clipped_logit(mean_responses(one, sets.source), smallest)[:, None], len(spec.k), axis=1)
+        for one in (part.calibration, part.asked)
+    )
+    return by_line(
+        known,
+        past,
+        asked,
+        source_errors=np.zeros_like(known),
+        asked_errors=np.zeros_like(asked),
+        smallest=_half_an_answer(part.calibration, sets.target, spec.k),
+        level=spec.level,
+    )
+
+
+def _half_an_answer(responses: ResponseMatrix, columns: IntArray, k: tuple[int, ...]) -> FloatArray:
+    """Half of what one right answer adds to a mean score, of one item or one sample of it, or to pass@k, (n_k,)."""
+    if responses.n_trials is None:
+        return np.full(len(k), 0.5 / columns.size)
+    total = max(float(np.median(responses.n_trials[:, columns].sum(axis=1))), 1.0)
+    result: FloatArray = np.minimum(0.5 * np.asarray(k) / total, 0.5 / columns.size)
+    return result

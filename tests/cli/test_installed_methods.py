@@ -1,0 +1,142 @@
+"""A package that itembank does not know brings ways to estimate, to select and to calibrate."""
+
+import json
+import sys
+
+import numpy as np
+import pytest
+
+from itembank.calibration.calibrate import calibrate
+from itembank.calibration.specs import METHODS as CALIBRATIONS
+from itembank.cli.main import cli
+from itembank.data.bank_files import load_bank
+from itembank.data.response_files import write_responses
+from itembank.data.responses import ResponseMatrix
+from itembank.estimation.estimate import estimate
+from itembank.estimation.specs import METHODS as ESTIMATORS
+from itembank.estimation.specs import Stacked, Weighted
+from itembank.methods import installed_methods
+from itembank.planning.select import select
+from itembank.selection.recipes import read_recipe
+from itembank.selection.specs import METHODS as SELECTORS
+from tests.data.banks import make_bank
+from tests.packages import forget, install
+
+pytestmark = pytest.mark.usefixtures("few_folds", "stranger")
+
+SOURCE = """
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from itembank.calibration.specs import CalibrationSpec, Variational
+from itembank.calibration.variational.fit import fit_variational
+from itembank.estimation.specs import PointSpec
+from itembank.methods import Method
+from itembank.selection.pools import Choice
+from itembank.selection.specs import SelectionSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Shrunk(PointSpec):
+    weight: float = 0.5
+
+
+def shrunk(known, spec):
+    means = known.bank.targets.with_overall(known.summary.weighted)
+    return spec.weight * means + (1.0 - spec.weight) * 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class First(SelectionSpec):
+    pass
+
+
+def first(pools, spec):
+    return pools.each(lambda pool, n: Choice(np.flatnonzero(pool.is_candidate)[:n], np.full(n, 1.0 / n)))
+
+
+@dataclass(frozen=True, slots=True)
+class Rough(CalibrationSpec):
+    max_iterations: int = 5
+
+
+def rough(data, spec, *, progress):
+    return replace(fit_variational(data, Variational(tolerance=1e-2), progress=progress), message="rough")
+
+
+SHRUNK, FIRST, ROUGH = Method(Shrunk, shrunk), Method(First, "stranger:first"), Method(Rough, rough)
+"""
+ENTRY_POINTS = {
+    "itembank.estimators": ["shrunk = stranger:SHRUNK"],
+    "itembank.selectors": ["first = stranger:FIRST"],
+    "itembank.calibrations": ["rough = stranger:ROUGH"],
+}
+
+
+@pytest.fixture
+def stranger(monkeypatch, tmp_path_factory):
+    """The package, installed for one test."""
+    forget(monkeypatch, ESTIMATORS, SELECTORS, CALIBRATIONS)
+    install(monkeypatch, tmp_path_factory.mktemp("site"), "stranger", SOURCE, ENTRY_POINTS)
+    yield
+    sys.modules.pop("stranger", None)
+    installed_methods.cache_clear()
+
+
+@pytest.fixture
+def new_models(tmp_path):
+    matrix = ResponseMatrix.create(
+        (np.random.default_rng(9).random((2, 12)) < 0.6).astype(float), items=make_bank().responses.items[:12]
+    )
+    write_responses(matrix, tmp_path / "new.parquet")
+    return matrix, tmp_path / "new.parquet"
+
+
+def test_an_installed_estimator_estimates_by_name_and_as_a_member_of_others(run, fitted_bank, new_models):
+    bank, (matrix, path) = load_bank(fitted_bank), new_models
+    found = estimate(bank, matrix, method="shrunk")
+    expected = 0.5 * estimate(bank, matrix, method="weighted").value[:, 0] + 0.25
+    np.testing.assert_allclose(found.value[:, 0], expected)
+    printed = run("estimate", fitted_bank, path, "--method", "shrunk", "--format", "json")
+    assert printed.code == 0, printed.err
+    assert [row["estimate"] for row in json.loads(printed.out)] == found.value.ravel().tolist()
+    shrunk = ESTIMATORS.resolve("shrunk")
+    assert ESTIMATORS.label(type(shrunk)(0.9)) == "shrunk (weight 0.9)"
+    assert np.isfinite(estimate(bank, matrix, method=Stacked((Weighted(), shrunk))).value[:, 0]).all()
+
+
+def test_an_installed_selector_selects_and_its_recipe_is_followed(run, fitted_bank, tmp_path):
+    chosen = select(load_bank(fitted_bank), 6, method="first", rng=0)
+    printed = run("select", fitted_bank, "-n", 6, "--method", "first", "-o", tmp_path / "s.json", "--format", "json")
+    assert printed.code == 0, printed.err
+    assert [item["item_id"] for item in json.loads(printed.out)["items"]] == list(chosen.item_ids)
+    assert chosen.method == "first"
+    assert read_recipe(chosen).n_items == 6
+
+
+def test_an_installed_calibration_makes_banks_that_can_be_read(run, tmp_path):
+    responses = make_bank().responses
+    assert calibrate(responses, "rough").message == "rough"
+    write_responses(responses, tmp_path / "past.parquet")
+    done = run(
+        "calibrate", tmp_path / "past.parquet", "-o", tmp_path / "bank", "--method", "rough", "--dims", 1, "--no-folds"
+    )
+    assert done.code == 0, done.err
+    assert load_bank(tmp_path / "bank").calibration.method == "rough"
+
+
+def test_a_name_that_nobody_brings_is_refused_with_all_that_there_are(run, fitted_bank, new_models):
+    refused = run("estimate", fitted_bank, new_models[1], "--method", "shrunken")
+    assert refused.code == 2
+    assert "'auto', 'shrunk'" in refused.err
+
+
+def test_help_does_not_look_for_packages(run, monkeypatch):
+    def asked(group):
+        raise AssertionError(group)
+
+    monkeypatch.setattr("itembank.methods.installed_methods", asked)
+    for command in ("estimate", "select", "calibrate", "compare", "plan"):
+        assert run(command, "--help").code == 0
+    assert cli.list_commands(None)

@@ -1,0 +1,141 @@
+import json
+
+import numpy as np
+import pytest
+
+from itembank.calibration.specs import Variational
+from itembank.data.compute import training_compute
+from itembank.data.responses import ResponseMatrix
+from itembank.errors import DataError, DataWarning, ParameterError
+from itembank.scaling.transfers.convergent import (
+    CorrelationInterval,
+    cluster_order,
+    convergent_validity,
+    correlate_abilities,
+)
+from tests.scaling.two_scenarios import simulated
+
+
+@pytest.fixture(scope="module")
+def made():
+    return simulated(np.random.default_rng(3), n_models=120, n_scenarios=3, correlation=0.8)
+
+
+@pytest.fixture(scope="module")
+def found(made):
+    return convergent_validity(made[0], compute=training_compute(made[0].models, made[0].model_ids))
+
+
+def test_correlations_are_those_of_the_true_abilities(found, made):
+    truth = np.corrcoef(made[1].T)
+    off = ~np.eye(3, dtype=bool)
+    assert np.all(found.observed.value[off] < truth[off] + 0.02)
+    np.testing.assert_allclose(found.disattenuated.value[off], truth[off], atol=0.06)
+    assert np.all(
+        (found.observed.lower < found.observed.value)[off] & (found.observed.value < found.observed.upper)[off]
+    )
+    np.testing.assert_array_equal(found.observed.value, found.observed.value.T)
+    for column in range(3):
+        assert np.corrcoef(found.theta[:, column], made[1][:, column])[0, 1] > 0.9
+        expected = np.corrcoef(found.theta[:, column], made[1][:, column])[0, 1] ** 2
+        assert found.reliability[column] == pytest.approx(expected, abs=0.05)
+
+
+def test_beyond_compute_is_the_partial_correlation(found, made):
+    log_flops = np.log10(made[0].models["flops"].to_numpy())
+    r = np.corrcoef([found.theta[:, 0], found.theta[:, 1], log_flops])
+    partial = (r[0, 1] - r[0, 2] * r[1, 2]) / np.sqrt((1 - r[0, 2] ** 2) * (1 - r[1, 2] ** 2))
+    assert found.beyond_compute.value[0, 1] == pytest.approx(partial, abs=1e-10)
+    assert found.beyond_compute.value[0, 1] < found.observed.value[0, 1]
+
+
+def test_rows_say_it_all_in_plain_numbers(found):
+    rows = json.loads(json.dumps(found.rows()))
+    assert len(rows) == 3
+    assert rows[0]["correlation"] >= rows[1]["correlation"] >= rows[2]["correlation"]
+    i, j = (found.scenarios.index(rows[0][name]) for name in ("first", "second"))
+    assert rows[0]["disattenuated_lower"] == found.disattenuated.lower[i, j]
+    summary = json.loads(json.dumps(found.to_dict()))
+    assert (summary["n_models"], summary["n_scenarios"], summary["interval"]) == (120, 3, "fisher")
+
+
+def test_one_scenario_owes_nothing_to_another(made, found):
+    alone = convergent_validity(made[0].take(items=np.arange(120)))  # without the third scenario
+    np.testing.assert_array_equal(alone.theta, found.theta[:, :2])
+
+
+def test_groups_widen_the_interval():
+    # ten checkpoints of each of twelve runs are the same model, and say no more than twelve models
+    rng = np.random.default_rng(0)
+    theta = np.repeat(rng.multivariate_normal([0, 0], [[1, 0.6], [0.6, 1]], size=12), 10, axis=0)
+    given = {
+        "scenarios": ("a", "b"),
+        "model_ids": tuple(f"m{i}" for i in range(120)),
+        "interval": CorrelationInterval(),
+    }
+    groups = [f"run {i // 10}" for i in range(120)]
+    errors = np.zeros((120, 2))
+    alone = correlate_abilities(theta, errors, **given, rng=rng)
+    together = correlate_abilities(theta, errors, **given, groups=groups, rng=rng)
+    assert (alone.interval, together.interval, together.n_groups) == ("fisher", "bootstrap", 12)
+    assert together.observed.value[0, 1] == alone.observed.value[0, 1]
+    widths = [one.observed.upper[0, 1] - one.observed.lower[0, 1] for one in (alone, together)]
+    assert widths[1] > 2.0 * widths[0]
+
+
+def test_a_model_without_a_scenario_is_missing_there_only(made):
+    responses = made[0].responses.copy()
+    responses[:5, :60] = np.nan
+    found = convergent_validity(ResponseMatrix.create(responses, models=made[0].models, items=made[0].items))
+    assert np.isnan(found.theta[:5, 0]).all()
+    assert not np.isnan(found.theta[:, 1:]).any()
+    assert found.n_models_of_pair.tolist() == [[115, 115, 115], [115, 120, 120], [115, 120, 120]]
+
+
+def test_scenarios_that_agree_stand_side_by_side():
+    value = np.array([[1, 0.1, 0.9, 0.2], [0.1, 1, 0.2, 0.8], [0.9, 0.2, 1, 0.1], [0.2, 0.8, 0.1, 1]])
+    order = cluster_order(value).tolist()
+    assert abs(order.index(0) - order.index(2)) == 1
+    assert abs(order.index(1) - order.index(3)) == 1
+
+
+def test_a_scenario_that_cannot_be_fitted_is_left_out(made):
+    responses = made[0].responses.copy()
+    responses[:, :60] = 1.0
+    with pytest.warns(DataWarning, match="'s0' is left out"):
+        found = convergent_validity(ResponseMatrix.create(responses, models=made[0].models, items=made[0].items))
+    assert found.scenarios == ("s1", "s2")
+
+
+def test_what_cannot_be_done_is_said(made):
+    with pytest.raises(DataError, match="at least 4 models, got 3"):
+        convergent_validity(made[0].take(models=np.arange(3)))
+    with pytest.raises(DataError, match="two scenarios or more"):
+        convergent_validity(made[0].take(items=np.arange(60)))
+    with pytest.raises(ParameterError, match="one dimension"):
+        convergent_validity(made[0], spec=Variational("mirt", n_dims=2))
+    with pytest.raises(ParameterError, match="one group a model"):
+        convergent_validity(made[0], groups=["a"])
+    for given, text in (({"kind": "guess"}, "interval must be"), ({"level": 1.0}, "level"), ({"n_draws": 5}, "draws")):
+        with pytest.raises(ParameterError, match=text):
+            CorrelationInterval(**given)
+
+
+@pytest.mark.slow
+def test_intervals_cover_the_true_correlation():
+    rng = np.random.default_rng(1)
+    hits = {"fisher": 0, "bootstrap": 0}
+    for _ in range(300):
+        theta = rng.multivariate_normal([0, 0], [[1, 0.8], [0.8, 1]], size=40)
+        for kind in hits:
+            found = correlate_abilities(
+                theta,
+                np.zeros((40, 2)),
+                scenarios=("a", "b"),
+                model_ids=tuple(map(str, range(40))),
+                interval=CorrelationInterval(kind, n_draws=500),
+                rng=rng,
+            )
+            hits[kind] += found.observed.lower[0, 1] <= 0.8 <= found.observed.upper[0, 1]
+    assert 0.92 <= hits["fisher"] / 300 <= 0.98
+    assert 0.89 <= hits["bootstrap"] / 300 <= 0.98  # percentiles are a little narrow at 40 models

@@ -1,0 +1,206 @@
+import json
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+import pytest
+
+from itembank.calibration.build import build_bank
+from itembank.calibration.specs import Variational
+from itembank.data.compute import training_compute
+from itembank.data.responses import ResponseMatrix
+from itembank.errors import DataError, DataWarning, ParameterError
+from itembank.scaling.sampling.pass_at_k import unbiased_pass_at_k
+from itembank.scaling.transfers.difficulty_split import split_by_difficulty
+from itembank.scaling.transfers.transfer_specs import TransferSpec
+from itembank.scaling.transfers.transfers import transfer
+from tests.scaling.two_scenarios import simulated
+
+FEW_FOLDS = TransferSpec(n_folds=3)
+ALL = TransferSpec(methods=("calibrated", "common-scale", "scores"))
+
+
+@pytest.fixture(scope="module")
+def made():
+    return simulated(np.random.default_rng(5), n_models=120, shift=1.0)[0]
+
+
+@pytest.fixture(scope="module")
+def found(made):
+    return transfer(made, "s0", "s1", spec=ALL, compute=training_compute(made.models, made.model_ids))
+
+
+def by_method(found):
+    return {row["method"]: row for row in found.method_rows()}
+
+
+def test_ability_from_one_scenario_predicts_another(found, made):
+    np.testing.assert_allclose(found.actual[:, 0], made.responses[:, 60:].mean(axis=1))
+    rows = by_method(found)
+    # abilities that correlate 0.9 leave 0.44 of the spread, and 60 items measure each with an error of about 0.25
+    assert rows["calibrated"]["error"] < 0.65 * rows["uninformed"]["error"]
+    assert abs(rows["calibrated"]["bias"]) < 0.01
+    assert rows["calibrated"]["correlation"] > 0.75
+    assert 0.88 <= rows["calibrated"]["coverage"] <= 0.99
+    assert np.isnan(rows["uninformed"]["coverage"])
+    assert found.correlation == pytest.approx(0.9, abs=0.08)
+
+
+def test_errors_are_absolute_differences(found):
+    rows = by_method(found)
+    errors = np.abs(found.prediction.value - found.actual)
+    assert rows["calibrated"]["error"] == pytest.approx(errors.mean())
+    of_groups = found.group_errors()
+    assert set(of_groups) == {f"r{i}" for i in range(8)}
+    assert of_groups["r3"] == pytest.approx(errors[3::8].mean())
+    values = np.array(list(of_groups.values()))
+    assert rows["calibrated"]["error_standard_error"] == pytest.approx(values.std(ddof=1) / np.sqrt(8))
+
+
+def test_a_models_own_target_plays_no_part_in_its_prediction(made, found):
+    responses = made.responses.copy()
+    asked = np.arange(0, 120, 8)  # one recipe: a part of its own is predicted without it
+    calibration = [name for i, name in enumerate(made.model_ids) if i % 8 != 0]
+    first = transfer(made, "s0", "s1", calibration=calibration)
+    responses[np.ix_(asked, np.arange(60, 120))] = 1.0
+    changed = ResponseMatrix.create(responses, models=made.models, items=made.items)
+    second = transfer(changed, "s0", "s1", calibration=calibration)
+    assert first.model_ids == tuple(made.model_ids[i] for i in asked)
+    np.testing.assert_array_equal(first.prediction.value, second.prediction.value)
+    assert np.all(second.actual == 1.0)
+
+
+def test_what_is_easy_is_seen_from_calibration_models_alone(made):
+    calibration = made.model_ids[:90]
+    found = transfer(made, "s0", calibration=calibration)
+    _, hard = split_by_difficulty(made.responses[:90, :60], 0.5)
+    assert (found.source, found.target) == ("s0 (easy)", "s0 (hard)")
+    assert (found.n_source_items, found.n_target_items) == (30, 30)
+    np.testing.assert_allclose(found.actual[:, 0], made.responses[90:, hard].mean(axis=1))
+    assert found.actual.mean() < made.responses[90:, :60].mean()
+
+
+def test_a_new_model_is_predicted_from_a_bank_and_its_source_alone(made):
+    past, new = made.take(models=np.arange(100)), made.take(models=np.arange(100, 120), items=np.arange(60))
+    found = transfer(new, "s0", "s1", calibration=build_bank(past, Variational(tolerance=1e-4)))
+    by_name = transfer(made, "s0", "s1", calibration=made.model_ids[:100])
+    np.testing.assert_allclose(found.prediction.value, by_name.prediction.value, atol=1e-12)
+    assert np.isnan(found.actual).all()
+    assert found.group_errors() == {}
+    with pytest.raises(DataError, match="must not be calibration models"):
+        transfer(past, "s0", "s1", calibration=build_bank(past, Variational(tolerance=1e-4)))
+
+
+def test_fewer_answers_to_the_source_widen_the_interval(made):
+    responses = made.responses.copy()
+    responses[110:, 5:60] = np.nan
+    sparse = ResponseMatrix.create(responses, models=made.models, items=made.items)
+    whole, few = (transfer(one, "s0", "s1", calibration=made.model_ids[:100]) for one in (made, sparse))
+    widths = [one.prediction.upper - one.prediction.lower for one in (whole, few)]
+    np.testing.assert_allclose(widths[0][:10], widths[1][:10])
+    assert np.all(few.standard_errors[10:] > 1.5 * whole.standard_errors[10:])
+    assert widths[1][10:].mean() > 1.2 * widths[0][10:].mean()
+
+
+def test_pass_at_k_of_hard_items_from_easy_ones():
+    made = simulated(np.random.default_rng(2), n_models=60, n_items=40, n_trials=50, shift=2.0)[0]
+    spec = TransferSpec(k=(1, 4, 20, 60), methods=("calibrated", "common-scale", "scores"))
+    found = transfer(made, "s1", spec=spec, calibration=made.model_ids[:40])
+    _, hard = split_by_difficulty(made.responses[:40, 40:], 0.5)
+    right = np.rint(50 * made.responses[40:, 40 + hard])
+    for j, k in enumerate((1, 4, 20)):
+        expected = unbiased_pass_at_k(np.full_like(right, 50), right, np.float64(k)).mean(axis=1)
+        np.testing.assert_allclose(found.actual[:, j], expected)
+    assert np.isnan(found.actual[:, 3]).all()  # more than there are samples
+    assert np.isnan(found.prediction.value[:, 3]).all()
+    assert np.all(np.diff(found.prediction.value[:, :3], axis=1) > 0.0)
+    rows = by_method(found)
+    assert rows["calibrated"]["log_error"] < 0.5 * rows["uninformed"]["log_error"]
+    assert rows["calibrated"]["error"] < 0.06
+    # the item model alone, without any line, knows the whole curve beyond the samples
+    assert np.isfinite(found.predictions["common-scale"].value).all()
+
+
+def test_no_correlation_is_refused_and_a_weak_one_warned_of():
+    rng = np.random.default_rng(7)
+    apart = simulated(rng, correlation=0.0)[0]
+    with pytest.raises(DataError, match=r"must be correlated for a transfer, got -?0\.\d\d \(95% interval"):
+        transfer(apart, "s0", "s1", spec=FEW_FOLDS)
+    with pytest.warns(DataWarning) as caught:
+        found = transfer(apart, "s0", "s1", spec=replace(FEW_FOLDS, is_forced=True))
+    assert any("was forced" in str(one.message) for one in caught)
+    assert found.correlation < 0.3
+    weak = simulated(rng, correlation=0.5, n_models=100)[0]
+    with pytest.warns(DataWarning, match="they measure different things") as caught:
+        transfer(weak, "s0", "s1", spec=FEW_FOLDS)
+    assert len(caught) == 1
+
+
+def test_a_source_that_measures_poorly_is_told_from_one_of_something_else():
+    made = simulated(np.random.default_rng(1), correlation=0.97, n_models=150)[0]
+    few = made.take(items=np.concatenate([np.arange(5), np.arange(60, 120)]))
+    with pytest.warns(DataWarning, match=r"'s0' measures it poorly \(reliability 0\.[2-7]"):
+        transfer(few, "s0", "s1", spec=TransferSpec(warn_below=0.85))
+
+
+def test_rows_hold_compute_groups_and_every_method(found):
+    rows = json.loads(json.dumps(found.rows()))
+    assert len(rows) == 120
+    assert rows[3]["group"] == "r3"
+    assert rows[3]["flops"] == pytest.approx(found.flops[3])
+    assert rows[3]["predicted_scores"] == found.predictions["scores"].value[3, 0]
+    summary = json.loads(json.dumps(found.to_dict()))
+    assert list(summary)[:3] == ["source", "target", "correlation"]
+    assert summary["n_calibration_models"] < 120
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        ({"methods": ()}, "needs a method"),
+        ({"methods": ("guess",)}, "transfer method must be one of"),
+        ({"methods": ("scores", "scores")}, "named once"),
+        ({"k": (0,)}, "rising whole numbers"),
+        ({"k": (3, 1)}, "rising whole numbers"),
+        ({"share_easy": 1.0}, "share_easy"),
+        ({"n_folds": 1}, "n_folds"),
+        ({"level": 0.0}, "level"),
+        ({"warn_below": 2.0}, "correlation"),
+    ],
+)
+def test_specs_check_themselves(given, text):
+    with pytest.raises(ParameterError, match=text):
+        TransferSpec(**given)
+
+
+def test_models_of_one_recipe_are_left_out_one_by_one(made):
+    models = made.models.with_columns(recipe=pl.lit("only"))
+    with pytest.warns(DataWarning, match="all models are of one recipe, 'only'"):
+        found = transfer(made, "s0", "s1", spec=FEW_FOLDS, compute=training_compute(models, made.model_ids))
+    assert found.to_dict()["n_models"] == made.n_models
+    assert found.groups is None
+    assert found.rows()[0]["predicted"] == transfer(made, "s0", "s1", spec=FEW_FOLDS).rows()[0]["predicted"]
+
+
+def test_what_cannot_be_done_is_said(made):
+    with pytest.raises(DataError, match="got 's9'; there are 's0', 's1'"):
+        transfer(made, "s9")
+    with pytest.raises(ParameterError, match="must differ"):
+        transfer(made, "s0", "s0")
+    with pytest.raises(ParameterError, match="without repeated samples"):
+        transfer(made, "s0", "s1", spec=TransferSpec(k=(1, 10)))
+    with pytest.raises(DataError, match="at least 4 calibration models"):
+        transfer(made, "s0", "s1", calibration=made.model_ids[:3])
+    with pytest.raises(DataError, match="besides the calibration models"):
+        transfer(made, "s0", "s1", calibration=made.model_ids)
+    with pytest.raises(DataError, match="two groups"):
+        transfer(made, "s0", "s1", groups=["a"] * 120)
+    with pytest.raises(ParameterError, match="one group a model"):
+        transfer(made, "s0", "s1", groups=["a"])
+    empty = made.responses.copy()
+    empty[100:, :60] = np.nan
+    with pytest.raises(DataError, match="must answer items of 's0'"):
+        transfer(
+            ResponseMatrix.create(empty, models=made.models, items=made.items),
+            "s0", "s1", calibration=made.model_ids[:100],
+        )  # fmt: skip
