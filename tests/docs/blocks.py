@@ -10,7 +10,7 @@ from unittest import mock
 from itembank.cli.main import main
 
 FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", flags=re.MULTILINE | re.DOTALL)
-WIDTH = 100
+WIDTH = 120
 """Columns of the terminal that pages show."""
 
 
