@@ -9,16 +9,17 @@ import numpy as np
 import polars as pl
 import pytest
 
+import itembank
 from itembank.calibration import folds
 from itembank.cli.main import cli
 from itembank.data import builtin, language_models
 from itembank.estimation.specs import METHODS
 from tests.data.few_items import load_few
+from tests.docs.blocks import blocks as blocks_of
 from tests.packages import forget
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PAGES = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").glob("*.md"))]
-FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", flags=re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)(?:#[^)]*)?\)")
 STEPS = {"sessions.md": (21, 6), "adaptive.md": (21, 6), "quickstart.md": (14, 1)}
 """Every how many items and models pages get that take any number of them."""
@@ -39,7 +40,7 @@ def names(page):
 
 
 def blocks(page):
-    return FENCE.findall(page.read_text(encoding="utf-8"))
+    return blocks_of(page.read_text(encoding="utf-8"))
 
 
 @pytest.fixture
@@ -54,10 +55,11 @@ def small(monkeypatch, page):
         found = load_few(name, every_item=every_item, every_model=every_model, **choices)
         return found.take(models=np.flatnonzero(is_kept)) if name == "bytelms" else found
 
+    monkeypatch.setattr(itembank, "load_builtin", load)  # first: a package keeps what it has loaded
     monkeypatch.setattr(builtin, "load_builtin", load)
     for name in ("N_FOLDS_FEW", "N_FOLDS_MANY"):
         monkeypatch.setattr(folds, name, 3)
-    monkeypatch.setattr(language_models, "builtin_bits_per_byte", lambda: bits()[is_kept, ::every_item])
+    monkeypatch.setattr(itembank.scaling, "builtin_bits_per_byte", lambda: bits()[is_kept, ::every_item])
 
 
 @pytest.mark.parametrize("page", RUNNABLE, ids=names)

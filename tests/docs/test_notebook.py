@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from itembank.data import builtin
+import itembank
 from tests.data.few_items import load_few
 
 NOTEBOOK = Path(__file__).resolve().parents[2] / "docs" / "first-steps.ipynb"
@@ -21,7 +21,7 @@ def run_cells():
 
 
 def test_notebook_runs_on_few_items(monkeypatch, few_folds):
-    monkeypatch.setattr(builtin, "load_builtin", lambda name: load_few(name, every_item=14, every_model=3))
+    monkeypatch.setattr(itembank, "load_builtin", lambda name: load_few(name, every_item=14, every_model=3))
     assert run_cells()["error"] < 0.15
 
 
