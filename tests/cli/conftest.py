@@ -9,6 +9,11 @@ from itembank.data.bank_files import load_bank, save_bank
 from tests.data.banks import make_bank
 
 
+def offered_methods(command):
+    """Names that the help of a command's option `--method` lists."""
+    return tuple(next(option for option in command.params if option.name == "method").type.choices)
+
+
 @pytest.fixture(scope="session")
 def fitted_bank(tmp_path_factory):
     """A small bank of three scenarios on disk, with its fits without some of the models."""

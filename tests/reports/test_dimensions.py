@@ -7,7 +7,7 @@ from itembank.diagnostics.dimensions import dimensionality
 from itembank.reports.canvas import save_figure
 from itembank.reports.dimensions import figure_dimensionality
 from tests.calibration.test_dimensions import simulated
-from tests.diagnostics.test_dimensionality import QUICK
+from tests.diagnostics.test_dimensions import QUICK
 
 
 @pytest.fixture(scope="module")
