@@ -15,12 +15,15 @@ from itembank.cli.main import cli
 from itembank.data import builtin, language_models
 from itembank.estimation.specs import METHODS
 from tests.data.few_items import load_few
+from tests.docs.blocks import FENCE
 from tests.docs.blocks import blocks as blocks_of
 from tests.packages import forget
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PAGES = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").glob("*.md"))]
 LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)(?:#[^)]*)?\)")
+ANCHOR = re.compile(r"\]\(([\w.-]*\.md|)#([^)\s]+)\)")
+HEADING = re.compile(r"^#+ (.+)$", flags=re.MULTILINE)
 STEPS = {"sessions.md": (21, 6), "adaptive.md": (21, 6), "quickstart.md": (14, 1)}
 """Every how many items and models pages get that take any number of them."""
 FEW_LANGUAGE_MODELS = {
@@ -114,6 +117,15 @@ def test_links_within_the_project_lead_somewhere(page):
     targets = LINK.findall(page.read_text(encoding="utf-8"))
     for target in (one for one in targets if "://" not in one and not one.startswith("mailto:")):
         assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=names)
+def test_links_to_headings_find_them(page):
+    for target, heading in ANCHOR.findall(page.read_text(encoding="utf-8")):
+        there = page.parent / target if target else page
+        titles = HEADING.findall(FENCE.sub("", there.read_text(encoding="utf-8")))
+        slugs = {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+        assert heading in slugs, f"{page.name} links to {target}#{heading}"
 
 
 def test_there_are_examples_to_run():
