@@ -9,7 +9,7 @@ import click
 
 from itembank.calibration.specs import GENERAL_ITEM_MODELS, METHODS, JointMAP, Variational
 from itembank.cli.command import Command, gathered, headed
-from itembank.cli.method_names import MethodName
+from itembank.cli.option_types import MethodName, NumberOrWord
 from itembank.cli.options import (
     format_option,
     items_option,
@@ -21,7 +21,7 @@ from itembank.cli.options import (
     seed_option,
 )
 from itembank.cli.render import note, print_rows, progress, warnings_as_notes
-from itembank.cli.spec_options import NumberOrWord, spec_option, typed
+from itembank.cli.spec_options import spec_option, typed
 from itembank.data.score_names import Across, Within
 from itembank.irt.family_names import WITH_PRECISION
 
@@ -34,7 +34,7 @@ OWN_DIMS = {"1pl": 1, "2pl": 1, "nested": 4, "bifactor": 1}
 """Number of abilities of an item model where none is given; that of a bifactor one follows from the scenarios.
 
 Nested: P2 takes 3. One specific ability more is our choice: it gains where tasks differ, and costs nothing elsewhere
-(`docs/results.md`, "Predicting tasks that were never asked").
+(`docs/results-tables.md`, "Predicting tasks that were never asked").
 """
 
 

@@ -7,7 +7,7 @@ import click
 
 from itembank.calibration.specs import METHODS
 from itembank.cli.command import Group
-from itembank.cli.method_names import MethodName
+from itembank.cli.option_types import MethodName, WholeNumbers
 from itembank.cli.options import (
     figure_option,
     format_option,
@@ -19,7 +19,6 @@ from itembank.cli.options import (
     write_figure,
 )
 from itembank.cli.render import print_record, progress, warnings_as_notes
-from itembank.cli.spec_options import WholeNumbers
 
 
 @click.group("diagnose", cls=Group)

@@ -6,7 +6,7 @@ from typing import Any, cast
 import click
 
 from itembank.cli.command import renamed
-from itembank.cli.method_names import NearChoice
+from itembank.cli.option_types import NamedChoice
 from itembank.errors import did_you_mean, quoted
 
 CONFIG_GIVEN = "itembank.config_given"
@@ -28,7 +28,7 @@ def prepare(command: click.Command, prefix: str) -> None:
         if isinstance(parameter, click.Option) and longest.startswith("--"):
             parameter.envvar = f"{prefix}{longest[1:]}".replace("-", "_").upper()
         if type(parameter.type) is click.Choice:
-            parameter.type = NearChoice(parameter.type.choices, parameter.type.case_sensitive)
+            parameter.type = NamedChoice(parameter.type.choices, parameter.type.case_sensitive)
     command.params.extend(shared_options(is_hidden=True))
     command.epilog = EPILOG
 

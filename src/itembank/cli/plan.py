@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from itembank.cli.command import Command
-from itembank.cli.method_names import MethodName
+from itembank.cli.option_types import MethodName
 from itembank.cli.options import bank_argument, format_option, level_option, seed_option
 from itembank.cli.render import note, print_record, progress, warnings_as_notes
 from itembank.cli.spec_options import spec_option

@@ -10,6 +10,7 @@ import click
 
 from itembank.calibration.specs import Variational
 from itembank.cli.command import Command, gathered, headed
+from itembank.cli.option_types import WholeNumbers
 from itembank.cli.options import (
     figure_option,
     format_option,
@@ -28,7 +29,7 @@ from itembank.cli.scaling_options import (
     read_responses_or_builtin,
     responses_or_builtin,
 )
-from itembank.cli.spec_options import WholeNumbers, spec_option, typed
+from itembank.cli.spec_options import spec_option, typed
 from itembank.scaling.sampling.pass_at_k_specs import METHODS, PassAtKSpec
 
 if TYPE_CHECKING:

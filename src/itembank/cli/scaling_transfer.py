@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 import click
 
 from itembank.cli.command import Command, gathered
+from itembank.cli.option_types import WholeNumbers
 from itembank.cli.options import (
     figure_option,
     format_option,
@@ -20,7 +21,7 @@ from itembank.cli.options import (
 )
 from itembank.cli.render import print_object, print_record, print_rows, progress, warnings_as_notes
 from itembank.cli.scaling_options import read_responses_or_builtin, responses_or_builtin
-from itembank.cli.spec_options import WholeNumbers, spec_option
+from itembank.cli.spec_options import spec_option
 from itembank.scaling.transfers.transfer_specs import METHODS, TransferSpec
 
 if TYPE_CHECKING:

@@ -1,59 +1,15 @@
 """Options made of the fields of specs: a field's type, its choices and its default are not written again."""
 
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, fields
 from types import NoneType, UnionType
-from typing import Any, TypeAlias, Union, get_args, get_origin, get_type_hints
+from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import click
 from click.core import ParameterSource
 
 from itembank.cli.command import Decorator
-
-Number: TypeAlias = type[int] | type[float]
-
-
-class NumberOrWord(click.ParamType):  # type: ignore[type-arg]  # generic in newer releases of click only
-    """A number, or one of a few words."""
-
-    def __init__(self, number: Number, *words: str) -> None:
-        self._number = number
-        self._words = words
-        self.name = "|".join(("N" if number is int else "NUMBER", *words))
-
-    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:  # noqa: ARG002
-        """Say in the help what may be given, in lower case where that is a word."""
-        return self.name
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the number, or the word."""
-        if value in self._words or isinstance(value, self._number):
-            return value
-        try:
-            return self._number(value)
-        except ValueError:
-            kind = "a whole number" if self._number is int else "a number"
-            allowed = " or ".join([kind, *map(repr, self._words)])
-            self.fail(f"must be {allowed}, got {value!r}.", param, ctx)
-
-
-class WholeNumbers(click.ParamType):  # type: ignore[type-arg]  # as above
-    """Whole numbers with commas between them; 1e4 is one of them."""
-
-    name = "N,N,..."
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the numbers as a tuple."""
-        if isinstance(value, tuple):
-            return value
-        try:
-            numbers = [float(part) for part in value.split(",")]
-        except ValueError:
-            numbers = [math.nan]
-        if not all(number.is_integer() for number in numbers):
-            self.fail(f"must be whole numbers with commas between them, got {value!r}.", param, ctx)
-        return tuple(int(number) for number in numbers)
+from itembank.cli.option_types import NumberOrWord
 
 
 def spec_option(spec: type, field: str, text: str, *names: str, **more: Any) -> Decorator:
