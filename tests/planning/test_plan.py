@@ -67,7 +67,7 @@ def test_a_limit_that_does_not_do_is_said(bank):
     assert made.n_items is None
     assert made.table.sizes.max() == 20
     assert made.answer.half_width > 0.05
-    assert "20 items do not do" in made.message
+    assert "20 items are too few" in made.message
 
 
 def test_a_scenario_is_planned_for_with_items_of_all(bank):

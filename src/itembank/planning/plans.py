@@ -177,13 +177,15 @@ def _message(
     """Put the answer in a sentence."""
     if goal.value is None or n_items is None:
         return ""
-    what = "a half-width of" if goal.half_width is not None else "telling models apart that differ by"
+    what = "a half-width of" if goal.half_width is not None else "telling apart models that differ by"
     asked, of_all = f"{what} {goal.value:g} on {target!r}", f"of {goal.n_total} items"
     if max_items is not None and n_items > max_items:
         there = float(goal.curve(trials).at(np.array([max_items]))[0])
-        return f"{max_items} items do not do for {asked}: they reach {there:.4f}. About {n_items} {of_all} would."
+        return (
+            f"{max_items} items are too few for {asked}: they reach {there:.4f}. About {n_items} {of_all} are enough."
+        )
     if n_items >= goal.n_total:
-        return f"Only all {goal.n_total} items do for {asked}."
+        return f"Only all {goal.n_total} items are enough for {asked}."
     if n_items > largest:
-        return f"About {n_items} {of_all} do for {asked}; no more than {largest} could be tried, so it is a guess."
-    return f"{n_items} {of_all} do for {asked}."
+        return f"About {n_items} {of_all} are enough for {asked}. This is a guess: at most {largest} could be tried."
+    return f"{n_items} {of_all} are enough for {asked}."

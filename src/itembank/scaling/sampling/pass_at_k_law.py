@@ -27,11 +27,11 @@ from itembank.scaling.sampling.sampled_scenarios import SampledItems, SampledSce
 from itembank.scaling.sampling.scenario_item_models import ScenarioItemModel, fitted_item_model
 
 _REASONS = {
-    False: "as calibration models, given as few samples, need them to be",
-    True: "as models asked about need that are given a tenth of their samples, and more beyond the samples there are "
-    "(five models that are not asked about, with at least twice the samples, would show how much)",
+    False: "The factors come from calibration models that were given as few samples",
+    True: "The factors come from the models asked about, given a tenth of their samples, and grow beyond the samples "
+    "there are. Five other models with at least twice the samples would make them surer",
 }
-"""Why intervals are widened; by whether that rests on the models asked about."""
+"""Where the factors of intervals come from; by whether that is the models asked about."""
 
 
 @one_blas_thread()
@@ -155,7 +155,7 @@ def _interval_notes(found: Mapping[str, IntervalFactors | None], k: FloatArray) 
         ]
         if widened_by:
             notes.append(
-                f"intervals are so many times as wide as the item model says, {reason}: {', '.join(widened_by)}"
+                f"intervals are this many times as wide as the item model says: {', '.join(widened_by)}. {reason}"
             )
     return notes
 
@@ -224,13 +224,13 @@ def _notes(law: PassAtKLaw) -> list[str]:
         notes.append("the unbiased estimate has no value where k exceeds the samples of some item: these are empty")
     if law.budget is not None:
         notes.append(
-            f"estimates see {law.budget} samples of each item, drawn without replacement; the truth is the unbiased "
-            "estimate from all samples, and empty where k is larger than these can tell"
+            f"estimates use {law.budget} samples of each item, drawn without replacement. The truth is the unbiased "
+            "estimate from all samples, and is empty where k is larger than their number"
         )
     n_dropped = int(np.sum(law.all_items.n_items - law.kept_items.n_items))
     if n_dropped:
         notes.append(
             f"values of kept items leave out {n_dropped} of {int(law.all_items.n_items.sum())} pairs of model and item "
-            f"whose pass rate in all samples is below {law.minimum_pass_rate:g}: only who has all samples knows which"
+            f"whose pass rate is below {law.minimum_pass_rate:g}. It takes all samples to know which they are"
         )
     return notes
