@@ -49,7 +49,7 @@ def test_json_has_all_and_csv_one_table(run, samples_file, folder):
     by_method = {row["method"]: float(row["error"]) for row in errors if row["items"] == "all"}
     assert by_method["irsl"] == pytest.approx(whole["errors"][0]["error"])
     notes = run(*words, "--interval", "model-based").err
-    assert "Note: estimates see 20 samples" in notes
+    assert "Note: estimates use 20 samples" in notes
     assert "rest on the item model" in notes
     assert any("as wide as the item model says" in text for text in whole["notes"])
 

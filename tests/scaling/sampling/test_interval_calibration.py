@@ -94,7 +94,7 @@ def test_the_law_says_what_its_intervals_rest_on(samples):
     )
     made = pass_at_k_law(samples.responses, SPEC, bank=bank, models=models)
     assert any("rest on the item model" in text for text in plain.notes)
-    assert any("calibration models, given as few samples, need them to be: 'math' 1." in text for text in made.notes)
+    assert any("as wide as the item model says: 'math' 1." in text for text in made.notes)
     assert np.all(made.all_items.high - made.all_items.low >= 0.9 * (plain.all_items.high - plain.all_items.low))
     few = pass_at_k_law(samples.responses, dataclasses.replace(SPEC, budget=1500), bank=bank, models=models)
     assert any("more beyond the samples there are" in text and "(0 models)" in text for text in few.notes)
