@@ -16,7 +16,7 @@ from unittest import mock
 import numpy as np
 import polars as pl
 
-from itembank.calibration import folds
+from itembank.crossfit import folds
 from itembank.data.readers.read import read_responses
 from itembank.data.responses import ResponseMatrix
 from itembank.estimation import out_of_fold, trial
@@ -44,7 +44,7 @@ PARTS = {
     "fits without a fifth of the models each": (folds, "_make_folds"),
     "selections": (fold_runs, "_selection"),
     "selections without a fifth of the models each": (trial, "_chosen_by"),
-    "estimates for the models left out": (out_of_fold, "_run"),
+    "estimates for the models left out": (out_of_fold, "_try_fold"),
     "estimates": (fold_runs, "_estimated"),
 }
 INSIDE_ESTIMATES = tuple(PARTS)[1:2] + tuple(PARTS)[3:5]

@@ -3,7 +3,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from itembank.calibration.folds import folds
+from itembank.crossfit.folds import folds
 from itembank.data.bank_files import load_bank, save_bank
 from itembank.data.selections import Selection
 from itembank.errors import DataError, ParameterError
@@ -26,7 +26,7 @@ from tests.estimation.simulated import new_models, small_bank
 def few_folds():
     """Four instead of ten: what is tried on them does not turn on their number."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("itembank.calibration.folds.N_FOLDS_FEW", 4)
+        patch.setattr("itembank.crossfit.folds.N_FOLDS_FEW", 4)
         yield
 
 
@@ -240,7 +240,7 @@ def test_estimates_use_the_work_that_the_choice_has_done(spec, monkeypatch):
     assert {("arrays", "folds"), "folds"} <= before
     assert sum(key[1].startswith("out-of-fold-") for key in before if key[0] == "arrays") == 1
     runs = []
-    monkeypatch.setattr(out_of_fold_module, "_run", lambda *_: runs.append(1))
+    monkeypatch.setattr(out_of_fold_module, "_try_fold", lambda *_: runs.append(1))
     assert estimate(bank, new_models(bank), selection=found).method == "stacked"
     assert (runs, {key for key in set(bank.cache.memory) - before if key[0] == "arrays"}) == ([], set())
 
@@ -253,7 +253,7 @@ def test_a_loaded_bank_and_selection_find_the_work_that_was_kept(tmp_path, monke
     assert {"folds.safetensors"} < kept
     assert sum(name.startswith("out-of-fold-") for name in kept) == len(CANDIDATES)
     runs = []
-    monkeypatch.setattr(out_of_fold_module, "_run", lambda *_: runs.append(1))
+    monkeypatch.setattr(out_of_fold_module, "_try_fold", lambda *_: runs.append(1))
     again = load_bank(tmp_path / "bank")
     estimate(again, new_models(again), selection=Selection.load(tmp_path / "selection.json"))
     assert runs == []

@@ -5,8 +5,8 @@ import polars as pl
 import pytest
 
 from itembank.calibration.build import build_bank
-from itembank.calibration.folds import folds
 from itembank.calibration.specs import JointMAP
+from itembank.crossfit.folds import folds
 from itembank.data.selections import Selection
 from itembank.errors import DataError, ParameterError
 from itembank.estimation.specs import PIRT

@@ -10,6 +10,7 @@ from itembank.data.arguments import GivenResponses, as_responses
 from itembank.data.validation import check_enough_models
 from itembank.errors import ParameterError
 from itembank.numerics.arrays import BoolArray, FloatArray
+from itembank.numerics.splits import dealt_out, splits_of
 from itembank.numerics.threads import one_blas_thread
 from itembank.progress import ProgressCallback, silent
 
@@ -106,7 +107,7 @@ def choose_n_dims(
         candidates = NESTED_CANDIDATES if is_nested else CANDIDATES
     check_enough_models(responses.n_models, MINIMUM_TO_CHOOSE, "choosing the number of dimensions")
     responses, _ = thinned(responses)
-    held_out = leave_out(responses, np.arange(responses.n_models) % HELD_OUT_EVERY == 0)
+    held_out = leave_out(responses, splits_of(dealt_out(np.arange(responses.n_models), HELD_OUT_EVERY))[0])
     tried = feasible(candidates, held_out.n_calibration, spec)
     measured = []
     for position, n_dims in enumerate(tried):

@@ -19,6 +19,7 @@ from itembank.irt.binarise import apply_thresholds, item_thresholds
 from itembank.irt.families import ResponseModel
 from itembank.irt.parameters import ItemParameters
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.numerics.splits import Split
 from itembank.scoring.newton import map_abilities
 
 MODELS_PER_DIMENSION = 4
@@ -101,15 +102,15 @@ def feasible(candidates: tuple[int, ...], n_models: int, spec: CalibrationSpec) 
     return tried
 
 
-def leave_out(responses: ResponseMatrix, is_held_out: BoolArray) -> HeldOut:
-    """Divide the models, (n_models,) True where held out."""
-    rows = np.flatnonzero(~is_held_out & responses.observed.any(axis=1))
+def leave_out(responses: ResponseMatrix, split: Split) -> HeldOut:
+    """Take the models to calibrate on, less those without a response, and the models to predict."""
+    rows = split.train[responses.observed[split.train].any(axis=1)]
     check_enough_models(rows.shape[0], MINIMUM_MODELS, "calibration on four fifths of the models")
     usable = np.flatnonzero(responses.observed[rows].any(axis=0))
-    held_out = responses.take(models=np.flatnonzero(is_held_out), items=usable)
+    held_out = responses.take(models=split.test, items=usable)
     return HeldOut(
         train=responses.take(models=rows, items=usable),
-        n_calibration=int(np.sum(~is_held_out)),
+        n_calibration=split.train.size,
         usable=usable,
         responses=held_out.responses,
         is_even=usable % 2 == 0,

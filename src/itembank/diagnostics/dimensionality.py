@@ -5,16 +5,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from itembank.calibration.dimensions import MINIMUM_TO_CHOOSE, TOLERANCE, ParallelAnalysis, parallel_analysis
-from itembank.calibration.folds import TOLERANCE as TOLERANCE_OF_FOLDS
 from itembank.calibration.held_out_dims import HeldOut, feasible, fit_candidate, leave_out, thinned, told_by
 from itembank.calibration.specs import METHODS, CalibrationSpec
+from itembank.crossfit.folds import TOLERANCE as TOLERANCE_OF_FOLDS
 from itembank.data.arguments import GivenResponses, as_responses
 from itembank.data.responses import ResponseMatrix
 from itembank.data.validation import check_enough_models, check_models_and_items_have_responses
 from itembank.diagnostics.dimensionalities import Dimensionality
 from itembank.errors import DataError, ParameterError
-from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.numerics.arrays import BoolArray, FloatArray
 from itembank.numerics.random import as_generator
+from itembank.numerics.splits import dealt_out, splits_of
 from itembank.numerics.threads import one_blas_thread
 from itembank.progress import ProgressCallback, silent
 
@@ -112,15 +113,15 @@ def held_out_errors(
 ) -> HeldOutErrors:
     """Fit every candidate without each fifth of the models, and predict these from some of their items."""
     spec = replace(spec, tolerance=max(TOLERANCE_OF_FOLDS, spec.tolerance))
-    fold = _folds(responses.responses, rng)
-    parts = [leave_out(responses, fold == number) for number in range(N_FOLDS)]
+    by_score = np.argsort(np.nanmean(responses.responses, axis=1), kind="stable")
+    splits = splits_of(dealt_out(by_score, N_FOLDS, rng))
+    parts = [leave_out(responses, split) for split in splits]
     tried = feasible(candidates, min(part.n_calibration for part in parts), spec)
     n_even = min(int(part.is_even.sum()) for part in parts)
     sizes = (*sorted({size for size in n_shown if size < n_even}), n_even)
     errors = np.full((len(sizes), len(tried), responses.n_models), np.nan)
     log_likelihoods = errors.copy()
-    for number, part in enumerate(parts):
-        rows = np.flatnonzero(fold == number)
+    for number, (split, part) in enumerate(zip(splits, parts, strict=True)):
         showing = [_draw(part, size, rng) for size in sizes[:-1]]
         for k, n_dims in enumerate(tried):
             progress(f"trying {n_dims}", (number + k / len(tried)) / N_FOLDS)
@@ -128,8 +129,8 @@ def held_out_errors(
             spec = replace(spec, family=fitted.parameters.family)  # log-likelihoods compare within one family
             for j, is_shown in enumerate([*showing, part.is_even]):
                 told = told_by(part, fitted, is_shown)
-                errors[j, k, rows] = _mean_over_scenarios(np.abs(told.errors))
-                log_likelihoods[j, k, rows] = told.log_likelihoods
+                errors[j, k, split.test] = _mean_over_scenarios(np.abs(told.errors))
+                log_likelihoods[j, k, split.test] = told.log_likelihoods
     return HeldOutErrors(tried, sizes, errors, log_likelihoods)
 
 
@@ -144,16 +145,6 @@ def _check(responses: ResponseMatrix, n_shown: tuple[int, ...]) -> None:
             f"at least one item must tell models apart, got {responses.n_items} items each answered alike by all "
             "models. Check the metric, or add models of other strength."
         )
-
-
-def _folds(responses: FloatArray, rng: np.random.Generator) -> IntArray:
-    """Deal out models in order of their score, so that every fold spans the range, (n_models,)."""
-    n_models = responses.shape[0]
-    order = np.argsort(np.nanmean(responses, axis=1), kind="stable")
-    fold = np.empty(n_models, dtype=np.int64)
-    rounds = [rng.permutation(N_FOLDS) for _ in range(-(-n_models // N_FOLDS))]
-    fold[order] = np.concatenate(rounds)[:n_models]
-    return fold
 
 
 def _draw(part: HeldOut, size: int, rng: np.random.Generator) -> BoolArray:

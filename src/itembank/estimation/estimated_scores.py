@@ -7,6 +7,7 @@ from typing import Literal
 import numpy as np
 from scipy.special import ndtri
 
+from itembank.crossfit.folds import folds
 from itembank.data.selections import Selection
 from itembank.data.targets import ScoreTargets
 from itembank.estimation.intervals import ROUNDING, calibrated_half_widths, cut_to_possible
@@ -17,7 +18,7 @@ from itembank.estimation.response_summary import ResponseSummary
 from itembank.estimation.scores import Scores
 from itembank.estimation.specs import PointSpec, Stacked
 from itembank.estimation.stacking import combined, reconciled
-from itembank.estimation.trial import has_trial, trial
+from itembank.estimation.trial import trial
 from itembank.numerics.arrays import FloatArray
 from itembank.progress import ProgressCallback
 
@@ -140,7 +141,7 @@ def _past(
     progress: ProgressCallback,
 ) -> tuple[OutOfFold | None, FloatArray | None]:
     """Return what the method did for calibration models left out, and the weights of its members."""
-    if not (needed or isinstance(spec, Stacked)) or not has_trial(known.bank, progress=progress):
+    if not (needed or isinstance(spec, Stacked)) or not folds(known.bank, progress=progress):
         return None, None
     found = trial(known.bank, known.observations, selection, spec.members, progress=progress)
     return found.by(spec), found.weights(spec) if isinstance(spec, Stacked) else None

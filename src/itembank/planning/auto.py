@@ -5,14 +5,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from itembank.crossfit.folds import folds
 from itembank.data.banks import Bank
 from itembank.data.selections import Selection
 from itembank.errors import ParameterError
 from itembank.estimation.specs import Stacked
-from itembank.estimation.trial import has_trial, sample_of, trial
+from itembank.estimation.trial import sample_of, trial
 from itembank.numerics.arrays import FloatArray
 from itembank.numerics.threads import one_blas_thread
-from itembank.progress import ProgressCallback, silent
+from itembank.progress import ProgressCallback, part_of, silent
 from itembank.selection.select import select
 from itembank.selection.specs import METHODS, AnchorLatent, SelectionSpec, Stratified, VOptimal
 
@@ -23,8 +24,8 @@ CANDIDATES: tuple[SelectionSpec, ...] = (
 )
 """The first is taken unless another is clearly better: with few models many candidates make a lucky winner."""
 FALLBACK = Stratified("proportional")
-SHARE_OF_FITS = 0.7
-"""Share of the work that is fitting without some models, where that was not done before."""
+FRACTION_OF_FITS = 0.7
+"""Of the work that is fitting without some models, where that was not done before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +76,7 @@ def choose_selection(
     """
     # any number of items that a method can choose this one can: refuses before the long work what none could
     fallback = select(bank, n_items, method=FALLBACK, per_scenario=per_scenario, excluded=excluded, rng=seed)
-    if not has_trial(bank, progress=lambda text, share: progress(text, SHARE_OF_FITS * share)):
+    if not folds(bank, progress=part_of(progress, 0.0, FRACTION_OF_FITS)):
         return replace(
             fallback,
             explanation=f"{fallback.method}, since {bank.n_models} calibration models are too few to leave some out "
@@ -84,7 +85,9 @@ def choose_selection(
     wanted = _Wanted(n_items, per_scenario, tuple(sorted(excluded)), seed)
     tried, refusals = [], []
     for number, spec in enumerate(CANDIDATES):
-        progress(f"trying {METHODS.label(spec)}", SHARE_OF_FITS + (1.0 - SHARE_OF_FITS) * number / len(CANDIDATES))
+        progress(
+            f"trying {METHODS.label(spec)}", FRACTION_OF_FITS + (1.0 - FRACTION_OF_FITS) * number / len(CANDIDATES)
+        )
         try:
             tried.append(Tried(spec, _errors(bank, spec, wanted)))
         except ParameterError as error:  # methods differ in which items they may choose

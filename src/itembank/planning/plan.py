@@ -1,6 +1,6 @@
 """The verb `plan`: how many items a question needs."""
 
-from itembank.calibration.folds import MINIMUM_FOR_FOLDS, folds
+from itembank.crossfit.folds import MINIMUM_FOR_FOLDS, folds
 from itembank.data.arguments import GivenBank, as_bank
 from itembank.data.banks import Bank
 from itembank.data.targets import OVERALL

@@ -8,6 +8,7 @@ import numpy as np
 from itembank.data.responses import ResponseMatrix
 from itembank.errors import DataError, ParameterError, shown
 from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.numerics.splits import random_folds, splits_of
 from itembank.scaling.transfer.ability_link import MINIMUM_MODELS
 from itembank.scaling.transfer.difficulty_split import split_by_difficulty
 
@@ -103,9 +104,8 @@ def folds(
             f"leaving models out needs two groups of them or more, got {n_groups}. Name other groups (--group), the "
             "calibration models (--calibration-model), or a bank (--bank)."
         )
-    fold = (rng.permutation(n_groups) % min(n_folds, n_groups))[index]
-    for number in range(int(fold.max()) + 1):
-        yield _part(responses, np.flatnonzero(fold != number), np.flatnonzero(fold == number), groups)
+    for split in splits_of(random_folds(n_groups, min(n_folds, n_groups), rng)[index]):
+        yield _part(responses, split.train, split.test, groups)
 
 
 def on_items_of(past: ResponseMatrix, responses: ResponseMatrix) -> ResponseMatrix:
