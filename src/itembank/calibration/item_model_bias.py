@@ -3,7 +3,7 @@
 import numpy as np
 
 from itembank.calibration.calibrate import MINIMUM_MODELS, calibrate
-from itembank.calibration.families import told_before, with_family
+from itembank.calibration.families import with_family, without_repeated_warnings
 from itembank.calibration.specs import CalibrationSpec
 from itembank.data.calibrations import Calibration
 from itembank.data.responses import ResponseMatrix
@@ -65,7 +65,7 @@ def item_model_bias(
         return unmeasured
     try:
         chosen = with_family(spec, responses)
-        with told_before():
+        with without_repeated_warnings():
             fitted = calibrate(responses.take(models=answered, items=usable), chosen, progress=progress)
     except DataError:  # half of the models may leave no item that tells them apart
         return unmeasured

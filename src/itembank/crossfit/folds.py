@@ -7,7 +7,7 @@ from typing import Any, cast
 import numpy as np
 
 from itembank.calibration.calibrate import MINIMUM_MODELS, calibrate, known_lower_asymptote
-from itembank.calibration.families import told_before
+from itembank.calibration.families import without_repeated_warnings
 from itembank.calibration.item_model_bias import response_variance
 from itembank.calibration.specs import METHODS, CalibrationSpec, ItemModel
 from itembank.data.banks import Bank
@@ -144,7 +144,7 @@ def _fit(bank: Bank, rows: IntArray, *, progress: ProgressCallback) -> dict[str,
     spec = spec_of(bank.calibration)
     spec = replace(spec, tolerance=max(TOLERANCE, spec.tolerance))
     answered = rows[answers_any]
-    with told_before():
+    with without_repeated_warnings():
         fitted = calibrate(bank.responses.take(models=answered, items=usable), spec, progress=progress)
     coefficients = np.column_stack([fitted.parameters.loadings, fitted.parameters.intercept])
     whole = np.tile(coefficients.mean(axis=0), (bank.n_items, 1))

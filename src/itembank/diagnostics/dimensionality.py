@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from itembank.calibration.dimensions import MINIMUM_TO_CHOOSE, TOLERANCE, ParallelAnalysis, parallel_analysis
-from itembank.calibration.held_out_dims import HeldOut, feasible, fit_candidate, leave_out, thinned, told_by
+from itembank.calibration.held_out_dims import HeldOut, feasible, fit_candidate, hidden_errors, leave_out, thinned
 from itembank.calibration.specs import METHODS, CalibrationSpec
 from itembank.crossfit.folds import TOLERANCE as TOLERANCE_OF_FOLDS
 from itembank.data.arguments import GivenResponses, as_responses
@@ -13,7 +13,7 @@ from itembank.data.responses import ResponseMatrix
 from itembank.data.validation import check_enough_models, check_models_and_items_have_responses
 from itembank.diagnostics.dimensionalities import Dimensionality
 from itembank.errors import DataError, ParameterError
-from itembank.numerics.arrays import BoolArray, FloatArray
+from itembank.numerics.arrays import BoolArray, FloatArray, mean_where_known
 from itembank.numerics.random import as_generator
 from itembank.numerics.splits import dealt_out, splits_of
 from itembank.numerics.threads import one_blas_thread
@@ -96,10 +96,10 @@ def dimensionality(
     progress("parallel analysis", 0.0)
     parallel = parallel_analysis(responses.responses, rng, n_shuffles=N_SHUFFLES)
     used, _ = thinned(responses)
-    told = None
+    held_out = None
     if responses.n_models >= MINIMUM_TO_CHOOSE:
-        told = held_out_errors(used, spec, candidates=candidates, n_shown=n_shown, rng=rng, progress=progress)
-    return _result(responses, parallel, told, n_items_used=used.n_items)
+        held_out = held_out_errors(used, spec, candidates=candidates, n_shown=n_shown, rng=rng, progress=progress)
+    return _result(responses, parallel, held_out, n_items_used=used.n_items)
 
 
 def held_out_errors(
@@ -128,9 +128,9 @@ def held_out_errors(
             fitted = fit_candidate(part, spec, n_dims)
             spec = replace(spec, family=fitted.parameters.family)  # log-likelihoods compare within one family
             for j, is_shown in enumerate([*showing, part.is_even]):
-                told = told_by(part, fitted, is_shown)
-                errors[j, k, split.test] = _mean_over_scenarios(np.abs(told.errors))
-                log_likelihoods[j, k, split.test] = told.log_likelihoods
+                hidden = hidden_errors(part, fitted, is_shown)
+                errors[j, k, split.test] = mean_where_known(np.abs(hidden.errors), axis=1)
+                log_likelihoods[j, k, split.test] = hidden.log_likelihoods
     return HeldOutErrors(tried, sizes, errors, log_likelihoods)
 
 
@@ -155,16 +155,8 @@ def _draw(part: HeldOut, size: int, rng: np.random.Generator) -> BoolArray:
     return may_be & (rank < size)
 
 
-def _mean_over_scenarios(errors: FloatArray) -> FloatArray:
-    """Mean of the scenarios that each model has, from (n_models, n_scenarios)."""
-    counts = (~np.isnan(errors)).sum(axis=1)
-    with np.errstate(invalid="ignore"):
-        mean: FloatArray = np.nansum(errors, axis=1) / counts
-    return mean
-
-
 def _result(
-    responses: ResponseMatrix, parallel: ParallelAnalysis, told: HeldOutErrors | None, *, n_items_used: int
+    responses: ResponseMatrix, parallel: ParallelAnalysis, held_out: HeldOutErrors | None, *, n_items_used: int
 ) -> Dimensionality:
     """Average over models and say it in a sentence."""
     none = np.empty((0, 0))
@@ -174,8 +166,8 @@ def _result(
         shares=parallel.eigenvalues / parallel.eigenvalues.sum(),
         thresholds=parallel.thresholds,
         n_dims_parallel=parallel.n_dims,
-        candidates=() if told is None else told.candidates,
-        n_shown=() if told is None else told.n_shown,
+        candidates=() if held_out is None else held_out.candidates,
+        n_shown=() if held_out is None else held_out.n_shown,
         errors=none,
         error_standard_errors=none,
         log_likelihoods=none,
@@ -189,12 +181,12 @@ def _result(
         share_missing=share_missing,
         message="",
     )
-    if told is not None:
-        errors, error_spread = _mean_and_error(told.errors)
-        log_likelihoods, likelihood_spread = _mean_and_error(told.log_likelihoods)
+    if held_out is not None:
+        errors, error_spread = _mean_and_error(held_out.errors)
+        log_likelihoods, likelihood_spread = _mean_and_error(held_out.log_likelihoods)
         ratio = errors / errors[:, :1]
-        _, ratio_spread = _mean_and_error(told.errors - ratio[:, :, None] * told.errors[:, :1])
-        best = told.candidates[int(np.flatnonzero(errors[-1] <= errors[-1].min() + TOLERANCE)[0])]
+        _, ratio_spread = _mean_and_error(held_out.errors - ratio[:, :, None] * held_out.errors[:, :1])
+        best = held_out.candidates[int(np.flatnonzero(errors[-1] <= errors[-1].min() + TOLERANCE)[0])]
         found = replace(
             found,
             errors=errors,

@@ -33,7 +33,7 @@ from itembank.scoring.newton import map_abilities
 from itembank.selection.recipes import n_items_asked
 
 N_FOLDS = 10
-"""Parts of the sample, each of which is predicted from the others."""
+"""Parts of the sample, each predicted from the others: an ability from nine tenths of it is nearly that from all."""
 
 HOW = "Choose the items with --method random, stratified or uncertainty, and exclude none"
 
@@ -163,7 +163,8 @@ def _block(known: Known, probabilities: FloatArray, level: float) -> Scores:
     values = difference_values(chosen, fitted, summary.posterior_mean - summary.known, slopes)
     variances, freedom = difference_variances(chosen, fitted, slopes)
     cross_fitted_variances, _ = difference_variances(chosen, cross_fitted, slopes)
-    # responses were fitted in one, and are predicted by fewer items than there are in the other: the truth lies between
+    # residuals of the fitted ability are too small and cross-fitted ones too large, since the estimate uses the better
+    # fit: where the true error was 5.9 points, cross-fitted ones alone said 6.7 and the geometric mean 5.9
     variances = np.sqrt(variances * cross_fitted_variances)
     noise_ratio = np.minimum(score_basis(known.bank).noise_ratio, 1.0)
     variances = guarded_variances(chosen, values, variances, freedom, noise_ratio)

@@ -16,7 +16,7 @@ from itembank.numerics.arrays import IntArray
 from itembank.numerics.splits import first_of_each
 from itembank.progress import ProgressCallback, silent
 from itembank.selection.recipes import Recipe, read_recipe
-from itembank.selection.select import select
+from itembank.selection.select import select_by_recipe
 
 SEED = 30
 
@@ -80,14 +80,7 @@ def _items_of_fold(bank: Bank, fold: Fold, recipe: Recipe, observations: Observa
 def _chosen_by(bank: Bank, recipe: Recipe) -> Observations | None:
     """Follow a recipe on a bank of fewer models; None where too few items are left that tell these apart."""
     try:
-        chosen = select(
-            bank,
-            recipe.n_items,
-            method=recipe.spec,
-            per_scenario=recipe.per_scenario,
-            excluded=recipe.excluded,
-            rng=SEED,
-        )
+        chosen = select_by_recipe(bank, recipe, SEED)
     except (ParameterError, DataError):  # or where an item to leave out is of another bank
         return None
     return sample_of(bank, chosen)

@@ -7,7 +7,7 @@ import numpy as np
 
 from itembank.data.responses import ResponseMatrix
 from itembank.errors import DataError, ParameterError, shown
-from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.numerics.arrays import IntArray
 from itembank.numerics.splits import random_folds, splits_of
 from itembank.scaling.transfer.ability_link import MINIMUM_MODELS
 from itembank.scaling.transfer.difficulty_split import split_by_difficulty
@@ -136,16 +136,6 @@ def check_answers(part: Part, sets: ItemSets) -> None:
             f"models must answer items of {sets.source_name!r} to be predicted, got none that does: "
             f"{shown(part.asked.model_ids)}."
         )
-
-
-def mean_responses(responses: ResponseMatrix, columns: IntArray) -> FloatArray:
-    """Mean response of each model to the items at `columns` that it answered, (n_models,); NaN for none."""
-    values = responses.responses[:, columns]
-    known = ~np.isnan(values)
-    n_answered = known.sum(axis=1)
-    total = np.where(known, values, 0.0).sum(axis=1)
-    mean: FloatArray = np.divide(total, n_answered, out=np.full(n_answered.shape, np.nan), where=n_answered > 0)
-    return mean
 
 
 def _part(responses: ResponseMatrix, rows: IntArray, others: IntArray, groups: Sequence[str] | None) -> Part:
