@@ -49,7 +49,9 @@ def _shares(kind: str, family: str, way: tuple[str, str], n_attempts: int, n_ban
         rates = _rates(kind, n_attempts, rng)
         ids = [f"model-{number}" for number in range(len(rates))]
         responses = ResponseMatrix.create(rates, model_ids=ids, n_trials=np.full(rates.shape, n_attempts))
-        bank = ib.build_bank(responses.take(models=np.arange(N_PAST)), ib.Variational("2pl", family=family))
+        bank = ib.build_bank(
+            responses.take(models=np.arange(N_PAST)), ib.calibrations.Variational("2pl", family=family)
+        )
         answered = np.sort(rng.choice(N_ITEMS, N_ANSWERED, replace=False))
         new = responses.take(models=np.arange(N_PAST, N_PAST + N_NEW), items=answered)
         found = ib.estimate(bank, new, method=way[0], interval=way[1])

@@ -17,7 +17,7 @@ from scipy.special import expit
 from itembank.data.builtin import load_builtin
 from itembank.data.readers.read import read_responses
 from itembank.data.responses import ResponseMatrix
-from itembank.diagnostics.homogeneity import homogeneity
+from itembank.diagnostics.scenario_homogeneity import homogeneity
 from itembank.irt.bernoulli import probability
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.scaling.scenario_fits import ItemSetFit, default_spec, fit_items

@@ -164,7 +164,7 @@ def _dimensions() -> Results:
 def _sessions() -> Results:
     responses = ib.load_builtin("classifiers")
     past, new = responses.take(models=np.arange(0, 180)), responses.take(models=np.arange(180, 195))
-    bank = ib.build_bank(past, ib.Variational("mirt", n_dims=2))
+    bank = ib.build_bank(past, ib.calibrations.Variational("mirt", n_dims=2))
     for criterion in ("v-optimal", "d-optimal"):
         found = ib.replay(bank, new, criterion, budget=ib.Budget(n_items=30))
         yield f"items by {criterion}", [f"{row['model_id']}: {row['item_id']}" for row in found.asked.rows(named=True)]
@@ -175,15 +175,15 @@ def _sessions() -> Results:
 def _scaling() -> Results:
     probabilities = ib.load_builtin("bytelms", response="probability")
     sorting = probabilities.take(items=np.flatnonzero(probabilities.items["scenario"].to_numpy() == "sorting"))
-    compute = ib.training_compute(sorting.models, sorting.model_ids)
-    law = ib.pretraining_law(sorting, compute, target_flops=1e14)
+    compute = ib.scaling.training_compute(sorting.models, sorting.model_ids)
+    law = ib.scaling.pretraining_law(sorting, compute, target_flops=1e14)
     rows = law.rows()
     for column in ("score", "low", "high"):
         yield f"forecasts, {column}", [float(row[column]) for row in rows if row.get(column) is not None]
     samples = ib.load_builtin("bytelms-samples")
     samples = samples.take(items=np.flatnonzero(samples.items["scenario"].to_numpy() == "addition"))
-    spec = ib.PassAtKSpec(k=(1, 10, 100, 1000), budget=50)
-    found = ib.pass_at_k_law(samples, spec, models=list(samples.model_ids[:2]), rng=0)
+    spec = ib.scaling.PassAtKSpec(k=(1, 10, 100, 1000), budget=50)
+    found = ib.scaling.pass_at_k_law(samples, spec, models=list(samples.model_ids[:2]), rng=0)
     for column in found.rows()[0]:
         values = [row[column] for row in found.rows()]
         if all(isinstance(value, float) for value in values):

@@ -15,8 +15,8 @@ from itembank.data.builtin import load_builtin
 from itembank.data.readers.read import read_responses
 from itembank.data.responses import ResponseMatrix
 from itembank.errors import DataError, DataWarning
-from itembank.scaling.transfer.transfer_specs import TransferSpec
-from itembank.scaling.transfer.transfers import transfer
+from itembank.scaling.transfers.transfer_specs import TransferSpec
+from itembank.scaling.transfers.transfers import transfer
 
 RESULTS = Path(__file__).parent / "results" / "transfer_methods.csv"
 METHODS = ("calibrated", "common-scale", "scores")

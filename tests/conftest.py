@@ -1,11 +1,15 @@
 """Fixtures that every test may use."""
 
 import os
+import sys
 import uuid
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pytest
+
+from itembank.cli.main import main
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 
@@ -49,3 +53,30 @@ def few_folds():
 def all_folds(few_folds, monkeypatch):
     """Fit all ten in such a module, where a test asks how often intervals hold or compares with other processes."""
     monkeypatch.setattr("itembank.crossfit.folds.N_FOLDS_FEW", 10)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run of the command line left behind."""
+
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def run(capsys, monkeypatch):
+    """Run the command line in this process, as its entry point does."""
+
+    def run_command(*arguments):
+        monkeypatch.setattr(sys, "argv", ["itembank", *map(str, arguments)])
+        capsys.readouterr()
+        code = 0
+        try:
+            main()
+        except SystemExit as stop:
+            code = stop.code or 0
+        captured = capsys.readouterr()
+        return Outcome(code, captured.out, captured.err)
+
+    return run_command

@@ -5,8 +5,11 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from types import ModuleType
 
 import pytest
+
+import itembank
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 HEAVY = (
@@ -63,36 +66,45 @@ def test_no_heavy_package_is_loaded(code):
 
 def test_a_name_that_is_used_loads_what_it_needs():
     # The witness that the test above can fail.
-    assert "numpy" in modules_loaded_by("import itembank; itembank.ItemParameters")
+    assert "numpy" in modules_loaded_by("import itembank; itembank.calibrations.ItemParameters")
 
 
 def test_every_public_name_can_be_imported():
     missing = """
 import itembank
+from itembank.moved_names import NAMESPACES
 names = []
-for name in itembank.__all__:
-    try:
-        getattr(itembank, name)
-    except (ImportError, AttributeError) as error:
-        names.append(f"{name}: {error}")
+for home in (itembank, *(getattr(itembank, name) for name in (*NAMESPACES, "plots"))):
+    assert set(home.__all__) <= set(dir(home)), home
+    for name in home.__all__:
+        try:
+            getattr(home, name)
+        except (ImportError, AttributeError) as error:
+            names.append(f"{home.__name__}.{name}: {error}")
 assert not names, names
 assert "scipy.stats" not in sys.modules, "it takes as long to load as all the rest of scipy"
 """
     modules_loaded_by(missing)
 
 
-def test_an_unknown_name_is_an_attribute_error():
-    modules_loaded_by(
-        """
-import itembank
-try:
-    itembank.no_such_name
-except AttributeError as error:
-    assert "no_such_name" in str(error)
-else:
-    raise SystemExit("no error")
-"""
-    )
+def test_the_front_door_is_narrow():
+    names = [name for name in itembank.__all__ if not isinstance(getattr(itembank, name), ModuleType)]
+    assert len(names) <= 40
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("no_such_name", "itembank has no 'no_such_name'.$"),
+        ("Variational", "It is itembank.calibrations.Variational now"),
+        ("pretraining_law", "It is itembank.scaling.pretraining_law now"),
+        ("session_settings", "It is itembank.SessionSpec now"),
+        ("estimat", "Did you mean 'estimate'"),
+    ],
+)
+def test_a_name_that_is_not_here_says_where_it_is(name, message):
+    with pytest.raises(AttributeError, match=message):
+        getattr(itembank, name)
 
 
 def test_every_package_and_module_has_a_layer():

@@ -1,46 +1,17 @@
 import shutil
-import sys
-from dataclasses import dataclass
 
 import pytest
 from click.testing import CliRunner
 
 from itembank.adaptive.preparation import prepare
-from itembank.cli.main import cli, main
+from itembank.cli.main import cli
 from itembank.data.bank_files import load_bank, save_bank
 from tests.data.banks import make_bank
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What a run of the command line left behind."""
-
-    code: int
-    out: str
-    err: str
 
 
 def offered_methods(command):
     """Names that the help of a command's option `--method` lists."""
     return tuple(next(option for option in command.params if option.name == "method").type.choices)
-
-
-@pytest.fixture
-def run(capsys, monkeypatch):
-    """Run the command line in this process, as its entry point does."""
-
-    def run_command(*arguments):
-        monkeypatch.setattr(sys, "argv", ["itembank", *map(str, arguments)])
-        capsys.readouterr()
-        code = 0
-        try:
-            main()
-        except SystemExit as stop:
-            code = stop.code or 0
-        captured = capsys.readouterr()
-        return Outcome(code, captured.out, captured.err)
-
-    return run_command
 
 
 @pytest.fixture(scope="session")

@@ -1,5 +1,6 @@
 import json
 import re
+import shutil
 from typing import get_args
 
 import numpy as np
@@ -130,7 +131,8 @@ def test_few_calibration_models_are_said(run, tmp_path):
     assert MEANING["model-based"] in outcome.err
 
 
-def test_progress_is_shown_while_fits_are_made_the_first_time(run, new_models, tmp_path):
+def test_progress_is_shown_while_fits_are_made_the_first_time(run, new_models, tmp_path, user_cache):
+    shutil.rmtree(user_cache, ignore_errors=True)
     save_bank(make_bank(), tmp_path / "bank")
     first = run("estimate", tmp_path / "bank", new_models[1])
     assert "estimate: fitting without models" in first.err

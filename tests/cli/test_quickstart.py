@@ -14,7 +14,7 @@ ARGUMENTS = ("quickstart", "-n", "40", "--repeats", "1", "--seed", "5")
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch):
-    monkeypatch.setattr(quickstart, "SPEC", Variational("2pl", n_dims=1, tolerance=1e-3))
+    monkeypatch.setattr(quickstart, "_spec", lambda _: Variational("2pl", n_dims=1, tolerance=1e-3))
     monkeypatch.setattr(quickstart, "load_builtin", partial(load_few, every_item=14))
     monkeypatch.setattr("itembank.crossfit.folds.N_FOLDS_MANY", 3)
 
@@ -23,7 +23,7 @@ def test_what_was_done_is_said_and_running_again_replaces_the_files(run, tmp_pat
     """A table whose next commands work, and then one row a strategy."""
     outcome = run(*ARGUMENTS, "-o", tmp_path / "out")
     assert outcome.code == 0
-    assert "60 unseen models estimated from 40 of 250 items" in outcome.out.replace("\n", " ")
+    assert "70 unseen models estimated from 40 of 130 items" in outcome.out.replace("\n", " ")
     assert "gp-IRT" in outcome.out
     assert "itembank's default" in outcome.out
     assert "auto: stacked" in outcome.out
@@ -59,5 +59,5 @@ def test_a_wrong_option_is_a_usage_error(run, tmp_path, option, value):
 def test_more_items_than_there_are_fails_with_the_reason(run, tmp_path):
     outcome = run(*ARGUMENTS[:1], "-n", "9999", "--repeats", "1", "-o", tmp_path / "out")
     assert outcome.code == 2
-    assert "n_items must be from 4" in outcome.err
+    assert "n_items must be from 16" in outcome.err
     assert outcome.out == ""

@@ -3,11 +3,11 @@ import dataclasses
 import numpy as np
 import pytest
 
-from itembank.diagnostics.dimensionality import dimensionality
+from itembank.diagnostics.dimensions import dimensionality
 from itembank.reports.canvas import save_figure
 from itembank.reports.dimensions import figure_dimensionality
 from tests.calibration.test_dimensions import simulated
-from tests.diagnostics.test_dimensionality import QUICK
+from tests.diagnostics.test_dimensions import QUICK
 
 
 @pytest.fixture(scope="module")

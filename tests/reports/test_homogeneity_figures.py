@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from itembank.diagnostics.homogeneity import homogeneity
+from itembank.diagnostics.scenario_homogeneity import homogeneity
 from itembank.errors import ParameterError
 from itembank.reports.homogeneity_figures import figure_homogeneity
 from tests.scaling.two_scenarios import simulated

@@ -5,9 +5,9 @@ from itembank.data.compute import training_compute
 from itembank.errors import ParameterError
 from itembank.reports.transfer_figures import figure_transfer, figure_transfer_errors
 from itembank.reports.validity_figures import figure_ability_pair, figure_validity
-from itembank.scaling.transfer.convergent import convergent_validity
-from itembank.scaling.transfer.transfer_specs import TransferSpec
-from itembank.scaling.transfer.transfers import transfer
+from itembank.scaling.transfers.convergent import convergent_validity
+from itembank.scaling.transfers.transfer_specs import TransferSpec
+from itembank.scaling.transfers.transfers import transfer
 from tests.scaling.two_scenarios import simulated
 
 

@@ -22,14 +22,15 @@ from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.selection.criteria import CRITERIA, Criterion, VOptimality, check_criterion, uses_cost
 from itembank.selection.design import DesignItems, check_goal, goal_matrix
 from itembank.selection.greedy import Bounds
+from itembank.tabular import Compact
 
 NO_LIMIT = np.iinfo(np.int64).max
 ROUNDING = 1e-9
 """Share of a budget that sums of costs may be off by rounding."""
 
 
-@dataclass(frozen=True, slots=True)
-class SessionPool:
+@dataclass(frozen=True, slots=True, repr=False)
+class SessionPool(Compact):
     """A bank made ready for sessions of one kind, without the calibration responses.
 
     Make one with `prepare_sessions`, send it to as many processes as you like, and give each model its

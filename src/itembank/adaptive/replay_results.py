@@ -12,6 +12,7 @@ from itembank.adaptive.events import Told
 from itembank.estimation.estimates import ScoreEstimates
 from itembank.estimation.scores import Scores
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.tabular import Tabular
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +47,8 @@ class SessionEnd:
     asked: Sequence[AskedItem]
 
 
-@dataclass(frozen=True, slots=True)
-class ReplayResult:
+@dataclass(frozen=True, slots=True, repr=False)
+class ReplayResult(Tabular):
     """Sessions of n_models recorded models, in the order of their responses.
 
     Attributes

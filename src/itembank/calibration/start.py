@@ -1,8 +1,7 @@
 """Start values of ability: the leading directions in which models differ."""
 
 import numpy as np
-from scipy.linalg import eigh
-from scipy.sparse.linalg import eigsh
+import scipy
 from scipy.special import logit
 
 from itembank.calibration.fits import FitData
@@ -88,10 +87,10 @@ def _leading_eigenvectors(gram: FloatArray, count: int) -> FloatArray:
     """Eigenvectors of the `count` largest eigenvalues, largest first, (size, count)."""
     size = gram.shape[0]
     if size <= DENSE_SIZE or 3 * count >= size:
-        _, vectors = eigh(gram, subset_by_index=(size - count, size - 1))
+        _, vectors = scipy.linalg.eigh(gram, subset_by_index=(size - count, size - 1))
     else:
         first = gram.sum(axis=1) + np.linspace(-1.0, 1.0, size) * np.abs(gram[0, 0])  # fixed, so that results repeat
-        values, vectors = eigsh(gram, k=count, which="LA", v0=first)
+        values, vectors = scipy.sparse.linalg.eigsh(gram, k=count, which="LA", v0=first)
         vectors = vectors[:, np.argsort(values)]
     result: FloatArray = vectors[:, ::-1]
     return result

@@ -1,5 +1,6 @@
 """`itembank compare`: which of two models is better."""
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -125,8 +126,17 @@ def _print(comparison: "Comparison", output_format: str, *, is_ranking: bool) ->
         for text in dict.fromkeys(row["note"] for row in rows if row["note"]):
             note(f"Note: {text}.")
         rows = [_cells(row, comparison.spec.level, many=comparison.n_pairs > 1) for row in rows]
-    title = f"Models by {comparison.method}" if is_ranking else f"Difference, B - A, by {comparison.method}"
-    print_rows(rows, output_format, title=f"{title}, bank {comparison.bank_id}")
+    of_what = f"{comparison.targets[0]} score" if len(comparison.targets) == 1 else "scores"
+    title = (
+        f"Models in order of their {of_what} (0 to 1)" if is_ranking else f"Difference of the {of_what} (0 to 1), B - A"
+    )
+    print_rows(
+        rows,
+        output_format,
+        title=f"{title}, by {comparison.method}, bank {comparison.bank_id}",
+        columns=[name for name in rows[0] if name != "target" or len(comparison.targets) > 1],
+        least=("n_in_group",) if is_ranking else ("shared items", "detectable", "p", "P(B better)"),
+    )
     if comparison.interval_kind == "classical":
         note("Too few calibration models to calibrate intervals: they take the items as a random sample.")
     if is_ranking:
@@ -144,14 +154,19 @@ def _cells(row: dict[str, Any], level: float, *, many: bool) -> dict[str, Any]:
         "model_a": row["model_a"],
         "model_b": row["model_b"],
         "target": row["target"],
-        "difference": row["difference"],
+        "difference": "-" if math.isnan(row["difference"]) else f"{row['difference']:+.4f}",
         f"{100 * level:g} % interval": f"{low:+.4f} to {high:+.4f}" if known else "-",
         "P(B better)": row["probability_b_better"],
-        "p": row["p_value"],
+        "p": _p_value(row["p_value"]),
         "detectable": row["smallest_detectable_difference"],
         "shared items": row["n_shared_items"],
     }
-    return {**cells, "p (Holm)": row["p_holm"]} if many else cells
+    return {**cells, "p (Holm)": _p_value(row["p_holm"])} if many else cells
+
+
+def _p_value(value: float) -> str:
+    """Four decimals; of a smaller one only that it is smaller."""
+    return "-" if math.isnan(value) else "<0.0001" if value < 1e-4 else f"{value:.4f}"
 
 
 def _repeated(args: list[str], option: str) -> list[str]:

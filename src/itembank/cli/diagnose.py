@@ -68,7 +68,7 @@ def dimensions(
       itembank diagnose dimensions responses.parquet --candidates 1,2,4,8 --format json
     """  # noqa: D301
     from itembank.data.readers.read import read_responses  # noqa: PLC0415
-    from itembank.diagnostics.dimensionality import dimensionality  # noqa: PLC0415
+    from itembank.diagnostics.dimensions import dimensionality  # noqa: PLC0415
     from itembank.reports.canvas import check_figure_destination, save_figure  # noqa: PLC0415
     from itembank.reports.dimensions import figure_dimensionality  # noqa: PLC0415
 
@@ -81,7 +81,20 @@ def dimensions(
             found = dimensionality(matrix, method, candidates=tried, rng=seed, progress=report)
         if figure is not None:
             note(f"Figure: {save_figure(figure_dimensionality(found), figure)}")
-    print_record(found.to_dict(), "held_out", found.rows(), output_format, title="Dimensions")
+    print_record(
+        found.to_dict(),
+        "held_out",
+        [_in_points(row) for row in found.rows()] if output_format == "table" else found.rows(),
+        output_format,
+        title="Dimensions",
+        heading="Errors for models left out, in points",
+        least=("log_likelihood_standard_error", "relative_standard_error", "log_likelihood"),
+    )
+
+
+def _in_points(row: dict[str, Any]) -> dict[str, Any]:
+    """Errors in the unit in which the message speaks of them."""
+    return {name: 100.0 * value if "error" in name and "log" not in name else value for name, value in row.items()}
 
 
 HOMOGENEITY_COLUMNS = (
@@ -130,7 +143,7 @@ def homogeneity_command(
     """  # noqa: D301
     from itembank.data.bank_files import load_bank  # noqa: PLC0415
     from itembank.data.readers.read import read_responses  # noqa: PLC0415
-    from itembank.diagnostics.homogeneity import homogeneity  # noqa: PLC0415
+    from itembank.diagnostics.scenario_homogeneity import homogeneity  # noqa: PLC0415
     from itembank.reports.canvas import check_figure_destination, save_figure  # noqa: PLC0415
     from itembank.reports.homogeneity_figures import figure_homogeneity  # noqa: PLC0415
 
@@ -157,6 +170,7 @@ def homogeneity_command(
         output_format,
         title="Homogeneity (spread with its interval; CSV and JSON have more)",
         columns=HOMOGENEITY_COLUMNS,
+        least=("n_models", "n_items", "items_for_90", "reliability"),
     )
 
 

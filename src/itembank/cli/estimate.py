@@ -126,8 +126,8 @@ def _print(estimates: "ScoreEstimates", output_format: str) -> None:
             }
             for row in rows
         ]
-    title = f"Estimated full-benchmark scores by {estimates.method}, bank {estimates.bank_id}"
-    print_rows(rows, output_format, title=title)
+    title = f"Estimated full-benchmark scores, from 0 to 1, by {estimates.method}, bank {estimates.bank_id}"
+    print_rows(rows, output_format, title=title, least=("items",))
 
 
 def _interval(row: dict[str, Any]) -> str:

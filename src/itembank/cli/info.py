@@ -46,7 +46,15 @@ def command(*, bank: Path, plot: Path | None, selection: Path | None, output_for
     loaded = load_bank(bank)
     if plot is not None:
         _draw(loaded, selection, plot)
-    print_record(_about(loaded), "scenarios", _scenario_rows(loaded), output_format, title=f"Bank {bank}")
+    print_record(
+        _about(loaded),
+        "scenarios",
+        _scenario_rows(loaded),
+        output_format,
+        title=f"Bank {bank}",
+        heading="Scores of the calibration models, from 0 to 1",
+        least=("precision", "item_model_bias", "weight"),
+    )
 
 
 def _draw(bank: "Bank", selection: Path | None, path: Path) -> None:

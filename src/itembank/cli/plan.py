@@ -81,6 +81,14 @@ def command(
             spec=PlanSpec(level, power, seed),
             progress=advance,
         )
-    print_record(made.to_dict(), "sizes", made.rows(), output_format, title=f"Plan for bank {bank}")
+    print_record(
+        made.to_dict(),
+        "sizes",
+        made.rows(),
+        output_format,
+        title=f"Plan for bank {bank}; scores from 0 to 1",
+        heading="What numbers of items tell",
+        least=("mean_absolute_error",),
+    )
     if made.message:
         note(made.message)

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import math
+import shutil
 import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,18 +15,29 @@ import click
 
 from itembank.errors import DataError, ItembankWarning, shown, visible
 from itembank.progress import ProgressCallback, silent
+from itembank.tables import column_names, columns_of, plain, table_lines, title_lines, upright_lines
 
 Row = Mapping[str, Any]
 
 
-def print_rows(rows: Sequence[Row], output_format: str, *, title: str = "", columns: Sequence[str] = ()) -> None:
-    """Print rows as JSON or CSV with every column, or as a table of `columns` (all when empty)."""
+def print_rows(
+    rows: Sequence[Row],
+    output_format: str,
+    *,
+    title: str = "",
+    columns: Sequence[str] = (),
+    least: Sequence[str] = (),
+) -> None:
+    """Print rows as JSON or CSV with every column, or as a table of `columns` (all when empty).
+
+    Where a terminal is too narrow for a table, the columns in `least` are left out, the least needed first.
+    """
     if output_format == "json":
-        click.echo(json.dumps([_plain(row) for row in rows], ensure_ascii=False, indent=1))
+        click.echo(json.dumps([plain(row) for row in rows], ensure_ascii=False, indent=1))
     elif output_format == "csv":
         print_exactly(_as_csv(rows))
     else:
-        _print_table(rows, title, list(columns) or (list(rows[0]) if rows else []))
+        _print_table(rows, title, list(columns) or column_names(rows), least=least)
 
 
 def refuse_empty(rows: Sequence[Row], column: str, owners: Sequence[str]) -> None:
@@ -49,24 +61,31 @@ def refuse_empty(rows: Sequence[Row], column: str, owners: Sequence[str]) -> Non
 
 def print_object(content: Row) -> None:
     """Print one JSON object."""
-    click.echo(json.dumps(_plain(content), ensure_ascii=False, indent=1))
+    click.echo(json.dumps(plain(content), ensure_ascii=False, indent=1))
 
 
 def print_record(
-    record: Row, name: str, rows: Sequence[Row], output_format: str, *, title: str = "", columns: Sequence[str] = ()
+    record: Row,
+    name: str,
+    rows: Sequence[Row],
+    output_format: str,
+    *,
+    title: str = "",
+    heading: str = "",
+    columns: Sequence[str] = (),
+    least: Sequence[str] = (),
 ) -> None:
     """Print facts and the rows that belong to them: one JSON object, two tables, or the rows alone as CSV.
 
-    The table of rows has `columns`, all of them when empty.
+    The table of rows stands under a `heading` (`name` when empty) and is laid out as `print_rows` does.
     """
     if output_format == "json":
         print_object({**record, name: list(rows)})
     elif output_format == "csv":
         print_rows(rows, output_format)
     else:
-        facts = [{"fact": key, "value": _cell_text(value)} for key, value in record.items()]
-        _print_table(facts, title, ["fact", "value"], show_header=False)
-        _print_table(rows, name, list(columns) or (list(rows[0]) if rows else []))
+        _print_table([record], title, list(record), are_facts=True)
+        _print_table(rows, heading or name, list(columns) or column_names(rows), least=least)
 
 
 def print_exactly(text: str) -> None:
@@ -165,23 +184,12 @@ def _quiet() -> bool:
     return bool(context is not None and context.find_root().obj and context.find_root().obj.get("quiet"))
 
 
-def _plain(value: Any) -> Any:
-    """Turn numpy numbers and NaN into what JSON has."""
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    if hasattr(value, "item") and not isinstance(value, str):
-        value = value.item()
-    return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
 def _as_csv(rows: Sequence[Row]) -> str:
     text = io.StringIO()
     if rows:
         writer = csv.DictWriter(text, fieldnames=list(rows[0]), lineterminator="\n")
         writer.writeheader()
-        writer.writerows({key: _cell_csv(value) for key, value in _plain(row).items()} for row in rows)
+        writer.writerows({key: _cell_csv(value) for key, value in plain(row).items()} for row in rows)
     return text.getvalue()
 
 
@@ -189,38 +197,22 @@ def _cell_csv(value: Any) -> Any:
     return json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else value
 
 
-def _print_table(rows: Sequence[Row], title: str, columns: Sequence[str], *, show_header: bool = True) -> None:
-    from rich.box import SIMPLE_HEAD  # noqa: PLC0415
-    from rich.console import Console  # noqa: PLC0415
-    from rich.table import Table  # noqa: PLC0415
-    from rich.text import Text  # noqa: PLC0415
-
-    table = Table(box=SIMPLE_HEAD, show_header=show_header)
-    for column in columns:
-        is_number = bool(rows) and isinstance(_plain(rows[0].get(column)), int | float)
-        table.add_column(Text(visible(column)), justify="right" if is_number else "left", overflow="fold")
-    for row in rows:  # ids come from strangers: Text shows brackets as they are instead of reading them as markup
-        table.add_row(*(Text(_cell_text(row.get(column))) for column in columns))
-    console = Console(width=None if sys.stdout.isatty() else 160)
-    if title:
-        console.print(Text(visible(title), style="bold"))
-    console.print(table)
+def _print_table(
+    rows: Sequence[Row], title: str, columns: Sequence[str], *, least: Sequence[str] = (), are_facts: bool = False
+) -> None:
+    """Print a table that fits the terminal; where columns had to give way, say which."""
+    width = _terminal_width()
+    for line in title_lines(visible(title), width):
+        click.secho(line, bold=True)
+    made = columns_of(rows, columns)
+    if not made:
+        return
+    lines, left_out = (upright_lines(made, width), []) if are_facts else table_lines(made, width, least)
+    click.echo("\n".join([*lines, ""]))
+    if left_out:
+        note(f"No room for {', '.join(left_out)}: widen the terminal, or take --format csv.")
 
 
-def _cell_text(value: Any) -> str:
-    value = _plain(value)
-    if value is None or value == []:
-        return "-"
-    if isinstance(value, list):
-        return ", ".join(map(_cell_text, value))
-    if isinstance(value, dict):
-        return ", ".join(f"{visible(name)} {_cell_text(item)}" for name, item in value.items())
-    return _decimal(value) if isinstance(value, float) else visible(str(value))
-
-
-def _decimal(value: float) -> str:
-    """Write a number with four decimals; costs may be far larger or smaller, which that would fill with zeros."""
-    size = abs(value)
-    if 0.0 < size < 1e-3:
-        return f"{value:.3g}"
-    return f"{value:.4f}" if size < 1000.0 else f"{value:.1f}"
+def _terminal_width() -> int:
+    """Characters in a line: those of the terminal, or COLUMNS; of a pipe or a file, 160."""
+    return max(shutil.get_terminal_size((160, 24)).columns, 40)

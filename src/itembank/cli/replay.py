@@ -125,5 +125,5 @@ def _print(result: "ReplayResult", unit: str | None, output_format: str) -> None
             for row in rows
         ]
     models = "1 model" if result.n_models == 1 else f"{result.n_models} models"
-    title = f"Replayed sessions of {models}, bank {result.estimates.bank_id}"
-    print_rows(rows, output_format, title=title)
+    title = f"Replayed sessions of {models}, bank {result.estimates.bank_id}; scores from 0 to 1"
+    print_rows(rows, output_format, title=title, least=("answered", "items", "reason_stopped"))

@@ -29,6 +29,13 @@ AUTO = "auto"
 LAWS = ("irsl", "two-step", "sigmoid")
 FAMILIES = ("auto", "bernoulli", "binomial", "beta", "beta-binomial")
 FIGURES = ("scores", "laws", "abilities", "decisions", "items")
+LEAST = {
+    "forecasts": ("note", "n_sizes", "beyond", "law"),
+    "comparison": ("residual", "widening", "n_forecasts", "width", "mean_error"),
+    "decisions": ("n_recipes",),
+    "held-out": ("is_largest", "largest_flops", "beyond", "is_covered", "law", "error"),
+}
+"""Columns of each table that give way in a narrow terminal, the least needed first."""
 PARTS = ("summary", "all", "forecasts", "comparison", "decisions", "held-out", "curves")
 
 _SETTINGS = (
@@ -332,7 +339,7 @@ def _print(law: "PretrainingLaw", shown_law: str, show: str, output_format: str)
         "held-out": [] if law.held_out is None else law.held_out.rows(),
     }
     if show == "curves":
-        print_rows(law.curve_rows(), output_format, title="Curves")
+        print_rows(law.curve_rows(), output_format, title="Scores, from 0 to 1, by training compute")
     elif output_format == "json":
         print_object({**law.to_dict(), **parts})
     elif show in {"summary", "all"} and output_format == "table":
@@ -341,7 +348,7 @@ def _print(law: "PretrainingLaw", shown_law: str, show: str, output_format: str)
         name = "forecasts" if show in {"summary", "all"} else show
         if not parts[name]:
             note(f"Note: there are no {name}: no recipe has enough sizes to hold one out.")
-        print_rows(parts[name], output_format, title=name)
+        print_rows(parts[name], output_format, title=f"{name.capitalize()}, scores from 0 to 1", least=LEAST[name])
 
 
 def _print_tables(law: "PretrainingLaw", shown_law: str, comparison: list[dict[str, Any]], *, is_summary: bool) -> None:
@@ -350,9 +357,11 @@ def _print_tables(law: "PretrainingLaw", shown_law: str, comparison: list[dict[s
     others = [name for name in law.names if name != shown_law]
     if is_summary:
         rows = _of_one_law(rows, shown_law)
-    print_rows(rows, "table", title=f"Scores at {law.target_flops:.3g} FLOP")
+    title = f"Scores, from 0 to 1, at {law.target_flops:.3g} FLOP"
+    print_rows(rows, "table", title=title, least=("n_sizes", "beyond"))
     if comparison:
-        print_rows(comparison, "table", title="Forecasts of the largest sizes, held out")
+        title = "Forecasts of the largest sizes, held out; scores from 0 to 1"
+        print_rows(comparison, "table", title=title, least=LEAST["comparison"])
     if is_summary and others:
         note(f"Forecasts of {' and '.join(others)}: --show all.")
 
@@ -368,7 +377,8 @@ def _of_one_law(rows: list[dict[str, Any]], name: str) -> list[dict[str, Any]]:
 def _short(law: "PretrainingLaw") -> list[dict[str, Any]]:
     """Say what a terminal has room for."""
     rows = []
+    has_notes = any(row["note"] for row in law.rows())
     for row in law.rows():
         kept = {name: row[name] for name in ("scenario", "recipe", "law", "score", "low", "high", "n_sizes")}
-        rows.append({**kept, "beyond": f"{row['beyond']:.3g} x", "note": row["note"]})
+        rows.append({**kept, "beyond": f"{row['beyond']:.3g} x", **({"note": row["note"]} if has_notes else {})})
     return rows

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from itembank.scaling.sampling.sampling_plan_results import SamplingPlan
 
 METHODS = ("irsl", "irsl-plug-in", "beta-binomial", "jeffreys", "plug-in", "unbiased")
+LEAST_METHODS = ("jeffreys", "beta-binomial", "irsl-plug-in", "plug-in", "unbiased")
+"""Those whose columns give way in a narrow terminal, the least needed first."""
 PARTS = ("curves", "errors", "tail", "plan")
 
 _OPTIONS = (
@@ -227,14 +229,25 @@ def _print(law: "PassAtKLaw", plan: "SamplingPlan | None", show: str, output_for
         return
     if show == "curves":
         is_table = output_format == "table"
-        print_rows(_wide(law) if is_table else law.rows(), output_format, title="pass@k")
+        rows = _wide(law) if is_table else law.rows()
+        print_rows(rows, output_format, title="pass@k, from 0 to 1", least=LEAST_METHODS)
     elif show == "errors":
-        print_rows(errors, output_format, title=f"Errors of pass@k from {law.budget} samples an item")
+        print_rows(
+            errors,
+            output_format,
+            title=f"Errors of pass@k, from 0 to 1, from {law.budget} samples an item",
+            least=("share_known", "error_of_negative_log"),
+        )
     elif show == "tail":
         print_rows(law.tail(), output_format, title=f"Items that fail most often at k = {law.k[-1]:g}")
     elif plan is not None:
         if output_format == "table":
-            print_rows(plan.summary(), output_format, title="Further samples")
+            print_rows(
+                plan.summary(),
+                output_format,
+                title="Further samples; half-widths of pass@k, from 0 to 1",
+                least=("n_items", "n_uniform", "half_width_wanted"),
+            )
         print_rows(plan.rows(), output_format, title="Items to sample")
 
 

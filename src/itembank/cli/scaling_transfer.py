@@ -19,10 +19,18 @@ from itembank.cli.scaling_options import (
 if TYPE_CHECKING:
     from itembank.data.compute import TrainingCompute
     from itembank.data.responses import ResponseMatrix
-    from itembank.scaling.transfer.transfer_results import Transfer
-    from itembank.scaling.transfer.transfer_specs import TransferSpec
+    from itembank.scaling.transfers.transfer_results import Transfer
+    from itembank.scaling.transfers.transfer_specs import TransferSpec
 
 METHODS = ("calibrated", "common-scale", "scores")
+LEAST = {
+    "methods": ("log_error", "width", "error_standard_error", "validity_lower", "bias", "coverage"),
+    "models": (
+        *("predicted_scores", "predicted_common-scale", "predicted_calibrated"),
+        *("flops", "standard_error", "ability", "group", "validity_lower", "validity"),
+    ),
+}
+"""Columns of each table that give way in a narrow terminal, the least needed first."""
 TABLES = ("observed", "disattenuated", "beyond_compute")
 
 _group_option = click.option(
@@ -150,7 +158,7 @@ def _transfers(
     """One transfer, or one within every scenario; of these, such as cannot be made are told and left out."""
     from itembank.data.bank_files import load_bank  # noqa: PLC0415
     from itembank.errors import DataError, DataWarning, warn  # noqa: PLC0415
-    from itembank.scaling.transfer.transfers import transfer  # noqa: PLC0415
+    from itembank.scaling.transfers.transfers import transfer  # noqa: PLC0415
 
     calibration: Any = choices["calibration_models"] or None
     if choices["bank"] is not None:
@@ -177,7 +185,9 @@ def _print(found: "list[Transfer]", show: str, output_format: str, *, is_single:
         print_object(records[0] if is_single else {"transfers": records})
     elif is_single:
         rows = found[0].method_rows() if show == "methods" else found[0].rows()
-        print_record(found[0].to_dict(), show, rows, output_format, title="Transfer")
+        print_record(
+            found[0].to_dict(), show, rows, output_format, title="Transfer; scores from 0 to 1", least=LEAST[show]
+        )
     else:
         names = {"target": "target", "correlation": "validity", "correlation_lower": "validity_lower"}
         rows = [  # the rows of methods have a correlation of their own
@@ -185,7 +195,7 @@ def _print(found: "list[Transfer]", show: str, output_format: str, *, is_single:
             for one in found
             for row in (one.method_rows() if show == "methods" else one.rows())
         ]
-        print_rows(rows, output_format, title="Easy to hard")
+        print_rows(rows, output_format, title="Easy to hard; scores from 0 to 1", least=LEAST[show])
 
 
 @click.command("validity")
@@ -220,7 +230,7 @@ def validity_command(
     """  # noqa: D301
     from itembank.reports.canvas import check_figure_destination, save_figure  # noqa: PLC0415
     from itembank.reports.validity_figures import figure_validity  # noqa: PLC0415
-    from itembank.scaling.transfer.convergent import CorrelationInterval, convergent_validity  # noqa: PLC0415
+    from itembank.scaling.transfers.convergent import CorrelationInterval, convergent_validity  # noqa: PLC0415
 
     refuse_unused(("table", output is not None, "-o FILE, which draws it"))
     if output is not None:
@@ -240,6 +250,7 @@ def validity_command(
         [_with_intervals(row) for row in rows] if output_format == "table" else rows,
         output_format,
         title="Convergent validity",
+        least=("disattenuated_interval", "disattenuated", "n_models", "beyond_compute_interval", "beyond_compute"),
     )
 
 
@@ -257,7 +268,7 @@ def _with_intervals(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _spec(choices: Mapping[str, Any], level: float) -> "TransferSpec":
-    from itembank.scaling.transfer.transfer_specs import TransferSpec  # noqa: PLC0415
+    from itembank.scaling.transfers.transfer_specs import TransferSpec  # noqa: PLC0415
 
     given: dict[str, Any] = {"methods": choices["methods"]} if choices["methods"] else {}
     return TransferSpec(

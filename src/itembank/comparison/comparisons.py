@@ -13,6 +13,7 @@ from itembank.comparison.ranking import square, tied_groups
 from itembank.comparison.reference_tests import bootstrap_intervals, mcnemar_exact, paired_t
 from itembank.estimation.scores import Scores
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.tabular import Tabular
 
 MANY_BOOTSTRAPS = 20_000
 """Pairs beyond this get no bootstrap interval: it costs far more than all the rest."""
@@ -148,8 +149,8 @@ class Ranking:
         return rows
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
+@dataclass(frozen=True, slots=True, repr=False)
+class Comparison(Tabular):
     """Differences of n_pairs pairs of models on n_targets targets, all signed b - a.
 
     Attributes

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import nnls
+import scipy
 from scipy.special import stdtrit
 
 from itembank.numerics.arrays import FloatArray, IntArray
@@ -122,7 +122,7 @@ def _non_negative(design: FloatArray, target: FloatArray) -> FloatArray:
     """Non-negative least squares from the normal equations: two unknowns, however many pairs."""
     gram, right = design.T @ design, design.T @ target
     factor = np.linalg.cholesky(gram + 1e-12 * np.trace(gram) * np.eye(gram.shape[0]))
-    coefficients: FloatArray = nnls(factor.T, np.linalg.solve(factor, right))[0]
+    coefficients: FloatArray = scipy.optimize.nnls(factor.T, np.linalg.solve(factor, right))[0]
     return coefficients
 
 

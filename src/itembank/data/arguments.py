@@ -7,7 +7,6 @@ from typing import TypeAlias
 from itembank.data.bank_files import RECORD, load_bank
 from itembank.data.banks import Bank
 from itembank.data.readers.agreement import check_same_content, only_items, read_new_responses
-from itembank.data.readers.read import read_responses
 from itembank.data.responses import ResponseMatrix
 from itembank.data.selections import Selection
 from itembank.errors import ParameterError
@@ -52,6 +51,8 @@ def as_responses(responses: GivenResponses) -> ResponseMatrix:
     """
     if isinstance(responses, ResponseMatrix):
         return responses
+    from itembank.data.readers.read import read_responses  # noqa: PLC0415 (a session reads no results)
+
     return read_responses(_paths(responses))
 
 

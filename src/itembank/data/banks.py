@@ -2,16 +2,20 @@
 
 from dataclasses import dataclass, field
 
+import numpy as np
+import polars as pl
+
 from itembank.data.bank_cache import BankCache
 from itembank.data.calibrations import Calibration
 from itembank.data.responses import ResponseMatrix
 from itembank.data.targets import ScoreTargets
 from itembank.irt.parameters import ItemParameters
 from itembank.numerics.arrays import FloatArray
+from itembank.tabular import Compact
 
 
-@dataclass(frozen=True, slots=True)
-class Bank:
+@dataclass(frozen=True, slots=True, repr=False)
+class Bank(Compact):
     """A calibrated item bank; make one with `build_bank`, keep it with `save_bank`, get it with `load_bank`.
 
     Attributes
@@ -50,6 +54,31 @@ class Bank:
     def item_ids(self) -> list[str]:
         """Ids of the items, in the order of every array over items."""
         return self.responses.item_ids
+
+    @property
+    def items(self) -> pl.DataFrame:
+        """Items with their parameters, one a row in the bank's order.
+
+        `item_id`, `scenario`, `subscenario`, `mean_response` of the calibration models, `is_degenerate` (all of them
+        answered alike), and for each dimension k `loading_k` with `loading_k_error`, then `intercept` with
+        `intercept_error`, `lower_asymptote`; in one dimension also `difficulty` with `difficulty_error`. Errors are
+        standard errors, NaN where the calibration gives none.
+        """
+        parameters, errors = self.parameters, self.calibration.standard_errors
+        names = [*(f"loading_{k + 1}" for k in range(parameters.n_dims)), "intercept"]
+        coefficients = np.column_stack([parameters.loadings, parameters.intercept])
+        columns: dict[str, np.ndarray] = {
+            "mean_response": np.nanmean(self.responses.responses, axis=0),
+            "is_degenerate": self.calibration.is_degenerate,
+        }
+        for name, value, error in zip(names, coefficients.T, errors.T, strict=True):
+            columns |= {name: value, f"{name}_error": error}
+        columns["lower_asymptote"] = parameters.lower_asymptote
+        if parameters.n_dims == 1:
+            found = self.calibration.difficulties
+            columns |= {"difficulty": found.value, "difficulty_error": found.standard_error}
+        table = self.responses.items.select("item_id", "scenario", "subscenario")
+        return table.with_columns(**{name: pl.Series(np.ascontiguousarray(one)) for name, one in columns.items()})
 
     @property
     def n_items(self) -> int:

@@ -9,10 +9,11 @@ from itembank.errors import ParameterError
 from itembank.irt.difficulty import Difficulties, expected_difficulties
 from itembank.irt.parameters import AbilityPrior, ItemParameters
 from itembank.numerics.arrays import BoolArray, FloatArray
+from itembank.tabular import Compact
 
 
-@dataclass(frozen=True, slots=True)
-class Calibration:
+@dataclass(frozen=True, slots=True, repr=False)
+class Calibration(Compact):
     """Result of `calibrate`, for all n_items items of the responses, in their order.
 
     Attributes

@@ -14,6 +14,7 @@ from itembank.data.readers.known import read_known
 from itembank.data.readers.wording import first_few
 from itembank.errors import N_SHOWN, DataError, DataWarning, shown, warn
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.tabular import Compact
 
 FLOP_PER_PARAMETER_AND_TOKEN = 6.0
 """Training a transformer costs about six operations a parameter and token (Kaplan et al. 2020, 2.1)."""
@@ -23,8 +24,8 @@ RECIPE_COLUMNS = ("recipe", "mixture", "family_or_data", "family")
 FINAL_COLUMN = "is_final"
 
 
-@dataclass(frozen=True, slots=True)
-class TrainingCompute:
+@dataclass(frozen=True, slots=True, repr=False)
+class TrainingCompute(Compact):
     """What training each model cost.
 
     Attributes

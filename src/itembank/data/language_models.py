@@ -9,12 +9,13 @@ from itembank.data.builtin_tables import read_builtin_table
 from itembank.data.choice_scores import bits_per_byte, choice_accuracy, choice_probability, probability_per_character
 from itembank.data.responses import ResponseMatrix
 from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.tabular import Compact
 
 _STEPS_PER_NAT = 100.0  # the files keep log-likelihoods as whole hundredths
 
 
-@dataclass(frozen=True, slots=True)
-class ChoiceLogLikelihoods:
+@dataclass(frozen=True, slots=True, repr=False)
+class ChoiceLogLikelihoods(Compact):
     """Log-likelihood of every choice of every item under every model.
 
     Attributes
@@ -57,7 +58,7 @@ def builtin_bits_per_byte() -> FloatArray:
 
     Examples
     --------
-    >>> from itembank import builtin_bits_per_byte
+    >>> from itembank.scaling import builtin_bits_per_byte
     >>> bool((builtin_bits_per_byte() > 0.0).all())
     True
     """

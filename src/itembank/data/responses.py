@@ -10,12 +10,13 @@ import polars as pl
 from itembank.data.validation import check_counts, check_response_matrix
 from itembank.errors import DataError, did_you_mean, shown
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray, mean_where_known
+from itembank.tabular import Compact
 
 DEFAULT_SCENARIO = "all"
 
 
-@dataclass(frozen=True, slots=True)
-class ResponseMatrix:
+@dataclass(frozen=True, slots=True, repr=False)
+class ResponseMatrix(Compact):
     """Responses of n_models models to n_items items.
 
     Make one with `ResponseMatrix.create` or a reader: both check the data and raise `DataError`.

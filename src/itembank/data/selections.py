@@ -14,12 +14,13 @@ from itembank.data.digests import RECORD_KEY, digest_fits, with_digest
 from itembank.data.documents import read_json
 from itembank.errors import DataError, shown
 from itembank.numerics.arrays import FloatArray
+from itembank.tabular import Compact
 
 SCHEMA_VERSION = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
+@dataclass(frozen=True, slots=True, repr=False)
+class Selection(Compact):
     """Chosen items.
 
     Attributes

@@ -9,6 +9,7 @@ import polars as pl
 from itembank.checks import check_one_of
 from itembank.errors import DataError, ParameterError, did_you_mean, shown
 from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.tabular import Compact
 
 OVERALL = "overall"
 WIN_RATE = "mean_win_rate"
@@ -18,8 +19,8 @@ Within = Literal["micro", "macro", "custom"]
 Across = Literal["scenarios", "items"]
 
 
-@dataclass(frozen=True, slots=True)
-class ScoreTarget:
+@dataclass(frozen=True, slots=True, repr=False)
+class ScoreTarget(Compact):
     """A named score: ``sum_i weights_i Y_i`` over all items of the benchmark.
 
     Attributes
@@ -33,8 +34,8 @@ class ScoreTarget:
     weights: FloatArray
 
 
-@dataclass(frozen=True, slots=True)
-class ScoreTargets:
+@dataclass(frozen=True, slots=True, repr=False)
+class ScoreTargets(Compact):
     """The score of each scenario and how they make the overall score.
 
     Attributes

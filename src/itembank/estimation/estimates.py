@@ -9,10 +9,11 @@ from itembank.data.targets import WIN_RATE
 from itembank.errors import DataError, shown
 from itembank.estimation.scores import Scores
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.tabular import Tabular
 
 
-@dataclass(frozen=True, slots=True)
-class ScoreEstimates:
+@dataclass(frozen=True, slots=True, repr=False)
+class ScoreEstimates(Tabular):
     """Estimated scores of n_models models on n_targets targets.
 
     Attributes

@@ -1,7 +1,7 @@
 """Sums over the items of each scenario."""
 
 import numpy as np
-from scipy.sparse import csr_array
+import scipy
 
 from itembank.numerics.arrays import FloatArray, IntArray
 
@@ -16,7 +16,9 @@ def scenario_sums(values: FloatArray, scenario_index: IntArray, n_scenarios: int
         cell = n_scenarios * np.arange(n_models)[:, None] + scenario_index
         sums = np.bincount(cell.ravel(), weights=values.ravel(), minlength=n_models * n_scenarios)
         return sums.reshape(n_models, n_scenarios).astype(np.float64)
-    onto = csr_array((np.ones(n_items), (scenario_index, np.arange(n_items))), shape=(n_scenarios, n_items))
+    onto = scipy.sparse.csr_array(
+        (np.ones(n_items), (scenario_index, np.arange(n_items))), shape=(n_scenarios, n_items)
+    )
     result: FloatArray = (onto @ values.T).T
     return result
 

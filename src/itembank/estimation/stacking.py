@@ -1,7 +1,7 @@
 """Weights with which several methods' estimates make one."""
 
 import numpy as np
-from scipy.optimize import nnls
+import scipy
 
 from itembank.numerics.arrays import FloatArray
 
@@ -45,7 +45,7 @@ def stack_weights(errors: FloatArray, *, prior_models: float) -> FloatArray:
     # by the normal equations: a few methods, however many models
     matrix = np.concatenate(rows)
     upper = np.linalg.cholesky(matrix.T @ matrix + 1e-12 * np.eye(size.size)).T
-    found, _ = nnls(upper, np.linalg.solve(upper.T, matrix.T @ wanted))
+    found, _ = scipy.optimize.nnls(upper, np.linalg.solve(upper.T, matrix.T @ wanted))
     weights[usable] = found / found.sum()
     return weights
 

@@ -13,10 +13,11 @@ from itembank.checks import check_one_of
 from itembank.errors import ParameterError, shown
 from itembank.irt.family_names import FAMILIES, WITH_PRECISION, Family
 from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.tabular import Compact
 
 
-@dataclass(frozen=True, slots=True)
-class ItemParameters:
+@dataclass(frozen=True, slots=True, repr=False)
+class ItemParameters(Compact):
     """Parameters of n_items items in n_dims dimensions.
 
     Attributes
@@ -129,8 +130,8 @@ class ItemParameters:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class AbilityPrior:
+@dataclass(frozen=True, slots=True, repr=False)
+class AbilityPrior(Compact):
     """Normal prior of ability.
 
     Attributes

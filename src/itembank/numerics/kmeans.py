@@ -7,7 +7,7 @@ of starts that come to the same the first is taken (`numerics.ties`); all sums a
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.sparse import csr_array
+import scipy
 
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.threads import one_blas_thread
@@ -74,7 +74,9 @@ def weighted_kmeans(
 def cluster_means(points: FloatArray, weights: FloatArray, labels: IntArray) -> FloatArray:
     """Weighted mean of the points of each cluster, (n_clusters, n_features)."""
     places, n_clusters = np.arange(points.shape[0] + 1), int(labels.max()) + 1
-    membership = csr_array((weights, labels, places), shape=(points.shape[0], n_clusters))  # adds up in their order
+    membership = scipy.sparse.csr_array(
+        (weights, labels, places), shape=(points.shape[0], n_clusters)
+    )  # adds up in their order
     result: FloatArray = (membership.T @ points) / np.bincount(labels, weights, n_clusters)[:, None]
     return result
 

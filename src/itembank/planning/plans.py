@@ -8,6 +8,7 @@ import numpy as np
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.planning.goals import Goal
 from itembank.planning.trials import Trial
+from itembank.tabular import Tabular
 
 N_ITEMS_TOLERANCE = 0.05
 
@@ -106,8 +107,8 @@ class PlanTable:
         ]
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+@dataclass(frozen=True, slots=True, repr=False)
+class Plan(Tabular):
     """What n items would tell of a new model.
 
     Attributes

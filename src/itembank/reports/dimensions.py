@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from itembank.diagnostics.dimensionalities import Dimensionality
+from itembank.diagnostics.dimensionality_results import Dimensionality
 from itembank.reports.canvas import INK, PALETTE, new_figure, panels, put_labels, put_legend, put_title
 
 if TYPE_CHECKING:

@@ -67,7 +67,12 @@ def figure_predicted_against_true(prediction_panels: Sequence[PredictionPanel], 
         axes.set(xlim=(low, high), ylim=(low, high), aspect="equal")
         error = 100.0 * np.nanmean(np.abs(panel.estimate - panel.true))
         put_title(axes, f"{panel.title}\nmean absolute error {error:.1f} points")
-        put_labels(axes, f"true {target} score (%)", f"estimated {target} score (%)" if k % n_columns == 0 else "")
+        is_left, is_lowest = k % n_columns == 0, k + n_columns >= len(prediction_panels)
+        put_labels(
+            axes,
+            f"true {target} score (%)" if is_lowest else "",
+            f"estimated {target} score (%)" if is_left else "",
+        )
     return figure
 
 

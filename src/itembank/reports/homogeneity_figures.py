@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from itembank.diagnostics.homogeneities import Homogeneity, ScenarioHomogeneity
+from itembank.diagnostics.homogeneity_results import Homogeneity, ScenarioHomogeneity
 from itembank.errors import ParameterError
 from itembank.numerics.arrays import FloatArray
 from itembank.reports.canvas import FAINT, PALETTE, new_figure, panels, put_labels, put_title

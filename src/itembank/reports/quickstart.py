@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from itembank.calibration.build import build_bank
+from itembank.calibration.dimensions import choose_n_dims
 from itembank.calibration.specs import Variational
 from itembank.checks import check_whole
 from itembank.data.atomic import replacing_file
@@ -23,7 +24,7 @@ from itembank.data.targets import OVERALL
 from itembank.errors import MissingDependencyError, ParameterError, shown
 from itembank.estimation.estimate import estimate
 from itembank.estimation.estimates import ScoreEstimates
-from itembank.numerics.arrays import FloatArray
+from itembank.numerics.arrays import BoolArray, FloatArray
 from itembank.numerics.random import as_generator
 from itembank.planning.select import select
 from itembank.progress import ProgressCallback, silent
@@ -32,8 +33,8 @@ from itembank.reports.figures import PredictionPanel, figure_predicted_against_t
 from itembank.studies.metrics import spearman
 
 HELD_OUT_SHARE = 0.25
-# Three dimensions and a loose stop: a second a calibration, and no less accurate here than more of either.
-SPEC = Variational("mirt", n_dims=3, tolerance=1e-4)
+TOLERANCE = 1e-4
+"""Of calibrations: a looser stop than the default, to save time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,15 +155,15 @@ def run_quickstart(
     folder: str | Path,
     *,
     n_items: int = 100,
-    n_repeats: int = 5,
+    n_repeats: int = 3,
     rng: np.random.Generator | int | None = None,
     progress: ProgressCallback = silent,
 ) -> QuickstartResult:
-    """Do the whole job on the data set `classifiers` and write it to a folder.
+    """Do the whole job on the language models of `bytelms` and write it to a folder.
 
-    Hold out a quarter of the models, calibrate on the rest, choose items, estimate the held-out models'
-    scores from these items alone, and compare with their true scores. Every repeat splits, calibrates and
-    chooses anew; the files are of the first.
+    Hold out a quarter of the training runs with all their checkpoints, calibrate on the rest, choose items, estimate
+    the held-out models' scores from these items alone, and compare with their true scores. Every repeat splits,
+    calibrates and chooses anew; the files are of the first.
 
     Parameters
     ----------
@@ -192,7 +193,7 @@ def run_quickstart(
     folder = Path(folder)
     _check_folder(folder)
     check_bank_destination(folder / "bank", overwrite=True)
-    responses = load_builtin("classifiers")
+    responses = load_builtin("bytelms")
     rounds = []
     for number, generator in enumerate(as_generator(rng).spawn(n_repeats)):
         progress(f"repeat ({number + 1} of {n_repeats})", number / n_repeats)
@@ -226,10 +227,9 @@ def _check_folder(folder: Path) -> None:
 
 def _run_round(responses: ResponseMatrix, n_items: int, rng: np.random.Generator) -> Round:
     """Split, calibrate, select, estimate."""
-    order = rng.permutation(responses.n_models)
-    n_held_out = round(HELD_OUT_SHARE * responses.n_models)
-    held_out = responses.take(models=np.sort(order[:n_held_out]))
-    bank = build_bank(responses.take(models=np.sort(order[n_held_out:])), SPEC, rng=rng)
+    is_held_out = _held_out_runs(responses, rng)
+    held_out, past = (responses.take(models=np.flatnonzero(one)) for one in (is_held_out, ~is_held_out))
+    bank = build_bank(past, _spec(past), rng=rng)
     seed = int(rng.integers(2**31))
     methods = dict.fromkeys(strategy.selection for strategy in STRATEGIES)
     selections = {method: select(bank, n_items, method=method, rng=seed) for method in methods}
@@ -239,6 +239,23 @@ def _run_round(responses: ResponseMatrix, n_items: int, rng: np.random.Generator
     )
     true = bank.targets.with_overall(bank.targets.scenario_means(held_out.responses))
     return Round(bank, held_out, true, selections, estimates)
+
+
+def _held_out_runs(responses: ResponseMatrix, rng: np.random.Generator) -> BoolArray:
+    """Say which models are held out: those of a quarter of the training runs.
+
+    Checkpoints of one run are much alike: with some of them in the bank, the others would be no new models.
+    """
+    runs = responses.models["mixture"] + "/" + responses.models["size"]
+    names = runs.unique(maintain_order=True)
+    chosen = rng.permutation(len(names))[: round(HELD_OUT_SHARE * len(names))]
+    return runs.is_in(names.gather(chosen).implode()).to_numpy()
+
+
+def _spec(responses: ResponseMatrix) -> Variational:
+    """Choose the number of abilities as `itembank calibrate` does."""
+    n_dims = choose_n_dims(responses, Variational(tolerance=TOLERANCE)).n_dims
+    return Variational("2pl" if n_dims == 1 else "mirt", n_dims=n_dims, tolerance=TOLERANCE)
 
 
 def _errors(strategy: Strategy, k: int, rounds: list[Round]) -> StrategyErrors:

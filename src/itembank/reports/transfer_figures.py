@@ -8,7 +8,7 @@ import numpy as np
 from itembank.errors import ParameterError
 from itembank.numerics.arrays import BoolArray
 from itembank.reports.canvas import INK, PALETTE, new_figure, panels, put_labels, put_legend, put_title
-from itembank.scaling.transfer.transfer_results import Transfer
+from itembank.scaling.transfers.transfer_results import Transfer
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,7 +6,7 @@ import numpy as np
 
 from itembank.errors import ParameterError
 from itembank.reports.canvas import INK, PALETTE, new_figure, panels, put_labels, put_title
-from itembank.scaling.transfer.convergent_results import ConvergentValidity
+from itembank.scaling.transfers.convergent_results import ConvergentValidity
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -6,6 +6,7 @@ from itembank.data.responses import ResponseMatrix
 from itembank.irt.parameters import ItemParameters
 from itembank.numerics.arrays import FloatArray
 from itembank.simulation.specs import SimulationSpec
+from itembank.tabular import Compact
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +32,8 @@ class Truth:
     task_scores: FloatArray
 
 
-@dataclass(frozen=True, slots=True)
-class Simulated:
+@dataclass(frozen=True, slots=True, repr=False)
+class Simulated(Compact):
     """Simulated responses and their truth."""
 
     responses: ResponseMatrix

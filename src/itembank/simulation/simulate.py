@@ -26,7 +26,8 @@ def simulate(spec: SimulationSpec | None = None, rng: np.random.Generator | int 
 
     Examples
     --------
-    >>> from itembank import SimulationSpec, simulate
+    >>> from itembank.simulation import SimulationSpec
+    >>> from itembank import simulate
     >>> made = simulate(SimulationSpec(n_models=20, n_items=500, n_tasks=5), rng=0)
     >>> made.responses.responses.shape, made.truth.task_scores.shape
     ((20, 500), (20, 5))

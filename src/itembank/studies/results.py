@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import polars as pl
 
@@ -10,10 +10,11 @@ from itembank.studies.folders import CHOICES, COMPARISON, PREDICTION, PREDICTION
 from itembank.studies.manifests import StudyManifest
 from itembank.studies.prediction.assessors import Assessor
 from itembank.studies.prediction.error_curves import sum_errors
+from itembank.tabular import Tabular
 
 
-@dataclass(frozen=True, slots=True)
-class StudyResult:
+@dataclass(frozen=True, slots=True, repr=False)
+class StudyResult(Tabular):
     """What a study found.
 
     Attributes
@@ -33,6 +34,10 @@ class StudyResult:
     estimates: pl.DataFrame
     summary: pl.DataFrame
     manifest: StudyManifest
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One record a row of `summary`."""
+        return self.summary.to_dicts()
 
     @property
     def level(self) -> float:
@@ -58,8 +63,8 @@ class StudyResult:
         return cls(estimates, summary, manifest)
 
 
-@dataclass(frozen=True, slots=True)
-class PredictionResult:
+@dataclass(frozen=True, slots=True, repr=False)
+class PredictionResult(Tabular):
     """What a prediction study found.
 
     Attributes
@@ -85,6 +90,10 @@ class PredictionResult:
     tasks: pl.DataFrame
     manifest: StudyManifest
     folder: Path
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One record a row of `curves`."""
+        return self.curves.to_dicts()
 
     @property
     def predictions(self) -> pl.LazyFrame:

@@ -6,7 +6,7 @@ import warnings
 
 import numpy as np
 
-from itembank.calibration import calibrate
+from itembank.calibration.specs import METHODS
 from itembank.data import bank_files
 from itembank.data.readers import read
 from itembank.progress import silent
@@ -21,13 +21,13 @@ class Remembered:
     def __init__(self, output):
         self._output, self._found = output, {}
         self._load_bank, self._read_rows = bank_files.load_bank, read.read_rows
-        self._kernel_of = calibrate._kernel
+        self._kernel_of = METHODS.kernel
 
     def install(self, patch):
         """Put itself in the place of what it remembers."""
         patch.setattr(bank_files, "load_bank", self._bank)
         patch.setattr(read, "read_rows", self._rows)
-        patch.setattr(calibrate, "_kernel", lambda spec: lambda data, _spec, *, progress: self._fit(data, spec))
+        patch.setattr(METHODS, "kernel", lambda spec: lambda data, _spec, *, progress: self._fit(data, spec))
 
     @contextlib.contextmanager
     def put_aside(self):

@@ -19,7 +19,7 @@ FAILED = (1, 2, 4)
 SLOW = {
     *(("calibrate", name) for name in ("counts", "probabilities", "chosen dims", "mml", "bifactor", "nested")),
     *(("diagnose homogeneity", name) for name in ("table", "figure")),
-    ("quickstart", "classifiers"),
+    ("quickstart", "language models"),
 }
 """Modes whose calls take long together."""
 SLOW_COMMANDS = {command for command, _ in SLOW}

@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from itembank.data.readers.read import read_matrix
 from itembank.data.readers.specs import ReadingSpec
 from itembank.data.responses import ResponseMatrix
 from itembank.errors import DataError, remedy, shown
@@ -31,6 +30,8 @@ def read_new_responses(
     DataError
         As `read_responses`.
     """
+    from itembank.data.readers.read import read_matrix  # noqa: PLC0415 (a session needs no more than `only_items`)
+
     spec = spec_like(items_of_bank, replace(spec or ReadingSpec(), empty="drop"))
     return read_matrix([Path(path) for path in paths], spec, models=models, items=items, progress=progress)
 

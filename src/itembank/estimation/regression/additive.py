@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.interpolate import CubicSpline
+import scipy
 
 from itembank.numerics.arrays import FloatArray, IntArray
 
@@ -54,13 +54,13 @@ def smooth_columns(smooth: Smooth, x: FloatArray) -> FloatArray:
     if not smooth.knots.size:
         return np.asarray(z[:, None])
     inside = np.clip(z, smooth.knots[0], smooth.knots[-1])
-    spline = CubicSpline(smooth.knots, smooth.curves, bc_type="natural")
+    spline = scipy.interpolate.CubicSpline(smooth.knots, smooth.curves, bc_type="natural")
     return np.column_stack([z, spline(inside) + (z - inside)[:, None] * spline(inside, 1)])
 
 
 def roughness(knots: FloatArray) -> FloatArray:
     """Matrix of ``integral f''^2`` in the values at the knots, exact: f'' is a broken line, (n_knots, n_knots)."""
-    curvature = CubicSpline(knots, np.eye(knots.size), bc_type="natural")(knots, 2)
+    curvature = scipy.interpolate.CubicSpline(knots, np.eye(knots.size), bc_type="natural")(knots, 2)
     steps = np.diff(knots)
     middle = (np.append(steps, 0.0) + np.append(0.0, steps)) / 3.0
     overlaps = np.diag(middle) + np.diag(steps, 1) / 6.0 + np.diag(steps, -1) / 6.0

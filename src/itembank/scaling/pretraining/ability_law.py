@@ -18,6 +18,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.tabular import Compact
 
 Pooling = Literal["none", "partial"]
 Shape = Literal["bent", "line"]
@@ -66,8 +67,8 @@ class Lines(NamedTuple):
     log_likelihood: float
 
 
-@dataclass(frozen=True, slots=True)
-class AbilityLaws:
+@dataclass(frozen=True, slots=True, repr=False)
+class AbilityLaws(Compact):
     """Laws of n_recipes recipes, each a mean over n_bends bends.
 
     Attributes

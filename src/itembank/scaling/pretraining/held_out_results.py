@@ -9,6 +9,7 @@ import polars as pl
 
 from itembank.scaling.pretraining.decisions import decision_accuracy
 from itembank.scaling.pretraining.forecasts import interval_factor
+from itembank.tabular import Tabular
 
 DEGREES_OF_FREEDOM = 4.0
 """Of what a held-out check says of the next forecast: two for the scenario's own errors, two for those of all."""
@@ -36,8 +37,8 @@ DECISION_COLUMNS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class HeldOutForecasts:
+@dataclass(frozen=True, slots=True, repr=False)
+class HeldOutForecasts(Tabular):
     """Forecasts of finished models that were not fitted, each beside what the model scored.
 
     Attributes

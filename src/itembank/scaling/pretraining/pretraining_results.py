@@ -13,6 +13,7 @@ from itembank.scaling.pretraining.forecasts import FittedAbilityLaw, FittedLaw, 
 from itembank.scaling.pretraining.held_out_results import HeldOutForecasts
 from itembank.scaling.pretraining.law_choice import closest_law
 from itembank.scaling.pretraining.scenario_abilities import ScenarioAbilities, ScenarioScores
+from itembank.tabular import Tabular
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +71,8 @@ class ScenarioLaws:
         return fitted
 
 
-@dataclass(frozen=True, slots=True)
-class PretrainingLaw:
+@dataclass(frozen=True, slots=True, repr=False)
+class PretrainingLaw(Tabular):
     """Pre-training laws of n_recipes recipes; made by `pretraining_law`.
 
     Attributes

@@ -7,6 +7,7 @@ import numpy as np
 
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.ties import rounded
+from itembank.tabular import Tabular
 
 _ROUNDING = 1e-9
 """Where pass@k is one to all digits, so are both ends of its interval."""
@@ -53,8 +54,8 @@ class ItemEvidence:
     failure: FloatArray
 
 
-@dataclass(frozen=True, slots=True)
-class PassAtKLaw:
+@dataclass(frozen=True, slots=True, repr=False)
+class PassAtKLaw(Tabular):
     """Result of `pass_at_k_law`; a curve is one model on one scenario.
 
     Attributes

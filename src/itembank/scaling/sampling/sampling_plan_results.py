@@ -7,6 +7,7 @@ import numpy as np
 
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.ties import rounded
+from itembank.tabular import Tabular
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +50,8 @@ class ScenarioPlan:
         return int(self.n_more.sum())
 
 
-@dataclass(frozen=True, slots=True)
-class SamplingPlan:
+@dataclass(frozen=True, slots=True, repr=False)
+class SamplingPlan(Tabular):
     """Result of `sampling_plan`.
 
     Attributes

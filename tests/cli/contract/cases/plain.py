@@ -189,7 +189,7 @@ _HOMOGENEITY = Case(
     nowhere=_OF_LOGS,
 )
 _QUICKSTART = Case(
-    modes={"classifiers": Mode("-o out/quickstart -n 16 --repeats 1 --format csv")},
+    modes={"language models": Mode("-o out/quickstart -n 16 --repeats 1 --format csv")},
     values={"--output": "-o out/other", "--n-items": "-n 20", "--repeats": "--repeats 2", **COMMON},
 )
 

@@ -8,7 +8,7 @@ from itembank.data.arguments import GivenResponses, as_bank_or_responses
 from itembank.data.banks import Bank
 from itembank.data.calibrations import Calibration
 from itembank.data.responses import ResponseMatrix
-from itembank.diagnostics.homogeneities import Homogeneity, ScenarioHomogeneity, Spread
+from itembank.diagnostics.homogeneity_results import Homogeneity, ScenarioHomogeneity, Spread
 from itembank.errors import DataError
 from itembank.irt.families import information_weights
 from itembank.irt.parameters import ItemParameters

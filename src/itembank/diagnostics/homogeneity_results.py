@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from itembank.numerics.arrays import FloatArray
+from itembank.tabular import Tabular
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +108,8 @@ class ScenarioHomogeneity:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class Homogeneity:
+@dataclass(frozen=True, slots=True, repr=False)
+class Homogeneity(Tabular):
     """Result of `homogeneity`.
 
     Attributes

@@ -11,9 +11,9 @@ from itembank.data.compute import training_compute
 from itembank.data.responses import ResponseMatrix
 from itembank.errors import DataError, DataWarning, ParameterError
 from itembank.scaling.sampling.pass_at_k import unbiased_pass_at_k
-from itembank.scaling.transfer.difficulty_split import split_by_difficulty
-from itembank.scaling.transfer.transfer_specs import TransferSpec
-from itembank.scaling.transfer.transfers import transfer
+from itembank.scaling.transfers.difficulty_split import split_by_difficulty
+from itembank.scaling.transfers.transfer_specs import TransferSpec
+from itembank.scaling.transfers.transfers import transfer
 from tests.scaling.two_scenarios import simulated
 
 FEW_FOLDS = TransferSpec(n_folds=3)

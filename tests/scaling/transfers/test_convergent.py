@@ -7,7 +7,7 @@ from itembank.calibration.specs import Variational
 from itembank.data.compute import training_compute
 from itembank.data.responses import ResponseMatrix
 from itembank.errors import DataError, DataWarning, ParameterError
-from itembank.scaling.transfer.convergent import (
+from itembank.scaling.transfers.convergent import (
     CorrelationInterval,
     cluster_order,
     convergent_validity,

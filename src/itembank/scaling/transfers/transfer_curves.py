@@ -9,8 +9,8 @@ from itembank.data.responses import ResponseMatrix
 from itembank.irt.parameters import ItemParameters
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray, mean_where_known
 from itembank.scaling.sampling.pass_at_k import unbiased_pass_at_k
-from itembank.scaling.transfer.ability_link import MINIMUM_MODELS, Predictive, fit_line, predict, quantiles
-from itembank.scaling.transfer.characteristic_curve import mean_curves
+from itembank.scaling.transfers.ability_link import MINIMUM_MODELS, Predictive, fit_line, predict, quantiles
+from itembank.scaling.transfers.characteristic_curve import mean_curves
 
 
 @dataclass(frozen=True, slots=True)

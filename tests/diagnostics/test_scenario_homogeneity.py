@@ -8,7 +8,7 @@ from scipy.stats import multivariate_normal
 from itembank.calibration.build import build_bank
 from itembank.calibration.specs import Variational
 from itembank.data.responses import ResponseMatrix
-from itembank.diagnostics.homogeneity import (
+from itembank.diagnostics.scenario_homogeneity import (
     Spread,
     block_means,
     half_range,

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from itembank.scaling.transfer.ability_link import fit_line, predict, quantiles, same_scale
+from itembank.scaling.transfers.ability_link import fit_line, predict, quantiles, same_scale
 
 
 def test_few_models_give_the_textbook_line_and_prediction_interval(rng):

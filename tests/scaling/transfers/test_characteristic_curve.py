@@ -5,7 +5,7 @@ from scipy.special import expit, logit
 from scipy.stats import beta
 
 from itembank.irt.parameters import ItemParameters
-from itembank.scaling.transfer.characteristic_curve import item_curves, logit_curves, mean_curves
+from itembank.scaling.transfers.characteristic_curve import item_curves, logit_curves, mean_curves
 
 PLAIN = ItemParameters.create(np.array([[1.0], [2.0], [0.5]]), np.array([0.3, -1.0, 0.0]))
 OVERDISPERSED = ItemParameters.create(

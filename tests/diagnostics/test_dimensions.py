@@ -7,7 +7,7 @@ from itembank.calibration.dimensions import choose_n_dims, parallel_analysis
 from itembank.calibration.specs import MarginalML, Variational
 from itembank.data.readers.read import read_responses
 from itembank.data.responses import ResponseMatrix
-from itembank.diagnostics.dimensionality import dimensionality, held_out_errors
+from itembank.diagnostics.dimensions import dimensionality, held_out_errors
 from itembank.errors import DataError, ParameterError
 from tests.calibration.test_dimensions import simulated
 

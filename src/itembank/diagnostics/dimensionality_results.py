@@ -4,13 +4,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from itembank.numerics.arrays import FloatArray
+from itembank.tabular import Tabular
 
 N_LISTED = 10
 """Eigenvalues that a summary lists."""
 
 
-@dataclass(frozen=True, slots=True)
-class Dimensionality:
+@dataclass(frozen=True, slots=True, repr=False)
+class Dimensionality(Tabular):
     """How many abilities responses tell of.
 
     Attributes

@@ -1,6 +1,6 @@
 import numpy as np
 
-from itembank.scaling.transfer.difficulty_split import item_means, split_by_difficulty
+from itembank.scaling.transfers.difficulty_split import item_means, split_by_difficulty
 
 
 def test_means_of_complete_responses_are_means(rng):

@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 
 from itembank.numerics.arrays import FloatArray
-from itembank.scaling.transfer.transfer_curves import CurvePrediction
-from itembank.scaling.transfer.transfer_fold import PairValidity
+from itembank.scaling.transfers.transfer_curves import CurvePrediction
+from itembank.scaling.transfers.transfer_fold import PairValidity
+from itembank.tabular import Tabular
 
 
-@dataclass(frozen=True, slots=True)
-class Transfer:
+@dataclass(frozen=True, slots=True, repr=False)
+class Transfer(Tabular):
     """Target scores, or pass@k curves, predicted from the ability that other items give.
 
     Attributes

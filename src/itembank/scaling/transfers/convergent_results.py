@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.tabular import Tabular
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,8 +18,8 @@ class CorrelationTable:
     upper: FloatArray
 
 
-@dataclass(frozen=True, slots=True)
-class ConvergentValidity:
+@dataclass(frozen=True, slots=True, repr=False)
+class ConvergentValidity(Tabular):
     """Correlations over models of the abilities that each scenario's own items give (P3 App. D).
 
     Attributes

@@ -9,8 +9,8 @@ from itembank.data.responses import ResponseMatrix
 from itembank.errors import DataError, ParameterError, shown
 from itembank.numerics.arrays import IntArray
 from itembank.numerics.splits import random_folds, splits_of
-from itembank.scaling.transfer.ability_link import MINIMUM_MODELS
-from itembank.scaling.transfer.difficulty_split import split_by_difficulty
+from itembank.scaling.transfers.ability_link import MINIMUM_MODELS
+from itembank.scaling.transfers.difficulty_split import split_by_difficulty
 
 
 @dataclass(frozen=True, slots=True)

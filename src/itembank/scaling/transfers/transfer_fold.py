@@ -11,10 +11,10 @@ from itembank.errors import DataError, DataWarning, ParameterError, warn
 from itembank.irt.parameters import ItemParameters
 from itembank.numerics.arrays import FloatArray, IntArray, mean_where_known
 from itembank.scaling.scenario_fits import ItemSetFit, fit_items
-from itembank.scaling.transfer.ability_link import predict, same_scale
-from itembank.scaling.transfer.characteristic_curve import logit_curves
-from itembank.scaling.transfer.convergent import CorrelationInterval, correlate_abilities
-from itembank.scaling.transfer.transfer_curves import (
+from itembank.scaling.transfers.ability_link import predict, same_scale
+from itembank.scaling.transfers.characteristic_curve import logit_curves
+from itembank.scaling.transfers.convergent import CorrelationInterval, correlate_abilities
+from itembank.scaling.transfers.transfer_curves import (
     CurvePrediction,
     actual_curves,
     by_common_ability,
@@ -22,8 +22,8 @@ from itembank.scaling.transfer.transfer_curves import (
     clipped_logit,
     counted_items,
 )
-from itembank.scaling.transfer.transfer_parts import ItemSets, Part
-from itembank.scaling.transfer.transfer_specs import TransferSpec
+from itembank.scaling.transfers.transfer_parts import ItemSets, Part
+from itembank.scaling.transfers.transfer_specs import TransferSpec
 from itembank.scoring.newton import map_abilities
 
 

@@ -18,8 +18,8 @@ from itembank.numerics.random import as_generator
 from itembank.numerics.threads import one_blas_thread
 from itembank.progress import ProgressCallback, silent
 from itembank.scaling.scenario_fits import fit_scenarios, responses_and_spec
-from itembank.scaling.transfer import correlations as kernel
-from itembank.scaling.transfer.convergent_results import ConvergentValidity, CorrelationTable
+from itembank.scaling.transfers import correlations as kernel
+from itembank.scaling.transfers.convergent_results import ConvergentValidity, CorrelationTable
 
 if TYPE_CHECKING:
     from itembank.data.compute import TrainingCompute

@@ -13,12 +13,12 @@ from itembank.numerics.random import as_generator
 from itembank.numerics.threads import one_blas_thread
 from itembank.progress import ProgressCallback, silent
 from itembank.scaling.scenario_fits import responses_and_spec
-from itembank.scaling.transfer.convergent import log_flops_of
-from itembank.scaling.transfer.transfer_curves import CurvePrediction
-from itembank.scaling.transfer.transfer_fold import FoldTransfer, transfer_part
-from itembank.scaling.transfer.transfer_parts import Part, bank_part, check_answers, folds, item_sets, named_part
-from itembank.scaling.transfer.transfer_results import Transfer
-from itembank.scaling.transfer.transfer_specs import TransferSpec
+from itembank.scaling.transfers.convergent import log_flops_of
+from itembank.scaling.transfers.transfer_curves import CurvePrediction
+from itembank.scaling.transfers.transfer_fold import FoldTransfer, transfer_part
+from itembank.scaling.transfers.transfer_parts import Part, bank_part, check_answers, folds, item_sets, named_part
+from itembank.scaling.transfers.transfer_results import Transfer
+from itembank.scaling.transfers.transfer_specs import TransferSpec
 
 
 @one_blas_thread()

@@ -11,7 +11,7 @@ from itembank.crossfit.folds import TOLERANCE as TOLERANCE_OF_FOLDS
 from itembank.data.arguments import GivenResponses, as_responses
 from itembank.data.responses import ResponseMatrix
 from itembank.data.validation import check_enough_models, check_models_and_items_have_responses
-from itembank.diagnostics.dimensionalities import Dimensionality
+from itembank.diagnostics.dimensionality_results import Dimensionality
 from itembank.errors import DataError, ParameterError
 from itembank.numerics.arrays import BoolArray, FloatArray, mean_where_known
 from itembank.numerics.random import as_generator

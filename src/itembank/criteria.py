@@ -1,0 +1,25 @@
+"""What the next item of a session is chosen by: what `SessionSpec` and `selectors.OptimalDesign` take as criterion."""
+
+from itembank.selection.criteria import (
+    AOptimality,
+    DOptimality,
+    Fisher,
+    KullbackLeibler,
+    MinimumCost,
+    RandomItem,
+    Trace,
+    UniformOverScenarios,
+    VOptimality,
+)
+
+__all__ = [
+    "AOptimality",
+    "DOptimality",
+    "Fisher",
+    "KullbackLeibler",
+    "MinimumCost",
+    "RandomItem",
+    "Trace",
+    "UniformOverScenarios",
+    "VOptimality",
+]

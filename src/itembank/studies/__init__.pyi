@@ -1,0 +1,9 @@
+from .prediction.assessors import Assessor as Assessor
+from .prediction.study_spec import PredictionSpec as PredictionSpec
+from .results import PredictionResult as PredictionResult
+from .results import StudyResult as StudyResult
+from .run import run_prediction as run_prediction
+from .run import run_study as run_study
+from .specs import StudySpec as StudySpec
+from .study_files import load_prediction as load_prediction
+from .study_files import load_study as load_study

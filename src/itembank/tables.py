@@ -1,0 +1,254 @@
+"""Tables that fit a line: no number is ever wrapped or cut, whatever the width.
+
+What gives way, in this order: the width of headings (they wrap) and of long words (they lose their middle), then the
+columns that a table calls least needed, then the table itself, whose records then stand upright, one value a line.
+"""
+
+import math
+import re
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from itembank.errors import visible
+
+MARGIN = 2
+GAP = 3
+ROOMY, NARROW = 24, 12
+"""Characters that a long word keeps as long as columns can give way, and when none can any more."""
+
+_NUMBER = re.compile(r"[<>=~±(\[+-]*\d[\d.,:/]*(?:e[+-]?\d+)?[)\],;%x]*")
+_UNITS = {"%", "x"}
+_BETWEEN = {"-", "to", "±", *_UNITS}
+"""Words that belong to the numbers beside them: '0.71 to 0.83', '10 x'."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a table.
+
+    Attributes
+    ----------
+    name : str
+    cells : tuple of str
+    """
+
+    name: str
+    cells: tuple[str, ...]
+
+    @property
+    def is_right(self) -> bool:
+        """Whether cells stand at the right, as single numbers do."""
+        return all(is_numeric(cell) and _UNITS.issuperset(cell.split()[1:]) for cell in self.cells)
+
+
+def columns_of(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> list[Column]:
+    """Make columns of records."""
+    return [Column(visible(name), tuple(cell_text(row.get(name)) for row in rows)) for name in names]
+
+
+def column_names(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """All columns that any record has, in order."""
+    return list(dict.fromkeys(name for row in rows for name in row))
+
+
+def plain(value: Any) -> Any:
+    """Turn numpy numbers and NaN into what JSON has."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    if hasattr(value, "item") and not isinstance(value, str):
+        value = value.item()
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def cell_text(value: Any) -> str:
+    """Text of a value in a table; control characters, which could drive a terminal, as escapes."""
+    value = plain(value)
+    if value is None or value in ([], ""):
+        return "-"
+    if isinstance(value, list):
+        return ", ".join(map(cell_text, value))
+    if isinstance(value, dict):
+        return ", ".join(f"{visible(name)} {cell_text(item)}" for name, item in value.items())
+    return _decimal(value) if isinstance(value, float) else visible(str(value))
+
+
+def _decimal(value: float) -> str:
+    """Write a number with four decimals; costs and FLOP may be far larger or smaller, which zeros would fill."""
+    size = abs(value)
+    if 0.0 < size < 1e-3:
+        return f"{value:.3g}"
+    if size < 1000.0:
+        return f"{value:.4f}"
+    return f"{value:.1f}" if size < 1e9 else f"{value:.4g}"
+
+
+def table_lines(columns: Sequence[Column], width: int, least: Sequence[str] = ()) -> tuple[list[str], list[str]]:
+    """Lay out a table in so many characters.
+
+    Parameters
+    ----------
+    columns : Columns of equally many cells
+    width : int
+        Characters in a line; a number that is longer stands beyond it.
+    least : names of columns
+        Those that may be left out, the least needed first.
+
+    Returns
+    -------
+    lines : list of str
+    left_out : list of str
+        Names of the columns that had to give way.
+    """
+    if len(columns[0].cells) == 1:
+        return upright_lines(columns, width), []
+    names = {column.name for column in columns}
+    stated = [name for name in least if name in names]
+    shown = list(columns)
+    for n_left_out in range(len(stated) + 1):
+        shown = [column for column in columns if column.name not in stated[:n_left_out]]
+        widths = _widths(shown, width, ROOMY)
+        if widths is not None:
+            return _lines(shown, widths), stated[:n_left_out]
+    widths = _widths(shown, width, NARROW)
+    return (upright_lines(columns, width), []) if widths is None else (_lines(shown, widths), stated)
+
+
+def upright_lines(columns: Sequence[Column], width: int) -> list[str]:
+    """Lay out records one below the other, a line for each value."""
+    names = max(cell_len(column.name) for column in columns)
+    room = max(width - MARGIN - names - GAP, NARROW)
+    lines: list[str] = []
+    for k in range(len(columns[0].cells)):
+        lines += [""] if k else []
+        for column in columns:
+            cell = column.cells[k]
+            first, *rest = wrapped(cell, max(room, least_width(cell, NARROW)))
+            lines.append(_joined([column.name, first], [names, 0], [False, False]))
+            lines += [" " * (MARGIN + names + GAP) + line for line in rest]
+    return lines
+
+
+def title_lines(title: str, width: int) -> list[str]:
+    """Break a title between words."""
+    return _filled(title.split(), width, " ") if title else []
+
+
+def is_numeric(text: str) -> bool:
+    """Say whether a text is one number, or numbers that belong together: '12/317', '0.71 to 0.83', '2.6e-06'."""
+    return ", " not in text and all(word in _BETWEEN or _NUMBER.fullmatch(word) for word in text.split())
+
+
+def least_width(text: str, room: int) -> int:
+    """Characters that a text needs in a line of its own: its numbers whole, of other long words as many as `room`."""
+    if is_numeric(text):
+        return cell_len(text)
+    return max(cell_len(word) if is_numeric(word) else min(cell_len(word), room) for word in text.split())
+
+
+def wrapped(text: str, width: int) -> list[str]:
+    """Break a text between words; a word that is longer than a line loses its middle."""
+    return _filled([_cut(word, width) for word in text.split()] if cell_len(text) > width else [text], width, " ")
+
+
+def cell_len(text: str) -> int:
+    """Places that a text takes in a line: letters of East Asia and pictures two, marks on letters none."""
+    if text.isascii():
+        return len(text)
+    return sum(
+        0 if unicodedata.combining(one) else 2 if unicodedata.east_asian_width(one) in "WF" else 1 for one in text
+    )
+
+
+def _cut(word: str, width: int) -> str:
+    """Cut the middle out of a word that is too long; both ends stay."""
+    if cell_len(word) <= width:
+        return word
+    n_last = (width - 1) // 2
+    head, tail = word, word
+    while cell_len(head) > width - 1 - n_last:
+        head = head[:-1]
+    while cell_len(tail) > n_last:
+        tail = tail[1:]
+    return f"{head}…{tail}"
+
+
+def _filled(pieces: Sequence[str], width: int, between: str) -> list[str]:
+    """Put as many pieces in each line as there is room for."""
+    lines = [pieces[0]] if pieces else [""]
+    for piece in pieces[1:]:
+        longer = f"{lines[-1]}{between}{piece}"
+        if cell_len(longer.rstrip()) <= width:
+            lines[-1] = longer
+        else:
+            lines.append(piece)
+    return [line.rstrip() for line in lines]
+
+
+def _pieces(name: str) -> list[str]:
+    """Parts of a heading between which it may be broken: after spaces and underscores."""
+    return re.findall(r"[^ _]*[ _]?", name)[:-1] or [""]
+
+
+def _widths(columns: Sequence[Column], width: int, room: int) -> list[int] | None:
+    """Share out a line among columns; None when there is not room for all of them."""
+    heading = [max(cell_len(piece.rstrip()) for piece in _pieces(column.name)) for column in columns]
+    least = [
+        max(head, *(least_width(cell, room) for cell in column.cells))
+        for head, column in zip(heading, columns, strict=True)
+    ]
+    spare = width - MARGIN - 1 - GAP * (len(columns) - 1) - sum(least)
+    if spare < 0:
+        return None
+    widths = list(least)
+    # Cells before headings: an id that is whole is worth more than a heading in one line.
+    spare = _widened(widths, [max(map(cell_len, column.cells)) for column in columns], spare)
+    for j, column in enumerate(columns):
+        missing = cell_len(column.name) - widths[j]
+        if 0 < missing <= spare:
+            widths[j] += missing
+            spare -= missing
+    return widths
+
+
+def _widened(widths: list[int], wanted: Sequence[int], spare: int) -> int:
+    """Widen columns in turn, a character each, to what they want; return what is left."""
+    while spare and (narrow := [j for j, most in enumerate(wanted) if widths[j] < most]):
+        for j in narrow[:spare]:
+            widths[j] += 1
+        spare -= min(spare, len(narrow))
+    return spare
+
+
+def _lines(columns: Sequence[Column], widths: Sequence[int]) -> list[str]:
+    """Headings, a rule, and the rows."""
+    right = [column.is_right for column in columns]
+    heads = [_filled(_pieces(column.name), width, "") for column, width in zip(columns, widths, strict=True)]
+    tallest = max(map(len, heads))
+    rule = " " + "─" * (sum(widths) + GAP * (len(widths) - 1) + MARGIN)
+    lines = [*_block([[""] * (tallest - len(head)) + head for head in heads], widths, right), rule]
+    for cells in zip(*(column.cells for column in columns), strict=True):
+        lines += _block([wrapped(cell, width) for cell, width in zip(cells, widths, strict=True)], widths, right)
+    return lines
+
+
+def _block(cells: Sequence[Sequence[str]], widths: Sequence[int], right: Sequence[bool]) -> list[str]:
+    """Lines of one row, whose cells may have several."""
+    return [
+        _joined([cell[k] if k < len(cell) else "" for cell in cells], widths, right)
+        for k in range(max(map(len, cells)))
+    ]
+
+
+def _joined(texts: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> str:
+    """One line."""
+    return " " * MARGIN + (" " * GAP).join(map(_placed, texts, widths, right)).rstrip()
+
+
+def _placed(text: str, width: int, at_right: bool) -> str:
+    """Fill a text up with spaces."""
+    spaces = " " * (width - cell_len(text))
+    return spaces + text if at_right else text + spaces

@@ -1,0 +1,170 @@
+"""The tables of every command at three widths: what is cut, what is left out, what must stay whole."""
+
+import re
+from collections import Counter
+from dataclasses import dataclass, replace
+
+import pytest
+
+from itembank import tables
+from itembank.cli import render
+from itembank.cli.quickstart import _table_row
+from itembank.cli.render import print_rows
+from tests.cli.contract.calls import run
+from tests.cli.contract.every_option import commands
+from tests.cli.contract.remembered import Remembered
+from tests.cli.contract.world import make_world
+
+WIDTHS = (80, 100, 160)
+LONG = "organisation-of-models/Large-Language-Model-{}-chat-4bit"
+"""What ids of models are often like."""
+IDS = ("model_id", "model_a", "model_b")
+
+_LAW = "suite.parquet --models suite-models.csv --bank suite-bank --law irsl --shape line --pooling none"
+_SAMPLES = "samples.parquet --bank samples-bank --interval model-based --only model-1 --k 1,10"
+CALLS = {
+    "import table": ["past.csv -o made.parquet"],
+    "import py-irt": ["py-irt.jsonl -o made.parquet"],
+    "import lm-eval": ["logs -o made.parquet"],
+    "simulate": ["-o simulated.parquet --models 5 --items 400 --tasks 20"],
+    "calibrate": ["past.csv -o made-bank --method map --dims 1 --no-folds"],
+    "info": ["bank", "suite-bank"],
+    "select": ["bank -n 7 --method v-optimal", "bank-2 -n 7 --criterion d-optimal --cost tokens"],
+    "estimate": ["bank new.parquet --method p-irt --interval model-based"],
+    "compare": [
+        "bank past.csv new.csv --repeats last --method p-irt --models m0 m1 m14 --target all",
+        "bank new.csv --repeats last --method p-irt",
+        "bank past.csv --ranking --method p-irt",
+    ],
+    "plan": ["bank --selector random --method mean --max-items 15 --half-width 0.2"],
+    "replay": ["bank-2 new.parquet --max-items 4 --interval model-based --cost tokens"],
+    "session ask": ["asked.jsonl --format table"],
+    "session tell": ["asked.jsonl math/0 --response 1 --format table"],
+    "session status": ["answered.jsonl"],
+    "session export": ["answered.jsonl"],
+    "diagnose dimensions": ["past.csv --candidates 1 --method map"],
+    "diagnose homogeneity": ["bank"],
+    "scaling pretrain": [_LAW, *(f"{_LAW} --show {one}" for one in ("comparison", "decisions", "held-out", "curves"))],
+    "scaling test-time": [
+        _SAMPLES,
+        f"{_SAMPLES} --budget 10 --show errors",
+        f"{_SAMPLES} --show tail",
+        f"{_SAMPLES} --half-width 0.05 --show plan",
+    ],
+    "scaling transfer": [f"two.parquet --force {one}" for one in ("--show models", "--source s0 --target s1")],
+    "scaling validity": ["two.parquet"],
+    "study table": [
+        "study",
+        "study --against random weighted",
+        "prediction",
+        "prediction --against-assessor 'task-mean, random'",
+    ],
+}
+NO_TABLE = {
+    "": "it only calls commands",
+    "session start": "it notes where the journal is",
+    "study run": "study table shows it",
+    "study predict": "study table shows it",
+    "study plot": "it draws",
+    "quickstart": "a minute long; a test below has its rows",
+}
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table that a command printed, with the columns that may be left out."""
+
+    columns: tuple
+    least: tuple
+
+    def lines(self, width):
+        """What a terminal so wide shows."""
+        return tables.table_lines(self.columns, width, self.least)
+
+
+@pytest.fixture(scope="module")
+def printed(tmp_path_factory):
+    """The tables of every command, with long ids of models."""
+    folder, found = tmp_path_factory.mktemp("world"), []
+    lay_out = tables.table_lines
+
+    def remembered(columns, width, least=()):
+        found.append(Table(tuple(map(_with_long_ids, columns)), tuple(least)))
+        return lay_out(columns, width, least)
+
+    def prepare(words):
+        code, _, err = run(words)
+        assert code == 0, f"{words}: {err}"
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        Remembered("none").install(patch)
+        make_world(folder, prepare)
+        patch.setattr(render, "table_lines", remembered)
+        result = {}
+        for command, calls in CALLS.items():
+            for words in calls:
+                prepare(f"{command} {words}")
+            result[command], found[:] = tuple(found), []
+    return result
+
+
+def _with_long_ids(column):
+    return replace(column, cells=tuple(map(LONG.format, column.cells))) if column.name in IDS else column
+
+
+def numbers(text):
+    """Words of a text that are numbers, as often as they are there."""
+    return Counter(word for word in text.split() if re.search(r"\d", word) and tables.is_numeric(word))
+
+
+def check_fits(table, width):
+    """Every line has room, every number is whole, and columns gave way in the stated order."""
+    lines, left_out = table.lines(width)
+    stated = [name for name in table.least if name in {column.name for column in table.columns}]
+    assert left_out == stated[: len(left_out)]
+    assert max(map(len, lines)) <= width, "\n".join(lines)
+    cells = [cell for column in table.columns if column.name not in left_out for cell in column.cells]
+    assert not numbers(" ".join(cells)) - numbers(" ".join(lines)), "\n".join(lines)
+    for cell in cells:
+        assert not tables.is_numeric(cell) or any(cell in line for line in lines), cell
+    for head, tail in re.findall(r"(\S+)…(\S+)", "\n".join(lines)):
+        assert any(word.startswith(head) and word.endswith(tail) for cell in cells for word in cell.split())
+        assert min(len(head), len(tail)) >= 5
+
+
+def test_every_command_is_here():
+    assert set(CALLS) | set(NO_TABLE) == set(commands())
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("command", CALLS)
+def test_a_table_fits(printed, command, width):
+    assert printed[command]
+    for table in printed[command]:
+        check_fits(table, width)
+
+
+def test_a_narrow_terminal_shows_less_and_says_so(capsys, monkeypatch):
+    rows = [{"model_id": LONG.format(k), "score": 0.5 + k, "low": 0.25, "high": 0.75, "n_items": 10**6} for k in (1, 2)]
+    told = {}
+    for width in (60, 160):
+        monkeypatch.setenv("COLUMNS", str(width))
+        print_rows(rows, "table", title="Scores", least=("n_items", "low"))
+        told[width] = capsys.readouterr()
+    assert told[160].err == ""
+    assert "No room for n_items" in told[60].err
+    assert "1000000" in told[160].out
+    assert "1000000" not in told[60].out
+    assert max(map(len, told[60].out.splitlines())) <= 60
+
+
+def test_the_table_of_the_quickstart_fits():
+    row = {
+        "strategy": "itembank's default", "selection": "auto", "selections_used": "4 v-optimal, 1 anchor-latent",
+        "method": "auto", "methods_used": "stacked", "mean_absolute_error": 1.523, "worst_error": 10.53,
+        "spearman": 0.971, "coverage": 0.961, "level": 0.95,
+    }  # fmt: skip
+    cells = _table_row(row)
+    for width in WIDTHS:
+        check_fits(Table(tuple(tables.Column(name, (text,) * 4) for name, text in cells.items()), ()), width)

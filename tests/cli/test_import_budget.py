@@ -1,0 +1,78 @@
+"""Which heavy packages a command may load: most of the time of a short command goes into its imports."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from itembank.data.response_files import write_responses
+from itembank.data.responses import ResponseMatrix
+from tests.cli.session.loops import FAST, LIMIT
+from tests.data.banks import make_bank
+
+HEAVY = (
+    "numpy", "polars", "scipy.special", "scipy.sparse", "scipy.linalg", "scipy.optimize", "scipy.interpolate",
+    "scipy.stats", "scipy.spatial", "sklearn", "joblib", "matplotlib", "pandas", "pyarrow", "rich.console",
+    "itembank.data.readers.read", "itembank.studies", "itembank.scaling",
+)  # fmt: skip
+ARRAYS = {"numpy", "polars"}
+SESSION = ARRAYS | {
+    "scipy.special",
+    "scipy.sparse",
+    "scipy.linalg",
+}  # the last brings the BLAS whose threads are limited
+READING = SESSION | {"itembank.data.readers.read"}
+FITTING = READING | {"scipy.optimize", "scipy.interpolate", "scipy.spatial"}
+COMMANDS = (
+    ("session --help", set()),
+    ("info bank", ARRAYS),
+    ("session ask run.jsonl", SESSION),
+    ("session tell run.jsonl {item} --response 1", SESSION),
+    ("session status run.jsonl", SESSION),
+    ("estimate bank new.parquet --method p-irt --interval model-based", READING),
+    ("estimate bank new.parquet", FITTING),
+    ("select bank -n 9", FITTING),
+)
+"""Commands with what they may load, each more than those before it: one process runs them in turn."""
+
+PROGRAM = """
+import contextlib, io, json, sys
+from itembank.cli.main import main
+
+loaded, item = [], ""
+for words in {commands!r}:
+    sys.argv = ["itembank", *words.format(item=item).split()]
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(io.StringIO()) as err:
+        try:
+            main()
+        except SystemExit as end:
+            assert end.code in (0, None), (words, err.getvalue())
+    if "ask" in words:
+        item = json.loads(out.getvalue())["items"][0]["item_id"]
+    loaded.append([name for name in {heavy!r} if name in sys.modules])
+print(json.dumps(loaded))
+"""
+
+
+@pytest.fixture
+def loaded(run, fitted_bank, tmp_path):
+    """Heavy packages that are there after each command."""
+    (tmp_path / "bank").symlink_to(fitted_bank)
+    past = make_bank().responses
+    write_responses(
+        ResponseMatrix.create(past.responses[:1], model_ids=["new"], items=past.items), tmp_path / "new.parquet"
+    )
+    begun = run("session", "start", fitted_bank, "-o", tmp_path / "run.jsonl", "--model-id", "new", *LIMIT, *FAST)
+    assert begun.code == 0, begun.err
+    program = PROGRAM.format(commands=[words for words, _ in COMMANDS], heavy=HEAVY)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_a_command_loads_no_more_than_it_may(loaded):
+    for (words, allowed), found in zip(COMMANDS, loaded, strict=True):
+        assert set(found) <= allowed, words
+    assert set(loaded[1]) >= ARRAYS  # the list is looked at

@@ -1,0 +1,49 @@
+"""The README's commands and Python run one after the other as they are printed, and give what it shows."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from itembank.data.sample_data import sample_data
+from tests.docs.test_examples import blocks
+
+README = Path(__file__).resolve().parents[2] / "README.md"
+BLOCKS = blocks(README)
+NUMBER = re.compile(r"\d+\.\d+")
+
+
+def of_language(language):
+    return [code for name, code in BLOCKS if name == language]
+
+
+@pytest.mark.slow
+def test_what_is_printed_is_what_comes(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
+    (commands,), (shown,), (code,) = of_language("sh"), of_language("text"), of_language("python")
+    for line in commands.splitlines():
+        outcome = run(*shlex.split(line, comments=True)[1:])
+        assert outcome.code == 0, outcome.err
+    assert NUMBER.sub("#", outcome.out).split() == NUMBER.sub("#", shown).split()
+    numbers = zip(NUMBER.findall(outcome.out), NUMBER.findall(shown), strict=True)
+    assert [pair for pair in numbers if abs(float(pair[0]) - float(pair[1])) > 0.002] == []  # other processors round
+    exec(compile(code, "README.md", "exec"), {"__name__": "example"})  # noqa: S102
+    assert (tmp_path / "my-bank").is_dir()
+
+
+def test_the_true_score_is_the_one_it_names():
+    _, new = sample_data()
+    tasks = new.items["scenario"].to_numpy()
+    means = [new.responses[0, tasks == task].mean() for task in dict.fromkeys(tasks.tolist())]
+    said = re.search(r"true overall score of this model is ([\d.]+)\.\s", README.read_text(encoding="utf-8"))
+    assert f"{sum(means) / len(means):.4f}" == said[1]
+
+
+def test_it_stays_short():
+    """A stranger reads it in two minutes: at most 140 lines and 40 numbers in its prose and tables."""
+    text = README.read_text(encoding="utf-8")
+    prose = re.sub(r"```.*?```|\]\([^)]*\)", "", text, flags=re.DOTALL)
+    assert len(text.splitlines()) <= 140
+    assert len(re.findall(r"(?<![\w.])\d[\d.,]*", prose)) <= 40
