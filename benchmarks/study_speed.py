@@ -19,7 +19,7 @@ import polars as pl
 from itembank.crossfit import folds
 from itembank.data.readers.read import read_responses
 from itembank.data.responses import ResponseMatrix
-from itembank.estimation import out_of_fold, trial
+from itembank.estimation import method_trials, out_of_fold
 from itembank.studies import fold_runs
 from itembank.studies.run import run_study
 from itembank.studies.specs import CalibrationChoice, StudySpec
@@ -43,7 +43,7 @@ PARTS = {
     "calibration, with the half-sample fit for gp-IRT's b": (fold_runs, "build_bank"),
     "fits without a fifth of the models each": (folds, "_make_folds"),
     "selections": (fold_runs, "_selection"),
-    "selections without a fifth of the models each": (trial, "_chosen_by"),
+    "selections without a fifth of the models each": (method_trials, "_chosen_by"),
     "estimates for the models left out": (out_of_fold, "_try_fold"),
     "estimates": (fold_runs, "_estimated"),
 }

@@ -5,10 +5,10 @@ import pytest
 
 from itembank.crossfit.folds import folds
 from itembank.estimation.estimate import estimate
+from itembank.estimation.method_trials import try_methods
 from itembank.estimation.observations import Observations
 from itembank.estimation.out_of_fold import MembersOutOfFold
 from itembank.estimation.specs import METHODS, PIRT, Auto, RandomForest, SampleMean, Stacked, Weighted
-from itembank.estimation.trial import trial
 from tests.estimation.simulated import shared_bank
 
 pytestmark = pytest.mark.usefixtures("few_folds")
@@ -44,7 +44,7 @@ def answered(bank):
 
 
 def tried(bank, spec):
-    return trial(bank, answered(bank), None, spec.members).by(spec)
+    return try_methods(bank, answered(bank), None, spec.members).by(spec)
 
 
 @pytest.mark.parametrize("spec", SINGLES.values(), ids=SINGLES)
@@ -89,7 +89,7 @@ def test_estimates_are_those_of_banks_that_have_not_seen_the_model(bank):
 
 def test_members_together_are_what_each_is_alone(bank):
     specs = (PIRT(), SampleMean(), Weighted())
-    together = trial(bank, answered(bank), None, specs)
+    together = try_methods(bank, answered(bank), None, specs)
     for number, spec in enumerate(specs):
         alone = tried(bank, spec)
         np.testing.assert_array_equal(together.single(number).value, alone.value)

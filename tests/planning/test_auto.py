@@ -7,13 +7,13 @@ from itembank.crossfit.folds import folds
 from itembank.data.bank_files import load_bank, save_bank
 from itembank.data.selections import Selection
 from itembank.errors import DataError, ParameterError
+from itembank.estimation import method_trials
 from itembank.estimation import out_of_fold as out_of_fold_module
-from itembank.estimation import trial as trial_module
 from itembank.estimation.estimate import estimate
+from itembank.estimation.method_trials import SEED, sample_of
 from itembank.estimation.point import Known, calibration_scores, point_scores
 from itembank.estimation.response_summary import summarise_responses
 from itembank.estimation.specs import PIRT, Stacked, Weighted
-from itembank.estimation.trial import SEED, sample_of
 from itembank.planning import auto as auto_module
 from itembank.planning.auto import CANDIDATES, Tried, _clearly_best, choose_selection
 from itembank.selection.recipes import Recipe, read_recipe
@@ -169,7 +169,7 @@ def test_candidates_choose_anew_without_the_models_they_are_judged_by(monkeypatc
         asked.append((METHODS.name_of(method), tuple(bank.responses.model_ids)))
         return select(bank, n_items, method=method, **choices)
 
-    monkeypatch.setattr(trial_module, "select", recorded)
+    monkeypatch.setattr(method_trials, "select", recorded)
     chosen_from(bank)
     ids = np.array(bank.responses.model_ids)
     unseen = [tuple(np.delete(ids, fold.held_out).tolist()) for fold in folds(bank)]

@@ -7,11 +7,11 @@ import numpy as np
 from itembank.comparison.differences import MINIMUM_MODELS
 from itembank.crossfit.folds import folds
 from itembank.data.banks import Bank
+from itembank.estimation.method_trials import try_methods
 from itembank.estimation.observations import Observations
 from itembank.estimation.point import calibration_scores
 from itembank.estimation.sample_means import weighted_mean
 from itembank.estimation.specs import PointSpec, Stacked
-from itembank.estimation.trial import trial
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 
 MAXIMUM_MODELS = 500
@@ -65,7 +65,7 @@ def calibration_errors(
     if not folds(bank):
         return None
     items = Observations.of_items(responses, positions, weights, is_random=observations.is_random)
-    found = trial(bank, items, None, spec.members).by(spec)
+    found = try_methods(bank, items, None, spec.members).by(spec)
     return CalibrationErrors(responses, found.error[rows])
 
 

@@ -131,9 +131,10 @@ def cache_name(kind: str, *depends_on: object) -> str:
     depends_on : objects
         Whose repr says all that they are, as that of frozen specs, numbers and text does; arrays by themselves only.
     """
-    digest = hashlib.sha256()
-    for part in depends_on:
-        digest.update(part.tobytes() if isinstance(part, np.ndarray) else repr(part).encode())
+    arrays = [part for part in depends_on if isinstance(part, np.ndarray)]
+    digest = hashlib.sha256(repr(tuple(part for part in depends_on if not isinstance(part, np.ndarray))).encode())
+    for array in arrays:
+        digest.update(np.ascontiguousarray(array, dtype=np.float64).tobytes())
         digest.update(b"|")
     return f"{kind}-{digest.hexdigest()[:20]}"
 

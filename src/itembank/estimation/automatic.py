@@ -7,9 +7,9 @@ import numpy as np
 from itembank.crossfit.folds import MINIMUM_FOR_FOLDS, folds
 from itembank.data.banks import Bank
 from itembank.data.selections import Selection
+from itembank.estimation.method_trials import try_methods
 from itembank.estimation.observations import Observations
 from itembank.estimation.specs import GPIRT, METHODS, EstimationSpec, Stacked
-from itembank.estimation.trial import trial
 from itembank.numerics.arrays import FloatArray
 from itembank.progress import ProgressCallback, silent
 
@@ -45,7 +45,7 @@ def choose_method(
             f"gp-irt, since {bank.n_models} calibration models are {reason} to leave some out and compare methods.",
         )
     stacked = Stacked()
-    found = trial(bank, observations, selection, stacked.members, progress=progress)
+    found = try_methods(bank, observations, selection, stacked.members, progress=progress)
     return Chosen(stacked, _why(np.abs(found.errors[:, :, -1]), np.abs(found.stacked(stacked).error[:, -1])))
 
 

@@ -105,7 +105,11 @@ def _weights(errors: FloatArray, spec: Stacked) -> FloatArray:
 
 
 def members_out_of_fold(
-    bank: Bank, specs: Sequence[PointSpec], choose: Callable[[Fold], Observations], *depends_on: object
+    bank: Bank,
+    specs: Sequence[PointSpec],
+    choose: Callable[[Fold], Observations],
+    items: Observations,
+    *others: str,
 ) -> MembersOutOfFold:
     """Estimate each calibration model's scores by several methods, as if it were new; kept in the bank's cache.
 
@@ -116,15 +120,17 @@ def members_out_of_fold(
     specs : sequence of PointSpec
     choose : function
         Gives the items of a fold, which the models it leaves out answer. Called where nothing was kept.
-    depends_on : objects
-        What the choice of items depends on besides the bank, for `cache_name`.
+    items : Observations
+        Of which, and `others`, what `choose` gives follows: they name the result in the cache.
+    others : texts
     """
 
     def try_fold(fold: Fold, _: ProgressCallback) -> FloatArray:
         return _try_fold(bank, fold, choose(fold), specs)
 
     shape = (len(specs) + 2, bank.n_models, bank.targets.n_scenarios + 1)
-    name = cache_name("out-of-fold", tuple(specs), *depends_on)
+    arrays = (items.positions, items.weights, items.selected, items.selected_weights)
+    name = cache_name("out-of-fold", tuple(specs), items.is_random, others, *arrays)
     values = run_trial(bank, name, try_fold, shape)
     fold_of_model = np.empty(bank.n_models, dtype=np.int64)
     for fold in folds(bank):

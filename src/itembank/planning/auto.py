@@ -9,8 +9,8 @@ from itembank.crossfit.folds import folds
 from itembank.data.banks import Bank
 from itembank.data.selections import Selection
 from itembank.errors import ParameterError
+from itembank.estimation.method_trials import sample_of, try_methods
 from itembank.estimation.specs import Stacked
-from itembank.estimation.trial import sample_of, trial
 from itembank.numerics.arrays import FloatArray
 from itembank.numerics.threads import one_blas_thread
 from itembank.progress import ProgressCallback, part_of, silent
@@ -110,7 +110,7 @@ def _errors(bank: Bank, recipe: Recipe, seed: int) -> FloatArray:
     def measure() -> FloatArray:
         chosen, stacked = select_by_recipe(bank, recipe, seed), Stacked()
         result: FloatArray = np.abs(
-            trial(bank, sample_of(bank, chosen), chosen, stacked.members).stacked(stacked).error[:, -1]
+            try_methods(bank, sample_of(bank, chosen), chosen, stacked.members).stacked(stacked).error[:, -1]
         )
         return result
 

@@ -8,9 +8,9 @@ from itembank.crossfit.folds import folds
 from itembank.data.banks import Bank
 from itembank.data.selections import Selection
 from itembank.errors import DataError
+from itembank.estimation.method_trials import sample_of
 from itembank.estimation.out_of_fold import members_out_of_fold
 from itembank.estimation.specs import Auto, EstimationSpec, Stacked
-from itembank.estimation.trial import sample_of
 from itembank.numerics.arrays import FloatArray
 from itembank.numerics.threads import one_blas_thread
 from itembank.selection.select import select
@@ -36,7 +36,7 @@ class Trial:
 
 
 @one_blas_thread()
-def run_trial(
+def try_size(
     bank: Bank, n_items: int, *, selector: SelectionSpec, estimator: EstimationSpec, target: int, seed: int
 ) -> Trial:
     """Choose n items in every fold anew and estimate the models it left out.
@@ -51,9 +51,9 @@ def run_trial(
         for fold in folds(bank)
     ]
     spec = Stacked() if isinstance(estimator, Auto) else estimator
-    found = members_out_of_fold(
-        bank, spec.members, lambda fold: sample_of(fold.bank, chosen[fold.number]), "plan", selector, n_items, seed
-    )
+    samples = [sample_of(fold.bank, selection) for fold, selection in zip(folds(bank), chosen, strict=True)]
+    how = ("plan", repr(selector), str(seed))
+    found = members_out_of_fold(bank, spec.members, lambda fold: samples[fold.number], samples[0], *how)
     errors = found.by(spec).error[:, target]
     known = ~np.isnan(errors)
     if known.sum() < 2:

@@ -21,7 +21,7 @@ from itembank.selection.select import select_by_recipe
 SEED = 30
 
 
-def trial(
+def try_methods(
     bank: Bank,
     observations: Observations,
     selection: Selection | None,
@@ -53,8 +53,7 @@ def trial(
     def choose(fold: Fold) -> Observations:
         return observations if recipe is None else _items_of_fold(bank, fold, recipe, observations)
 
-    given = (observations.positions, observations.weights, observations.selected, observations.selected_weights)
-    return members_out_of_fold(bank, specs, choose, recipe, observations.is_random, *given)
+    return members_out_of_fold(bank, specs, choose, observations, *([] if recipe is None else [repr(recipe)]))
 
 
 def sample_of(bank: Bank, selection: Selection) -> Observations:
