@@ -53,7 +53,7 @@ def dealt_out(order: IntArray, n_folds: int, rng: np.random.Generator | None = N
 
 def random_folds(n: int, n_folds: int, rng: np.random.Generator) -> IntArray:
     """Draw folds whose sizes differ by one at most; return the fold of each row, (n,)."""
-    return rng.permutation(n) % n_folds
+    return rng.permutation(n) % n_folds  # not `dealt_out(rng.permutation(n), n_folds)`: other folds from the same seed
 
 
 def first_tested(order: IntArray, n_test: int, n_train: int | None = None) -> Split:
