@@ -17,7 +17,7 @@ from itembank.estimation.specs import PIRT, Stacked, Weighted
 from itembank.planning import auto as auto_module
 from itembank.planning.auto import CANDIDATES, Tried, _clearly_best, choose_selection
 from itembank.selection.recipes import Recipe, read_recipe
-from itembank.selection.select import select
+from itembank.selection.select import select, select_by_recipe
 from itembank.selection.specs import METHODS, AnchorLatent, Stratified, VOptimal
 from tests.estimation.simulated import new_models, small_bank
 
@@ -165,11 +165,11 @@ def test_candidates_choose_anew_without_the_models_they_are_judged_by(monkeypatc
     bank = small_bank(n_models=14, n_items=36, seed=3)
     asked = []
 
-    def recorded(bank, n_items, *, method, **choices):
-        asked.append((METHODS.name_of(method), tuple(bank.responses.model_ids)))
-        return select(bank, n_items, method=method, **choices)
+    def recorded(bank, recipe, rng):
+        asked.append((METHODS.name_of(recipe.spec), tuple(bank.responses.model_ids)))
+        return select_by_recipe(bank, recipe, rng)
 
-    monkeypatch.setattr(method_trials, "select", recorded)
+    monkeypatch.setattr(method_trials, "select_by_recipe", recorded)
     chosen_from(bank)
     ids = np.array(bank.responses.model_ids)
     unseen = [tuple(np.delete(ids, fold.held_out).tolist()) for fold in folds(bank)]
