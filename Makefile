@@ -10,7 +10,7 @@ NUMERICAL := tests/numerics tests/factors tests/selection tests/planning tests/e
 	tests/calibration/variational tests/scaling/pretraining
 TESTS ?=
 
-.PHONY: quickstart test test-slow test-kernels test-second-kernel attack mutations lint bench docs clean
+.PHONY: quickstart test test-slow test-kernels test-second-kernel attack mutations lint bench docs release-check clean
 
 $(STAMPS)/venv:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "itembank needs Python 3.11 or newer; run make PYTHON=python3.11")'
@@ -63,6 +63,9 @@ bench: $(STAMPS)/plot
 
 docs: $(STAMPS)/docs $(STAMPS)/plot
 	$(BIN)/python -m sphinx -W -q -b html docs docs/_build/html
+
+release-check: $(STAMPS)/release
+	$(BIN)/python scripts/release_check.py
 
 clean:
 	rm -rf $(VENV) docs/_build build dist

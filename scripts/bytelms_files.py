@@ -9,6 +9,8 @@ import polars as pl
 from bytelms_tasks import Item, Suite
 from bytelms_training import N_SAMPLES, SHARES, Run
 
+from itembank.data.builtin_tables import along_runs, byte_planes
+
 STEPS_PER_NAT = 100.0  # log-likelihoods are kept as whole hundredths
 MODEL_COLUMNS = (
     "mixture", "size", "share_of_run", "is_final", "params", "params_non_embedding", "train_tokens", "flops", "step",
@@ -22,22 +24,21 @@ def write_builtin(folder: Path, suite: Suite, runs: Sequence[Run], files: Path) 
     finished = [run for run in runs if all(run.file(folder, share).exists() for share in SHARES)]
     records, answers = zip(*(_read(run.file(folder, share)) for run in finished for share in SHARES), strict=True)
     models = pl.DataFrame([_model(record, answer) for record, answer in zip(records, answers, strict=True)])
-    ids = models["model_id"].to_list()
     is_choice = ~np.isnan(answers[0]["choices"])  # (n_items, n_options)
     choices = [_hundredths(answer["choices"][is_choice]) for answer in answers]
     tables = {
         "models": models,
         "items": pl.DataFrame([_item(item) for item in suite.multiple_choice]),
-        "choices": pl.DataFrame(dict(zip(ids, choices, strict=True))),
+        "choices": byte_planes(along_runs(np.array(choices), len(SHARES)), "<i2"),
         "samples_items": pl.DataFrame([_sampled_item(item) for item in suite.generative]),
-        "samples_counts": pl.DataFrame(
-            {name: one["counts"].astype(np.int16) for name, one in zip(ids, answers, strict=True)}
-        ),
-        "samples_exact": pl.DataFrame({name: one["answers"] for name, one in zip(ids, answers, strict=True)}),
+        "samples_counts": byte_planes(np.array([one["counts"] for one in answers]), "<i2"),
+        "samples_exact": byte_planes(np.array([one["answers"] for one in answers]), "<f4"),
     }
     for name, table in tables.items():
         path = files / f"bytelms_{name}.parquet"
-        table.write_parquet(path, compression="zstd", compression_level=19, statistics=False)
+        table.write_parquet(
+            path, compression="brotli", compression_level=11, statistics=False, row_group_size=table.height
+        )
         print(f"{path.name}: {table.height} rows, {path.stat().st_size / 1e6:.2f} MB")
 
 

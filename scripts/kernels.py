@@ -36,7 +36,7 @@ def code_of(kernel: str | None) -> str | None:
     if kernel is not None:
         environment[VARIABLE] = kernel
     command = [sys.executable, "-c", PROBE]
-    found = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)  # noqa: S603 (ours)
+    found = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     return found.stdout.strip() if found.returncode == 0 else None
 
 
@@ -71,7 +71,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for kernel in chosen if given.command else ():
         print(f"== under {VARIABLE}={kernel}: {' '.join(given.command)}", flush=True)
         environment = {**os.environ, VARIABLE: kernel}
-        if subprocess.run(given.command, env=environment, check=False).returncode:  # noqa: S603 (the caller's own)
+        if subprocess.run(given.command, env=environment, check=False).returncode:
             failed.append(kernel)
     print(f"kernels run: {', '.join(chosen) or 'none'}; failed: {', '.join(failed) or 'none'}")
     return 1 if failed else 0

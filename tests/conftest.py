@@ -25,10 +25,11 @@ def shared_dir() -> Path:
 
 @pytest.fixture(scope="module", autouse=True)
 def user_cache(tmp_path_factory):
-    """Keep what commands and verbs keep for the user in a folder of the module's tests."""
+    """Give the tests of a module a cache folder of their own, and tables the width that they have in a pipe."""
     folder = tmp_path_factory.getbasetemp() / "caches" / uuid.uuid4().hex
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("ITEMBANK_CACHE", str(folder))
+        patched.delenv("COLUMNS", raising=False)  # xdist gives its workers those of the terminal
         yield folder
 
 

@@ -8,8 +8,9 @@ import pytest
 from sklearn import datasets
 
 from itembank.data.builtin import load_builtin
+from itembank.data.builtin_tables import along_runs, byte_planes, undone
 from itembank.data.responses import ResponseMatrix
-from itembank.errors import ParameterError
+from itembank.errors import DataError, ParameterError
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 FILES = REPOSITORY / "src" / "itembank" / "data" / "builtin_files"
@@ -121,3 +122,16 @@ def test_files_hold_what_the_script_makes(correct, probability, monkeypatch):
 def test_unknown_names_are_refused(name, response):
     with pytest.raises(ParameterError, match="must be one of"):
         load_builtin(name, response=response)
+
+
+def test_a_set_that_the_wheel_leaves_out_is_said_to_be(monkeypatch, tmp_path):
+    monkeypatch.setattr("importlib.resources.files", lambda package: tmp_path)
+    with pytest.raises(DataError, match="the wheel leaves them out"):
+        load_builtin("classifiers")
+
+
+def test_numbers_come_back_from_their_bytes(rng):
+    numbers = rng.integers(-3000, 3000, (6, 7)).astype(np.int16)
+    planes = byte_planes(along_runs(numbers, 3), "<i2").to_numpy()
+    np.testing.assert_array_equal(undone(np.ascontiguousarray(planes).view("<i2").reshape(6, 7), 3), numbers)
+    assert byte_planes(numbers.astype("<f4"), "<f4").shape == (42, 4)

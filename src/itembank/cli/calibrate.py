@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from itembank.calibration.specs import METHODS
-from itembank.cli.method_names import MethodName
+from itembank.cli.option_types import MethodName
 from itembank.cli.options import (
     format_option,
     output_option,

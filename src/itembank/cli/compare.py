@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from itembank.cli.method_names import MethodName
 from itembank.cli.new_results import ignore_unknown_option, note_known_models, read_new_results
+from itembank.cli.option_types import MethodName
 from itembank.cli.options import bank_argument, format_option, refuse_unused, response_options, seed_option
 from itembank.cli.render import note, print_rows, progress, refuse_empty, warnings_as_notes
 from itembank.estimation.specs import METHODS

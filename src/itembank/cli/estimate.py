@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from itembank.cli.method_names import MethodName
 from itembank.cli.new_results import ignore_unknown_option, note_known_models, read_new_results
+from itembank.cli.option_types import MethodName
 from itembank.cli.options import (
     bank_argument,
     format_option,

@@ -5,6 +5,7 @@ from typing import Any, cast
 
 import click
 
+from itembank.cli.option_types import NamedChoice
 from itembank.errors import did_you_mean, quoted
 
 CONFIG_GIVEN = "itembank.config_given"
@@ -26,7 +27,7 @@ def prepare(command: click.Command, prefix: str) -> None:
         if isinstance(parameter, click.Option) and longest.startswith("--"):
             parameter.envvar = f"{prefix}{longest[1:]}".replace("-", "_").upper()
         if type(parameter.type) is click.Choice:
-            parameter.type = _Choice(parameter.type.choices, parameter.type.case_sensitive)
+            parameter.type = NamedChoice(parameter.type.choices, parameter.type.case_sensitive)
     command.params.extend(shared_options(is_hidden=True))
     command.epilog = EPILOG
 
@@ -53,18 +54,6 @@ def shared_options(*, is_hidden: bool = False) -> list[click.Option]:
         flag("debug", "Show a traceback when something fails. Before the command or after it."),
         flag("quiet", "Show no progress and no notes. Before the command or after it."),
     ]
-
-
-class _Choice(click.Choice):  # type: ignore[type-arg]  # generic in newer releases of click only
-    """A choice that says what was probably meant."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the choice, or add the nearest one to the error."""
-        try:
-            return super().convert(value, param, ctx)
-        except click.BadParameter as error:
-            near = did_you_mean(str(value), self.choices)
-            raise click.BadParameter(f"{error.message}{near}", ctx, param) from error
 
 
 def _keep(ctx: click.Context, parameter: click.Parameter, value: bool) -> None:

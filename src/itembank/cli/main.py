@@ -13,7 +13,7 @@ COMMANDS = {
     "import": ("itembank.cli.import_results", "Turn per-item results into a response file."),
     "calibrate": ("itembank.cli.calibrate", "Fit item parameters and write a bank."),
     "info": ("itembank.cli.info", "Say what a bank holds."),
-    "prepare": ("itembank.cli.prepare", "Fit without some of the models now, and keep that with the bank."),
+    "prepare": ("itembank.cli.prepare", "Make a bank ready for calibrated intervals."),
     "select": ("itembank.cli.select", "Choose the items to run on a new model."),
     "estimate": ("itembank.cli.estimate", "Estimate full-benchmark scores from some responses."),
     "study": ("itembank.cli.study", "Compare selections and estimates by leaving models out."),

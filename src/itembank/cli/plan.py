@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from itembank.cli.method_names import MethodName
+from itembank.cli.option_types import MethodName
 from itembank.cli.options import bank_argument, format_option, seed_option
 from itembank.cli.render import note, print_record, progress, warnings_as_notes
 from itembank.estimation.specs import METHODS

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from itembank.cli.design_options import design_options, method_of_options
-from itembank.cli.method_names import MethodName
+from itembank.cli.option_types import MethodName
 from itembank.cli.options import bank_argument, format_option, listed_ids, refuse_unused, seed_option
 from itembank.cli.render import (
     check_one_a_line,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from itembank.data.builtin_tables import read_builtin_table
+from itembank.data.builtin_tables import read_builtin_numbers, read_builtin_table, undone
 from itembank.data.choice_scores import bits_per_byte, choice_accuracy, choice_probability, probability_per_character
 from itembank.data.responses import ResponseMatrix
 from itembank.numerics.arrays import FloatArray, IntArray
@@ -40,11 +40,13 @@ class ChoiceLogLikelihoods(Compact):
 
 def builtin_choices() -> ChoiceLogLikelihoods:
     """Return the log-likelihoods of all choices of `bytelms`, from which its responses are made."""
-    models, items, choices = (read_builtin_table("bytelms", part) for part in ("models", "items", "choices"))
+    models, items = (read_builtin_table("bytelms", part) for part in ("models", "items"))
+    differences = read_builtin_numbers("bytelms", "choices", "<i2", models.height)
+    choices = undone(differences, models["share_of_run"].n_unique())  # (n_models, n_choices)
     n_options = items["n_options"].to_numpy()
     is_choice = np.arange(n_options.max()) < n_options[:, None]  # (n_items, n_options)
     log_likelihoods = np.full((models.height, *is_choice.shape), np.nan)
-    log_likelihoods[:, is_choice] = choices.select(models["model_id"].to_list()).to_numpy().T / _STEPS_PER_NAT
+    log_likelihoods[:, is_choice] = choices / _STEPS_PER_NAT
     n_bytes = np.full(is_choice.shape, np.nan)
     n_bytes[is_choice] = items["choice_bytes"].explode().to_numpy()
     return ChoiceLogLikelihoods(models, items, log_likelihoods, n_bytes, items["correct"].to_numpy())
@@ -81,10 +83,8 @@ def multiple_choice(response: str) -> ResponseMatrix:
 
 def repeated_samples() -> ResponseMatrix:
     """Responses of `bytelms-samples`: right answers of n_trials samples an item."""
-    models, items, counts = (
-        read_builtin_table("bytelms", part) for part in ("models", "samples_items", "samples_counts")
-    )
-    n_correct = counts.select(models["model_id"].to_list()).to_numpy().T.astype(np.int64)
+    models, items = (read_builtin_table("bytelms", part) for part in ("models", "samples_items"))
+    n_correct = read_builtin_numbers("bytelms", "samples_counts", "<i2", models.height).astype(np.int64)
     n_trials = np.broadcast_to(items["n_trials"].to_numpy(), n_correct.shape)
     return ResponseMatrix.from_counts(n_correct, n_trials, models=models, items=items.drop("n_trials"))
 
@@ -94,6 +94,7 @@ def builtin_sample_probabilities() -> FloatArray:
 
     An answer is one string, so its probability at temperature 1 is known exactly, and with it pass@k for every k.
     """
-    models, exact = read_builtin_table("bytelms", "models"), read_builtin_table("bytelms", "samples_exact")
-    result: FloatArray = np.exp(exact.select(models["model_id"].to_list()).to_numpy().T.astype(np.float64))
+    n_models = read_builtin_table("bytelms", "models").height
+    log_probability = read_builtin_numbers("bytelms", "samples_exact", "<f4", n_models)
+    result: FloatArray = np.exp(log_probability.astype(np.float64))
     return np.minimum(result, 1.0)
