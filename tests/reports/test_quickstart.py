@@ -7,8 +7,8 @@ import pytest
 from scipy.stats import spearmanr
 
 from itembank.calibration.dimensions import choose_n_dims
-from itembank.calibration.folds import folds
 from itembank.calibration.specs import Variational
+from itembank.crossfit.folds import folds
 from itembank.data.bank_files import load_bank
 from itembank.data.readers.read import read_responses
 from itembank.data.selections import Selection
@@ -28,7 +28,7 @@ def _quick(request, monkeypatch):
     if "slow" not in request.keywords:
         monkeypatch.setattr(quickstart, "_spec", lambda _: QUICK)
         monkeypatch.setattr(quickstart, "load_builtin", load_few)
-        monkeypatch.setattr("itembank.calibration.folds.N_FOLDS_MANY", N_FOLDS)
+        monkeypatch.setattr("itembank.crossfit.folds.N_FOLDS_MANY", N_FOLDS)
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +36,7 @@ def result(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(quickstart, "_spec", lambda _: QUICK)
         patched.setattr(quickstart, "load_builtin", load_few)
-        patched.setattr("itembank.calibration.folds.N_FOLDS_MANY", N_FOLDS)
+        patched.setattr("itembank.crossfit.folds.N_FOLDS_MANY", N_FOLDS)
         return run_quickstart(tmp_path_factory.mktemp("quickstart"), n_items=60, n_repeats=1, rng=3)
 
 

@@ -6,9 +6,9 @@ import numpy as np
 
 from itembank.checks import check_not_negative
 from itembank.data.banks import Bank
-from itembank.data.responses import ResponseMatrix, mean_where_known
+from itembank.data.responses import ResponseMatrix
 from itembank.errors import DataError, ParameterError, did_you_mean, shown
-from itembank.numerics.arrays import BoolArray, FloatArray
+from itembank.numerics.arrays import BoolArray, FloatArray, mean_where_known
 
 TOKENS = "tokens"
 OUTPUT_TOKENS, INPUT_TOKENS = "output_tokens", "input_tokens"

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.numerics.arrays import FloatArray, IntArray, mean_where_known
 
 
 def gp_irt(weighted: FloatArray, p_irt: FloatArray, sample_share: FloatArray) -> FloatArray:
@@ -62,12 +62,7 @@ def estimated_factor(
     (n_scenarios,)
         Infinite where the anchors made no error; 1 where no calibration model tells.
     """
-    squared = (weighted - scores) ** 2
-    told = ~np.isnan(squared)
-    n_told = told.sum(axis=0)
-    error = np.divide(
-        np.where(told, squared, 0.0).sum(axis=0), n_told, out=np.full(n_told.shape, np.nan), where=n_told > 0
-    )
+    error = mean_where_known((weighted - scores) ** 2)
     with np.errstate(divide="ignore", invalid="ignore"):
         factor = response_variance / (n_selected * error)
     return np.where(np.isnan(factor), 1.0, factor)

@@ -4,6 +4,7 @@ import numpy as np
 
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.kmeans import nearest_centroid, squared_distances_to_own, weighted_kmeans
+from itembank.numerics.splits import first_of_each
 from itembank.numerics.ties import first_largest, rounded
 from itembank.selection.pools import Choice, ScenarioPool
 
@@ -67,5 +68,4 @@ def _representatives(
         room = np.where(counts < sizes, mass / counts, -1.0)
         counts[first_largest(room)] += 1
     order = np.lexsort((rounded(distances), labels))
-    rank = np.arange(order.shape[0]) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    return order[rank < counts[labels[order]]], counts
+    return first_of_each(order, labels, counts), counts

@@ -9,6 +9,7 @@ from itembank.data.calibrations import Calibration
 from itembank.errors import ParameterError
 from itembank.irt.families import ResponseModel
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.numerics.splits import places_within
 from itembank.numerics.symmetric import packed_products
 from itembank.selection.anchors import NO_SPREAD, choose_anchors, spread
 from itembank.selection.criteria import CRITERIA, Criterion, VOptimality
@@ -116,9 +117,7 @@ def uniform_order(items: IntArray, task: IntArray, rng: np.random.Generator) -> 
     """
     shuffled = rng.permutation(items.size)
     shuffled = shuffled[np.argsort(task[shuffled], kind="stable")]
-    counts = np.bincount(task)
-    counts = counts[counts > 0]
-    rounds = np.arange(items.size) - np.repeat(np.cumsum(counts) - counts, counts)
+    rounds = places_within(np.bincount(task))
     return items[shuffled[np.lexsort((rng.random(items.size), rounds))]]
 
 
