@@ -1,4 +1,4 @@
-"""Say which tables of docs/results.md are out of date: ``python -m benchmarks.check_results``.
+"""Say which tables of docs/results-tables.md are out of date: ``python -m benchmarks.check_results``.
 
 A table is out of date when its benchmark, the data, the library's numerical code or the table itself changed since it
 was made. The exit code is 1 when one is. `python -m benchmarks.remake_results NAME` makes the tables of a run again.

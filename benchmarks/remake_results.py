@@ -1,4 +1,4 @@
-"""Make tables of docs/results.md again: ``python -m benchmarks.remake_results panel untouched`` (or ``--stale``).
+"""Make tables of the documents again: ``python -m benchmarks.remake_results panel untouched`` (or ``--stale``).
 
 Runs the command of each run, puts its tables into the document, and keeps the manifest in docs/manifests. What the
 command writes stays in benchmarks/results, in a folder named after the code, so that a run that was stopped goes on

@@ -22,7 +22,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 REGISTRY = ROOT / "benchmarks" / "result_runs.toml"
 MANIFESTS = ROOT / "docs" / "manifests"
-DOCUMENT = ROOT / "docs" / "results.md"
+DOCUMENT = ROOT / "docs" / "results-tables.md"
 SOURCE = ROOT / "src" / "itembank"
 NO_NUMBERS = ("cli", "reports", "readers", "errors.py", "progress.py", "__init__.py", "__main__.py")
 """Parts of the library in which no number of a table comes about."""

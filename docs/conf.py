@@ -23,15 +23,8 @@ napoleon_preprocess_types = False
 napoleon_use_ivar = True
 napoleon_use_rtype = False
 
-html_theme = "alabaster"
+html_theme = "furo"
 html_title = f"itembank {version}"
-html_theme_options = {
-    "description": "Full-benchmark scores, with intervals, from a handful of items.",
-    "page_width": "1080px",
-    "sidebar_width": "220px",
-    "show_powered_by": False,
-    "fixed_sidebar": True,
-}
 html_show_sourcelink = False
 html_copy_source = False
 

@@ -1,6 +1,6 @@
 """Run the study: ``python -m benchmarks.accuracy --data DIR -o DIR``.
 
-Writes `estimates.parquet` (every single estimate), `summary.csv`, and the tables of docs/results.md.
+Writes `estimates.parquet` (every single estimate), `summary.csv`, and the tables of docs/results-tables.md.
 """
 
 import argparse

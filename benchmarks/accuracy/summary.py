@@ -52,7 +52,7 @@ def summarise(estimates: pl.DataFrame) -> pl.DataFrame:
 
 
 def tables(summary: pl.DataFrame) -> dict[str, str]:
-    """Tables of `docs/results.md`: the six strategies at every n; their variants, ranks and coverage at n = 100."""
+    """Tables of the documents: the six strategies at every n; their variants, ranks and coverage at n = 100."""
     return {
         "accuracy-errors": f"{_table(summary, STRATEGIES, _error, SIZES)}\n\n{_dimensions(summary)}",
         "accuracy-variants": _table(summary, VARIANTS, _error, (100,)),

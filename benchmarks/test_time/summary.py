@@ -54,7 +54,7 @@ def ratios(summary: pl.DataFrame) -> pl.DataFrame:
 
 
 def table(summary: pl.DataFrame) -> str:
-    """Return the table of docs/results.md: all items, points of pass@k and of -log pass@k, the least errors in bold."""
+    """Return the table of the documents: all items, points of pass@k and of -log pass@k, the least errors in bold."""
     part = summary.filter(pl.col("items") == "all")
     lines = [
         "| set | traditional | Jeffreys | items alike | plug-in | IRSL | its 95 % intervals held | half-width |",

@@ -9,17 +9,21 @@ import numpy as np
 import polars as pl
 import pytest
 
+import itembank
 from itembank.cli.main import cli
 from itembank.crossfit import folds
 from itembank.data import builtin, language_models
 from itembank.estimation.specs import METHODS
 from tests.data.few_items import load_few
+from tests.docs.blocks import FENCE
+from tests.docs.blocks import blocks as blocks_of
 from tests.packages import forget
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PAGES = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").glob("*.md"))]
-FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", flags=re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)(?:#[^)]*)?\)")
+ANCHOR = re.compile(r"\]\(([\w.-]*\.md|)#([^)\s]+)\)")
+HEADING = re.compile(r"^#+ (.+)$", flags=re.MULTILINE)
 STEPS = {"sessions.md": (21, 6), "adaptive.md": (21, 6), "quickstart.md": (14, 1)}
 """Every how many items and models pages get that take any number of them."""
 FEW_LANGUAGE_MODELS = {
@@ -27,7 +31,11 @@ FEW_LANGUAGE_MODELS = {
     "size": ["11k", "28k", "203k", "1.2M", "2.7M"],  # the fewest that give a law from four sizes one to look ahead to
     "share_of_run": [0.5, 1.0],
 }
-RUNNABLE = [page for page in PAGES[1:] if "```python" in page.read_text(encoding="utf-8")]  # README: test_readme.py
+RUNNABLE = [  # README: test_readme.py; tutorials: test_tutorials.py
+    page
+    for page in PAGES[1:]
+    if "```python" in page.read_text(encoding="utf-8") and not page.stem.startswith("tutorial-")
+]
 
 
 def names(page):
@@ -35,7 +43,7 @@ def names(page):
 
 
 def blocks(page):
-    return FENCE.findall(page.read_text(encoding="utf-8"))
+    return blocks_of(page.read_text(encoding="utf-8"))
 
 
 @pytest.fixture
@@ -50,10 +58,11 @@ def small(monkeypatch, page):
         found = load_few(name, every_item=every_item, every_model=every_model, **choices)
         return found.take(models=np.flatnonzero(is_kept)) if name == "bytelms" else found
 
+    monkeypatch.setattr(itembank, "load_builtin", load)  # first: a package keeps what it has loaded
     monkeypatch.setattr(builtin, "load_builtin", load)
     for name in ("N_FOLDS_FEW", "N_FOLDS_MANY"):
         monkeypatch.setattr(folds, name, 3)
-    monkeypatch.setattr(language_models, "builtin_bits_per_byte", lambda: bits()[is_kept, ::every_item])
+    monkeypatch.setattr(itembank.scaling, "builtin_bits_per_byte", lambda: bits()[is_kept, ::every_item])
 
 
 @pytest.mark.parametrize("page", RUNNABLE, ids=names)
@@ -108,6 +117,15 @@ def test_links_within_the_project_lead_somewhere(page):
     targets = LINK.findall(page.read_text(encoding="utf-8"))
     for target in (one for one in targets if "://" not in one and not one.startswith("mailto:")):
         assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=names)
+def test_links_to_headings_find_them(page):
+    for target, heading in ANCHOR.findall(page.read_text(encoding="utf-8")):
+        there = page.parent / target if target else page
+        titles = HEADING.findall(FENCE.sub("", there.read_text(encoding="utf-8")))
+        slugs = {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+        assert heading in slugs, f"{page.name} links to {target}#{heading}"
 
 
 def test_there_are_examples_to_run():

@@ -14,12 +14,10 @@ from itembank.adaptive.limits import Budget
 from itembank.adaptive.session_spec import SessionSpec
 from itembank.data.bank_files import load_bank, save_bank
 from tests.data.banks import make_bank
+from tests.docs.blocks import blocks
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "sessions.md"
-FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", flags=re.MULTILINE | re.DOTALL)
-
-
-BLOCKS = FENCE.findall(PAGE.read_text(encoding="utf-8"))
+BLOCKS = blocks(PAGE.read_text(encoding="utf-8"))
 
 
 def in_bash(code, folder):

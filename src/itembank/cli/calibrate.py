@@ -26,7 +26,7 @@ OWN_DIMS = {"1pl": 1, "2pl": 1, "nested": 4, "bifactor": 1}
 """Number of abilities of an item model where none is given; that of a bifactor one follows from the scenarios.
 
 Nested: P2 takes 3. One specific ability more is our choice: it gains where tasks differ, and costs nothing elsewhere
-(`docs/results.md`, "Predicting tasks that were never asked").
+(`docs/results-tables.md`, "Predicting tasks that were never asked").
 """
 
 

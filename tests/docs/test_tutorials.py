@@ -1,0 +1,57 @@
+"""The tutorials run as they stand, and print what they show."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from itembank.calibration import folds
+from itembank.data import sample_data
+from tests.data.few_items import load_few
+from tests.docs.blocks import blocks, run_page
+
+PAGES = sorted((Path(__file__).resolve().parents[2] / "docs").glob("tutorial-*.md"))
+VARIES = [
+    (re.compile(r"\b(?=\w*\d)[0-9a-f]{12}\b"), "BANK"),  # follows the last digits of the parameters
+    (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"), "TIME"),
+    (re.compile(r"[ ─│┌┐└┘├┤╞╡┆═╪╴┬┴┼]+"), " "),  # as wide as the widest number
+]
+NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
+
+
+def printed(text):
+    return [code for language, code in blocks(text) if language == "text"]
+
+
+def words_and_numbers(code):
+    for pattern, name in VARIES:
+        code = pattern.sub(name, code)
+    return NUMBER.sub("#", code).split(), [float(number) for number in NUMBER.findall(code)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_tutorial_prints_what_it_shows(page, tmp_path, monkeypatch):
+    """Run `python scripts/make_tutorials.py` when a change of what is printed is meant."""
+    monkeypatch.chdir(tmp_path)
+    shown = page.read_text(encoding="utf-8")
+    today = run_page(shown, page.name)
+    for before, now in zip(printed(shown), printed(today), strict=True):
+        (words, numbers), (words_now, numbers_now) = words_and_numbers(before), words_and_numbers(now)
+        assert words == words_now
+        assert numbers == pytest.approx(numbers_now, rel=0.1, abs=0.05)
+
+
+def test_the_tutorial_on_logs_runs_on_few_items(tmp_path, monkeypatch):
+    monkeypatch.setattr(folds, "N_FOLDS_MANY", 3)
+    page = next(page for page in PAGES if "logs" in page.stem)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sample_data, "load_builtin", lambda name: load_few(name, every_item=14))
+    text = page.read_text(encoding="utf-8").replace("--dims 5", "--dims 1 --no-folds").replace("-n 100", "-n 20")
+    assert "100/100" not in printed(run_page(text, page.name))[-2]
+
+
+def test_every_tutorial_shows_what_it_prints():
+    for page in PAGES:
+        assert all(code.strip() for code in printed(page.read_text(encoding="utf-8"))), page.name
+    assert len(PAGES) == 4
