@@ -92,8 +92,8 @@ def test_a_first_without_any_error_known_gives_way():
 def test_the_items_are_those_of_the_candidate_that_is_clearly_better(bank, monkeypatch, better):
     wanted = CANDIDATES[better]
 
-    def planted(bank, spec, asked):
-        return np.full(bank.n_models, 0.01 if spec == wanted else 0.05)
+    def planted(bank, recipe, seed):
+        return np.full(bank.n_models, 0.01 if recipe.spec == wanted else 0.05)
 
     monkeypatch.setattr(auto_module, "_errors", planted)
     found = chosen_from(bank)
@@ -107,8 +107,8 @@ def test_why_a_method_is_kept_though_another_erred_less_is_said(bank, monkeypatc
     sizes = dict(zip(CANDIDATES, (0.05, 0.06, 0.049), strict=True))
     alternating = np.where(np.arange(bank.n_models) % 2, 0.02, -0.02)  # too uneven a saving to be clear
 
-    def planted(bank, spec, asked):
-        return np.full(bank.n_models, sizes[spec]) + (alternating if spec == CANDIDATES[2] else 0.0)
+    def planted(bank, recipe, seed):
+        return np.full(bank.n_models, sizes[recipe.spec]) + (alternating if recipe.spec == CANDIDATES[2] else 0.0)
 
     monkeypatch.setattr(auto_module, "_errors", planted)
     found = chosen_from(bank)
