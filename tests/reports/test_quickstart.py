@@ -181,7 +181,7 @@ def test_at_least_one_repeat_is_needed(tmp_path):
 
 @pytest.mark.slow
 def test_anchors_beat_random_sampling_the_item_model_improves_on_them_and_the_default_on_all(tmp_path):
-    """P1's order at 100 items. Five repeats of seed 0 give 3.3, 3.2, 2.0 and 1.4 points."""
+    """tinyBenchmarks's order at 100 items. Five repeats of seed 0 give 3.3, 3.2, 2.0 and 1.4 points."""
     random, anchors, gp_irt, default = run_quickstart(tmp_path, n_repeats=5, rng=1).errors
     assert gp_irt.mean_absolute_error < 0.8 * anchors.mean_absolute_error
     assert anchors.mean_absolute_error < 1.1 * random.mean_absolute_error

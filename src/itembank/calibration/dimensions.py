@@ -1,4 +1,4 @@
-"""How many abilities: by held-out prediction (P1 4.4), and by parallel analysis (P2 B.1)."""
+"""How many abilities: by held-out prediction (tinyBenchmarks 4.4), and by parallel analysis (WILD B.1)."""
 
 from dataclasses import dataclass, replace
 
@@ -73,7 +73,7 @@ def choose_n_dims(
     candidates: tuple[int, ...] | None = None,
     progress: ProgressCallback = silent,
 ) -> DimensionChoice:
-    """Choose the number of dimensions by predicting held-out models on hidden items (P1 4.4).
+    """Choose the number of dimensions by predicting held-out models on hidden items (tinyBenchmarks 4.4).
 
     Every fifth model is held out; the others calibrate each candidate; the held-out models' abilities come from the
     even items, and predict the odd ones. Of more than 6,000 items every k-th is used. The smallest candidate within
@@ -126,7 +126,7 @@ def choose_n_dims(
 def parallel_analysis(
     responses: FloatArray, rng: np.random.Generator, *, n_shuffles: int = 20, percentile: float = 95.0
 ) -> ParallelAnalysis:
-    """Compare the eigenvalues of the item correlation matrix with those of shuffled data (Horn 1965; P2 B.1).
+    """Compare the eigenvalues of the item correlation matrix with those of shuffled data (Horn 1965; WILD B.1).
 
     Shuffling each item's responses over the models keeps its mean and removes every relation between items. The
     largest eigenvalues are found from the (n_models, n_models) matrix of products, which has the same ones.

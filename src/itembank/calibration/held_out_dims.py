@@ -1,4 +1,4 @@
-"""What item models of several numbers of dimensions say of models that they have not seen (P1 4.4)."""
+"""What item models of several numbers of dimensions say of models that they have not seen (tinyBenchmarks 4.4)."""
 
 import warnings
 from dataclasses import dataclass, replace

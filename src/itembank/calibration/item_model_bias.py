@@ -1,4 +1,4 @@
-"""How far the item model's scenario scores are off for models it has not seen, and how responses vary (P1 4.2)."""
+"""Errors of the item model's scenario scores for unseen models, and spread of responses (tinyBenchmarks 4.2)."""
 
 import numpy as np
 
@@ -31,7 +31,7 @@ def item_model_bias(
     rng: np.random.Generator,
     progress: ProgressCallback = silent,
 ) -> FloatArray:
-    """Mean absolute error of the predicted score of unseen items, by scenario: gp-IRT's b (P1 4.2, i-vii).
+    """Mean absolute error of the predicted score of unseen items, by scenario: gp-IRT's b (tinyBenchmarks 4.2, i-vii).
 
     Split the models in two; fit the item model on one half; find the ability of the other half's models from half
     of the items of every scenario; predict their other items; compare the mean prediction with the mean response of
@@ -75,7 +75,7 @@ def item_model_bias(
 
 
 def response_variance(responses: FloatArray, targets: ScoreTargets) -> FloatArray:
-    """Mean over models of the variance of their responses within each scenario: sigma^2 (P1 4.2), (n_scenarios,).
+    """Mean over models of the variance of responses within each scenario, (n_scenarios,): tinyBenchmarks 4.2, sigma^2.
 
     With target weights ``omega`` rescaled over a model's observed items,
     ``sum omega_i (Y_i - Ybar)^2 / (1 - sum omega_i^2)``: the sample variance when all weights are equal.

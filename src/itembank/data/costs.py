@@ -24,7 +24,7 @@ class CostUnit:
         'tokens': output tokens plus `input_weight` times input tokens, of which either may not have been recorded;
         or the name of any recorded cost ('cost_usd', 'seconds', 'output_tokens', ...).
     input_weight : float
-        What an input token counts beside an output token; half in P2 (6.3), since reading is cheaper than writing.
+        What an input token counts beside an output token; half in WILD (6.3), since reading is cheaper than writing.
     """
 
     name: str = TOKENS
@@ -74,7 +74,7 @@ def response_costs(responses: ResponseMatrix, unit: CostUnit | str) -> FloatArra
 
 
 def mean_cost(responses: ResponseMatrix, unit: CostUnit | str = TOKENS) -> FloatArray:
-    """Mean cost of each item over the models for which it is known (P2 eq. 10), (n_items,); NaN where for none.
+    """Mean cost of each item over the models for which it is known (WILD eq. 10), (n_items,); NaN where for none.
 
     Raises
     ------

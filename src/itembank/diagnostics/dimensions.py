@@ -1,4 +1,4 @@
-"""The verb `dimensionality`: how many abilities responses tell of, seen in three ways (P2 Figures 5 and 8)."""
+"""The verb `dimensionality`: how many abilities responses tell of, seen in three ways (WILD Figures 5 and 8)."""
 
 from dataclasses import dataclass, replace
 
@@ -58,9 +58,9 @@ def dimensionality(
     """Count the abilities by eigenvalues, by parallel analysis and by what predicts models left out.
 
     Eigenvalues are those of the item correlation matrix, their thresholds the 95th percentile over 50 shuffles of
-    each item's responses (P2 B.1). For the held-out error every model is left out once, a fifth of them at a time. The
-    others calibrate each candidate; a model left out shows `n_shown` items drawn from those of even place, and last all
-    of these; each time its items of odd place are predicted. Of more than 6,000 items every k-th is used for this.
+    each item's responses (WILD B.1). For the held-out error every model is left out once, a fifth of them at a time.
+    The others calibrate each candidate; a model left out shows `n_shown` items drawn from those of even place, and last
+    all of these; each time its items of odd place are predicted. Of more than 6,000 items every k-th is used for this.
 
     Parameters
     ----------

@@ -32,9 +32,9 @@ class ResponseSummary:
     open_weight : (n_models, n_scenarios)
         ``sum_U omega_i``: the part that is not.
     posterior_mean : (n_models, n_scenarios)
-        The p-IRT estimate ``sum_S omega_i Y_i + sum_U omega_i p_i(theta)`` (P1 eq. 4.3; where subscenarios weigh the
-        same, that of its App. A). It needs no clipping: both sums are means of numbers in [0, 1] whose weights add up
-        to one.
+        The p-IRT estimate ``sum_S omega_i Y_i + sum_U omega_i p_i(theta)`` (tinyBenchmarks eq. 4.3; where subscenarios
+        weigh the same, that of its App. A). It needs no clipping: both sums are means of numbers in [0, 1] whose
+        weights add up to one.
     posterior_covariance : (n_models, n_scenarios, n_scenarios)
     n_observed : (n_models, n_scenarios)
     n_effective : (n_models, n_scenarios)

@@ -1,4 +1,4 @@
-"""Anchor points: one item for each cluster of similar items, weighted by what it stands for (P1 3.2)."""
+"""Anchor points: one item for each cluster of similar items, weighted by what it stands for (tinyBenchmarks 3.2)."""
 
 import numpy as np
 
@@ -30,7 +30,7 @@ def choose_anchors(
 ) -> Choice:
     """Cluster the candidates of a scenario and take from each cluster the item nearest its centroid.
 
-    The weight of an anchor is the target weight of all items of its cluster (P1 3.2, App. A). Items that
+    The weight of an anchor is the target weight of all items of its cluster (tinyBenchmarks 3.2, App. A). Items that
     may not be chosen (excluded, or answered the same way by every model) take no part in the clustering but
     their weight counts: each joins the cluster with the nearest centroid, so that an item everybody gets
     right is represented by an easy anchor. Where fewer clusters than asked for exist (items with equal

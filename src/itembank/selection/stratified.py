@@ -1,4 +1,4 @@
-"""Stratified random sampling of the items of a scenario (P1 3.1)."""
+"""Stratified random sampling of the items of a scenario (tinyBenchmarks 3.1)."""
 
 import numpy as np
 
@@ -21,7 +21,7 @@ def choose_stratified(
 
     With the expected count ``c_k`` of stratum k and its ``N_k`` candidates, an item is drawn with
     probability ``c_k / N_k``, so its weight is ``omega_i N_k / c_k``, rescaled to sum to one (Hajek 1971).
-    For a macro target that is P1's ``1 / n``, also where a random remainder makes the counts differ by one;
+    For a macro target that is tinyBenchmarks's ``1 / n``, also where a random remainder makes the counts differ by one;
     where a stratum is too small, or equal counts meet a micro target, the weights make up for it.
 
     Parameters

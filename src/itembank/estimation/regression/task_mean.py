@@ -12,7 +12,7 @@ def predict_task_mean(
     train_scores: FloatArray,
     new_responses: FloatArray,
 ) -> FloatArray:
-    """Mean score of the calibration models, for every new model alike (the floor, P2 6.4).
+    """Mean score of the calibration models, for every new model alike (the floor, WILD 6.4).
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ def predict_task_mean_eb(
     """Mean of a Beta-binomial posterior whose prior is the calibration models' mean score.
 
     ``theta_t = (lambda mu_t + sum_R y) / (lambda + |R|)`` with mu_t the mean score of scenario t over the calibration
-    models and R the new model's observed responses of that scenario: P2 eq. 15, where alpha = lambda mu_t and
+    models and R the new model's observed responses of that scenario: WILD eq. 15, where alpha = lambda mu_t and
     beta = lambda (1 - mu_t). The overall score is the weighted sum of the scenarios'.
 
     Parameters

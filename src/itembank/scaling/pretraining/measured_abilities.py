@@ -52,7 +52,7 @@ def measured_abilities(
     n_items: int | None = None,
     progress: ProgressCallback = silent,
 ) -> tuple[list[ScenarioAbilities | None], str]:
-    """Measure every model in each scenario by itself, as P3 does: one ability a scenario.
+    """Measure every model in each scenario by itself, as IRSL does: one ability a scenario.
 
     Parameters
     ----------

@@ -101,7 +101,7 @@ def by_line(
 def by_common_ability(
     parameters: ItemParameters, predictive: Predictive, counted: BoolArray, k: tuple[int, ...], level: float
 ) -> CurvePrediction:
-    """Put the ability itself into the target's curve (P3 3.4), and the ends of its interval too."""
+    """Put the ability itself into the target's curve (IRSL 3.4), and the ends of its interval too."""
     value, low, high = (mean_curves(parameters, theta, k, counted) for theta in quantiles(predictive, level))
     return CurvePrediction(value, np.minimum(low, high), np.maximum(low, high))
 

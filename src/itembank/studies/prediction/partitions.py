@@ -1,4 +1,4 @@
-"""Which models are tested, which tasks are shown, and which items are only ever predicted (P2 6.1)."""
+"""Which models are tested, which tasks are shown, and which items are only ever predicted (WILD 6.1)."""
 
 from dataclasses import dataclass
 

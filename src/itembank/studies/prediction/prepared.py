@@ -41,7 +41,7 @@ class Known:
     is_held_out, is_degenerate : (n_items,)
         Items that are only predicted; items that every training model answered alike.
     cost : (n_items,) or None
-        Expected cost of each item (P2 eq. 10); the mean of the others where no training model's is known.
+        Expected cost of each item (WILD eq. 10); the mean of the others where no training model's is known.
     calibrations : mapping of name to Calibration
         On all items.
     """
