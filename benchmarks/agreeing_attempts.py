@@ -14,7 +14,7 @@ import numpy as np
 
 import itembank as ib
 from itembank.data.responses import ResponseMatrix
-from itembank.data.targets import OVERALL
+from itembank.data.score_names import OVERALL
 from itembank.errors import ItembankWarning
 from itembank.numerics.arrays import FloatArray
 

@@ -24,8 +24,8 @@ from itembank.comparison.comparison_spec import ComparisonSpec
 from itembank.comparison.comparisons import Comparison
 from itembank.data.banks import Bank
 from itembank.data.responses import ResponseMatrix
+from itembank.data.score_names import OVERALL
 from itembank.data.selections import Selection
-from itembank.data.targets import OVERALL
 from itembank.errors import ItembankWarning
 from itembank.estimation.estimate import estimate
 from itembank.selection.select import select

@@ -17,7 +17,7 @@ from itembank.comparison.compare import compare
 from itembank.comparison.comparison_spec import ComparisonSpec
 from itembank.data.banks import Bank
 from itembank.data.responses import ResponseMatrix
-from itembank.data.targets import OVERALL
+from itembank.data.score_names import OVERALL
 from itembank.errors import ItembankWarning
 from itembank.estimation.estimate import estimate
 from itembank.planning.plan import plan

@@ -16,10 +16,10 @@ from unittest import mock
 import numpy as np
 import polars as pl
 
-from itembank.calibration import folds
+from itembank.crossfit import folds
 from itembank.data.readers.read import read_responses
 from itembank.data.responses import ResponseMatrix
-from itembank.estimation import out_of_fold, trial
+from itembank.estimation import method_trials, out_of_fold
 from itembank.studies import fold_runs
 from itembank.studies.run import run_study
 from itembank.studies.specs import CalibrationChoice, StudySpec
@@ -43,8 +43,8 @@ PARTS = {
     "calibration, with the half-sample fit for gp-IRT's b": (fold_runs, "build_bank"),
     "fits without a fifth of the models each": (folds, "_make_folds"),
     "selections": (fold_runs, "_selection"),
-    "selections without a fifth of the models each": (trial, "_chosen_by"),
-    "estimates for the models left out": (out_of_fold, "_run"),
+    "selections without a fifth of the models each": (method_trials, "_chosen_by"),
+    "estimates for the models left out": (out_of_fold, "_try_fold"),
     "estimates": (fold_runs, "_estimated"),
 }
 INSIDE_ESTIMATES = tuple(PARTS)[1:2] + tuple(PARTS)[3:5]

@@ -46,14 +46,14 @@ def few_folds():
     Other processes fit ten all the same.
     """
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("itembank.calibration.folds.N_FOLDS_FEW", 3)
+        patched.setattr("itembank.crossfit.folds.N_FOLDS_FEW", 3)
         yield
 
 
 @pytest.fixture
 def all_folds(few_folds, monkeypatch):
     """Fit all ten in such a module, where a test asks how often intervals hold or compares with other processes."""
-    monkeypatch.setattr("itembank.calibration.folds.N_FOLDS_FEW", 10)
+    monkeypatch.setattr("itembank.crossfit.folds.N_FOLDS_FEW", 10)
 
 
 @dataclass(frozen=True)

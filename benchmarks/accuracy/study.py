@@ -12,7 +12,7 @@ from benchmarks.accuracy.splits import Split, splits
 from itembank.calibration.build import build_bank
 from itembank.data.banks import Bank
 from itembank.data.responses import ResponseMatrix
-from itembank.data.targets import OVERALL
+from itembank.data.score_names import OVERALL
 from itembank.errors import ItembankWarning
 from itembank.estimation.estimate import estimate
 from itembank.estimation.specs import GPIRT, PIRT, EstimationSpec, Weighted

@@ -11,7 +11,7 @@ from itembank.adaptive.past_sessions import past_errors
 from itembank.adaptive.prior_specs import GroupPrior, RegressionPrior
 from itembank.adaptive.session_spec import SessionSpec
 from itembank.calibration.build import build_bank
-from itembank.calibration.folds import folds
+from itembank.crossfit.folds import folds
 from itembank.data.responses import ResponseMatrix
 from itembank.selection.constraints import Constraints
 from tests.adaptive.simulated import begin, run, session_bank
@@ -79,7 +79,7 @@ def test_a_prior_is_given_to_each_model_as_it_would_be():
 
 def test_dates_and_gaps_in_a_column_are_what_they_are_to_a_prior(monkeypatch):
     """A gap counts as average, NaN as null; a date is a category named by its text."""
-    monkeypatch.setattr("itembank.calibration.folds.N_FOLDS_FEW", 2)
+    monkeypatch.setattr("itembank.crossfit.folds.N_FOLDS_FEW", 2)
     day = datetime.date(2024, 5, 1)
     found = []
     for gap, days in ((None, [day] * 12), (float("nan"), [day.isoformat()] * 12)):
@@ -99,7 +99,7 @@ def test_a_group_too_small_to_be_tried_counts_like_all():
 
 def test_a_group_is_the_one_that_its_prior_is_of(monkeypatch):
     """A number given as text, as a command does, names the same models."""
-    monkeypatch.setattr("itembank.calibration.folds.N_FOLDS_FEW", 2)
+    monkeypatch.setattr("itembank.crossfit.folds.N_FOLDS_FEW", 2)
     models = BANK.responses.models.with_columns(generation=pl.Series([3.0] * 11 + [4.0]))
     bank = dataclasses.replace(BANK, responses=dataclasses.replace(BANK.responses, models=models))
     budget = Budget(n_items=2)

@@ -1,4 +1,4 @@
-"""P3's simulation: our rewriting of its objective gives its figures, and the default method does no worse."""
+"""IRSL's simulation: our rewriting of its objective gives its figures, and the default method does no worse."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from benchmarks.published_simulation.ways import PUBLISHED, fit
 
 
 def mean_errors(way, item_model, family, n_models, n_trials):
-    """Means over the published trials: of `Errors.difficulty`, and of what P3 reports."""
+    """Means over the published trials: of `Errors.difficulty`, and of what IRSL reports."""
     found = []
     for draw in published_draws(item_model, n_trials, (n_models,)):
         responses = draw.probabilities if family == "beta" else draw.answers

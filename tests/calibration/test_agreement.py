@@ -7,8 +7,8 @@ from itembank.calibration.agreement import Agreement, agreement_beyond
 from itembank.calibration.calibrate import calibrate
 from itembank.calibration.dimensions import choose_n_dims
 from itembank.calibration.fits import Fit, FitData
-from itembank.calibration.folds import spec_of
 from itembank.calibration.specs import JointMAP, MarginalML, Variational, has_family
+from itembank.crossfit.folds import spec_of
 from itembank.data.responses import ResponseMatrix
 from itembank.errors import ConvergenceWarning, DataWarning
 from itembank.irt.parameters import AbilityPrior

@@ -107,7 +107,7 @@ def test_one_fitted_item_is_prior_enough():
 
 
 def test_the_majority_is_predicted_for_every_model_on_request():
-    """P2 A.1: (n + 1/2) / (n + 1) for n equal answers, whatever the ability."""
+    """WILD A.1: (n + 1/2) / (n + 1) for n equal answers, whatever the ability."""
     rng = np.random.default_rng(0)
     responses = (rng.random((20, 12)) < 0.5).astype(float)
     responses[:, 3], responses[:, 7] = 1.0, 0.0

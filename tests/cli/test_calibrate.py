@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from itembank.calibration.folds import folds
+from itembank.crossfit.folds import folds
 from itembank.data.bank_files import load_bank
 from itembank.data.response_files import write_responses
 from tests.data.banks import make_bank

@@ -16,7 +16,7 @@ ARGUMENTS = ("quickstart", "-n", "40", "--repeats", "1", "--seed", "5")
 def _quick(monkeypatch):
     monkeypatch.setattr(quickstart, "_spec", lambda _: Variational("2pl", n_dims=1, tolerance=1e-3))
     monkeypatch.setattr(quickstart, "load_builtin", partial(load_few, every_item=14))
-    monkeypatch.setattr("itembank.calibration.folds.N_FOLDS_MANY", 3)
+    monkeypatch.setattr("itembank.crossfit.folds.N_FOLDS_MANY", 3)
 
 
 def test_what_was_done_is_said_and_running_again_replaces_the_files(run, tmp_path):

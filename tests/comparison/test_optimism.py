@@ -6,8 +6,8 @@ import pytest
 from itembank.comparison.compare import compare
 from itembank.comparison.optimism import error_inflation
 from itembank.data.responses import ResponseMatrix
+from itembank.estimation.method_trials import sample_of
 from itembank.estimation.specs import GPIRT, Weighted
-from itembank.estimation.trial import sample_of
 from itembank.selection.select import select
 from tests.data.banks import make_bank
 

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-from itembank.calibration.folds import folds
+from itembank.crossfit.folds import folds
 from itembank.data import bank_cache
-from itembank.data.bank_cache import FOLDER, BankCache
+from itembank.data.bank_cache import FOLDER, BankCache, cache_name
 from itembank.data.bank_files import load_bank, save_bank
 from itembank.errors import ParameterError
 from tests.data.banks import make_bank
@@ -66,6 +66,22 @@ def test_a_file_is_used_instead_of_making_arrays_again(make, tmp_path):
     for name, array in made.items():
         np.testing.assert_array_equal(read[name], array)
     assert [path.name for path in tmp_path.iterdir()] == ["name.safetensors"]
+
+
+def test_a_name_says_all_that_arrays_depend_on():
+    name = cache_name("kind", np.arange(3.0), 1, "text")
+    assert name == cache_name("kind", np.arange(3.0), 1, "text")
+    others = [
+        cache_name("another", np.arange(3.0), 1, "text"),
+        cache_name("kind", np.arange(3.0) + 1e-9, 1, "text"),
+        cache_name("kind", np.arange(2_000.0), 1, "text"),
+        cache_name("kind", np.arange(2_000.0) % 1_500, 1, "text"),
+        cache_name("kind", np.arange(3.0), "1", "text"),
+        cache_name("kind", np.arange(3.0), 1, "text", None),
+    ]
+    assert len({name, *others}) == 7
+    assert name.startswith("kind-")
+    assert name.replace("-", "").isalnum()
 
 
 def test_without_a_folder_arrays_live_in_memory(make):

@@ -117,7 +117,7 @@ def test_spread_covers_the_spread_of_the_kind_of_item():
     [(0.19, 0.14, 1), (0.29, 0.30, 1), (0.55, 0.61, 0), (0.2, 0.6, 0), (0.8, 0.1, 0)],
 )
 def test_the_papers_benchmarks_fall_on_the_right_side(difficulty, discrimination, n_warnings):
-    # P3 App. C: laws fail on BoolQ (0.19, 0.14) and HellaSwag (0.29, 0.30), and work on ARC Challenge (0.55, 0.61)
+    # IRSL App. C: laws fail on BoolQ (0.19, 0.14) and HellaSwag (0.29, 0.30), and work on ARC Challenge (0.55, 0.61)
     spreads = (Spread(one, one, one) for one in (difficulty, discrimination))
     found = warnings_of(*spreads, mean_discrimination=1.0, reliability=0.9, budget=50)
     assert len(found) == n_warnings

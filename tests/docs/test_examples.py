@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 
 import itembank
-from itembank.calibration import folds
 from itembank.cli.main import cli
+from itembank.crossfit import folds
 from itembank.data import builtin, language_models
 from itembank.estimation.specs import METHODS
 from tests.data.few_items import load_few

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from itembank.calibration import folds
+from itembank.crossfit import folds
 from itembank.data import sample_data
 from tests.data.few_items import load_few
 from tests.docs.blocks import blocks, run_page

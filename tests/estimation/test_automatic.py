@@ -7,10 +7,10 @@ import pytest
 from itembank.estimation import automatic
 from itembank.estimation.automatic import choose_method
 from itembank.estimation.estimate import estimate
+from itembank.estimation.method_trials import try_methods
 from itembank.estimation.observations import observe
 from itembank.estimation.out_of_fold import MembersOutOfFold
 from itembank.estimation.specs import DEFAULT_MEMBERS, GPIRT, METHODS, Stacked
-from itembank.estimation.trial import trial
 from itembank.selection.select import select
 from tests.estimation.simulated import new_models, shared_bank, small_bank
 
@@ -47,7 +47,7 @@ def test_the_explanation_says_the_errors_it_was_chosen_by(bank):
     selection = select(bank, 12, method="anchor-irt", rng=0)
     observations = observe(bank, new_models(bank), selection)
     chosen = choose_method(bank, observations, selection)
-    found = trial(bank, observations, selection, DEFAULT_MEMBERS)
+    found = try_methods(bank, observations, selection, DEFAULT_MEMBERS)
     errors = {METHODS.label(spec): found.single(number).error for number, spec in enumerate(DEFAULT_MEMBERS)}
     errors["stacked"] = found.stacked(Stacked()).error
     said = dict(re.findall(r"((?:[a-z-]+)(?: \(discrepancy [\d.]+\))?) (\d+\.\d\d)", chosen.explanation))
@@ -71,13 +71,13 @@ def test_estimate_takes_the_choice_and_hands_the_reason_on(bank):
 @pytest.mark.parametrize("member", range(len(DEFAULT_MEMBERS)))
 def test_a_single_method_is_not_taken_for_looking_best(bank, rng, monkeypatch, member):
     made = planted(with_one_better(member, rng))
-    monkeypatch.setattr(automatic, "trial", lambda *_, **__: made)
+    monkeypatch.setattr(automatic, "try_methods", lambda *_, **__: made)
     assert choose_method(bank, observe(bank, new_models(bank), None), None).spec == Stacked()
 
 
 def test_stacked_is_taken_where_none_is_clearly_better(bank, rng, monkeypatch):
     made = planted(0.03 * rng.standard_normal((len(DEFAULT_MEMBERS), 60)))
-    monkeypatch.setattr(automatic, "trial", lambda *_, **__: made)
+    monkeypatch.setattr(automatic, "try_methods", lambda *_, **__: made)
     chosen = choose_method(bank, observe(bank, new_models(bank), None), None)
     assert chosen.spec == Stacked()
     assert chosen.explanation.startswith("stacked. Mean errors of the overall score")
@@ -86,12 +86,12 @@ def test_stacked_is_taken_where_none_is_clearly_better(bank, rng, monkeypatch):
 def test_methods_without_an_estimate_do_not_stand_in_the_way(bank, rng, monkeypatch):
     errors = with_one_better(0, rng)
     errors[2] = np.nan
-    monkeypatch.setattr(automatic, "trial", lambda *_, **__: planted(errors))
+    monkeypatch.setattr(automatic, "try_methods", lambda *_, **__: planted(errors))
     chosen = choose_method(bank, observe(bank, new_models(bank), None), None)
     assert chosen.spec == Stacked()
     assert "nan" not in chosen.explanation
     assert METHODS.label(DEFAULT_MEMBERS[2]) not in chosen.explanation.replace("gp-irt", "").split()
-    monkeypatch.setattr(automatic, "trial", lambda *_, **__: planted(np.full(errors.shape, np.nan)))
+    monkeypatch.setattr(automatic, "try_methods", lambda *_, **__: planted(np.full(errors.shape, np.nan)))
     nothing = choose_method(bank, observe(bank, new_models(bank), None), None)
     assert nothing.spec == Stacked()
     assert "no calibration model left out has a score" in nothing.explanation

@@ -6,7 +6,7 @@ import warnings
 import numpy as np
 import pytest
 
-from itembank.calibration.folds import folds
+from itembank.crossfit.folds import folds
 from itembank.errors import DataWarning
 from itembank.estimation.estimate import MOST_PATTERNS, estimate
 from itembank.estimation.specs import METHODS, RandomForest
@@ -37,7 +37,7 @@ def bank():
     """Return a bank of four folds, which are fitted here: no rule of the contract turns on their number."""
     made = small_bank()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("itembank.calibration.folds.N_FOLDS_FEW", 4)
+        patch.setattr("itembank.crossfit.folds.N_FOLDS_FEW", 4)
         assert len(folds(made)) == 4
     return made
 

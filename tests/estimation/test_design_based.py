@@ -7,7 +7,7 @@ from itembank.data.responses import ResponseMatrix
 from itembank.data.selections import Selection
 from itembank.data.targets import ScoreTargets
 from itembank.errors import DataError, DataWarning, ParameterError
-from itembank.estimation import design_based
+from itembank.estimation import response_summary
 from itembank.estimation.design_based import design_based_estimates
 from itembank.irt.bernoulli import probability
 from itembank.irt.parameters import ItemParameters
@@ -77,7 +77,7 @@ def test_order_of_models_and_items_does_not_matter(bank, method):
 def test_blocks_of_models_do_not_matter(bank, monkeypatch):
     selection = select(bank, 30, method="uncertainty", rng=1)
     whole = design_based_estimates(bank, bank.responses, selection)
-    monkeypatch.setattr(design_based, "CELLS_AT_ONCE", 90 * 7)
+    monkeypatch.setattr(response_summary, "CELLS_AT_ONCE", 90 * 7)
     np.testing.assert_allclose(
         np.array(design_based_estimates(bank, bank.responses, selection)), np.array(whole), rtol=1e-6
     )

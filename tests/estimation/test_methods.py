@@ -81,7 +81,7 @@ def test_all_less_the_observed_is_the_rest(rng):
 
 
 def test_p_irt_has_the_papers_two_forms(rng):
-    """The sum with target weights is P1 eq. 4.3, there written with lambda-hat = n / N and means."""
+    """The sum with target weights is tinyBenchmarks eq. 4.3, there written with lambda-hat = n / N and means."""
     parameters, theta = random_parameters(rng, 5, 1), rng.normal(size=(1, 1))
     responses = np.array([[1.0, np.nan, 0.0, np.nan, np.nan]])
     observed = ~np.isnan(responses)

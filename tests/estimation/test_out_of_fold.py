@@ -3,10 +3,11 @@ import dataclasses
 import numpy as np
 import pytest
 
-from itembank.calibration.folds import Fold, folds
+from itembank.crossfit.folds import folds
 from itembank.estimation.estimate import estimate
+from itembank.estimation.method_trials import try_methods
 from itembank.estimation.observations import Observations
-from itembank.estimation.out_of_fold import MembersOutOfFold, members_out_of_fold, out_of_fold
+from itembank.estimation.out_of_fold import MembersOutOfFold
 from itembank.estimation.specs import METHODS, PIRT, Auto, RandomForest, SampleMean, Stacked, Weighted
 from tests.estimation.simulated import shared_bank
 
@@ -37,9 +38,13 @@ def changed(bank):
     return dataclasses.replace(bank, responses=dataclasses.replace(bank.responses, responses=responses))
 
 
-def tried(bank, spec):
+def answered(bank):
     weights = bank.targets.weights[SEEN]
-    return out_of_fold(bank, SEEN, weights / weights.sum(), is_random=True, spec=spec)
+    return Observations.of_items(bank.responses.responses[:, SEEN], SEEN, weights / weights.sum(), is_random=True)
+
+
+def tried(bank, spec):
+    return try_methods(bank, answered(bank), None, spec.members).by(spec)
 
 
 @pytest.mark.parametrize("spec", SINGLES.values(), ids=SINGLES)
@@ -60,7 +65,7 @@ def test_the_check_above_catches_a_leak(bank, changed, name):
         whole = dataclasses.replace(each)
         if name == "p-irt":  # the made-up bank's parameters do not come from its responses: take those of a fit
             whole = fitted_to(each)
-        leaky.cache.memory["folds"] = tuple(Fold(fold.held_out, whole) for fold in folds(each))
+        leaky.cache.memory["folds"] = tuple(dataclasses.replace(fold, bank=whole) for fold in folds(each))
         values.append(tried(leaky, SINGLES[name]).value[MODEL])
     assert np.max(np.abs(values[1] - values[0])) > 1e-6
 
@@ -84,20 +89,13 @@ def test_estimates_are_those_of_banks_that_have_not_seen_the_model(bank):
 
 def test_members_together_are_what_each_is_alone(bank):
     specs = (PIRT(), SampleMean(), Weighted())
-    observations = Observations.of_items(
-        bank.responses.responses[:, SEEN], SEEN, bank.targets.weights[SEEN], is_random=True
-    )
-    together = members_out_of_fold(bank, observations, specs)
+    together = try_methods(bank, answered(bank), None, specs)
     for number, spec in enumerate(specs):
-        alone = out_of_fold(bank, SEEN, bank.targets.weights[SEEN], is_random=True, spec=spec)
+        alone = tried(bank, spec)
         np.testing.assert_array_equal(together.single(number).value, alone.value)
         np.testing.assert_array_equal(together.single(number).standard_error, alone.standard_error)
     for number, fold in enumerate(folds(bank)):
         np.testing.assert_array_equal(together.fold[fold.held_out], number)
-
-
-def test_auto_counts_as_stacked(bank):
-    np.testing.assert_array_equal(tried(bank, Auto()).value, tried(bank, Stacked()).value)
 
 
 def made_up(rng, n_models=24):

@@ -3,21 +3,21 @@ import dataclasses
 import numpy as np
 import pytest
 
-from itembank.calibration.folds import folds
+from itembank.crossfit.folds import folds
 from itembank.data.bank_files import load_bank, save_bank
 from itembank.data.selections import Selection
 from itembank.errors import DataError, ParameterError
+from itembank.estimation import method_trials
 from itembank.estimation import out_of_fold as out_of_fold_module
-from itembank.estimation import trial as trial_module
 from itembank.estimation.estimate import estimate
+from itembank.estimation.method_trials import SEED, sample_of
 from itembank.estimation.point import Known, calibration_scores, point_scores
 from itembank.estimation.response_summary import summarise_responses
 from itembank.estimation.specs import PIRT, Stacked, Weighted
-from itembank.estimation.trial import SEED, sample_of
 from itembank.planning import auto as auto_module
 from itembank.planning.auto import CANDIDATES, Tried, _clearly_best, choose_selection
-from itembank.selection.recipes import read_recipe
-from itembank.selection.select import select
+from itembank.selection.recipes import Recipe, read_recipe
+from itembank.selection.select import select, select_by_recipe
 from itembank.selection.specs import METHODS, AnchorLatent, Stratified, VOptimal
 from tests.estimation.simulated import new_models, small_bank
 
@@ -26,7 +26,7 @@ from tests.estimation.simulated import new_models, small_bank
 def few_folds():
     """Four instead of ten: what is tried on them does not turn on their number."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("itembank.calibration.folds.N_FOLDS_FEW", 4)
+        patch.setattr("itembank.crossfit.folds.N_FOLDS_FEW", 4)
         yield
 
 
@@ -46,25 +46,25 @@ def chosen_from(bank, n_items=12, **changes):
 
 def tried(*errors):
     """Candidates with these errors, one array each."""
-    return [Tried(CANDIDATES[number], np.asarray(one, float)) for number, one in enumerate(errors)]
+    return [Tried(Recipe(CANDIDATES[k], 10, False, ()), np.asarray(one, float)) for k, one in enumerate(errors)]
 
 
 def test_the_first_is_kept_while_another_is_better_by_less_than_the_doubt():
     first = np.array([0.03, 0.05, 0.04, 0.06])
     saving = np.array([0.04, -0.02, 0.03, -0.01])  # mean 0.01; standard deviation 0.0294, standard error 0.0147
-    assert _clearly_best(tried(first, first - saving)).spec == CANDIDATES[0]
+    assert _clearly_best(tried(first, first - saving)).recipe.spec == CANDIDATES[0]
 
 
 def test_another_is_taken_once_it_is_better_by_more_than_the_doubt():
     first = np.array([0.08, 0.09, 0.08, 0.09])
     saving = np.array([0.04, 0.01, 0.03, 0.02])  # mean 0.025; standard error 0.0065
-    assert _clearly_best(tried(first, first + 0.01, first - saving)).spec == CANDIDATES[2]
+    assert _clearly_best(tried(first, first + 0.01, first - saving)).recipe.spec == CANDIDATES[2]
 
 
 def test_the_doubt_is_that_of_the_pairs_and_not_of_the_errors_themselves():
     first = np.array([0.01, 0.20, 0.05, 0.12, 0.30])  # its standard error is 0.053
     saving = np.array([0.004, 0.006, 0.005, 0.005, 0.005])
-    assert _clearly_best(tried(first, first - saving)).spec == CANDIDATES[1]
+    assert _clearly_best(tried(first, first - saving)).recipe.spec == CANDIDATES[1]
 
 
 def test_the_border_is_one_standard_error():
@@ -72,28 +72,28 @@ def test_the_border_is_one_standard_error():
     doubt = np.std(saving, ddof=1) / 2.0
     first = np.full(4, 0.1)
     for factor, spec in ((0.99, CANDIDATES[0]), (1.01, CANDIDATES[1])):
-        assert _clearly_best(tried(first, first - saving - factor * doubt)).spec == spec
+        assert _clearly_best(tried(first, first - saving - factor * doubt)).recipe.spec == spec
 
 
 def test_models_without_a_score_do_not_count():
     first = np.array([0.08, 0.09, np.nan, 0.08, 0.09])
     other = np.array([0.04, 0.08, 0.01, 0.05, np.nan])
-    assert _clearly_best(tried(first, other)).spec == CANDIDATES[1]
+    assert _clearly_best(tried(first, other)).recipe.spec == CANDIDATES[1]
 
 
 def test_a_first_without_any_error_known_gives_way():
     nothing = np.full(4, np.nan)
     assert tried(nothing)[0].error == np.inf
-    assert _clearly_best(tried(nothing, np.full(4, 0.1))).spec == CANDIDATES[1]
-    assert _clearly_best(tried(nothing, nothing)).spec == CANDIDATES[0]
+    assert _clearly_best(tried(nothing, np.full(4, 0.1))).recipe.spec == CANDIDATES[1]
+    assert _clearly_best(tried(nothing, nothing)).recipe.spec == CANDIDATES[0]
 
 
 @pytest.mark.parametrize("better", [1, 2])
 def test_the_items_are_those_of_the_candidate_that_is_clearly_better(bank, monkeypatch, better):
     wanted = CANDIDATES[better]
 
-    def planted(bank, spec, asked):
-        return np.full(bank.n_models, 0.01 if spec == wanted else 0.05)
+    def planted(bank, recipe, seed):
+        return np.full(bank.n_models, 0.01 if recipe.spec == wanted else 0.05)
 
     monkeypatch.setattr(auto_module, "_errors", planted)
     found = chosen_from(bank)
@@ -107,8 +107,8 @@ def test_why_a_method_is_kept_though_another_erred_less_is_said(bank, monkeypatc
     sizes = dict(zip(CANDIDATES, (0.05, 0.06, 0.049), strict=True))
     alternating = np.where(np.arange(bank.n_models) % 2, 0.02, -0.02)  # too uneven a saving to be clear
 
-    def planted(bank, spec, asked):
-        return np.full(bank.n_models, sizes[spec]) + (alternating if spec == CANDIDATES[2] else 0.0)
+    def planted(bank, recipe, seed):
+        return np.full(bank.n_models, sizes[recipe.spec]) + (alternating if recipe.spec == CANDIDATES[2] else 0.0)
 
     monkeypatch.setattr(auto_module, "_errors", planted)
     found = chosen_from(bank)
@@ -165,11 +165,11 @@ def test_candidates_choose_anew_without_the_models_they_are_judged_by(monkeypatc
     bank = small_bank(n_models=14, n_items=36, seed=3)
     asked = []
 
-    def recorded(bank, n_items, *, method, **choices):
-        asked.append((METHODS.name_of(method), tuple(bank.responses.model_ids)))
-        return select(bank, n_items, method=method, **choices)
+    def recorded(bank, recipe, rng):
+        asked.append((METHODS.name_of(recipe.spec), tuple(bank.responses.model_ids)))
+        return select_by_recipe(bank, recipe, rng)
 
-    monkeypatch.setattr(trial_module, "select", recorded)
+    monkeypatch.setattr(method_trials, "select_by_recipe", recorded)
     chosen_from(bank)
     ids = np.array(bank.responses.model_ids)
     unseen = [tuple(np.delete(ids, fold.held_out).tolist()) for fold in folds(bank)]
@@ -240,7 +240,7 @@ def test_estimates_use_the_work_that_the_choice_has_done(spec, monkeypatch):
     assert {("arrays", "folds"), "folds"} <= before
     assert sum(key[1].startswith("out-of-fold-") for key in before if key[0] == "arrays") == 1
     runs = []
-    monkeypatch.setattr(out_of_fold_module, "_run", lambda *_: runs.append(1))
+    monkeypatch.setattr(out_of_fold_module, "_try_fold", lambda *_: runs.append(1))
     assert estimate(bank, new_models(bank), selection=found).method == "stacked"
     assert (runs, {key for key in set(bank.cache.memory) - before if key[0] == "arrays"}) == ([], set())
 
@@ -253,7 +253,7 @@ def test_a_loaded_bank_and_selection_find_the_work_that_was_kept(tmp_path, monke
     assert {"folds.safetensors"} < kept
     assert sum(name.startswith("out-of-fold-") for name in kept) == len(CANDIDATES)
     runs = []
-    monkeypatch.setattr(out_of_fold_module, "_run", lambda *_: runs.append(1))
+    monkeypatch.setattr(out_of_fold_module, "_try_fold", lambda *_: runs.append(1))
     again = load_bank(tmp_path / "bank")
     estimate(again, new_models(again), selection=Selection.load(tmp_path / "selection.json"))
     assert runs == []

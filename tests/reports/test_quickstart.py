@@ -7,8 +7,8 @@ import pytest
 from scipy.stats import spearmanr
 
 from itembank.calibration.dimensions import choose_n_dims
-from itembank.calibration.folds import folds
 from itembank.calibration.specs import Variational
+from itembank.crossfit.folds import folds
 from itembank.data.bank_files import load_bank
 from itembank.data.readers.read import read_responses
 from itembank.data.selections import Selection
@@ -28,7 +28,7 @@ def _quick(request, monkeypatch):
     if "slow" not in request.keywords:
         monkeypatch.setattr(quickstart, "_spec", lambda _: QUICK)
         monkeypatch.setattr(quickstart, "load_builtin", load_few)
-        monkeypatch.setattr("itembank.calibration.folds.N_FOLDS_MANY", N_FOLDS)
+        monkeypatch.setattr("itembank.crossfit.folds.N_FOLDS_MANY", N_FOLDS)
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +36,7 @@ def result(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(quickstart, "_spec", lambda _: QUICK)
         patched.setattr(quickstart, "load_builtin", load_few)
-        patched.setattr("itembank.calibration.folds.N_FOLDS_MANY", N_FOLDS)
+        patched.setattr("itembank.crossfit.folds.N_FOLDS_MANY", N_FOLDS)
         return run_quickstart(tmp_path_factory.mktemp("quickstart"), n_items=60, n_repeats=1, rng=3)
 
 
@@ -181,7 +181,7 @@ def test_at_least_one_repeat_is_needed(tmp_path):
 
 @pytest.mark.slow
 def test_anchors_beat_random_sampling_the_item_model_improves_on_them_and_the_default_on_all(tmp_path):
-    """P1's order at 100 items. Five repeats of seed 0 give 3.3, 3.2, 2.0 and 1.4 points."""
+    """tinyBenchmarks's order at 100 items. Five repeats of seed 0 give 3.3, 3.2, 2.0 and 1.4 points."""
     random, anchors, gp_irt, default = run_quickstart(tmp_path, n_repeats=5, rng=1).errors
     assert gp_irt.mean_absolute_error < 0.8 * anchors.mean_absolute_error
     assert anchors.mean_absolute_error < 1.1 * random.mean_absolute_error

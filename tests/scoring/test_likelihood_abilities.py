@@ -61,7 +61,7 @@ def test_all_right_and_all_wrong_go_the_way_of_the_slope(slope):
 
 @pytest.mark.parametrize("share", [1e-6, 0.3, 1.0 - 1e-6])
 def test_near_extreme_fractions_are_finite(share):
-    # Probabilities clipped at 1e-6 (P3) are not at the bound: the maximum is their logit.
+    # Probabilities clipped at 1e-6 (IRSL) are not at the bound: the maximum is their logit.
     found = ml_abilities(ItemParameters.create(np.ones((4, 1)), np.zeros(4)), np.full((1, 4), share))
     assert not found.at_bound[0]
     assert found.theta[0, 0] == pytest.approx(logit(share), abs=1e-6)

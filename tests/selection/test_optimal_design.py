@@ -5,18 +5,18 @@ import polars as pl
 import pytest
 
 from itembank.calibration.build import build_bank
-from itembank.calibration.folds import folds
 from itembank.calibration.specs import JointMAP
+from itembank.crossfit.folds import folds
 from itembank.data.selections import Selection
 from itembank.errors import DataError, ParameterError
+from itembank.estimation.method_trials import sample_of, try_methods
 from itembank.estimation.specs import PIRT
-from itembank.estimation.trial import sample_of, trial
 from itembank.irt.parameters import AbilityPrior
 from itembank.selection.criteria import CRITERIA, criterion_of
 from itembank.selection.design import DesignItems
 from itembank.selection.greedy import Bounds, next_items
 from itembank.selection.recipes import read_recipe
-from itembank.selection.select import select
+from itembank.selection.select import select, select_by_recipe
 from itembank.selection.specs import OptimalDesign
 from itembank.studies.run import run_study
 from tests.data.banks import make_bank
@@ -236,12 +236,12 @@ def test_folds_choose_their_own_items_by_the_recipe(calibrated, monkeypatch):
     selection = select(calibrated, 6, method=spec, rng=0)
     asked = []
 
-    def seen(bank, n_items, **choices):
-        asked.append((n_items, choices["method"]))
-        return select(bank, n_items, **choices)
+    def seen(bank, recipe, rng):
+        asked.append((recipe.n_items, recipe.spec))
+        return select_by_recipe(bank, recipe, rng)
 
-    monkeypatch.setattr("itembank.estimation.trial.select", seen)
-    found = trial(calibrated, sample_of(calibrated, selection), selection, [PIRT()])
+    monkeypatch.setattr("itembank.estimation.method_trials.select_by_recipe", seen)
+    found = try_methods(calibrated, sample_of(calibrated, selection), selection, [PIRT()])
     assert asked == [(6, spec)] * len(folds(calibrated))
     assert len(asked) > 1
     assert np.isfinite(found.errors).all()

@@ -73,7 +73,7 @@ def test_ids_say_the_task_and_stand_in_order():
 
 @pytest.mark.slow
 def test_scores_of_the_published_shape_vary_as_published():
-    """P2 B.1: the first component has almost 70 % of the variance between task scores, and up to three stand out."""
+    """WILD B.1: the first component has almost 70 % of the variance between task scores, and up to three stand out."""
     shares, degenerate = [], []
     for seed in range(4):
         made = simulate(rng=seed)

@@ -14,7 +14,7 @@ def test_sizes_sum_to_the_items_and_none_is_too_small(n_items, n_tasks, seed):
 
 
 def test_sizes_are_those_of_the_published_table():
-    """P2's Table 4: from 30 to 11,866 items, and the median of the tasks that it lists lies near 250."""
+    """WILD's Table 4: from 30 to 11,866 items, and the median of the tasks that it lists lies near 250."""
     drawn = [task_sizes(SimulationSpec(), np.random.default_rng(seed)) for seed in range(20)]
     assert {int(sizes.min()) for sizes in drawn} == {30}
     assert 200 < np.mean([np.median(sizes) for sizes in drawn]) < 300

@@ -38,7 +38,7 @@ def make_responses(*, n_models=40, n_items=60, n_scenarios=2, seed=0, missing=0.
 
 
 def make_prompt_responses(*, n_sizes=3, n_per_size=4, n_templates=6, n_items=60, seed=0):
-    """Rows model x prompt template (P1 5.2): ability of the model, an effect of the template, and of both on items."""
+    """Rows model x prompt template (tinyBenchmarks 5.2): ability, an effect of the template, and of both on items."""
     rng = np.random.default_rng(seed)
     size = np.repeat(np.arange(n_sizes), n_per_size)
     ability = 0.8 * (size - size.mean()) + 0.3 * rng.normal(size=size.size)

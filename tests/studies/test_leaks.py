@@ -12,7 +12,7 @@ from itembank.selection.specs import METHODS as SELECTIONS
 from itembank.studies import fold_runs
 from itembank.studies.fold_runs import prepare_fold, run_fold
 from itembank.studies.leaks import ITEM_COLUMNS, answers_of, calibration_part, check_no_leak
-from itembank.studies.splits import Fold, make_folds
+from itembank.studies.splits import make_folds
 from tests.studies.simulated import make_responses, make_spec
 
 pytestmark = pytest.mark.usefixtures("few_folds")
@@ -132,7 +132,7 @@ def test_the_guard_catches_an_estimator_that_knows_the_truth(monkeypatch):
 
 
 def test_a_tested_model_among_the_calibration_models_stops_the_study():
-    leaking = Fold(FOLD.split, FOLD.repeats, FOLD.fold, np.union1d(FOLD.train, FOLD.test[:2]), FOLD.test)
+    leaking = replace(FOLD, train=np.union1d(FOLD.train, FOLD.test[:2]))
     names = [RESPONSES.model_ids[row] for row in FOLD.test[:2]]
     with pytest.raises(DataError, match="no model may be both tested and calibrated on, got 2: ") as caught:
         run_fold(make_spec(), RESPONSES, leaking)

@@ -4,7 +4,6 @@ Adaptive tests choose the items about which the item model is boldest, so that i
 the more so the more items are asked. What sessions did for models that the bank had not seen says by how much.
 """
 
-import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -19,13 +18,15 @@ from itembank.adaptive.priors import group_rows
 from itembank.adaptive.recorded import Recorded, answer_from_record
 from itembank.adaptive.session import AdaptiveSession
 from itembank.adaptive.session_spec import MODEL_BASED, SessionSpec
-from itembank.calibration.folds import MINIMUM_FOR_FOLDS, Fold, folds
+from itembank.crossfit.folds import MINIMUM_FOR_FOLDS, Fold
+from itembank.crossfit.trials import run_trial
+from itembank.data.bank_cache import cache_name
 from itembank.data.banks import Bank
 from itembank.errors import DataError, ParameterError
 from itembank.estimation.point import calibration_scores, weighted_means
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.threads import one_blas_thread
-from itembank.progress import ProgressCallback, part_of, silent
+from itembank.progress import ProgressCallback, silent
 from itembank.selection.constraints import Constraints
 
 MOST_MODELS = 100
@@ -62,17 +63,23 @@ def past_errors(bank: Bank, spec: SessionSpec, *, progress: ProgressCallback = s
     checkpoints = _checkpoints(bank, tried)
     n_targets = len(bank.targets.names) + (not isinstance(spec.target, str))
     shape = (2, len(checkpoints), bank.n_models, n_targets)
-    found = bank.cache.arrays(
-        f"out-of-fold-sessions-{_digest(tried)}",
-        lambda: {"found": _run(bank, tried, checkpoints, shape, progress)},
-        fits=lambda arrays: arrays.get("found", np.empty(0)).shape == shape,
-    )["found"]
-    n_reached = (~np.isnan(found[0]).all(axis=2)).sum(axis=1)  # (n_checkpoints,)
+
+    def try_fold(fold: Fold, progress: ProgressCallback) -> FloatArray:
+        result = np.full((2, len(checkpoints), fold.held_out.size, n_targets), np.nan)
+        for place, session in _sessions(bank, fold, tried, progress):
+            reached = _scores_on_the_way(session, _record(bank), int(fold.held_out[place]), checkpoints)
+            for number, scores in enumerate(reached):
+                result[:, number, place] = scores
+        return result
+
+    name = cache_name("out-of-fold-sessions", json.dumps(tried.to_dict(), sort_keys=True), MOST_MODELS)
+    value, error = run_trial(bank, name, try_fold, shape, progress=progress)
+    n_reached = (~np.isnan(value).all(axis=2)).sum(axis=1)  # (n_checkpoints,)
     if not n_reached.any():
         return None
     # the last is out of reach where the banks of the folds have fewer items to ask: those who get there are few
     n_kept = int(np.sum(n_reached >= 0.5 * n_reached.max()))
-    return PastErrors(checkpoints[:n_kept], _truth(bank, spec), found[0, :n_kept], found[1, :n_kept])
+    return PastErrors(checkpoints[:n_kept], _truth(bank, spec), value[:n_kept], error[:n_kept])
 
 
 def _tried_spec(bank: Bank, spec: SessionSpec) -> SessionSpec:
@@ -110,11 +117,6 @@ def _checkpoints(bank: Bank, spec: SessionSpec) -> IntArray:
     return np.array([*powers, most], dtype=np.int64)
 
 
-def _digest(spec: SessionSpec) -> str:
-    plain = json.dumps(spec.to_dict(), sort_keys=True)
-    return hashlib.sha256(f"{plain} {MOST_MODELS}".encode()).hexdigest()[:20]
-
-
 def _truth(bank: Bank, spec: SessionSpec) -> FloatArray:
     """Scores of the calibration models over what each answered, (n_models, n_targets); a custom target last."""
     scores = calibration_scores(bank)
@@ -125,30 +127,24 @@ def _truth(bank: Bank, spec: SessionSpec) -> FloatArray:
     return np.column_stack([scores, weighted_means(bank.responses.responses[:, positions], weights)])
 
 
-def _run(
-    bank: Bank, spec: SessionSpec, checkpoints: IntArray, shape: tuple[int, ...], progress: ProgressCallback
-) -> FloatArray:
-    """Values and errors after each checkpoint, (2, n_checkpoints, n_models, n_targets); NaN where not tried."""
-    result = np.full(shape, np.nan)
-    chosen, recorded = _tried_models(bank, spec), _record(bank)
-    report, done = part_of(progress, 0.5, 1.0), 0
-    for part in folds(bank, progress=part_of(progress, 0.0, 0.5)):
-        pool = _fold_pool(part, spec)
-        if pool is None:
-            continue
-        for row in np.intersect1d(part.held_out, chosen).tolist():
-            report("running sessions of calibration models left out", done / chosen.size)
-            done += 1
-            session = AdaptiveSession(pool, model_id=PAST_MODEL, prior=_own_prior(bank, spec.prior, row))
-            for number, scores in enumerate(_scores_on_the_way(session, recorded, row, checkpoints)):
-                result[:, number, row] = scores
-    return result
+def _sessions(
+    bank: Bank, fold: Fold, spec: SessionSpec, progress: ProgressCallback
+) -> Iterator[tuple[int, AdaptiveSession]]:
+    """Yield a session for each model to be tried that the fold leaves out, with its place among those left out."""
+    pool = _fold_pool(fold, spec)
+    if pool is None:
+        return
+    places = np.flatnonzero(np.isin(fold.held_out, _tried_models(bank, spec))).tolist()
+    for number, place in enumerate(places):
+        progress("running sessions of calibration models left out", number / len(places))
+        prior = _own_prior(bank, spec.prior, int(fold.held_out[place]))
+        yield place, AdaptiveSession(pool, model_id=PAST_MODEL, prior=prior)
 
 
-def _fold_pool(part: Fold, spec: SessionSpec) -> SessionPool | None:
+def _fold_pool(fold: Fold, spec: SessionSpec) -> SessionPool | None:
     """Lay out a fold's bank; None where it lacks what the spec name, as it may without some models."""
     try:
-        return SessionPool.create(part.bank, spec)
+        return SessionPool.create(fold.bank, spec)
     except (DataError, ParameterError):
         return None
 

@@ -6,7 +6,7 @@ from itembank.adaptive.past_sessions import past_errors
 from itembank.adaptive.pool import SessionPool
 from itembank.adaptive.priors import warn_of_unheard_values
 from itembank.adaptive.session_spec import CALIBRATED, SessionSpec
-from itembank.calibration.folds import folds
+from itembank.crossfit.folds import folds
 from itembank.data.arguments import GivenBank, as_bank
 from itembank.data.banks import Bank
 from itembank.progress import ProgressCallback, silent

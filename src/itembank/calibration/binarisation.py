@@ -1,4 +1,4 @@
-"""Making responses in [0, 1] binary, scenario by scenario, so that totals stay about the same (P1 4.3)."""
+"""Making responses in [0, 1] binary, scenario by scenario, so that totals stay about the same (tinyBenchmarks 4.3)."""
 
 from collections.abc import Sequence
 
@@ -32,7 +32,7 @@ def scenario_thresholds(responses: FloatArray, scenarios: Sequence[str]) -> dict
 
 
 def best_threshold(values: FloatArray) -> float:
-    """Threshold c whose count of values >= c is closest to the sum of the values (P1 4.3).
+    """Threshold c whose count of values >= c is closest to the sum of the values (tinyBenchmarks 4.3).
 
     The candidates are the distinct values and one just above the largest; of equally good ones the largest wins.
     """

@@ -37,12 +37,12 @@ def calibrate(
 ) -> Calibration:
     """Find the parameters of every item, and the ability of every model, from past results.
 
-    Responses other than 0 and 1 are first made binary by a threshold a scenario (P1 4.3), unless they are counts of
-    repeated trials (`n_trials`), which are fitted as such, or another family was asked for. Counts are fitted as
-    'binomial' and, where attempts at one item turn out to agree more than chance (`agreement_beyond`), anew as
+    Responses other than 0 and 1 are first made binary by a threshold a scenario (tinyBenchmarks 4.3), unless they are
+    counts of repeated trials (`n_trials`), which are fitted as such, or another family was asked for. Counts are fitted
+    as 'binomial' and, where attempts at one item turn out to agree more than chance (`agreement_beyond`), anew as
     'beta-binomial', with a `DataWarning` that says so; where 'binomial' was asked for, or the method has nothing else,
-    the warning says what to do.
-    Items that all models answered alike are flagged; binary and binomial ones take no part in the fit.
+    the warning says what to do. Items that all models answered alike are flagged; binary and binomial ones take no part
+    in the fit.
 
     Parameters
     ----------

@@ -1,15 +1,16 @@
-"""How many abilities: by held-out prediction (P1 4.4), and by parallel analysis (P2 B.1)."""
+"""How many abilities: by held-out prediction (tinyBenchmarks 4.4), and by parallel analysis (WILD B.1)."""
 
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from itembank.calibration.held_out_dims import feasible, fit_candidate, leave_out, thinned, told_by
+from itembank.calibration.held_out_dims import feasible, fit_candidate, hidden_errors, leave_out, thinned
 from itembank.calibration.specs import METHODS, CalibrationSpec
 from itembank.data.arguments import GivenResponses, as_responses
 from itembank.data.validation import check_enough_models
 from itembank.errors import ParameterError
 from itembank.numerics.arrays import BoolArray, FloatArray
+from itembank.numerics.splits import dealt_out, splits_of
 from itembank.numerics.threads import one_blas_thread
 from itembank.progress import ProgressCallback, silent
 
@@ -72,7 +73,7 @@ def choose_n_dims(
     candidates: tuple[int, ...] | None = None,
     progress: ProgressCallback = silent,
 ) -> DimensionChoice:
-    """Choose the number of dimensions by predicting held-out models on hidden items (P1 4.4).
+    """Choose the number of dimensions by predicting held-out models on hidden items (tinyBenchmarks 4.4).
 
     Every fifth model is held out; the others calibrate each candidate; the held-out models' abilities come from the
     even items, and predict the odd ones. Of more than 6,000 items every k-th is used. The smallest candidate within
@@ -106,15 +107,15 @@ def choose_n_dims(
         candidates = NESTED_CANDIDATES if is_nested else CANDIDATES
     check_enough_models(responses.n_models, MINIMUM_TO_CHOOSE, "choosing the number of dimensions")
     responses, _ = thinned(responses)
-    held_out = leave_out(responses, np.arange(responses.n_models) % HELD_OUT_EVERY == 0)
+    held_out = leave_out(responses, splits_of(dealt_out(np.arange(responses.n_models), HELD_OUT_EVERY))[0])
     tried = feasible(candidates, held_out.n_calibration, spec)
     measured = []
     for position, n_dims in enumerate(tried):
         progress(f"trying {n_dims}", position / len(tried))
         fitted = fit_candidate(held_out, spec, n_dims, item_model="nested" if is_nested else "mirt")
         spec = replace(spec, family=fitted.parameters.family)  # log-likelihoods compare within one family
-        told = told_by(held_out, fitted, held_out.is_even)
-        measured.append((float(np.nanmean(_scenario_means(np.abs(told.errors)))), told.mean_log_likelihood))
+        found = hidden_errors(held_out, fitted, held_out.is_even)
+        measured.append((float(np.nanmean(_scenario_means(np.abs(found.errors)))), found.mean_log_likelihood))
     errors, log_likelihoods = np.array(measured).T
     best = tried[int(np.flatnonzero(errors <= errors.min() + TOLERANCE)[0])]
     listed = ", ".join(f"{100 * error:.2f} with {n}" for error, n in zip(errors, tried, strict=True))
@@ -125,7 +126,7 @@ def choose_n_dims(
 def parallel_analysis(
     responses: FloatArray, rng: np.random.Generator, *, n_shuffles: int = 20, percentile: float = 95.0
 ) -> ParallelAnalysis:
-    """Compare the eigenvalues of the item correlation matrix with those of shuffled data (Horn 1965; P2 B.1).
+    """Compare the eigenvalues of the item correlation matrix with those of shuffled data (Horn 1965; WILD B.1).
 
     Shuffling each item's responses over the models keeps its mean and removes every relation between items. The
     largest eigenvalues are found from the (n_models, n_models) matrix of products, which has the same ones.

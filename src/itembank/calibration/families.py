@@ -84,7 +84,7 @@ def prepare(responses: ResponseMatrix, spec: CalibrationSpec) -> PreparedRespons
 
 
 @contextmanager
-def told_before() -> Iterator[None]:
+def without_repeated_warnings() -> Iterator[None]:
     """Fit parts of responses without saying again what was said of the whole."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)

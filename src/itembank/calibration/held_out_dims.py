@@ -1,4 +1,4 @@
-"""What item models of several numbers of dimensions say of models that they have not seen (P1 4.4)."""
+"""What item models of several numbers of dimensions say of models that they have not seen (tinyBenchmarks 4.4)."""
 
 import warnings
 from dataclasses import dataclass, replace
@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from itembank.calibration.calibrate import MINIMUM_MODELS, calibrate
-from itembank.calibration.families import told_before
+from itembank.calibration.families import without_repeated_warnings
 from itembank.calibration.item_model_bias import score_errors
 from itembank.calibration.specs import CalibrationSpec, ItemModel, MarginalML
 from itembank.data.calibrations import Calibration
@@ -18,7 +18,8 @@ from itembank.irt.bernoulli import logit, probability
 from itembank.irt.binarise import apply_thresholds, item_thresholds
 from itembank.irt.families import ResponseModel
 from itembank.irt.parameters import ItemParameters
-from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.numerics.arrays import BoolArray, FloatArray, IntArray, mean_where_known
+from itembank.numerics.splits import Split
 from itembank.scoring.newton import map_abilities
 
 MODELS_PER_DIMENSION = 4
@@ -59,7 +60,7 @@ class HeldOut:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class HiddenErrors:
     """How predictions of hidden items compare with the responses.
 
     Attributes
@@ -101,15 +102,15 @@ def feasible(candidates: tuple[int, ...], n_models: int, spec: CalibrationSpec) 
     return tried
 
 
-def leave_out(responses: ResponseMatrix, is_held_out: BoolArray) -> HeldOut:
-    """Divide the models, (n_models,) True where held out."""
-    rows = np.flatnonzero(~is_held_out & responses.observed.any(axis=1))
+def leave_out(responses: ResponseMatrix, split: Split) -> HeldOut:
+    """Take the models to calibrate on, less those without a response, and the models to predict."""
+    rows = split.train[responses.observed[split.train].any(axis=1)]
     check_enough_models(rows.shape[0], MINIMUM_MODELS, "calibration on four fifths of the models")
     usable = np.flatnonzero(responses.observed[rows].any(axis=0))
-    held_out = responses.take(models=np.flatnonzero(is_held_out), items=usable)
+    held_out = responses.take(models=split.test, items=usable)
     return HeldOut(
         train=responses.take(models=rows, items=usable),
-        n_calibration=int(np.sum(~is_held_out)),
+        n_calibration=split.train.size,
         usable=usable,
         responses=held_out.responses,
         is_even=usable % 2 == 0,
@@ -123,12 +124,12 @@ def fit_candidate(
 ) -> Calibration:
     """Calibrate with so many dimensions; the item model is for more than one."""
     chosen = replace(spec, item_model="2pl" if n_dims == 1 else item_model, n_dims=n_dims)
-    with told_before(), warnings.catch_warnings():  # a candidate that has not quite settled still predicts
-        warnings.simplefilter("ignore", ConvergenceWarning)
+    with without_repeated_warnings(), warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # a candidate that has not quite settled still predicts
         return calibrate(held_out.train, chosen)
 
 
-def told_by(held_out: HeldOut, fitted: Calibration, is_shown: BoolArray) -> Told:
+def hidden_errors(held_out: HeldOut, fitted: Calibration, is_shown: BoolArray) -> HiddenErrors:
     """Find the held-out models' abilities from the shown items, and compare what they say of the odd ones.
 
     Parameters
@@ -153,12 +154,9 @@ def told_by(held_out: HeldOut, fitted: Calibration, is_shown: BoolArray) -> Told
     predicted = probability(fitted.parameters, abilities.theta)
     is_hidden = ~held_out.is_even
     terms = _log_likelihoods(held_out, fitted.parameters, abilities.theta, binary)
-    counts = (~np.isnan(terms)).sum(axis=1)
-    with np.errstate(invalid="ignore"):
-        by_model = np.nansum(terms, axis=1) / counts
-    return Told(
+    return HiddenErrors(
         score_errors(held_out.responses, predicted, is_hidden, held_out.targets, held_out.usable),
-        by_model,
+        mean_where_known(terms, axis=1),
         float(np.nanmean(terms)),
     )
 

@@ -1,9 +1,9 @@
-"""How far the item model's scenario scores are off for models it has not seen, and how responses vary (P1 4.2)."""
+"""Errors of the item model's scenario scores for unseen models, and spread of responses (tinyBenchmarks 4.2)."""
 
 import numpy as np
 
 from itembank.calibration.calibrate import MINIMUM_MODELS, calibrate
-from itembank.calibration.families import told_before, with_family
+from itembank.calibration.families import with_family, without_repeated_warnings
 from itembank.calibration.specs import CalibrationSpec
 from itembank.data.calibrations import Calibration
 from itembank.data.responses import ResponseMatrix
@@ -12,6 +12,7 @@ from itembank.errors import DataError
 from itembank.irt.bernoulli import probability
 from itembank.irt.binarise import apply_thresholds, item_thresholds
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.numerics.splits import Split, first_of_each
 from itembank.numerics.threads import one_blas_thread
 from itembank.numerics.ties import id_order
 from itembank.progress import ProgressCallback, silent
@@ -30,7 +31,7 @@ def item_model_bias(
     rng: np.random.Generator,
     progress: ProgressCallback = silent,
 ) -> FloatArray:
-    """Mean absolute error of the predicted score of unseen items, by scenario: gp-IRT's b (P1 4.2, i-vii).
+    """Mean absolute error of the predicted score of unseen items, by scenario: gp-IRT's b (tinyBenchmarks 4.2, i-vii).
 
     Split the models in two; fit the item model on one half; find the ability of the other half's models from half
     of the items of every scenario; predict their other items; compare the mean prediction with the mean response of
@@ -56,26 +57,25 @@ def item_model_bias(
     if responses.n_models < MINIMUM_FOR_BIAS:
         return unmeasured
     order = id_order(responses.model_ids)[rng.permutation(responses.n_models)]
-    first, second = np.sort(order[: responses.n_models // 2]), np.sort(order[responses.n_models // 2 :])
+    halves = Split(np.sort(order[: responses.n_models // 2]), np.sort(order[responses.n_models // 2 :]))
     is_shown = _half_of_each(targets.scenario_index, id_order(responses.item_ids), rng)
-    usable = np.flatnonzero((~np.isnan(responses.responses[first])).any(axis=0))
-    answered = first[(~np.isnan(responses.responses[np.ix_(first, usable)])).any(axis=1)]
+    seen = responses.observed[halves.train]
+    usable, answered = np.flatnonzero(seen.any(axis=0)), halves.train[seen.any(axis=1)]
     if answered.shape[0] < MINIMUM_MODELS:
         return unmeasured
     try:
         chosen = with_family(spec, responses)
-        with told_before():
+        with without_repeated_warnings():
             fitted = calibrate(responses.take(models=answered, items=usable), chosen, progress=progress)
     except DataError:  # half of the models may leave no item that tells them apart
         return unmeasured
-    hidden = responses.take(models=second, items=usable)
-    rest = hidden.responses
-    predicted = predict_hidden(fitted, rest, is_shown[usable], targets, usable, n_trials=hidden.n_trials)
-    return mean_absolute_error(rest, predicted, ~is_shown[usable], targets, usable)
+    new = responses.take(models=halves.test, items=usable)
+    predicted = predict_hidden(fitted, new.responses, is_shown[usable], targets, usable, n_trials=new.n_trials)
+    return mean_absolute_error(new.responses, predicted, ~is_shown[usable], targets, usable)
 
 
 def response_variance(responses: FloatArray, targets: ScoreTargets) -> FloatArray:
-    """Mean over models of the variance of their responses within each scenario: sigma^2 (P1 4.2), (n_scenarios,).
+    """Mean over models of the variance of responses within each scenario, (n_scenarios,): tinyBenchmarks 4.2, sigma^2.
 
     With target weights ``omega`` rescaled over a model's observed items,
     ``sum omega_i (Y_i - Ybar)^2 / (1 - sum omega_i^2)``: the sample variance when all weights are equal.
@@ -96,15 +96,15 @@ def response_variance(responses: FloatArray, targets: ScoreTargets) -> FloatArra
         items = np.flatnonzero(targets.scenario_index == scenario)
         values = responses[:, items]
         seen = ~np.isnan(values)
-        share = seen * targets.weights[items]
-        share = share / np.maximum(share.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)
+        weights = seen * targets.weights[items]
+        weights = weights / np.maximum(weights.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)
         filled = np.where(seen, values, 0.0)
-        mean = np.sum(share * filled, axis=1, keepdims=True)
-        spread = np.sum(share * (filled - mean) ** 2, axis=1)
-        freedom = 1.0 - np.sum(share**2, axis=1)
-        told = (freedom > 1e-9) & seen.any(axis=1)
-        if told.any():
-            variance[scenario] = np.mean(spread[told] / freedom[told])
+        mean = np.sum(weights * filled, axis=1, keepdims=True)
+        spread = np.sum(weights * (filled - mean) ** 2, axis=1)
+        freedom = 1.0 - np.sum(weights**2, axis=1)
+        is_known = (freedom > 1e-9) & seen.any(axis=1)  # one response has no spread: 0 / 0
+        if is_known.any():
+            variance[scenario] = np.mean(spread[is_known] / freedom[is_known])
     return variance
 
 
@@ -149,11 +149,8 @@ def score_errors(
 def _half_of_each(scenario_index: IntArray, by_id: IntArray, rng: np.random.Generator) -> BoolArray:
     """Mark a random half of the items of each scenario (the smaller one where their number is odd)."""
     order = by_id[rng.permutation(scenario_index.shape[0])]
-    order = order[np.argsort(scenario_index[order], kind="stable")]
-    sizes = np.bincount(scenario_index)
-    rank = np.arange(order.shape[0]) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     marked = np.zeros(order.shape[0], dtype=bool)
-    marked[order] = rank < np.repeat(sizes // 2, sizes)
+    marked[first_of_each(order, scenario_index, np.bincount(scenario_index) // 2)] = True
     return marked
 
 

@@ -103,7 +103,7 @@ def reordered(oriented: Oriented, order: IntArray) -> Oriented:
 
 
 def empirical_prior(abilities: FloatArray, covariance: FloatArray) -> AbilityPrior:
-    """Give the normal distribution of the calibration abilities (P2 eq. 9), posterior covariances included."""
+    """Give the normal distribution of the calibration abilities (WILD eq. 9), posterior covariances included."""
     mean = abilities.mean(axis=0)
     centred = abilities - mean
     return AbilityPrior(mean, centred.T @ centred / len(abilities) + covariance.mean(axis=0))

@@ -66,7 +66,7 @@ class CalibrationSpec:
 
 @dataclass(frozen=True, slots=True)
 class Variational(CalibrationSpec):
-    """Variational Bayes with hierarchical priors (P1 4.4), by deterministic ascent. The default.
+    """Variational Bayes with hierarchical priors (tinyBenchmarks 4.4), by deterministic ascent. The default.
 
     Attributes
     ----------
@@ -116,20 +116,20 @@ class Variational(CalibrationSpec):
 
 @dataclass(frozen=True, slots=True)
 class JointMAP(CalibrationSpec):
-    """Joint maximum a posteriori of items and abilities (P2 5.1-5.2, App. A).
+    """Joint maximum a posteriori of items and abilities (WILD 5.1-5.2, App. A).
 
     Attributes
     ----------
     item_model : {'1pl', '2pl', 'mirt', 'nested', 'bifactor'}
         As for `Variational`; 'nested' has a general ability and `n_dims - 1` specific ones, with the logit
-        ``alpha (theta_g + K . theta - delta)`` (P2 eq. 7); 'bifactor' is nested with one specific ability for each
+        ``alpha (theta_g + K . theta - delta)`` (WILD eq. 7); 'bifactor' is nested with one specific ability for each
         scenario, which counts in that scenario's items only.
     n_dims : int
-        Of 'nested' with the general ability: P2 takes 3. Of 'bifactor' 1 more than scenarios; 1 stands for that.
+        Of 'nested' with the general ability: WILD takes 3. Of 'bifactor' 1 more than scenarios; 1 stands for that.
     known_guessing, max_iterations, tolerance
         As for `Variational`; the tolerance is on the rise of the log posterior density, as a share of its size.
     l1 : float or 'auto'
-        Weight of the absolute loadings in the objective (P2's lambda in App. A); of K in nested models. It must be
+        Weight of the absolute loadings in the objective (WILD's lambda in App. A); of K in nested models. It must be
         positive: without it the density rises for ever as abilities shrink and loadings grow. 'auto' is 0.1, and in
         nested models ``sqrt(n_items / n_models)`` (of each specific ability's items): about a Laplace prior of scale
         2/3 of the loadings for abilities of variance 1.
@@ -137,13 +137,13 @@ class JointMAP(CalibrationSpec):
         Standard deviation of the normal prior of the intercepts.
     general_weight : float
         Nested models: weight of the log-likelihood of the general logit ``alpha (theta_g - delta)`` alone, beside
-        that of the whole one (P2's lambda in 5.1).
+        that of the whole one (WILD's lambda in 5.1).
     slope_sd : float
-        Nested models: standard deviation of the normal prior of alpha around 1, which sets the scale. P2 states no
+        Nested models: standard deviation of the normal prior of alpha around 1, which sets the scale. WILD states no
         prior of alpha; its objective then has no maximum (`docs/item-models.md`).
     degenerate : {'prior', 'majority'}
         Items that all calibration models answered alike get parameters from the other items as their prior, or
-        predict the common answer for everybody (P2 A.1).
+        predict the common answer for everybody (WILD A.1).
     family, precision
         As for `Variational`.
     """
@@ -334,7 +334,7 @@ def check_item_model(item_model: str, n_dims: int, known: tuple[str, ...] = PLAI
     if item_model == "nested" and n_dims == 1:
         raise ParameterError(
             "item_model 'nested' needs n_dims of 2 or more, the general ability and a specific one, got 1. "
-            "P2 takes 3; with one alone use '2pl'."
+            "WILD takes 3; with one alone use '2pl'."
         )
 
 

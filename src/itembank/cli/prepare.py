@@ -23,7 +23,7 @@ def command(*, bank: Path, output_format: str) -> None:
       itembank prepare bank
     """  # noqa: D301
     from itembank.adaptive.preparation import prepare  # noqa: PLC0415
-    from itembank.calibration.folds import folds  # noqa: PLC0415
+    from itembank.crossfit.folds import folds  # noqa: PLC0415
 
     with warnings_as_notes(), progress("prepare") as report:
         loaded = prepare(bank, keep_in_bank=True, progress=report)

@@ -9,13 +9,16 @@ import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from itembank.errors import DataError, ItembankWarning, shown, visible
 from itembank.progress import ProgressCallback, silent
 from itembank.tables import column_names, columns_of, plain, table_lines, title_lines, upright_lines
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
 Row = Mapping[str, Any]
 
@@ -149,19 +152,41 @@ def progress(label: str) -> Iterator[ProgressCallback]:
     if not sys.stderr.isatty():
         yield _PlainProgress(label)
         return
-    from rich.console import Console  # noqa: PLC0415
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn  # noqa: PLC0415
+    bar = _Bar(label)
+    try:
+        yield bar
+    finally:
+        bar.close()
 
-    text = TextColumn("{task.description}", markup=False)
-    with Progress(
-        text, BarColumn(), TimeElapsedColumn(), TimeRemainingColumn(), console=Console(stderr=True), transient=True
-    ) as bar:
-        task = bar.add_task(label, total=1.0)
 
-        def advance(message: str, share: float) -> None:
-            bar.update(task, completed=share, description=f"{label}: {visible(message)}")
+class _Bar:
+    """A progress bar, which appears when work first tells how far it is: most commands have nothing to tell."""
 
-        yield advance
+    def __init__(self, label: str) -> None:
+        self._label = label
+        self._bar: Progress | None = None
+
+    def __call__(self, message: str, share: float) -> None:
+        """Move the bar."""
+        if self._bar is None:
+            self._bar = self._start()
+        self._bar.update(self._bar.task_ids[0], completed=share, description=f"{self._label}: {visible(message)}")
+
+    def close(self) -> None:
+        """Take the bar away."""
+        if self._bar is not None:
+            self._bar.stop()
+
+    def _start(self) -> "Progress":
+        from rich.console import Console  # noqa: PLC0415
+        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn  # noqa: PLC0415
+
+        text = TextColumn("{task.description}", markup=False)
+        columns = (text, BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+        bar = Progress(*columns, console=Console(stderr=True), transient=True)
+        bar.add_task(self._label, total=1.0)
+        bar.start()
+        return bar
 
 
 class _PlainProgress:

@@ -135,7 +135,11 @@ def ask(*, journal: Path, n_items: int, only_new: bool, bank: Path | None, wait:
     """  # noqa: D301
     from itembank.adaptive.journal_sessions import open_session  # noqa: PLC0415
 
-    with warnings_as_notes(), open_session(journal, _loaded(bank), wait=wait) as session:
+    with (
+        warnings_as_notes(),
+        progress("session ask") as report,
+        open_session(journal, _loaded(bank), wait=wait, progress=report) as session,
+    ):
         # None is added to those in hand: it would be chosen before they are answered, which no whole batch is.
         pending = () if only_new else session.pending[:n_items]
         items = pending or session.ask(n_items)
@@ -208,7 +212,11 @@ def tell(
         answers = parse_answers(_standard_input(), "standard input")
     else:
         answers = (_answer(item, given),)
-    with warnings_as_notes(), open_session(journal, _loaded(bank), wait=wait) as session:
+    with (
+        warnings_as_notes(),
+        progress("session tell") as report,
+        open_session(journal, _loaded(bank), wait=wait, progress=report) as session,
+    ):
         tell_all(session, answers, new_units=new_units)
     told = {"told": [answer.item_id for answer in answers], **_progress(session)}
     if output_format == "json":
@@ -234,8 +242,8 @@ def status(*, journal: Path, bank: Path | None, output_format: str) -> None:
     from itembank.adaptive.journal import read_journal  # noqa: PLC0415
     from itembank.adaptive.journal_sessions import read_session  # noqa: PLC0415
 
-    with warnings_as_notes():
-        session = read_session(journal, _loaded(bank))
+    with warnings_as_notes(), progress("session status") as report:
+        session = read_session(journal, _loaded(bank), progress=report)
         estimate = session.estimate()
     times = read_journal(journal).times
     facts = {
@@ -280,8 +288,8 @@ def export(*, journal: Path, output: Path | None, bank: Path | None, output_form
     from itembank.data.response_files import write_responses  # noqa: PLC0415
 
     refuse_unused(("output_format", output is None, "printed answers, not with -o"))
-    with warnings_as_notes():
-        session = read_session(journal, _loaded(bank))
+    with warnings_as_notes(), progress("session export") as report:
+        session = read_session(journal, _loaded(bank), progress=report)
         responses = session_responses(session)
     if output is None:
         print_rows(_answer_rows(responses), output_format, title=f"Answers of {session.model_id}")

@@ -1,4 +1,4 @@
-"""`itembank simulate`: responses of known truth, of the shape of P2's data or any other."""
+"""`itembank simulate`: responses of known truth, of the shape of WILD's data or any other."""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -4,14 +4,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from itembank.calibration.folds import folds
 from itembank.comparison.differences import MINIMUM_MODELS
+from itembank.crossfit.folds import folds
 from itembank.data.banks import Bank
+from itembank.estimation.method_trials import try_methods
 from itembank.estimation.observations import Observations
-from itembank.estimation.out_of_fold import out_of_fold
 from itembank.estimation.point import calibration_scores
 from itembank.estimation.sample_means import weighted_mean
-from itembank.estimation.specs import EstimationSpec
+from itembank.estimation.specs import PointSpec, Stacked
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 
 MAXIMUM_MODELS = 500
@@ -35,7 +35,7 @@ class CalibrationErrors:
 
 
 def calibration_errors(
-    bank: Bank, observations: Observations, columns: BoolArray, spec: EstimationSpec | None
+    bank: Bank, observations: Observations, columns: BoolArray, spec: PointSpec | Stacked | None
 ) -> CalibrationErrors | None:
     """Let up to 500 calibration models answer the items in `columns` (n_columns,) and see how far off they come out.
 
@@ -46,7 +46,7 @@ def calibration_errors(
         Of the models to compare.
     columns : (n_columns,)
         Which of their items the calibration models are to answer.
-    spec : EstimationSpec or None
+    spec : PointSpec, Stacked or None
         Estimator, fitted without the model; None for the raw weighted mean.
 
     Returns
@@ -64,7 +64,8 @@ def calibration_errors(
         return CalibrationErrors(responses, raw - calibration_scores(bank)[rows])
     if not folds(bank):
         return None
-    found = out_of_fold(bank, positions, weights, is_random=observations.is_random, spec=spec)
+    items = Observations.of_items(responses, positions, weights, is_random=observations.is_random)
+    found = try_methods(bank, items, None, spec.members).by(spec)
     return CalibrationErrors(responses, found.error[rows])
 
 

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from itembank.calibration.folds import folds
 from itembank.comparison.calibration_errors import calibration_errors
 from itembank.comparison.checks import chosen_models
 from itembank.comparison.compared_models import ComparedModels
@@ -14,12 +13,13 @@ from itembank.comparison.comparisons import Comparison, ModelPairs, Ranking, Ref
 from itembank.comparison.difference_tests import tested_differences
 from itembank.comparison.differences import TargetErrors, differences, learn_errors
 from itembank.comparison.optimism import error_inflation
+from itembank.crossfit.folds import folds
 from itembank.data.arguments import GivenBank, GivenResponses, GivenSelection, as_bank, as_new_responses, as_selection
 from itembank.data.score_names import OVERALL
 from itembank.errors import DataWarning, ParameterError
 from itembank.estimation.estimate import estimate
 from itembank.estimation.observations import known_items
-from itembank.estimation.specs import METHODS, Auto, EstimationSpec, Stacked, Weighted
+from itembank.estimation.specs import METHODS, Auto, EstimationSpec, PointSpec, Stacked, Weighted
 from itembank.numerics.arrays import FloatArray
 from itembank.numerics.threads import one_blas_thread
 from itembank.progress import ProgressCallback, silent
@@ -126,7 +126,7 @@ def _estimator_and_errors(
     return (None, _learn(compared, None, level)) if None in errors else (stacked, errors)
 
 
-def _learn(compared: ComparedModels, estimator: EstimationSpec | None, level: float) -> list[TargetErrors | None]:
+def _learn(compared: ComparedModels, estimator: PointSpec | Stacked | None, level: float) -> list[TargetErrors | None]:
     """Errors of every target from the calibration models; None where there are too few of them."""
     bank, observations, columns = compared.bank, compared.observations, compared.common()
     found = calibration_errors(bank, observations, columns, estimator)

@@ -2,32 +2,33 @@
 
 import numpy as np
 
+from itembank.crossfit.folds import folds
 from itembank.data.banks import Bank
 from itembank.data.selections import Selection
+from itembank.estimation.method_trials import try_methods
 from itembank.estimation.observations import Observations
-from itembank.estimation.out_of_fold import members_out_of_fold
-from itembank.estimation.specs import Auto, EstimationSpec, Stacked
-from itembank.estimation.trial import has_trial, trial
+from itembank.estimation.specs import PointSpec, Stacked
 from itembank.numerics.arrays import FloatArray
 
 LARGEST_FACTOR = 1.5
 NO_ERROR = 1e-9
 
 
-def error_inflation(bank: Bank, observations: Observations, selection: Selection | None, spec: EstimationSpec) -> float:
+def error_inflation(
+    bank: Bank, observations: Observations, selection: Selection | None, spec: PointSpec | Stacked
+) -> float:
     """Factor, at least 1, by which calibration models' errors must grow to be those of new models.
 
     Items that were chosen by what the calibration models answered suit these models better than new ones, though
-    every estimate is fitted without them. `trial` lets each fold choose items of its own; but the errors of two models
-    are paired only on the same items. So pairs are taken on the items as they are, and their errors grow by this
-    factor: the ratio of the mean absolute deviations of the errors, with own items over with these, the geometric mean
-    over targets, at most 1.5, since few models measure it roughly.
+    every estimate is fitted without them. `try_methods` lets each fold choose items of its own; but the errors of two
+    models are paired only on the same items. So pairs are taken on the items as they are, and their errors grow by
+    this factor: the ratio of the mean absolute deviations of the errors, with own items over with these, the geometric
+    mean over targets, at most 1.5, since few models measure it roughly.
     """
-    if selection is None or selection.is_random or not has_trial(bank):
+    if selection is None or selection.is_random or not folds(bank):
         return 1.0
-    spec = Stacked() if isinstance(spec, Auto) else spec
-    before = _deviations(members_out_of_fold(bank, observations, spec.members).by(spec).error)
-    after = _deviations(trial(bank, observations, selection, spec.members).by(spec).error)
+    before = _deviations(try_methods(bank, observations, None, spec.members).by(spec).error)
+    after = _deviations(try_methods(bank, observations, selection, spec.members).by(spec).error)
     usable = (before > NO_ERROR) & (after > NO_ERROR)
     if not usable.any():
         return 1.0

@@ -1,6 +1,7 @@
 """What is derived from a bank and worth keeping: in memory, in the user's cache folder, and beside the bank's files."""
 
 import contextlib
+import hashlib
 import importlib.metadata
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -71,7 +72,7 @@ class BankCache:
         Parameters
         ----------
         name : str
-            States everything the arrays depend on besides the bank.
+            States everything the arrays depend on besides the bank: see `cache_name`.
         make : function
         fits : function
             Whether arrays from a file have the right names and shapes.
@@ -118,6 +119,24 @@ class BankCache:
                 _write(folder / _file_name(name), made, self.bank_id)
                 drop_oldest()
         return made
+
+
+def cache_name(kind: str, *depends_on: object) -> str:
+    """Name arrays after what they depend on besides the bank: arrays count by their bytes, all else by its repr.
+
+    Parameters
+    ----------
+    kind : str
+        Begins the name: letters, digits, dashes.
+    depends_on : objects
+        Whose repr says all that they are, as that of frozen specs, numbers and text does; arrays by themselves only.
+    """
+    arrays = [part for part in depends_on if isinstance(part, np.ndarray)]
+    digest = hashlib.sha256(repr(tuple(part for part in depends_on if not isinstance(part, np.ndarray))).encode())
+    for array in arrays:
+        digest.update(np.ascontiguousarray(array, dtype=np.float64).tobytes())
+        digest.update(b"|")
+    return f"{kind}-{digest.hexdigest()[:20]}"
 
 
 def _file_name(name: str) -> str:

@@ -30,9 +30,9 @@ class Bank(Compact):
         The full-benchmark scores.
     item_model_bias : (n_scenarios,)
         Mean absolute error of the item model's predicted scenario score for calibration models it
-        was not fitted on (P1 4.2, b): gp-IRT's lambda needs it. NaN where it could not be measured.
+        was not fitted on (tinyBenchmarks 4.2, b): gp-IRT's lambda needs it. NaN where it could not be measured.
     response_variance : (n_scenarios,)
-        Mean over calibration models of the variance of responses within the scenario (P1 4.2, sigma^2).
+        Mean over calibration models of the variance of responses within the scenario (tinyBenchmarks 4.2, sigma^2).
     cache : BankCache
         What was derived from the bank before: fits that leave models out, errors measured on them.
     """

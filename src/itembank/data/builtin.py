@@ -22,20 +22,20 @@ BUILTIN_NAMES = tuple(BUILTIN_RESPONSES)
 _PROBABILITY_STEPS = 1000.0  # the files keep probabilities as whole thousandths
 
 
-def load_builtin(name: str = "classifiers", *, response: BuiltinResponse = "correct") -> ResponseMatrix:
+def load_builtin(name: str = "bytelms", *, response: BuiltinResponse = "correct") -> ResponseMatrix:
     """Load a built-in data set: for trying things out, for examples and for tests.
-
-    `classifiers` holds the answers of 242 scikit-learn classifiers to 3,497 test items of four scenarios
-    (digits with subscenarios clean, noise, rotation and occlusion; breast cancer; wine; iris).
-    ``docs/classifiers.md`` says how it was made.
 
     `bytelms` holds small byte-level language models (data mixtures x sizes x checkpoints) on multiple-choice items of
     16 tasks, `bytelms-samples` the same models on items answered by 10,000 samples each; the training compute of every
     model is known. ``docs/bytelms.md`` says how they were made.
 
+    `classifiers` holds the answers of 242 scikit-learn classifiers to 3,497 test items of four scenarios
+    (digits with subscenarios clean, noise, rotation and occlusion; breast cancer; wine; iris). It comes with a checkout
+    and with the source distribution, not with the wheel. ``docs/classifiers.md`` says how it was made.
+
     Parameters
     ----------
-    name : {'classifiers', 'bytelms', 'bytelms-samples'}
+    name : {'bytelms', 'bytelms-samples', 'classifiers'}
     response : {'correct', 'probability', 'probability_per_byte'}
         Whether the answer was right (0 or 1; of choices the one of highest log-likelihood per byte; the share of the
         samples in `bytelms-samples`), or the probability of the right answer among the classes or choices, or the
@@ -52,12 +52,14 @@ def load_builtin(name: str = "classifiers", *, response: BuiltinResponse = "corr
     ------
     ParameterError
         For another name or response.
+    DataError
+        For a set that the wheel leaves out.
 
     Examples
     --------
-    >>> responses = load_builtin("classifiers")
+    >>> responses = load_builtin("bytelms")
     >>> responses.n_models, responses.n_items
-    (242, 3497)
+    (280, 1820)
     """
     if name not in BUILTIN_RESPONSES:
         near = did_you_mean(name, BUILTIN_NAMES)

@@ -29,7 +29,7 @@ class Calibration(Compact):
     is_degenerate : (n_items,)
         Items that every model answered the same way: kept and flagged.
     thresholds : mapping of scenario to threshold, or empty
-        Where responses were made binary by ``Y >= threshold`` (P1 4.3).
+        Where responses were made binary by ``Y >= threshold`` (tinyBenchmarks 4.3).
     method, item_model : str
         'variational', 'map' or 'mml'; '1pl', '2pl', 'mirt', 'nested' or 'bifactor'.
     converged : bool

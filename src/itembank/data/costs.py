@@ -6,9 +6,9 @@ import numpy as np
 
 from itembank.checks import check_not_negative
 from itembank.data.banks import Bank
-from itembank.data.responses import ResponseMatrix, mean_where_known
+from itembank.data.responses import ResponseMatrix
 from itembank.errors import DataError, ParameterError, did_you_mean, shown
-from itembank.numerics.arrays import BoolArray, FloatArray
+from itembank.numerics.arrays import BoolArray, FloatArray, mean_where_known
 
 TOKENS = "tokens"
 OUTPUT_TOKENS, INPUT_TOKENS = "output_tokens", "input_tokens"
@@ -24,7 +24,7 @@ class CostUnit:
         'tokens': output tokens plus `input_weight` times input tokens, of which either may not have been recorded;
         or the name of any recorded cost ('cost_usd', 'seconds', 'output_tokens', ...).
     input_weight : float
-        What an input token counts beside an output token; half in P2 (6.3), since reading is cheaper than writing.
+        What an input token counts beside an output token; half in WILD (6.3), since reading is cheaper than writing.
     """
 
     name: str = TOKENS
@@ -74,7 +74,7 @@ def response_costs(responses: ResponseMatrix, unit: CostUnit | str) -> FloatArra
 
 
 def mean_cost(responses: ResponseMatrix, unit: CostUnit | str = TOKENS) -> FloatArray:
-    """Mean cost of each item over the models for which it is known (P2 eq. 10), (n_items,); NaN where for none.
+    """Mean cost of each item over the models for which it is known (WILD eq. 10), (n_items,); NaN where for none.
 
     Raises
     ------

@@ -9,7 +9,7 @@ import polars as pl
 
 from itembank.data.validation import check_counts, check_response_matrix
 from itembank.errors import DataError, did_you_mean, shown
-from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.numerics.arrays import BoolArray, FloatArray, IntArray, mean_where_known
 from itembank.tabular import Compact
 
 DEFAULT_SCENARIO = "all"
@@ -171,15 +171,6 @@ class ResponseMatrix(Compact):
     def item_indices(self, item_ids: Sequence[str]) -> IntArray:
         """Column of each of these items; `DataError` names those that are absent."""
         return _positions(self.item_ids, item_ids, "item")
-
-
-def mean_where_known(values: FloatArray) -> FloatArray:
-    """Mean of each column of values (n_models, n_items) over the models that have one, (n_items,); NaN for none."""
-    is_known = ~np.isnan(values)
-    count = is_known.sum(axis=0)
-    total = np.where(is_known, values, 0.0).sum(axis=0)
-    result: FloatArray = np.divide(total, count, out=np.full(values.shape[1], np.nan), where=count > 0)
-    return result
 
 
 def with_scenario_columns(items: pl.DataFrame) -> pl.DataFrame:

@@ -62,7 +62,7 @@ class Selection(Compact):
 
     @property
     def is_random(self) -> bool:
-        """Whether chance alone chose the items (gp-IRT's variance constant depends on it, P1 4.2)."""
+        """Whether chance alone chose the items (gp-IRT's variance constant depends on it, tinyBenchmarks 4.2)."""
         return self.method in {"random", "stratified", "uncertainty"}
 
     def to_dict(self) -> dict[str, Any]:

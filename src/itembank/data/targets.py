@@ -60,7 +60,7 @@ class ScoreTargets(Compact):
         ----------
         items : table with `item_id`, `scenario`, `subscenario`
         within : {'micro', 'macro', 'custom'}
-            Items of a scenario weigh the same; or its subscenarios do (P1 App. A: ``1 / (K N_k)``);
+            Items of a scenario weigh the same; or its subscenarios do (tinyBenchmarks App. A: ``1 / (K N_k)``);
             or the column `weight` of the item table says.
         across : {'scenarios', 'items'}
             The overall score is the mean of the scenario scores, or the mean over all items

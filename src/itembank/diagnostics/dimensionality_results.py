@@ -33,7 +33,7 @@ class Dimensionality(Tabular):
     log_likelihoods, log_likelihood_standard_errors : (n_sizes, n_candidates)
         Mean over models of the log-likelihood of a hidden response.
     relative_errors, relative_standard_errors : (n_sizes, n_candidates)
-        Error over that of the smallest candidate, minus one (P2 Figure 8); the models are the same, so its standard
+        Error over that of the smallest candidate, minus one (WILD Figure 8); the models are the same, so its standard
         error is smaller than those of the two.
     n_dims : int or None
         The smallest candidate within a quarter of a point of the best error with half of the items shown; None when

@@ -1,20 +1,21 @@
-"""The verb `dimensionality`: how many abilities responses tell of, seen in three ways (P2 Figures 5 and 8)."""
+"""The verb `dimensionality`: how many abilities responses tell of, seen in three ways (WILD Figures 5 and 8)."""
 
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from itembank.calibration.dimensions import MINIMUM_TO_CHOOSE, TOLERANCE, ParallelAnalysis, parallel_analysis
-from itembank.calibration.folds import TOLERANCE as TOLERANCE_OF_FOLDS
-from itembank.calibration.held_out_dims import HeldOut, feasible, fit_candidate, leave_out, thinned, told_by
+from itembank.calibration.held_out_dims import HeldOut, feasible, fit_candidate, hidden_errors, leave_out, thinned
 from itembank.calibration.specs import METHODS, CalibrationSpec
+from itembank.crossfit.folds import TOLERANCE as TOLERANCE_OF_FOLDS
 from itembank.data.arguments import GivenResponses, as_responses
 from itembank.data.responses import ResponseMatrix
 from itembank.data.validation import check_enough_models, check_models_and_items_have_responses
 from itembank.diagnostics.dimensionality_results import Dimensionality
 from itembank.errors import DataError, ParameterError
-from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.numerics.arrays import BoolArray, FloatArray, mean_where_known
 from itembank.numerics.random import as_generator
+from itembank.numerics.splits import dealt_out, splits_of
 from itembank.numerics.threads import one_blas_thread
 from itembank.progress import ProgressCallback, silent
 
@@ -57,9 +58,9 @@ def dimensionality(
     """Count the abilities by eigenvalues, by parallel analysis and by what predicts models left out.
 
     Eigenvalues are those of the item correlation matrix, their thresholds the 95th percentile over 50 shuffles of
-    each item's responses (P2 B.1). For the held-out error every model is left out once, a fifth of them at a time. The
-    others calibrate each candidate; a model left out shows `n_shown` items drawn from those of even place, and last all
-    of these; each time its items of odd place are predicted. Of more than 6,000 items every k-th is used for this.
+    each item's responses (WILD B.1). For the held-out error every model is left out once, a fifth of them at a time.
+    The others calibrate each candidate; a model left out shows `n_shown` items drawn from those of even place, and last
+    all of these; each time its items of odd place are predicted. Of more than 6,000 items every k-th is used for this.
 
     Parameters
     ----------
@@ -95,10 +96,10 @@ def dimensionality(
     progress("parallel analysis", 0.0)
     parallel = parallel_analysis(responses.responses, rng, n_shuffles=N_SHUFFLES)
     used, _ = thinned(responses)
-    told = None
+    held_out = None
     if responses.n_models >= MINIMUM_TO_CHOOSE:
-        told = held_out_errors(used, spec, candidates=candidates, n_shown=n_shown, rng=rng, progress=progress)
-    return _result(responses, parallel, told, n_items_used=used.n_items)
+        held_out = held_out_errors(used, spec, candidates=candidates, n_shown=n_shown, rng=rng, progress=progress)
+    return _result(responses, parallel, held_out, n_items_used=used.n_items)
 
 
 def held_out_errors(
@@ -112,24 +113,24 @@ def held_out_errors(
 ) -> HeldOutErrors:
     """Fit every candidate without each fifth of the models, and predict these from some of their items."""
     spec = replace(spec, tolerance=max(TOLERANCE_OF_FOLDS, spec.tolerance))
-    fold = _folds(responses.responses, rng)
-    parts = [leave_out(responses, fold == number) for number in range(N_FOLDS)]
+    by_score = np.argsort(np.nanmean(responses.responses, axis=1), kind="stable")
+    splits = splits_of(dealt_out(by_score, N_FOLDS, rng))
+    parts = [leave_out(responses, split) for split in splits]
     tried = feasible(candidates, min(part.n_calibration for part in parts), spec)
     n_even = min(int(part.is_even.sum()) for part in parts)
     sizes = (*sorted({size for size in n_shown if size < n_even}), n_even)
     errors = np.full((len(sizes), len(tried), responses.n_models), np.nan)
     log_likelihoods = errors.copy()
-    for number, part in enumerate(parts):
-        rows = np.flatnonzero(fold == number)
+    for number, (split, part) in enumerate(zip(splits, parts, strict=True)):
         showing = [_draw(part, size, rng) for size in sizes[:-1]]
         for k, n_dims in enumerate(tried):
             progress(f"trying {n_dims}", (number + k / len(tried)) / N_FOLDS)
             fitted = fit_candidate(part, spec, n_dims)
             spec = replace(spec, family=fitted.parameters.family)  # log-likelihoods compare within one family
             for j, is_shown in enumerate([*showing, part.is_even]):
-                told = told_by(part, fitted, is_shown)
-                errors[j, k, rows] = _mean_over_scenarios(np.abs(told.errors))
-                log_likelihoods[j, k, rows] = told.log_likelihoods
+                hidden = hidden_errors(part, fitted, is_shown)
+                errors[j, k, split.test] = mean_where_known(np.abs(hidden.errors), axis=1)
+                log_likelihoods[j, k, split.test] = hidden.log_likelihoods
     return HeldOutErrors(tried, sizes, errors, log_likelihoods)
 
 
@@ -146,16 +147,6 @@ def _check(responses: ResponseMatrix, n_shown: tuple[int, ...]) -> None:
         )
 
 
-def _folds(responses: FloatArray, rng: np.random.Generator) -> IntArray:
-    """Deal out models in order of their score, so that every fold spans the range, (n_models,)."""
-    n_models = responses.shape[0]
-    order = np.argsort(np.nanmean(responses, axis=1), kind="stable")
-    fold = np.empty(n_models, dtype=np.int64)
-    rounds = [rng.permutation(N_FOLDS) for _ in range(-(-n_models // N_FOLDS))]
-    fold[order] = np.concatenate(rounds)[:n_models]
-    return fold
-
-
 def _draw(part: HeldOut, size: int, rng: np.random.Generator) -> BoolArray:
     """Draw items of even place that each model answered, (n_held_out, n_usable); all where there are fewer."""
     may_be = part.is_even & ~np.isnan(part.responses)
@@ -164,16 +155,8 @@ def _draw(part: HeldOut, size: int, rng: np.random.Generator) -> BoolArray:
     return may_be & (rank < size)
 
 
-def _mean_over_scenarios(errors: FloatArray) -> FloatArray:
-    """Mean of the scenarios that each model has, from (n_models, n_scenarios)."""
-    counts = (~np.isnan(errors)).sum(axis=1)
-    with np.errstate(invalid="ignore"):
-        mean: FloatArray = np.nansum(errors, axis=1) / counts
-    return mean
-
-
 def _result(
-    responses: ResponseMatrix, parallel: ParallelAnalysis, told: HeldOutErrors | None, *, n_items_used: int
+    responses: ResponseMatrix, parallel: ParallelAnalysis, held_out: HeldOutErrors | None, *, n_items_used: int
 ) -> Dimensionality:
     """Average over models and say it in a sentence."""
     none = np.empty((0, 0))
@@ -183,8 +166,8 @@ def _result(
         shares=parallel.eigenvalues / parallel.eigenvalues.sum(),
         thresholds=parallel.thresholds,
         n_dims_parallel=parallel.n_dims,
-        candidates=() if told is None else told.candidates,
-        n_shown=() if told is None else told.n_shown,
+        candidates=() if held_out is None else held_out.candidates,
+        n_shown=() if held_out is None else held_out.n_shown,
         errors=none,
         error_standard_errors=none,
         log_likelihoods=none,
@@ -198,12 +181,12 @@ def _result(
         share_missing=share_missing,
         message="",
     )
-    if told is not None:
-        errors, error_spread = _mean_and_error(told.errors)
-        log_likelihoods, likelihood_spread = _mean_and_error(told.log_likelihoods)
+    if held_out is not None:
+        errors, error_spread = _mean_and_error(held_out.errors)
+        log_likelihoods, likelihood_spread = _mean_and_error(held_out.log_likelihoods)
         ratio = errors / errors[:, :1]
-        _, ratio_spread = _mean_and_error(told.errors - ratio[:, :, None] * told.errors[:, :1])
-        best = told.candidates[int(np.flatnonzero(errors[-1] <= errors[-1].min() + TOLERANCE)[0])]
+        _, ratio_spread = _mean_and_error(held_out.errors - ratio[:, :, None] * held_out.errors[:, :1])
+        best = held_out.candidates[int(np.flatnonzero(errors[-1] <= errors[-1].min() + TOLERANCE)[0])]
         found = replace(
             found,
             errors=errors,

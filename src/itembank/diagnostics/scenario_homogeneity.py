@@ -1,4 +1,4 @@
-"""The verb `homogeneity`: whether the items of a scenario differ enough, and tell enough, for a law (P3 App. C)."""
+"""The verb `homogeneity`: whether the items of a scenario differ enough, and tell enough, for a law (IRSL App. C)."""
 
 import numpy as np
 
@@ -19,15 +19,15 @@ from itembank.progress import ProgressCallback, silent
 from itembank.scaling.scenario_fits import ItemSetFit, fit_scenarios, responses_and_spec
 
 BUDGET = 50
-"""Items that a law of P3 rests on."""
+"""Items that a law of IRSL rests on."""
 N_DRAWS = 400
 N_GRID = 201
 N_BLOCKS = 300
 PERCENTILES = (5.0, 95.0)
 NARROW_DIFFICULTY = 0.5
-"""In standard deviations of ability. P3 reports 0.19 and 0.29 where laws fail, 0.55 where they work."""
+"""In standard deviations of ability. IRSL reports 0.19 and 0.29 where laws fail, 0.55 where they work."""
 NARROW_DISCRIMINATION = 0.4
-"""As a share of the mean discrimination. P3's spreads are 0.14 and 0.30 where laws fail, 0.61 where they work."""
+"""As a share of the mean discrimination. IRSL's spreads are 0.14 and 0.30 where laws fail, 0.61 where they work."""
 LEAST_RELIABILITY = 0.8
 """At this 85 % of all pairs of models are ordered rightly (`share_ordered`)."""
 

@@ -4,12 +4,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from itembank.calibration.folds import MINIMUM_FOR_FOLDS
+from itembank.crossfit.folds import MINIMUM_FOR_FOLDS, folds
 from itembank.data.banks import Bank
 from itembank.data.selections import Selection
+from itembank.estimation.method_trials import try_methods
 from itembank.estimation.observations import Observations
 from itembank.estimation.specs import GPIRT, METHODS, EstimationSpec, Stacked
-from itembank.estimation.trial import has_trial, trial
 from itembank.numerics.arrays import FloatArray
 from itembank.progress import ProgressCallback, silent
 
@@ -38,14 +38,14 @@ def choose_method(
     One method alone is never taken for being the best of all: with few models the best is so by luck, and its errors
     then promise too much (with 27 models 95 % intervals of differences held for 0.92).
     """
-    if not has_trial(bank, progress=progress):
+    if not folds(bank, progress=progress):
         reason = "too few" if bank.n_models < MINIMUM_FOR_FOLDS else "too unlike in what they answered"
         return Chosen(
             FALLBACK,
             f"gp-irt, since {bank.n_models} calibration models are {reason} to leave some out and compare methods.",
         )
     stacked = Stacked()
-    found = trial(bank, observations, selection, stacked.members, progress=progress)
+    found = try_methods(bank, observations, selection, stacked.members, progress=progress)
     return Chosen(stacked, _why(np.abs(found.errors[:, :, -1]), np.abs(found.stacked(stacked).error[:, -1])))
 
 

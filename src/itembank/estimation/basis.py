@@ -9,9 +9,9 @@ from itembank.data.banks import Bank
 from itembank.data.targets import ScoreTargets
 from itembank.estimation.noise import noise_ratio
 from itembank.estimation.predictions import WeightedItems
-from itembank.irt.binarise import item_thresholds
+from itembank.irt.binarise import apply_thresholds, item_thresholds
 from itembank.irt.parameters import AbilityPrior, ItemParameters
-from itembank.numerics.arrays import FloatArray
+from itembank.numerics.arrays import FloatArray, IntArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,3 +55,12 @@ class ScoreBasis:
             WeightedItems.create(bank.parameters, targets.weights, targets.scenario_index, targets.n_scenarios),
             np.bincount(targets.scenario_index, weights=counts, minlength=targets.n_scenarios).astype(np.float64),
         )
+
+    def answers(self, responses: FloatArray, positions: IntArray) -> FloatArray:
+        """Make raw responses to some items, (n_models, n_columns), what ability rests on: as in the calibration."""
+        return apply_thresholds(responses, self.thresholds[self.targets.scenario_index[positions]])
+
+
+def score_basis(bank: Bank) -> ScoreBasis:
+    """Return that of a bank's own targets, made once for a bank in memory."""
+    return bank.cache.remember("score basis", lambda: ScoreBasis.of_bank(bank))

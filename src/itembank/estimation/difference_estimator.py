@@ -83,13 +83,19 @@ def drawn(
     inclusion_probabilities: FloatArray,
     scenario_index: IntArray,
     n_scenarios: int,
+    *,
+    n_drawn: IntArray | None = None,
 ) -> Drawn:
-    """Lay out responses (n_models, n_columns), NaN where missing, to items drawn with given probabilities."""
+    """Lay out responses (n_models, n_columns), NaN where missing, to items drawn with given probabilities.
+
+    `n_drawn` (n_scenarios,) counts drawn items that nobody answered and that have no column, too.
+    """
     observed = ~np.isnan(responses)
-    n_drawn = np.bincount(scenario_index, minlength=n_scenarios)
+    if n_drawn is None:
+        n_drawn = np.bincount(scenario_index, minlength=n_scenarios)
     answered = scenario_sums(observed.astype(np.float64), scenario_index, n_scenarios)
-    share = np.divide(answered, n_drawn, out=np.ones(answered.shape), where=n_drawn > 0)
-    probabilities = np.where(observed, inclusion_probabilities * share[:, scenario_index], 1.0)
+    fraction = np.divide(answered, n_drawn, out=np.ones(answered.shape), where=n_drawn > 0)
+    probabilities = np.where(observed, inclusion_probabilities * fraction[:, scenario_index], 1.0)
     values = np.where(observed, responses, 0.0)
     return Drawn(values, observed, weights, probabilities, scenario_index, n_scenarios)
 

@@ -1,6 +1,6 @@
 """The verb `estimate`: full-benchmark scores from some responses."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import get_args
 
@@ -9,6 +9,7 @@ import polars as pl
 from scipy.special import ndtri
 
 from itembank.checks import check_fraction, check_one_of
+from itembank.crossfit.folds import folds
 from itembank.data.arguments import GivenBank, GivenResponses, GivenSelection, as_bank, as_new_responses, as_selection
 from itembank.data.banks import Bank
 from itembank.data.responses import ResponseMatrix
@@ -17,7 +18,7 @@ from itembank.data.selections import Selection
 from itembank.data.targets import mean_win_rate
 from itembank.errors import DataError, DataWarning, ParameterError, warn
 from itembank.estimation.automatic import Chosen, choose_method
-from itembank.estimation.design_based import design_based_estimates
+from itembank.estimation.design_based import check_design, scores_by_design
 from itembank.estimation.estimated_scores import estimated_scores
 from itembank.estimation.estimates import ScoreEstimates, checked
 from itembank.estimation.observations import known_items, observe
@@ -25,7 +26,6 @@ from itembank.estimation.point import Known
 from itembank.estimation.point_methods import gp_irt_share
 from itembank.estimation.scores import Scores
 from itembank.estimation.specs import GPIRT, METHODS, Auto, EstimationSpec, IntervalKind, SampleMean
-from itembank.estimation.trial import has_trial
 from itembank.estimation.win_rates import win_rate_standard_error
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.random import as_generator
@@ -116,9 +116,9 @@ def estimate(
         _warn_of_unequal_weights(bank)
     known = Known.of(bank, observations)
     if interval == "design":
-        found = _by_design(known, matrix, selection, level)
+        found = _by_design(known, matrix.model_ids, selection, level)
     else:
-        is_calibrated = interval == "calibrated" and has_trial(bank, progress=progress)
+        is_calibrated = interval == "calibrated" and bool(folds(bank, progress=progress))
         found = _by_pattern(known, selection, spec, level=level, is_calibrated=is_calibrated, progress=progress)
     generator = as_generator(rng) if include_win_rate else None
     return _packed(known, matrix, found, level=level, win_rate_rng=generator)
@@ -146,17 +146,20 @@ def _check(level: float, interval: str, spec: EstimationSpec) -> None:
         )
 
 
-def _by_design(known: Known, responses: ResponseMatrix, selection: Selection | None, level: float) -> _Found:
+def _by_design(known: Known, model_ids: Sequence[str], selection: Selection | None, level: float) -> _Found:
     """Estimate from how the items were drawn; models without responses stay without estimate."""
     if selection is None:
         raise DataError(
             "design-based intervals need to know how the items were drawn: give the selection (--selection), made "
             "with method 'random', 'stratified' or 'uncertainty'."
         )
-    bank = known.bank
-    scores = Scores.unknown(responses.n_models, len(bank.targets.names))
+    check_design(known.bank, selection)
+    scores = Scores.unknown(len(model_ids), len(known.bank.targets.names))
     answered = np.flatnonzero(~known.summary.is_silent)
-    scores.set_rows(answered, design_based_estimates(bank, responses.take(models=answered), selection, level=level))
+    some = known.take(models=answered, columns=np.arange(known.observations.positions.size))
+    scores.set_rows(
+        answered, scores_by_design(some, [model_ids[row] for row in answered.tolist()], selection, level=level)
+    )
     return _Found(scores, np.ones(scores.value.shape), "design-based", "", "design", None)
 
 

@@ -6,9 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtri
 
+from itembank.crossfit.folds import folds
 from itembank.data.selections import Selection
 from itembank.data.targets import ScoreTargets
 from itembank.estimation.intervals import ROUNDING, calibrated_half_widths, cut_to_possible
+from itembank.estimation.method_trials import try_methods
 from itembank.estimation.out_of_fold import OutOfFold, posterior_moments
 from itembank.estimation.point import Known, point_scores, with_certain
 from itembank.estimation.posterior import standard_error
@@ -16,7 +18,6 @@ from itembank.estimation.response_summary import ResponseSummary
 from itembank.estimation.scores import Scores
 from itembank.estimation.specs import PointSpec, Stacked
 from itembank.estimation.stacking import combined, reconciled
-from itembank.estimation.trial import has_trial, trial
 from itembank.numerics.arrays import FloatArray
 from itembank.progress import ProgressCallback
 
@@ -137,9 +138,9 @@ def _past(
     progress: ProgressCallback,
 ) -> tuple[OutOfFold | None, FloatArray | None]:
     """Return what the method did for calibration models left out, and the weights of its members."""
-    if not (needed or isinstance(spec, Stacked)) or not has_trial(known.bank, progress=progress):
+    if not (needed or isinstance(spec, Stacked)) or not folds(known.bank, progress=progress):
         return None, None
-    found = trial(known.bank, known.observations, selection, spec.members, progress=progress)
+    found = try_methods(known.bank, known.observations, selection, spec.members, progress=progress)
     return found.by(spec), found.weights(spec) if isinstance(spec, Stacked) else None
 
 

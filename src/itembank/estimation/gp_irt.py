@@ -1,12 +1,12 @@
-"""gp-IRT: the weighted mean and p-IRT, mixed by how far each can be trusted (P1 eq. 4.4)."""
+"""gp-IRT: the weighted mean and p-IRT, mixed by how far each can be trusted (tinyBenchmarks eq. 4.4)."""
 
 import numpy as np
 
-from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.numerics.arrays import FloatArray, IntArray, mean_where_known
 
 
 def gp_irt(weighted: FloatArray, p_irt: FloatArray, sample_share: FloatArray) -> FloatArray:
-    """Return ``lambda T_w + (1 - lambda) T_p`` (P1 eq. 4.4), (n_models, n_scenarios).
+    """Return ``lambda T_w + (1 - lambda) T_p`` (tinyBenchmarks eq. 4.4), (n_models, n_scenarios).
 
     Where nothing was observed the weighted mean is NaN and lambda 0: p-IRT alone is left.
     """
@@ -17,7 +17,7 @@ def gp_irt(weighted: FloatArray, p_irt: FloatArray, sample_share: FloatArray) ->
 def sample_share(
     bias: FloatArray, response_variance: FloatArray, n_effective: FloatArray, factor: FloatArray
 ) -> FloatArray:
-    """gp-IRT's lambda, ``b^2 / (b^2 + v)`` with ``v = sigma^2 / (k n)`` (P1 4.2).
+    """gp-IRT's lambda, ``b^2 / (b^2 + v)`` with ``v = sigma^2 / (k n)`` (tinyBenchmarks 4.2).
 
     The best mixture of an unbiased estimate of variance v and one of bias b without variance (Song 1988).
 
@@ -31,7 +31,7 @@ def sample_share(
         n: observed items of a scenario; of a random sample with unequal weights ``(sum w)^2 / sum w^2``, as
         the variance of its weighted mean is ``sigma^2 sum w^2 / (sum w)^2``. Lambda is 0 where it is 0.
     factor : (n_scenarios,)
-        k: 1 for a random sample, 4 for anchor points (P1), or estimated.
+        k: 1 for a random sample, 4 for anchor points (tinyBenchmarks), or estimated.
 
     Returns
     -------
@@ -62,12 +62,7 @@ def estimated_factor(
     (n_scenarios,)
         Infinite where the anchors made no error; 1 where no calibration model tells.
     """
-    squared = (weighted - scores) ** 2
-    told = ~np.isnan(squared)
-    n_told = told.sum(axis=0)
-    error = np.divide(
-        np.where(told, squared, 0.0).sum(axis=0), n_told, out=np.full(n_told.shape, np.nan), where=n_told > 0
-    )
+    error = mean_where_known((weighted - scores) ** 2)
     with np.errstate(divide="ignore", invalid="ignore"):
         factor = response_variance / (n_selected * error)
     return np.where(np.isnan(factor), 1.0, factor)

@@ -87,48 +87,52 @@ class Observations:
 def observe(bank: Bank, responses: ResponseMatrix, selection: Selection | None) -> Observations:
     """Find the bank's items among the responses; with a selection keep only its items.
 
+    A `DataWarning` tells of a selection made for another bank, of its items that are missing, and of models without
+    any response.
+
     Raises
     ------
     DataError
         When an item is not in the bank, or nothing of the selection was answered.
     """
+    observations = found_items(bank, responses, selection)
+    if selection is not None:
+        if selection.bank and selection.bank != bank.bank_id:
+            warn(
+                f"this selection was made for bank {selection.bank}, not {bank.bank_id}: its weights may not fit. "
+                "Choose again from this bank, or estimate with the bank it was made for.",
+                DataWarning,
+            )
+        _warn_of_missing(responses, selection, observations.n_missing)
+    return _checked(responses, observations)
+
+
+def found_items(bank: Bank, responses: ResponseMatrix, selection: Selection | None) -> Observations:
+    """Do the same without a word of what is missing."""
     positions = bank_positions(bank, responses.items["item_id"], "responses")
     order = np.argsort(positions)  # the order of a file's items must not matter, not even to rounding
     if np.any(order[1:] < order[:-1]):
         responses, positions = responses.take(items=order), positions[order]
+    n_trials = counted_trials(bank, responses)
     if selection is None:
         weights = bank.targets.weights[positions]
-        n_trials = counted_trials(bank, responses)
-        laid = Observations.of_items(responses.responses, positions, weights, is_random=True, n_trials=n_trials)
-        return _checked(responses, laid)
-    chosen = bank_positions(bank, pl.Series(selection.item_ids, dtype=pl.String), "the selection")
-    if selection.bank and selection.bank != bank.bank_id:
-        warn(
-            f"this selection was made for bank {selection.bank}, not {bank.bank_id}: its weights may not fit. "
-            "Choose again from this bank, or estimate with the bank it was made for.",
-            DataWarning,
-        )
-    _check_scenarios(bank, selection, chosen)
+        return Observations.of_items(responses.responses, positions, weights, is_random=True, n_trials=n_trials)
+    selected = bank_positions(bank, pl.Series(selection.item_ids, dtype=pl.String), "the selection")
+    _check_scenarios(bank, selection, selected)
     weight_of = np.full(bank.n_items, np.nan)
-    weight_of[chosen] = selection.weights
+    weight_of[selected] = selection.weights
     columns = np.flatnonzero(~np.isnan(weight_of[positions]))
-    positions = positions[columns]
-    values = responses.responses[:, columns]
-    n_missing = selection.n_items - np.sum(~np.isnan(values), axis=1)
-    _warn_of_missing(responses, selection, n_missing)
-    selected = np.sort(chosen)
-    n_trials = counted_trials(bank, responses)
-    found = Observations(
+    values, positions, selected = responses.responses[:, columns], positions[columns], np.sort(selected)
+    return Observations(
         values,
         positions,
         weight_of[positions],
-        n_missing,
+        selection.n_items - np.sum(~np.isnan(values), axis=1),
         selection.is_random,
         selected,
         weight_of[selected],
         None if n_trials is None else n_trials[:, columns],
     )
-    return _checked(responses, found)
 
 
 def counted_trials(bank: Bank, responses: ResponseMatrix) -> FloatArray | None:

@@ -1,23 +1,23 @@
 """What methods would have said of each calibration model had it been new: fits, weights and errors out of fold."""
 
-import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from itembank.calibration.folds import Fold, folds
+from itembank.crossfit.folds import Fold, folds
+from itembank.crossfit.trials import run_trial
+from itembank.data.bank_cache import cache_name
 from itembank.data.banks import Bank
 from itembank.data.targets import ScoreTargets
 from itembank.estimation.observations import Observations
 from itembank.estimation.point import Known, calibration_scores, point_scores
 from itembank.estimation.posterior import standard_error
 from itembank.estimation.response_summary import ResponseSummary
-from itembank.estimation.specs import Auto, EstimationSpec, PointSpec, Stacked
+from itembank.estimation.specs import PointSpec, Stacked
 from itembank.estimation.stacking import combined, reconciled, stack_weights
 from itembank.numerics.arrays import FloatArray, IntArray
-from itembank.numerics.threads import one_blas_thread
-from itembank.progress import ProgressCallback, silent
+from itembank.progress import ProgressCallback
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,83 +104,46 @@ def _weights(errors: FloatArray, spec: Stacked) -> FloatArray:
     )
 
 
-@one_blas_thread()
-def out_of_fold(
-    bank: Bank, positions: IntArray, weights: FloatArray, *, is_random: bool, spec: EstimationSpec
-) -> OutOfFold:
-    """Estimate each calibration model's scores from its responses to some items, as if it were new.
+def members_out_of_fold(
+    bank: Bank,
+    specs: Sequence[PointSpec],
+    choose: Callable[[Fold], Observations],
+    items: Observations,
+    *others: str,
+) -> MembersOutOfFold:
+    """Estimate each calibration model's scores by several methods, as if it were new; kept in the bank's cache.
 
     Parameters
     ----------
     bank : Bank
         With enough calibration models for `folds`.
-    positions : (n_columns,)
-        Of the items in the bank.
-    weights : (n_columns,)
-        Of the weighted mean.
-    is_random : bool
-        Whether the items count as a random sample.
-    spec : EstimationSpec
-        'auto' counts as 'stacked'.
-    """
-    observations = Observations.of_items(
-        bank.responses.responses[:, positions], positions, weights, is_random=is_random
-    )
-    if isinstance(spec, Auto):
-        spec = Stacked()
-    return members_out_of_fold(bank, observations, spec.members).by(spec)
-
-
-def members_out_of_fold(
-    bank: Bank, observations: Observations, specs: Sequence[PointSpec], *, progress: ProgressCallback = silent
-) -> MembersOutOfFold:
-    """Estimate each calibration model's scores by several methods from the items that new models answered."""
-    n_folds = len(folds(bank, progress=progress))
-    return members_in_folds(bank, digest(observations, specs), lambda: [observations] * n_folds, specs)
-
-
-def members_in_folds(
-    bank: Bank, name: str, samples: Callable[[], Sequence[Observations]], specs: Sequence[PointSpec]
-) -> MembersOutOfFold:
-    """Do the same with items that may differ from fold to fold; kept in the bank's cache under `name`.
-
-    Parameters
-    ----------
-    bank : Bank
-    name : str
-        See `digest`.
-    samples : function
-        Gives the items of each fold; called where nothing was kept.
     specs : sequence of PointSpec
+    choose : function
+        Gives the items of a fold, which the models it leaves out answer. Called where nothing was kept.
+    items : Observations
+        Of which, and `others`, what `choose` gives follows: they name the result in the cache.
+    others : texts
     """
+
+    def try_fold(fold: Fold, _: ProgressCallback) -> FloatArray:
+        return _try_fold(bank, fold, choose(fold), specs)
+
     shape = (len(specs) + 2, bank.n_models, bank.targets.n_scenarios + 1)
-    found = bank.cache.arrays(
-        f"out-of-fold-{name}",
-        lambda: {"found": _run(bank, samples(), specs)},
-        fits=lambda arrays: arrays.get("found", np.empty(0)).shape == shape,
-    )["found"]
-    fold = np.empty(bank.n_models, dtype=np.int64)
-    for number, each in enumerate(folds(bank)):
-        fold[each.held_out] = number
+    arrays = (items.positions, items.weights, items.selected, items.selected_weights)
+    name = cache_name("out-of-fold", tuple(specs), items.is_random, others, *arrays)
+    values = run_trial(bank, name, try_fold, shape)
+    fold_of_model = np.empty(bank.n_models, dtype=np.int64)
+    for fold in folds(bank):
+        fold_of_model[fold.held_out] = fold.number
     return MembersOutOfFold(
-        calibration_scores(bank), found[:-2], found[-2], found[-1], fold, bank.targets.scenario_weights
+        calibration_scores(bank), values[:-2], values[-2], values[-1], fold_of_model, bank.targets.scenario_weights
     )
 
 
-def _run(bank: Bank, samples: Sequence[Observations], specs: Sequence[PointSpec]) -> FloatArray:
-    """Estimates of all methods, then the item model's mean and variance, (n_members + 2, n_models, n_targets)."""
-    result = np.full((len(specs) + 2, bank.n_models, bank.targets.n_scenarios + 1), np.nan)
-    for fold, sample in zip(folds(bank), samples, strict=True):
-        result[:, fold.held_out] = _run_fold(bank, fold, sample, specs)
-    return result
-
-
-def _run_fold(bank: Bank, fold: Fold, sample: Observations, specs: Sequence[PointSpec]) -> FloatArray:
-    held_out = sample.answered_by_calibration_models(bank, fold.held_out)
-    known = Known.of(fold.bank, held_out)
-    values = [point_scores(known, spec) for spec in specs]
-    means, variances = posterior_moments(bank.targets, known.summary)
-    return np.stack([*values, means, variances])
+def _try_fold(bank: Bank, fold: Fold, items: Observations, specs: Sequence[PointSpec]) -> FloatArray:
+    """Estimates of all methods, then the item model's mean and variance, (n_members + 2, n_held_out, n_targets)."""
+    known = Known.of(fold.bank, items.answered_by_calibration_models(bank, fold.held_out))
+    return np.stack([*(point_scores(known, spec) for spec in specs), *posterior_moments(bank.targets, known.summary)])
 
 
 def posterior_moments(targets: ScoreTargets, summary: ResponseSummary) -> tuple[FloatArray, FloatArray]:
@@ -192,12 +155,3 @@ def posterior_moments(targets: ScoreTargets, summary: ResponseSummary) -> tuple[
     overall = np.einsum("j,mjk,k->m", weights, covariance, weights)
     variances = np.column_stack([np.einsum("mjj->mj", covariance), overall])
     return targets.with_overall(summary.posterior_mean), variances
-
-
-def digest(observations: Observations, specs: Sequence[PointSpec], *others: str) -> str:
-    """Short name of the items, their weights, the methods, and what else the estimates depend on."""
-    made = hashlib.sha256(repr((tuple(specs), observations.is_random, others)).encode())
-    for array in (observations.positions, observations.weights, observations.selected, observations.selected_weights):
-        made.update(np.ascontiguousarray(array, dtype=np.float64).tobytes())
-        made.update(b"|")
-    return made.hexdigest()[:20]

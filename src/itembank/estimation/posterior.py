@@ -31,7 +31,7 @@ def score_posterior(
 
     ``Z_j = sum_S omega_i Y_i + sum_U omega_i Y_i`` with S observed and U not, so that
 
-    ``E[Z_j] = sum_S omega_i Y_i + sum_U omega_i p_i``  (P1 eq. 4.3), and
+    ``E[Z_j] = sum_S omega_i Y_i + sum_U omega_i p_i``  (tinyBenchmarks eq. 4.3), and
     ``Cov[Z_j, Z_k] = G_j' C G_k + 1[j = k] r_j sum_U omega_i^2 p_i (1 - p_i)``,
 
     with ``G_j = sum_U omega_i dp_i/dtheta`` and C the covariance of ability. Item parameters count as known.

@@ -5,13 +5,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from itembank.data.banks import Bank
-from itembank.estimation.basis import ScoreBasis
+from itembank.estimation.basis import ScoreBasis, score_basis
 from itembank.estimation.observations import Observations
 from itembank.estimation.posterior import score_posterior
 from itembank.estimation.predictions import PredictedSums, predicted_sums, sums_at
 from itembank.estimation.sample_means import sample_mean, weighted_mean
 from itembank.estimation.scenario_sums import scenario_sums
-from itembank.irt.binarise import apply_thresholds
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.scoring.abilities import Abilities
 from itembank.scoring.newton import map_abilities
@@ -33,9 +32,9 @@ class ResponseSummary:
     open_weight : (n_models, n_scenarios)
         ``sum_U omega_i``: the part that is not.
     posterior_mean : (n_models, n_scenarios)
-        The p-IRT estimate ``sum_S omega_i Y_i + sum_U omega_i p_i(theta)`` (P1 eq. 4.3; where subscenarios weigh the
-        same, that of its App. A). It needs no clipping: both sums are means of numbers in [0, 1] whose weights add up
-        to one.
+        The p-IRT estimate ``sum_S omega_i Y_i + sum_U omega_i p_i(theta)`` (tinyBenchmarks eq. 4.3; where subscenarios
+        weigh the same, that of its App. A). It needs no clipping: both sums are means of numbers in [0, 1] whose
+        weights add up to one.
     posterior_covariance : (n_models, n_scenarios, n_scenarios)
     n_observed : (n_models, n_scenarios)
     n_effective : (n_models, n_scenarios)
@@ -78,11 +77,15 @@ def summarise_responses(bank: Bank, observations: Observations) -> ResponseSumma
     Ability comes from all observed items of all scenarios (MAP, the bank's prior, responses made binary as in the
     calibration); scores are made of the raw responses.
     """
-    n_models = observations.responses.shape[0]
-    n_block = max(1, CELLS_AT_ONCE // bank.n_items)
-    basis = bank.cache.remember("score basis", lambda: ScoreBasis.of_bank(bank))
-    blocks = [slice(start, start + n_block) for start in range(0, n_models, n_block)]
+    basis = score_basis(bank)
+    blocks = blocks_of_models(observations.responses.shape[0], bank.n_items)
     return _joined([_of_block(basis, observations, block) for block in blocks])
+
+
+def blocks_of_models(n_models: int, n_items: int) -> list[slice]:
+    """Divide models so that a block has about `CELLS_AT_ONCE` cells."""
+    n_block = max(1, CELLS_AT_ONCE // n_items)
+    return [slice(start, start + n_block) for start in range(0, n_models, n_block)]
 
 
 def summary_at(basis: ScoreBasis, observations: Observations, abilities: Abilities) -> ResponseSummary:
@@ -93,8 +96,7 @@ def summary_at(basis: ScoreBasis, observations: Observations, abilities: Abiliti
 def _of_block(basis: ScoreBasis, observations: Observations, block: slice) -> ResponseSummary:
     """Summarise the responses of a block of models."""
     positions, responses = observations.positions, observations.responses[block]
-    thresholds = basis.thresholds[basis.targets.scenario_index[positions]]
-    answers = apply_thresholds(responses, thresholds)
+    answers = basis.answers(responses, positions)
     n_trials = None if observations.n_trials is None else observations.n_trials[block]
     abilities = map_abilities(basis.parameters.take(positions), answers, basis.prior, n_trials=n_trials)
     return _of_abilities(basis, observations, responses, abilities)

@@ -7,7 +7,7 @@ from itembank.numerics.arrays import FloatArray, IntArray
 
 
 def weighted_mean(responses: FloatArray, weights: FloatArray, scenario_index: IntArray, n_scenarios: int) -> FloatArray:
-    """Weighted mean of the observed responses in each scenario: ``sum_S w_i Y_i / sum_S w_i`` (P1 eq. 3.1).
+    """Weighted mean of the observed responses in each scenario: ``sum_S w_i Y_i / sum_S w_i`` (tinyBenchmarks eq. 3.1).
 
     Parameters
     ----------

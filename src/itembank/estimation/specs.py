@@ -28,23 +28,23 @@ class SampleMean(PointSpec):
 
 @dataclass(frozen=True, slots=True)
 class Weighted(PointSpec):
-    """Weighted mean of the observed responses (P1 eq. 3.1): selection weights, or the target's without a selection."""
+    """Mean of the observed responses by selection weights, or by the target's without one (tinyBenchmarks eq. 3.1)."""
 
 
 @dataclass(frozen=True, slots=True)
 class PIRT(PointSpec):
-    """Observed responses as they are, the item model's probability for the rest (P1 eq. 4.3)."""
+    """Observed responses as they are, the item model's probability for the rest (tinyBenchmarks eq. 4.3)."""
 
 
 @dataclass(frozen=True, slots=True)
 class GPIRT(PointSpec):
-    """Mixture of the weighted mean and p-IRT, by how far each can be trusted (P1 eq. 4.4).
+    """Mixture of the weighted mean and p-IRT, by how far each can be trusted (tinyBenchmarks eq. 4.4).
 
     Attributes
     ----------
     anchor_variance_factor : float or 'estimated'
-        Variance of the plain mean of a random sample over that of the weighted mean of anchor points. P1 takes
-        4. 'estimated' measures the anchors' error on the calibration models instead, of whom it is somewhat
+        Variance of the plain mean of a random sample over that of the weighted mean of anchor points. tinyBenchmarks
+        takes 4. 'estimated' measures the anchors' error on the calibration models instead, of whom it is somewhat
         optimistic since they helped to choose the anchors.
     unmeasured_bias : float
         The item model's bias where the bank could not measure it (too few models): 0.05, on the large side of
@@ -67,12 +67,12 @@ class TaskMean(PointSpec):
 
 @dataclass(frozen=True, slots=True)
 class TaskMeanEB(PointSpec):
-    """Observed responses of a scenario drawn towards the calibration models' mean score of it (P2 eq. 15).
+    """Observed responses of a scenario drawn towards the calibration models' mean score of it (WILD eq. 15).
 
     Attributes
     ----------
     strength : float
-        How many responses the calibration models' mean counts for; P2 takes 5.
+        How many responses the calibration models' mean counts for; WILD takes 5.
     """
 
     strength: float = 5.0
@@ -84,7 +84,7 @@ class TaskMeanEB(PointSpec):
 
 @dataclass(frozen=True, slots=True)
 class Ridge(PointSpec):
-    """Penalised linear regression of each score on the observed responses (P2 6.4).
+    """Penalised linear regression of each score on the observed responses (WILD 6.4).
 
     Attributes
     ----------
@@ -93,7 +93,7 @@ class Ridge(PointSpec):
         models best, each score its own.
     towards : {'weights', 'zero'}
         Where the penalty draws the coefficients: to a free multiple of the selection's weights (ours), or to zero
-        (P2). With few calibration models the former is mostly more accurate, with hundreds it makes no difference.
+        (WILD). With few calibration models the former is mostly more accurate, with hundreds it makes no difference.
     """
 
     penalty: float | Literal["leave-one-out"] = "leave-one-out"

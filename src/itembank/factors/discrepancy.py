@@ -12,6 +12,7 @@ import numpy as np
 
 from itembank.factors.linear_gaussian import FactorModel, additive_fill, factor_posterior, fit_factor_model
 from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.numerics.splits import random_folds, splits_of
 from itembank.numerics.ties import average_ranks, rounded
 
 N_BINS = 5
@@ -95,13 +96,11 @@ def measure_discrepancy(responses: FloatArray, groups: IntArray, *, subgroups: I
         return Discrepancy(0.0)
     filled = additive_fill(responses)
     residual, noise = np.empty(filled.shape), np.empty(filled.shape)
-    fold = np.random.default_rng(SEED).permutation(n_models) % N_FOLDS
-    for number in range(N_FOLDS):
-        rows = fold == number
-        model = fit_factor_model(filled[~rows])
-        factors = factor_posterior(model, np.arange(model.n_items), filled[rows]).mean
-        residual[rows] = filled[rows] - model.mean - factors @ model.loadings.T
-        noise[rows] = model.noise
+    for split in splits_of(random_folds(n_models, N_FOLDS, np.random.default_rng(SEED))):
+        model, new = fit_factor_model(filled[split.train]), filled[split.test]
+        factors = factor_posterior(model, np.arange(model.n_items), new).mean
+        residual[split.test] = new - model.mean - factors @ model.loadings.T
+        noise[split.test] = model.noise
     bins = np.column_stack([columns[:, 1:] for columns in _all_shifts(filled.mean(axis=0), groups)])
     of_subgroups = np.zeros((responses.shape[1], 0)) if subgroups is None else _indicators(subgroups)
     return Discrepancy(_scale(residual, noise, bins), _scale(residual, noise, of_subgroups))

@@ -1,4 +1,4 @@
-"""The Beta item model for responses that are probabilities, elementwise, with asymptotes (P3).
+"""The Beta item model for responses that are probabilities, elementwise, with asymptotes (IRSL).
 
 A response y with mean p and precision phi is ``Beta(a, b)``, ``a = p phi`` and ``b = (1 - p) phi``:
 

@@ -1,4 +1,4 @@
-"""Make responses in [0, 1] binary (P1 4.3)."""
+"""Make responses in [0, 1] binary (tinyBenchmarks 4.3)."""
 
 from collections.abc import Mapping, Sequence
 

@@ -23,9 +23,9 @@ class ItemParameters(Compact):
     Attributes
     ----------
     loadings : (n_items, n_dims)
-        Slopes of the logit on ability (P1 eq. 4.1 writes alpha).
+        Slopes of the logit on ability (tinyBenchmarks eq. 4.1 writes alpha).
     intercept : (n_items,)
-        Logit at ability zero (P1 writes -beta).
+        Logit at ability zero (tinyBenchmarks writes -beta).
     lower_asymptote, upper_asymptote : (n_items,)
         Probability of a correct response at ability minus and plus infinity.
     family : {'bernoulli', 'binomial', 'beta', 'beta-binomial'}

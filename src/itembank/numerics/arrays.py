@@ -1,4 +1,4 @@
-"""Names for the array types used throughout."""
+"""Names for the array types used throughout, and the mean of numbers some of which are missing."""
 
 from typing import Any, TypeAlias
 
@@ -8,3 +8,12 @@ import numpy.typing as npt
 FloatArray: TypeAlias = npt.NDArray[np.floating[Any]]
 IntArray: TypeAlias = npt.NDArray[np.int64]
 BoolArray: TypeAlias = npt.NDArray[np.bool_]
+
+
+def mean_where_known(values: FloatArray, axis: int = 0) -> FloatArray:
+    """Mean along an axis of the values that are not NaN; NaN where there is none."""
+    is_known = ~np.isnan(values)
+    count = is_known.sum(axis=axis)
+    total = np.where(is_known, values, 0.0).sum(axis=axis)
+    result: FloatArray = np.divide(total, count, out=np.full(total.shape, np.nan), where=count > 0)
+    return result

@@ -5,15 +5,17 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from itembank.crossfit.folds import folds
 from itembank.data.banks import Bank
 from itembank.data.selections import Selection
 from itembank.errors import ParameterError
+from itembank.estimation.method_trials import sample_of, try_methods
 from itembank.estimation.specs import Stacked
-from itembank.estimation.trial import has_trial, sample_of, trial
 from itembank.numerics.arrays import FloatArray
 from itembank.numerics.threads import one_blas_thread
-from itembank.progress import ProgressCallback, silent
-from itembank.selection.select import select
+from itembank.progress import ProgressCallback, part_of, silent
+from itembank.selection.recipes import Recipe
+from itembank.selection.select import select_by_recipe
 from itembank.selection.specs import METHODS, AnchorLatent, SelectionSpec, Stratified, VOptimal
 
 CANDIDATES: tuple[SelectionSpec, ...] = (
@@ -23,8 +25,8 @@ CANDIDATES: tuple[SelectionSpec, ...] = (
 )
 """The first is taken unless another is clearly better: with few models many candidates make a lucky winner."""
 FALLBACK = Stratified("proportional")
-SHARE_OF_FITS = 0.7
-"""Share of the work that is fitting without some models, where that was not done before."""
+FRACTION_OF_FITS = 0.7
+"""Of the work that is fitting without some models, where that was not done before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,29 +35,24 @@ class Tried:
 
     Attributes
     ----------
-    spec : SelectionSpec
+    recipe : Recipe
     errors : (n_models,)
         Absolute errors of the overall score by 'stacked'; NaN where unknown.
     """
 
-    spec: SelectionSpec
+    recipe: Recipe
     errors: FloatArray
+
+    @property
+    def label(self) -> str:
+        """How the method is called."""
+        return METHODS.label(self.recipe.spec)
 
     @property
     def error(self) -> float:
         """Mean absolute error; infinite where it could not be told."""
         known = self.errors[~np.isnan(self.errors)]
         return float(known.mean()) if known.size else np.inf
-
-
-@dataclass(frozen=True, slots=True)
-class _Wanted:
-    """What is asked of every candidate."""
-
-    n_items: int
-    per_scenario: bool
-    excluded: tuple[str, ...]
-    seed: int
 
 
 @one_blas_thread()
@@ -73,61 +70,52 @@ def choose_selection(
     Every candidate chooses anew without the models it is judged by. With too few models for that, items are drawn at
     random from strata, which asks nothing of the bank.
     """
+    recipes = [Recipe(spec, n_items, per_scenario, tuple(sorted(excluded))) for spec in CANDIDATES]
     # any number of items that a method can choose this one can: refuses before the long work what none could
-    fallback = select(bank, n_items, method=FALLBACK, per_scenario=per_scenario, excluded=excluded, rng=seed)
-    if not has_trial(bank, progress=lambda text, share: progress(text, SHARE_OF_FITS * share)):
+    fallback = select_by_recipe(bank, replace(recipes[0], spec=FALLBACK), seed)
+    if not folds(bank, progress=part_of(progress, 0.0, FRACTION_OF_FITS)):
         return replace(
             fallback,
             explanation=f"{fallback.method}, since {bank.n_models} calibration models are too few to leave some out "
             "and compare methods.",
         )
-    wanted = _Wanted(n_items, per_scenario, tuple(sorted(excluded)), seed)
     tried, refusals = [], []
-    for number, spec in enumerate(CANDIDATES):
-        progress(f"trying {METHODS.label(spec)}", SHARE_OF_FITS + (1.0 - SHARE_OF_FITS) * number / len(CANDIDATES))
+    report = part_of(progress, FRACTION_OF_FITS, 1.0, "trying ")
+    for number, recipe in enumerate(recipes):
+        report(METHODS.label(recipe.spec), number / len(recipes))
         try:
-            tried.append(Tried(spec, _errors(bank, spec, wanted)))
+            tried.append(Tried(recipe, _errors(bank, recipe, seed)))
         except ParameterError as error:  # methods differ in which items they may choose
             refusals.append(error)
     if not tried:
         raise refusals[-1]
     progress("trying methods", 1.0)
     best = _clearly_best(tried)
-    listed = ", ".join(f"{METHODS.label(each.spec)} {100.0 * each.error:.2f}" for each in tried)
+    listed = ", ".join(f"{each.label} {100.0 * each.error:.2f}" for each in tried)
     is_smallest = best.error <= min(each.error for each in tried)
-    kept = "" if is_smallest else f"; {METHODS.label(best.spec)} is taken unless another is clearly better"
+    reason = "" if is_smallest else f"; {best.label} is taken unless another is clearly better"
     return replace(
-        _select(bank, best.spec, wanted),
-        explanation=f"{METHODS.label(best.spec)}. Mean errors of the overall score of calibration models left out in "
-        f"turn, in points: {listed}{kept}.",
+        select_by_recipe(bank, best.recipe, seed),
+        explanation=f"{best.label}. Mean errors of the overall score of calibration models left out in turn, in "
+        f"points: {listed}{reason}.",
     )
 
 
-def _errors(bank: Bank, spec: SelectionSpec, wanted: _Wanted) -> FloatArray:
+def _errors(bank: Bank, recipe: Recipe, seed: int) -> FloatArray:
     """Absolute errors of the overall score by 'stacked', (n_models,), found once for each way of choosing.
 
     Where chance draws the items they depend on the seed; else each fold chooses its own, whatever the seed.
     """
 
     def measure() -> FloatArray:
-        chosen = _select(bank, spec, wanted)
-        stacked = Stacked()
-        found = trial(bank, sample_of(bank, chosen), chosen, stacked.members).stacked(stacked)
-        result: FloatArray = np.abs(found.error[:, -1])
+        chosen, stacked = select_by_recipe(bank, recipe, seed), Stacked()
+        result: FloatArray = np.abs(
+            try_methods(bank, sample_of(bank, chosen), chosen, stacked.members).stacked(stacked).error[:, -1]
+        )
         return result
 
-    key = wanted if isinstance(spec, Stratified) else replace(wanted, seed=0)
-    return bank.cache.remember(("errors of items", repr(spec), key), measure)
-
-
-def _select(bank: Bank, spec: SelectionSpec, wanted: _Wanted) -> Selection:
-    return select(
-        bank,
-        wanted.n_items,
-        method=spec,
-        per_scenario=wanted.per_scenario,
-        excluded=wanted.excluded,
-        rng=wanted.seed,
+    return bank.cache.remember(
+        ("errors of items", repr(recipe), seed if isinstance(recipe.spec, Stratified) else None), measure
     )
 
 

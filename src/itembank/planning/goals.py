@@ -15,7 +15,7 @@ from itembank.planning.precision import (
     expected_half_width,
     precision_curve,
 )
-from itembank.planning.trials import Trial
+from itembank.planning.size_trials import Trial
 
 N_CHECKS = 3
 N_REACHED = 3

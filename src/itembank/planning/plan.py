@@ -1,6 +1,6 @@
 """The verb `plan`: how many items a question needs."""
 
-from itembank.calibration.folds import MINIMUM_FOR_FOLDS, folds
+from itembank.crossfit.folds import MINIMUM_FOR_FOLDS, folds
 from itembank.data.arguments import GivenBank, as_bank
 from itembank.data.banks import Bank
 from itembank.data.score_names import OVERALL
@@ -13,7 +13,7 @@ from itembank.planning.plan_spec import PlanSpec
 from itembank.planning.plans import Plan, PlanAnswer, PlanTable
 from itembank.planning.precision import SMALLEST_SIZE, grid_sizes
 from itembank.planning.select import AUTO
-from itembank.planning.trials import Trial, run_trial
+from itembank.planning.size_trials import Trial, try_size
 from itembank.progress import ProgressCallback, silent
 from itembank.selection.recipes import read_recipe
 from itembank.selection.select import candidates
@@ -91,7 +91,7 @@ def plan(
 
     def run(n_items: int) -> Trial:
         progress(f"trying {n_items} items", min(n_items / largest, 1.0))
-        return run_trial(bank, n_items, selector=chooser, estimator=estimator, target=index, seed=spec.seed)
+        return try_size(bank, n_items, selector=chooser, estimator=estimator, target=index, seed=spec.seed)
 
     trials = tried_sizes(run, grid_sizes(smallest, largest), goal)
     n_items, trials = find_fewest(run, trials, goal, largest)

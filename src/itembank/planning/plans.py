@@ -7,7 +7,7 @@ import numpy as np
 
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.planning.goals import Goal
-from itembank.planning.trials import Trial
+from itembank.planning.size_trials import Trial
 from itembank.tabular import Tabular
 
 N_ITEMS_TOLERANCE = 0.05

@@ -1,4 +1,4 @@
-"""The dimensionality figure: scree, parallel analysis, held-out error (P2 Figures 5 and 8)."""
+"""The dimensionality figure: scree, parallel analysis, held-out error (WILD Figures 5 and 8)."""
 
 from typing import TYPE_CHECKING
 

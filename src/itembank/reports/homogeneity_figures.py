@@ -1,4 +1,4 @@
-"""The homogeneity figure: four rows a scenario, as P3 Figure 20."""
+"""The homogeneity figure: four rows a scenario, as IRSL Figure 20."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Figure of pass@k: -log pass@k against k, a panel a model and scenario (P3 Figure 7)."""
+"""Figure of pass@k: -log pass@k against k, a panel a model and scenario (IRSL Figure 7)."""
 
 from typing import TYPE_CHECKING
 

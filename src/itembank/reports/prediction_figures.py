@@ -40,8 +40,8 @@ def draw_prediction(
     ----------
     result : PredictionResult
     kind : {'items', 'cost', 'tasks', 'models', 'choices'}
-        Error against the number of items or the cost (P2 Figures 2, 3, 6, 10); two assessors compared task by task or
-        model by model (P2 Figures 12 to 15); items chosen of each task (P2 Figure 11).
+        Error against the number of items or the cost (WILD Figures 2, 3, 6, 10); two assessors compared task by task or
+        model by model (WILD Figures 12 to 15); items chosen of each task (WILD Figure 11).
     sets, n_tasks, assessors : sequences
         Which to draw; all if empty. 'tasks' and 'models' take one set (extrapolation), one number of calibration tasks
         (the largest) and two assessors (the first and the last that adapt).
@@ -237,7 +237,7 @@ def _adaptive(result: "PredictionResult") -> list[str]:
 
 
 def _two_adaptive(result: "PredictionResult") -> tuple[str, ...]:
-    """Fisher information in one dimension, and V-optimality, where the study has them (P2 appendix H)."""
+    """Fisher information in one dimension, and V-optimality, where the study has them (WILD appendix H)."""
     known = [one for one in result.assessors if one.paradigm == "adaptation"]
     plain = {one.selector: one.name for one in reversed(known) if not one.per_cost}
     if {"fisher", "v-optimal"} <= set(plain):

@@ -64,7 +64,9 @@ def draw_study(
 
 
 def figure_by_size(summary: pl.DataFrame, kind: str, *, size_words: tuple[str, str] = ITEMS) -> "Figure":
-    """Draw error or rank correlation against the number of items, one panel a split (P1 Figures 3, 5, 11, 12, 14).
+    """Draw error or rank correlation against the number of items, one panel a split.
+
+    As in tinyBenchmarks, Figures 3, 5, 11, 12 and 14.
 
     Parameters
     ----------
@@ -124,7 +126,7 @@ def figure_coverage(summary: pl.DataFrame, *, level: float, size_words: tuple[st
 def figure_error_spread(
     estimates: pl.DataFrame, *, size: float | None = None, size_words: tuple[str, str] = ITEMS
 ) -> "Figure":
-    """Draw the error of every model against its true score, one panel a split and method (P1 Figure 6).
+    """Draw the error of every model against its true score, one panel a split and method (tinyBenchmarks Figure 6).
 
     A point is the mean error of a model over repeats and draws, its bar reaches from the 5th to the 95th percentile.
 

@@ -1,4 +1,4 @@
-"""Figures of transfer: predicted against actual, curves (P3 Figs 5, 10), errors by scenario (Figs 6, 11, 19)."""
+"""Figures of transfer: predicted against actual, curves (IRSL Figs 5, 10), errors by scenario (Figs 6, 11, 19)."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any

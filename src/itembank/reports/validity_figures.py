@@ -1,4 +1,4 @@
-"""Figures of convergent validity: the clustered heatmap (P3 Figs 22, 23) and abilities against abilities (Fig. 21)."""
+"""Figures of convergent validity: the clustered heatmap (IRSL Figs 22, 23) and pairs of abilities (Fig. 21)."""
 
 from typing import TYPE_CHECKING
 

@@ -12,6 +12,7 @@ from itembank.irt.logistic import log_probabilities
 from itembank.irt.means import mean_terms
 from itembank.irt.parameters import ItemParameters
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.numerics.splits import places_within
 from itembank.numerics.symmetric import packed_products, unpack
 
 BLOCK_CELLS = 1 << 20
@@ -280,7 +281,7 @@ def _own_items(
     """Give every model its own list of items, padded to the longest."""
     rows, columns = np.nonzero(is_answered)
     counts = is_answered.sum(axis=1)
-    places = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
+    places = places_within(counts)
     items = np.zeros((len(responses), counts.max()), dtype=np.int64)  # (n_models, n_answers)
     filled = np.zeros(items.shape, dtype=bool)
     items[rows, places], filled[rows, places] = columns, True

@@ -15,7 +15,7 @@ class MaximumLikelihood:
 
 @dataclass(frozen=True, slots=True)
 class MaximumAPosteriori:
-    """Mode of the posterior under the bank's prior of ability (P2 eq. 9). The default; always finite."""
+    """Mode of the posterior under the bank's prior of ability (WILD eq. 9). The default; always finite."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Anchor points on correctness: items are alike when the calibration models answered them alike (P1 3.2)."""
+"""Anchor points on correctness: items are alike where calibration models answered them alike (tinyBenchmarks 3.2)."""
 
 import numpy as np
 

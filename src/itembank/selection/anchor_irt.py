@@ -1,4 +1,4 @@
-"""Anchor points on item parameters: items are alike when they ask for the same abilities (P1 3.2, 4.1)."""
+"""Anchor points on item parameters: items are alike when they ask for the same abilities (tinyBenchmarks 3.2, 4.1)."""
 
 import numpy as np
 

@@ -1,9 +1,10 @@
-"""Anchor points: one item for each cluster of similar items, weighted by what it stands for (P1 3.2)."""
+"""Anchor points: one item for each cluster of similar items, weighted by what it stands for (tinyBenchmarks 3.2)."""
 
 import numpy as np
 
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.kmeans import nearest_centroid, squared_distances_to_own, weighted_kmeans
+from itembank.numerics.splits import first_of_each
 from itembank.numerics.ties import first_largest, rounded
 from itembank.selection.pools import Choice, ScenarioPool
 
@@ -29,7 +30,7 @@ def choose_anchors(
 ) -> Choice:
     """Cluster the candidates of a scenario and take from each cluster the item nearest its centroid.
 
-    The weight of an anchor is the target weight of all items of its cluster (P1 3.2, App. A). Items that
+    The weight of an anchor is the target weight of all items of its cluster (tinyBenchmarks 3.2, App. A). Items that
     may not be chosen (excluded, or answered the same way by every model) take no part in the clustering but
     their weight counts: each joins the cluster with the nearest centroid, so that an item everybody gets
     right is represented by an easy anchor. Where fewer clusters than asked for exist (items with equal
@@ -67,5 +68,4 @@ def _representatives(
         room = np.where(counts < sizes, mass / counts, -1.0)
         counts[first_largest(room)] += 1
     order = np.lexsort((rounded(distances), labels))
-    rank = np.arange(order.shape[0]) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    return order[rank < counts[labels[order]]], counts
+    return first_of_each(order, labels, counts), counts

@@ -4,16 +4,16 @@ In all of them larger is better. With the logit ``a . theta + c`` of an item, th
 (asymptotes included) and the posterior covariance C of ability:
 
 =========== ====================================== ==========================================================
-fisher      ``w a^2``                              one dimension (Lord 1980; P2 eq. 3)
-trace       ``w |a|^2``                            trace of the item's information matrix (P2 3.2)
+fisher      ``w a^2``                              one dimension (Lord 1980; WILD eq. 3)
+trace       ``w |a|^2``                            trace of the item's information matrix (WILD 3.2)
 d-optimal   ``log(1 + w a'Ca)``                    fall of ``log det C`` (Segall 1996)
 a-optimal   ``w |Ca|^2 / (1 + w a'Ca)``            fall of ``tr C``, the sum of the abilities' variances
-v-optimal   ``w (Ca)'M(Ca) / (1 + w a'Ca)``        fall of ``tr MC``: the target items' uncertainty (P2 eq. 6)
+v-optimal   ``w (Ca)'M(Ca) / (1 + w a'Ca)``        fall of ``tr MC``: the target items' uncertainty (WILD eq. 6)
 kl          ``E KL(p(eta) || p(x))``               ``x ~ N(eta, a'Ca)`` about the logit eta at the estimate (Chang
                                                    and Ying 1996; Veldkamp and van der Linden 2002)
 random                                             uniform over items
-uniform                                            the scenario asked least so far, items of it by chance (P2 6.4)
-min-cost    ``- expected cost``                    the cheapest item (P2 6.4)
+uniform                                            the scenario asked least so far, items of it by chance (WILD 6.4)
+min-cost    ``- expected cost``                    the cheapest item (WILD 6.4)
 =========== ====================================== ==========================================================
 """
 
@@ -35,7 +35,7 @@ class Fisher:
     Attributes
     ----------
     per_cost : bool
-        Divide by the item's expected cost, as with every criterion of information (P2 5.3, "-tau").
+        Divide by the item's expected cost, as with every criterion of information (WILD 5.3, "-tau").
     """
 
     per_cost: bool = False
@@ -64,12 +64,12 @@ class AOptimality:
 
 @dataclass(frozen=True, slots=True)
 class VOptimality:
-    """Smallest uncertainty about the target items (P2 eq. 6): the score that is wanted steers the choice.
+    """Smallest uncertainty about the target items (WILD eq. 6): the score that is wanted steers the choice.
 
     Attributes
     ----------
     of : {'logits', 'probabilities', 'score'}
-        Whose variance falls, items weighing as in the target: 'logits' of the items one by one (P2's M);
+        Whose variance falls, items weighing as in the target: 'logits' of the items one by one (WILD's M);
         'probabilities' of a right answer, one by one; 'score': their weighted sum, the expected score.
     per_cost : bool
     """

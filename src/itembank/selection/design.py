@@ -155,10 +155,10 @@ class DesignItems:
 def goal_matrix(items: DesignItems, weights: FloatArray, theta: FloatArray, *, of: Goal) -> FloatArray:
     """Matrix M for which ``tr MC`` is the uncertainty of the target items, (n_dims, n_dims).
 
-    With ``d_t = dp_t / d eta_t``: 'logits' ``sum_t w_t a_t a_t'`` (P2 eq. 6), 'probabilities'
+    With ``d_t = dp_t / d eta_t``: 'logits' ``sum_t w_t a_t a_t'`` (WILD eq. 6), 'probabilities'
     ``sum_t w_t d_t^2 a_t a_t'``, 'score' ``g g'`` with ``g = sum_t w_t d_t a_t``, so that ``tr MC = g'Cg`` is the
     variance of the expected score.
-    Items that every calibration model answered alike count for nothing, here as in P2 (A.1), although their curves
+    Items that every calibration model answered alike count for nothing, here as in WILD (A.1), although their curves
     rise a little with ability: their loadings come from other items, and nearly all of any model's answers to them are
     as before. So 'score' is the variance of what the other items contribute.
 
@@ -239,7 +239,7 @@ def criterion_scores(
 
 
 def updated_covariance(covariance: FloatArray, loading: FloatArray, weight: float) -> FloatArray:
-    """Posterior covariance after an item with this loading (n_dims,) and information weight (P2 eq. 14, Woodbury).
+    """Posterior covariance after an item with this loading (n_dims,) and information weight (WILD eq. 14, Woodbury).
 
     ``C - w (Ca)(Ca)' / (1 + w a'Ca)``.
     """

@@ -39,7 +39,7 @@ def next_items(
     rng: np.random.Generator,
     goal: FloatArray | None = None,
 ) -> IntArray:
-    """Choose the n best items, the covariance updated after each as if it had been answered (P2 eq. 14).
+    """Choose the n best items, the covariance updated after each as if it had been answered (WILD eq. 14).
 
     Parameters
     ----------

@@ -9,8 +9,8 @@ from itembank.selection.pools import Choice, ScenarioPool
 def weighted_by_nearest(pool: ScenarioPool, features: FloatArray, chosen: IntArray) -> Choice:
     """Give each chosen item the target weight of the items of the scenario that are nearest to it.
 
-    As for anchor points (P1 3.2), only that the items came first. A chosen item stands for itself; an item equally
-    near to several is divided between them.
+    As for anchor points (tinyBenchmarks 3.2), only that the items came first. A chosen item stands for itself; an item
+    equally near to several is divided between them.
 
     Parameters
     ----------

@@ -13,7 +13,7 @@ from itembank.numerics.ties import id_order
 from itembank.selection.allocation import expected_counts, rounded_counts
 from itembank.selection.exclusions import not_excluded
 from itembank.selection.pools import ItemPools, ScenarioPool
-from itembank.selection.recipes import recipe_of
+from itembank.selection.recipes import Recipe, recipe_of
 from itembank.selection.specs import METHODS, SelectionSpec
 
 
@@ -56,6 +56,13 @@ def select(
         # an item that counts but cannot come leaves part of the score out of what the design says
         np.concatenate(probabilities) if probabilities and is_candidate[bank.targets.weights > 0.0].all() else None,
         recipe_of(spec, n_items, per_scenario=per_scenario, excluded=excluded),
+    )
+
+
+def select_by_recipe(bank: Bank, recipe: Recipe, rng: np.random.Generator | int | None) -> Selection:
+    """Choose as a selection was chosen, from this bank."""
+    return select(
+        bank, recipe.n_items, method=recipe.spec, per_scenario=recipe.per_scenario, rng=rng, excluded=recipe.excluded
     )
 
 

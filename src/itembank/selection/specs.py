@@ -58,15 +58,15 @@ class Random(RandomSelectionSpec):
 
 @dataclass(frozen=True, slots=True)
 class Stratified(RandomSelectionSpec):
-    """Items drawn within each scenario so that every subscenario is represented (P1 3.1).
+    """Items drawn within each scenario so that every subscenario is represented (tinyBenchmarks 3.1).
 
     Attributes
     ----------
     allocation : {'equal', 'proportional'}
-        'equal': P1's rule, counts of two subscenarios differ by at most one. For a micro target with subscenarios
-        of very different size the weights that make up for it can cost more than plain random sampling
-        (`docs/results-tables.md`).
-        'proportional': counts follow the subscenarios' share of the score; the same as 'equal' for a macro target.
+        'equal': tinyBenchmarks's rule, counts of two subscenarios differ by at most one. For a micro target with
+        subscenarios of very different size the weights that make up for it can cost more than plain random sampling
+        (`docs/results-tables.md`). 'proportional': counts follow the subscenarios' share of the score; the same as
+        'equal' for a macro target.
     """
 
     allocation: Allocation = "equal"
@@ -78,7 +78,7 @@ class Stratified(RandomSelectionSpec):
 
 @dataclass(frozen=True, slots=True)
 class AnchorCorrectness(SelectionSpec):
-    """Anchor points: clusters of items that the calibration models answered alike (P1 3.2).
+    """Anchor points: clusters of items that the calibration models answered alike (tinyBenchmarks 3.2).
 
     Attributes
     ----------
@@ -101,7 +101,7 @@ class AnchorCorrectness(SelectionSpec):
 
 @dataclass(frozen=True, slots=True)
 class AnchorIRT(SelectionSpec):
-    """Anchor points: clusters of items with similar parameters (P1 3.2).
+    """Anchor points: clusters of items with similar parameters (tinyBenchmarks 3.2).
 
     Attributes
     ----------
@@ -110,7 +110,7 @@ class AnchorIRT(SelectionSpec):
     standardise : bool
         Let the loadings together and the intercept count the same, instead of as they come.
     allow_degenerate : bool
-        Let items that every calibration model answered the same way be anchors too, as P1 does. They tell
+        Let items that every calibration model answered the same way be anchors too, as tinyBenchmarks does. They tell
         these models not apart, but stand for their like better than the nearest informative item does: worth it
         for the weighted mean alone where there are many of them, as with few or weak calibration models.
     """
@@ -251,7 +251,7 @@ class Uncertainty(RandomSelectionSpec):
 
 @dataclass(frozen=True, slots=True)
 class OptimalDesign(SelectionSpec):
-    """Items chosen one after the other by a criterion of optimal design, at the mean ability (P2 6.2, "Selection").
+    """Items chosen one after the other by a criterion of optimal design, at the mean ability (WILD 6.2, "Selection").
 
     Unlike `VOptimal` it trusts the item model, in which items that nearly all models get right or wrong tell little.
 
@@ -265,7 +265,7 @@ class OptimalDesign(SelectionSpec):
     target : str
         For 'v-optimal', the score that is wanted: 'overall' or a scenario.
     per_cost : bool
-        Divide what an item tells by its expected cost (P2 5.3, "-tau").
+        Divide what an item tells by its expected cost (WILD 5.3, "-tau").
     cost, input_weight : str, float
         The unit (`CostUnit`), for `per_cost` and 'min-cost'.
     at_least : int or mapping of scenario to int

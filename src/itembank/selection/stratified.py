@@ -1,8 +1,9 @@
-"""Stratified random sampling of the items of a scenario (P1 3.1)."""
+"""Stratified random sampling of the items of a scenario (tinyBenchmarks 3.1)."""
 
 import numpy as np
 
 from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.numerics.splits import first_of_each
 from itembank.selection.allocation import expected_counts, random_counts
 from itembank.selection.pools import Choice, ScenarioPool
 from itembank.selection.specs import Allocation
@@ -20,7 +21,7 @@ def choose_stratified(
 
     With the expected count ``c_k`` of stratum k and its ``N_k`` candidates, an item is drawn with
     probability ``c_k / N_k``, so its weight is ``omega_i N_k / c_k``, rescaled to sum to one (Hajek 1971).
-    For a macro target that is P1's ``1 / n``, also where a random remainder makes the counts differ by one;
+    For a macro target that is tinyBenchmarks's ``1 / n``, also where a random remainder makes the counts differ by one;
     where a stratum is too small, or equal counts meet a micro target, the weights make up for it.
 
     Parameters
@@ -41,17 +42,7 @@ def choose_stratified(
         shares = np.bincount(stratum, weights=pool.weights[candidates]).astype(np.float64)
     expected = expected_counts(n_items, shares, sizes)
     counts = random_counts(expected, rng)
-    taken = _first_of_each(stratum, counts, rng)
+    taken = first_of_each(rng.permutation(stratum.shape[0]), stratum, counts)
     probabilities = (expected / sizes)[stratum[taken]]
     weights = pool.weights[candidates[taken]] / probabilities
     return Choice(candidates[taken], weights / weights.sum(), np.minimum(probabilities, 1.0))
-
-
-def _first_of_each(stratum: IntArray, counts: IntArray, rng: np.random.Generator) -> IntArray:
-    """Positions of the first `counts[k]` members of each stratum k in random order."""
-    order = rng.permutation(stratum.shape[0])
-    order = order[np.argsort(stratum[order], kind="stable")]
-    sizes = np.bincount(stratum)
-    rank = np.arange(order.shape[0]) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    result: IntArray = order[rank < counts[stratum[order]]]
-    return result

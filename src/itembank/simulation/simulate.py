@@ -14,7 +14,7 @@ from itembank.simulation.tasks import ItemDraw, TaskDraw, draw_items, draw_tasks
 
 
 def simulate(spec: SimulationSpec | None = None, rng: np.random.Generator | int | None = None) -> Simulated:
-    """Draw responses of known truth; without a spec, of the shape of P2's data.
+    """Draw responses of known truth; without a spec, of the shape of WILD's data.
 
     Tasks, items, models, answers, gaps and costs each have a random stream of their own: the same seed gives the
     same items whatever the number of models, and the same answers with costs and without.

@@ -9,20 +9,20 @@ from itembank.errors import ParameterError
 
 @dataclass(frozen=True, slots=True)
 class SimulationSpec:
-    """Shape and spread of simulated responses; the defaults are of P2's shape (section 4 and B.1).
+    """Shape and spread of simulated responses; the defaults are of WILD's shape (section 4 and B.1).
 
-    The item model is P2's nested one (eq. 7): with general ability ``theta_g`` and specific abilities ``theta``, all
+    The item model is WILD's nested one (eq. 7): with general ability ``theta_g`` and specific abilities ``theta``, all
     standard normal, the logit is ``slope * (theta_g + loadings . theta - difficulty)``. A task has a difficulty and
     a loading profile of its own, around which those of its items lie.
 
     Attributes
     ----------
     n_models, n_items, n_tasks : int
-        P2 has 65 models; for its splits of 65 to calibrate and 10 to test, draw 75.
+        WILD has 65 models; for its splits of 65 to calibrate and 10 to test, draw 75.
     n_dims : int
         Specific abilities beside the general one; 0 leaves the general one alone.
     size_spread : float
-        Standard deviation of the tasks' log sizes, which are cut at 2.75 of them: P2's Table 4 goes from 30 to 12,000
+        Standard deviation of the tasks' log sizes, which are cut at 2.75 of them: WILD's Table 4 goes from 30 to 12,000
         items, half of the tasks below 250.
     smallest_task : int
         No task has fewer items, where there are at least twice that many for each.
@@ -40,7 +40,7 @@ class SimulationSpec:
     has_costs : bool
         Whether each response has `input_tokens` and `output_tokens`.
     cheapest_task_tokens, task_cost_ratio : float
-        Mean tokens of a response in the cheapest task, and how many times that the dearest task takes. P2 section 1:
+        Mean tokens of a response in the cheapest task, and how many times that the dearest task takes. WILD section 1:
         some 100 tokens, and 60 times.
     item_cost_spread, response_cost_spread : float
         Standard deviation of log tokens of items within a task, and of output tokens of single responses.

@@ -9,7 +9,7 @@ from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.simulation.specs import SimulationSpec
 
 LARGEST = 2.75
-"""Log sizes are cut this many standard deviations from their mean: P2's largest task has some 47 times the median."""
+"""Log sizes are cut this many standard deviations from their mean: WILD's largest task has some 47 times the median."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ def task_sizes(spec: SimulationSpec, rng: np.random.Generator) -> IntArray:
 
 
 def draw_items(spec: SimulationSpec, tasks: TaskDraw, rng: np.random.Generator) -> ItemDraw:
-    """Draw items around their tasks, as P2's nested item model has them (eq. 7)."""
+    """Draw items around their tasks, as WILD's nested item model has them (eq. 7)."""
     of_item = tasks.of_item
     relative = spec.item_spread * rng.normal(size=spec.n_items)
     slope = np.exp(spec.slope_spread * rng.normal(size=spec.n_items))

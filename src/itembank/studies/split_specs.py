@@ -76,7 +76,7 @@ class ByDate:
 
 @dataclass(frozen=True, slots=True)
 class Horizon:
-    """The newest three quarters are tested: a long time ahead (P1 Figure 11).
+    """The newest three quarters are tested: a long time ahead (tinyBenchmarks Figure 11).
 
     Attributes
     ----------
@@ -122,7 +122,7 @@ class ByGroup:
 
 @dataclass(frozen=True, slots=True)
 class NamedGroup:
-    """The models of named groups are tested, all others calibrate (P1's specialised models, Figure 5).
+    """The models of named groups are tested, all others calibrate (tinyBenchmarks's specialised models, Figure 5).
 
     Attributes
     ----------

@@ -1,6 +1,6 @@
 """From a kind of split and the model table to the models of each fold."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,6 +9,7 @@ import polars as pl
 from itembank.calibration.calibrate import MINIMUM_MODELS
 from itembank.errors import DataError, shown
 from itembank.numerics.arrays import BoolArray, IntArray
+from itembank.numerics.splits import Split, dealt_out, first_tested, splits_of
 from itembank.studies.data_sets import column_of
 from itembank.studies.split_specs import (
     ByDate,
@@ -28,26 +29,24 @@ DATE_FORMATS = ("%Y-%m-%d", "%Y/%m/%d", "%Y%m%d", "%Y-%m")
 
 
 @dataclass(frozen=True, slots=True)
-class Fold:
+class Fold(Split):
     """Calibration models and new models.
 
     Attributes
     ----------
+    train, test
+        As in `Split`: rows of the responses.
     split : str
         Name in the results.
     repeats : tuple of int
         The repeats it serves: one, or all where the split is not random, since the bank is the same.
     fold : int
         Number among the folds of the same split and repeat.
-    train, test : (n_train,), (n_test,)
-        Rows of the responses, rising; no row is in both.
     """
 
     split: str
     repeats: tuple[int, ...]
     fold: int
-    train: IntArray
-    test: IntArray
 
 
 def make_folds(split: SplitSpec, models: pl.DataFrame, repeats: int, seed: int) -> list[Fold]:
@@ -79,69 +78,58 @@ def _folds(split: SplitSpec, models: pl.DataFrame, repeats: int, seed: int) -> I
     n_models, every = models.height, tuple(range(repeats))
     match split:
         case LeaveOneOut():
-            for row in range(n_models):
-                yield _fold(split.name, every, row, np.arange(n_models) == row)
+            yield from _numbered(split.name, every, splits_of(np.arange(n_models)))
         case ByDate() | Horizon():
-            yield _fold(split.name, every, 0, _newest(_dates(models, split.column), split.test_share, split.name))
+            is_new = _newest(_dates(models, split.column), split.test_share, split.name)
+            yield from _numbered(split.name, every, [Split.of(is_new)])
         case NamedGroup():
-            yield _fold(split.name, every, 0, _named(models, split))
+            yield from _numbered(split.name, every, [Split.of(_named(models, split))])
         case TrainingShare():
             for repeat in every:
                 yield from _training_sizes(split, n_models, repeat, stream(seed, "split", split.name, repeat))
         case _:
             for repeat in every:
                 rng = stream(seed, "split", split.name, repeat)
-                for number, is_test in enumerate(_random_tests(split, models, rng)):
-                    yield _fold(split.name, (repeat,), number, is_test)
+                yield from _numbered(split.name, (repeat,), _random_splits(split, models, rng))
 
 
-def _fold(name: str, repeats: tuple[int, ...], number: int, is_test: BoolArray) -> Fold:
-    return Fold(name, repeats, number, np.flatnonzero(~is_test), np.flatnonzero(is_test))
+def _numbered(name: str, repeats: tuple[int, ...], splits: Sequence[Split]) -> Iterator[Fold]:
+    return (Fold(split.train, split.test, name, repeats, number) for number, split in enumerate(splits))
 
 
-def _random_tests(
-    split: KFold | RandomShare | ByGroup, models: pl.DataFrame, rng: np.random.Generator
-) -> Iterator[BoolArray]:
-    """Yield the tested models of each fold of one repeat, (n_models,)."""
+def _random_splits(split: KFold | RandomShare | ByGroup, models: pl.DataFrame, rng: np.random.Generator) -> list[Split]:
+    """Draw the folds of one repeat."""
     n_models = models.height
     match split:
         case KFold():
             if n_models < split.k:
                 raise DataError(f"split {split.name!r} of {split.k} folds needs as many models, got {n_models}.")
-            part = np.empty(n_models, dtype=np.int64)
-            part[rng.permutation(n_models)] = np.arange(n_models) % split.k
-            yield from (part == k for k in range(split.k))
+            return splits_of(dealt_out(rng.permutation(n_models), split.k))
         case RandomShare():
-            yield _share(rng.permutation(n_models), split.test_share)
+            return [first_tested(rng.permutation(n_models), _n_tested(n_models, split.test_share))]
         case ByGroup():
             group, n_groups = _groups(models, split)
             if split.k is None:
-                yield np.isin(group, _drawn_groups(group, n_groups, split.test_share, rng))
-            else:
-                part = _parts_of_groups(np.bincount(group), split.k, rng)[group]
-                yield from (part == k for k in range(split.k))
+                return [Split.of(np.isin(group, _drawn_groups(group, n_groups, split.test_share, rng)))]
+            return splits_of(_parts_of_groups(np.bincount(group), split.k, rng)[group])
 
 
-def _share(order: IntArray, share: float) -> BoolArray:
-    """Mark the first models of an order."""
-    is_test = np.zeros(order.size, dtype=bool)
-    is_test[order[: max(1, round(share * order.size))]] = True
-    return is_test
+def _n_tested(n_models: int, share: float) -> int:
+    return max(1, round(share * n_models))
 
 
 def _training_sizes(split: TrainingShare, n_models: int, repeat: int, rng: np.random.Generator) -> Iterator[Fold]:
     """Yield one fold a size: the same tested models, and ever larger parts of one order of the others."""
-    order = rng.permutation(n_models)
-    test = np.flatnonzero(_share(order, split.test_share))
-    rest = order[test.size :]
-    sizes = split.n_models or tuple(max(split.minimum, round(share * rest.size)) for share in split.shares)
-    large = [size for size in sizes if size > rest.size]
+    order, n_test = rng.permutation(n_models), _n_tested(n_models, split.test_share)
+    n_left = n_models - n_test
+    sizes = split.n_models or tuple(max(split.minimum, round(share * n_left)) for share in split.shares)
+    large = [size for size in sizes if size > n_left]
     if large:
         raise DataError(
-            f"split {split.name!r} must take at most the {rest.size} models that are not tested, got {shown(large)}."
+            f"split {split.name!r} must take at most the {n_left} models that are not tested, got {shown(large)}."
         )
     for size in dict.fromkeys(sizes):
-        yield Fold(f"{split.name} {size}", (repeat,), 0, np.sort(rest[:size]), test)
+        yield from _numbered(f"{split.name} {size}", (repeat,), [first_tested(order, n_test, size)])
 
 
 def _groups(models: pl.DataFrame, split: ByGroup) -> tuple[IntArray, int]:

@@ -1,4 +1,4 @@
-"""Nested item models against P2's objective in P2's own parameters (alpha, K, delta), written anew here."""
+"""Nested item models against WILD's objective in WILD's own parameters (alpha, K, delta), written anew here."""
 
 from dataclasses import replace
 
@@ -51,14 +51,14 @@ def log_likelihood(data, logit):
 
 
 def both_logits(data, weight, alpha, loadings, delta, abilities):
-    """P2's L_total: l(alpha (theta_g + K . theta - delta)) + lambda l(alpha (theta_g - delta))."""
+    """WILD's L_total: l(alpha (theta_g + K . theta - delta)) + lambda l(alpha (theta_g - delta))."""
     general = alpha * (abilities[:, :1] - delta)
     whole = alpha * (abilities[:, :1] + abilities[:, 1:] @ loadings.T - delta)
     return log_likelihood(data, whole) + weight * log_likelihood(data, general)
 
 
 def objective(data, spec, alpha, loadings, delta, abilities):
-    """P2's objective, with the two priors it does not state."""
+    """WILD's objective, with the two priors it does not state."""
     added = np.sum((alpha - 1.0) ** 2) / (2 * spec.slope_sd**2) + np.sum((alpha * delta) ** 2) / (
         2 * spec.intercept_sd**2
     )

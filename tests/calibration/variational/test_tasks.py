@@ -7,7 +7,6 @@ from scipy.special import expit
 
 from itembank.calibration.calibrate import calibrate
 from itembank.calibration.fits import FitData
-from itembank.calibration.folds import spec_of
 from itembank.calibration.specs import Variational
 from itembank.calibration.variational.ascent import ascend
 from itembank.calibration.variational.bound import divergence, item_prior_divergence
@@ -16,6 +15,7 @@ from itembank.calibration.variational.fit import fit_variational
 from itembank.calibration.variational.scale import rescale
 from itembank.calibration.variational.tasks import start_tasks, task_divergence
 from itembank.calibration.variational.updates import update_item_prior
+from itembank.crossfit.folds import spec_of
 from itembank.data.responses import ResponseMatrix
 from itembank.errors import ParameterError
 from itembank.progress import silent

@@ -6,7 +6,6 @@ from itembank.irt.parameters import AbilityPrior, ItemParameters
 from itembank.scaling.pretraining.scenario_abilities import (
     item_variance,
     mean_probability,
-    mean_where_present,
     score_gap,
     without_prior,
 )
@@ -63,8 +62,3 @@ def test_gap_counts_answered_items_as_the_whole(parameters, rng):
     np.testing.assert_allclose(score_gap(parameters, responses, theta), few)
     responses[1] = np.nan
     assert np.isnan(score_gap(parameters, responses, theta)[1])
-
-
-def test_mean_where_present():
-    values = np.array([[1.0, np.nan, 0.0], [np.nan, np.nan, np.nan]])
-    np.testing.assert_array_equal(mean_where_present(values), [0.5, np.nan])

@@ -33,7 +33,7 @@ def test_task_means_of_nothing_are_unknown():
 
 
 def test_the_mean_of_a_task_drawn_to_the_training_models():
-    """P2 eq. 15 by hand: mu = (0.5, 0.8), lambda = 5; task 0 has answers 1, 1, 0, task 1 none."""
+    """WILD eq. 15 by hand: mu = (0.5, 0.8), lambda = 5; task 0 has answers 1, 1, 0, task 1 none."""
     answers, train = np.array([[1.0, 1.0, 0.0]]), np.array([[0.4, 0.7], [0.6, 0.9]])
     task = np.zeros(3, dtype=int)
     np.testing.assert_allclose(predict_task_mean(task, answers, train, strength=5.0), [[4.5 / 8.0, 0.8]])

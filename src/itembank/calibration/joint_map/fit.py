@@ -1,4 +1,4 @@
-"""Joint maximum a posteriori of items and abilities (P2 5.1-5.2, App. A), by block Newton steps."""
+"""Joint maximum a posteriori of items and abilities (WILD 5.1-5.2, App. A), by block Newton steps."""
 
 from dataclasses import replace
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""Joint MAP of nested item models: a general ability in every item, specific ones beside it (P2 5.1-5.2, App. A)."""
+"""Joint MAP of nested item models: a general ability in every item, specific ones beside it (WILD 5.1-5.2, App. A)."""
 
 from dataclasses import replace
 from typing import NamedTuple
@@ -86,7 +86,7 @@ def fit_nested(data: FitData, spec: JointMAP, *, progress: ProgressCallback = si
     """Maximise the joint posterior density of a nested item model.
 
     Abilities then get mean 0 and variance 1 in each dimension, and items move with them; dimensions are neither
-    turned nor mixed. The prior for new models has the calibration abilities' covariance (P2 eq. 9), by the law of
+    turned nor mixed. The prior for new models has the calibration abilities' covariance (WILD eq. 9), by the law of
     total variance: that of the estimates plus the mean of their posterior covariances.
 
     Raises
@@ -136,7 +136,7 @@ def make_problem(data: FitData, spec: JointMAP) -> tuple[IntArray, Nested]:
 def _l1_weight(spec: JointMAP, items_per_model: float) -> float:
     """Return the weight of the absolute K; 'auto' leaves it to how many items there are to a model.
 
-    P2's objective leaves the scale of the specific abilities free. With abilities ``t theta`` and loadings ``k / t``
+    WILD's objective leaves the scale of the specific abilities free. With abilities ``t theta`` and loadings ``k / t``
     for abilities theta of variance 1, the penalties ``l1 n_items |k| / t + n_models t^2 / 2`` are least together at
     ``1.5 n_models^(1/3) (l1 n_items |k|)^(2/3)``, which rises by ``(l1^2 n_models / (n_items |k|))^(1/3)`` a unit of
     one item's ``|k|``. With the weight ``sqrt(n_items / n_models)`` that is 1.5, a Laplace prior's of scale 2/3, where

@@ -1,6 +1,6 @@
 """Passes over all responses for nested item models: both logits of every cell, and their derivatives.
 
-``eta = alpha (theta_g + K . theta) + c`` and the general logit ``alpha theta_g + c`` (P2 5.1, its ``-alpha delta``
+``eta = alpha (theta_g + K . theta) + c`` and the general logit ``alpha theta_g + c`` (WILD 5.1, its ``-alpha delta``
 is our c).
 """
 

@@ -1,6 +1,6 @@
 """The steps of joint MAP for nested item models, and the scale and axes that items and abilities share.
 
-Objective (P2 5.1, App. A), with normal priors of alpha and the intercept c that P2 does not state:
+Objective (WILD 5.1, App. A), with normal priors of alpha and the intercept c that WILD does not state:
 ``sum l(y, alpha (theta_g + K . theta) + c) + lambda l(y, alpha theta_g + c)``
 ``- |theta|^2 / 2 - l1 sum |K| - sum (alpha - 1)^2 / (2 slope_sd^2) - sum c^2 / (2 intercept_sd^2)``.
 """

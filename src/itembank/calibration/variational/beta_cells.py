@@ -1,4 +1,4 @@
-"""Expected log-likelihood of a probability: Beta(p phi, (1 - p) phi) (P3; Ferrari & Cribari-Neto 2004).
+"""Expected log-likelihood of a probability: Beta(p phi, (1 - p) phi) (IRSL; Ferrari & Cribari-Neto 2004).
 
 With the response's own logit ``L = log(y / (1 - y))`` and ``p = lower + (1 - lower) s``, ``s = sigmoid(x)``,
 

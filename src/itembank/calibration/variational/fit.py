@@ -1,4 +1,4 @@
-"""Variational calibration (P1 4.4; methods.md section 2): start, ascent, result."""
+"""Variational calibration (tinyBenchmarks 4.4): start, ascent, result."""
 
 from dataclasses import dataclass, replace
 from typing import NamedTuple, cast

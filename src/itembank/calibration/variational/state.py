@@ -1,6 +1,6 @@
 """The posterior family of the variational calibration.
 
-Model (P1 4.4, identified by a standard normal ability): ``theta_l ~ N(0, I)``, ``beta_i = (a_i, c_i)`` with
+Model (tinyBenchmarks 4.4, identified by a standard normal ability): ``theta_l ~ N(0, I)``, ``beta_i = (a_i, c_i)`` with
 ``beta_id ~ N(mu_d, 1 / u_d)``, ``mu_d ~ N(0, 10)``, ``u_d ~ Gamma(1, 1)``. Family: independent ``q(theta_l)`` and
 ``q(beta_i)`` with full covariances, ``q(mu_d)`` normal and ``q(u_d)`` gamma. With one common slope (1PL) the slope
 has the fixed prior N(0, 10) and a joint normal posterior with all intercepts. Nested: the first ability is general,

@@ -24,7 +24,7 @@ def predict_ridge(
     column_weights: FloatArray | None = None,
     scenario_index: IntArray | None = None,
 ) -> FloatArray:
-    """Linear prediction of each score, ``min |y - b_0 - X b|^2 + penalty |b|^2`` (P2 6.4).
+    """Linear prediction of each score, ``min |y - b_0 - X b|^2 + penalty |b|^2`` (WILD 6.4).
 
     With `column_weights` w, coefficients are not drawn to zero but to a free multiple of sqrt(w), and within scenarios
     to one of their own (ours): with few models the sample mean is most of what can be known, and drawing to zero
@@ -44,7 +44,7 @@ def predict_ridge(
         models left out one at a time.
     column_weights : (n_columns,) or None
         Not negative, any scale: those of the selection, or all alike. Columns without weight are left out unless
-        nothing else was answered. None draws to zero, as P2 does.
+        nothing else was answered. None draws to zero, as WILD does.
     scenario_index : (n_columns,) or None
         Scenario of each column; only used with `column_weights`.
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from itembank.estimation.sample_means import sample_mean
 from itembank.estimation.scenario_sums import scenario_sums
-from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.numerics.arrays import FloatArray, IntArray, mean_where_known
 
 
 def predict_task_mean(
@@ -12,7 +12,7 @@ def predict_task_mean(
     train_scores: FloatArray,
     new_responses: FloatArray,
 ) -> FloatArray:
-    """Mean score of the calibration models, for every new model alike (the floor, P2 6.4).
+    """Mean score of the calibration models, for every new model alike (the floor, WILD 6.4).
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ def predict_task_mean(
     (n_new, n_targets)
         NaN for a target that no calibration model has a score for.
     """
-    return np.repeat(_known_mean(train_scores)[None, :], new_responses.shape[0], axis=0)
+    return np.repeat(mean_where_known(train_scores)[None, :], new_responses.shape[0], axis=0)
 
 
 def predict_task_mean_eb(
@@ -43,7 +43,7 @@ def predict_task_mean_eb(
     """Mean of a Beta-binomial posterior whose prior is the calibration models' mean score.
 
     ``theta_t = (lambda mu_t + sum_R y) / (lambda + |R|)`` with mu_t the mean score of scenario t over the calibration
-    models and R the new model's observed responses of that scenario: P2 eq. 15, where alpha = lambda mu_t and
+    models and R the new model's observed responses of that scenario: WILD eq. 15, where alpha = lambda mu_t and
     beta = lambda (1 - mu_t). The overall score is the weighted sum of the scenarios'.
 
     Parameters
@@ -67,7 +67,7 @@ def predict_task_mean_eb(
         NaN for a scenario without any known score, and so for the overall score if that scenario weighs.
     """
     n_scenarios = scenario_weights.size
-    prior = _known_mean(train_scores[:, :n_scenarios])
+    prior = mean_where_known(train_scores[:, :n_scenarios])
     observed = ~np.isnan(new_responses)
     count = scenario_sums(observed.astype(np.float64), scenario_index, n_scenarios)
     mean = np.nan_to_num(sample_mean(new_responses, scenario_index, n_scenarios))
@@ -75,11 +75,3 @@ def predict_task_mean_eb(
     weighing = scenario_weights > 0.0
     overall = scenarios[:, weighing] @ scenario_weights[weighing]
     return np.asarray(np.clip(np.column_stack([scenarios, overall]), 0.0, 1.0))
-
-
-def _known_mean(scores: FloatArray) -> FloatArray:
-    """Mean over the models whose score is known, (n_targets,); NaN where none is."""
-    known = ~np.isnan(scores)
-    total, count = np.where(known, scores, 0.0).sum(axis=0), known.sum(axis=0)
-    result: FloatArray = np.divide(total, count, out=np.full(total.shape, np.nan), where=count > 0)
-    return result

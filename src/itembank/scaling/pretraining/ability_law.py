@@ -1,8 +1,8 @@
-"""Ability against log FLOP, one line a training recipe (P3 eq. 3), with what its forecasts are worth.
+"""Ability against log FLOP, one line a training recipe (IRSL eq. 3), with what its forecasts are worth.
 
 Recipe r at size j: ``theta_rj = t_r + s_r g(x_rj) + u_rj + e_rj`` with x in log FLOP, ``e_rj`` the error of the
 measured ability, of known variance v_rj, and ``u_rj`` the distance of that model from its recipe's line, of variance
-sigma^2. P3's law is ``g(x) = x``. Lines of all recipes of a scenario may bend alike,
+sigma^2. IRSL's law is ``g(x) = x``. Lines of all recipes of a scenario may bend alike,
 
     g(x) = (1 - exp(-k (x - c))) / k + c,    c the mean of x, slope 1 there,
 
@@ -127,7 +127,7 @@ class AbilityLaws(Compact):
 
     @property
     def intercept(self) -> FloatArray:
-        """Ability at one FLOP along the tangent at the centre (P3's b), (n_recipes,)."""
+        """Ability at one FLOP along the tangent at the centre (IRSL's b), (n_recipes,)."""
         result: FloatArray = self.weights @ self.coefficients[:, :, 0] - self.slope * self.centre
         return result
 
@@ -167,7 +167,7 @@ def fit_ability_laws(
         NaN where a recipe has fewer sizes; any order.
     pooling : {'partial', 'none'}
     shape : {'bent', 'line'}
-        'line' is P3's law. Without a recipe of three sizes, which could show a bend, it is 'line'.
+        'line' is IRSL's law. Without a recipe of three sizes, which could show a bend, it is 'line'.
     """
     order = np.argsort(np.where(np.isfinite(theta), log_flops, np.inf), axis=1, kind="stable")
     x, y, v = (np.take_along_axis(array, order, axis=1) for array in (log_flops, theta, variance))

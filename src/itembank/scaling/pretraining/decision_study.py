@@ -48,7 +48,7 @@ SIX_METHODS: Mapping[str, DecisionMethod] = {
         ("2PL", ItemResponseLaw("2pl", pooling="none", shape="line")),
     )
 }
-"""The methods of P3 4.2; item response laws are straight lines without pooling, as there."""
+"""The methods of IRSL 4.2; item response laws are straight lines without pooling, as there."""
 
 POOLED_METHODS: Mapping[str, DecisionMethod] = {
     f"2PL pooled {metric}": DecisionMethod(metric, ItemResponseLaw("2pl")) for metric in (ACCURACY, PROBABILITY)
@@ -71,7 +71,7 @@ def decision_curves(
     """Say how often each method orders two recipes as the largest size does, by what was spent on smaller sizes.
 
     In every split a few recipes, drawn at random, calibrate the items with all their models; the laws are fitted to
-    the others up to each size in turn (P3 4.2 and Figure 3).
+    the others up to each size in turn (IRSL 4.2 and Figure 3).
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ def decision_curves(
     n_splits, n_calibration : int
         Splits, and recipes in each that calibrate the items.
     settings : PretrainingSettings, optional
-        `fewest_sizes` (2 by default here, a line's points), `n_items` (50: P3's budget) and `level` count.
+        `fewest_sizes` (2 by default here, a line's points), `n_items` (50: IRSL's budget) and `level` count.
     rng : Generator, int or None
     progress : ProgressCallback
 

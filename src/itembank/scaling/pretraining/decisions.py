@@ -1,4 +1,4 @@
-"""Decision accuracy: how often a law orders two training recipes as the target size does (P3 eq. 5)."""
+"""Decision accuracy: how often a law orders two training recipes as the target size does (IRSL eq. 5)."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from itembank.numerics.arrays import FloatArray
 def decision_accuracy(predicted: FloatArray, actual: FloatArray) -> float:
     """Share of pairs of recipes that predicted values order as the actual ones do.
 
-    ``sign(predicted_A - predicted_B) = sign(actual_A - actual_B)`` over all pairs (P3 eq. 5). Two things the equation
+    ``sign(predicted_A - predicted_B) = sign(actual_A - actual_B)`` over all pairs (IRSL eq. 5). Two things the equation
     leaves open: pairs whose actual values are equal are left out, since no choice between them is wrong, and a tie of
     predictions counts one half, as a coin would.
 

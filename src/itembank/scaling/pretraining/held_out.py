@@ -10,7 +10,7 @@ from itembank.data.banks import Bank
 from itembank.data.compute import TrainingCompute
 from itembank.data.responses import ResponseMatrix
 from itembank.errors import DataError, ParameterError
-from itembank.numerics.arrays import FloatArray
+from itembank.numerics.arrays import FloatArray, mean_where_known
 from itembank.numerics.random import as_generator
 from itembank.numerics.threads import one_blas_thread
 from itembank.progress import ProgressCallback, part_of, silent
@@ -20,7 +20,6 @@ from itembank.scaling.pretraining.pretraining_data import PretrainingData
 from itembank.scaling.pretraining.pretraining_results import PretrainingLaw
 from itembank.scaling.pretraining.pretraining_specs import PretrainingSettings
 from itembank.scaling.pretraining.runs import SAME_SIZE, Runs
-from itembank.scaling.pretraining.scenario_abilities import mean_where_present
 
 
 @one_blas_thread()
@@ -132,7 +131,7 @@ def observed_means(responses: ResponseMatrix) -> dict[str, FloatArray]:
     index = responses.items["scenario"].to_numpy()
     means = {}
     for name in dict.fromkeys(index.tolist()):
-        means[name] = mean_where_present(responses.responses[:, index == name])
+        means[name] = mean_where_known(responses.responses[:, index == name], axis=1)
     return means
 
 

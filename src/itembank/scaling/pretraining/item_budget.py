@@ -1,4 +1,4 @@
-"""A budget of items for many models at once: a spanning start, then maximum information (P3 4.2)."""
+"""A budget of items for many models at once: a spanning start, then maximum information (IRSL 4.2)."""
 
 import numpy as np
 

@@ -23,7 +23,7 @@ class TwoStep(PretrainingLawSpec):
     n_starts : int
         Starts of each step, spread over the bounds. Step 2 is known to depend on where it starts.
     huber_delta : float
-        Size of a residual of log loss in step 1 from which Huber's loss is linear (P3's code: 0.001).
+        Size of a residual of log loss in step 1 from which Huber's loss is linear (IRSL's code: 0.001).
     """
 
     n_starts: int = 32

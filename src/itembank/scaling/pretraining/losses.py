@@ -6,8 +6,8 @@ import numpy as np
 
 from itembank.data.responses import ResponseMatrix
 from itembank.errors import DataError, shown
-from itembank.numerics.arrays import FloatArray
-from itembank.scaling.pretraining.scenario_abilities import ScenarioScores, mean_where_present
+from itembank.numerics.arrays import FloatArray, mean_where_known
+from itembank.scaling.pretraining.scenario_abilities import ScenarioScores
 
 SMALLEST_PROBABILITY = 1e-6
 
@@ -48,5 +48,5 @@ def scenario_losses(
             return None, "The two-step law needs a loss, which right or wrong answers and counts do not tell: left out."
         loss = -np.log2(np.clip(responses.responses, SMALLEST_PROBABILITY, 1.0 - SMALLEST_PROBABILITY))
         note = "No loss was given: the two-step law goes through the mean of -log2 of the probabilities."
-    means = [mean_where_present(loss[:, one.sampled]) for one in scores]
+    means = [mean_where_known(loss[:, one.sampled], axis=1) for one in scores]
     return np.stack(means, axis=1), note

@@ -11,14 +11,13 @@ from itembank.data.responses import ResponseMatrix
 from itembank.errors import DataError, ParameterError, warned_once
 from itembank.irt.binarise import apply_thresholds, item_thresholds
 from itembank.irt.parameters import AbilityPrior, ItemParameters
-from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.numerics.arrays import FloatArray, IntArray, mean_where_known
 from itembank.progress import ProgressCallback, silent
 from itembank.scaling.pretraining.item_budget import choose_within_budget
 from itembank.scaling.pretraining.pretraining_specs import ItemResponseLaw
 from itembank.scaling.pretraining.scenario_abilities import (
     ScenarioAbilities,
     ScenarioScores,
-    mean_where_present,
     score_gap,
     without_prior,
 )
@@ -38,7 +37,7 @@ def scenario_scores(
     for scenario in dict.fromkeys(index.tolist()):
         columns = np.flatnonzero(index == scenario)
         sampled = columns if n_items is None else np.sort(rng.permutation(columns)[:n_items])
-        observed = mean_where_present(responses.responses[:, sampled])
+        observed = mean_where_known(responses.responses[:, sampled], axis=1)
         n_answered = responses.observed[:, columns].sum(axis=1)
         scores.append(ScenarioScores(scenario, sampled, observed, n_answered > 0))
     return scores
@@ -53,7 +52,7 @@ def measured_abilities(
     n_items: int | None = None,
     progress: ProgressCallback = silent,
 ) -> tuple[list[ScenarioAbilities | None], str]:
-    """Measure every model in each scenario by itself, as P3 does: one ability a scenario.
+    """Measure every model in each scenario by itself, as IRSL does: one ability a scenario.
 
     Parameters
     ----------

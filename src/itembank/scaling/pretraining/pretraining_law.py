@@ -38,7 +38,7 @@ def pretraining_law(
     """Fit how scores grow with training compute, for every recipe and scenario, and forecast a larger run.
 
     The item response scaling law measures an ability for every finished model, fits ``theta = s log FLOP + t`` for
-    each recipe, and turns a forecast ability into a score through the items (P3 eq. 3). The traditional two-step law
+    each recipe, and turns a forecast ability into a score through the items (IRSL eq. 3). The traditional two-step law
     and a direct sigmoid in log FLOP are fitted to the same models, and the largest sizes are held out in turn to see
     what each law's forecasts are worth (`PretrainingLaw.comparison`).
 

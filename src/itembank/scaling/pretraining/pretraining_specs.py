@@ -18,7 +18,7 @@ SIGMOID = "sigmoid"
 
 @dataclass(frozen=True, slots=True)
 class ItemResponseLaw(PretrainingLawSpec):
-    """Item response scaling law: ability is a line in log FLOP, the score follows from the items (P3 eq. 3).
+    """Item response scaling law: ability is a line in log FLOP, the score follows from the items (IRSL eq. 3).
 
     Attributes
     ----------
@@ -27,9 +27,9 @@ class ItemResponseLaw(PretrainingLawSpec):
         Likelihood of responses where no bank is given. 'auto': binomial for counts of more than one trial, Bernoulli
         for right and wrong, Beta for probabilities.
     pooling : {'partial', 'none'}
-        Whether the lines of recipes are drawn to each other; 'none' is P3.
+        Whether the lines of recipes are drawn to each other; 'none' is IRSL.
     shape : {'bent', 'line'}
-        Whether the lines may bend, all recipes' alike, as much as the sizes show; 'line' is P3.
+        Whether the lines may bend, all recipes' alike, as much as the sizes show; 'line' is IRSL.
     known_guessing : bool
         Take each item's lower asymptote from its column `chance`, or `1 / n_options`.
     positive_discrimination : bool

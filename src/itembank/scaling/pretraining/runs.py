@@ -7,6 +7,7 @@ import numpy as np
 from itembank.data.compute import TrainingCompute
 from itembank.errors import DataError, ParameterError, shown
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.numerics.splits import places_within
 
 ABSURD = 1e6
 FAR_BEYOND = 1e3
@@ -147,7 +148,7 @@ def _rows_by_recipe(index: IntArray, log_flops: FloatArray, n_recipes: int, is_w
     rows = np.flatnonzero(is_wanted)
     order = rows[np.lexsort((log_flops[rows], index[rows]))]
     counts = np.bincount(index[order], minlength=n_recipes)
-    places = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
+    places = places_within(counts)
     result = np.full((n_recipes, max(1, int(counts.max(initial=0)))), -1, dtype=np.int64)
     result[index[order], places] = order
     return result

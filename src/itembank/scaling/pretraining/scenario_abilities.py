@@ -131,12 +131,3 @@ def score_gap(parameters: ItemParameters, responses: FloatArray, theta: FloatArr
         known = np.maximum(count[part], 1)
         result[part] = apart.sum(axis=1) / known * np.sqrt(known / parameters.n_items)
     return np.where(count > 0, result, np.nan)
-
-
-def mean_where_present(values: FloatArray) -> FloatArray:
-    """Mean of the numbers in each row, (n_rows,); NaN without any."""
-    is_present = ~np.isnan(values)
-    count = is_present.sum(axis=1)
-    total = np.where(is_present, values, 0.0).sum(axis=1)
-    result: FloatArray = np.divide(total, count, out=np.full(len(values), np.nan), where=count > 0)
-    return result

@@ -1,4 +1,4 @@
-"""The traditional two-step law: loss from compute, then score from loss (P3 eq. 1; Bhagia et al. 2024)."""
+"""The traditional two-step law: loss from compute, then score from loss (IRSL eq. 1; Bhagia et al. 2024)."""
 
 from dataclasses import dataclass
 

@@ -49,7 +49,7 @@ def log_unbiased_failure(n_trials: Numbers, n_correct: Numbers, k: Numbers) -> F
 
 
 def plug_in_pass_at_k(rate: Numbers, k: Numbers) -> FloatArray:
-    """``1 - (1 - p)^k``, the pass@k of a known pass rate p (P3 eq. 2); arrays that broadcast."""
+    """``1 - (1 - p)^k``, the pass@k of a known pass rate p (IRSL eq. 2); arrays that broadcast."""
     result: FloatArray = -np.expm1(log_plug_in_failure(rate, k))
     return result
 

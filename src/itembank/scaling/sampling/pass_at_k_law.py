@@ -1,4 +1,4 @@
-"""The verb `pass_at_k_law`: how often k samples of an item hold a right one (P3 3.2, the test-time law)."""
+"""The verb `pass_at_k_law`: how often k samples of an item hold a right one (IRSL 3.2, the test-time law)."""
 
 import warnings
 from collections.abc import Mapping, Sequence

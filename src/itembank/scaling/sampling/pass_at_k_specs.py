@@ -27,16 +27,16 @@ class PassAtKSpec:
     k : tuple of int
         Numbers of samples; any up to millions, also beyond those there are.
     methods : tuple of str
-        'irsl' (over the posterior of every pass rate; the only one with intervals), 'irsl-plug-in' (P3 eq. 4),
+        'irsl' (over the posterior of every pass rate; the only one with intervals), 'irsl-plug-in' (IRSL eq. 4),
         'beta-binomial' (as 'irsl', but no item is known from other models: pass rates of the model's items are a
-        sample of one Beta), 'jeffreys' and 'plug-in' (each item's own rate, smoothed or not, in P3 eq. 2), 'unbiased'
+        sample of one Beta), 'jeffreys' and 'plug-in' (each item's own rate, smoothed or not, in IRSL eq. 2), 'unbiased'
         (up to the samples there are).
     budget : int or None
         Use only so many samples of each item, drawn without replacement from those there are, and compare with what
         all of them say; None to use all.
     minimum_pass_rate : float
         Above zero, everything is reported a second time without the items whose pass rate in all samples is below this
-        (P3 App. E takes 0.005).
+        (IRSL App. E takes 0.005).
     include_unsampled : bool
         Count the items of a scenario (of the bank's, where one is given) that a model has no samples of; only IRSL
         has values then.

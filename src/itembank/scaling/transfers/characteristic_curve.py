@@ -20,7 +20,7 @@ def item_curves(parameters: ItemParameters, theta: FloatArray, k: int) -> FloatA
     """Chance that at least one of k samples is right, (n_models, n_items), at abilities theta (n_models,).
 
     Where the family has a precision phi, the p of a cell is Beta(p phi, (1 - p) phi) and pass@k is the mean over it;
-    without one p is what the curve says (P3 eq. 4).
+    without one p is what the curve says (IRSL eq. 4).
     """
     p = probability(parameters, theta[:, None])
     if k == 1:

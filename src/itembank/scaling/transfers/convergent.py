@@ -66,7 +66,7 @@ def convergent_validity(
     rng: np.random.Generator | int | None = 0,
     progress: ProgressCallback = silent,
 ) -> ConvergentValidity:
-    """Correlate, over models, the abilities that each scenario's own items give (P3 App. D, Figs 21-23).
+    """Correlate, over models, the abilities that each scenario's own items give (IRSL App. D, Figs 21-23).
 
     Every scenario is calibrated by itself, so that no scenario's ability owes anything to another's responses.
 

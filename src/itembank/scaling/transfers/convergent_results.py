@@ -20,7 +20,7 @@ class CorrelationTable:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ConvergentValidity(Tabular):
-    """Correlations over models of the abilities that each scenario's own items give (P3 App. D).
+    """Correlations over models of the abilities that each scenario's own items give (IRSL App. D).
 
     Attributes
     ----------

@@ -7,11 +7,10 @@ from scipy.special import expit, logit
 
 from itembank.data.responses import ResponseMatrix
 from itembank.irt.parameters import ItemParameters
-from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.numerics.arrays import BoolArray, FloatArray, IntArray, mean_where_known
 from itembank.scaling.sampling.pass_at_k import unbiased_pass_at_k
 from itembank.scaling.transfers.ability_link import MINIMUM_MODELS, Predictive, fit_line, predict, quantiles
 from itembank.scaling.transfers.characteristic_curve import mean_curves
-from itembank.scaling.transfers.transfer_parts import mean_responses
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +33,7 @@ def actual_curves(responses: ResponseMatrix, columns: IntArray, k: tuple[int, ..
 
     NaN for a model that answered none, and for k above the fewest samples of its items.
     """
-    mean = mean_responses(responses, columns)
+    mean = mean_where_known(responses.responses[:, columns], axis=1)
     curves = [mean if one == 1 else _mean_pass_at_k(responses, columns, one) for one in k]
     return np.stack(curves, axis=1)
 
@@ -102,7 +101,7 @@ def by_line(
 def by_common_ability(
     parameters: ItemParameters, predictive: Predictive, counted: BoolArray, k: tuple[int, ...], level: float
 ) -> CurvePrediction:
-    """Put the ability itself into the target's curve (P3 3.4), and the ends of its interval too."""
+    """Put the ability itself into the target's curve (IRSL 3.4), and the ends of its interval too."""
     value, low, high = (mean_curves(parameters, theta, k, counted) for theta in quantiles(predictive, level))
     return CurvePrediction(value, np.minimum(low, high), np.maximum(low, high))
 

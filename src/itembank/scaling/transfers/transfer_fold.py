@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from itembank.calibration.specs import CalibrationSpec
-from itembank.data.responses import ResponseMatrix, mean_where_known
+from itembank.data.responses import ResponseMatrix
 from itembank.errors import DataError, DataWarning, ParameterError, warn
 from itembank.irt.parameters import ItemParameters
-from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.numerics.arrays import FloatArray, IntArray, mean_where_known
 from itembank.scaling.scenario_fits import ItemSetFit, fit_items
 from itembank.scaling.transfers.ability_link import predict, same_scale
 from itembank.scaling.transfers.characteristic_curve import logit_curves
@@ -22,7 +22,7 @@ from itembank.scaling.transfers.transfer_curves import (
     clipped_logit,
     counted_items,
 )
-from itembank.scaling.transfers.transfer_parts import ItemSets, Part, mean_responses
+from itembank.scaling.transfers.transfer_parts import ItemSets, Part
 from itembank.scaling.transfers.transfer_specs import TransferSpec
 from itembank.scoring.newton import map_abilities
 
@@ -254,7 +254,11 @@ def _by_scores(part: Part, sets: ItemSets, past: FloatArray, spec: TransferSpec)
     """Predict by the logit of the source's mean score in place of the curve."""
     smallest = _half_an_answer(part.calibration, sets.source, (1,))
     known, asked = (
-        np.repeat(clipped_logit(mean_responses(one, sets.source), smallest)[:, None], len(spec.k), axis=1)
+        np.repeat(
+            clipped_logit(mean_where_known(one.responses[:, sets.source], axis=1), smallest)[:, None],
+            len(spec.k),
+            axis=1,
+        )
         for one in (part.calibration, part.asked)
     )
     return by_line(

@@ -7,7 +7,8 @@ import numpy as np
 
 from itembank.data.responses import ResponseMatrix
 from itembank.errors import DataError, ParameterError, shown
-from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.numerics.arrays import IntArray
+from itembank.numerics.splits import random_folds, splits_of
 from itembank.scaling.transfers.ability_link import MINIMUM_MODELS
 from itembank.scaling.transfers.difficulty_split import split_by_difficulty
 
@@ -103,9 +104,8 @@ def folds(
             f"leaving models out needs two groups of them or more, got {n_groups}. Name other groups (--group), the "
             "calibration models (--calibration-model), or a bank (--bank)."
         )
-    fold = (rng.permutation(n_groups) % min(n_folds, n_groups))[index]
-    for number in range(int(fold.max()) + 1):
-        yield _part(responses, np.flatnonzero(fold != number), np.flatnonzero(fold == number), groups)
+    for split in splits_of(random_folds(n_groups, min(n_folds, n_groups), rng)[index]):
+        yield _part(responses, split.train, split.test, groups)
 
 
 def on_items_of(past: ResponseMatrix, responses: ResponseMatrix) -> ResponseMatrix:
@@ -136,16 +136,6 @@ def check_answers(part: Part, sets: ItemSets) -> None:
             f"models must answer items of {sets.source_name!r} to be predicted, got none that does: "
             f"{shown(part.asked.model_ids)}."
         )
-
-
-def mean_responses(responses: ResponseMatrix, columns: IntArray) -> FloatArray:
-    """Mean response of each model to the items at `columns` that it answered, (n_models,); NaN for none."""
-    values = responses.responses[:, columns]
-    known = ~np.isnan(values)
-    n_answered = known.sum(axis=1)
-    total = np.where(known, values, 0.0).sum(axis=1)
-    mean: FloatArray = np.divide(total, n_answered, out=np.full(n_answered.shape, np.nan), where=n_answered > 0)
-    return mean
 
 
 def _part(responses: ResponseMatrix, rows: IntArray, others: IntArray, groups: Sequence[str] | None) -> Part:

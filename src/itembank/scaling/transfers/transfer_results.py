@@ -91,7 +91,7 @@ class Transfer(Tabular):
         return np.abs(self.prediction.value - self.actual)
 
     def group_errors(self) -> dict[str, float]:
-        """Mean absolute error of each group's curve (P3 Figs 6, 11, 19); of each model's where there are no groups."""
+        """Mean absolute error of each group's curve (IRSL Figs 6, 11, 19), or each model's without groups."""
         names = np.asarray(self.model_ids if self.groups is None else self.groups)
         errors = self.errors
         found = {str(name): _mean(errors[names == name]) for name in dict.fromkeys(names.tolist())}

@@ -21,7 +21,7 @@ class CalibratedCurve:
 
 @dataclass(frozen=True, slots=True)
 class CommonScale:
-    """Both sets of items are calibrated together, and the ability by the source's is put into the target's (P3 3.4)."""
+    """Both sets of items are calibrated together, and the source's ability is put into the target's (IRSL 3.4)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The verb `transfer`: what the ability from some items says of others (P3 4.2, 4.3)."""
+"""The verb `transfer`: what the ability from some items says of others (IRSL 4.2, 4.3)."""
 
 from collections.abc import Iterable, Iterator, Sequence
 

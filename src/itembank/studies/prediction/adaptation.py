@@ -1,4 +1,4 @@
-"""Items chosen one at a time for each test model, by adaptive sessions (P2 6.2 'adaptation')."""
+"""Items chosen one at a time for each test model, by adaptive sessions (WILD 6.2 'adaptation')."""
 
 from collections.abc import Mapping
 from dataclasses import replace

@@ -23,7 +23,7 @@ STATIC = (*UNINFORMED, *CRITERIA, *ANCHORS)
 
 @dataclass(frozen=True, slots=True)
 class Assessor:
-    """A way to choose items and a way to predict from the answers (P2 6.2).
+    """A way to choose items and a way to predict from the answers (WILD 6.2).
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ class Assessor:
     selector : str
         Which items: 'random', 'uniform', 'min-cost', a criterion, 'anchor-binary' or 'anchor-irt'.
     per_cost : bool
-        Divide a criterion by the item's expected cost (P2 5.3, "-tau").
+        Divide a criterion by the item's expected cost (WILD 5.3, "-tau").
     design : str
         Item model that the selector looks at; the predictor's if empty.
     options : mapping

@@ -1,4 +1,4 @@
-"""Items chosen at once, the same for every test model (P2 6.2 'selection', 6.4)."""
+"""Items chosen at once, the same for every test model (WILD 6.2 'selection', 6.4)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,6 +9,7 @@ from itembank.data.calibrations import Calibration
 from itembank.errors import ParameterError
 from itembank.irt.families import ResponseModel
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.numerics.splits import places_within
 from itembank.numerics.symmetric import packed_products
 from itembank.selection.anchors import NO_SPREAD, choose_anchors, spread
 from itembank.selection.criteria import CRITERIA, Criterion, VOptimality
@@ -102,7 +103,7 @@ def _order(assessor: Assessor, known: Known, pool: Pool, n: int, rng: np.random.
 
 
 def uniform_order(items: IntArray, task: IntArray, rng: np.random.Generator) -> IntArray:
-    """Items by chance so that, however many are taken, the numbers of two tasks differ by at most one (P2 6.4).
+    """Items by chance so that, however many are taken, the numbers of two tasks differ by at most one (WILD 6.4).
 
     Parameters
     ----------
@@ -116,16 +117,14 @@ def uniform_order(items: IntArray, task: IntArray, rng: np.random.Generator) -> 
     """
     shuffled = rng.permutation(items.size)
     shuffled = shuffled[np.argsort(task[shuffled], kind="stable")]
-    counts = np.bincount(task)
-    counts = counts[counts > 0]
-    rounds = np.arange(items.size) - np.repeat(np.cumsum(counts) - counts, counts)
+    rounds = places_within(np.bincount(task))
     return items[shuffled[np.lexsort((rng.random(items.size), rounds))]]
 
 
 def greedy_order(assessor: Assessor, known: Known, pool: Pool, n: int, rng: np.random.Generator) -> IntArray:
     """Items by a criterion, each knowing of those before it, at the centre of the training models' abilities.
 
-    The centre is the median ability where there is one (P2 6.4), else the prior's mean.
+    The centre is the median ability where there is one (WILD 6.4), else the prior's mean.
     """
     open_items, criterion = _informative(known, pool), criterion_of(assessor)
     needed = pool.targets if needs_targets(criterion) else pool.targets[:0]
@@ -157,7 +156,7 @@ def needs_targets(criterion: Criterion) -> bool:
 
 
 def fixed_goal(assessor: Assessor, known: Known, pool: Pool) -> FloatArray | None:
-    """V-optimality's matrix of the target items (P2 eq. 6), where it is the same at any ability.
+    """V-optimality's matrix of the target items (WILD eq. 6), where it is the same at any ability.
 
     Taken once, so that choosing does not weigh the target items, often far more than there are to choose from.
     """
@@ -185,7 +184,7 @@ def _design_items(calibration: Calibration, is_open: BoolArray, cost: FloatArray
 
 
 def _anchors(assessor: Assessor, known: Known, pool: Pool, n: int, rng: np.random.Generator) -> IntArray:
-    """Items nearest the centres of n clusters of the pool (P2 6.4, after P1 3.2)."""
+    """Items nearest the centres of n clusters of the pool (WILD 6.4, after tinyBenchmarks 3.2)."""
     items = _informative(known, pool)
     everyone = ScenarioPool(np.arange(items.size), np.full(items.size, 1.0 / items.size), np.ones(items.size, bool))
     if assessor.selector == "anchor-binary":

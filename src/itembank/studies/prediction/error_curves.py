@@ -48,9 +48,9 @@ def set_of(column: str) -> pl.Expr:
 def summarise_curves(errors: pl.DataFrame) -> pl.DataFrame:
     """Return one row for each number of calibration tasks, set, assessor and budget.
 
-    `mae` is the task-level mean absolute error (P2 eq. 11), over tasks, test models and partitions; `bias` the mean of
-    prediction less truth; `mae_se`, `bias_se` their standard errors over partitions; `n_items` and `cost` what a test
-    model was asked, on average; `n_partitions`.
+    `mae` is the task-level mean absolute error (WILD eq. 11), over tasks, test models and partitions; `bias` the mean
+    of prediction less truth; `mae_se`, `bias_se` their standard errors over partitions; `n_items` and `cost` what a
+    test model was asked, on average; `n_partitions`.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ def differences(errors: pl.DataFrame, reference: str) -> pl.DataFrame:
 def errors_by(
     predictions: pl.LazyFrame, column: str, pair: tuple[str, str], *, n_tasks: int, which: str, budget: int
 ) -> pl.DataFrame:
-    """Compare two assessors task by task or model by model (P2 Figures 12 to 15).
+    """Compare two assessors task by task or model by model (WILD Figures 12 to 15).
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Which models are tested, which tasks are shown, and which items are only ever predicted (P2 6.1)."""
+"""Which models are tested, which tasks are shown, and which items are only ever predicted (WILD 6.1)."""
 
 from dataclasses import dataclass
 
@@ -9,6 +9,7 @@ from itembank.calibration.calibrate import MINIMUM_MODELS
 from itembank.data.responses import ResponseMatrix
 from itembank.errors import DataError, shown
 from itembank.numerics.arrays import BoolArray, IntArray
+from itembank.numerics.splits import Split, first_of_each, first_tested
 from itembank.studies.data_sets import column_of
 from itembank.studies.prediction.study_spec import PredictionSpec
 from itembank.studies.streams import stream
@@ -46,22 +47,20 @@ class Tasks:
 
 
 @dataclass(frozen=True, slots=True)
-class Partition:
+class Partition(Split):
     """One random division of models and items.
 
     Attributes
     ----------
+    train, test
+        As in `Split`: rows of the responses.
     number : int
-    train, test : (n_train,), (n_test,)
-        Rows of the responses, rising; no row is in both.
     is_held_out : (n_items,)
     task_order : (n_tasks,)
         The first T of them are the interpolation tasks where there are T.
     """
 
     number: int
-    train: IntArray
-    test: IntArray
     is_held_out: BoolArray
     task_order: IntArray
 
@@ -127,11 +126,11 @@ def make_partition(spec: PredictionSpec, responses: ResponseMatrix, tasks: Tasks
             f"got {n_models} models in all. Lower n_test or n_train."
         )
     order = stream(spec.seed, "models", number).permutation(n_models)
-    test, train = np.sort(order[: spec.n_test]), np.sort(order[spec.n_test : spec.n_test + n_train])
+    models = first_tested(order, spec.n_test, n_train)
     return Partition(
+        models.train,
+        models.test,
         number,
-        train,
-        test,
         _held_out(tasks, stream(spec.seed, "held-out", number)),
         stream(spec.seed, "tasks", number).permutation(tasks.n_tasks),
     )
@@ -139,11 +138,7 @@ def make_partition(spec: PredictionSpec, responses: ResponseMatrix, tasks: Tasks
 
 def _held_out(tasks: Tasks, rng: np.random.Generator) -> BoolArray:
     """Draw the held-out items of every task."""
-    keys = rng.random(tasks.index.size)
-    order = np.lexsort((keys, tasks.index))
-    order = order[tasks.index[order] >= 0]
-    start = np.cumsum(tasks.n_items) - tasks.n_items
-    rank = np.arange(order.size) - np.repeat(start, tasks.n_items)  # within the task
+    order = np.argsort(rng.random(tasks.index.size), kind="stable")
     is_held_out = np.zeros(tasks.index.size, dtype=bool)
-    is_held_out[order] = rank < np.repeat(tasks.n_held_out, tasks.n_items)
+    is_held_out[first_of_each(order[tasks.index[order] >= 0], tasks.index, tasks.n_held_out)] = True
     return is_held_out

@@ -1,4 +1,4 @@
-"""From some answers of the test models to their mean on the held-out items of every task (P2 6.4)."""
+"""From some answers of the test models to their mean on the held-out items of every task (WILD 6.4)."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.scoring.newton import map_abilities
 
 EB_STRENGTH = 5.0
-"""P2's lambda of eq. 15."""
+"""WILD's lambda of eq. 15."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ def task_means(values: FloatArray, observed: FloatArray, task: IntArray, n_tasks
 
 
 def predict_item_model(calibration: Calibration, items: IntArray, answers: FloatArray, held_out: HeldOut) -> FloatArray:
-    """Mean predicted probability of each task at the posterior mode of ability (P2 eq. 9), (n_test, n_tasks).
+    """Mean predicted probability of each task at the posterior mode of ability (WILD eq. 9), (n_test, n_tasks).
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def predict_item_model(calibration: Calibration, items: IntArray, answers: Float
 def predict_task_mean(
     task_of_items: IntArray, answers: FloatArray, train_means: FloatArray, *, strength: float = 0.0
 ) -> FloatArray:
-    """Mean of the answers of each task, drawn to the training models' mean with `strength` (P2 eq. 15).
+    """Mean of the answers of each task, drawn to the training models' mean with `strength` (WILD eq. 15).
 
     ``(strength mu_t + sum_R y) / (strength + |R|)``; mu_t itself where nothing was answered.
 
@@ -128,7 +128,7 @@ def predict_task_mean(
 def predict_ridge_tasks(
     items: IntArray, answers: FloatArray, train_responses: FloatArray, train_means: FloatArray
 ) -> FloatArray:
-    """Ridge regression of each task's mean on the answered items, fitted on the training models (P2 6.4).
+    """Ridge regression of each task's mean on the answered items, fitted on the training models (WILD 6.4).
 
     Where each test model has its own items, each has its own regression.
 

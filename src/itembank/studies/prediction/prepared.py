@@ -13,10 +13,10 @@ from itembank.calibration.calibrate import calibrate
 from itembank.data.banks import Bank
 from itembank.data.calibrations import Calibration
 from itembank.data.costs import CostUnit, response_costs
-from itembank.data.responses import ResponseMatrix, mean_where_known
+from itembank.data.responses import ResponseMatrix
 from itembank.data.targets import ScoreTargets
 from itembank.errors import DataError, ItembankWarning, shown
-from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.numerics.arrays import BoolArray, FloatArray, IntArray, mean_where_known
 from itembank.studies.leaks import ITEM_COLUMNS
 from itembank.studies.prediction.partitions import NO_TASK, Partition, Tasks
 from itembank.studies.prediction.predictors import HeldOut, task_means
@@ -41,7 +41,7 @@ class Known:
     is_held_out, is_degenerate : (n_items,)
         Items that are only predicted; items that every training model answered alike.
     cost : (n_items,) or None
-        Expected cost of each item (P2 eq. 10); the mean of the others where no training model's is known.
+        Expected cost of each item (WILD eq. 10); the mean of the others where no training model's is known.
     calibrations : mapping of name to Calibration
         On all items.
     """

@@ -32,7 +32,7 @@ class PredictionSpec:
     cost : str
         'tokens' (output, and input by `input_weight`), or any cost of the responses; empty for none.
     input_weight : float
-        What an input token counts of an output token (P2 6.3).
+        What an input token counts of an output token (WILD 6.3).
     n_partitions : int
         Random divisions of the models into training and test.
     n_test : int

@@ -4,15 +4,14 @@ import json
 import numpy as np
 import pytest
 
-from itembank.calibration.folds import folds
+from itembank.crossfit.folds import folds
 from itembank.data.selections import Selection
-from itembank.estimation import trial as trial_module
+from itembank.estimation import method_trials
 from itembank.estimation.estimate import estimate
-from itembank.estimation.out_of_fold import members_out_of_fold
+from itembank.estimation.method_trials import SEED, sample_of, try_methods
 from itembank.estimation.point import Known, point_scores
 from itembank.estimation.response_summary import summarise_responses
 from itembank.estimation.specs import PIRT, Stacked, Weighted
-from itembank.estimation.trial import SEED, has_trial, sample_of, trial
 from itembank.selection.select import select
 from tests.estimation.simulated import new_models, shared_bank, small_bank
 
@@ -30,7 +29,7 @@ def bank():
 @pytest.mark.parametrize("method", CHOSEN)
 def test_each_fold_chooses_its_own_items(bank, method):
     selection = select(bank, 12, method=method, rng=SEED)
-    found = trial(bank, sample_of(bank, selection), selection, SPECS)
+    found = try_methods(bank, sample_of(bank, selection), selection, SPECS)
     others = 0
     for fold in folds(bank):
         own = select(fold.bank, 12, method=method, rng=SEED)
@@ -48,25 +47,24 @@ def test_each_fold_chooses_its_own_items(bank, method):
 def test_items_that_chance_chose_are_kept(bank, method):
     selection = select(bank, 12, method=method, rng=0)
     sample = sample_of(bank, selection)
-    found = trial(bank, sample, selection, SPECS)
-    np.testing.assert_array_equal(found.values, members_out_of_fold(bank, sample, SPECS).values)
+    found = try_methods(bank, sample, selection, SPECS)
+    np.testing.assert_array_equal(found.values, try_methods(bank, sample, None, SPECS).values)
 
 
 @pytest.mark.parametrize("recipe", [None, {"n_items": 12, "options": {"from": "a later release"}}])
 def test_items_of_which_nothing_is_known_are_taken_as_they_are(bank, recipe):
     selection = dataclasses.replace(select(bank, 12, method="anchor-irt", rng=0), recipe=recipe)
     sample = sample_of(bank, selection)
-    found = trial(bank, sample, selection, SPECS)
-    np.testing.assert_array_equal(found.values, members_out_of_fold(bank, sample, SPECS).values)
-    np.testing.assert_array_equal(trial(bank, sample, None, SPECS).values, found.values)
+    found = try_methods(bank, sample, selection, SPECS)
+    np.testing.assert_array_equal(found.values, try_methods(bank, sample, None, SPECS).values)
 
 
 def test_a_selection_from_a_file_is_tried_as_the_one_that_was_written(bank):
     selection = select(bank, 12, method="v-optimal", rng=0)
     read = Selection.from_dict(json.loads(json.dumps(selection.to_dict())))
     np.testing.assert_array_equal(
-        trial(bank, sample_of(bank, read), read, SPECS).values,
-        trial(dataclasses.replace(bank), sample_of(bank, selection), selection, SPECS).values,
+        try_methods(bank, sample_of(bank, read), read, SPECS).values,
+        try_methods(dataclasses.replace(bank), sample_of(bank, selection), selection, SPECS).values,
     )
 
 
@@ -76,18 +74,18 @@ def test_folds_leave_out_as_many_items_of_each_scenario_as_were_not_answered(ban
     scenario = bank.targets.scenario_index
     keep = np.concatenate([np.flatnonzero(scenario[whole.positions] == j)[: 1 + j] for j in range(3)])
     partial = whole.take(models=np.arange(bank.n_models), columns=np.sort(keep))
-    recipe = trial_module.read_recipe(selection)
+    recipe = method_trials.read_recipe(selection)
     answered, selected = (np.bincount(scenario[each], minlength=3) for each in (partial.positions, whole.positions))
     for fold in folds(bank):
-        own = trial_module._own_items(bank, fold, recipe, whole)
-        thinned = trial_module._own_items(bank, fold, recipe, partial)
+        own = method_trials._items_of_fold(bank, fold, recipe, whole)
+        thinned = method_trials._items_of_fold(bank, fold, recipe, partial)
         assert set(thinned.positions) < set(own.positions)
         counts = np.bincount(scenario[own.positions], minlength=3)
         expected = np.rint(answered / selected * counts)
         np.testing.assert_array_equal(np.bincount(scenario[thinned.positions], minlength=3), expected)
         weight = dict(zip(own.positions.tolist(), own.weights.tolist(), strict=True))
         np.testing.assert_array_equal(thinned.weights, [weight[position] for position in thinned.positions.tolist()])
-    values = [trial(bank, each, selection, SPECS).values for each in (partial, whole)]
+    values = [try_methods(bank, each, selection, SPECS).values for each in (partial, whole)]
     assert not np.array_equal(*values)
 
 
@@ -95,8 +93,8 @@ def test_at_least_one_item_is_left(bank):
     selection = select(bank, 18, method="anchor-irt", rng=0)
     whole = sample_of(bank, selection)
     nothing = whole.take(models=np.arange(bank.n_models), columns=np.arange(0))
-    recipe = trial_module.read_recipe(selection)
-    assert trial_module._own_items(bank, folds(bank)[0], recipe, nothing).positions.size == 1
+    recipe = method_trials.read_recipe(selection)
+    assert method_trials._items_of_fold(bank, folds(bank)[0], recipe, nothing).positions.size == 1
 
 
 def test_where_folds_have_too_few_items_to_choose_from_the_items_are_taken_as_they_are(bank):
@@ -115,8 +113,8 @@ def test_a_selection_of_another_bank_whose_excluded_items_are_unknown_is_taken_a
     selection = select(bank, 12, method="anchor-irt", rng=0)
     foreign = dataclasses.replace(selection, recipe={**selection.recipe, "excluded": ["else/1"]})
     sample = sample_of(bank, selection)
-    found = trial(bank, sample, foreign, SPECS)
-    np.testing.assert_array_equal(found.values, members_out_of_fold(bank, sample, SPECS).values)
+    found = try_methods(bank, sample, foreign, SPECS)
+    np.testing.assert_array_equal(found.values, try_methods(bank, sample, None, SPECS).values)
 
 
 def test_what_a_left_out_model_did_elsewhere_does_not_change_its_own_trial(bank):
@@ -129,15 +127,10 @@ def test_what_a_left_out_model_did_elsewhere_does_not_change_its_own_trial(bank)
     responses = bank.responses.responses.copy()
     responses[model, hidden] = np.roll(responses[model, hidden], 7)
     changed = dataclasses.replace(bank, responses=dataclasses.replace(bank.responses, responses=responses))
-    before = trial(bank, sample_of(bank, selection), selection, SPECS)
-    after = trial(changed, sample_of(changed, selection), selection, SPECS)
+    before = try_methods(bank, sample_of(bank, selection), selection, SPECS)
+    after = try_methods(changed, sample_of(changed, selection), selection, SPECS)
     np.testing.assert_allclose(after.values[:, model], before.values[:, model], atol=1e-12)
     assert not np.allclose(after.truth[model], before.truth[model])
-
-
-def test_few_models_have_no_trial():
-    assert not has_trial(small_bank(n_models=9))
-    assert has_trial(small_bank(n_models=10))
 
 
 def test_stacked_without_a_trial_weighs_all_alike():

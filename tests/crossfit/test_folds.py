@@ -5,8 +5,8 @@ import pytest
 
 from itembank.calibration.build import build_bank
 from itembank.calibration.calibrate import calibrate
-from itembank.calibration.folds import MINIMUM_FOR_FOLDS, TOLERANCE, folds, spec_of
 from itembank.calibration.specs import JointMAP, Variational
+from itembank.crossfit.folds import MINIMUM_FOR_FOLDS, TOLERANCE, folds, spec_of
 from itembank.data.bank_files import load_bank, save_bank
 from itembank.data.targets import ScoreTargets
 from tests.data.banks import make_bank
@@ -62,7 +62,7 @@ def test_the_fit_is_that_of_the_other_models_alone(bank):
 def test_folds_are_fitted_as_loosely_as_the_bank_but_never_as_strictly_as_it_may_be(
     tolerance, expected, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr("itembank.calibration.folds.N_FOLDS_FEW", 2)
+    monkeypatch.setattr("itembank.crossfit.folds.N_FOLDS_FEW", 2)
     spec = Variational(item_model="2pl", n_dims=1, tolerance=tolerance)
     save_bank(build_bank(make_bank(n_models=12, n_items=24).responses, spec, rng=0), tmp_path / "bank")
     bank = load_bank(tmp_path / "bank")
@@ -120,7 +120,7 @@ def test_the_same_kind_of_fit_is_made():
 
 
 def test_a_nested_bank_keeps_its_kind_in_folds_and_files(tmp_path, monkeypatch):
-    monkeypatch.setattr("itembank.calibration.folds.N_FOLDS_FEW", 2)
+    monkeypatch.setattr("itembank.crossfit.folds.N_FOLDS_FEW", 2)
     spec = Variational("nested", n_dims=2, tolerance=1e-4)
     made = build_bank(make_bank(n_models=40, n_items=60).responses, spec, rng=0)
     save_bank(made, tmp_path / "bank")
@@ -170,7 +170,7 @@ def test_progress_runs_from_start_to_end(bank):
     ],
 )
 def test_nested_banks_are_saved_and_fitted_anew_with_all_their_choices(spec, tmp_path, monkeypatch):
-    monkeypatch.setattr("itembank.calibration.folds.N_FOLDS_FEW", 2)
+    monkeypatch.setattr("itembank.crossfit.folds.N_FOLDS_FEW", 2)
     made = build_bank(make_bank(n_models=20, n_items=24).responses, spec, rng=0)
     save_bank(made, tmp_path / "bank")
     bank = load_bank(tmp_path / "bank")

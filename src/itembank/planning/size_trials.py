@@ -4,12 +4,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from itembank.calibration.folds import Fold, folds
+from itembank.crossfit.folds import folds
 from itembank.data.banks import Bank
 from itembank.data.selections import Selection
 from itembank.errors import DataError
-from itembank.estimation.observations import Observations
-from itembank.estimation.out_of_fold import digest, members_in_folds
+from itembank.estimation.method_trials import sample_of
+from itembank.estimation.out_of_fold import members_out_of_fold
 from itembank.estimation.specs import Auto, EstimationSpec, Stacked
 from itembank.numerics.arrays import FloatArray
 from itembank.numerics.threads import one_blas_thread
@@ -36,7 +36,7 @@ class Trial:
 
 
 @one_blas_thread()
-def run_trial(
+def try_size(
     bank: Bank, n_items: int, *, selector: SelectionSpec, estimator: EstimationSpec, target: int, seed: int
 ) -> Trial:
     """Choose n items in every fold anew and estimate the models it left out.
@@ -46,26 +46,19 @@ def run_trial(
     DataError
         Where no calibration model has an estimate and a full score.
     """
-    parts = folds(bank)
     chosen = [
-        select(fold.bank, n_items, method=selector, rng=np.random.default_rng([seed, n_items, number]))
-        for number, fold in enumerate(parts)
+        select(fold.bank, n_items, method=selector, rng=np.random.default_rng([seed, n_items, fold.number]))
+        for fold in folds(bank)
     ]
     spec = Stacked() if isinstance(estimator, Auto) else estimator
-    samples = [_observations(fold, selection) for fold, selection in zip(parts, chosen, strict=True)]
-    name = digest(samples[0], spec.members, "plan", repr(selector), str(seed))
-    errors = members_in_folds(bank, name, lambda: samples, spec.members).by(spec).error[:, target]
+    samples = [sample_of(fold.bank, selection) for fold, selection in zip(folds(bank), chosen, strict=True)]
+    how = ("plan", repr(selector), str(seed))
+    found = members_out_of_fold(bank, spec.members, lambda fold: samples[fold.number], samples[0], *how)
+    errors = found.by(spec).error[:, target]
     known = ~np.isnan(errors)
     if known.sum() < 2:
         raise DataError("a plan needs calibration models whose full score is known, got fewer than two.")
     return Trial(n_items, errors[known], _costs(bank, chosen))
-
-
-def _observations(fold: Fold, selection: Selection) -> Observations:
-    """Items of a fold's selection, to be answered by the models it left out."""
-    positions = fold.bank.responses.item_indices(selection.item_ids)
-    nobody = np.empty((0, positions.shape[0]))
-    return Observations.of_items(nobody, positions, selection.weights, is_random=selection.is_random)
 
 
 def _costs(bank: Bank, chosen: list[Selection]) -> dict[str, float]:

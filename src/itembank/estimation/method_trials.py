@@ -5,27 +5,23 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
-from itembank.calibration.folds import Fold, folds
+from itembank.crossfit.folds import Fold, folds
 from itembank.data.banks import Bank
 from itembank.data.selections import Selection
 from itembank.errors import DataError, ParameterError
 from itembank.estimation.observations import Observations, bank_positions
-from itembank.estimation.out_of_fold import MembersOutOfFold, digest, members_in_folds
+from itembank.estimation.out_of_fold import MembersOutOfFold, members_out_of_fold
 from itembank.estimation.specs import PointSpec
 from itembank.numerics.arrays import IntArray
+from itembank.numerics.splits import first_of_each
 from itembank.progress import ProgressCallback, silent
 from itembank.selection.recipes import Recipe, read_recipe
-from itembank.selection.select import select
+from itembank.selection.select import select_by_recipe
 
 SEED = 30
 
 
-def has_trial(bank: Bank, *, progress: ProgressCallback = silent) -> bool:
-    """Whether the bank has enough models for methods to be tried on some that they have not seen."""
-    return len(folds(bank, progress=progress)) > 0
-
-
-def trial(
+def try_methods(
     bank: Bank,
     observations: Observations,
     selection: Selection | None,
@@ -51,13 +47,13 @@ def trial(
     progress : ProgressCallback
         The fits without some models take time once for a bank, the selections once for a selection.
     """
-    parts = folds(bank, progress=progress)
+    folds(bank, progress=progress)
     recipe = None if selection is None or selection.is_random else read_recipe(selection)
-    if recipe is None:
-        name = digest(observations, specs)
-        return members_in_folds(bank, name, lambda: [observations] * len(parts), specs)
-    name = digest(observations, specs, repr(recipe))
-    return members_in_folds(bank, name, lambda: [_own_items(bank, fold, recipe, observations) for fold in parts], specs)
+
+    def choose(fold: Fold) -> Observations:
+        return observations if recipe is None else _items_of_fold(bank, fold, recipe, observations)
+
+    return members_out_of_fold(bank, specs, choose, observations, *([] if recipe is None else [repr(recipe)]))
 
 
 def sample_of(bank: Bank, selection: Selection) -> Observations:
@@ -69,43 +65,33 @@ def sample_of(bank: Bank, selection: Selection) -> Observations:
     return Observations.of_items(answered, positions, weights, is_random=selection.is_random)
 
 
-def _own_items(bank: Bank, fold: Fold, recipe: Recipe, observations: Observations) -> Observations:
+def _items_of_fold(bank: Bank, fold: Fold, recipe: Recipe, observations: Observations) -> Observations:
     """Choose a fold's own items, and leave out as many of each scenario as new models left unanswered."""
     sample = fold.bank.cache.remember(("sample", repr(recipe)), lambda: _chosen_by(fold.bank, recipe))
     if sample is None:
         return observations
     if observations.positions.size == observations.selected.size:
         return sample
-    kept = _as_many(bank, sample.positions, observations)
-    return sample.take(models=np.arange(sample.responses.shape[0]), columns=kept)
+    columns = _as_many(bank, sample.positions, observations)
+    return sample.take(models=np.arange(sample.responses.shape[0]), columns=columns)
 
 
 def _chosen_by(bank: Bank, recipe: Recipe) -> Observations | None:
     """Follow a recipe on a bank of fewer models; None where too few items are left that tell these apart."""
     try:
-        chosen = select(
-            bank,
-            recipe.n_items,
-            method=recipe.spec,
-            per_scenario=recipe.per_scenario,
-            excluded=recipe.excluded,
-            rng=SEED,
-        )
+        chosen = select_by_recipe(bank, recipe, SEED)
     except (ParameterError, DataError):  # or where an item to leave out is of another bank
         return None
     return sample_of(bank, chosen)
 
 
 def _as_many(bank: Bank, positions: IntArray, observations: Observations) -> IntArray:
-    """Columns to keep so that each scenario has the share of its items that new models answered."""
+    """Columns to keep so that of each scenario as large a part is left as new models answered; one at least."""
     scenario_index, n_scenarios = bank.targets.scenario_index, bank.targets.n_scenarios
     answered = np.bincount(scenario_index[observations.positions], minlength=n_scenarios)
     selected = np.maximum(np.bincount(scenario_index[observations.selected], minlength=n_scenarios), 1)
-    own = scenario_index[positions]
-    wanted = np.rint(answered / selected * np.bincount(own, minlength=n_scenarios)).astype(np.int64)
+    scenario = scenario_index[positions]
+    counts = np.rint(answered / selected * np.bincount(scenario, minlength=n_scenarios)).astype(np.int64)
     order = np.random.default_rng(SEED).permutation(positions.size)
-    order = order[np.argsort(own[order], kind="stable")]
-    sizes = np.bincount(own, minlength=n_scenarios)
-    rank = np.arange(order.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    kept: IntArray = np.sort(order[rank < wanted[own[order]]])
-    return kept if kept.size else np.arange(1)
+    columns = np.sort(first_of_each(order, scenario, counts))
+    return columns if columns.size else np.arange(1)

@@ -1,4 +1,4 @@
-"""Fits that leave some of the calibration models out, so that methods can be tried on models they have not seen."""
+"""Banks that have not seen some of the calibration models, so that methods can be tried on these."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -7,7 +7,7 @@ from typing import Any, cast
 import numpy as np
 
 from itembank.calibration.calibrate import MINIMUM_MODELS, calibrate, known_lower_asymptote
-from itembank.calibration.families import told_before
+from itembank.calibration.families import without_repeated_warnings
 from itembank.calibration.item_model_bias import response_variance
 from itembank.calibration.specs import METHODS, CalibrationSpec, ItemModel
 from itembank.data.banks import Bank
@@ -15,6 +15,7 @@ from itembank.data.calibrations import Calibration
 from itembank.errors import DataError, IntegrityError, ParameterError
 from itembank.irt.parameters import AbilityPrior, ItemParameters
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.numerics.splits import Split, dealt_out, splits_of
 from itembank.numerics.ties import id_order, rounded
 from itembank.progress import ProgressCallback, silent
 
@@ -36,12 +37,15 @@ class Fold:
 
     Attributes
     ----------
+    number : int
+        From 0.
     held_out : (n_held_out,)
         Rows of the whole bank's responses.
     bank : Bank
         Of the other models; same items in the same order, same targets.
     """
 
+    number: int
     held_out: IntArray
     bank: Bank
 
@@ -89,62 +93,58 @@ def spec_of(calibration: Calibration) -> CalibrationSpec:
 
 def _known_options(default: CalibrationSpec, options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options that this release's spec has."""
-    names = {one.name for one in fields(default)} - {"family"}  # the parameters say what 'auto' came to
+    names = {field.name for field in fields(default)} - {"family"}  # the parameters say what 'auto' came to
     return {name: value for name, value in options.items() if name in names}
 
 
 def _make_folds(bank: Bank, progress: ProgressCallback) -> tuple[Fold, ...]:
-    held_out = _assignment(bank)
+    splits = splits_of(_fold_of_each_model(bank))
     try:
         arrays = bank.cache.arrays(
-            "folds", lambda: _fit_all(bank, held_out, progress), fits=lambda found: _is_whole(found, bank, held_out)
+            "folds", lambda: _fit_all(bank, splits, progress), fits=lambda found: _is_whole(found, bank, splits)
         )
     except DataError:  # without some models the rest may leave no item that tells them apart
         return ()
-    return tuple(Fold(rows, _fold_bank(bank, rows, arrays, number)) for number, rows in enumerate(held_out))
+    return tuple(
+        Fold(number, split.test, _fold_bank(bank, split.train, arrays, number)) for number, split in enumerate(splits)
+    )
 
 
-def _assignment(bank: Bank) -> list[IntArray]:
-    """Rows of each fold: models in order of their score are dealt out, so that every fold spans the range."""
-    n_folds = N_FOLDS_MANY if bank.n_models >= MANY_MODELS else N_FOLDS_FEW
+def _fold_of_each_model(bank: Bank) -> IntArray:
+    """Deal out the models in order of their score, equal ones in order of their ids, (n_models,)."""
     by_id = id_order(bank.responses.model_ids)
     score = rounded(np.nanmean(bank.responses.responses, axis=1))
     order = by_id[np.argsort(score[by_id], kind="stable")]
-    rng = np.random.default_rng(SEED)
-    n_rounds = -(-bank.n_models // n_folds)
-    label = np.concatenate([rng.permutation(n_folds) for _ in range(n_rounds)])[: bank.n_models]
-    return [np.sort(order[label == number]) for number in range(n_folds)]
+    n_folds = N_FOLDS_MANY if bank.n_models >= MANY_MODELS else N_FOLDS_FEW
+    return dealt_out(order, n_folds, np.random.default_rng(SEED))
 
 
-def _fit_all(bank: Bank, held_out: Sequence[IntArray], progress: ProgressCallback) -> dict[str, FloatArray]:
+def _fit_all(bank: Bank, splits: Sequence[Split], progress: ProgressCallback) -> dict[str, FloatArray]:
     """Fit without each fold; arrays by name and number of the fold."""
     arrays = {}
-    n_folds = len(held_out)
-    for number, rows in enumerate(held_out):
-        start = number / n_folds
-        text = f"fitting without models {number + 1} of {n_folds}"
-        rest = np.setdiff1d(np.arange(bank.n_models), rows)
-        fitted = _fit_without(bank, rest, progress=_part(progress, text, start, 1.0 / n_folds))
+    for number, split in enumerate(splits):
+        text = f"fitting without models {number + 1} of {len(splits)}"
+        fitted = _fit(bank, split.train, progress=_named_part(progress, text, number, len(splits)))
         arrays.update({f"{name}_{number}": array for name, array in fitted.items()})
     progress("fitting without some models", 1.0)
     return arrays
 
 
-def _part(progress: ProgressCallback, text: str, start: float, length: float) -> ProgressCallback:
-    """Report the progress of a part as that of the whole."""
-    return lambda _, share: progress(text, start + length * share)
+def _named_part(progress: ProgressCallback, text: str, number: int, n_parts: int) -> ProgressCallback:
+    """Report the progress of a part as that of the whole, under one text."""
+    return lambda _, share: progress(text, (number + share) / n_parts)
 
 
-def _fit_without(bank: Bank, rest: IntArray, *, progress: ProgressCallback) -> dict[str, FloatArray]:
+def _fit(bank: Bank, rows: IntArray, *, progress: ProgressCallback) -> dict[str, FloatArray]:
     """Fit the items to the models at these rows; items that none of them answered get the mean of the others."""
-    seen = ~np.isnan(bank.responses.responses[rest])
-    usable = np.flatnonzero(seen.any(axis=0))
-    if np.sum(seen.any(axis=1)) < MINIMUM_MODELS:
+    seen = bank.responses.observed[rows]
+    usable, answers_any = np.flatnonzero(seen.any(axis=0)), seen.any(axis=1)
+    if np.sum(answers_any) < MINIMUM_MODELS:
         raise DataError("too few models with responses are left.")
-    # looser than the default: see TOLERANCE
-    spec = replace(spec_of(bank.calibration), tolerance=max(TOLERANCE, spec_of(bank.calibration).tolerance))
-    answered = rest[seen.any(axis=1)]
-    with told_before():
+    spec = spec_of(bank.calibration)
+    spec = replace(spec, tolerance=max(TOLERANCE, spec.tolerance))
+    answered = rows[answers_any]
+    with without_repeated_warnings():
         fitted = calibrate(bank.responses.take(models=answered, items=usable), spec, progress=progress)
     coefficients = np.column_stack([fitted.parameters.loadings, fitted.parameters.intercept])
     whole = np.tile(coefficients.mean(axis=0), (bank.n_items, 1))
@@ -155,8 +155,8 @@ def _fit_without(bank: Bank, rest: IntArray, *, progress: ProgressCallback) -> d
     if fitted.parameters.precision is not None:
         precision["precision"] = np.full(bank.n_items, np.exp(np.log(fitted.parameters.precision).mean()))
         precision["precision"][usable] = fitted.parameters.precision
-    abilities = np.tile(fitted.prior.mean, (rest.size, 1))
-    abilities[seen.any(axis=1)] = fitted.abilities
+    abilities = np.tile(fitted.prior.mean, (rows.size, 1))
+    abilities[answers_any] = fitted.abilities
     return {
         "coefficients": whole,
         "is_degenerate": is_degenerate,
@@ -168,14 +168,14 @@ def _fit_without(bank: Bank, rest: IntArray, *, progress: ProgressCallback) -> d
     }
 
 
-def _is_whole(arrays: dict[str, FloatArray], bank: Bank, held_out: Sequence[IntArray]) -> bool:
+def _is_whole(arrays: dict[str, FloatArray], bank: Bank, splits: Sequence[Split]) -> bool:
     """Whether arrays from a file are those of these folds."""
     n_dims = bank.calibration.n_dims
     return all(
         arrays.get(f"coefficients_{number}", np.empty(0)).shape == (bank.n_items, n_dims + 1)
-        and arrays.get(f"abilities_{number}", np.empty(0)).shape == (bank.n_models - rows.size, n_dims)
+        and arrays.get(f"abilities_{number}", np.empty(0)).shape == (split.train.size, n_dims)
         and {f"{name}_{number}" for name in _names(bank)} <= set(arrays)
-        for number, rows in enumerate(held_out)
+        for number, split in enumerate(splits)
     ) and all(np.isfinite(array).all() for name, array in arrays.items() if not name.startswith("thresholds_"))
 
 
@@ -185,29 +185,28 @@ def _names(bank: Bank) -> set[str]:
     return names if bank.parameters.precision is None else names | {"precision"}
 
 
-def _fold_bank(bank: Bank, held_out: IntArray, arrays: dict[str, FloatArray], number: int) -> Bank:
-    """Put a fold's bank together."""
-    found = {name.rpartition("_")[0]: array for name, array in arrays.items() if name.endswith(f"_{number}")}
-    rest = bank.responses.take(models=np.setdiff1d(np.arange(bank.n_models), held_out))
-    calibration = _fold_calibration(bank, found)
+def _fold_bank(bank: Bank, rows: IntArray, arrays: dict[str, FloatArray], number: int) -> Bank:
+    """Put together the bank of the models at these rows."""
+    fitted = {name.rpartition("_")[0]: array for name, array in arrays.items() if name.endswith(f"_{number}")}
+    responses = bank.responses.take(models=rows)
     return Bank(
         bank_id=f"{bank.bank_id}/{number}",
-        responses=rest,
-        calibration=calibration,
+        responses=responses,
+        calibration=_fold_calibration(bank, fitted),
         targets=bank.targets,
         item_model_bias=bank.item_model_bias,
-        response_variance=response_variance(rest.responses, bank.targets),
+        response_variance=response_variance(responses.responses, bank.targets),
     )
 
 
-def _fold_calibration(bank: Bank, found: dict[str, FloatArray]) -> Calibration:
+def _fold_calibration(bank: Bank, fitted: dict[str, FloatArray]) -> Calibration:
     whole = bank.calibration
-    coefficients, n_dims = found["coefficients"], whole.n_dims
+    coefficients, n_dims = fitted["coefficients"], whole.n_dims
     lower = known_lower_asymptote(bank.responses.items) if _guesses(bank) else np.zeros(bank.n_items)
-    is_degenerate: BoolArray = found["is_degenerate"] > 0.0
+    is_degenerate: BoolArray = fitted["is_degenerate"] > 0.0
     thresholds = {
         name: float(value)
-        for name, value in zip(bank.targets.scenarios, found["thresholds"], strict=True)
+        for name, value in zip(bank.targets.scenarios, fitted["thresholds"], strict=True)
         if not np.isnan(value)
     }
     return replace(
@@ -217,13 +216,13 @@ def _fold_calibration(bank: Bank, found: dict[str, FloatArray]) -> Calibration:
             coefficients[:, -1],
             lower,
             family=whole.parameters.family,
-            precision=found.get("precision"),
+            precision=fitted.get("precision"),
         ),
         # not kept: nothing that is done with a fold needs them
         item_covariance=np.broadcast_to(np.nan, (bank.n_items, n_dims + 1, n_dims + 1)),
-        ability_covariance=np.broadcast_to(np.nan, (found["abilities"].shape[0], n_dims, n_dims)),
-        abilities=found["abilities"],
-        prior=AbilityPrior(found["prior_mean"], found["prior_covariance"]),
+        ability_covariance=np.broadcast_to(np.nan, (fitted["abilities"].shape[0], n_dims, n_dims)),
+        abilities=fitted["abilities"],
+        prior=AbilityPrior(fitted["prior_mean"], fitted["prior_covariance"]),
         is_degenerate=is_degenerate,
         thresholds=thresholds,
         message="",

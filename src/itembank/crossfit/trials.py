@@ -1,0 +1,55 @@
+"""Try on calibration models left out what will be done with new models."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from itembank.crossfit.folds import Fold, folds
+from itembank.data.banks import Bank
+from itembank.numerics.arrays import FloatArray
+from itembank.progress import ProgressCallback, part_of, silent
+
+FRACTION_OF_FITS = 0.5
+"""Of the work: fitting without some models, where that was not done before."""
+
+
+def run_trial(
+    bank: Bank,
+    name: str,
+    try_fold: Callable[[Fold, ProgressCallback], FloatArray],
+    shape: tuple[int, ...],
+    *,
+    progress: ProgressCallback = silent,
+) -> FloatArray:
+    """Let the bank of every fold say of the models it has not seen what a whole bank will say of new ones.
+
+    Parameters
+    ----------
+    bank : Bank
+    name : str
+        The bank's cache keeps the result under it: made by `cache_name` of all that the result depends on.
+    try_fold : function
+        Given a fold, and a callback for its progress, returns an array (..., n_held_out, n_targets).
+    shape : tuple of int
+        Of the result: (..., n_models, n_targets).
+    progress : ProgressCallback
+
+    Returns
+    -------
+    (..., n_models, n_targets)
+        What each model's own fold said of it.
+    """
+
+    def try_all() -> dict[str, FloatArray]:
+        result = np.full(shape, np.nan)
+        parts = folds(bank, progress=part_of(progress, 0.0, FRACTION_OF_FITS))
+        ends = np.linspace(FRACTION_OF_FITS, 1.0, len(parts) + 1).tolist()
+        for fold in parts:
+            own_progress = part_of(progress, ends[fold.number], ends[fold.number + 1])
+            result[..., fold.held_out, :] = try_fold(fold, own_progress)
+        return {"found": result}
+
+    def fits(arrays: dict[str, FloatArray]) -> bool:
+        return "found" in arrays and arrays["found"].shape == shape
+
+    return bank.cache.arrays(name, try_all, fits=fits)["found"]
