@@ -91,7 +91,7 @@ def numbers_of_study(folder: Path) -> object:
 
 CALIBRATE = ("calibrate", "responses.parquet", "-o", "new", "--item-model", "2pl", "--no-folds")
 ESTIMATE = ("estimate", "bank", "new.csv", "--selection", "selection.json", "--method", "p-irt", "--format", "csv")
-PLOT = ("study", "plot", "study", "--kind", "error", "-o", "error.png")
+PLOT = ("study", "plot", "study", "--kind", "error", "--figure", "error.png")
 JOBS = {
     "import": Job(("import", "table", "long.csv", "-o", "out.parquet"), ("long.csv",), ("out.parquet",)),
     "import over another": Job(
@@ -176,7 +176,7 @@ JOBS = {
             "sigmoid",
             "--checked",
             "0",
-            "-o",
+            "--figure",
             "scores.png",
         ),
         ("suite.parquet", "compute.csv"),
@@ -206,6 +206,8 @@ JOBS = {
         ("bank", "new.csv"),
         ("asked.csv",),
     ),
+    "prepare": Job(("prepare", "bank"), ("bank",), ("bank",)),
+    "sample-data": Job(("sample-data", "-o", "sample"), (), ("sample",)),
     "quickstart": Job(("quickstart", "-n", "30", "--repeats", "1", "-o", "quickstart"), (), ("quickstart",)),
 }
 

@@ -33,3 +33,11 @@ def test_a_file_that_is_there_is_left_as_it_is(run, tmp_path):
     outcome = run("sample-data", "-o", tmp_path)
     assert (outcome.code, "new-model.csv' must not be there yet" in outcome.err) == (1, True)
     assert [path.read_text(encoding="utf-8") for path in tmp_path.iterdir()] == ["mine"]
+
+
+def test_the_same_command_again_ends_what_a_killed_one_began(run, tmp_path):
+    assert run("sample-data", "-o", tmp_path).code == 0
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    (tmp_path / "new-model.csv").unlink()
+    assert run("sample-data", "-o", tmp_path).code == 0
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before

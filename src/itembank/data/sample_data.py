@@ -41,23 +41,24 @@ def write_sample_data(folder: str | Path) -> tuple[ResponseMatrix, ResponseMatri
     Raises
     ------
     DataError
-        When one of the files is there already: it may be somebody's own.
+        When another file of that name is there: it may be somebody's own.
     """
-    there = [str(Path(folder) / name) for name in (PAST, NEW) if (Path(folder) / name).exists()]
-    if there:
-        raise DataError(f"{shown(there)} must not be there yet. Use what is there, or choose another folder (-o).")
     past, new = sample_data()
-    for name, responses in ((PAST, past), (NEW, new)):
-        with replacing_file(Path(folder) / name) as temporary:
-            _long_table(responses).write_csv(temporary)
+    content = {Path(folder) / name: _csv(responses) for name, responses in ((PAST, past), (NEW, new))}
+    others = [str(path) for path, text in content.items() if path.exists() and path.read_bytes() != text]
+    if others:
+        raise DataError(f"{shown(others)} must not be there yet, or be as this writes it. Choose another folder (-o).")
+    for path, text in content.items():
+        with replacing_file(path) as temporary:
+            temporary.write_bytes(text)
     return past, new
 
 
-def _long_table(responses: ResponseMatrix) -> pl.DataFrame:
-    """One row an answer."""
+def _csv(responses: ResponseMatrix) -> bytes:
+    """Write one row an answer."""
     n_models, n_items = responses.responses.shape
     items = responses.items.select("item_id", "scenario")
-    return pl.DataFrame(
+    table = pl.DataFrame(
         {
             "model_id": np.repeat(responses.model_ids, n_items),
             "item_id": np.tile(items["item_id"].to_numpy(), n_models),
@@ -65,3 +66,4 @@ def _long_table(responses: ResponseMatrix) -> pl.DataFrame:
             "response": responses.responses.ravel().astype(np.int64),
         }
     )
+    return table.write_csv().encode()
