@@ -96,7 +96,7 @@ MESSAGES = (
     ("estimate", "bank", "all.jsonl", "--model-id", "\x1b[31mone", *FAST),
 )
 """Whose words to people are looked at."""
-FIGURES = (("info", "bank", "--plot", "figure.svg"), ("diagnose", "homogeneity", "bank", "--output", "figure.svg"))
+FIGURES = (("info", "bank", "--figure", "figure.svg"), ("diagnose", "homogeneity", "bank", "--figure", "figure.svg"))
 
 
 def problems(folder: Path) -> list[str]:
