@@ -30,7 +30,7 @@ def ability_divergence(posterior: Posterior) -> float:
 def item_divergence(posterior: Posterior) -> FloatArray:
     """``E KL(q(beta_i) || N(mu, 1 / u))`` of each item, expected over mu and u, (n_items,).
 
-    With a common slope, the slope's share is divided equally among the items.
+    With a common slope, the slope's divergence is divided equally among the items.
     """
     prior = posterior.item_prior
     mean, covariance = posterior.item_mean, posterior.item_covariance

@@ -23,13 +23,13 @@ CellRule: TypeAlias = LogisticRule | BetaRule | BetaBinomialRule
 
 
 class Block(NamedTuple):
-    """What the rule makes of a block of items.
+    """What the rule gives for a block of items.
 
     Attributes
     ----------
     part : slice
         Which items.
-    mean, pull, curvature : (n_block, n_models)
+    mean, linear, curvature : (n_block, n_models)
         Expected logit; ``y - 1/2 + t`` and w, zero where not observed.
     likelihood : (n_block,)
         Expected log-likelihood of each item's responses.
@@ -37,7 +37,7 @@ class Block(NamedTuple):
 
     part: slice
     mean: FloatArray
-    pull: FloatArray
+    linear: FloatArray
     curvature: FloatArray
     likelihood: FloatArray
 
@@ -92,7 +92,7 @@ def item_statistics(blocks: Blocks, posterior: Posterior, rule: CellRule) -> Ite
     likelihood = np.empty(blocks.n_items)
     for block in cells(blocks, posterior, rule):
         precision[block.part] = block.curvature @ moment
-        linear[block.part] = block.pull @ abilities
+        linear[block.part] = block.linear @ abilities
         likelihood[block.part] = block.likelihood
     return ItemStatistics(precision, linear, likelihood)
 
@@ -110,7 +110,7 @@ def ability_statistics(blocks: Blocks, posterior: Posterior, rule: CellRule) -> 
     likelihood = np.empty(blocks.n_items)
     for block in cells(blocks, posterior, rule):
         curved += block.curvature.T @ features[block.part]
-        linear += block.pull.T @ loadings[block.part]
+        linear += block.linear.T @ loadings[block.part]
         likelihood[block.part] = block.likelihood
     return AbilityStatistics(curved[:, :-n_dims], linear - curved[:, -n_dims:], likelihood)
 
@@ -122,10 +122,10 @@ def cells(blocks: Blocks, posterior: Posterior, rule: CellRule) -> Iterator[Bloc
     for part, mean, variance in logit_moments(blocks, posterior):
         if isinstance(rule, BetaRule | BetaBinomialRule):
             weights = None if blocks.weights is None else blocks.weights[part]
-            found = rule.evaluate(blocks.values[part], weights, blocks.group_at(part), mean, variance)
+            expected = rule.evaluate(blocks.values[part], weights, blocks.group_at(part), mean, variance)
         else:
-            found = _logistic_cells(blocks, part, rule, mean, variance, can_guess=can_guess)
-        yield Block(part, mean, found.pull, found.curvature, found.value.sum(axis=1) + constants[part])
+            expected = _logistic_cells(blocks, part, rule, mean, variance, can_guess=can_guess)
+        yield Block(part, mean, expected.linear, expected.curvature, expected.value.sum(axis=1) + constants[part])
 
 
 def logit_moments(blocks: Blocks, posterior: Posterior) -> Iterator[tuple[slice, FloatArray, FloatArray]]:
@@ -145,19 +145,19 @@ def logit_moments(blocks: Blocks, posterior: Posterior) -> Iterator[tuple[slice,
 def _logistic_cells(
     blocks: Blocks, part: slice, rule: LogisticRule, mean: FloatArray, variance: FloatArray, *, can_guess: bool
 ) -> Cells:
-    """Apply a rule to binary responses, and counts, which are so many of them."""
+    """Apply a rule to binary responses, and to counts, where a weight is the number of trials."""
     centred = blocks.values[part]
-    tilt, curvature, log_cosh = rule(mean, variance)
+    correction, curvature, log_cosh = rule(mean, variance)
     if can_guess:
         centred, value = guessing_terms(mean, centred, blocks.lower_asymptote[part, None].astype(mean.dtype))
     else:
         value = centred * mean
     value -= log_cosh
-    pull = centred if tilt is None else centred + tilt
+    linear = centred if correction is None else centred + correction
     if blocks.weights is not None:
         weights = blocks.weights[part]
-        pull, curvature, value = pull * weights, curvature * weights, value * weights
-    return Cells(pull, curvature, value)
+        linear, curvature, value = linear * weights, curvature * weights, value * weights
+    return Cells(linear, curvature, value)
 
 
 def constants_of(blocks: Blocks, rule: CellRule) -> FloatArray:

@@ -24,6 +24,7 @@ from itembank.numerics.arrays import FloatArray
 from itembank.numerics.symmetric import unpack
 
 HYPER_ROUNDS = 3
+"""Alternations of mean and precision of the items' prior; the next sweep goes on from there."""
 
 
 def update_items(posterior: Posterior, statistics: ItemStatistics, step: FloatArray) -> Posterior:
@@ -79,10 +80,10 @@ def _normal(
     if short.size:
         old_precision = np.linalg.inv(old_covariance[short])
         old_linear = np.einsum("ijk,ik->ij", old_precision, old_mean[short])
-        share = step[short, None]
+        weight = step[short, None]
         precision, linear = precision.copy(), linear.copy()
-        linear[short] = old_linear + share * (linear[short] - old_linear)
-        precision[short] = old_precision + share[:, :, None] * (precision[short] - old_precision)
+        linear[short] = old_linear + weight * (linear[short] - old_linear)
+        precision[short] = old_precision + weight[:, :, None] * (precision[short] - old_precision)
     covariance = np.linalg.inv(precision)
     covariance = 0.5 * (covariance + covariance.swapaxes(1, 2))  # rounding makes an inverse slightly unsymmetric
     return np.einsum("ijk,ik->ij", covariance, linear), covariance
