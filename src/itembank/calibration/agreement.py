@@ -76,10 +76,10 @@ def agreement_beyond(data: FitData, fit: Fit, *, has_marginal_errors: bool = Fal
         part = slice(begin, begin + step)
         trials = data.n_trials[:, part]
         right = np.round(data.responses[:, part] * trials)
-        chance, doubt = _probabilities(fit, data.lower_asymptote[part], part)
-        pairs, spread = 0.5 * trials * (trials - 1.0), chance * (1.0 - chance)
-        of_itself = right * (1.0 - 2.0 * chance) + trials * chance**2
-        excess += float(np.sum(0.5 * ((right - trials * chance) ** 2 - of_itself) + pairs * doubt))
+        probability, doubt = _probabilities(fit, data.lower_asymptote[part], part)
+        pairs, spread = 0.5 * trials * (trials - 1.0), probability * (1.0 - probability)
+        of_itself = right * (1.0 - 2.0 * probability) + trials * probability**2
+        excess += float(np.sum(0.5 * ((right - trials * probability) ** 2 - of_itself) + pairs * doubt))
         possible += float(np.sum(pairs * spread))
         variance += float(np.sum(pairs * spread**2))
     if variance <= 0.0:
@@ -98,6 +98,6 @@ def _probabilities(fit: Fit, lower: FloatArray, part: slice) -> tuple[FloatArray
     half_step = np.sqrt(3.0 * np.maximum(variance, 0.0))
     first = second = np.zeros_like(mean)
     for place, weight in NODES:
-        chance = lower + (1.0 - lower) * expit(mean + place * half_step)
-        first, second = first + weight * chance, second + weight * chance**2
+        probability = lower + (1.0 - lower) * expit(mean + place * half_step)
+        first, second = first + weight * probability, second + weight * probability**2
     return first, np.maximum(second - first**2, 0.0)

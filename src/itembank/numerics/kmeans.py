@@ -108,10 +108,10 @@ def _starts(points: FloatArray, weights: FloatArray, n_clusters: int, rng: np.ra
     chosen = [_draw(weights, rng.random(1))[0]]
     nearest = _squared_distances(points, lengths, chosen, nothing)[0]  # (n_points,)
     for _ in range(n_clusters - 1):
-        drawn = _draw(weights * nearest, rng.random(n_trials))
-        closer = np.minimum(nearest, _squared_distances(points, lengths, drawn, nothing))
+        candidates = _draw(weights * nearest, rng.random(n_trials))
+        closer = np.minimum(nearest, _squared_distances(points, lengths, candidates, nothing))
         best = int(first_smallest(closer @ weights))
-        chosen.append(drawn[best])
+        chosen.append(candidates[best])
         nearest = closer[best]
     return points[chosen]
 
@@ -134,12 +134,12 @@ def _lloyd(points: FloatArray, weights: FloatArray, centroids: FloatArray) -> Cl
     assigned = _Assignment(points)
     labels: IntArray = np.full(points.shape[0], -1)
     for _ in range(MAX_ITERATIONS):
-        found = assigned.nearest(centroids)
-        if np.bincount(found, minlength=centroids.shape[0]).min() == 0:
-            _fill_empty(found, weights * squared_distances_to_own(points, centroids, found), centroids.shape[0])
-        if np.array_equal(found, labels):
+        nearest = assigned.nearest(centroids)
+        if np.bincount(nearest, minlength=centroids.shape[0]).min() == 0:
+            _fill_empty(nearest, weights * squared_distances_to_own(points, centroids, nearest), centroids.shape[0])
+        if np.array_equal(nearest, labels):
             break
-        labels = found
+        labels = nearest
         centroids = cluster_means(points, weights, labels)
     inertia = float(weights @ squared_distances_to_own(points, centroids, labels))
     return Clustering(centroids, labels, inertia)

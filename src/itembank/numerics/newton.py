@@ -84,13 +84,13 @@ def maximise(
         step = _uphill(current, is_concave=is_concave)
         arrived = np.einsum("nd,nd->n", current.gradient, step) <= tolerance**2
         if arrived.any():
-            ended, going = rows[arrived], np.flatnonzero(~arrived)
-            theta[ended] = point[arrived] + step[arrived]
-            precision[ended], converged[ended] = current.precision[arrived], True
-            if not len(going):
+            finished, remaining = rows[arrived], np.flatnonzero(~arrived)
+            theta[finished] = point[arrived] + step[arrived]
+            precision[finished], converged[finished] = current.precision[arrived], True
+            if not len(remaining):
                 return Maximum(theta, precision, converged)
-            problem, current = problem.take(going), Evaluation(*(part[going] for part in current))
-            rows, point, scale, step = rows[going], point[going], scale[going], step[going]
+            problem, current = problem.take(remaining), Evaluation(*(part[remaining] for part in current))
+            rows, point, scale, step = rows[remaining], point[remaining], scale[remaining], step[remaining]
         candidate = point + scale[:, None] * step
         proposed = problem.evaluate(candidate)
         # Rounding may lower the objective of a row that has all but arrived.

@@ -141,9 +141,9 @@ def _own_nodes(answers: Answers, prior: AbilityPrior) -> Abilities:
 
 def _laplace(answers: Answers, prior: AbilityPrior) -> Abilities:
     mode = map_of_answers(answers, prior)
-    bend = answers.model.curvature_slopes(logits(answers, mode.theta), answers.responses, answers.n_trials)
+    curvature_slopes = answers.model.curvature_slopes(logits(answers, mode.theta), answers.responses, answers.n_trials)
     lengths = quadratic_forms(answers, mode.covariance)
-    third = -sum_loadings(answers, only_answered(answers, bend) * lengths)  # (n_models, n_dims)
+    third = -sum_loadings(answers, only_answered(answers, curvature_slopes) * lengths)  # (n_models, n_dims)
     theta = mode.theta + 0.5 * np.matmul(mode.covariance, third[..., None])[..., 0]
     return Abilities(theta, mode.covariance, mode.at_bound, mode.converged, "eap (Laplace)")
 

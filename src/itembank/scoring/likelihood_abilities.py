@@ -73,21 +73,21 @@ def wle_abilities(
 
 def _ml_identified(answers: Answers, frame: Frame) -> Abilities:
     problem = Rescaled(Likelihood(answers), frame.centre, frame.scale)
-    found = maximise(problem, _start(answers, frame, with_ends=True), is_concave=False, tolerance=ML_TOLERANCE)
-    values, vectors = np.linalg.eigh(found.precision)
+    maximum = maximise(problem, _start(answers, frame, with_ends=True), is_concave=False, tolerance=ML_TOLERANCE)
+    values, vectors = np.linalg.eigh(maximum.precision)
     is_flat = np.abs(values) < FLAT  # (n_models, n_dims)
     at_bound = is_flat.any(axis=1)
-    growth = frame.scale @ (vectors * is_flat[:, None, :]) @ vectors.transpose(0, 2, 1) @ found.theta[..., None]
-    theta = _with_infinities(problem.to_theta(found.theta), growth[..., 0])
-    return Abilities(theta, _covariance(found, frame, at_bound), at_bound, found.converged, "ml")
+    growth = frame.scale @ (vectors * is_flat[:, None, :]) @ vectors.transpose(0, 2, 1) @ maximum.theta[..., None]
+    theta = _with_infinities(problem.to_theta(maximum.theta), growth[..., 0])
+    return Abilities(theta, _covariance(maximum, frame, at_bound), at_bound, maximum.converged, "ml")
 
 
 def _wle_identified(answers: Answers, frame: Frame) -> Abilities:
     problem = Rescaled(Jeffreys(answers), frame.centre, frame.scale)
-    found = maximise(problem, _start(answers, frame, with_ends=False), is_concave=False)
+    maximum = maximise(problem, _start(answers, frame, with_ends=False), is_concave=False)
     never = np.zeros(answers.n_models, dtype=bool)
-    theta = problem.to_theta(found.theta)
-    return Abilities(theta, _covariance(found, frame, never), never, found.converged, "wle")
+    theta = problem.to_theta(maximum.theta)
+    return Abilities(theta, _covariance(maximum, frame, never), never, maximum.converged, "wle")
 
 
 def _start(answers: Answers, frame: Frame, *, with_ends: bool) -> FloatArray:
@@ -109,10 +109,10 @@ def _with_infinities(theta: FloatArray, growth: FloatArray) -> FloatArray:
     return np.where(grows, np.copysign(np.inf, growth), theta)
 
 
-def _covariance(found: Maximum, frame: Frame, at_bound: BoolArray) -> FloatArray:
+def _covariance(maximum: Maximum, frame: Frame, at_bound: BoolArray) -> FloatArray:
     """Inverse of the precision on the scale of theta; NaN at the bound."""
     at = at_bound[:, None, None]
-    inverse = np.linalg.inv(np.where(at, np.eye(found.theta.shape[1]), found.precision))
+    inverse = np.linalg.inv(np.where(at, np.eye(maximum.theta.shape[1]), maximum.precision))
     return np.where(at, np.nan, frame.scale @ inverse @ frame.scale.transpose(0, 2, 1))
 
 

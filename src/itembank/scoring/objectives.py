@@ -39,10 +39,10 @@ class Posterior:
         """Evaluate every model at its theta (n_models, n_dims)."""
         likelihood = Likelihood(self.answers).evaluate(theta)
         distance = theta - self.mean
-        pull = distance @ self.precision
+        weighted_distance = distance @ self.precision
         return Evaluation(
-            likelihood.objective - 0.5 * np.einsum("md,md->m", distance, pull),
-            likelihood.gradient - pull,
+            likelihood.objective - 0.5 * np.einsum("md,md->m", distance, weighted_distance),
+            likelihood.gradient - weighted_distance,
             likelihood.precision + self.precision,
         )
 
@@ -133,6 +133,6 @@ def _trace_products(covariance: FloatArray, slopes: FloatArray) -> FloatArray:
     n_models, n_dims = covariance.shape[:2]
     scaled = np.matmul(covariance[:, None], slopes)  # C I_k
     flat = scaled.reshape(n_models, n_dims, -1)
-    turned = scaled.transpose(0, 1, 3, 2).reshape(n_models, n_dims, -1)
-    result: FloatArray = np.matmul(flat, turned.transpose(0, 2, 1))
+    transposed = scaled.transpose(0, 1, 3, 2).reshape(n_models, n_dims, -1)
+    result: FloatArray = np.matmul(flat, transposed.transpose(0, 2, 1))
     return result

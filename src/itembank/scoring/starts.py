@@ -61,8 +61,8 @@ def natural_frame(answers: Answers) -> Frame:
     largest = values[:, -1]
     is_identified = (values[:, 0] > RANK_TOLERANCE * largest) & (largest > 0.0)
     scale = vectors / np.sqrt(np.where(is_identified[:, None], values, 1.0))[:, None, :]
-    pull = 0.25 * sum_loadings(answers, ones * answers.intercept)
-    centre = -np.matmul(scale, np.matmul(scale.transpose(0, 2, 1), pull[..., None]))[..., 0]
+    weighted_sum = 0.25 * sum_loadings(answers, ones * answers.intercept)
+    centre = -np.matmul(scale, np.matmul(scale.transpose(0, 2, 1), weighted_sum[..., None]))[..., 0]
     return Frame(centre, scale, is_identified)
 
 
@@ -120,6 +120,6 @@ def fitted_points(answers: Answers, mean: FloatArray | float = 0.0, precision: F
     target = log_odds((n * answers.responses + 0.5) / (n + 1.0) if is_count else answers.responses)
     weights = only_answered(answers, answers.model.information_weights(target, answers.n_trials))
     gram = sum_products(answers, weights) + precision
-    pull = sum_loadings(answers, weights * (target - answers.intercept)) + np.dot(precision, mean)
-    result: FloatArray = np.linalg.solve(gram, pull[..., None])[..., 0]
+    weighted_sum = sum_loadings(answers, weights * (target - answers.intercept)) + np.dot(precision, mean)
+    result: FloatArray = np.linalg.solve(gram, weighted_sum[..., None])[..., 0]
     return result

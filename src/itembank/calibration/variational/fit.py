@@ -38,7 +38,7 @@ LAST_CELLS = 20_000_000
 """Of each precision, gone through at the end: they tell it to three parts in ten thousand."""
 DOUBLE_UP_TO = 1_000_000
 """Cells up to which passes are float64 in any case: they cost little, and float32 sums are each processor's own. The
-ascent turns their seventh digit into the second digit of loadings that the responses hardly tell."""
+ascent magnifies an error in their seventh digit to the second digit of loadings that the responses hardly determine."""
 LARGE = 5_000_000
 """Cells from which on logits are taken to be known well: the expectation is expanded about their means."""
 

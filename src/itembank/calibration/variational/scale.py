@@ -41,7 +41,7 @@ def transform(posterior: Posterior, matrix: FloatArray, centre: FloatArray) -> P
 
 
 def in_general_axes(posterior: Posterior) -> Posterior:
-    """Turn to the axes in which specific loadings have mean zero and are uncorrelated, abilities centred."""
+    """Rotate to the axes in which specific loadings have mean zero and are uncorrelated, abilities centred."""
     n_dims = posterior.n_dims
     mean = posterior.item_mean.mean(axis=0)
     items = _covariance(posterior.item_mean, posterior.item_covariance, mean)
