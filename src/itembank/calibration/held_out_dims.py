@@ -1,4 +1,4 @@
-"""What item models of several numbers of dimensions say of models that they have not seen (tinyBenchmarks 4.4)."""
+"""Predictions of held-out models by item models of several numbers of dimensions (tinyBenchmarks 4.4)."""
 
 import warnings
 from dataclasses import dataclass, replace
@@ -85,7 +85,7 @@ def thinned(responses: ResponseMatrix) -> tuple[ResponseMatrix, int]:
 
 
 def feasible(candidates: tuple[int, ...], n_models: int, spec: CalibrationSpec) -> tuple[int, ...]:
-    """Candidates that the calibration models and the method can carry, rising.
+    """Candidates that the method allows and the calibration models suffice for, rising.
 
     Raises
     ------
@@ -164,7 +164,7 @@ def hidden_errors(held_out: HeldOut, fitted: Calibration, is_shown: BoolArray) -
 def _log_likelihoods(
     held_out: HeldOut, parameters: ItemParameters, theta: FloatArray, responses: FloatArray
 ) -> FloatArray:
-    """Log-likelihood of every hidden response, (n_held_out, n_hidden); chances are kept off zero and one."""
+    """Log-likelihood of every hidden response, (n_held_out, n_hidden); probabilities are kept off zero and one."""
     hidden = np.flatnonzero(~held_out.is_even)
     some = parameters.take(hidden)
     if some.family == "bernoulli":

@@ -19,7 +19,7 @@ from itembank.progress import ProgressCallback, silent
 from itembank.scoring.newton import map_abilities
 
 MINIMUM_FOR_BIAS = 8
-"""Below this many models half of them calibrate nothing that would say something of the whole."""
+"""Fewest models: half of fewer are too few to calibrate on."""
 
 
 @one_blas_thread()

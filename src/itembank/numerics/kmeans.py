@@ -15,7 +15,7 @@ from itembank.numerics.ties import RELATIVE, first_largest, first_smallest
 
 MAX_ITERATIONS = 300
 NO_DISTANCE = 1e-12
-"""Squared distance, as a share of the largest squared length, that counts as none: points that rounding set apart."""
+"""Squared distance, as a fraction of the largest squared length, that counts as none: only rounding set them apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,9 +148,9 @@ def _lloyd(points: FloatArray, weights: FloatArray, centroids: FloatArray) -> Cl
 class _Assignment:
     """Nearest centroids of points, found anew only where the centroids moved far enough to change them (Hamerly 2010).
 
-    Each point knows a bound above its distance to its own centroid and one below its distance to every other. A move
-    of the centroids widens the first by that of its own and narrows the second by the largest. While the bounds are
-    further apart than what counts as equal (`numerics.ties`), the point stays.
+    Each point has an upper bound on the distance to its own centroid, and a lower bound on the distance to every other.
+    When the centroids move, the first grows by the move of the own centroid and the second falls by the largest move.
+    While the bounds are further apart than what counts as equal (`numerics.ties`), the point stays.
     """
 
     def __init__(self, points: FloatArray) -> None:
@@ -164,6 +164,7 @@ class _Assignment:
         """Index of the centroid nearest to each point, as `nearest_centroid`."""
         if self.centroids is not None:
             moved = np.sqrt(np.sum((centroids - self.centroids) ** 2, axis=1))
+            # Triangle inequality: a distance changes by at most the move of its centroid.
             self.own += moved[self.labels]
             self.other -= moved.max()
         self.centroids = centroids

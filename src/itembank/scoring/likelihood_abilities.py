@@ -13,7 +13,7 @@ from itembank.scoring.objectives import Jeffreys, Likelihood, Rescaled
 from itembank.scoring.starts import Frame, best_points, fitted_points, item_points, natural_frame
 
 FLAT = 1e-9
-"""Information, as a share of the most the items can give, below which the likelihood has no maximum to speak of."""
+"""Information, as a fraction of the most the items can give, below which the likelihood has no maximum to speak of."""
 
 
 ML_TOLERANCE = 1e-7
@@ -75,6 +75,7 @@ def _ml_identified(answers: Answers, frame: Frame) -> Abilities:
     problem = Rescaled(Likelihood(answers), frame.centre, frame.scale)
     maximum = maximise(problem, _start(answers, frame, with_ends=True), is_concave=False, tolerance=ML_TOLERANCE)
     values, vectors = np.linalg.eigh(maximum.precision)
+    # In this frame the largest information that the items can give is one in every direction.
     is_flat = np.abs(values) < FLAT  # (n_models, n_dims)
     at_bound = is_flat.any(axis=1)
     growth = frame.scale @ (vectors * is_flat[:, None, :]) @ vectors.transpose(0, 2, 1) @ maximum.theta[..., None]
@@ -105,6 +106,7 @@ def _start(answers: Answers, frame: Frame, *, with_ends: bool) -> FloatArray:
 def _with_infinities(theta: FloatArray, growth: FloatArray) -> FloatArray:
     """Make infinite the dimensions that take part in the growth (n_models, n_dims)."""
     largest = np.abs(growth).max(axis=1, keepdims=True, initial=0.0)
+    # Relative to the largest: dimensions outside the growth hold only rounding of it.
     grows = (np.abs(growth) > 1e-6 * largest) & (largest > 0.0)
     return np.where(grows, np.copysign(np.inf, growth), theta)
 

@@ -75,6 +75,7 @@ class Jeffreys:
         is_regular = (sign > 0.0) & np.isfinite(log_determinant)
         information = np.where(is_regular[:, None, None], information, np.eye(self.answers.n_dims))
         covariance = np.linalg.inv(information)
+        # Lengths a_i' C a_i enter the gradient and the first part of the Hessian; `precision` is minus the Hessian.
         lengths = quadratic_forms(self.answers, covariance)  # (n_models, n_answers)
         return Evaluation(
             np.where(is_regular, likelihood.objective + 0.5 * log_determinant, -np.inf),
@@ -131,6 +132,7 @@ def _information_slope(answers: Answers, first: FloatArray) -> FloatArray:
 def _trace_products(covariance: FloatArray, slopes: FloatArray) -> FloatArray:
     """``tr(C I_k C I_l)`` for every pair (k, l), (n_models, n_dims, n_dims)."""
     n_models, n_dims = covariance.shape[:2]
+    # tr(A B) is the sum over all entries of A times those of B', so that all pairs are one matrix product.
     scaled = np.matmul(covariance[:, None], slopes)  # C I_k
     flat = scaled.reshape(n_models, n_dims, -1)
     transposed = scaled.transpose(0, 1, 3, 2).reshape(n_models, n_dims, -1)

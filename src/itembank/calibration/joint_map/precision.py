@@ -2,7 +2,7 @@
 
 At the joint maximum the residual spread of the responses is too small, since items and abilities fit part of it. So
 phi maximises ``sum log f(y; phi) - (nu / 2) log I(phi)``, with nu the number of parameters that the responses determine
-and I how their information grows with phi: what Laplace's approximation of the marginal likelihood asks for (MacKay 1992). I is
+and I how their information grows with phi: Laplace's approximation of the marginal likelihood (MacKay 1992). I is
 ``phi + 1`` for probabilities, which for large phi makes phi the usual unbiased ``(n - nu) / sum of squares``, and
 ``(phi + 1) / (phi + n)`` for n trials: the inverses of the variances of a response. A wide prior keeps phi finite
 where there are as many parameters as responses, as in the 2PL with two models; there it decides, so give a precision.
