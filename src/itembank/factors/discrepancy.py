@@ -113,6 +113,7 @@ def _scale(residual: FloatArray, noise: FloatArray, groups: FloatArray) -> float
     if not is_large.any():
         return 0.0
     weights = groups[:, is_large] / size[is_large]
+    # Squared group means have the expectation scale^2 plus the noise of a weighted mean.
     excess = (residual @ weights) ** 2 - noise @ weights**2
     # small groups are measured worst and move scores least
     return float(np.sqrt(max(np.average(excess.mean(axis=0), weights=size[is_large]), 0.0)))

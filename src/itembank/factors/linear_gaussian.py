@@ -179,6 +179,7 @@ def additive_fill(responses: FloatArray) -> FloatArray:
     zeros = np.where(seen, responses, 0.0)
     count = seen.sum(axis=0)
     item = np.divide(zeros.sum(axis=0), count, out=np.full(count.shape, 0.5), where=count > 0)
+    # The model effect is the mean residual over the items that the model answered.
     residual = np.where(seen, responses - item, 0.0)
     effect = residual.sum(axis=1) / np.maximum(seen.sum(axis=1), 1)
     result: FloatArray = np.where(seen, responses, np.clip(item + effect[:, None], 0.0, 1.0))

@@ -136,6 +136,7 @@ def divergence(
     spreads = _spread(here, precision) - _spread(there, precision)
     result: FloatArray = spreads + precision * (binary + (here.p - there.p) * remainders)
     ratios = (there.log_p - here.log_p, there.log_q - here.log_q)
+    # d = log(p_other / p) at the low end and log(q_other / q) at the high one.
     for ratio, (_, log_probability) in zip(ratios, _ends(here, precision), strict=True):
         result = result - np.exp(log_probability) * (np.expm1(ratio) - ratio)
     return result

@@ -121,6 +121,7 @@ def _range(a: FloatArray, b: FloatArray, n: float) -> tuple[FloatArray, FloatArr
     Log-probabilities fall by 40 within 9 standard deviations and, towards an edge, 40 variances of z more.
     """
     p = a / (a + b)
+    # Of z, by the delta method: 1 / a + 1 / b from the Beta, 1 / (n p) + 1 / (n q) from the binomial distribution.
     left, right = 1.0 / a + 1.0 / (n * p), 1.0 / b + 1.0 / (n * (1.0 - p))
     centre = np.log((n * p + 1.0) / (n * (1.0 - p) + 1.0))
     reach = 9.0 * np.sqrt(left + right)

@@ -125,6 +125,7 @@ def _draw(masses: FloatArray, uniform: FloatArray) -> list[int]:
 
 def _squared_distances(points: FloatArray, lengths: FloatArray, places: list[int], nothing: float) -> FloatArray:
     """Squared distances of all points from some of them, (n_places, n_points); zero below `nothing`."""
+    # A matrix product instead of n_places times n_points differences; what cancels is cut off at `nothing`.
     distances = lengths + lengths[places, None] - 2.0 * (points[places] @ points.T)
     return np.where(distances > nothing, distances, 0.0)
 
@@ -169,6 +170,7 @@ class _Assignment:
             self.other -= moved.max()
         self.centroids = centroids
         farthest = self.lengths + np.sqrt(np.sum(centroids**2, axis=1).max())  # no centroid is further away
+        # Distances within RELATIVE of the largest count as equal; the squared bounds must differ by more than that.
         certain = (self.other > 0.0) & (self.other**2 - self.own**2 > 2.0 * RELATIVE * farthest**2)
         self._find(np.flatnonzero(~certain), centroids)
         return self.labels.copy()

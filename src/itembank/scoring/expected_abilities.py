@@ -116,6 +116,7 @@ def _quadrature(answers: Answers, prior: AbilityPrior, grid: _Grid, *, has_own_n
     theta = weights @ grid.nodes
     moments = unpack(weights @ packed_products(grid.nodes - prior.mean), prior.n_dims)
     covariance = moments - _outer(theta - prior.mean)
+    # In units of the spacing, the variance along the narrowest direction.
     narrowest = np.linalg.eigvalsh(covariance / np.multiply.outer(grid.spacing, grid.spacing))[:, 0]
     is_resolved = (narrowest >= NARROWEST**2) & (weights @ grid.is_edge < EDGE_WEIGHT)
     rows = np.flatnonzero(~is_resolved)
@@ -123,6 +124,7 @@ def _quadrature(answers: Answers, prior: AbilityPrior, grid: _Grid, *, has_own_n
         own = _own_nodes(answers.take(rows), prior)
         theta[rows], covariance[rows], is_resolved[rows] = own.theta, own.covariance, own.converged
     is_empty = answers.counts == 0
+    # Without answers the posterior is the prior, which the grid would only approximate.
     theta[is_empty], covariance[is_empty] = prior.mean, prior.covariance
     never = np.zeros(answers.n_models, dtype=bool)
     return Abilities(theta, covariance, never, is_resolved | is_empty, "eap")

@@ -108,6 +108,7 @@ class Rescaled:
     def evaluate(self, theta: FloatArray) -> Evaluation:
         """Evaluate every model at its phi (n_models, n_dims)."""
         value, gradient, precision = self.inner.evaluate(self.to_theta(theta))
+        # The chain rule: gradient S' g and precision S' P S.
         transposed = self.scale.transpose(0, 2, 1)
         return Evaluation(
             value, np.matmul(transposed, gradient[..., None])[..., 0], transposed @ precision @ self.scale

@@ -171,6 +171,7 @@ def _freedom(data: FitData, point: Point, spec: JointMAP, *, model: ResponseMode
         penalised = of_items + prior + LEAST_INFORMATION * np.eye(len(prior))
         of_each = np.einsum("iab,iba->i", np.linalg.inv(penalised), of_items)
     of_abilities = ability_derivatives(data, *point, model).precision
+    # tr((H + I)^-1 H) over models: the directions of ability that responses rather than the prior determine.
     inverse = np.linalg.inv(of_abilities + np.eye(spec.n_dims))
     of_all_abilities = float(np.einsum("lab,lba->", inverse, of_abilities))
     n_items = np.bincount(index)

@@ -176,6 +176,7 @@ def _terms(data: NestedData, block: slice, x: FloatArray) -> Terms:
     lower = data.lower_asymptote[block]
     if np.any(lower):
         return guessing_terms(x, responses, weights, asymptotes_of(lower, np.ones_like(lower)))
+    # log P = y x - log(1 + e^x) = y x - max(x, 0) + log sigmoid(|x|).
     larger = 1.0 / (1.0 + np.exp(-np.abs(x)))  # sigmoid(|x|)
     sigmoid = np.where(x >= 0.0, larger, 1.0 - larger)
     curvature = sigmoid * (1.0 - sigmoid)

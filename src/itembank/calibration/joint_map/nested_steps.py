@@ -86,6 +86,8 @@ def _general_scale(items: FloatArray, general: FloatArray, specific: FloatArray,
 
     def penalty(logarithm: float) -> float:
         scale = np.exp(logarithm)
+        # sum (s alpha - 1)^2 / (2 slope_sd^2) without its constant; |theta_g|^2 / 2 falls as s^-2, and at the best t_k
+        # the specific part as s^(-2/3).
         slopes = (scale**2 * square - 2.0 * scale * linear) / (2.0 * spec.slope_sd**2)
         return float(slopes + spread / (2.0 * scale**2) + least * scale ** (-2.0 / 3.0))
 

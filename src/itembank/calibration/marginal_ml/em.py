@@ -218,6 +218,7 @@ def _rescaled(problem: Problem, posterior: AbilityPosterior, items: FloatArray, 
         scale = best_scale(mean, covariance, items, problem.prior, has_common_slope=problem.has_common_slope)
         moved = within_bounds(rescale(items, scale))
         return State(moved if moved.shape[1] == 2 else _unrotated(moved, before))
+    # Confirmatory loadings keep their zeros only if each dimension is scaled by itself; the rest is the correlation.
     shift, matrix = best_scale(mean, covariance, items, None)
     spread = matrix @ matrix.T
     size = np.sqrt(np.diag(spread))

@@ -89,6 +89,7 @@ def log_prior(items: FloatArray, prior: AnyItemPrior | None, *, has_common_slope
 def _relative_slopes(slopes: FloatArray, prior: LinePrior) -> PriorTerms:
     """Terms of ``sum_i -(a_i / m - 1)^2 / (2 s^2)`` at its best centre ``m = sum a^2 / sum a``, held fixed."""
     weight, centre = 1.0 / prior.slope_sd**2, float(slopes @ slopes / slopes.sum())
+    # The centre maximises the sum, so that the gradient in the slopes needs no derivative of it.
     relative = slopes / centre - 1.0
     precision = np.full((len(slopes), 1, 1), weight / centre**2)
     value = _normal_log_density(relative, prior.slope_sd)
@@ -162,6 +163,7 @@ def best_scale(
         method="BFGS",
         options={"maxiter": 30, "gtol": 1e-6 * len(mean)},
     )
+    # The diagonal is packed as logarithms, so that the matrix stays positive definite in an unconstrained search.
     return _unpack(optimum.x, len(centre))
 
 

@@ -85,6 +85,7 @@ def item_statistics(blocks: Blocks, posterior: Posterior, rule: CellRule) -> Ite
     abilities = extended(posterior.ability_mean)
     moment = packed_products(abilities)  # E[x x'], upper triangle
     n_dims = posterior.n_dims
+    # E[x x'] adds the covariance of theta; the one in x is certain.
     moment[:, _is_slope_pair(n_dims)] += _upper(posterior.ability_covariance)
     moment, abilities = moment.astype(blocks.values.dtype), abilities.astype(blocks.values.dtype)
     precision = np.empty((blocks.n_items, moment.shape[1]))
@@ -103,6 +104,7 @@ def ability_statistics(blocks: Blocks, posterior: Posterior, rule: CellRule) -> 
     loadings, covariance = posterior.item_mean[:, :n_dims], posterior.item_covariance
     squares = packed_products(loadings) + _upper(covariance[:, :n_dims, :n_dims])
     cross = loadings * posterior.item_mean[:, n_dims:] + covariance[:, :n_dims, n_dims]  # E[a c]
+    # With the logit a . theta + c, the update needs sum w E[a a'] and sum w E[a c]: one product for both.
     features = np.column_stack([squares, cross]).astype(blocks.values.dtype)
     loadings = loadings.astype(blocks.values.dtype)
     curved = np.zeros((n_models, features.shape[1]))
@@ -135,6 +137,7 @@ def logit_moments(blocks: Blocks, posterior: Posterior) -> Iterator[tuple[slice,
     abilities = extended(posterior.ability_mean)
     item_mean, covariance = posterior.item_mean, posterior.item_covariance
     squares = packed_products(item_mean[:, :n_dims]) + _upper(covariance[:, :n_dims, :n_dims])
+    # x' S_i x and tr(E[a a'] C_l) are sums over the entries of two matrices each: one product gives both.
     of_items = np.column_stack([_doubled(_upper(covariance), n_dims + 1), _doubled(squares, n_dims)]).astype(dtype)
     of_models = np.column_stack([packed_products(abilities), _upper(posterior.ability_covariance)]).astype(dtype).T
     item_mean, abilities = item_mean.astype(dtype), abilities.astype(dtype).T
