@@ -20,7 +20,7 @@ from scipy.special import expit
 from itembank.numerics.arrays import FloatArray
 
 SMALLEST_SQUARE = 1e-8
-"""Of xi: at zero ``tanh(xi / 2) / (2 xi)`` would be 0 / 0."""
+"""Of xi^2: at zero ``tanh(xi / 2) / (2 xi)`` would be 0 / 0."""
 
 SMALLEST_VARIANCE = 1e-6
 """Of a logit: the curvature is a difference over ``sqrt(3 v)``, which for less would hold rounding only."""
