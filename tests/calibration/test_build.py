@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from itembank.calibration.build import CALIBRATION_SHARE, build_bank
+from itembank.calibration.build import CALIBRATION_FRACTION, build_bank
 from itembank.calibration.calibrate import calibrate
 from itembank.calibration.item_model_bias import item_model_bias, response_variance
 from itembank.calibration.specs import Variational
@@ -60,7 +60,7 @@ def test_progress_rises_to_the_end(responses):
         [share for (_, share), flag in zip(told, is_bias, strict=True) if flag == kind] for kind in (False, True)
     )
     assert is_bias == sorted(is_bias)
-    assert 0.0 <= min(first) <= max(first) <= CALIBRATION_SHARE <= min(second)
+    assert 0.0 <= min(first) <= max(first) <= CALIBRATION_FRACTION <= min(second)
     assert told[-1] == ("measuring the item model's bias", 1.0)
 
 

@@ -17,7 +17,7 @@ from itembank.calibration.fits import Fit, FitData
 from itembank.numerics.arrays import FloatArray
 
 SURE = 5.0
-"""Standard errors from which on agreement is no chance: independent attempts reached 3 in simulation."""
+"""Standard errors from which agreement counts as real: independent attempts reached 3 in simulation."""
 CELLS_AT_ONCE = 1 << 20
 NODES = ((0.0, 4.0 / 6.0), (1.0, 1.0 / 6.0), (-1.0, 1.0 / 6.0))
 """Places in steps of sqrt(3) standard deviations, and weights, of the mean over a normal logit."""
@@ -53,8 +53,8 @@ class Agreement:
 def agreement_beyond(data: FitData, fit: Fit, *, has_marginal_errors: bool = False) -> Agreement:
     """Compare counts with what a binomial fit of them expects.
 
-    The fit has seen the counts, which draws its probabilities towards them. The posterior variance of each
-    probability is what that takes from every pair, and is given back.
+    The fit has seen the counts, so its probabilities lie closer to them than the true ones. That lowers the product of
+    every pair by the posterior variance of the probability, which is added back.
 
     Parameters
     ----------
@@ -76,10 +76,12 @@ def agreement_beyond(data: FitData, fit: Fit, *, has_marginal_errors: bool = Fal
         part = slice(begin, begin + step)
         trials = data.n_trials[:, part]
         right = np.round(data.responses[:, part] * trials)
-        chance, doubt = _probabilities(fit, data.lower_asymptote[part], part)
-        pairs, spread = 0.5 * trials * (trials - 1.0), chance * (1.0 - chance)
-        of_itself = right * (1.0 - 2.0 * chance) + trials * chance**2
-        excess += float(np.sum(0.5 * ((right - trials * chance) ** 2 - of_itself) + pairs * doubt))
+        probability, doubt = _probabilities(fit, data.lower_asymptote[part], part)
+        pairs, spread = 0.5 * trials * (trials - 1.0), probability * (1.0 - probability)
+        # Over all pairs (x - p)(x' - p) sums to ((c - n p)^2 - s) / 2, where c answers of n are right and
+        # s = sum (x - p)^2 = c (1 - 2 p) + n p^2.
+        of_itself = right * (1.0 - 2.0 * probability) + trials * probability**2
+        excess += float(np.sum(0.5 * ((right - trials * probability) ** 2 - of_itself) + pairs * doubt))
         possible += float(np.sum(pairs * spread))
         variance += float(np.sum(pairs * spread**2))
     if variance <= 0.0:
@@ -88,16 +90,17 @@ def agreement_beyond(data: FitData, fit: Fit, *, has_marginal_errors: bool = Fal
 
 
 def _probabilities(fit: Fit, lower: FloatArray, part: slice) -> tuple[FloatArray, FloatArray]:
-    """Posterior mean and variance of the chance of being right, (n_models, n_block) each."""
+    """Posterior mean and variance of the probability of a right answer, (n_models, n_block) each."""
     loadings, covariance = fit.loadings[part], fit.item_covariance[part]
     places = np.column_stack([fit.abilities, np.ones(len(fit.abilities))])
     mean = fit.abilities @ loadings.T + fit.intercept[part]
     variance = np.einsum("lj,ijk,lk->li", places, covariance, places, optimize=True)
+    # Variance of the logit: x' S_i x + tr(E[a a'] C_l), with S_i and C_l the covariances of item and ability.
     moment = np.einsum("ij,ik->ijk", loadings, loadings) + covariance[:, :-1, :-1]
     variance += np.einsum("ijk,lkj->li", moment, fit.ability_covariance, optimize=True)
     half_step = np.sqrt(3.0 * np.maximum(variance, 0.0))
     first = second = np.zeros_like(mean)
     for place, weight in NODES:
-        chance = lower + (1.0 - lower) * expit(mean + place * half_step)
-        first, second = first + weight * chance, second + weight * chance**2
+        probability = lower + (1.0 - lower) * expit(mean + place * half_step)
+        first, second = first + weight * probability, second + weight * probability**2
     return first, np.maximum(second - first**2, 0.0)

@@ -15,8 +15,8 @@ from itembank.data.targets import ScoreTargets
 from itembank.numerics.random import as_generator
 from itembank.progress import ProgressCallback, silent
 
-CALIBRATION_SHARE = 0.6
-"""Share of the work that is the calibration; the rest fits half of the models for the bias."""
+CALIBRATION_FRACTION = 0.6
+"""Progress when the calibration is done; after it half of the models are fitted for the bias."""
 
 
 def build_bank(
@@ -59,14 +59,16 @@ def build_bank(
     responses = as_responses(responses)
     spec = METHODS.resolve(spec)
     targets = ScoreTargets.create(responses.items, within=within, across=across)
-    calibration = calibrate(responses, spec, progress=lambda text, share: progress(text, CALIBRATION_SHARE * share))
+    calibration = calibrate(
+        responses, spec, progress=lambda text, fraction: progress(text, CALIBRATION_FRACTION * fraction)
+    )
     bias = item_model_bias(
         responses,
         replace(spec, family=calibration.parameters.family),
         targets,
         rng=as_generator(rng),
-        progress=lambda text, share: progress(
-            f"measuring the item model's bias: {text}", CALIBRATION_SHARE + (1.0 - CALIBRATION_SHARE) * share
+        progress=lambda text, fraction: progress(
+            f"measuring the item model's bias: {text}", CALIBRATION_FRACTION + (1.0 - CALIBRATION_FRACTION) * fraction
         ),
     )
     progress("measuring the item model's bias", 1.0)

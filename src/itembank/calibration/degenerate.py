@@ -1,4 +1,4 @@
-"""Items that every calibration model answered the same way: the others are what is known of them."""
+"""Items that every calibration model answered the same way: their parameters come from the other items."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,18 +12,19 @@ from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.scoring.newton import map_abilities
 
 SMALLEST_VARIANCE = 1e-6
+"""Added to each parameter's variance over the fitted items, so that equal ones (a common slope) can be inverted."""
 
 
 @dataclass(frozen=True, slots=True)
 class DegenerateItems:
-    """Which items were left out of a fit, and what of them is known all the same.
+    """Which items were left out of a fit, and what is known of them.
 
     Attributes
     ----------
     is_degenerate : (n_items,)
     lower_asymptote : (n_items,)
     scenario_index : (n_items,) or None
-        In a bifactor model, whose items rest on the general ability and their scenario's.
+        In a bifactor model, whose items depend on the general ability and their scenario's.
     is_majority : bool
         Whether they predict the common answer for every model.
     family : {'bernoulli', 'binomial', 'beta', 'beta-binomial'}
@@ -89,7 +90,7 @@ def put_back(fit: Fit, responses: FloatArray, items: DegenerateItems) -> tuple[I
 
 
 def _groups(items: DegenerateItems, n_dims: int) -> Iterator[tuple[BoolArray, IntArray]]:
-    """Items that rest on the same abilities, and these: all, or in a bifactor model those of each scenario."""
+    """Items that depend on the same abilities, and those abilities: all, or each scenario's in a bifactor model."""
     if items.scenario_index is None:
         yield np.ones(items.is_degenerate.shape[0], dtype=bool), np.arange(n_dims)
         return
@@ -117,9 +118,9 @@ def _put_back_group(
     for lower in np.unique(items.lower_asymptote[missing]):
         alike = np.flatnonzero(missing & (items.lower_asymptote == lower))
         trials = None if items.n_trials is None else items.n_trials[:, alike]
-        found, spread = _by_prior(responses[:, alike], trials, fit.abilities[:, dims], prior, lower=lower)
-        coefficients[np.ix_(alike, columns)] = found
-        covariance[np.ix_(alike, columns, columns)] = spread
+        modes, spreads = _by_prior(responses[:, alike], trials, fit.abilities[:, dims], prior, lower=lower)
+        coefficients[np.ix_(alike, columns)] = modes
+        covariance[np.ix_(alike, columns, columns)] = spreads
 
 
 def _majority(responses: FloatArray, items: DegenerateItems) -> tuple[FloatArray, FloatArray]:
@@ -129,15 +130,17 @@ def _majority(responses: FloatArray, items: DegenerateItems) -> tuple[FloatArray
     if items.n_trials is not None:
         n_answers = items.n_trials[:, items.is_degenerate].sum(axis=0)
     sign = np.where(np.nanmax(responses, axis=0) > 0.5, 1.0, -1.0)
+    # p = (n + 1/2) / (n + 1) has the logit log(2 n + 1) and 1 - p = 1 / (2 n + 2); n + 1 answers inform the intercept
+    # by (n + 1) p (1 - p).
     intercept = np.log(2.0 * n_answers + 1.0)
-    share = 1.0 / (2.0 * n_answers + 2.0)
-    return sign * intercept, 1.0 / ((n_answers + 1.0) * share * (1.0 - share))
+    probability = 1.0 / (2.0 * n_answers + 2.0)
+    return sign * intercept, 1.0 / ((n_answers + 1.0) * probability * (1.0 - probability))
 
 
 def _item_prior(coefficients: FloatArray) -> AbilityPrior:
     """Return the normal distribution of the fitted items' (loadings, intercept), from (n_items, n_dims + 1)."""
     n_items, size = coefficients.shape
-    if n_items <= size:  # too few to tell how they vary together
+    if n_items <= size:  # too few for a covariance
         return AbilityPrior(coefficients.mean(axis=0), np.eye(size))
     return AbilityPrior(coefficients.mean(axis=0), np.cov(coefficients.T) + SMALLEST_VARIANCE * np.eye(size))
 
@@ -154,10 +157,10 @@ def _by_prior(
         np.column_stack([abilities, np.ones(len(abilities))]), np.zeros(len(abilities)), lower
     )
     if n_trials is not None:
-        found = map_abilities(places, responses.T, prior, weights=n_trials.T.astype(np.float64))
-        return found.theta, found.covariance
+        posterior = map_abilities(places, responses.T, prior, weights=n_trials.T.astype(np.float64))
+        return posterior.theta, posterior.covariance
     # few patterns differ: without missing responses all right and all wrong are the only ones
     coded = np.where(np.isnan(responses), -1.0, responses).astype(np.int8)
     patterns, which = np.unique(coded, axis=1, return_inverse=True)
-    found = map_abilities(places, np.where(patterns < 0, np.nan, patterns).T, prior)
-    return found.theta[which.ravel()], found.covariance[which.ravel()]
+    posterior = map_abilities(places, np.where(patterns < 0, np.nan, patterns).T, prior)
+    return posterior.theta[which.ravel()], posterior.covariance[which.ravel()]

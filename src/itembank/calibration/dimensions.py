@@ -19,7 +19,7 @@ NESTED_CANDIDATES = (2, 3, 4, 6)
 """Of nested item models, with the general ability."""
 HELD_OUT_EVERY = 5
 TOLERANCE = 0.0025
-"""Of the mean absolute score error: an ability more must buy at least a quarter of a point."""
+"""Of the mean absolute score error: more dimensions must lower it by at least a quarter of a point."""
 MINIMUM_TO_CHOOSE = 2 * HELD_OUT_EVERY
 
 
@@ -77,9 +77,8 @@ def choose_n_dims(
 
     Every fifth model is held out; the others calibrate each candidate; the held-out models' abilities come from the
     even items, and predict the odd ones. Of more than 6,000 items every k-th is used. The smallest candidate within
-    0.0025 of the best mean absolute error of the scenarios' plain (micro) scores is chosen. A candidate that fewer
-    than four calibration models a dimension would speak for is not tried, nor are more than two dimensions by
-    marginal ML.
+    0.0025 of the best mean absolute error of the scenarios' plain (micro) scores is chosen. A candidate needs
+    four calibration models for each of its dimensions, and marginal ML has two dimensions at most.
 
     Parameters
     ----------
@@ -114,8 +113,8 @@ def choose_n_dims(
         progress(f"trying {n_dims}", position / len(tried))
         fitted = fit_candidate(held_out, spec, n_dims, item_model="nested" if is_nested else "mirt")
         spec = replace(spec, family=fitted.parameters.family)  # log-likelihoods compare within one family
-        found = hidden_errors(held_out, fitted, held_out.is_even)
-        measured.append((float(np.nanmean(_scenario_means(np.abs(found.errors)))), found.mean_log_likelihood))
+        hidden = hidden_errors(held_out, fitted, held_out.is_even)
+        measured.append((float(np.nanmean(_scenario_means(np.abs(hidden.errors)))), hidden.mean_log_likelihood))
     errors, log_likelihoods = np.array(measured).T
     best = tried[int(np.flatnonzero(errors <= errors.min() + TOLERANCE)[0])]
     listed = ", ".join(f"{100 * error:.2f} with {n}" for error, n in zip(errors, tried, strict=True))
@@ -145,6 +144,7 @@ def parallel_analysis(
     eigenvalues = _correlation_eigenvalues(standardised)
     shuffled = np.array([_correlation_eigenvalues(_shuffled(standardised, missing, rng)) for _ in range(n_shuffles)])
     thresholds = np.percentile(shuffled, percentile, axis=0)
+    # The leading eigenvalues count up to the first that shuffled data reach: later ones above are not dimensions.
     below = np.flatnonzero(eigenvalues <= thresholds)
     n_dims = int(below[0]) if below.size else eigenvalues.shape[0]
     return ParallelAnalysis(n_dims, eigenvalues, thresholds)
@@ -171,6 +171,7 @@ def _shuffled(standardised: FloatArray, missing: BoolArray, rng: np.random.Gener
     """Shuffle each item's observed cells among themselves."""
     if not missing.any():
         return rng.permuted(standardised, axis=0)
+    # `source` lists the observed cells of each item in random order, `place` in their own; missing cells come last.
     source = np.argsort(np.where(missing, np.inf, rng.random(missing.shape)), axis=0)
     place = np.argsort(missing, axis=0, kind="stable")
     result = np.zeros_like(standardised)
@@ -185,4 +186,5 @@ def _correlation_eigenvalues(standardised: FloatArray) -> FloatArray:
         standardised @ standardised.T / n_models if n_items > n_models else standardised.T @ standardised / n_models
     )
     values: FloatArray = np.linalg.eigvalsh(products)[::-1]
+    # Centred over models, so that one of the n_models eigenvalues is zero.
     return values[: min(n_models - 1, n_items)]

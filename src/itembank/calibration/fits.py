@@ -16,7 +16,8 @@ class FitData:
     Attributes
     ----------
     responses : (n_models, n_items)
-        0 or 1; of counts the share right; of family 'beta' a probability within (0, 1). 0 where not observed.
+        0 or 1; of counts the fraction of right answers; of family 'beta' a probability within (0, 1). 0 where not
+        observed.
     observed : (n_models, n_items) or None
         None when complete.
     lower_asymptote : (n_items,)

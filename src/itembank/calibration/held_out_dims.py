@@ -1,4 +1,4 @@
-"""What item models of several numbers of dimensions say of models that they have not seen (tinyBenchmarks 4.4)."""
+"""Predictions of held-out models by item models of several numbers of dimensions (tinyBenchmarks 4.4)."""
 
 import warnings
 from dataclasses import dataclass, replace
@@ -23,9 +23,9 @@ from itembank.numerics.splits import Split
 from itembank.scoring.newton import map_abilities
 
 MODELS_PER_DIMENSION = 4
-"""A dimension that fewer models than this have to tell of is not tried."""
+"""Calibration models that a candidate needs for each of its dimensions."""
 MOST_ITEMS = 6000
-"""Of a longer benchmark every k-th item is used: its dimensions show in a part of it."""
+"""Of a longer benchmark every k-th item is used, which shows the same dimensions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ def thinned(responses: ResponseMatrix) -> tuple[ResponseMatrix, int]:
 
 
 def feasible(candidates: tuple[int, ...], n_models: int, spec: CalibrationSpec) -> tuple[int, ...]:
-    """Candidates that the calibration models and the method can carry, rising.
+    """Candidates that the method allows and the calibration models suffice for, rising.
 
     Raises
     ------
@@ -122,15 +122,15 @@ def leave_out(responses: ResponseMatrix, split: Split) -> HeldOut:
 def fit_candidate(
     held_out: HeldOut, spec: CalibrationSpec, n_dims: int, *, item_model: ItemModel = "mirt"
 ) -> Calibration:
-    """Calibrate with so many dimensions; the item model is for more than one."""
+    """Calibrate with this number of dimensions; `item_model` applies to more than one."""
     chosen = replace(spec, item_model="2pl" if n_dims == 1 else item_model, n_dims=n_dims)
     with without_repeated_warnings(), warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # a candidate that has not quite settled still predicts
+        warnings.simplefilter("ignore", ConvergenceWarning)  # a candidate that has not quite converged still predicts
         return calibrate(held_out.train, chosen)
 
 
 def hidden_errors(held_out: HeldOut, fitted: Calibration, is_shown: BoolArray) -> HiddenErrors:
-    """Find the held-out models' abilities from the shown items, and compare what they say of the odd ones.
+    """Find the held-out models' abilities from the shown items, and compare their predictions of the odd ones.
 
     Parameters
     ----------
@@ -164,11 +164,11 @@ def hidden_errors(held_out: HeldOut, fitted: Calibration, is_shown: BoolArray) -
 def _log_likelihoods(
     held_out: HeldOut, parameters: ItemParameters, theta: FloatArray, responses: FloatArray
 ) -> FloatArray:
-    """Log-likelihood of every hidden response, (n_held_out, n_hidden); chances are kept off zero and one."""
+    """Log-likelihood of every hidden response, (n_held_out, n_hidden); probabilities are kept off zero and one."""
     hidden = np.flatnonzero(~held_out.is_even)
     some = parameters.take(hidden)
     if some.family == "bernoulli":
-        values, chances = responses[:, hidden], np.clip(probability(some, theta), 1e-9, 1.0 - 1e-9)
-        return values * np.log(chances) + (1.0 - values) * np.log1p(-chances)
+        values, probabilities = responses[:, hidden], np.clip(probability(some, theta), 1e-9, 1.0 - 1e-9)
+        return values * np.log(probabilities) + (1.0 - values) * np.log1p(-probabilities)
     trials = None if held_out.n_trials is None else held_out.n_trials[:, hidden]
     return ResponseModel.of(some).log_likelihood_terms(logit(some, theta), responses[:, hidden], trials)

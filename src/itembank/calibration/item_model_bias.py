@@ -19,7 +19,7 @@ from itembank.progress import ProgressCallback, silent
 from itembank.scoring.newton import map_abilities
 
 MINIMUM_FOR_BIAS = 8
-"""Below this many models half of them calibrate nothing that would say something of the whole."""
+"""Fewest models: half of fewer are too few to calibrate on."""
 
 
 @one_blas_thread()
@@ -67,7 +67,7 @@ def item_model_bias(
         chosen = with_family(spec, responses)
         with without_repeated_warnings():
             fitted = calibrate(responses.take(models=answered, items=usable), chosen, progress=progress)
-    except DataError:  # half of the models may leave no item that tells them apart
+    except DataError:  # half of the models may leave no item that separates them
         return unmeasured
     new = responses.take(models=halves.test, items=usable)
     predicted = predict_hidden(fitted, new.responses, is_shown[usable], targets, usable, n_trials=new.n_trials)
@@ -101,6 +101,7 @@ def response_variance(responses: FloatArray, targets: ScoreTargets) -> FloatArra
         filled = np.where(seen, values, 0.0)
         mean = np.sum(weights * filled, axis=1, keepdims=True)
         spread = np.sum(weights * (filled - mean) ** 2, axis=1)
+        # The weighted spread of equal variances sigma^2 has the expectation sigma^2 (1 - sum omega^2).
         freedom = 1.0 - np.sum(weights**2, axis=1)
         is_known = (freedom > 1e-9) & seen.any(axis=1)  # one response has no spread: 0 / 0
         if is_known.any():

@@ -121,8 +121,8 @@ def _principal_axes(loadings: FloatArray, root: FloatArray) -> FloatArray:
     """Rotate `root` so that the Gram matrix of the moved loadings is diagonal and falling, sums positive."""
     moved = loadings @ root
     _, vectors = np.linalg.eigh(moved.T @ moved)
-    turned: FloatArray = root @ vectors[:, ::-1]
-    return turned * np.where((loadings @ turned).sum(axis=0) < 0.0, -1.0, 1.0)
+    rotated: FloatArray = root @ vectors[:, ::-1]
+    return rotated * np.where((loadings @ rotated).sum(axis=0) < 0.0, -1.0, 1.0)
 
 
 def _item_map(forward: FloatArray, mean: FloatArray) -> FloatArray:

@@ -79,7 +79,7 @@ class Variational(CalibrationSpec):
         Take each item's lower asymptote from its column `chance`, or `1 / n_options`.
     max_iterations : int
     tolerance : float
-        Stop when the bound rises by less than this share of its size (10,000 at least) a sweep, on the mean of five.
+        Stop when the bound rises by less than this fraction of its size (10,000 at least) a sweep, on the mean of five.
     single_precision : bool
         Do passes over more than a million responses in float32: the bound can then waver by about 1e-7 of its size,
         and loadings differ between processors (see `docs/processors.md`).
@@ -127,7 +127,7 @@ class JointMAP(CalibrationSpec):
     n_dims : int
         Of 'nested' with the general ability: WILD takes 3. Of 'bifactor' 1 more than scenarios; 1 stands for that.
     known_guessing, max_iterations, tolerance
-        As for `Variational`; the tolerance is on the rise of the log posterior density, as a share of its size.
+        As for `Variational`; the tolerance is on the rise of the log posterior density, as a fraction of its size.
     l1 : float or 'auto'
         Weight of the absolute loadings in the objective (WILD's lambda in App. A); of K in nested models. It must be
         positive: without it the density rises for ever as abilities shrink and loadings grow. 'auto' is 0.1, and in
@@ -184,7 +184,7 @@ class ItemPrior:
     """Fixed priors of the item parameters of marginal ML.
 
     With far more items than models the centres of these priors, not the abilities, set the scale of a fit.
-    It is put right afterwards, but `RelativeItemPrior` has no such pull in one dimension.
+    It is put right afterwards, but `RelativeItemPrior` has no such effect in one dimension.
 
     Attributes
     ----------

@@ -10,7 +10,7 @@ from itembank.numerics.arrays import BoolArray, FloatArray
 DENSE_SIZE = 600
 COLUMNS_AT_ONCE = 2048
 
-LEAST_SHARE = 1e-3
+LEAST_FRACTION = 1e-3
 """Smaller probabilities count as this at the start, so that clipped zeros do not lead."""
 
 
@@ -30,15 +30,15 @@ def standardised(responses: FloatArray, observed: BoolArray | None) -> FloatArra
 def start_values(data: FitData) -> FloatArray:
     """Responses as `start_abilities` should see them: logits where they are more than right or wrong.
 
-    Shares are drawn in, ``(c + 1/2) / (n + 1)``, so that none right of ten thousand is far from one right.
+    Fractions are moved inwards, ``(c + 1/2) / (n + 1)``, so that none right of ten thousand is far from one right.
     """
     if data.family == "beta":
-        shares: FloatArray = np.clip(data.responses, LEAST_SHARE, 1.0 - LEAST_SHARE)
+        fractions: FloatArray = np.clip(data.responses, LEAST_FRACTION, 1.0 - LEAST_FRACTION)
     elif data.n_trials is None:
         return data.responses
     else:
-        shares = (data.responses * data.n_trials + 0.5) / (data.n_trials + 1.0)
-    result: FloatArray = logit(shares)
+        fractions = (data.responses * data.n_trials + 0.5) / (data.n_trials + 1.0)
+    result: FloatArray = logit(fractions)
     return result
 
 

@@ -46,8 +46,8 @@ def choice_probability(log_likelihood: FloatArray, correct: IntArray | BoolArray
     weight = np.where(np.isnan(log_likelihood), 0.0, weight)
     total = weight.sum(axis=-1)
     right = np.where(is_right, weight, 0.0).sum(axis=-1)
-    share = np.divide(right, total, out=np.full_like(total, np.nan), where=total > 0)
-    return _where_known(np.minimum(share, 1.0), is_right)
+    fraction = np.divide(right, total, out=np.full_like(total, np.nan), where=total > 0)
+    return _where_known(np.minimum(fraction, 1.0), is_right)
 
 
 def probability_per_character(

@@ -1,6 +1,6 @@
 """What calibration models cannot show: new models may differ from all of them, but not without pattern.
 
-A factor model of past responses gives items that past models hardly told apart almost no variance, and then takes
+A factor model of past responses gives almost no variance to items that hardly separated past models, and then takes
 whatever a new kind of model does on them for noise of other items. A model stronger than any before solves items
 that nobody solved; a model tuned for a domain moves all of its items. So the items of a group, and those of like
 difficulty within it most of all, are allowed to move together by some points more than the factors explain.
@@ -74,10 +74,10 @@ def with_discrepancy(
 
 
 def measure_discrepancy(responses: FloatArray, groups: IntArray, *, subgroups: IntArray | None = None) -> Discrepancy:
-    """Measure the shifts on models left out: what of their group means the factors of the others do not explain.
+    """Measure the shifts on models left out: the part of their group means that factors of the others do not explain.
 
     A left-out model's residuals ``e = y - m - L E[f | y]`` have group means of variance ``scale^2`` plus that of the
-    items' own noise, ``sum_i w_i^2 s_i``, which is taken off; the rest is averaged over models and groups (moments).
+    items' own noise, ``sum_i w_i^2 s_i``, which is subtracted; the remainder is averaged over models and groups.
     With many models the factors explain nearly all, with few little.
 
     Parameters
@@ -107,12 +107,13 @@ def measure_discrepancy(responses: FloatArray, groups: IntArray, *, subgroups: I
 
 
 def _scale(residual: FloatArray, noise: FloatArray, groups: FloatArray) -> float:
-    """Return the standard deviation of the means of residuals over groups (n_items, n_groups), noise taken off."""
+    """Return the standard deviation of the means of residuals over groups (n_items, n_groups), less noise."""
     size = groups.sum(axis=0)
     is_large = size >= SMALLEST_GROUP
     if not is_large.any():
         return 0.0
     weights = groups[:, is_large] / size[is_large]
+    # Squared group means have the expectation scale^2 plus the noise of a weighted mean.
     excess = (residual @ weights) ** 2 - noise @ weights**2
     # small groups are measured worst and move scores least
     return float(np.sqrt(max(np.average(excess.mean(axis=0), weights=size[is_large]), 0.0)))

@@ -1,7 +1,7 @@
-"""Linear-Gaussian factor model of raw responses: what the answers to some items say of all others.
+"""Linear-Gaussian factor model of raw responses: predict all other items from the answers to some.
 
 ``y_i = m_i + L_i . f + e_i`` with ``f ~ N(0, I)`` and ``e_i ~ N(0, s_i)``. Responses are numbers in [0, 1], often 0
-and 1, so this is the best *linear* description of how items vary together, not a story of how answers come about.
+and 1, so this is the best *linear* description of how items vary together, not a model of how answers come about.
 """
 
 from dataclasses import dataclass
@@ -13,9 +13,9 @@ from itembank.numerics.arrays import FloatArray, IntArray
 
 MOST_FACTORS = 50
 NOISE_SHRINKAGE = 0.5
-"""Share of the items' mean noise in each item's own: with few models the latter is hardly known."""
+"""Weight of the items' mean noise in each item's noise: with few models the latter is hardly known."""
 SMALLEST_NOISE = 0.02
-"""Least noise of an item, as a share of the mean."""
+"""Least noise of an item, as a fraction of the mean."""
 FILLING_ROUNDS = 8
 """Times that missing responses are replaced by what the factors say of them; more changes nothing that matters."""
 
@@ -96,8 +96,8 @@ def fit_factor_model(responses: FloatArray, *, n_factors: int | Literal["auto"] 
         filled = np.where(missing, _reconstruction(model, filled), responses)
         model = _fit_complete(filled, most)
     # what was filled in lies on the factors and so seems to have no noise
-    share_observed = np.maximum(1.0 - missing.mean(axis=0), 1.0 / responses.shape[0])
-    return FactorModel(model.mean, model.loadings, model.noise / share_observed)
+    fraction_observed = np.maximum(1.0 - missing.mean(axis=0), 1.0 / responses.shape[0])
+    return FactorModel(model.mean, model.loadings, model.noise / fraction_observed)
 
 
 def factor_posterior(model: FactorModel, items: IntArray, responses: FloatArray) -> FactorPosterior:
@@ -121,16 +121,17 @@ def _fit_complete(responses: FloatArray, most: int) -> FactorModel:
     total = float(variance.sum())
     if most < 1 or total <= 0.0:
         return FactorModel(mean, np.zeros((n_items, 0)), np.maximum(variance, np.finfo(np.float64).tiny))
+    # The nonzero eigenvalues of the item covariance are those of this matrix over models, which is smaller.
     eigenvalues, vectors = np.linalg.eigh(centred @ centred.T / freedom)
     eigenvalues, vectors = eigenvalues[::-1][:most], vectors[:, ::-1][:, :most]
     eigenvalues, vectors = eigenvalues[eigenvalues > 1e-12 * total], vectors[:, eigenvalues > 1e-12 * total]
     noise = _bulk_noise(eigenvalues, total, n_items, freedom)
     strength = _shrunken(eigenvalues, noise, n_items / freedom)
-    kept = strength > 0.0
-    directions = centred.T @ vectors[:, kept] / np.sqrt(eigenvalues[kept] * freedom)
-    loadings = directions * np.sqrt(strength[kept])
-    own = np.maximum(variance - np.einsum("ik,ik->i", loadings, loadings), SMALLEST_NOISE * noise)
-    return FactorModel(mean, loadings, (1.0 - NOISE_SHRINKAGE) * own + NOISE_SHRINKAGE * noise)
+    is_used = strength > 0.0
+    directions = centred.T @ vectors[:, is_used] / np.sqrt(eigenvalues[is_used] * freedom)
+    loadings = directions * np.sqrt(strength[is_used])
+    item_noise = np.maximum(variance - np.einsum("ik,ik->i", loadings, loadings), SMALLEST_NOISE * noise)
+    return FactorModel(mean, loadings, (1.0 - NOISE_SHRINKAGE) * item_noise + NOISE_SHRINKAGE * noise)
 
 
 def _bulk_noise(eigenvalues: FloatArray, total: float, n_items: int, freedom: int) -> float:
@@ -138,8 +139,8 @@ def _bulk_noise(eigenvalues: FloatArray, total: float, n_items: int, freedom: in
     n_spikes = 0
     while True:
         # each factor takes one degree of freedom of every item's variance
-        left = max(total - float(eigenvalues[:n_spikes].sum()), 1e-6 * total)
-        noise = left / (n_items * (1.0 - n_spikes / (freedom + 1.0)))
+        remaining = max(total - float(eigenvalues[:n_spikes].sum()), 1e-6 * total)
+        noise = remaining / (n_items * (1.0 - n_spikes / (freedom + 1.0)))
         n_above = int(np.sum(eigenvalues > _bound(noise, n_items / freedom)))
         if n_above <= n_spikes:
             return noise
@@ -152,8 +153,9 @@ def _bound(noise: float, gamma: float) -> float:
 
 
 def _shrunken(eigenvalues: FloatArray, noise: float, gamma: float) -> FloatArray:
-    """Variance along each sample vector that is the factor's own, 0 where the bulk of the noise may be all there is."""
+    """Variance of the factor along each sample vector; 0 where the eigenvalue may be noise alone."""
     is_spike = eigenvalues > _bound(noise, gamma)
+    # The larger root l of lambda = l (1 + gamma s / (l - s)): l^2 - (lambda + s - gamma s) l + lambda s = 0.
     half = eigenvalues + noise - gamma * noise
     true = (half + np.sqrt(np.maximum(half**2 - 4.0 * eigenvalues * noise, 0.0))) / 2.0
     excess = np.maximum(true - noise, 1e-12 * noise)
@@ -177,6 +179,7 @@ def additive_fill(responses: FloatArray) -> FloatArray:
     zeros = np.where(seen, responses, 0.0)
     count = seen.sum(axis=0)
     item = np.divide(zeros.sum(axis=0), count, out=np.full(count.shape, 0.5), where=count > 0)
+    # The model effect is the mean residual over the items that the model answered.
     residual = np.where(seen, responses - item, 0.0)
     effect = residual.sum(axis=1) / np.maximum(seen.sum(axis=1), 1)
     result: FloatArray = np.where(seen, responses, np.clip(item + effect[:, None], 0.0, 1.0))

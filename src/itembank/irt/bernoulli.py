@@ -22,10 +22,10 @@ def logit(parameters: ItemParameters, theta: FloatArray) -> FloatArray:
 
 def probability(parameters: ItemParameters, theta: FloatArray) -> FloatArray:
     """Probability of a correct response, (n_models, n_items), for theta (n_models, n_dims)."""
-    share: FloatArray = expit(logit(parameters, theta))
+    sigmoid: FloatArray = expit(logit(parameters, theta))
     if _asymptotes(parameters) is None:
-        return share
-    return parameters.lower_asymptote + (parameters.upper_asymptote - parameters.lower_asymptote) * share
+        return sigmoid
+    return parameters.lower_asymptote + (parameters.upper_asymptote - parameters.lower_asymptote) * sigmoid
 
 
 def log_likelihood(parameters: ItemParameters, theta: FloatArray, responses: FloatArray) -> FloatArray:

@@ -9,8 +9,8 @@ With ``L = log(y / (1 - y))``, ``m = psi(a) - psi(b)`` (the mean of L) and prime
     (log f)'  =  phi p' (L - m)
     -(log f)'' = I - phi p'' (L - m),     I = phi^2 p'^2 [psi1(a) + psi1(b)],   E -(log f)'' = I.
 
-A response within EPSILON of 0 or 1 enters by the chance of that, ``P_0`` or ``P_1`` (`itembank.irt.beta_ends`), and the
-information is
+A response within EPSILON of 0 or 1 enters by the probability of that, ``P_0`` or ``P_1`` (`itembank.irt.beta_ends`),
+and the information is
 
     I - P_0 (p' / p)^2 - P_1 (p' / (1 - p))^2:
 
@@ -33,7 +33,7 @@ from itembank.numerics.gamma import HALF_LOG_TWO_PI, digamma_rest, log_gamma_res
 
 
 def log_normaliser(x: FloatArray, precision: FloatArray, asymptotes: Asymptotes | None = None) -> FloatArray:
-    """Log of what the density is multiplied by, ``A = log Gamma(phi) - log Gamma(a) - log Gamma(b)``."""
+    """Log of the constant that multiplies the density, ``A = log Gamma(phi) - log Gamma(a) - log Gamma(b)``."""
     mean = mean_terms(x, asymptotes)
     entropy = -(mean.p * mean.log_p + mean.q * mean.log_q)
     return precision * entropy + _spread(mean, precision)
@@ -42,7 +42,7 @@ def log_normaliser(x: FloatArray, precision: FloatArray, asymptotes: Asymptotes 
 def log_likelihood_terms(
     x: FloatArray, responses: FloatArray, precision: FloatArray, asymptotes: Asymptotes | None = None
 ) -> FloatArray:
-    """Log-density of each response, and log-chance of a clipped one."""
+    """Log-density of each response; of a clipped response the log-probability of its end."""
     mean = mean_terms(x, asymptotes)
     value, end = _log_density(mean, clipped(responses), precision), end_of(mean, responses, precision)
     return value if end is None else value - end.value
@@ -53,9 +53,10 @@ def likelihood_terms(
 ) -> LikelihoodTerms:
     """Log-likelihood, its slope in the logit, and minus its second derivative, which may be negative."""
     mean = mean_terms(x, asymptotes)
-    pull = precision * _distance(mean, responses, precision)
+    # a = p phi and b = (1 - p) phi give d log f / dp = phi (L - m); the chain rule brings p' and p''.
+    gradient_in_p = precision * _residual(mean, responses, precision)
     value = _log_density(mean, clipped(responses), precision)
-    slope, curvature = mean.first * pull, _information(mean, precision) - mean.second * pull
+    slope, curvature = mean.first * gradient_in_p, _information(mean, precision) - mean.second * gradient_in_p
     end = end_of(mean, responses, precision)
     if end is None:
         return LikelihoodTerms(value, slope, curvature)
@@ -68,9 +69,13 @@ def curvature_slopes(
     """Differentiate the curvature in the logit: ``I' - phi p''' (L - m) + phi^2 p' p'' [psi1(a) + psi1(b)]``."""
     mean = mean_terms(x, asymptotes)
     spread, spread_slope, _ = _spreads(mean, precision)
-    pull = precision * _distance(mean, responses, precision)
-    both = precision**2 * mean.first
-    result: FloatArray = 3.0 * both * mean.second * spread + both * mean.first * spread_slope - mean.third * pull
+    gradient_in_p = precision * _residual(mean, responses, precision)
+    scaled_slope = precision**2 * mean.first
+    result: FloatArray = (
+        3.0 * scaled_slope * mean.second * spread
+        + scaled_slope * mean.first * spread_slope
+        - mean.third * gradient_in_p
+    )
     end = end_of(mean, responses, precision)
     return result if end is None else result + end.third
 
@@ -81,8 +86,10 @@ def information_weights(x: FloatArray, precision: FloatArray, asymptotes: Asympt
     a, b = precision * mean.p, precision * mean.q
     # psi1(a) = psi1(a + 1) + 1 / a^2 leaves nothing to cancel
     result: FloatArray = (precision * mean.first) ** 2 * (trigamma(a + 1.0) + trigamma(b + 1.0))
-    for end, log_chance in _ends(mean, precision):
-        result = result - end.first**2 * np.expm1(np.minimum(log_chance, 0.0))
+    for end, log_probability in _ends(mean, precision):
+        # The terms 1 / a^2 and 1 / b^2 left out above are (p' / p)^2 and (p' / q)^2, less the part that clipping takes:
+        # (1 - P) (p' / p)^2. Rounding may put log P above 0, which would make the weight negative.
+        result = result - end.first**2 * np.expm1(np.minimum(log_probability, 0.0))
     return result
 
 
@@ -91,24 +98,27 @@ def information_slopes(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """`information_weights` with their first and second derivatives in the logit."""
     mean = mean_terms(x, asymptotes)
-    spread, spread_slope, spread_bend = _spreads(mean, precision)
+    spread, spread_slope, spread_second = _spreads(mean, precision)
     squared = precision**2
     slope = squared * mean.first * (2.0 * mean.second * spread + mean.first * spread_slope)
-    bend = squared * (
+    second_derivative = squared * (
         2.0 * (mean.second**2 + mean.first * mean.third) * spread
         + 4.0 * mean.first * mean.second * spread_slope
-        + mean.first**2 * spread_bend
+        + mean.first**2 * spread_second
     )
-    for y, (end, log_chance) in zip((EPSILON, 1.0 - EPSILON), _ends(mean, precision), strict=True):
-        chance, (_, first, second, third) = np.exp(log_chance), end
-        pull = precision * _distance(mean, np.array(y), precision)
-        rise = mean.first * pull - first  # of the log of the chance, and how its slope falls
-        fall = _information(mean, precision) - mean.second * pull + second
-        slope = slope - chance * first * (rise * first + 2.0 * second)
-        bend = bend - chance * (
-            (rise**2 - fall) * first**2 + 4.0 * rise * first * second + 2.0 * (second**2 + first * third)
+    for y, (end, log_probability) in zip((EPSILON, 1.0 - EPSILON), _ends(mean, precision), strict=True):
+        # Differentiate P r'^2 with r the log of the ratio: (log P)' is log_slope, and -(log P)'' log_curvature.
+        probability, (_, first, second, third) = np.exp(log_probability), end
+        gradient_in_p = precision * _residual(mean, np.array(y), precision)
+        log_slope = mean.first * gradient_in_p - first
+        log_curvature = _information(mean, precision) - mean.second * gradient_in_p + second
+        slope = slope - probability * first * (log_slope * first + 2.0 * second)
+        second_derivative = second_derivative - probability * (
+            (log_slope**2 - log_curvature) * first**2
+            + 4.0 * log_slope * first * second
+            + 2.0 * (second**2 + first * third)
         )
-    return information_weights(x, precision, asymptotes), slope, bend
+    return information_weights(x, precision, asymptotes), slope, second_derivative
 
 
 def divergence(
@@ -122,30 +132,32 @@ def divergence(
     """
     here, there = mean_terms(x, asymptotes), mean_terms(other, asymptotes)
     binary = there.p * (there.log_p - here.log_p) + there.q * (there.log_q - here.log_q)
-    rests = digamma_rest(precision * here.p) - digamma_rest(precision * here.q)
+    remainders = digamma_rest(precision * here.p) - digamma_rest(precision * here.q)
     spreads = _spread(here, precision) - _spread(there, precision)
-    result: FloatArray = spreads + precision * (binary + (here.p - there.p) * rests)
+    result: FloatArray = spreads + precision * (binary + (here.p - there.p) * remainders)
     ratios = (there.log_p - here.log_p, there.log_q - here.log_q)
-    for ratio, (_, log_chance) in zip(ratios, _ends(here, precision), strict=True):
-        result = result - np.exp(log_chance) * (np.expm1(ratio) - ratio)
+    # d = log(p_other / p) at the low end and log(q_other / q) at the high one.
+    for ratio, (_, log_probability) in zip(ratios, _ends(here, precision), strict=True):
+        result = result - np.exp(log_probability) * (np.expm1(ratio) - ratio)
     return result
 
 
 def _ends(mean: Mean, precision: FloatArray) -> Iterator[tuple[EndRatio, FloatArray]]:
-    """Give the low and the high end, each with the log of its chance."""
+    """Give the low and the high end, each with the log of its probability."""
     for end, y in ((low_end(mean, precision), EPSILON), (high_end(mean, precision), 1.0 - EPSILON)):
         yield end, _log_density(mean, np.array(y), precision) - end.value
 
 
 def _spread(mean: Mean, precision: FloatArray) -> FloatArray:
-    """Take phi times the entropy of p from ``A``; what is left grows with log phi only."""
-    rests = log_gamma_rest(precision) - log_gamma_rest(precision * mean.p) - log_gamma_rest(precision * mean.q)
-    result: FloatArray = 0.5 * (np.log(precision) + mean.log_p + mean.log_q) - HALF_LOG_TWO_PI + rests
+    """Return ``A`` less phi times the entropy of p, which grows with log phi only."""
+    remainders = log_gamma_rest(precision) - log_gamma_rest(precision * mean.p) - log_gamma_rest(precision * mean.q)
+    # Stirling's growth terms z log z of the three gamma functions sum to phi times the entropy; (log z) / 2 stays.
+    result: FloatArray = 0.5 * (np.log(precision) + mean.log_p + mean.log_q) - HALF_LOG_TWO_PI + remainders
     return result
 
 
 def _log_density(mean: Mean, y: FloatArray, precision: FloatArray) -> FloatArray:
-    """``-phi KL(p || y)`` and what does not grow with phi; y must be clipped."""
+    """Log-density as ``-phi KL(p || y)`` and terms that do not grow with phi; y must be clipped."""
     return _spread(mean, precision) - precision * _divergence(mean, y) - np.log(y) - np.log1p(-y)
 
 
@@ -155,24 +167,30 @@ def _divergence(mean: Mean, y: FloatArray) -> FloatArray:
     return result
 
 
-def _distance(mean: Mean, responses: FloatArray, precision: FloatArray) -> FloatArray:
-    """``L - m``."""
+def _residual(mean: Mean, responses: FloatArray, precision: FloatArray) -> FloatArray:
+    """Residual ``L - m``: the log-odds of each response less their expectation."""
     expected = mean.log_p - mean.log_q + digamma_rest(precision * mean.p) - digamma_rest(precision * mean.q)
     return log_odds(responses) - expected
 
 
 def _information(mean: Mean, precision: FloatArray) -> FloatArray:
     """``I``, as ``phi p'^2 / (p q)`` and a part that stays of the order of one."""
-    rests = trigamma_rest(precision * mean.p) + trigamma_rest(precision * mean.q)
+    # psi1(z) = 1 / z + T(z), and 1 / a + 1 / b = 1 / (phi p q).
+    remainders = trigamma_rest(precision * mean.p) + trigamma_rest(precision * mean.q)
     slope = precision * mean.first
-    result: FloatArray = slope * (mean.first / (mean.p * mean.q)) + slope * slope * rests
+    result: FloatArray = slope * (mean.first / (mean.p * mean.q)) + slope * slope * remainders
     return result
 
 
 def _spreads(mean: Mean, precision: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """``V = psi1(a) + psi1(b)``, the variance of L, with its first two derivatives in x."""
     a, b = precision * mean.p, precision * mean.q
-    slope, bend = precision * mean.first, precision * mean.second
-    change = polygamma(2, a) - polygamma(2, b)
-    growth = polygamma(3, a) + polygamma(3, b)
-    return trigamma(a) + trigamma(b), slope * change, bend * change + slope**2 * growth
+    shape_slope, shape_second = precision * mean.first, precision * mean.second
+    # a' = phi p' and b' = -phi p', so that each further derivative of psi changes the sign of the b term.
+    psi2_difference = polygamma(2, a) - polygamma(2, b)
+    psi3_sum = polygamma(3, a) + polygamma(3, b)
+    return (
+        trigamma(a) + trigamma(b),
+        shape_slope * psi2_difference,
+        shape_second * psi2_difference + shape_slope**2 * psi3_sum,
+    )

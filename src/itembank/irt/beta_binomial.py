@@ -21,7 +21,7 @@ from itembank.numerics.arrays import FloatArray
 from itembank.numerics.gamma import digamma_difference, log_gamma_difference, trigamma_difference
 
 LARGEST_LOGIT = 150.0
-"""So far ``1 / a^3`` is a number, for phi of a hundredth too; only steps that are taken back lead there."""
+"""Up to it ``1 / a^3`` does not overflow, even for phi = 0.01. Only trial steps that are refused lead further."""
 
 
 def log_likelihood_terms(
@@ -44,12 +44,12 @@ def likelihood_terms(
 ) -> LikelihoodTerms:
     """Log-likelihood, its slope in the logit, and minus its second derivative, which may be negative."""
     mean = bounded_mean(x, asymptotes)
-    pull = precision * _difference(mean, responses, precision, n_trials)
+    gradient_in_p = precision * _difference(mean, responses, precision, n_trials)
     spread = _spread(mean, responses, precision, n_trials)
     return LikelihoodTerms(
         _log_probability(mean, responses, precision, n_trials),
-        mean.first * pull,
-        (precision * mean.first) ** 2 * spread - mean.second * pull,
+        mean.first * gradient_in_p,
+        (precision * mean.first) ** 2 * spread - mean.second * gradient_in_p,
     )
 
 
@@ -62,20 +62,21 @@ def curvature_slopes(
 ) -> FloatArray:
     """Differentiate the curvature in the logit: ``3 phi^2 p' p'' U + phi^2 p'^2 U' - phi p''' d``."""
     mean = bounded_mean(x, asymptotes)
-    a, b, k, rest = _shapes(mean, responses, precision, n_trials)
-    change = -2.0 * (zeta(3.0, a) - zeta(3.0, a + k) - zeta(3.0, b) + zeta(3.0, b + rest))
-    pull = precision * _difference(mean, responses, precision, n_trials)
+    a, b, k, wrong = _shapes(mean, responses, precision, n_trials)
+    # U' = phi p' spread_change; psi2(z) = -2 zeta(3, z).
+    spread_change = -2.0 * (zeta(3.0, a) - zeta(3.0, a + k) - zeta(3.0, b) + zeta(3.0, b + wrong))
+    gradient_in_p = precision * _difference(mean, responses, precision, n_trials)
     squared = precision**2 * mean.first
     result: FloatArray = (
         3.0 * squared * mean.second * _spread(mean, responses, precision, n_trials)
-        + squared * mean.first * (precision * mean.first * change)
-        - mean.third * pull
+        + squared * mean.first * (precision * mean.first * spread_change)
+        - mean.third * gradient_in_p
     )
     return result
 
 
 def bounded_mean(x: FloatArray, asymptotes: Asymptotes | None) -> Mean:
-    """Return the mean at logits of `LARGEST_LOGIT` at most."""
+    """Return the mean at the logits, bounded by `LARGEST_LOGIT` on both sides."""
     return mean_terms(np.clip(x, -LARGEST_LOGIT, LARGEST_LOGIT), asymptotes)
 
 
@@ -88,20 +89,20 @@ def _shapes(
 
 
 def _log_probability(mean: Mean, responses: FloatArray, precision: FloatArray, n_trials: FloatArray) -> FloatArray:
-    """Binomial terms, and what the spread of the probability adds to them."""
-    a, b, k, rest = _shapes(mean, responses, precision, n_trials)
-    added = log_gamma_difference(a, k) + log_gamma_difference(b, rest) - log_gamma_difference(precision, n_trials)
-    result: FloatArray = k * mean.log_p + rest * mean.log_q + added
+    """Binomial terms, and the terms that the spread of the probability adds to them."""
+    a, b, k, wrong = _shapes(mean, responses, precision, n_trials)
+    added = log_gamma_difference(a, k) + log_gamma_difference(b, wrong) - log_gamma_difference(precision, n_trials)
+    result: FloatArray = k * mean.log_p + wrong * mean.log_q + added
     return result
 
 
 def _difference(mean: Mean, responses: FloatArray, precision: FloatArray, n_trials: FloatArray) -> FloatArray:
-    """``d``."""
-    a, b, k, rest = _shapes(mean, responses, precision, n_trials)
-    return digamma_difference(a, k) - digamma_difference(b, rest)
+    """``d``, where ``phi d`` is the gradient of the log-likelihood in p."""
+    a, b, k, wrong = _shapes(mean, responses, precision, n_trials)
+    return digamma_difference(a, k) - digamma_difference(b, wrong)
 
 
 def _spread(mean: Mean, responses: FloatArray, precision: FloatArray, n_trials: FloatArray) -> FloatArray:
-    """``U``."""
-    a, b, k, rest = _shapes(mean, responses, precision, n_trials)
-    return trigamma_difference(a, k) + trigamma_difference(b, rest)
+    """``U``, where ``-phi^2 U`` is the second derivative of the log-likelihood in p."""
+    a, b, k, wrong = _shapes(mean, responses, precision, n_trials)
+    return trigamma_difference(a, k) + trigamma_difference(b, wrong)

@@ -20,11 +20,16 @@ from itembank.numerics.arrays import FloatArray
 from itembank.numerics.gamma import digamma_difference
 
 MOST_SUMMED = 256
+"""Largest n with a full sum, which calls no gamma function; the integral needs some at 184 points whatever n."""
 N_EDGE = 56
+"""Counts summed at each edge: there ``P(k) ~ k^(a - 1)`` changes too fast for an integral to stand for the sum."""
 NODES, NODE_WEIGHTS = np.polynomial.legendre.leggauss(72)
 BLOCK_CELLS = 1 << 20
 STEP = 1e-2
-"""Of the differences that give derivatives of the information: off by STEP^4 / 30 of the fifth derivative."""
+"""Of the differences that give derivatives of the information: off by STEP^4 / 30 of the fifth derivative.
+
+Rounding enters the second derivative divided by STEP^2, so a smaller step is not better.
+"""
 
 
 def information_weights(
@@ -67,12 +72,14 @@ def _variances(a: FloatArray, b: FloatArray, n: float) -> FloatArray:
 
 
 def _summed(a: FloatArray, b: FloatArray, n: float) -> FloatArray:
-    """Sum over all k; probabilities and d by their recurrences in k, with no gamma function at all."""
+    """Sum over all k, with probabilities and d by their recurrences in k instead of gamma functions."""
     k = np.arange(n)
     up, down = a[:, None] + k, b[:, None] + k  # (n_cells, n)
     ratios = np.log((n - k) / (k + 1.0)) + np.log(up) - np.log(down[:, ::-1])  # of P(k + 1) to P(k)
     log_probability = _from_zero(ratios)
+    # Divided by the largest, so that none overflows; the constant cancels in the ratio of the sums.
     probability = np.exp(log_probability - log_probability.max(axis=1, keepdims=True))
+    # psi(a + k) - psi(a) is the sum of 1 / (a + j) over j < k, and likewise for b and n - k.
     d = _from_zero(1.0 / up) - _from_zero(1.0 / down)[:, ::-1]
     result: FloatArray = (probability * d**2).sum(axis=1) / probability.sum(axis=1)
     return result
@@ -90,17 +97,21 @@ def _integrated(a: FloatArray, b: FloatArray, n: float) -> FloatArray:
     a, b = a[:, None], b[:, None]
     low, high = _range(a, b, n)
     z = low + (high - low) * (0.5 + 0.5 * NODES)  # (n_cells, n_nodes)
-    share = 1.0 / (1.0 + np.exp(-z))
-    k = (n + 2.0) * share - 1.0
-    step = 0.5 * (high - low) * NODE_WEIGHTS * (n + 2.0) * share * (1.0 - share)
+    # z = log((k + 1) / (n - k + 1)), so (k + 1) / (n + 2) = sigmoid(z) and dk = (n + 2) s (1 - s) dz.
+    fraction = 1.0 / (1.0 + np.exp(-z))
+    k = (n + 2.0) * fraction - 1.0
+    step = 0.5 * (high - low) * NODE_WEIGHTS * (n + 2.0) * fraction * (1.0 - fraction)
     inside, middle = _mass(a, b, n, k), np.maximum(step, 0.0)
     edge = np.arange(N_EDGE + 1.0)
     first, last = _mass(a, b, n, edge), _mass(a, b, n, n - edge)
-    total, square = (
-        (middle * between).sum(axis=1) + one[:, :-1].sum(axis=1) + other[:, :-1].sum(axis=1) + _correction(one, other)
-        for between, one, other in zip(inside, first, last, strict=True)
+    total, squares = (
+        (middle * inner).sum(axis=1)
+        + low_edge[:, :-1].sum(axis=1)
+        + high_edge[:, :-1].sum(axis=1)
+        + _correction(low_edge, high_edge)
+        for inner, low_edge, high_edge in zip(inside, first, last, strict=True)
     )
-    result: FloatArray = square / total
+    result: FloatArray = squares / total
     return result
 
 
@@ -110,6 +121,7 @@ def _range(a: FloatArray, b: FloatArray, n: float) -> tuple[FloatArray, FloatArr
     Log-probabilities fall by 40 within 9 standard deviations and, towards an edge, 40 variances of z more.
     """
     p = a / (a + b)
+    # Of z, by the delta method: 1 / a + 1 / b from the Beta, 1 / (n p) + 1 / (n q) from the binomial distribution.
     left, right = 1.0 / a + 1.0 / (n * p), 1.0 / b + 1.0 / (n * (1.0 - p))
     centre = np.log((n * p + 1.0) / (n * (1.0 - p) + 1.0))
     reach = 9.0 * np.sqrt(left + right)

@@ -1,7 +1,7 @@
 """Probabilities too near to 0 or 1 for a Beta density: known only to lie within EPSILON of that end.
 
-The density f there is zero or infinite, so such a response enters by its chance instead. Near 0 the density is a power
-of y, so that with ``a = p phi``, while phi is well below ``1 / EPSILON``,
+The density f there is zero or infinite, so such a response enters by its probability instead. Near 0 the density is a
+power of y, so that with ``a = p phi``, while phi is well below ``1 / EPSILON``,
 
     P(Y < EPSILON) = f(EPSILON) EPSILON / a,
 
@@ -22,11 +22,11 @@ CLIPPED_LOGIT = 13.7
 """Log-odds beyond which a response was clipped: EPSILON has 13.8, and single precision rounds."""
 
 SMALLEST = 1e-300
-"""Smaller means are taken as this where they divide."""
+"""Smallest mean that divides: a mean that underflowed to 0 would give infinite ratios or NaN."""
 
 
 class EndRatio(NamedTuple):
-    """Log of the density at an end over the chance beyond it, and three derivatives in the logit."""
+    """Log of the ratio of the density at an end to the probability beyond it, and its derivatives in the logit."""
 
     value: FloatArray
     first: FloatArray
@@ -68,9 +68,10 @@ def end_of(mean: Mean, responses: FloatArray, precision: FloatArray) -> EndRatio
 
 
 def _ratio(
-    log_share: FloatArray, share: FloatArray, slopes: tuple[FloatArray, FloatArray, FloatArray], precision: FloatArray
+    log_mean: FloatArray, mean: FloatArray, slopes: tuple[FloatArray, FloatArray, FloatArray], precision: FloatArray
 ) -> EndRatio:
     """Differentiate the log of a mean that has these three derivatives."""
-    first, second, third = (slope / np.maximum(share, SMALLEST) for slope in slopes)
-    bend, turn = second - first**2, third - 3.0 * first * second + 2.0 * first**3
-    return EndRatio(log_share + np.log(precision / EPSILON), first, bend, turn)
+    first, second, third = (slope / np.maximum(mean, SMALLEST) for slope in slopes)
+    # With r = p' / p: (log p)'' = p'' / p - r^2 and (log p)''' = p''' / p - 3 r p'' / p + 2 r^3.
+    log_second, log_third = second - first**2, third - 3.0 * first * second + 2.0 * first**3
+    return EndRatio(log_mean + np.log(precision / EPSILON), first, log_second, log_third)

@@ -16,7 +16,7 @@ from itembank.irt.parameters import ItemParameters
 from itembank.numerics.arrays import FloatArray, IntArray
 
 COUNTS: tuple[Family, ...] = ("binomial", "beta-binomial")
-"""Families of counts: n_trials of a response say how much it tells."""
+"""Families of counts: the weight of a response depends on its n_trials."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class ResponseModel:
 
     @classmethod
     def of(cls, parameters: ItemParameters) -> Self:
-        """Take from item parameters what is not of the logit."""
+        """Take from item parameters all that the logit does not contain."""
         asymptotes = asymptotes_of(parameters.lower_asymptote, parameters.upper_asymptote)
         return cls(parameters.family, asymptotes, parameters.precision)
 
@@ -48,11 +48,11 @@ class ResponseModel:
 
     @property
     def is_concave(self) -> bool:
-        """Whether the log-likelihood is concave in the logit, so that there is one maximum and no bump."""
+        """Whether the log-likelihood is concave in the logit, so that there is at most one maximum."""
         return self.is_logistic and self.asymptotes is None
 
     def relative_information(self, n_trials: FloatArray | None = None) -> FloatArray:
-        """About how much a response can tell at most, in units of the 1/4 that a right or wrong answer can."""
+        """About the largest information of a response, in units of the 1/4 of a right or wrong answer."""
         match self.family:
             case "beta":
                 return np.asarray(self._phi + 4.0)
@@ -72,7 +72,7 @@ class ResponseModel:
     def log_likelihood_terms(
         self, x: FloatArray, responses: FloatArray, n_trials: FloatArray | None = None
     ) -> FloatArray:
-        """Log-likelihood of each response at logits x, up to what holds nothing of them."""
+        """Log-likelihood of each response at logits x, up to terms without x."""
         match self.family:
             case "beta":
                 return beta.log_likelihood_terms(x, responses, self._phi, self.asymptotes)
@@ -133,7 +133,7 @@ class ResponseModel:
 
     @property
     def _phi(self) -> FloatArray:
-        """Precision, which families that have none never ask for."""
+        """Precision; families without one never use it."""
         return np.asarray(self.precision)
 
 
@@ -148,15 +148,15 @@ def likelihood_terms(
     x : (n_models, n_items)
         Logits.
     responses : (n_models, n_items)
-        In [0, 1]; of counts, the share of right ones.
+        In [0, 1]; of counts, the fraction of right ones.
     n_trials : (n_models, n_items), optional
         Trials behind each response of a family of counts, one by default; other families take no notice.
 
     Returns
     -------
     LikelihoodTerms
-        Each (n_models, n_items); NaN where the response is. Binomial coefficients, which hold nothing of ability, are
-        left out, and fractions of a single Bernoulli trial count as a weighted likelihood.
+        Each (n_models, n_items); NaN where the response is. Binomial coefficients, which do not depend on ability,
+        are left out, and fractions of a single Bernoulli trial count as a weighted likelihood.
     """
     return ResponseModel.of(parameters).likelihood_terms(x, responses, n_trials)
 
@@ -176,5 +176,5 @@ def information_weights(parameters: ItemParameters, x: FloatArray, n_trials: Flo
 
 
 def _trials(n_trials: FloatArray | None) -> FloatArray:
-    """One trial where nothing is said of them."""
+    """Return the number of trials, one by default."""
     return np.array(1.0) if n_trials is None else n_trials

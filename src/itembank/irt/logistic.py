@@ -20,8 +20,8 @@ from scipy.special import expit
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.stable import sigmoid_pair, sigmoid_slope, sigmoid_terms, softplus
 
-SMALLEST_SHARE = 1e-300
-"""Sigmoids below this are taken as this where they are divided by one another."""
+SMALLEST_SIGMOID = 1e-300
+"""Smallest sigmoid in a ratio: with an asymptote of 0 a sigmoid that underflowed would give 0 / 0 instead of 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +104,8 @@ def curvature_terms(x: FloatArray, responses: FloatArray, asymptotes: Asymptotes
     """Minus the second derivative of the log-likelihood terms; may be negative with asymptotes."""
     if asymptotes is None:
         return sigmoid_slope(x)
+    # log p = log(g + u e^x) - log(1 + e^x): its second derivative is s'(x + L) - s'(x). Of log(1 - p) it is
+    # s'(x - K) - s'(x).
     from_lower = responses * sigmoid_slope(x + asymptotes.lower_shift)
     from_upper = (1.0 - responses) * sigmoid_slope(x - asymptotes.upper_shift)
     return sigmoid_slope(x) - from_lower - from_upper
@@ -112,8 +114,8 @@ def curvature_terms(x: FloatArray, responses: FloatArray, asymptotes: Asymptotes
 def likelihood_terms(x: FloatArray, responses: FloatArray, asymptotes: Asymptotes | None) -> LikelihoodTerms:
     """Log-likelihood, slope and curvature together, sharing their exponentials."""
     if asymptotes is None:
-        below, share, slope = sigmoid_terms(x)
-        return LikelihoodTerms(responses * x - below, responses - share, slope)
+        below, sigmoid, slope = sigmoid_terms(x)
+        return LikelihoodTerms(responses * x - below, responses - sigmoid, slope)
     return LikelihoodTerms(
         log_likelihood_terms(x, responses, asymptotes),
         score_terms(x, responses, asymptotes),
@@ -144,14 +146,15 @@ def information_slopes(x: FloatArray, asymptotes: Asymptotes | None) -> tuple[Fl
     ``log w`` is a sum of log-sigmoids, so ``w' = w l`` and ``w'' = w (l^2 + l')`` with ``l = (log w)'``.
     """
     weights = information_weights(x, asymptotes)
-    bend = 2.0 * sigmoid_slope(x)
+    log_curvature = 2.0 * sigmoid_slope(x)
     if asymptotes is None:
         first = expit(-x) - expit(x)
     else:
+        # The weight is s(x + L) s(-x) s(x) s(K - x) times a constant; (log s(z))' = s(-z).
         low, high = x + asymptotes.lower_shift, x - asymptotes.upper_shift
         first = expit(-low) - expit(x) + expit(-x) - expit(high)
-        bend = bend + sigmoid_slope(low) + sigmoid_slope(high)
-    return weights, weights * first, weights * (first**2 - bend)
+        log_curvature = log_curvature + sigmoid_slope(low) + sigmoid_slope(high)
+    return weights, weights * first, weights * (first**2 - log_curvature)
 
 
 def _log_slopes(x: FloatArray, asymptotes: Asymptotes) -> tuple[FloatArray, FloatArray]:
@@ -162,9 +165,9 @@ def _log_slopes(x: FloatArray, asymptotes: Asymptotes) -> tuple[FloatArray, Floa
     """
     lower, one_minus_upper = np.exp(asymptotes.log_lower), np.exp(asymptotes.log_one_minus_upper)
     height = np.exp(asymptotes.log_upper) - lower
-    share, rest = sigmoid_pair(x)
-    above, below = height * np.maximum(share, SMALLEST_SHARE), height * np.maximum(rest, SMALLEST_SHARE)
-    return rest * (above / (lower + above)), share * (below / (one_minus_upper + below))
+    sigmoid, complement = sigmoid_pair(x)
+    above, below = height * np.maximum(sigmoid, SMALLEST_SIGMOID), height * np.maximum(complement, SMALLEST_SIGMOID)
+    return complement * (above / (lower + above)), sigmoid * (below / (one_minus_upper + below))
 
 
 def _slope_change(x: FloatArray) -> FloatArray:

@@ -23,17 +23,17 @@ class Mean(NamedTuple):
 
 def mean_terms(x: FloatArray, asymptotes: Asymptotes | None) -> Mean:
     """Evaluate the mean at logits x; asymptotes broadcast to x."""
-    share, rest = sigmoid_pair(x)
-    slope = share * rest
-    second, third = slope * (rest - share), slope * (1.0 - 6.0 * slope)
+    sigmoid, complement = sigmoid_pair(x)
+    slope = sigmoid * complement
+    second, third = slope * (complement - sigmoid), slope * (1.0 - 6.0 * slope)
     log_p, log_q = log_probabilities(x, asymptotes)
     if asymptotes is None:
-        return Mean(share, rest, log_p, log_q, slope, second, third)
+        return Mean(sigmoid, complement, log_p, log_q, slope, second, third)
     lower, one_minus_upper = np.exp(asymptotes.log_lower), np.exp(asymptotes.log_one_minus_upper)
     height = np.exp(asymptotes.log_upper) - lower
     return Mean(
-        lower + height * share,
-        one_minus_upper + height * rest,
+        lower + height * sigmoid,
+        one_minus_upper + height * complement,
         log_p,
         log_q,
         height * slope,

@@ -15,7 +15,7 @@ from itembank.numerics.ties import RELATIVE, first_largest, first_smallest
 
 MAX_ITERATIONS = 300
 NO_DISTANCE = 1e-12
-"""Squared distance, as a share of the largest squared length, that counts as none: points that rounding set apart."""
+"""Squared distance, as a fraction of the largest squared length, that counts as none: only rounding set them apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,10 +108,10 @@ def _starts(points: FloatArray, weights: FloatArray, n_clusters: int, rng: np.ra
     chosen = [_draw(weights, rng.random(1))[0]]
     nearest = _squared_distances(points, lengths, chosen, nothing)[0]  # (n_points,)
     for _ in range(n_clusters - 1):
-        drawn = _draw(weights * nearest, rng.random(n_trials))
-        closer = np.minimum(nearest, _squared_distances(points, lengths, drawn, nothing))
+        candidates = _draw(weights * nearest, rng.random(n_trials))
+        closer = np.minimum(nearest, _squared_distances(points, lengths, candidates, nothing))
         best = int(first_smallest(closer @ weights))
-        chosen.append(drawn[best])
+        chosen.append(candidates[best])
         nearest = closer[best]
     return points[chosen]
 
@@ -125,6 +125,7 @@ def _draw(masses: FloatArray, uniform: FloatArray) -> list[int]:
 
 def _squared_distances(points: FloatArray, lengths: FloatArray, places: list[int], nothing: float) -> FloatArray:
     """Squared distances of all points from some of them, (n_places, n_points); zero below `nothing`."""
+    # A matrix product instead of n_places times n_points differences; what cancels is cut off at `nothing`.
     distances = lengths + lengths[places, None] - 2.0 * (points[places] @ points.T)
     return np.where(distances > nothing, distances, 0.0)
 
@@ -134,12 +135,12 @@ def _lloyd(points: FloatArray, weights: FloatArray, centroids: FloatArray) -> Cl
     assigned = _Assignment(points)
     labels: IntArray = np.full(points.shape[0], -1)
     for _ in range(MAX_ITERATIONS):
-        found = assigned.nearest(centroids)
-        if np.bincount(found, minlength=centroids.shape[0]).min() == 0:
-            _fill_empty(found, weights * squared_distances_to_own(points, centroids, found), centroids.shape[0])
-        if np.array_equal(found, labels):
+        nearest = assigned.nearest(centroids)
+        if np.bincount(nearest, minlength=centroids.shape[0]).min() == 0:
+            _fill_empty(nearest, weights * squared_distances_to_own(points, centroids, nearest), centroids.shape[0])
+        if np.array_equal(nearest, labels):
             break
-        labels = found
+        labels = nearest
         centroids = cluster_means(points, weights, labels)
     inertia = float(weights @ squared_distances_to_own(points, centroids, labels))
     return Clustering(centroids, labels, inertia)
@@ -148,9 +149,9 @@ def _lloyd(points: FloatArray, weights: FloatArray, centroids: FloatArray) -> Cl
 class _Assignment:
     """Nearest centroids of points, found anew only where the centroids moved far enough to change them (Hamerly 2010).
 
-    Each point knows a bound above its distance to its own centroid and one below its distance to every other. A move
-    of the centroids widens the first by that of its own and narrows the second by the largest. While the bounds are
-    further apart than what counts as equal (`numerics.ties`), the point stays.
+    Each point has an upper bound on the distance to its own centroid, and a lower bound on the distance to every other.
+    When the centroids move, the first grows by the move of the own centroid and the second falls by the largest move.
+    While the bounds are further apart than what counts as equal (`numerics.ties`), the point stays.
     """
 
     def __init__(self, points: FloatArray) -> None:
@@ -164,10 +165,12 @@ class _Assignment:
         """Index of the centroid nearest to each point, as `nearest_centroid`."""
         if self.centroids is not None:
             moved = np.sqrt(np.sum((centroids - self.centroids) ** 2, axis=1))
+            # Triangle inequality: a distance changes by at most the move of its centroid.
             self.own += moved[self.labels]
             self.other -= moved.max()
         self.centroids = centroids
         farthest = self.lengths + np.sqrt(np.sum(centroids**2, axis=1).max())  # no centroid is further away
+        # Distances within RELATIVE of the largest count as equal; the squared bounds must differ by more than that.
         certain = (self.other > 0.0) & (self.other**2 - self.own**2 > 2.0 * RELATIVE * farthest**2)
         self._find(np.flatnonzero(~certain), centroids)
         return self.labels.copy()

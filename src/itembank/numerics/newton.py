@@ -10,10 +10,10 @@ TOLERANCE = 1e-8
 """Newton decrement at which a row stops: its distance to the maximum in standard errors, before the last step."""
 
 FLATTEST = 1e-15
-"""Smallest curvature a step divides by, as a share of the row's largest: below it there is only rounding."""
+"""Smallest curvature a step divides by, as a fraction of the row's largest: below it there is only rounding."""
 
 RIDGE = 1e-12
-"""Share of the largest curvature that mends a singular matrix: some hundred times what rounding takes."""
+"""Ridge for a singular matrix, as a fraction of its largest curvature: some hundred times the rounding error."""
 
 SLACK = 1e-13
 """Fall of an objective, relative to 1 or its size, that counts as rounding."""
@@ -82,15 +82,16 @@ def maximise(
     current = problem.evaluate(point)
     for _ in range(max_iterations):
         step = _uphill(current, is_concave=is_concave)
+        # gradient . H^-1 gradient is the squared distance to the maximum of the quadratic, in standard errors.
         arrived = np.einsum("nd,nd->n", current.gradient, step) <= tolerance**2
         if arrived.any():
-            ended, going = rows[arrived], np.flatnonzero(~arrived)
-            theta[ended] = point[arrived] + step[arrived]
-            precision[ended], converged[ended] = current.precision[arrived], True
-            if not len(going):
+            finished, remaining = rows[arrived], np.flatnonzero(~arrived)
+            theta[finished] = point[arrived] + step[arrived]
+            precision[finished], converged[finished] = current.precision[arrived], True
+            if not len(remaining):
                 return Maximum(theta, precision, converged)
-            problem, current = problem.take(going), Evaluation(*(part[going] for part in current))
-            rows, point, scale, step = rows[going], point[going], scale[going], step[going]
+            problem, current = problem.take(remaining), Evaluation(*(part[remaining] for part in current))
+            rows, point, scale, step = rows[remaining], point[remaining], scale[remaining], step[remaining]
         candidate = point + scale[:, None] * step
         proposed = problem.evaluate(candidate)
         # Rounding may lower the objective of a row that has all but arrived.
@@ -109,6 +110,7 @@ def _uphill(current: Evaluation, *, is_concave: bool) -> FloatArray:
     if is_concave:
         return _solved(current.precision, current.gradient)
     values, vectors = np.linalg.eigh(current.precision)
+    # With absolute values every step goes uphill; with negative ones it could go to a saddle or a minimum.
     sizes = np.abs(values)  # (n, n_dims)
     largest = np.maximum(sizes.max(axis=1, keepdims=True), 1e-150)  # no overflow below
     sizes = np.maximum(sizes, FLATTEST * largest)

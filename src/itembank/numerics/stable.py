@@ -1,4 +1,7 @@
-"""Logistic terms that neither overflow nor lose their digits in the tails."""
+"""Logistic terms that neither overflow nor lose their digits in the tails.
+
+All of them use exp(-|x|), which underflows to zero where it no longer matters, and never overflows.
+"""
 
 from typing import NamedTuple
 

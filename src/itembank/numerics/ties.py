@@ -13,7 +13,7 @@ import numpy as np
 from itembank.numerics.arrays import FloatArray, IntArray
 
 RELATIVE = 2.0**-20
-"""Differences up to this share of the largest absolute value count as none."""
+"""Differences up to this fraction of the largest absolute value count as none."""
 
 
 def first_largest(values: FloatArray) -> IntArray:

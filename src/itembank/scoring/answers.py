@@ -19,7 +19,7 @@ BLOCK_CELLS = 1 << 20
 """Cells of (n_models, n_items) worked on at once: small enough to bound memory."""
 
 SPARSE_BELOW = 0.25
-"""Share of answered cells below which each model keeps its own list of items."""
+"""Fraction of answered cells below which each model keeps its own list of items."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,6 +225,7 @@ def log_likelihood_at(answers: Answers, points: FloatArray) -> FloatArray:
     x = points @ answers.loadings.T + answers.intercept  # (n_points, n_answers)
     if answers.model.family == "beta":
         return _beta_log_likelihood_at(answers, x)
+    # y log p + (1 - y) log q = y (log p - log q) + log q, linear in y: a matrix product for all models.
     log_p, log_q = log_probabilities(x, answers.model.asymptotes)
     if answers.weights is not None:
         weighted: FloatArray = (answers.weights * answers.responses) @ (log_p - log_q).T + answers.weights @ log_q.T
@@ -260,6 +261,7 @@ def _terms_at(answers: Answers, x: FloatArray) -> FloatArray:
 def _beta_log_likelihood_at(answers: Answers, x: FloatArray) -> FloatArray:
     """Beta log-likelihood at logits x (n_points, n_answers), as products: it is linear in the log-odds of y."""
     model, y, odds = answers.model, clipped(answers.responses), log_odds(answers.responses)
+    # log f = A(x) + phi p L + (phi - 1) log(1 - y) - log y: two matrix products, and a term without x.
     phi, mean = np.asarray(model.precision), mean_terms(x, model.asymptotes)
     ones = only_answered(answers, np.ones_like(y))
     fixed = (ones * ((phi - 1.0) * np.log1p(-y) - np.log(y))).sum(axis=1, keepdims=True)

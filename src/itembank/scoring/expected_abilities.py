@@ -28,10 +28,16 @@ OWN_NODES = {1: 25, 2: 15}
 """Gauss-Hermite nodes per dimension of a model whose posterior is too narrow for the common grid."""
 
 NARROWEST = 0.75
-"""Smallest posterior standard deviation, in grid spacings, that a grid resolves: its error is then 3e-5."""
+"""Smallest posterior standard deviation, in grid spacings, that a grid resolves.
+
+The error ``2 exp(-2 pi^2 (s / h)^2)`` of `normal_grid` is then 3e-5.
+"""
 
 MANY_ANSWERS = 100
-"""Answers of every model from which on own nodes are taken at once for over-dispersed counts, which take long."""
+"""Answers of every model from which own nodes are used at once for over-dispersed counts.
+
+Their likelihood is slow, and own nodes are far fewer than those of the common grid.
+"""
 
 EDGE_WEIGHT = 1e-5
 """Posterior weight on the edge of the common grid from which it counts as cut off."""
@@ -110,6 +116,7 @@ def _quadrature(answers: Answers, prior: AbilityPrior, grid: _Grid, *, has_own_n
     theta = weights @ grid.nodes
     moments = unpack(weights @ packed_products(grid.nodes - prior.mean), prior.n_dims)
     covariance = moments - _outer(theta - prior.mean)
+    # In units of the spacing, the variance along the narrowest direction.
     narrowest = np.linalg.eigvalsh(covariance / np.multiply.outer(grid.spacing, grid.spacing))[:, 0]
     is_resolved = (narrowest >= NARROWEST**2) & (weights @ grid.is_edge < EDGE_WEIGHT)
     rows = np.flatnonzero(~is_resolved)
@@ -117,6 +124,7 @@ def _quadrature(answers: Answers, prior: AbilityPrior, grid: _Grid, *, has_own_n
         own = _own_nodes(answers.take(rows), prior)
         theta[rows], covariance[rows], is_resolved[rows] = own.theta, own.covariance, own.converged
     is_empty = answers.counts == 0
+    # Without answers the posterior is the prior, which the grid would only approximate.
     theta[is_empty], covariance[is_empty] = prior.mean, prior.covariance
     never = np.zeros(answers.n_models, dtype=bool)
     return Abilities(theta, covariance, never, is_resolved | is_empty, "eap")
@@ -133,6 +141,7 @@ def _own_nodes(answers: Answers, prior: AbilityPrior) -> Abilities:
     points = mode.theta[:, None, :] + offsets
     precision = np.linalg.inv(prior.covariance)
     values = np.stack([_log_posterior(answers, points[:, q], prior.mean, precision) for q in range(len(units))], axis=1)
+    # Gauss-Hermite nodes integrate against exp(-u^2 / 2), which the last term divides out of the posterior.
     weights = _normalised(values + logs.reshape(-1, prior.n_dims).sum(axis=1) + 0.5 * np.sum(units**2, axis=1))
     shift = np.einsum("mq,mqd->md", weights, offsets)
     covariance = np.einsum("mq,mqd,mqe->mde", weights, offsets, offsets) - _outer(shift)
@@ -141,9 +150,10 @@ def _own_nodes(answers: Answers, prior: AbilityPrior) -> Abilities:
 
 def _laplace(answers: Answers, prior: AbilityPrior) -> Abilities:
     mode = map_of_answers(answers, prior)
-    bend = answers.model.curvature_slopes(logits(answers, mode.theta), answers.responses, answers.n_trials)
+    curvature_slopes = answers.model.curvature_slopes(logits(answers, mode.theta), answers.responses, answers.n_trials)
     lengths = quadratic_forms(answers, mode.covariance)
-    third = -sum_loadings(answers, only_answered(answers, bend) * lengths)  # (n_models, n_dims)
+    # The third derivative of the log-likelihood is minus the slope of the curvature, times loadings.
+    third = -sum_loadings(answers, only_answered(answers, curvature_slopes) * lengths)  # (n_models, n_dims)
     theta = mode.theta + 0.5 * np.matmul(mode.covariance, third[..., None])[..., 0]
     return Abilities(theta, mode.covariance, mode.at_bound, mode.converged, "eap (Laplace)")
 

@@ -13,7 +13,7 @@ from itembank.scoring.objectives import Jeffreys, Likelihood, Rescaled
 from itembank.scoring.starts import Frame, best_points, fitted_points, item_points, natural_frame
 
 FLAT = 1e-9
-"""Information, as a share of the most the items can give, below which the likelihood has no maximum to speak of."""
+"""Information, as a fraction of the most the items can give, below which the likelihood has no maximum to speak of."""
 
 
 ML_TOLERANCE = 1e-7
@@ -73,21 +73,22 @@ def wle_abilities(
 
 def _ml_identified(answers: Answers, frame: Frame) -> Abilities:
     problem = Rescaled(Likelihood(answers), frame.centre, frame.scale)
-    found = maximise(problem, _start(answers, frame, with_ends=True), is_concave=False, tolerance=ML_TOLERANCE)
-    values, vectors = np.linalg.eigh(found.precision)
+    maximum = maximise(problem, _start(answers, frame, with_ends=True), is_concave=False, tolerance=ML_TOLERANCE)
+    values, vectors = np.linalg.eigh(maximum.precision)
+    # In this frame the largest information that the items can give is one in every direction.
     is_flat = np.abs(values) < FLAT  # (n_models, n_dims)
     at_bound = is_flat.any(axis=1)
-    growth = frame.scale @ (vectors * is_flat[:, None, :]) @ vectors.transpose(0, 2, 1) @ found.theta[..., None]
-    theta = _with_infinities(problem.to_theta(found.theta), growth[..., 0])
-    return Abilities(theta, _covariance(found, frame, at_bound), at_bound, found.converged, "ml")
+    growth = frame.scale @ (vectors * is_flat[:, None, :]) @ vectors.transpose(0, 2, 1) @ maximum.theta[..., None]
+    theta = _with_infinities(problem.to_theta(maximum.theta), growth[..., 0])
+    return Abilities(theta, _covariance(maximum, frame, at_bound), at_bound, maximum.converged, "ml")
 
 
 def _wle_identified(answers: Answers, frame: Frame) -> Abilities:
     problem = Rescaled(Jeffreys(answers), frame.centre, frame.scale)
-    found = maximise(problem, _start(answers, frame, with_ends=False), is_concave=False)
+    maximum = maximise(problem, _start(answers, frame, with_ends=False), is_concave=False)
     never = np.zeros(answers.n_models, dtype=bool)
-    theta = problem.to_theta(found.theta)
-    return Abilities(theta, _covariance(found, frame, never), never, found.converged, "wle")
+    theta = problem.to_theta(maximum.theta)
+    return Abilities(theta, _covariance(maximum, frame, never), never, maximum.converged, "wle")
 
 
 def _start(answers: Answers, frame: Frame, *, with_ends: bool) -> FloatArray:
@@ -105,14 +106,15 @@ def _start(answers: Answers, frame: Frame, *, with_ends: bool) -> FloatArray:
 def _with_infinities(theta: FloatArray, growth: FloatArray) -> FloatArray:
     """Make infinite the dimensions that take part in the growth (n_models, n_dims)."""
     largest = np.abs(growth).max(axis=1, keepdims=True, initial=0.0)
+    # Relative to the largest: dimensions outside the growth hold only rounding of it.
     grows = (np.abs(growth) > 1e-6 * largest) & (largest > 0.0)
     return np.where(grows, np.copysign(np.inf, growth), theta)
 
 
-def _covariance(found: Maximum, frame: Frame, at_bound: BoolArray) -> FloatArray:
+def _covariance(maximum: Maximum, frame: Frame, at_bound: BoolArray) -> FloatArray:
     """Inverse of the precision on the scale of theta; NaN at the bound."""
     at = at_bound[:, None, None]
-    inverse = np.linalg.inv(np.where(at, np.eye(found.theta.shape[1]), found.precision))
+    inverse = np.linalg.inv(np.where(at, np.eye(maximum.theta.shape[1]), maximum.precision))
     return np.where(at, np.nan, frame.scale @ inverse @ frame.scale.transpose(0, 2, 1))
 
 

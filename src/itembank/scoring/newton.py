@@ -72,9 +72,9 @@ def _map_block(answers: Answers, prior: AbilityPrior, start: FloatArray | None) 
     posterior = Posterior(answers, prior.mean, np.linalg.inv(prior.covariance))
     if start is None:
         start = _start(posterior, prior)
-    found = maximise(posterior, start, is_concave=answers.model.is_concave)
+    maximum = maximise(posterior, start, is_concave=answers.model.is_concave)
     never = np.zeros(answers.n_models, dtype=bool)
-    return Abilities(found.theta, inverse(found.precision), never, found.converged, "map")
+    return Abilities(maximum.theta, inverse(maximum.precision), never, maximum.converged, "map")
 
 
 def _start(posterior: Posterior, prior: AbilityPrior) -> FloatArray:

@@ -39,10 +39,10 @@ class Posterior:
         """Evaluate every model at its theta (n_models, n_dims)."""
         likelihood = Likelihood(self.answers).evaluate(theta)
         distance = theta - self.mean
-        pull = distance @ self.precision
+        weighted_distance = distance @ self.precision
         return Evaluation(
-            likelihood.objective - 0.5 * np.einsum("md,md->m", distance, pull),
-            likelihood.gradient - pull,
+            likelihood.objective - 0.5 * np.einsum("md,md->m", distance, weighted_distance),
+            likelihood.gradient - weighted_distance,
             likelihood.precision + self.precision,
         )
 
@@ -75,6 +75,7 @@ class Jeffreys:
         is_regular = (sign > 0.0) & np.isfinite(log_determinant)
         information = np.where(is_regular[:, None, None], information, np.eye(self.answers.n_dims))
         covariance = np.linalg.inv(information)
+        # Lengths a_i' C a_i enter the gradient and the first part of the Hessian; `precision` is minus the Hessian.
         lengths = quadratic_forms(self.answers, covariance)  # (n_models, n_answers)
         return Evaluation(
             np.where(is_regular, likelihood.objective + 0.5 * log_determinant, -np.inf),
@@ -107,6 +108,7 @@ class Rescaled:
     def evaluate(self, theta: FloatArray) -> Evaluation:
         """Evaluate every model at its phi (n_models, n_dims)."""
         value, gradient, precision = self.inner.evaluate(self.to_theta(theta))
+        # The chain rule: gradient S' g and precision S' P S.
         transposed = self.scale.transpose(0, 2, 1)
         return Evaluation(
             value, np.matmul(transposed, gradient[..., None])[..., 0], transposed @ precision @ self.scale
@@ -131,8 +133,9 @@ def _information_slope(answers: Answers, first: FloatArray) -> FloatArray:
 def _trace_products(covariance: FloatArray, slopes: FloatArray) -> FloatArray:
     """``tr(C I_k C I_l)`` for every pair (k, l), (n_models, n_dims, n_dims)."""
     n_models, n_dims = covariance.shape[:2]
+    # tr(A B) is the sum over all entries of A times those of B', so that all pairs are one matrix product.
     scaled = np.matmul(covariance[:, None], slopes)  # C I_k
     flat = scaled.reshape(n_models, n_dims, -1)
-    turned = scaled.transpose(0, 1, 3, 2).reshape(n_models, n_dims, -1)
-    result: FloatArray = np.matmul(flat, turned.transpose(0, 2, 1))
+    transposed = scaled.transpose(0, 1, 3, 2).reshape(n_models, n_dims, -1)
+    result: FloatArray = np.matmul(flat, transposed.transpose(0, 2, 1))
     return result

@@ -11,13 +11,13 @@ from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.scoring.answers import Answers, log_likelihood_at, only_answered, sum_loadings, sum_products, thinned
 
 RANK_TOLERANCE = 1e-10
-"""Share of a model's largest information below which a direction counts as not measured at all."""
+"""Fraction of a model's largest information below which a direction counts as not measured at all."""
 
 MOST_GRID_DIMS = 2
 """Dimensions in which points on a grid are tried."""
 
 MOST_ANSWERS = 256
-"""Answers of a model from which a start is found where each takes long."""
+"""Answers of a model that a start is found from, for families whose likelihood is slow."""
 
 LINE_POINTS = 81
 PLANE_POINTS = 21
@@ -61,8 +61,9 @@ def natural_frame(answers: Answers) -> Frame:
     largest = values[:, -1]
     is_identified = (values[:, 0] > RANK_TOLERANCE * largest) & (largest > 0.0)
     scale = vectors / np.sqrt(np.where(is_identified[:, None], values, 1.0))[:, None, :]
-    pull = 0.25 * sum_loadings(answers, ones * answers.intercept)
-    centre = -np.matmul(scale, np.matmul(scale.transpose(0, 2, 1), pull[..., None]))[..., 0]
+    # Least squares of the logits: sum a_i (a_i . theta + c_i) = 0, so theta = -G^-1 sum a_i c_i / 4.
+    weighted_sum = 0.25 * sum_loadings(answers, ones * answers.intercept)
+    centre = -np.matmul(scale, np.matmul(scale.transpose(0, 2, 1), weighted_sum[..., None]))[..., 0]
     return Frame(centre, scale, is_identified)
 
 
@@ -82,6 +83,7 @@ def prior_points(prior: AbilityPrior) -> FloatArray:
 def item_points(answers: Answers) -> FloatArray:
     """Points over the items' difficulties in one dimension, (n_points, 1), and two far outside them."""
     slope, intercept = answers.loadings[..., 0].ravel(), answers.intercept.ravel()
+    # The difficulty -c / a of an item with almost no slope can lie anywhere.
     matters = np.abs(slope) >= 0.05 * np.abs(slope).max()
     slope, difficulty = np.abs(slope[matters]), -intercept[matters] / slope[matters]
     margin = 5.0 / np.median(slope)
@@ -117,9 +119,10 @@ def fitted_points(answers: Answers, mean: FloatArray | float = 0.0, precision: F
     """
     n = 1.0 if answers.n_trials is None else answers.n_trials
     is_count = answers.model.family in COUNTS
+    # An added half answer of either kind keeps the log-odds of a count finite.
     target = log_odds((n * answers.responses + 0.5) / (n + 1.0) if is_count else answers.responses)
     weights = only_answered(answers, answers.model.information_weights(target, answers.n_trials))
     gram = sum_products(answers, weights) + precision
-    pull = sum_loadings(answers, weights * (target - answers.intercept)) + np.dot(precision, mean)
-    result: FloatArray = np.linalg.solve(gram, pull[..., None])[..., 0]
+    weighted_sum = sum_loadings(answers, weights * (target - answers.intercept)) + np.dot(precision, mean)
+    result: FloatArray = np.linalg.solve(gram, weighted_sum[..., None])[..., 0]
     return result

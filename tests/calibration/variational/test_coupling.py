@@ -34,7 +34,7 @@ def state():
 def dense_newton_step(blocks, posterior, statistics):
     """Solve the whole system of items and abilities at once, item by item and model by model."""
     block = next(cells(blocks, posterior, normal_expectation))
-    residual = block.pull - block.curvature * block.mean
+    residual = block.linear - block.curvature * block.mean
     size = N_DIMS + 1
     precision = unpack(statistics.precision, N_DIMS) + np.eye(N_DIMS)
     of_items, of_models = N_ITEMS * size, N_MODELS * N_DIMS
@@ -82,7 +82,7 @@ def test_cross_derivatives_are_those_of_the_objective(state):
     def gradient(state):
         block = next(cells(blocks, state, normal_expectation))
         x = np.column_stack([state.ability_mean, np.ones(N_MODELS)])
-        return (block.pull - block.curvature * block.mean) @ x
+        return (block.linear - block.curvature * block.mean) @ x
 
     step = 1e-5
     ahead = gradient(replace(flat, ability_mean=flat.ability_mean + step * direction))

@@ -9,10 +9,10 @@ from itembank.numerics.arrays import FloatArray
 from itembank.progress import ProgressCallback, silent
 
 OBJECTIVE_NOISE = 1e-12
-"""Share of the objective's size that rounding may take from it."""
+"""Fraction of the objective's size that a sum over all responses may lose to rounding."""
 
-LEAST_SHARE = 1e-4
-"""Smallest share of a step that is tried."""
+LEAST_FRACTION = 1e-4
+"""Smallest fraction of a step that is tried."""
 
 
 class Point(NamedTuple):
@@ -131,16 +131,20 @@ def _sweep(problem: Problem[Slopes], reached: _Reached[Slopes]) -> _Reached[Slop
 
 def _jump(problem: Problem[Slopes], before: list[Point], reached: _Reached[Slopes]) -> _Reached[Slopes]:
     """Extrapolate three points on the way; loadings that would change sign stay where they are."""
-    once = [second - first for first, second in zip(before[0], before[1], strict=True)]
-    twice = [third - second - step for second, third, step in zip(before[1], before[2], once, strict=True)]
-    bend = sum(float(np.vdot(part, part)) for part in twice)
-    speed = sum(float(np.vdot(part, part)) for part in once)
-    if speed <= bend:
+    differences = [second - first for first, second in zip(before[0], before[1], strict=True)]
+    second_differences = [
+        third - second - step for second, third, step in zip(before[1], before[2], differences, strict=True)
+    ]
+    # With r the last step but one and v the change from it to the last step, go to x0 + 2 s r + s^2 v with
+    # s = |r| / |v|. At s = 1 that is the last point itself, so a smaller s is no jump.
+    second_square = sum(float(np.vdot(part, part)) for part in second_differences)
+    first_square = sum(float(np.vdot(part, part)) for part in differences)
+    if first_square <= second_square:
         return reached
-    stretch = float(np.sqrt(speed / bend)) if bend > 0.0 else 1.0
+    stretch = float(np.sqrt(first_square / second_square)) if second_square > 0.0 else 1.0
     items, abilities = (
-        first + 2.0 * stretch * step + stretch**2 * turn
-        for first, step, turn in zip(before[0], once, twice, strict=True)
+        first + 2.0 * stretch * step + stretch**2 * second_step
+        for first, step, second_step in zip(before[0], differences, second_differences, strict=True)
     )
     items = np.where(items * before[2].items < 0.0, before[2].items, items)
     point = problem.settled(Point(items, abilities))
@@ -151,15 +155,15 @@ def _jump(problem: Problem[Slopes], before: list[Point], reached: _Reached[Slope
 
 def _raise(line: _Line, problem: Problem[Slopes], derivatives_at: Callable[[Point], Slopes]) -> _Reached[Slopes]:
     """Take the step, or less of it, so that the objective does not fall; settle; differentiate there."""
-    share, least = 1.0, line.objective - OBJECTIVE_NOISE * abs(line.objective)
+    fraction, least = 1.0, line.objective - OBJECTIVE_NOISE * abs(line.objective)
     while True:
-        items = line.start.items + share * line.step.items
-        point = problem.settled(Point(items, line.start.abilities + share * line.step.abilities))
+        items = line.start.items + fraction * line.step.items
+        point = problem.settled(Point(items, line.start.abilities + fraction * line.step.abilities))
         derivatives = derivatives_at(point)
         objective = derivatives.log_likelihood + problem.log_prior(point)
-        if objective >= least or share < LEAST_SHARE:
+        if objective >= least or fraction < LEAST_FRACTION:
             return _Reached(point, derivatives, objective)
-        share *= 0.5
+        fraction *= 0.5
 
 
 def ending(path: Path, tolerance: float) -> str:

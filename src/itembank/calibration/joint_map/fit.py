@@ -10,7 +10,7 @@ from itembank.calibration.joint_map.ascent import Path, Point, ending
 from itembank.calibration.joint_map.ascent import ascend as climb
 from itembank.calibration.joint_map.nested import fit_nested
 from itembank.calibration.joint_map.passes import Derivatives, ability_derivatives, item_derivatives
-from itembank.calibration.joint_map.precision import LEAST_CHANGE, MOST_TURNS, START_PRECISION, learn, model_of
+from itembank.calibration.joint_map.precision import LEAST_CHANGE, MOST_ROUNDS, START_PRECISION, learn, model_of
 from itembank.calibration.joint_map.steps import (
     LEAST_INFORMATION,
     N_START_STEPS,
@@ -51,7 +51,7 @@ def fit_joint_map(data: FitData, spec: JointMAP, *, progress: ProgressCallback =
 
 
 def _fit_with_precision(data: FitData, spec: JointMAP, progress: ProgressCallback) -> Fit:
-    """Fit items and abilities at a given precision, or in turns with the precisions."""
+    """Fit items and abilities at a given precision, or alternate with steps of the precisions."""
     index = np.zeros(data.responses.shape[1], dtype=np.int64) if data.precision_index is None else data.precision_index
     if not isinstance(spec.precision, str):
         model = model_of(data, np.full(index.size, float(spec.precision)))
@@ -60,13 +60,13 @@ def _fit_with_precision(data: FitData, spec: JointMAP, progress: ProgressCallbac
     log_precision = np.full(int(index.max()) + 1, np.log(START_PRECISION))
     model = model_of(data, np.exp(log_precision)[index])
     point, n_sweeps = start_point(data, spec, model), 0
-    for turn in range(MOST_TURNS):
+    for round_number in range(MOST_ROUNDS):
         path = ascend(data, point, spec, model, progress=silent)
         point, n_sweeps = path.point, n_sweeps + len(path.history) - 1
         freedom = _freedom(data, point, spec, model=model, index=index)
         learned = learn(data, point, index, log_precision=log_precision, freedom=freedom)
         change = float(np.abs(learned.log_precision - log_precision).max())
-        progress("joint MAP, precision", turn / MOST_TURNS)
+        progress("joint MAP, precision", round_number / MOST_ROUNDS)
         if change < LEAST_CHANGE or n_sweeps >= spec.max_iterations:
             break
         log_precision = learned.log_precision
@@ -160,18 +160,19 @@ def _covariances(
 def _freedom(data: FitData, point: Point, spec: JointMAP, *, model: ResponseModel, index: IntArray) -> FloatArray:
     """How many parameters the responses of each precision determine, (n_precisions,): ``tr(H (H + prior)^-1)``.
 
-    Those of abilities are shared out by numbers of items.
+    Those of abilities are divided in proportion to the numbers of items.
     """
     of_items = item_derivatives(data, *point, model).precision
     prior = np.zeros(of_items.shape[1:])
     prior[-1, -1] = 1.0 / spec.intercept_sd**2
     if spec.item_model == "1pl":  # the slope is one of all items, next to nothing for each
-        own = of_items[:, -1, -1] / (of_items[:, -1, -1] + prior[-1, -1])
+        of_each = of_items[:, -1, -1] / (of_items[:, -1, -1] + prior[-1, -1])
     else:
-        whole = of_items + prior + LEAST_INFORMATION * np.eye(len(prior))
-        own = np.einsum("iab,iba->i", np.linalg.inv(whole), of_items)
+        penalised = of_items + prior + LEAST_INFORMATION * np.eye(len(prior))
+        of_each = np.einsum("iab,iba->i", np.linalg.inv(penalised), of_items)
     of_abilities = ability_derivatives(data, *point, model).precision
+    # tr((H + I)^-1 H) over models: the directions of ability that responses rather than the prior determine.
     inverse = np.linalg.inv(of_abilities + np.eye(spec.n_dims))
-    shared = float(np.einsum("lab,lba->", inverse, of_abilities))
+    of_all_abilities = float(np.einsum("lab,lba->", inverse, of_abilities))
     n_items = np.bincount(index)
-    return np.asarray(np.bincount(index, weights=own) + shared * n_items / index.size, dtype=np.float64)
+    return np.asarray(np.bincount(index, weights=of_each) + of_all_abilities * n_items / index.size, dtype=np.float64)

@@ -16,7 +16,7 @@ from itembank.numerics.symmetric import packed_products, unpack
 
 
 class Group(NamedTuple):
-    """Items next to each other that rest on the same abilities.
+    """Items next to each other that depend on the same abilities.
 
     Attributes
     ----------
@@ -35,7 +35,7 @@ class NestedData(NamedTuple):
     Attributes
     ----------
     responses : (n_models, n_items)
-        0 or 1, or shares of right answers; the type of its numbers is that of the passes.
+        0 or 1, or fractions of right answers; the type of its numbers is that of the passes.
     observed : (n_models, n_items) or None
     weights : (n_models, n_items) or None
         How often each response counts, 0 where not observed; None for once each.
@@ -62,7 +62,7 @@ class NestedDerivatives(NamedTuple):
     log_likelihood : float
     gradient : (n_items, n_dims + 1) in (alpha, K, c), or (n_models, n_dims) in abilities
     precision : (n_items, n_dims + 1, n_dims + 1) or (n_models, n_dims, n_dims)
-        Expected second derivatives with the sign turned.
+        Minus the expected second derivatives.
     """
 
     log_likelihood: float
@@ -115,7 +115,7 @@ def _group_derivatives(data: NestedData, group: Group, items: FloatArray, abilit
 def _in_own_parameters(
     active: FloatArray, gradient: FloatArray, precision: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Turn derivatives in (alpha, alpha K, c) into those in (alpha, K, c), by the chain rule."""
+    """Transform derivatives in (alpha, alpha K, c) into those in (alpha, K, c), by the chain rule."""
     slope, specific = active[:, 0], active[:, 1:-1]
     chain = np.zeros_like(precision)  # of each own parameter (row) on each canonical one
     chain[:, 0, 0] = chain[:, -1, -1] = 1.0
@@ -161,11 +161,11 @@ def _blocks(data: NestedData, group: Group, active: FloatArray, design: FloatArr
     for first in range(group.items.start, group.items.stop, size):
         block = slice(first, min(first + size, group.items.stop))
         rows = slice(block.start - group.items.start, block.stop - group.items.start)
-        own = coefficients[rows]
-        whole = _terms(data, block, design @ own.T)
+        canonical_rows = coefficients[rows]
+        whole = _terms(data, block, design @ canonical_rows.T)
         general = None
         if data.general_weight > 0.0:
-            general = _terms(data, block, design[:, [0, -1]] @ own[:, [0, -1]].T)
+            general = _terms(data, block, design[:, [0, -1]] @ canonical_rows[:, [0, -1]].T)
         yield _Block(block, whole, general)
 
 
@@ -176,14 +176,15 @@ def _terms(data: NestedData, block: slice, x: FloatArray) -> Terms:
     lower = data.lower_asymptote[block]
     if np.any(lower):
         return guessing_terms(x, responses, weights, asymptotes_of(lower, np.ones_like(lower)))
+    # log P = y x - log(1 + e^x) = y x - max(x, 0) + log sigmoid(|x|).
     larger = 1.0 / (1.0 + np.exp(-np.abs(x)))  # sigmoid(|x|)
-    share = np.where(x >= 0.0, larger, 1.0 - larger)
-    curvature = share * (1.0 - share)
+    sigmoid = np.where(x >= 0.0, larger, 1.0 - larger)
+    curvature = sigmoid * (1.0 - sigmoid)
     # a log-likelihood of 0 in cells that were not observed: their response is 0
     cells = np.log(larger)
     cells -= np.maximum(x, 0.0)
     cells += responses * x
-    slope = responses - share
+    slope = responses - sigmoid
     if weights is not None:
         cells, slope, curvature = cells * weights, slope * weights, curvature * weights
     return Terms(float(cells.sum(dtype=np.float64)), slope, curvature)

@@ -17,10 +17,10 @@ SCALE_RANGE = 2.0
 """Largest factor, up or down, by which one step changes the scale of the general ability."""
 
 N_THRESHOLD_SWEEPS = 8
-"""Of coordinate descent in a step of the items: the next step goes on where this one ends."""
+"""Sweeps of coordinate descent in a step of the items: the next step goes on where this one ends."""
 
 LEAST_GAIN = 1e-5
-"""Share of the log prior's size that a turn of the axes must add to it."""
+"""Fraction of the log prior's size that a rotation of the axes must add to it."""
 
 
 def log_prior(items: FloatArray, abilities: FloatArray, spec: JointMAP) -> float:
@@ -38,18 +38,23 @@ def item_step(items: FloatArray, group: Group, derivatives: NestedDerivatives, s
     for place, centre, spread in ((0, 1.0, spec.slope_sd), (-1, 0.0, spec.intercept_sd)):
         gradient[:, place] -= (active[:, place] - centre) / spread**2
         precision[:, place, place] += 1.0 / spread**2
-    # alpha and c have no L1 term: eliminate them first
+    # alpha and c have no L1 term: eliminate them by the Schur complement of their block
     ends, inner = np.array([0, active.shape[1] - 1]), np.arange(1, active.shape[1] - 1)
-    own = precision[:, ends[:, None], ends]
-    mixed = precision[:, inner[:, None], ends]  # (n_group, n_specific, 2)
-    share = np.linalg.solve(own, mixed.swapaxes(1, 2))  # (n_group, 2, n_specific)
-    reduced = precision[:, inner[:, None], inner] - mixed @ share
-    pull = gradient[:, inner] - np.einsum("iep,ie->ip", share, gradient[:, ends])
-    specific = thresholded(active[:, inner], pull, reduced, spec.loading_weight, N_THRESHOLD_SWEEPS) - active[:, inner]
-    rest = np.linalg.solve(own, gradient[:, ends, None])[..., 0] - np.einsum("iep,ip->ie", share, specific)
-    step = np.column_stack([rest[:, 0], specific, rest[:, 1]])
+    ends_precision = precision[:, ends[:, None], ends]
+    cross = precision[:, inner[:, None], ends]  # (n_group, n_specific, 2)
+    regression = np.linalg.solve(ends_precision, cross.swapaxes(1, 2))  # (n_group, 2, n_specific)
+    reduced = precision[:, inner[:, None], inner] - cross @ regression
+    reduced_gradient = gradient[:, inner] - np.einsum("iep,ie->ip", regression, gradient[:, ends])
+    specific = (
+        thresholded(active[:, inner], reduced_gradient, reduced, spec.loading_weight, N_THRESHOLD_SWEEPS)
+        - active[:, inner]
+    )
+    ends_step = np.linalg.solve(ends_precision, gradient[:, ends, None])[..., 0] - np.einsum(
+        "iep,ip->ie", regression, specific
+    )
+    step = np.column_stack([ends_step[:, 0], specific, ends_step[:, 1]])
     # of the logit, to first order, at abilities of size 2
-    reach = 2.0 * np.abs(rest[:, 0]) * (1.0 + np.linalg.norm(active[:, inner], axis=1)) + np.abs(rest[:, 1])
+    reach = 2.0 * np.abs(ends_step[:, 0]) * (1.0 + np.linalg.norm(active[:, inner], axis=1)) + np.abs(ends_step[:, 1])
     reach += 2.0 * np.abs(active[:, 0]) * np.linalg.norm(specific, axis=1)
     shortened: FloatArray = step * np.minimum(1.0, LARGEST_STEP / np.maximum(reach, 1e-300))[:, None]
     return shortened
@@ -81,12 +86,14 @@ def _general_scale(items: FloatArray, general: FloatArray, specific: FloatArray,
 
     def penalty(logarithm: float) -> float:
         scale = np.exp(logarithm)
+        # sum (s alpha - 1)^2 / (2 slope_sd^2) without its constant; |theta_g|^2 / 2 falls as s^-2, and at the best t_k
+        # the specific part as s^(-2/3).
         slopes = (scale**2 * square - 2.0 * scale * linear) / (2.0 * spec.slope_sd**2)
         return float(slopes + spread / (2.0 * scale**2) + least * scale ** (-2.0 / 3.0))
 
     reach = np.log(SCALE_RANGE)
-    found = minimize_scalar(penalty, bounds=(-reach, reach), method="bounded", options={"xatol": 1e-9})
-    return float(np.exp(found.x)) if found.fun < penalty(0.0) else 1.0
+    optimum = minimize_scalar(penalty, bounds=(-reach, reach), method="bounded", options={"xatol": 1e-9})
+    return float(np.exp(optimum.x)) if optimum.fun < penalty(0.0) else 1.0
 
 
 def _specific_scales(loadings: FloatArray, abilities: FloatArray, l1: float, scale: float) -> FloatArray:
@@ -97,15 +104,15 @@ def _specific_scales(loadings: FloatArray, abilities: FloatArray, l1: float, sca
 
 
 def best_axes(items: FloatArray, abilities: FloatArray, spec: JointMAP) -> tuple[FloatArray, FloatArray]:
-    """Turn the specific abilities, and K with them, to a higher log prior; no logit changes.
+    """Rotate the specific abilities, and K with them, to a higher log prior; no logit changes.
 
-    Every turn costs K its zeros, which the next step of the items brings back: none is made for next to nothing.
+    Every rotation removes the zeros of K until the next step of the items restores them, so a tiny gain is refused.
     """
     transform = best_transform(items[:, 1:-1], abilities[:, 1:], spec.loading_weight)
-    turned = abilities[:, 1:] @ np.linalg.inv(transform).T
+    rotated = abilities[:, 1:] @ np.linalg.inv(transform).T
     moved = np.column_stack([items[:, 0], items[:, 1:-1] @ transform, items[:, -1]])
     before = log_prior(items, abilities, spec)
-    after = log_prior(moved, np.column_stack([abilities[:, 0], turned]), spec)
+    after = log_prior(moved, np.column_stack([abilities[:, 0], rotated]), spec)
     if after - before <= LEAST_GAIN * abs(before):
         return items, abilities
-    return moved, np.column_stack([abilities[:, 0], turned])
+    return moved, np.column_stack([abilities[:, 0], rotated])

@@ -100,12 +100,12 @@ def _blocks(
 
 
 def logistic_terms(x: FloatArray, responses: FloatArray, weights: Weights) -> Terms:
-    """Terms without guessing; responses are shares of right answers, weights how many answers each is of."""
-    softplus, share, curvature = sigmoid_terms(x)
+    """Terms without guessing; responses are fractions of right answers, weights the numbers of answers."""
+    softplus, sigmoid, curvature = sigmoid_terms(x)
     if weights is None:
-        return Terms(float(np.vdot(responses, x) - softplus.sum()), responses - share, curvature)
+        return Terms(float(np.vdot(responses, x) - softplus.sum()), responses - sigmoid, curvature)
     total = float(np.sum((responses * x - softplus) * weights))
-    return Terms(total, (responses - share) * weights, curvature * weights)
+    return Terms(total, (responses - sigmoid) * weights, curvature * weights)
 
 
 def guessing_terms(x: FloatArray, responses: FloatArray, weights: Weights, asymptotes: Asymptotes | None) -> Terms:
@@ -120,12 +120,12 @@ def guessing_terms(x: FloatArray, responses: FloatArray, weights: Weights, asymp
 def _family_terms(data: FitData, block: slice, x: FloatArray, responses: FloatArray, model: ResponseModel) -> Terms:
     """Terms of a family with a precision, with the Fisher information for the curvature."""
     inside, n_trials = model.take(np.arange(block.start, block.stop)), trials_at(data, block)
-    found, curvature = inside.likelihood_terms(x, responses, n_trials), inside.information_weights(x, n_trials)
+    terms, curvature = inside.likelihood_terms(x, responses, n_trials), inside.information_weights(x, n_trials)
     if data.observed is None:
-        return Terms(float(found.log_likelihood.sum()), found.slope, curvature)
+        return Terms(float(terms.log_likelihood.sum()), terms.slope, curvature)
     observed = data.observed[:, block]
-    total = float(np.sum(found.log_likelihood * observed))
-    return Terms(total, found.slope * observed, curvature * observed)
+    total = float(np.sum(terms.log_likelihood * observed))
+    return Terms(total, terms.slope * observed, curvature * observed)
 
 
 def trials_at(data: FitData, block: slice) -> FloatArray | None:

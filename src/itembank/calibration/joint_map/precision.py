@@ -1,8 +1,8 @@
 """The precision of families that have one, in joint MAP: learned between ascents of items and abilities.
 
-At the joint maximum the responses' spread is too small, since items and abilities took up part of it. So phi maximises
-``sum log f(y; phi) - (nu / 2) log I(phi)``, with nu the number of parameters that the responses determine and I how
-their information grows with phi: what Laplace's approximation of the marginal likelihood asks for (MacKay 1992). I is
+At the joint maximum the residual spread of the responses is too small, since items and abilities fit part of it. So
+phi maximises ``sum log f(y; phi) - (nu / 2) log I(phi)``, with nu the number of parameters that the responses determine
+and I how their information grows with phi: Laplace's approximation of the marginal likelihood (MacKay 1992). I is
 ``phi + 1`` for probabilities, which for large phi makes phi the usual unbiased ``(n - nu) / sum of squares``, and
 ``(phi + 1) / (phi + n)`` for n trials: the inverses of the variances of a response. A wide prior keeps phi finite
 where there are as many parameters as responses, as in the 2PL with two models; there it decides, so give a precision.
@@ -21,11 +21,13 @@ from itembank.irt.logistic import asymptotes_of
 from itembank.numerics.arrays import FloatArray, IntArray
 
 START_PRECISION = 10.0
+"""Of the first ascent; the precision is learned from there."""
 LARGEST_STEP = 2.0
 """Of log phi."""
 LEAST_CHANGE = 1e-3
 """Of log phi: far below its standard error."""
-MOST_TURNS = 60
+MOST_ROUNDS = 60
+"""Of an ascent and a step of the precisions."""
 
 
 class Learned(NamedTuple):
@@ -60,10 +62,11 @@ def learn(data: FitData, point: Point, index: IntArray, *, log_precision: FloatA
         - 0.5 * ((log_precision + step - PRIOR_MEAN) / PRIOR_SD) ** 2
         for step in (-DIFFERENCE, 0.0, DIFFERENCE)
     )
-    slope, bend = (high - low) / (2.0 * DIFFERENCE), (2.0 * middle - high - low) / DIFFERENCE**2
-    step = np.where(bend > 0.0, slope / np.where(bend > 0.0, bend, 1.0), np.sign(slope))
+    gradient, curvature = (high - low) / (2.0 * DIFFERENCE), (2.0 * middle - high - low) / DIFFERENCE**2
+    # Where the objective is not concave, a whole unit uphill.
+    step = np.where(curvature > 0.0, gradient / np.where(curvature > 0.0, curvature, 1.0), np.sign(gradient))
     moved = np.clip(log_precision + np.clip(step, -LARGEST_STEP, LARGEST_STEP), np.log(LEAST), np.log(MOST))
-    return Learned(moved, 1.0 / np.sqrt(np.maximum(bend, 1.0 / PRIOR_SD**2)))
+    return Learned(moved, 1.0 / np.sqrt(np.maximum(curvature, 1.0 / PRIOR_SD**2)))
 
 
 def _of_each(data: FitData, point: Point, model: ResponseModel, index: IntArray) -> FloatArray:

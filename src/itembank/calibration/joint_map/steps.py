@@ -11,7 +11,7 @@ from itembank.calibration.specs import JointMAP
 from itembank.numerics.arrays import FloatArray
 
 N_START_STEPS = 4
-"""Of the items, from nothing, on the abilities that the ascent starts with."""
+"""Newton steps of the items, from zero, given the abilities that the ascent starts with."""
 
 LEAST_INFORMATION = 1e-8
 """Added to an item's, for a dimension in which no model differs from another: its errors are huge, not infinite."""
@@ -26,6 +26,7 @@ LEAST_CURVATURE = 1e-12
 """Of a loading's quadratic, for a dimension in which no model differs from another."""
 
 N_THRESHOLD_SWEEPS = 100
+"""Most sweeps of coordinate descent; it stops before where no loading moves by more than the tolerance."""
 THRESHOLD_TOLERANCE = 1e-12
 
 
@@ -55,18 +56,20 @@ def item_step(items: FloatArray, derivatives: Derivatives, spec: JointMAP) -> Fl
     gradient, precision = derivatives.gradient.copy(), derivatives.precision.copy()
     gradient[:, -1] -= items[:, -1] / spec.intercept_sd**2
     precision[:, -1, -1] += 1.0 / spec.intercept_sd**2
-    mixed, own = precision[:, :-1, -1], precision[:, -1, -1]
+    cross, intercept_precision = precision[:, :-1, -1], precision[:, -1, -1]
     # The intercepts have no L1 term: eliminate them first.
-    reduced = precision[:, :-1, :-1] - mixed[:, :, None] * mixed[:, None, :] / own[:, None, None]
-    pull = gradient[:, :-1] - mixed * (gradient[:, -1] / own)[:, None]
+    reduced = precision[:, :-1, :-1] - cross[:, :, None] * cross[:, None, :] / intercept_precision[:, None, None]
+    reduced_gradient = gradient[:, :-1] - cross * (gradient[:, -1] / intercept_precision)[:, None]
     if spec.item_model == "1pl":
         common, l1 = items[:1, :-1], spec.loading_weight * len(items)
-        slope = np.maximum(thresholded(common, pull.sum(axis=0)[None], reduced.sum(axis=0)[None], l1), 0.0)
+        slope = np.maximum(thresholded(common, reduced_gradient.sum(axis=0)[None], reduced.sum(axis=0)[None], l1), 0.0)
         step = np.broadcast_to(slope - common, items[:, :-1].shape)
     else:
-        step = thresholded(items[:, :-1], pull, reduced, spec.loading_weight) - items[:, :-1]
-    intercept = (gradient[:, -1] - np.sum(mixed * step, axis=1)) / own
+        step = thresholded(items[:, :-1], reduced_gradient, reduced, spec.loading_weight) - items[:, :-1]
+    intercept = (gradient[:, -1] - np.sum(cross * step, axis=1)) / intercept_precision
     whole: FloatArray = np.column_stack([step, intercept])
+    # Largest change of the logit at abilities of length 2. Of the 1PL all items take the same fraction of the step, as
+    # they have one slope.
     reach = 2.0 * np.linalg.norm(step, axis=1) + np.abs(intercept)
     shorter = np.minimum(1.0, LARGEST_STEP / np.maximum(reach, 1e-300))
     if spec.item_model == "1pl":
@@ -76,17 +79,18 @@ def item_step(items: FloatArray, derivatives: Derivatives, spec: JointMAP) -> Fl
 
 
 def thresholded(
-    loadings: FloatArray, pull: FloatArray, precision: FloatArray, l1: float, n_sweeps: int = N_THRESHOLD_SWEEPS
+    loadings: FloatArray, gradient: FloatArray, precision: FloatArray, l1: float, n_sweeps: int = N_THRESHOLD_SWEEPS
 ) -> FloatArray:
-    """Maximise ``pull . (b - a) - (b - a)' H (b - a) / 2 - l1 |b|`` over b for every item: coordinate descent.
+    """Maximise ``gradient . (b - a) - (b - a)' H (b - a) / 2 - l1 |b|`` over b for every item: coordinate descent.
 
     Each coordinate's maximum is a soft threshold; one dimension is done after the first.
     """
     moved = loadings.copy()
-    residual = pull.copy()
+    residual = gradient.copy()
     for _ in range(n_sweeps):
         largest = 0.0
         for dim in range(loadings.shape[1]):
+            # The maximum along one coordinate of the quadratic less l1 |b|, given the gradient at the others' values.
             curvature = np.maximum(precision[:, dim, dim], LEAST_CURVATURE)
             aim = moved[:, dim] + residual[:, dim] / curvature
             target = np.sign(aim) * np.maximum(np.abs(aim) - l1 / curvature, 0.0)
@@ -150,13 +154,14 @@ def _best_of_used(loadings: FloatArray, abilities: FloatArray, l1: float) -> Flo
         back = np.linalg.inv(forward)
         moved = loadings @ forward
         rounded = np.sqrt(moved**2 + corner**2)
+        # With W the matrix: theta' = W^-1 theta, and the gradient of tr(W^-1 M W^-T) / 2 in W is -W^-T W^-1 M W^-T.
         spread = back @ moments @ back.T
         value = l1 * rounded.sum() + 0.5 * np.trace(spread)
         return float(value), (l1 * loadings.T @ (moved / rounded) - back.T @ spread).ravel()
 
     start = np.eye(n_dims)
-    found = minimize(penalty, start.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": 20})
-    transform: FloatArray = found.x.reshape(n_dims, n_dims)
+    optimum = minimize(penalty, start.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": 20})
+    transform: FloatArray = optimum.x.reshape(n_dims, n_dims)
     is_better = _exact_penalty(transform, loadings, abilities, l1) < _exact_penalty(start, loadings, abilities, l1)
     return transform if is_better else start
 

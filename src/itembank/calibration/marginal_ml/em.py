@@ -16,10 +16,11 @@ from itembank.numerics.quadrature import log_sum_exp
 from itembank.progress import ProgressCallback
 
 OBJECTIVE_NOISE = 1e-11
-"""Share of the objective's size that rounding may take from it."""
+"""Fraction of the objective's size that a sum over all responses may lose to rounding."""
 
 
 MOST_HALVINGS = 8
+"""Of a step that lowers the objective; EM ends where even the shortest does."""
 
 LARGEST_JUMP = 1.0
 """An item that SQUAREM would move further than this beyond its second step is not moved beyond it."""
@@ -118,7 +119,7 @@ def run_em(problem: Problem, start: State, *, max_steps: int, tolerance: float, 
     first = em_step(problem, start)
     history, start_change = [first.objective], first.change
     while first.change > tolerance and len(history) < max_steps:
-        progress("marginal ML", _share_done(start_change, first.change, tolerance))
+        progress("marginal ML", _progress_of(start_change, first.change, tolerance))
         second = _next_step(problem, first)
         if second is None:
             break
@@ -151,12 +152,13 @@ def _next_step(problem: Problem, previous: Step) -> Step | None:
 def _jump(first: Step, second: Step, *, keeps_positive: bool) -> State:
     """Extrapolate two steps; slopes that must stay positive and would not are taken from the second."""
     start, middle, end = first.state, second.state, second.following
-    once = middle.items - start.items
-    twice = (end.items - middle.items) - once
-    bend = float(_squared_lengths(twice, second.precision).sum())
-    speed = float(_squared_lengths(once, second.precision).sum())
-    stretch = max(float(np.sqrt(speed / bend)), 1.0) if bend > 0.0 else 1.0
-    items = start.items + 2.0 * stretch * once + stretch**2 * twice
+    differences = middle.items - start.items
+    second_differences = (end.items - middle.items) - differences
+    second_square = float(_squared_lengths(second_differences, second.precision).sum())
+    first_square = float(_squared_lengths(differences, second.precision).sum())
+    stretch = max(float(np.sqrt(first_square / second_square)), 1.0) if second_square > 0.0 else 1.0
+    items = start.items + 2.0 * stretch * differences + stretch**2 * second_differences
+    # Far beyond the second step the extrapolation is no guide, as for items whose likelihood has no maximum.
     is_near = np.abs(items - end.items).max(axis=1, keepdims=True) < LARGEST_JUMP
     items = np.where(is_near, items, end.items)
     if keeps_positive and items.shape[1] == 2:
@@ -170,11 +172,11 @@ def _squared_lengths(steps: FloatArray, precision: FloatArray) -> FloatArray:
     return np.maximum(result, 0.0)
 
 
-def _between(start: State, end: State, share: float) -> State:
+def _between(start: State, end: State, fraction: float) -> State:
     """Point on the line between two states."""
     return State(
-        start.items + share * (end.items - start.items),
-        start.correlation + share * (end.correlation - start.correlation),
+        start.items + fraction * (end.items - start.items),
+        start.correlation + fraction * (end.correlation - start.correlation),
     )
 
 
@@ -183,7 +185,7 @@ def _slack(objective: float) -> float:
     return OBJECTIVE_NOISE * abs(objective)
 
 
-def _share_done(start: float, now: float, tolerance: float) -> float:
+def _progress_of(start: float, now: float, tolerance: float) -> float:
     """Progress towards the tolerance on a log scale, in [0, 1]."""
     if now >= start:
         return 0.0
@@ -199,7 +201,7 @@ def _correlated(grid: AbilityGrid, correlation: float) -> AbilityGrid:
     return replace(grid, log_weights=log_density - log_sum_exp(log_density))
 
 
-def _unturned(items: FloatArray, before: FloatArray) -> FloatArray:
+def _unrotated(items: FloatArray, before: FloatArray) -> FloatArray:
     """Take back the rotation that loadings made since `before` (orthogonal Procrustes).
 
     The likelihood does not change along a rotation, but for the corners of the grid, which would have EM
@@ -215,7 +217,8 @@ def _rescaled(problem: Problem, posterior: AbilityPosterior, items: FloatArray, 
     if problem.is_free is None:
         scale = best_scale(mean, covariance, items, problem.prior, has_common_slope=problem.has_common_slope)
         moved = within_bounds(rescale(items, scale))
-        return State(moved if moved.shape[1] == 2 else _unturned(moved, before))
+        return State(moved if moved.shape[1] == 2 else _unrotated(moved, before))
+    # Confirmatory loadings keep their zeros only if each dimension is scaled by itself; the rest is the correlation.
     shift, matrix = best_scale(mean, covariance, items, None)
     spread = matrix @ matrix.T
     size = np.sqrt(np.diag(spread))

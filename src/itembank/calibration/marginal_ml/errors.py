@@ -25,7 +25,7 @@ LARGEST_WORK = 6e11
 """Multiplications to spend on those degrees, and on degree 1."""
 
 LEAST_CONTRAST = 1e-3
-"""Least difference of two dimensions, as a share of the first's sum of squares, and least mean square of that."""
+"""Least difference of two dimensions, as a fraction of the first's sum of squares, and least mean square of that."""
 
 LEAST_CURVATURE = 1e-8
 """Floor of an item's information, so that an item without any has a huge standard error, not none."""
@@ -116,11 +116,13 @@ def _information_blocks(problem: Problem, step: Step) -> FloatArray:
 def _core(problem: Problem, items: FloatArray, information: FloatArray) -> tuple[Core, FloatArray]:
     """Inverse without loss, and what to take from the blocks of the end result for a free rotation."""
     if problem.has_common_slope:
-        own, mixed = information[:, 1, 1], information[:, 0, 1]
-        schur = float(np.sum(information[:, 0, 0]) - np.sum(mixed**2 / own))
+        intercept_information, cross = information[:, 1, 1], information[:, 0, 1]
+        schur = float(np.sum(information[:, 0, 0]) - np.sum(cross**2 / intercept_information))
         blocks = np.zeros_like(information)
-        blocks[:, 1, 1] = 1.0 / own
-        return Core(blocks, np.column_stack([np.ones(len(own)), -mixed / own]), 1.0 / schur), np.zeros(())
+        blocks[:, 1, 1] = 1.0 / intercept_information
+        return Core(
+            blocks, np.column_stack([np.ones(len(intercept_information)), -cross / intercept_information]), 1.0 / schur
+        ), np.zeros(())
     blocks = np.linalg.inv(information)
     if items.shape[1] == 2 or problem.is_free is not None or not _has_axes(items):
         return Core(blocks, np.zeros_like(items), 0.0), np.zeros(())
@@ -142,11 +144,12 @@ def _rotation_core(items: FloatArray, information: FloatArray, blocks: FloatArra
     first, second, zero = items[:, 0], items[:, 1], np.zeros(len(items))
     gradient = np.column_stack([second, first, zero])
     rotation = np.column_stack([-second, first, zero])
+    # Any k > 0 gives the same covariance; this one puts k g g' on the scale of H.
     stiffness = float(np.einsum("ijj->ij", information).mean() / np.mean(gradient**2) / len(items))
     vector = np.einsum("iab,ib->ia", blocks, gradient)
     weight = -stiffness / (1.0 + stiffness * float(np.sum(vector * gradient)))
-    turn = _outer(rotation, rotation) / (stiffness * float(np.sum(gradient * rotation)) ** 2)
-    return Core(blocks, vector, weight), turn
+    rotation_covariance = _outer(rotation, rotation) / (stiffness * float(np.sum(gradient * rotation)) ** 2)
+    return Core(blocks, vector, weight), rotation_covariance
 
 
 def _by_parameters(core: Core, lost: LostInformation) -> FloatArray | None:
@@ -172,6 +175,8 @@ def _by_models(core: Core, lost: LostInformation) -> FloatArray | None:
         flat = factors.reshape(-1, lost.n_factors)
         gram += flat.T @ weighted.reshape(-1, lost.n_factors)
         along += core.vector[block].ravel() @ flat
+    # Not positive definite where the polynomials find more information lost than there is: then the caller keeps
+    # the covariance without the loss.
     middle = np.eye(lost.n_factors) - gram - core.weight * np.outer(along, along)
     try:
         lower = np.linalg.cholesky(0.5 * (middle + middle.T))

@@ -108,7 +108,7 @@ def _on_given_nodes(problem: Problem, path: Path, spec: MarginalML, progress: Pr
 
 
 def _on_adaptive_nodes(problem: Problem, path: Path, spec: MarginalML, progress: ProgressCallback) -> Fitted:
-    """Solve, and solve on from there with finer nodes while the solution turns out sharper than they resolve."""
+    """Solve, and go on from the solution with finer nodes while it is sharper than the nodes resolve."""
     n_trials = 1.0 if problem.data.n_trials is None else float(problem.data.n_trials.max())
     for _ in range(N_REFINEMENTS):
         sharpest, steepest = _sharpest(problem, path), 1.25 * _steepest(path)
@@ -123,7 +123,7 @@ def _on_adaptive_nodes(problem: Problem, path: Path, spec: MarginalML, progress:
 
 
 def _principal(items: FloatArray) -> FloatArray:
-    """Turn loadings so that their Gram matrix is diagonal, its largest entry first."""
+    """Rotate loadings so that their Gram matrix is diagonal, its largest entry first."""
     loadings = items[:, :-1]
     _, vectors = np.linalg.eigh(loadings.T @ loadings)
     return np.column_stack([loadings @ vectors[:, ::-1], items[:, -1]])

@@ -62,8 +62,10 @@ def item_derivatives(
             slope, curvature = _guessing_terms(x, right, counts, data.lower_asymptote[block], observed=observed)
             gradient[block] = slope @ design
         else:
-            _, share, curvature = sigmoid_terms(x)
-            gradient[block] = right_of_models @ moments - (share * counts) @ design
+            _, sigmoid, curvature = sigmoid_terms(x)
+            # Without guessing the score is (right - n P) times (theta, 1), so that its first part needs posterior
+            # means only.
+            gradient[block] = right_of_models @ moments - (sigmoid * counts) @ design
             curvature *= counts
         packed[block] = curvature @ squares
     return ItemDerivatives(gradient, unpack(packed, design.shape[1]))
@@ -109,14 +111,14 @@ def improve_items(
     else:
         step = _separate_steps(items, gradient, precision, is_free)
         step *= np.minimum(1.0, LARGEST_STEP / _reach(step))[:, None]
-    moved = items + _share_within_bounds(items, step)[:, None] * step
+    moved = items + _fraction_within_bounds(items, step)[:, None] * step
     if isinstance(prior, ItemPrior) and items.shape[1] == 2:
         moved[:, 0] = np.maximum(moved[:, 0], 0.3 * items[:, 0])  # a lognormal slope stays positive
     return within_bounds(moved)
 
 
-def _share_within_bounds(items: FloatArray, step: FloatArray) -> FloatArray:
-    """Share of each item's step that ends at its first bound: cutting one parameter alone may go downhill."""
+def _fraction_within_bounds(items: FloatArray, step: FloatArray) -> FloatArray:
+    """Fraction of each item's step up to its first bound: cutting one parameter alone could lower the objective."""
     limits = _limits(items.shape[1])
     with np.errstate(divide="ignore", invalid="ignore"):
         room = np.where(step != 0.0, (np.sign(step) * limits - items) / step, np.inf)
@@ -156,8 +158,8 @@ def _separate_steps(
     size = items.shape[1]
     # An item without information left (at its bound, or all but perfectly predicted) must still be solvable.
     ridge = 1e-10 + 1e-10 * np.einsum("ijj->i", precision)
-    kept = np.where(both, precision, np.eye(size)) + ridge[:, None, None] * np.eye(size)
-    result: FloatArray = np.linalg.solve(kept, np.where(free, gradient, 0.0)[..., None])[..., 0]
+    solvable = np.where(both, precision, np.eye(size)) + ridge[:, None, None] * np.eye(size)
+    result: FloatArray = np.linalg.solve(solvable, np.where(free, gradient, 0.0)[..., None])[..., 0]
     return result
 
 
@@ -182,7 +184,9 @@ def _reach(step: FloatArray) -> FloatArray:
 
 def _common_slope_step(gradient: FloatArray, precision: FloatArray) -> FloatArray:
     """Newton step of one slope and all intercepts: an arrow matrix, solved by its Schur complement."""
-    own, mixed = precision[:, 1, 1], precision[:, 0, 1]
-    schur = np.sum(precision[:, 0, 0]) - np.sum(mixed**2 / own)
-    slope = (np.sum(gradient[:, 0]) - np.sum(mixed * gradient[:, 1] / own)) / schur
-    return np.column_stack([np.full(len(own), slope), (gradient[:, 1] - mixed * slope) / own])
+    intercept_precision, cross = precision[:, 1, 1], precision[:, 0, 1]
+    schur = np.sum(precision[:, 0, 0]) - np.sum(cross**2 / intercept_precision)
+    slope = (np.sum(gradient[:, 0]) - np.sum(cross * gradient[:, 1] / intercept_precision)) / schur
+    return np.column_stack(
+        [np.full(len(intercept_precision), slope), (gradient[:, 1] - cross * slope) / intercept_precision]
+    )

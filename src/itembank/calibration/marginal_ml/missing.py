@@ -49,14 +49,14 @@ class LostInformation:
     def factors(self, block: slice) -> FloatArray:
         """``E_l[S_li phi_r]`` of a block of items, (n_items, n_dims + 1, n_models * n_functions)."""
         x = self.items[block] @ self.design.T  # (n_items, n_curve_nodes)
-        right = self.data.responses[:, block].astype(np.float64)  # (n_models, n_items), the share of right answers
+        right = self.data.responses[:, block].astype(np.float64)  # (n_models, n_items), the fraction of right answers
         lower = self.data.lower_asymptote[block, None]
         if np.any(self.data.lower_asymptote):
             asymptotes = asymptotes_of(lower, np.ones_like(lower))
             if_right = self._means(score_terms(x, np.ones(()), asymptotes))
             if_wrong = self._means(score_terms(x, np.zeros(()), asymptotes))
-            chosen = right[..., None, None]
-            result = chosen * if_right + (1.0 - chosen) * if_wrong
+            is_right = right[..., None, None]
+            result = is_right * if_right + (1.0 - is_right) * if_wrong
         else:
             result = right[..., None, None] * self.moments.transpose(0, 2, 1)[:, None]
             result -= self._means(sigmoid_terms(x).sigmoid)
@@ -118,7 +118,8 @@ def _orthonormal_polynomials(nodes: FloatArray, posterior: FloatArray, degree: i
         size = np.sum(posterior * function**2, axis=1)
         for earlier in [*basis.values(), *basis.values()]:  # twice, against rounding
             function = function - np.sum(posterior * function * earlier, axis=1)[:, None] * earlier
-        left = np.sum(posterior * function**2, axis=1)
-        scale = np.where(left > 1e-10 * size, 1.0 / np.sqrt(np.maximum(left, 1e-300)), 0.0)
+        # What is left below the tenth digit of the function is rounding.
+        remaining = np.sum(posterior * function**2, axis=1)
+        scale = np.where(remaining > 1e-10 * size, 1.0 / np.sqrt(np.maximum(remaining, 1e-300)), 0.0)
         basis[power] = function * scale[:, None]
     return np.stack(list(basis.values())[1:], axis=1)

@@ -69,6 +69,7 @@ def ability_posterior(data: FitData, items: FloatArray, grid: AbilityGrid) -> Ab
     for _, log_likelihood, weights in posterior_weights(data, items, grid):
         parts.append((log_likelihood, grid.gather(weights), weights @ grid.nodes, weights @ squares))
     log_likelihood, curve_weights, mean, second = (np.concatenate(part) for part in zip(*parts, strict=True))
+    # E[theta theta'] - E[theta] E[theta]'.
     covariance = unpack(second, grid.n_dims) - mean[:, :, None] * mean[:, None, :]
     return AbilityPosterior(log_likelihood, curve_weights, mean, covariance)
 

@@ -14,7 +14,7 @@ class LinePrior(NamedTuple):
 
     slope_sd: float
     intercept_sd: float
-    tilt: float
+    line_slope: float
 
 
 AnyItemPrior: TypeAlias = ItemPrior | LinePrior
@@ -24,8 +24,8 @@ def with_line(prior: RelativeItemPrior, items: FloatArray) -> LinePrior:
     """Fit the line of the intercepts (in the loading) to these items by least squares, (n_items, 2)."""
     centred = items - items.mean(axis=0)
     size = float(centred[:, 0] @ centred[:, 0])
-    tilt = float(centred[:, 0] @ centred[:, 1]) / size if size > 0.0 else 0.0
-    return LinePrior(prior.slope_sd, prior.intercept_sd, tilt)
+    line_slope = float(centred[:, 0] @ centred[:, 1]) / size if size > 0.0 else 0.0
+    return LinePrior(prior.slope_sd, prior.intercept_sd, line_slope)
 
 
 class PriorTerms(NamedTuple):
@@ -57,14 +57,14 @@ def prior_terms(items: FloatArray, prior: AnyItemPrior, *, has_common_slope: boo
     else:
         slopes = None if has_common_slope else _relative_slopes(items[:, 0], prior)
     value, gradient, precision = _placed(slopes, items)
-    residual, tilt = items[:, -1], 0.0
+    residual, line_slope = items[:, -1], 0.0
     if isinstance(prior, LinePrior):
         # The best height for these items: the gradient needs no derivative of it (envelope theorem).
-        tilt = prior.tilt
-        residual = residual - tilt * items[:, 0]
+        line_slope = prior.line_slope
+        residual = residual - line_slope * items[:, 0]
         residual = residual - residual.mean()
     contrast = np.zeros(items.shape[1])
-    contrast[0], contrast[-1] = -tilt, 1.0
+    contrast[0], contrast[-1] = -line_slope, 1.0
     weight = 1.0 / prior.intercept_sd**2
     value += _normal_log_density(residual, prior.intercept_sd)
     gradient -= weight * residual[:, None] * contrast
@@ -89,6 +89,7 @@ def log_prior(items: FloatArray, prior: AnyItemPrior | None, *, has_common_slope
 def _relative_slopes(slopes: FloatArray, prior: LinePrior) -> PriorTerms:
     """Terms of ``sum_i -(a_i / m - 1)^2 / (2 s^2)`` at its best centre ``m = sum a^2 / sum a``, held fixed."""
     weight, centre = 1.0 / prior.slope_sd**2, float(slopes @ slopes / slopes.sum())
+    # The centre maximises the sum, so that the gradient in the slopes needs no derivative of it.
     relative = slopes / centre - 1.0
     precision = np.full((len(slopes), 1, 1), weight / centre**2)
     value = _normal_log_density(relative, prior.slope_sd)
@@ -98,9 +99,10 @@ def _relative_slopes(slopes: FloatArray, prior: LinePrior) -> PriorTerms:
 def _lognormal_slopes(slopes: FloatArray, prior: ItemPrior) -> PriorTerms:
     """Terms of lognormal slopes, as a density of the slope."""
     sd, log_slope = prior.log_discrimination_sd, np.log(slopes)
-    pull = (log_slope - prior.log_discrimination_mean) / sd**2
+    weighted_residual = (log_slope - prior.log_discrimination_mean) / sd**2
     value = _normal_log_density(log_slope - prior.log_discrimination_mean, sd) - float(log_slope.sum())
-    gradient, precision = -(1.0 + pull) / slopes, (1.0 / sd**2 - 1.0 - pull) / slopes**2
+    # Of log density -(log a - mu)^2 / (2 s^2) - log a: the chain rule in log a.
+    gradient, precision = -(1.0 + weighted_residual) / slopes, (1.0 / sd**2 - 1.0 - weighted_residual) / slopes**2
     return PriorTerms(value, gradient[:, None], precision[:, None, None])
 
 
@@ -136,8 +138,8 @@ def best_scale(
 
     The parameter expansion of EM (Liu, Rubin and Wu 1998, PX-EM): the population's mean m and
     covariance ``W W'`` are fitted as well, then reduced to N(0, I) by `rescale`. Plain EM all but
-    stands still along these directions when abilities are known sharply, as its step is the share of
-    the prior in each posterior. With item priors this maximises
+    stands still along these directions when abilities are known sharply, as its step is the fraction
+    that the prior weighs in each posterior. With item priors this maximises
     ``-M (log|W| + tr((W W')^-1 T(m)) / 2) + log prior(W' a, c + a . m)`` over m and W.
 
     Parameters
@@ -154,14 +156,15 @@ def best_scale(
     if prior is None:
         return scale
     moments = _Moments(len(mean), centre, spread)
-    found = minimize(
+    optimum = minimize(
         lambda packed: _negative_expanded(packed, moments, items, prior, has_common_slope=has_common_slope),
         _pack(scale),
         jac=True,
         method="BFGS",
         options={"maxiter": 30, "gtol": 1e-6 * len(mean)},
     )
-    return _unpack(found.x, len(centre))
+    # The diagonal is packed as logarithms, so that the matrix stays positive definite in an unconstrained search.
+    return _unpack(optimum.x, len(centre))
 
 
 def rescale(items: FloatArray, scale: Scale) -> FloatArray:
@@ -191,6 +194,7 @@ def _negative_expanded(
     terms = prior_terms(rescale(items, Scale(shift, matrix)), prior, has_common_slope=has_common_slope)
     loadings = items[:, :-1]
     value = -n_models * (np.log(np.diag(matrix)).sum() + 0.5 * np.trace(whitened)) + terms.value
+    # Derivatives of the population part in m and W, and those of the log prior by a' = W' a and c' = c + a . m.
     shift_slope = n_models * back.T @ back @ (centre - shift) + loadings.T @ terms.gradient[:, -1]
     matrix_slope = n_models * back.T @ (whitened - np.eye(n_dims)) + loadings.T @ terms.gradient[:, :-1]
     slope = np.concatenate([shift_slope, _lower_with_log_diagonal(matrix_slope, matrix)])
@@ -213,7 +217,7 @@ def _unpack(packed: FloatArray, n_dims: int) -> Scale:
 
 
 def _lower_with_log_diagonal(slope: FloatArray, matrix: FloatArray) -> FloatArray:
-    """Turn derivatives in the matrix into those in its packed triangle."""
+    """Transform derivatives in the matrix into those in its packed triangle."""
     chained = slope.copy()
     np.fill_diagonal(chained, np.diag(slope) * np.diag(matrix))
     return chained[np.tril_indices(len(matrix))]

@@ -36,10 +36,11 @@ def start_items(data: FitData, grid: AbilityGrid, *, has_common_slope: bool, is_
 
 
 def _intercepts(data: FitData) -> FloatArray:
-    """Logit of each item's share of right answers above chance, kept from the extremes, (n_items,)."""
+    """Logit of each item's fraction of right answers above chance, kept from the extremes, (n_items,)."""
     counts = data.responses.shape[0] if data.weights is None else data.weights.sum(axis=0)
-    share = (right_answers(data, slice(None)).sum(axis=0) + 0.5) / (counts + 1.0)
-    above = np.clip((share - data.lower_asymptote) / (1.0 - data.lower_asymptote), 0.02, 0.98)
+    fraction = (right_answers(data, slice(None)).sum(axis=0) + 0.5) / (counts + 1.0)
+    # Kept off 0 and 1, where the logit is infinite.
+    above = np.clip((fraction - data.lower_asymptote) / (1.0 - data.lower_asymptote), 0.02, 0.98)
     result: FloatArray = np.log(above / (1.0 - above))
     return result
 

@@ -1,6 +1,6 @@
 """Momentum: carrying on in the direction of the last step.
 
-Where many dimensions meet few models, some directions gain only a thousandth of what is left in each sweep.
+With many dimensions and few models, a sweep closes only a thousandth of the remaining distance in some directions.
 Nesterov's extrapolation ``z + (k - 1) / (k + 2) (z - z_before)`` of all posterior means, started anew whenever the
 bound would fall (O'Donoghue & Candes 2015), needs about the square root of the number of plain sweeps.
 """
@@ -34,9 +34,10 @@ class Momentum:
         """Carry the means of a posterior on in the direction from the last one; covariances stay."""
         if self.item_mean is None or self.ability_mean is None:
             return posterior
-        share = self.n_steps / (self.n_steps + 3.0)
+        # (k - 1) / (k + 2) with k = n_steps + 1.
+        weight = self.n_steps / (self.n_steps + 3.0)
         return replace(
             posterior,
-            item_mean=posterior.item_mean + share * (posterior.item_mean - self.item_mean),
-            ability_mean=posterior.ability_mean + share * (posterior.ability_mean - self.ability_mean),
+            item_mean=posterior.item_mean + weight * (posterior.item_mean - self.item_mean),
+            ability_mean=posterior.ability_mean + weight * (posterior.ability_mean - self.ability_mean),
         )

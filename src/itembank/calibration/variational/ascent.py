@@ -36,9 +36,11 @@ from itembank.progress import ProgressCallback
 
 MAX_HALVINGS = 6
 STEP_GROWTH = 1.25
+"""Of an item's step after a sweep that raised its bound: three of them undo one halving."""
 PLAIN_SWEEPS = 5
-"""Before the first coupled step: far from the end, plain ones gain more for their cost."""
+"""Sweeps before the first coupled step: far from the maximum, plain sweeps gain more for their cost."""
 MOST_COUPLED_CELLS = 30_000_000
+"""A coupled step keeps two matrices of this many numbers: 480 MB in double precision."""
 LEAST_CHANGE = 1e-4
 """Of log phi, in a sweep: less is not worth another look at the responses."""
 SMALLEST_SIZE = 1e4
@@ -113,7 +115,7 @@ def ascend(
         history.append(bound)
         if sweep >= WINDOW:
             rise = (bound - history[-1 - WINDOW]) / (WINDOW * max(abs(bound), _smallest_size(blocks)))
-            progress(f"sweep {sweep}", _share_done(rise, tolerance))
+            progress(f"sweep {sweep}", _progress_of(rise, tolerance))
             if rise < tolerance and (is_rough or has_settled(before, posterior)):
                 return Ascent(posterior, rule, history, converged=True)
         swept = improve_items(blocks, posterior, statistics, item_steps, rule=rule)
@@ -184,7 +186,7 @@ def _candidates(swept: _Swept, bold: Posterior, momentum: Momentum) -> Iterator[
         yield timid, Momentum().after(timid)
 
 
-def _share_done(rise: float, tolerance: float) -> float:
+def _progress_of(rise: float, tolerance: float) -> float:
     """Guess how far the ascent has come, from the order of magnitude of the last rise."""
     return float(np.clip(np.log(max(rise, tolerance)) / np.log(tolerance), 0.0, 1.0)) if tolerance < 1.0 else 1.0
 
@@ -193,6 +195,7 @@ def improve_items(
     blocks: Blocks, posterior: Posterior, before: ItemStatistics, steps: FloatArray, *, rule: CellRule
 ) -> _Swept:
     """Update the items and put back those whose bound fell."""
+    # A fall by a few of the last digits is rounding, not a worse item.
     noise = 10.0 * float(np.finfo(blocks.values.dtype).eps)
     proposed = update_items(posterior, before, steps)
     after = ability_statistics(blocks, proposed, rule)
@@ -204,6 +207,7 @@ def improve_items(
     new_steps = np.where(fell, np.maximum(0.5 * steps, 0.5**MAX_HALVINGS), np.minimum(STEP_GROWTH * steps, 1.0))
     if not fell.any():
         return _Swept(proposed, after, new_steps)
+    # Correct the sums over items by those put back, rather than go over all responses again.
     kept = proposed.with_items_of(posterior, fell)
     wrong = ability_statistics(blocks.take_items(fell), proposed.take_items(fell), rule)
     right = ability_statistics(blocks.take_items(fell), kept.take_items(fell), rule)

@@ -17,6 +17,7 @@ from itembank.numerics.arrays import FloatArray, IntArray
 
 CENTRE_ROUNDS = 100
 CENTRE_TOLERANCE = 1e-6
+"""Change of the shift, in units of ability, at which the rounds stop."""
 
 
 def best_centre(items: FloatArray, spread: FloatArray, centre: FloatArray, n_items: int, n_models: int) -> FloatArray:
@@ -39,16 +40,23 @@ def best_centre(items: FloatArray, spread: FloatArray, centre: FloatArray, n_ite
     -------
     (n_dims,)
     """
-    found, before = centre, np.full(centre.shape, np.inf)
+    shift, before = centre, np.full(centre.shape, np.inf)
     for _ in range(CENTRE_ROUNDS):
-        if np.abs(found - before).max() < CENTRE_TOLERANCE:
+        if np.abs(shift - before).max() < CENTRE_TOLERANCE:
             break
-        extended = np.append(found, 1.0)
-        pull = n_items / (extended @ items @ extended)
-        away = found - centre
-        hold = n_models * np.linalg.inv(spread + np.outer(away, away))
-        before, found = found, np.linalg.solve(pull * items[:-1, :-1] + hold, hold @ centre - pull * items[:-1, -1])
-    return found
+        extended = np.append(shift, 1.0)
+        # log s <= s / s0 + constant and log det K <= tr(K0^-1 K) + constant, equal at the last shift: the sum of the
+        # bounds is quadratic in m, and its minimum is never above the last value.
+        item_weight = n_items / (extended @ items @ extended)
+        away = shift - centre
+        ability_weight = n_models * np.linalg.inv(spread + np.outer(away, away))
+        before, shift = (
+            shift,
+            np.linalg.solve(
+                item_weight * items[:-1, :-1] + ability_weight, ability_weight @ centre - item_weight * items[:-1, -1]
+            ),
+        )
+    return shift
 
 
 def principal_axes(moment: FloatArray, covariance: FloatArray) -> FloatArray:

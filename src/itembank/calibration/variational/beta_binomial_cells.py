@@ -14,9 +14,12 @@ from itembank.calibration.variational.cells import SMALLEST_VARIANCE, Cells
 from itembank.numerics.arrays import FloatArray
 
 LARGEST_LOGIT = 300.0
-"""So far a probability is a number above zero; only steps that are taken back lead there."""
+"""Up to this logit a probability is above zero. Only trial steps that are refused lead further."""
 LEAST_CURVATURE = 0.2
-"""Of what the mean alone would say: a count far from its expectation bends upward."""
+"""Fraction of the information of the mean that is the least curvature of a cell.
+
+The log-likelihood of a count far from its expectation is convex there.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +38,12 @@ class BetaBinomialRule:
     def evaluate(
         self, values: FloatArray, weights: FloatArray | None, table: int, mean: FloatArray, variance: FloatArray
     ) -> Cells:
-        """Give pull, curvature and value of a block of cells of one group.
+        """Give linear term, curvature and value of a block of cells of one group.
 
         Parameters
         ----------
         values : (n_block, n_models)
-            Share right.
+            Fraction of right answers.
         weights : (n_block, n_models) or None
             Trials, zero where missing.
         table : int
@@ -55,12 +58,13 @@ class BetaBinomialRule:
         value, slope = terms(mean, right, trials, precision, lower)
         above, slope_above = terms(mean + half_step, right, trials, precision, lower)
         below, slope_below = terms(mean - half_step, right, trials, precision, lower)
+        # Minus twice the derivative by v of the three nodes' sum, as in `beta_cells`.
         curvature = np.maximum(
             (slope_below - slope_above) / (2.0 * half_step), least_curvature(mean, trials, precision, lower)
         )
-        pull = (4.0 * slope + slope_above + slope_below) / 6.0 + curvature * mean
+        linear = (4.0 * slope + slope_above + slope_below) / 6.0 + curvature * mean
         value = (4.0 * value + above + below) / 6.0 + log_normaliser(trials, precision)
-        return Cells(pull, curvature, value)
+        return Cells(linear, curvature, value)
 
     def with_precision(self, precision: FloatArray) -> "BetaBinomialRule":
         """Return the rule with another precision of each group."""
@@ -72,12 +76,12 @@ def terms(
 ) -> tuple[FloatArray, FloatArray]:
     """Log-likelihood less `log_normaliser`, and its derivative in the logit; zero without trials."""
     logits = np.clip(logits, -LARGEST_LOGIT, LARGEST_LOGIT)
-    above, rest = (1.0 - lower) * expit(logits), expit(-logits)
+    above, complement = (1.0 - lower) * expit(logits), expit(-logits)
     value, slope = _rising(right, precision * (lower + above))
-    value_wrong, slope_wrong = _rising(trials - right, precision * (1.0 - lower) * rest)
+    value_wrong, slope_wrong = _rising(trials - right, precision * (1.0 - lower) * complement)
     value += value_wrong
     slope -= slope_wrong
-    slope *= precision * above * rest
+    slope *= precision * above * complement
     return value, slope
 
 
@@ -88,11 +92,12 @@ def log_normaliser(trials: FloatArray, precision: float) -> FloatArray:
 
 
 def least_curvature(logits: FloatArray, trials: FloatArray, precision: float, lower: float) -> FloatArray:
-    """Return a share of the information of the mean, ``p'^2 / Var(c / n)``."""
+    """Return a fraction of the information of the mean, ``p'^2 / Var(c / n)``."""
     logits = np.clip(logits, -LARGEST_LOGIT, LARGEST_LOGIT)
-    above, rest = (1.0 - lower) * expit(logits), expit(-logits)
-    worth = trials * (precision + 1.0) / (precision + np.maximum(trials, 1.0))  # independent trials
-    result: FloatArray = LEAST_CURVATURE * worth * rest * (above / (lower + above)) * (above / (1.0 - lower))
+    above, complement = (1.0 - lower) * expit(logits), expit(-logits)
+    worth = trials * (precision + 1.0) / (precision + np.maximum(trials, 1.0))  # 1 / Var(c / n) times p q
+    # p'^2 / (p q) with p = g + (1 - g) s, q = (1 - g) (1 - s) and p' = (1 - g) s (1 - s): no division by q.
+    result: FloatArray = LEAST_CURVATURE * worth * complement * (above / (lower + above)) * (above / (1.0 - lower))
     return result
 
 

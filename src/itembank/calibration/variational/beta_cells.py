@@ -5,11 +5,11 @@ With the response's own logit ``L = log(y / (1 - y))`` and ``p = lower + (1 - lo
 ``log f = A(x) + phi p L + phi log(1 - y) - log(y (1 - y))``, ``A = lgamma(phi) - lgamma(p phi) - lgamma((1 - p) phi)``.
 
 It is linear in L, and A is a function of the logit alone. So no cell needs a special function: A and its derivatives
-are tabulated once for each precision phi, and every cell looks up the nearest node of a fine grid and goes the rest
-of the way by Taylor's formula.
+are tabulated once for each precision phi, and every cell looks up the nearest node of a fine grid and goes on
+from there by Taylor's formula.
 
-A probability that was clipped is only known to be that small, or that close to one: it enters by the chance of that,
-not by the density at the place where it was clipped.
+A probability that was clipped is only known to be that small, or that close to one: it enters by the probability
+of that, not by the density at the place where it was clipped.
 
 The expectation over a normal logit of mean m and variance v is by three nodes, ``m, m +- sqrt(3 v)``, or for large
 data, where logits are known well, by ``f + v (d2 f) / 2`` at m; the nodes add ``v^2 (d4 f) / 8``. Either way with its
@@ -30,16 +30,21 @@ from itembank.numerics.gamma import trigamma
 LARGEST_LOGIT = 24.0
 """Beyond it the tables go on along straight lines, as A does where p phi is small."""
 NODES_PER_UNIT = {np.dtype(np.float32): 128, np.dtype(np.float64): 256}
+"""A is off by the fourth power of half a step: 2e-10 and 1e-11, times its fourth derivative over 24."""
 LEAST_CURVATURE = 0.5
-"""Of the Fisher information: the log-likelihood of a response far from its expectation bends upward."""
+"""Fraction of the Fisher information that is the least curvature of a cell.
+
+The log-likelihood of a response far from its expectation is convex there. Its own curvature, below zero, could make
+a precision matrix indefinite.
+"""
 
 
 class Normaliser(NamedTuple):
-    """A and its derivatives the first, second and third, each of the shape of the logits."""
+    """A and its first, second and third derivatives, each of the shape of the logits."""
 
     value: FloatArray
     slope: FloatArray
-    bend: FloatArray
+    second: FloatArray
     third: FloatArray
 
 
@@ -61,30 +66,35 @@ class Table:
     nodes: Normaliser
 
     def at(self, logits: FloatArray) -> Normaliser:
-        """Give A and its derivatives, off by powers of half a step: the fourth for A, the first for the last."""
+        """Interpolate A and its derivatives.
+
+        The error is of the fourth power of half a step for A, and of one power less for each further derivative.
+        """
         dtype = logits.dtype.type
-        place = logits + dtype(LARGEST_LOGIT)
-        place *= dtype(self.nodes_per_unit)
-        nearest = np.rint(place)
+        offset = logits + dtype(LARGEST_LOGIT)
+        offset *= dtype(self.nodes_per_unit)
+        nearest = np.rint(offset)
         np.clip(nearest, dtype(0), dtype(self.nodes.value.shape[0] - 1), out=nearest)
         index = nearest.astype(np.intp)
-        place -= nearest
-        place /= dtype(self.nodes_per_unit)  # what is left of the logit
-        value, slope, bend, third = (node.take(index) for node in self.nodes)
-        # from the last to the first, so that each takes in the better ones after it
-        half = dtype(0.5) * place
-        value += place * (slope + half * (bend + place * third / dtype(3.0)))
-        slope += place * (bend + half * third)
-        bend += place * third
-        return Normaliser(value, slope, bend, third)
+        offset -= nearest
+        offset /= dtype(self.nodes_per_unit)  # distance of the logit to its nearest node
+        value, slope, second, third = (node.take(index) for node in self.nodes)
+        # A + h A' + h^2 A'' / 2 + h^3 A''' / 6, and so on for the derivatives. In place, and each line reads only
+        # derivatives that are still those of the node.
+        half = dtype(0.5) * offset
+        value += offset * (slope + half * (second + offset * third / dtype(3.0)))
+        slope += offset * (second + half * third)
+        second += offset * third
+        return Normaliser(value, slope, second, third)
 
 
 def make_table(precision: float, lower_asymptote: float, dtype: np.dtype[np.floating]) -> Table:
-    """Tabulate A, by the special functions."""
+    """Tabulate A by the special functions."""
     nodes_per_unit = NODES_PER_UNIT[dtype]
     half = round(LARGEST_LOGIT * nodes_per_unit)
     terms = normaliser(np.arange(-half, half + 1) / nodes_per_unit, precision, lower_asymptote)
-    for term in (terms.bend, terms.third):
+    # With these zero, Taylor's formula at the end nodes is the straight line that is wanted beyond the grid.
+    for term in (terms.second, terms.third):
         term[[0, -1]] = 0.0
     nodes = Normaliser(*(term.astype(dtype) for term in terms))
     return Table(precision, lower_asymptote, nodes_per_unit, nodes)
@@ -92,20 +102,21 @@ def make_table(precision: float, lower_asymptote: float, dtype: np.dtype[np.floa
 
 def normaliser(logits: FloatArray, precision: float, lower_asymptote: float) -> Normaliser:
     """Give A and its derivatives by the special functions."""
-    share, rest = expit(logits), expit(-logits)
+    sigmoid, complement = expit(logits), expit(-logits)
     scale = precision * (1.0 - lower_asymptote)
-    first, second = precision * lower_asymptote + scale * share, scale * rest
-    slope = scale * share * rest  # of p phi, and its own derivatives
-    bend = slope * (rest - share)
-    turn = slope * (1.0 - 6.0 * share * rest)
-    expected = digamma(first) - digamma(second)
-    spread = trigamma(first) + trigamma(second)
-    skew = 2.0 * (zeta(3.0, second) - zeta(3.0, first))
+    a, b = precision * lower_asymptote + scale * sigmoid, scale * complement
+    a_slope = scale * sigmoid * complement  # a' = phi p', and b' = -a'
+    a_second = a_slope * (complement - sigmoid)
+    a_third = a_slope * (1.0 - 6.0 * sigmoid * complement)
+    # A' = -a' (psi(a) - psi(b)), and each further derivative by the product rule; psi2(z) = -2 zeta(3, z).
+    expected = digamma(a) - digamma(b)
+    spread = trigamma(a) + trigamma(b)
+    skew = 2.0 * (zeta(3.0, b) - zeta(3.0, a))
     return Normaliser(
-        gammaln(precision) - gammaln(first) - gammaln(second),
-        -slope * expected,
-        -bend * expected - slope**2 * spread,
-        -turn * expected - 3.0 * slope * bend * spread - slope**3 * skew,
+        gammaln(precision) - gammaln(a) - gammaln(b),
+        -a_slope * expected,
+        -a_second * expected - a_slope**2 * spread,
+        -a_third * expected - 3.0 * a_slope * a_second * spread - a_slope**3 * skew,
     )
 
 
@@ -127,7 +138,7 @@ class BetaRule:
     def evaluate(
         self, values: FloatArray, weights: FloatArray | None, table: int, mean: FloatArray, variance: FloatArray
     ) -> Cells:
-        """Give pull, curvature and value of a block of cells of one table.
+        """Give linear term, curvature and value of a block of cells of one table.
 
         Parameters
         ----------
@@ -139,9 +150,9 @@ class BetaRule:
         mean, variance : (n_block, n_models)
             Of the logits.
         """
-        found = (_expanded if self.is_narrow else _by_nodes)(self.tables[table], values, mean, variance)
-        pull = found.pull + found.curvature * mean
-        cells = Cells(pull, found.curvature, found.value)
+        expected = (_expanded if self.is_narrow else _by_nodes)(self.tables[table], values, mean, variance)
+        linear = expected.linear + expected.curvature * mean
+        cells = Cells(linear, expected.curvature, expected.value)
         return cells if weights is None else Cells(*(term * weights for term in cells))
 
     def with_precision(self, precision: FloatArray) -> "BetaRule":
@@ -160,12 +171,14 @@ class BetaRule:
 
 def _by_nodes(table: Table, values: FloatArray, mean: FloatArray, variance: FloatArray) -> Cells:
     """Slope, curvature and value by three nodes; curvature is minus twice the derivative by v of their sum."""
+    # Nodes m and m +- h with h = sqrt(3 v), weights 2/3, 1/6 and 1/6. As dh / dv = 3 / (2 h), minus twice the
+    # derivative by v is (f'(m - h) - f'(m + h)) / (2 h).
     dtype = mean.dtype.type
     half_step = np.sqrt(dtype(3.0) * np.maximum(variance, dtype(SMALLEST_VARIANCE)))
-    value, slope, least = _at(table, values, mean)
+    value, slope, least_curvature = _at(table, values, mean)
     above, slope_above, _ = _at(table, values, mean + half_step)
     below, slope_below, _ = _at(table, values, mean - half_step)
-    curvature = np.maximum((slope_below - slope_above) / (dtype(2.0) * half_step), least)
+    curvature = np.maximum((slope_below - slope_above) / (dtype(2.0) * half_step), least_curvature)
     value = (dtype(4.0) * value + above + below) / dtype(6.0)
     return Cells((dtype(4.0) * slope + slope_above + slope_below) / dtype(6.0), curvature, value)
 
@@ -173,63 +186,67 @@ def _by_nodes(table: Table, values: FloatArray, mean: FloatArray, variance: Floa
 def _expanded(table: Table, values: FloatArray, mean: FloatArray, variance: FloatArray) -> Cells:
     """Slope, curvature and value of ``f(m) + v f''(m) / 2``."""
     dtype = mean.dtype.type
-    value, slope, bend, third = table.at(mean)
-    share = _share(mean)
-    known = share * (dtype(1.0) - share)
-    tilt = dtype(1.0) - dtype(2.0) * share
-    least = tilt * slope
-    least -= bend
-    least *= dtype(LEAST_CURVATURE)
-    pushed = dtype(table.precision * (1.0 - table.lower_asymptote)) * values  # phi L p' = pushed s (1 - s)
-    value += pushed * share
+    value, slope, second, third = table.at(mean)
+    sigmoid = _sigmoid(mean)
+    sigmoid_slope = sigmoid * (dtype(1.0) - sigmoid)
+    # p'' = p' (1 - 2 s). The Fisher information is -A'' + (1 - 2 s) A', since A' = -phi p' (psi(a) - psi(b)).
+    slope_ratio = dtype(1.0) - dtype(2.0) * sigmoid
+    least_curvature = slope_ratio * slope
+    least_curvature -= second
+    least_curvature *= dtype(LEAST_CURVATURE)
+    # The part linear in L, phi p L = phi (g + (1 - g) s) L, and its derivatives by those of s:
+    # s' = s (1 - s), s'' = s' (1 - 2 s), s''' = s' (1 - 6 s').
+    linear = dtype(table.precision * (1.0 - table.lower_asymptote)) * values
+    value += linear * sigmoid
     if table.lower_asymptote > 0.0:
         value += dtype(table.precision * table.lower_asymptote) * values
-    pushed *= known
-    slope += pushed
-    bend += pushed * tilt
-    third += pushed * (dtype(1.0) - dtype(6.0) * known)
+    linear *= sigmoid_slope
+    slope += linear
+    second += linear * slope_ratio
+    third += linear * (dtype(1.0) - dtype(6.0) * sigmoid_slope)
     half_variance = dtype(0.5) * variance
-    value += half_variance * bend
+    # E f = f + v f'' / 2, whose slope in m is f' + v f''' / 2; minus twice its derivative by v is -f''.
+    value += half_variance * second
     slope += half_variance * third
     clipped = _clipped(table, values, mean)
     if clipped is not None:
-        value[clipped.where] += clipped.value + half_variance[clipped.where] * clipped.bend
+        value[clipped.where] += clipped.value + half_variance[clipped.where] * clipped.second
         slope[clipped.where] += clipped.slope
-        bend[clipped.where] += clipped.bend
-    np.negative(bend, out=bend)
-    return Cells(slope, np.maximum(bend, least, out=bend), value)
+        second[clipped.where] += clipped.second
+    np.negative(second, out=second)
+    return Cells(slope, np.maximum(second, least_curvature, out=second), value)
 
 
 def _at(table: Table, values: FloatArray, logits: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Log-likelihood up to constants, its derivative in the logit, and the least curvature."""
     dtype = logits.dtype.type
-    value, slope, bend, _ = table.at(logits)
-    share = _share(logits)
-    # -A'' - phi p'' (psi(p phi) - psi((1 - p) phi)), the Fisher information
-    least = dtype(LEAST_CURVATURE) * ((dtype(1.0) - dtype(2.0) * share) * slope - bend)
-    pushed = dtype(table.precision * (1.0 - table.lower_asymptote)) * values
-    value += pushed * share
+    value, slope, second, _ = table.at(logits)
+    sigmoid = _sigmoid(logits)
+    # The Fisher information is -A'' - phi p'' (psi(p phi) - psi((1 - p) phi)) = -A'' + (1 - 2 s) A'.
+    least_curvature = dtype(LEAST_CURVATURE) * ((dtype(1.0) - dtype(2.0) * sigmoid) * slope - second)
+    linear = dtype(table.precision * (1.0 - table.lower_asymptote)) * values
+    value += linear * sigmoid
     if table.lower_asymptote > 0.0:
         value += dtype(table.precision * table.lower_asymptote) * values
-    slope += pushed * share * (dtype(1.0) - share)
+    slope += linear * sigmoid * (dtype(1.0) - sigmoid)
     clipped = _clipped(table, values, logits)
     if clipped is not None:
         value[clipped.where] += clipped.value
         slope[clipped.where] += clipped.slope
-    return value, slope, least
+    return value, slope, least_curvature
 
 
 class _Clipped(NamedTuple):
-    """Where a block's probabilities were clipped, and what that adds to log-likelihood, slope and bend there."""
+    """Where a block's probabilities were clipped; what that adds there to log-likelihood and two derivatives."""
 
     where: tuple[IntArray, ...]
     value: FloatArray
     slope: FloatArray
-    bend: FloatArray
+    second: FloatArray
 
 
 def _clipped(table: Table, values: FloatArray, logits: FloatArray) -> _Clipped | None:
-    """Make chances of a probability so small, or so close to one, of densities at a clipped one.
+    """Replace the density of a clipped probability by the probability of lying beyond the clipping point.
 
     ``P(Y < e) = e^a / (a B(a, b))`` for small e is the density there times ``e / a``, with a = p phi; near one b.
     """
@@ -237,21 +254,24 @@ def _clipped(table: Table, values: FloatArray, logits: FloatArray) -> _Clipped |
     if not where[0].size:
         return None
     x, lower = logits[where].astype(np.float64), table.lower_asymptote
-    share, rest = expit(x), expit(-x)
+    sigmoid, complement = expit(x), expit(-x)
     is_low = values[where] < 0.0
-    log_chance = log_expit(x) if lower == 0.0 else np.log(lower + (1.0 - lower) * share)
-    ratio = np.exp(np.log1p(-lower) + log_expit(x) - log_chance) * rest  # p' / p
-    value = np.log(table.precision) + np.where(is_low, log_chance, np.log1p(-lower) + log_expit(-x))
-    slope = np.where(is_low, ratio, -share)
-    bend = np.where(is_low, ratio * (rest - share - ratio), -share * rest)
-    return _Clipped(where, -value, -slope, -bend)
+    # -log a = -log phi - log p is added at the low end, and -log b at the high one.
+    log_p = log_expit(x) if lower == 0.0 else np.log(lower + (1.0 - lower) * sigmoid)
+    ratio = np.exp(np.log1p(-lower) + log_expit(x) - log_p) * complement  # p' / p
+    value = np.log(table.precision) + np.where(is_low, log_p, np.log1p(-lower) + log_expit(-x))
+    slope = np.where(is_low, ratio, -sigmoid)
+    # (log p)'' = p'' / p - (p' / p)^2 with p'' = p' (1 - 2 s), and (log q)'' = -s (1 - s).
+    second = np.where(is_low, ratio * (complement - sigmoid - ratio), -sigmoid * complement)
+    return _Clipped(where, -value, -slope, -second)
 
 
-def _share(logits: FloatArray) -> FloatArray:
+def _sigmoid(logits: FloatArray) -> FloatArray:
     """``sigmoid(x)``; in single precision by the exponential, which is several times as fast."""
     if logits.dtype == np.float64:
         result: FloatArray = expit(logits)
         return result
+    # Bounded at 60, where the sigmoid is 1 or 1e-26: exp overflows single precision beyond 88.
     one = logits.dtype.type(1.0)
     small = np.exp(-np.clip(logits, -60.0, 60.0))
     small += one

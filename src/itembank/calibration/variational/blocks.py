@@ -14,10 +14,10 @@ CELLS_PER_BLOCK = 32_000
 """Few enough that a block and its temporaries stay in the cache."""
 
 ITEMS_AT_ONCE = 64
-"""When they are turned from columns into rows: fewer would read every line of memory several times."""
+"""Items transposed at once, from columns into rows: fewer would read every line of memory several times."""
 
 EXACT_TRIALS = 100.0
-"""With more trials a cell single precision would lose what one of them says."""
+"""With more trials in a cell, single precision would lose the contribution of a single one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Blocks:
     Attributes
     ----------
     values : (n_items, n_models)
-        Response minus one half; of family 'beta' its logit, of 'beta-binomial' the share right.
+        Response minus one half; of family 'beta' its logit, of 'beta-binomial' the fraction of right answers.
         Zero where not observed.
     weights : (n_items, n_models) or None
         How often each response counts, zero where not observed; None for once each.
@@ -104,25 +104,25 @@ def table_groups(data: FitData) -> tuple[IntArray, IntArray]:
     """
     index = np.zeros(data.lower_asymptote.shape[0]) if data.precision_index is None else data.precision_index
     pairs = np.column_stack([index, data.lower_asymptote])
-    found, group = np.unique(pairs, axis=0, return_inverse=True)
-    return group.ravel().astype(np.int64), found[:, 0].astype(np.int64)
+    unique_pairs, group = np.unique(pairs, axis=0, return_inverse=True)
+    return group.ravel().astype(np.int64), unique_pairs[:, 0].astype(np.int64)
 
 
 def _of_probabilities(data: FitData, dtype: type[np.floating], weights: FloatArray | None) -> Blocks:
-    """Take logits of the responses, and sum what their densities hold beside."""
+    """Take logits of the responses, and sum the terms of their densities that no parameter but phi enters."""
     values = np.empty(data.responses.shape[::-1], dtype=dtype)
     sums = np.empty((values.shape[0], 2))
     step = max(ITEMS_AT_ONCE, CELLS_PER_BLOCK // values.shape[1])
     for first in range(0, values.shape[0], step):
         part = slice(first, first + step)
-        shares = data.responses[:, part].T.astype(np.float64)
+        fractions = data.responses[:, part].T.astype(np.float64)
         if weights is not None:
-            shares[weights[part] == 0.0] = 0.5
-        log_wrong, found = np.log1p(-shares), logit(shares)
-        terms = np.stack([log_wrong, -np.log(shares) - log_wrong], axis=2)
+            fractions[weights[part] == 0.0] = 0.5
+        log_wrong, log_odds = np.log1p(-fractions), logit(fractions)
+        terms = np.stack([log_wrong, -np.log(fractions) - log_wrong], axis=2)
         if weights is not None:
             terms *= weights[part][:, :, None]
-        values[part], sums[part] = found, terms.sum(axis=1)
+        values[part], sums[part] = log_odds, terms.sum(axis=1)
     return Blocks(values, weights, data.lower_asymptote, table_groups(data)[0], sums)
 
 

@@ -23,6 +23,7 @@ def divergence(posterior: Posterior) -> float:
 def ability_divergence(posterior: Posterior) -> float:
     """``sum_l KL(q(theta_l) || N(0, I))``."""
     mean, covariance = posterior.ability_mean, posterior.ability_covariance
+    # KL(N(m, C) || N(0, I)) = (m' m + tr C - n_dims - log det C) / 2.
     squares = np.sum(mean**2) + np.sum(np.einsum("ljj->lj", covariance))
     return float(0.5 * (squares - mean.size - np.sum(np.linalg.slogdet(covariance)[1])))
 
@@ -30,12 +31,13 @@ def ability_divergence(posterior: Posterior) -> float:
 def item_divergence(posterior: Posterior) -> FloatArray:
     """``E KL(q(beta_i) || N(mu, 1 / u))`` of each item, expected over mu and u, (n_items,).
 
-    With a common slope, the slope's share is divided equally among the items.
+    With a common slope, the slope's divergence is divided equally among the items.
     """
     prior = posterior.item_prior
     mean, covariance = posterior.item_mean, posterior.item_covariance
     n_items = posterior.n_items
     spread = (mean - prior.centre) ** 2 + np.einsum("ijj->ij", covariance) + prior.centre_variance
+    # E[u (beta - mu)^2] - E[log u] - 1 for each parameter, with E[log u] = psi(shape) - log rate.
     terms = prior.precision * spread - (digamma(prior.shape) - np.log(prior.rate)) - 1.0
     log_determinant: FloatArray = np.linalg.slogdet(covariance)[1]
     if posterior.has_common_slope:
@@ -62,6 +64,7 @@ def item_prior_divergence(posterior: Posterior) -> float:
 def _normal_divergence(prior: ItemPrior) -> FloatArray:
     """KL of each mu, none where it is known."""
     is_free = prior.mean_variance > 0.0
+    # A ratio of one and a distance of zero make the terms of a known mu vanish.
     ratio = np.where(is_free, prior.mean_variance / HYPER_MEAN_VARIANCE, 1.0)
     distance = np.where(is_free, prior.mean**2 / HYPER_MEAN_VARIANCE, 0.0)
     result: FloatArray = 0.5 * (ratio + distance - 1.0 - np.log(ratio))

@@ -1,8 +1,8 @@
 """Expected log-likelihood of one response under a normal logit, and the quadratic that stands in for it.
 
 A binary response y of logit eta has ``log p = (y - 1/2) eta - log(2 cosh(eta / 2))``. Both rules take mean m and
-variance v of eta and give the expected ``log(2 cosh(eta / 2))``, with a curvature w and a tilt t such that the
-best normal posterior of whatever eta is linear in, given the rest, is that of the pseudo-likelihood
+variance v of eta and give the expected ``log(2 cosh(eta / 2))``, with a curvature w and a correction t. If eta is
+linear in a parameter, the best normal posterior of it, given all other parameters, is that of the pseudo-likelihood
 ``(y - 1/2 + t) eta - w eta^2 / 2``.
 
 - `jaakkola_jordan`: an upper bound of the expectation (Jaakkola & Jordan 2000; the mean field of the Polya-Gamma
@@ -20,15 +20,19 @@ from scipy.special import expit
 from itembank.numerics.arrays import FloatArray
 
 SMALLEST_SQUARE = 1e-8
+"""Of xi^2: at zero ``tanh(xi / 2) / (2 xi)`` would be 0 / 0."""
+
 SMALLEST_VARIANCE = 1e-6
+"""Of a logit: the curvature is a difference over ``sqrt(3 v)``, which for less would hold rounding only."""
+
 LARGEST_HALF_STEP = 40.0
-"""Of half a logit, which is a standard deviation of 46 logits: float32 ends at exp(88)."""
+"""Of half a logit, reached at a standard deviation of 46 logits: float32 overflows beyond exp(88)."""
 
 
 class CellTerms(NamedTuple):
-    """What a rule says of each cell, (n_block, n_models) each; no tilt is zero tilt."""
+    """What a rule gives for each cell, (n_block, n_models) each; a correction of None is zero."""
 
-    tilt: FloatArray | None
+    correction: FloatArray | None
     curvature: FloatArray
     log_cosh: FloatArray
 
@@ -41,15 +45,16 @@ class Cells(NamedTuple):
 
     Attributes
     ----------
-    pull
-        Slope of the expected log-likelihood in the mean of the logit, plus curvature times that mean.
+    linear
+        Coefficient of the logit in the pseudo-likelihood: the gradient of the expected log-likelihood in the mean of
+        the logit, plus curvature times that mean.
     curvature
         Minus twice its slope in the variance of the logit.
     value
         The expected log-likelihood itself.
     """
 
-    pull: FloatArray
+    linear: FloatArray
     curvature: FloatArray
     value: FloatArray
 
@@ -97,6 +102,8 @@ def normal_expectation(mean: FloatArray, variance: FloatArray) -> CellTerms:
     slope += 2.0 * inner
     slope *= 1.0 / 6.0
     np.copysign(slope, mean, out=slope)
+    # The weights 4/6, 1/6, 1/6 make one logarithm of (1 + e)^4 (1 + a) (1 + b), the sixth of it. With half steps of 40
+    # at most it stays below 16 * 2 exp(80) = 2e36, within float32.
     centre *= centre
     centre *= centre
     centre *= outer
@@ -106,15 +113,15 @@ def normal_expectation(mean: FloatArray, variance: FloatArray) -> CellTerms:
     return CellTerms(curvature * mean - slope, curvature, log_cosh)
 
 
-def known_share(mean: FloatArray, lower_asymptote: FloatArray) -> FloatArray:
+def known_probability(mean: FloatArray, lower_asymptote: FloatArray) -> FloatArray:
     """Probability that a correct answer was known rather than guessed.
 
     ``r = sigmoid(E[eta] - log g)`` maximises the bound with a latent "knows it" for every correct answer, whose
     value is then ``log(exp(E[eta]) + g)``.
     """
     with np.errstate(divide="ignore"):
-        share: FloatArray = expit(mean - np.log(lower_asymptote))
-    return share
+        probability: FloatArray = expit(mean - np.log(lower_asymptote))
+    return probability
 
 
 def guessing_terms(mean: FloatArray, centred: FloatArray, lower_asymptote: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -123,12 +130,12 @@ def guessing_terms(mean: FloatArray, centred: FloatArray, lower_asymptote: Float
     Parameters
     ----------
     mean, centred : (n_block, n_models)
-        Expected logit; share of right answers minus one half (anything where not observed).
+        Expected logit; fraction of right answers minus one half (anything where not observed).
     lower_asymptote : (n_block, 1)
     """
     right = centred + centred.dtype.type(0.5)
     with np.errstate(divide="ignore"):
         log_lower = np.log(lower_asymptote)
     value = right * np.logaddexp(mean, log_lower) + (1.0 - right) * np.log1p(-lower_asymptote) - 0.5 * mean
-    known = right * known_share(mean, lower_asymptote) - centred.dtype.type(0.5)
+    known = right * known_probability(mean, lower_asymptote) - centred.dtype.type(0.5)
     return known, value

@@ -55,6 +55,7 @@ def update_common_slope(posterior: Posterior, precision: FloatArray, linear: Flo
         linear[:, 1] + prior.precision[1] * prior.mean[1],
     )
     arrow = new if step == 1.0 else _arrow_of(posterior).toward(new, step)
+    # Eliminate the intercepts from the arrow, solve for the slope, and put it back into them.
     ratio = arrow.coupling / arrow.intercept_precision
     variance = 1.0 / (arrow.slope_precision - np.sum(ratio * arrow.coupling))
     slope = variance * (arrow.slope_linear - np.sum(ratio * arrow.intercept_linear))
@@ -71,6 +72,7 @@ def _arrow_of(posterior: Posterior) -> Arrow:
     """Natural parameters of a posterior, from its means and the covariances of slope and each intercept."""
     covariance, mean = posterior.item_covariance, posterior.item_mean
     variance = covariance[0, 0, 0]
+    # The formulas of the module, solved for k and d: k_i / d_i = -cov(a, c_i) / var(a).
     ratio = -covariance[:, 0, 1] / variance
     intercept_precision = 1.0 / (covariance[:, 1, 1] - variance * ratio**2)
     coupling = ratio * intercept_precision

@@ -1,7 +1,7 @@
 """A step of the abilities that knows how the items will follow.
 
-Updating abilities and items in turn is slow where they pull on each other: where a group of models tells a group of
-items perfectly apart, both must grow together. With P_l and P_i the precisions of ability and item, and
+Updating abilities and items in turn is slow where they depend on each other: where a group of models separates a group
+of items perfectly, both must grow together. With P_l and P_i the precisions of ability and item, and
 ``C_il = w_il x_l a_i' - r_il [I; 0]`` the cross derivatives of the objective (r the residual, x = (theta, 1)), Newton's
 step for both at once, from items that are already at their best, is
 ``(P_theta - C' P_beta^-1 C) d_theta = g`` and ``d_beta = -P_beta^-1 C d_theta``.
@@ -20,13 +20,14 @@ from itembank.numerics.symmetric import unpack
 
 MAX_ITERATIONS = 10
 RELATIVE_RESIDUAL = 0.3
+"""Of the preconditioned residual's norm, at which to stop: a rough step is enough, since the next sweep corrects it."""
 LEAST_CURVATURE = 1e-3
-"""Of that without coupling: below it the objective hardly bends, and the quadratic says nothing."""
+"""Fraction of the curvature without coupling: below it the objective is nearly straight, and its quadratic no guide."""
 
 
 @dataclass(frozen=True, slots=True)
 class Coupling:
-    """How items and abilities pull on each other at one point.
+    """Cross derivatives of the objective in items and abilities at one point.
 
     Attributes
     ----------
@@ -48,17 +49,17 @@ class Coupling:
     def items_follow(self, ability_step: FloatArray) -> FloatArray:
         """``P_beta^-1 C d_theta``, (n_items, n_dims + 1): minus how the items answer a step of the abilities."""
         step = ability_step.astype(self.curvature.dtype)
-        pulled = (self.curvature * (self.loadings @ step.T)) @ self.extended
-        pulled[:, : step.shape[1]] -= self.residual @ step
-        result: FloatArray = np.einsum("ijk,ik->ij", self.item_covariance, pulled)
+        product = (self.curvature * (self.loadings @ step.T)) @ self.extended
+        product[:, : step.shape[1]] -= self.residual @ step
+        result: FloatArray = np.einsum("ijk,ik->ij", self.item_covariance, product)
         return result
 
     def abilities_follow(self, item_step: FloatArray) -> FloatArray:
         """``C' d_beta``, (n_models, n_dims)."""
         step = item_step.astype(self.curvature.dtype)
         n_dims = self.loadings.shape[1]
-        pulled: FloatArray = (self.curvature * (step @ self.extended.T)).T @ self.loadings
-        return pulled - self.residual.T @ step[:, :n_dims]
+        product: FloatArray = (self.curvature * (step @ self.extended.T)).T @ self.loadings
+        return product - self.residual.T @ step[:, :n_dims]
 
 
 def coupled_step(blocks: Blocks, posterior: Posterior, statistics: AbilityStatistics, rule: CellRule) -> Posterior:
@@ -80,7 +81,7 @@ def coupling_at(blocks: Blocks, posterior: Posterior, rule: CellRule) -> Couplin
     curvature, residual = np.empty_like(blocks.values), np.empty_like(blocks.values)
     for block in cells(blocks, posterior, rule):
         curvature[block.part] = block.curvature
-        residual[block.part] = block.pull - block.curvature * block.mean
+        residual[block.part] = block.linear - block.curvature * block.mean
     return Coupling(
         curvature,
         residual,
@@ -91,7 +92,7 @@ def coupling_at(blocks: Blocks, posterior: Posterior, rule: CellRule) -> Couplin
 
 
 def _conjugate_gradients(coupling: Coupling, precision: FloatArray, gradient: FloatArray) -> FloatArray:
-    """Solve for the abilities' step roughly, preconditioned by their own precision; stop where nothing bends."""
+    """Solve for the abilities' step roughly, preconditioned by their own precision; stop where the curvature ends."""
     covariance = np.linalg.inv(precision)
     step = np.zeros_like(gradient)
     residual = gradient
@@ -100,12 +101,13 @@ def _conjugate_gradients(coupling: Coupling, precision: FloatArray, gradient: Fl
     enough = RELATIVE_RESIDUAL**2 * size
     for iteration in range(MAX_ITERATIONS):
         alone = _times(precision, direction)
-        bent = alone - coupling.abilities_follow(coupling.items_follow(direction))
-        curvature = float(np.sum(direction * bent))
+        curved = alone - coupling.abilities_follow(coupling.items_follow(direction))
+        curvature = float(np.sum(direction * curved))
+        # P_theta - C' P_beta^-1 C need not be positive definite away from a maximum.
         if curvature <= LEAST_CURVATURE * float(np.sum(direction * alone)):
             return steepest if iteration == 0 else step
         step = step + size / curvature * direction
-        residual = residual - size / curvature * bent
+        residual = residual - size / curvature * curved
         steepest = _times(covariance, residual)
         size, before = float(np.sum(residual * steepest)), size
         if size < enough:

@@ -29,21 +29,21 @@ from itembank.progress import ProgressCallback, silent
 
 ROUGH_TOLERANCE = 1e-3
 SUBSET_SIZE = 3000
-"""Of many items, so many are fitted first: they tell abilities well enough for the others to need few sweeps."""
+"""Of many items, so many are fitted first: they determine abilities well enough for the others to need few sweeps."""
 ITEM_ROUNDS = 5
 START_VARIANCE = 0.1
-"""Of the abilities at the start; any number below one will do."""
+"""Of the abilities at the start: anything below the prior's variance, one."""
 START_PRECISION = 10.0
 LAST_CELLS = 20_000_000
-"""Of each precision, gone through at the end: they tell it to three parts in ten thousand."""
+"""Cells of each precision gone through at the end: they determine it to sqrt(2 / cells), 3 parts in 10,000."""
 DOUBLE_UP_TO = 1_000_000
 """Cells up to which passes are float64 in any case: they cost little, and float32 sums are each processor's own. The
-ascent turns their seventh digit into the second digit of loadings that the responses hardly tell."""
+ascent magnifies an error in their seventh digit to the second digit of loadings that the responses hardly determine."""
 LARGE = 5_000_000
 """Cells from which on logits are taken to be known well: the expectation is expanded about their means."""
 
 DRAWING_ROUNDS = 2
-"""Of outlying probabilities; the first puts precisions right that they spoiled."""
+"""Rounds of moving outlying probabilities: they distort the precisions, which the first round corrects."""
 
 
 class _Ended(NamedTuple):
@@ -57,7 +57,7 @@ class _Ended(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What stands for the log-likelihood of a cell at the start and in the end.
+    """The rules for the log-likelihood of a cell at the start and at the end.
 
     Attributes
     ----------
@@ -227,7 +227,7 @@ def _with_precision(data: FitData, spec: Variational, group: IntArray, precision
 
 def _stage(progress: ProgressCallback, name: str, first: float, last: float) -> ProgressCallback:
     """Report on one part of the work."""
-    return lambda message, share: progress(f"{name} ({message})", first + share * (last - first))
+    return lambda message, fraction: progress(f"{name} ({message})", first + fraction * (last - first))
 
 
 def _fit(ended: _Ended, spec: Variational, rules: Rules, *, n_sweeps: int) -> Fit:

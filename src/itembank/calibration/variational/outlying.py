@@ -1,8 +1,8 @@
 """Probabilities far outside what their Beta expects, drawn in to the edge of it (Winsor's way with outliers).
 
-The log-likelihood of a probability y is linear in its logit L, so a y of next to nothing pulls without limit: clipped
-at 1e-6 one such cell weighs as much as thousands of others where the precision is high, though all it says is "below
-what can be told from zero". The item model expects L to have mean ``m = psi(a) - psi(b)`` and variance
+The log-likelihood of a probability y is linear in its logit L, so the gradient of a y near zero has no limit: clipped
+at 1e-6 one such cell weighs as much as thousands of others where the precision is high, though all it says is "too
+small to distinguish from zero". The item model expects L to have mean ``m = psi(a) - psi(b)`` and variance
 ``psi1(a) + psi1(b)``, with ``a = p phi`` and ``b = (1 - p) phi``; beyond five standard deviations L counts as if it
 were there. True draws of a Beta go that far once in 400 at worst (p phi near 0, where -L is nearly exponential).
 """
@@ -21,6 +21,7 @@ from itembank.numerics.arrays import FloatArray
 from itembank.numerics.stable import softplus
 
 MOST_SDS = 5.0
+"""Distance from its expectation at which a logit counts as outlying."""
 NODES_PER_UNIT = 32
 """The nearest of them is near enough: limits may be off by 1 % of a standard deviation."""
 
@@ -48,6 +49,7 @@ def draw_in(blocks: Blocks, posterior: Posterior, rule: BetaRule) -> DrawnIn:
         group = expected[blocks.group_at(part)]
         index = np.rint((np.clip(mean, -LARGEST_LOGIT, LARGEST_LOGIT) + LARGEST_LOGIT) * NODES_PER_UNIT).astype(np.intp)
         distance = blocks.values[part] - group.mean.take(index)
+        # Variance of L given the logit, and that of its mean because the logit is uncertain (delta method).
         spread = group.variance.take(index) + variance * group.slope.take(index) ** 2
         is_far = distance**2 > MOST_SDS**2 * spread
         if blocks.weights is not None:
@@ -72,12 +74,12 @@ def _expected(table: Table, dtype: np.dtype[np.floating]) -> _Expected:
     half = round(LARGEST_LOGIT * NODES_PER_UNIT)
     logits = np.arange(-half, half + 1) / NODES_PER_UNIT
     height = 1.0 - table.lower_asymptote
-    share, rest = expit(logits), expit(-logits)
-    first = table.precision * (table.lower_asymptote + height * share)
-    second = table.precision * height * rest
-    variance = polygamma(1, first) + polygamma(1, second)
-    slope = table.precision * height * share * rest * variance
-    columns = (digamma(first) - digamma(second), slope, variance)
+    sigmoid, complement = expit(logits), expit(-logits)
+    a = table.precision * (table.lower_asymptote + height * sigmoid)
+    b = table.precision * height * complement
+    variance = polygamma(1, a) + polygamma(1, b)
+    slope = table.precision * height * sigmoid * complement * variance
+    columns = (digamma(a) - digamma(b), slope, variance)
     return _Expected(*(column.astype(dtype) for column in columns))
 
 

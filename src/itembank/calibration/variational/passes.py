@@ -23,13 +23,13 @@ CellRule: TypeAlias = LogisticRule | BetaRule | BetaBinomialRule
 
 
 class Block(NamedTuple):
-    """What the rule makes of a block of items.
+    """What the rule gives for a block of items.
 
     Attributes
     ----------
     part : slice
         Which items.
-    mean, pull, curvature : (n_block, n_models)
+    mean, linear, curvature : (n_block, n_models)
         Expected logit; ``y - 1/2 + t`` and w, zero where not observed.
     likelihood : (n_block,)
         Expected log-likelihood of each item's responses.
@@ -37,7 +37,7 @@ class Block(NamedTuple):
 
     part: slice
     mean: FloatArray
-    pull: FloatArray
+    linear: FloatArray
     curvature: FloatArray
     likelihood: FloatArray
 
@@ -85,6 +85,7 @@ def item_statistics(blocks: Blocks, posterior: Posterior, rule: CellRule) -> Ite
     abilities = extended(posterior.ability_mean)
     moment = packed_products(abilities)  # E[x x'], upper triangle
     n_dims = posterior.n_dims
+    # E[x x'] adds the covariance of theta; the one in x is certain.
     moment[:, _is_slope_pair(n_dims)] += _upper(posterior.ability_covariance)
     moment, abilities = moment.astype(blocks.values.dtype), abilities.astype(blocks.values.dtype)
     precision = np.empty((blocks.n_items, moment.shape[1]))
@@ -92,7 +93,7 @@ def item_statistics(blocks: Blocks, posterior: Posterior, rule: CellRule) -> Ite
     likelihood = np.empty(blocks.n_items)
     for block in cells(blocks, posterior, rule):
         precision[block.part] = block.curvature @ moment
-        linear[block.part] = block.pull @ abilities
+        linear[block.part] = block.linear @ abilities
         likelihood[block.part] = block.likelihood
     return ItemStatistics(precision, linear, likelihood)
 
@@ -103,6 +104,7 @@ def ability_statistics(blocks: Blocks, posterior: Posterior, rule: CellRule) -> 
     loadings, covariance = posterior.item_mean[:, :n_dims], posterior.item_covariance
     squares = packed_products(loadings) + _upper(covariance[:, :n_dims, :n_dims])
     cross = loadings * posterior.item_mean[:, n_dims:] + covariance[:, :n_dims, n_dims]  # E[a c]
+    # With the logit a . theta + c, the update needs sum w E[a a'] and sum w E[a c]: one product for both.
     features = np.column_stack([squares, cross]).astype(blocks.values.dtype)
     loadings = loadings.astype(blocks.values.dtype)
     curved = np.zeros((n_models, features.shape[1]))
@@ -110,7 +112,7 @@ def ability_statistics(blocks: Blocks, posterior: Posterior, rule: CellRule) -> 
     likelihood = np.empty(blocks.n_items)
     for block in cells(blocks, posterior, rule):
         curved += block.curvature.T @ features[block.part]
-        linear += block.pull.T @ loadings[block.part]
+        linear += block.linear.T @ loadings[block.part]
         likelihood[block.part] = block.likelihood
     return AbilityStatistics(curved[:, :-n_dims], linear - curved[:, -n_dims:], likelihood)
 
@@ -122,10 +124,10 @@ def cells(blocks: Blocks, posterior: Posterior, rule: CellRule) -> Iterator[Bloc
     for part, mean, variance in logit_moments(blocks, posterior):
         if isinstance(rule, BetaRule | BetaBinomialRule):
             weights = None if blocks.weights is None else blocks.weights[part]
-            found = rule.evaluate(blocks.values[part], weights, blocks.group_at(part), mean, variance)
+            expected = rule.evaluate(blocks.values[part], weights, blocks.group_at(part), mean, variance)
         else:
-            found = _logistic_cells(blocks, part, rule, mean, variance, can_guess=can_guess)
-        yield Block(part, mean, found.pull, found.curvature, found.value.sum(axis=1) + constants[part])
+            expected = _logistic_cells(blocks, part, rule, mean, variance, can_guess=can_guess)
+        yield Block(part, mean, expected.linear, expected.curvature, expected.value.sum(axis=1) + constants[part])
 
 
 def logit_moments(blocks: Blocks, posterior: Posterior) -> Iterator[tuple[slice, FloatArray, FloatArray]]:
@@ -135,6 +137,7 @@ def logit_moments(blocks: Blocks, posterior: Posterior) -> Iterator[tuple[slice,
     abilities = extended(posterior.ability_mean)
     item_mean, covariance = posterior.item_mean, posterior.item_covariance
     squares = packed_products(item_mean[:, :n_dims]) + _upper(covariance[:, :n_dims, :n_dims])
+    # x' S_i x and tr(E[a a'] C_l) are sums over the entries of two matrices each: one product gives both.
     of_items = np.column_stack([_doubled(_upper(covariance), n_dims + 1), _doubled(squares, n_dims)]).astype(dtype)
     of_models = np.column_stack([packed_products(abilities), _upper(posterior.ability_covariance)]).astype(dtype).T
     item_mean, abilities = item_mean.astype(dtype), abilities.astype(dtype).T
@@ -145,19 +148,19 @@ def logit_moments(blocks: Blocks, posterior: Posterior) -> Iterator[tuple[slice,
 def _logistic_cells(
     blocks: Blocks, part: slice, rule: LogisticRule, mean: FloatArray, variance: FloatArray, *, can_guess: bool
 ) -> Cells:
-    """Apply a rule to binary responses, and counts, which are so many of them."""
+    """Apply a rule to binary responses, and to counts, where a weight is the number of trials."""
     centred = blocks.values[part]
-    tilt, curvature, log_cosh = rule(mean, variance)
+    correction, curvature, log_cosh = rule(mean, variance)
     if can_guess:
         centred, value = guessing_terms(mean, centred, blocks.lower_asymptote[part, None].astype(mean.dtype))
     else:
         value = centred * mean
     value -= log_cosh
-    pull = centred if tilt is None else centred + tilt
+    linear = centred if correction is None else centred + correction
     if blocks.weights is not None:
         weights = blocks.weights[part]
-        pull, curvature, value = pull * weights, curvature * weights, value * weights
-    return Cells(pull, curvature, value)
+        linear, curvature, value = linear * weights, curvature * weights, value * weights
+    return Cells(linear, curvature, value)
 
 
 def constants_of(blocks: Blocks, rule: CellRule) -> FloatArray:

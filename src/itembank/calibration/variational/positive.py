@@ -8,7 +8,7 @@ from itembank.calibration.variational.state import Posterior
 
 LEAST_SLOPE = 0.01
 RESCALED = 1.1
-"""How far fixing the scale of ability may have moved a least slope afterwards, at most."""
+"""Largest factor by which fixing the scale of ability may have raised a least slope afterwards."""
 
 
 def with_positive_slopes(posterior: Posterior) -> Posterior:

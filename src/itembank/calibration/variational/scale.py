@@ -27,6 +27,7 @@ def rescale(posterior: Posterior) -> Posterior:
 def transform(posterior: Posterior, matrix: FloatArray, centre: FloatArray) -> Posterior:
     """Replace theta by ``matrix @ (theta - centre)``, and the items so that no logit changes."""
     n_dims = posterior.n_dims
+    # (a, c) -> (A^-T a, c + a . m): the transpose inverse keeps a . theta, and the last row moves the centre.
     onto = np.zeros((n_dims + 1, n_dims + 1))
     onto[:n_dims, :n_dims] = np.linalg.inv(matrix).T
     onto[n_dims, :n_dims] = centre
@@ -41,7 +42,7 @@ def transform(posterior: Posterior, matrix: FloatArray, centre: FloatArray) -> P
 
 
 def in_general_axes(posterior: Posterior) -> Posterior:
-    """Turn to the axes in which specific loadings have mean zero and are uncorrelated, abilities centred."""
+    """Rotate to the axes in which specific loadings have mean zero and are uncorrelated, abilities centred."""
     n_dims = posterior.n_dims
     mean = posterior.item_mean.mean(axis=0)
     items = _covariance(posterior.item_mean, posterior.item_covariance, mean)

@@ -169,10 +169,10 @@ def start_posterior(
 def bounded_rate(rate: FloatArray, shape: FloatArray) -> FloatArray:
     """Keep the expected precision of a prior, ``shape / rate``, from falling below `LEAST_PRECISION`.
 
-    Gamma(1, 1) alone asks only the logarithm of the precision for wider and wider slopes. One ability known to many
-    digits can tell every item something else by other digits, with slopes of other orders of magnitude; counts of
-    attempts that agree more than chance pay for that, without end. The best rate within the bound is the nearest, so
-    that the updates never lower the objective.
+    Under Gamma(1, 1) alone, wider and wider slopes cost only the logarithm of the precision. One ability known to many
+    digits can give every item other information by other digits, with slopes of other orders of magnitude. With counts
+    of attempts that agree more than chance, the likelihood gains from that without end. The best rate within the bound
+    is the nearest, so that the updates never lower the objective.
     """
     bounded: FloatArray = np.minimum(rate, shape / LEAST_PRECISION)
     return bounded

@@ -1,8 +1,7 @@
-"""Items of one task share the centre of their prior.
+"""Items of one task have a common centre of their prior.
 
 ``beta_id ~ N(gamma_td, 1 / u_d)`` for the items of task t, ``gamma_td ~ N(mu_d, 1 / tau_d)``, ``tau_d ~ Gamma(1, 1)``.
-With few models an item's own responses say little of its loadings, and those of the other items of its task say a
-good deal.
+With few models an item's own responses determine its loadings poorly; the other items of its task then help much.
 """
 
 from dataclasses import replace
@@ -22,6 +21,7 @@ from itembank.calibration.variational.state import (
 from itembank.numerics.arrays import FloatArray, IntArray
 
 ROUNDS = 4
+"""Alternations of the centres with their mean and precisions; the next sweep goes on from there."""
 
 
 def start_tasks(index: IntArray, size: int) -> TaskPrior:
@@ -32,7 +32,7 @@ def start_tasks(index: IntArray, size: int) -> TaskPrior:
 
 
 def update_tasks(posterior: Posterior, tasks: TaskPrior, is_free: FloatArray) -> ItemPrior:
-    """Find the posterior of the tasks' centres, and of mean and precision above and below them, in turn.
+    """Find the posterior of the tasks' centres, and in turn of their mean, their precision and the items' precision.
 
     `is_free` (n_dims + 1,) is zero where mu is known to be zero.
     """
@@ -45,6 +45,7 @@ def update_tasks(posterior: Posterior, tasks: TaskPrior, is_free: FloatArray) ->
     task_shape = np.full(total.shape[1], HYPER_SHAPE + 0.5 * n_tasks)
     rate, task_rate, mean = posterior.item_prior.rate, tasks.rate, posterior.item_prior.mean
     for _ in range(ROUNDS):
+        # Each line is the closed-form update of one factor given the others, so that the bound never falls.
         below, above = shape / rate, task_shape / task_rate
         variance = 1.0 / (counts * below + above)
         centre = variance * (below * total + above * mean)
@@ -54,8 +55,8 @@ def update_tasks(posterior: Posterior, tasks: TaskPrior, is_free: FloatArray) ->
         mean = mean_variance * above * centre.sum(axis=0)
         distance = np.sum((centre - mean) ** 2 + variance + mean_variance, axis=0)
         task_rate = bounded_rate(HYPER_RATE + 0.5 * distance, task_shape)
-    found = replace(tasks, mean=centre, variance=variance, shape=task_shape, rate=task_rate)
-    return ItemPrior(mean, mean_variance, shape, rate, found)
+    updated = replace(tasks, mean=centre, variance=variance, shape=task_shape, rate=task_rate)
+    return ItemPrior(mean, mean_variance, shape, rate, updated)
 
 
 def task_divergence(prior: ItemPrior, tasks: TaskPrior) -> FloatArray:

@@ -24,6 +24,7 @@ from itembank.numerics.arrays import FloatArray
 from itembank.numerics.symmetric import unpack
 
 HYPER_ROUNDS = 3
+"""Alternations of mean and precision of the items' prior; the next sweep goes on from there."""
 
 
 def update_items(posterior: Posterior, statistics: ItemStatistics, step: FloatArray) -> Posterior:
@@ -64,6 +65,7 @@ def update_item_prior(posterior: Posterior) -> Posterior:
     shape = np.full(total.shape, HYPER_SHAPE + 0.5 * n_items)
     rate, mean, mean_variance = prior.rate, prior.mean, prior.mean_variance
     for _ in range(HYPER_ROUNDS):
+        # sum E[(beta - mu)^2] over items, with the variances of beta and mu.
         spread = squares - 2.0 * mean * total + n_items * (mean**2 + mean_variance)
         rate = bounded_rate(HYPER_RATE + 0.5 * spread, shape)
         mean_variance = may_differ / (1.0 / HYPER_MEAN_VARIANCE + n_items * shape / rate)
@@ -77,12 +79,13 @@ def _normal(
     """Mean and covariance of natural parameters, a step of the way from the old ones, row by row."""
     short = np.flatnonzero(step < 1.0)
     if short.size:
+        # Part of the way in natural parameters, along which the objective at first rises.
         old_precision = np.linalg.inv(old_covariance[short])
         old_linear = np.einsum("ijk,ik->ij", old_precision, old_mean[short])
-        share = step[short, None]
+        weight = step[short, None]
         precision, linear = precision.copy(), linear.copy()
-        linear[short] = old_linear + share * (linear[short] - old_linear)
-        precision[short] = old_precision + share[:, :, None] * (precision[short] - old_precision)
+        linear[short] = old_linear + weight * (linear[short] - old_linear)
+        precision[short] = old_precision + weight[:, :, None] * (precision[short] - old_precision)
     covariance = np.linalg.inv(precision)
     covariance = 0.5 * (covariance + covariance.swapaxes(1, 2))  # rounding makes an inverse slightly unsymmetric
     return np.einsum("ijk,ik->ij", covariance, linear), covariance
