@@ -61,10 +61,10 @@ def session_ability(pool: SessionPool, state: SessionState, prior: AbilityPrior)
     rests on.
     """
     positions = state.answered
-    told = [state.answers[position] for position in positions.tolist()]
-    raw = np.array([[answer.response for answer in told]])
+    answers = [state.answers[position] for position in positions.tolist()]
+    raw = np.array([[answer.response for answer in answers]])
     thresholds = pool.thresholds[positions]
-    trials = np.array([[answer.n_trials or 1 for answer in told]], dtype=np.float64)
+    trials = np.array([[answer.n_trials or 1 for answer in answers]], dtype=np.float64)
     parameters, responses = pool.basis.parameters.take(positions), apply_thresholds(raw, thresholds)
     if not np.any(trials != 1.0):
         return map_abilities(parameters, responses, prior)
@@ -110,19 +110,21 @@ def session_estimate(
     )
     if pool.custom is not None:
         near = _around(past, positions, np.full(n_targets, -1))  # the custom score is the last of all
-        _, own = _judged(pool.custom, responses, abilities, positions, near, level=level)
-        estimates = _with_custom(estimates, own, pool, positions)
+        _, of_custom = _judged(pool.custom, responses, abilities, positions, near, level=level)
+        estimates = _with_custom(estimates, of_custom, pool, positions)
     is_owed = np.ones(estimates.value.shape, dtype=bool)
     return SessionEstimate(model_id, abilities.theta[0], abilities.covariance[0], checked(estimates, is_owed))
 
 
-def _with_custom(estimates: ScoreEstimates, own: Scores, pool: SessionPool, positions: IntArray) -> ScoreEstimates:
+def _with_custom(
+    estimates: ScoreEstimates, of_custom: Scores, pool: SessionPool, positions: IntArray
+) -> ScoreEstimates:
     """Add the custom score, the 'overall' of its own targets, as the last column."""
     counts = pool.target_weights > 0.0
     return replace(
         estimates,
         targets=pool.score_names,
-        scores=estimates.scores.with_targets(own.targets(slice(-1, None))),
+        scores=estimates.scores.with_targets(of_custom.targets(slice(-1, None))),
         n_items=np.append(estimates.n_items, [[counts[positions].sum()]], axis=1),
         n_total=np.append(estimates.n_total, counts.sum()),
     )

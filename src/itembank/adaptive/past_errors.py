@@ -44,10 +44,10 @@ class PastErrors:
         if after > last:
             return [(self._at(last, columns), 1.0)]
         low, high = np.log(self.n_answered[after - 1 : after + 1])
-        share = float((np.log(n) - low) / (high - low))
-        if share == 1.0:
+        fraction = float((np.log(n) - low) / (high - low))
+        if fraction == 1.0:
             return [(self._at(after, columns), 1.0)]
-        return [(self._at(after - 1, columns), 1.0 - share), (self._at(after, columns), share)]
+        return [(self._at(after - 1, columns), 1.0 - fraction), (self._at(after, columns), fraction)]
 
     def _at(self, checkpoint: int, columns: IntArray) -> OutOfFold:
         value, error = self.value[checkpoint], self.standard_error[checkpoint]

@@ -137,7 +137,7 @@ def _sessions(
     places = np.flatnonzero(np.isin(fold.held_out, _tried_models(bank, spec))).tolist()
     for number, place in enumerate(places):
         progress("running sessions of calibration models left out", number / len(places))
-        prior = _own_prior(bank, spec.prior, int(fold.held_out[place]))
+        prior = _prior_without_model(bank, spec.prior, int(fold.held_out[place]))
         yield place, AdaptiveSession(pool, model_id=PAST_MODEL, prior=prior)
 
 
@@ -158,7 +158,7 @@ def _tried_models(bank: Bank, spec: SessionSpec) -> IntArray:
     return np.sort(np.random.default_rng(SEED).choice(rows, MOST_MODELS, replace=False))
 
 
-def _own_prior(bank: Bank, prior: PriorSpec, row: int) -> PriorSpec:
+def _prior_without_model(bank: Bank, prior: PriorSpec, row: int) -> PriorSpec:
     """Return the prior as it would be given for a calibration model."""
     if not isinstance(prior, RegressionPrior):
         return prior

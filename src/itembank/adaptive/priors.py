@@ -120,8 +120,10 @@ def group_prior(
     """
     total = bank_models + abilities.shape[0]
     mean = (bank_models * bank.mean + abilities.sum(axis=0)) / total
-    own, shift = abilities - mean, bank.mean - mean
-    spread = bank_models * (bank.covariance + np.outer(shift, shift)) + own.T @ own + ability_covariance.sum(axis=0)
+    centred, shift = abilities - mean, bank.mean - mean
+    spread = (
+        bank_models * (bank.covariance + np.outer(shift, shift)) + centred.T @ centred + ability_covariance.sum(axis=0)
+    )
     return AbilityPrior(mean, spread / total)
 
 
@@ -186,12 +188,12 @@ def _column_features(column: pl.Series, value: Known | None) -> tuple[FloatArray
     texts = column.cast(pl.String).to_list()
     belongs = np.array([[float(text == category) for category in categories] for text in texts])
     is_missing = np.array([text is None for text in texts])
-    share = belongs[~is_missing].mean(axis=0) if categories else np.zeros(0)
-    features = np.where(is_missing[:, None], 0.0, belongs.reshape(len(texts), -1) - share)
+    frequency = belongs[~is_missing].mean(axis=0) if categories else np.zeros(0)
+    features = np.where(is_missing[:, None], 0.0, belongs.reshape(len(texts), -1) - frequency)
     named = str(value).lower() if isinstance(value, bool) else str(value)
     if value is None or named not in categories:
         return features, np.zeros(len(categories))
-    return features, np.array([float(named == category) for category in categories]) - share
+    return features, np.array([float(named == category) for category in categories]) - frequency
 
 
 def _number_features(column: pl.Series, value: Known | None) -> tuple[FloatArray, FloatArray]:

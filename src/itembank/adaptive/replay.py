@@ -71,8 +71,8 @@ def replay(
     with warned_once():
         for part in _each(pool, recorded, batch, n_jobs):
             ends.extend(part)
-            share = len(ends) / n_models
-            progress(f"{len(ends)} of {n_models} models", before + (1.0 - before) * share)
+            fraction = len(ends) / n_models
+            progress(f"{len(ends)} of {n_models} models", before + (1.0 - before) * fraction)
     return joined_sessions(ends)
 
 

@@ -127,9 +127,11 @@ PER_MODEL = ("n_items", "n_missing", "abilities", "ability_covariance")
 
 def joined_estimates(estimates: Sequence[ScoreEstimates]) -> ScoreEstimates:
     """Put a session's estimates of different models together; they are of one bank, by one method."""
-    stacked: dict[str, Any] = {name: np.concatenate([getattr(one, name) for one in estimates]) for name in PER_MODEL}
-    model_ids = tuple(model for one in estimates for model in one.model_ids)
-    scores = Scores.joined([one.scores for one in estimates])
+    stacked: dict[str, Any] = {
+        name: np.concatenate([getattr(estimate, name) for estimate in estimates]) for name in PER_MODEL
+    }
+    model_ids = tuple(model for estimate in estimates for model in estimate.model_ids)
+    scores = Scores.joined([estimate.scores for estimate in estimates])
     return dataclasses.replace(estimates[0], model_ids=model_ids, scores=scores, **stacked)
 
 

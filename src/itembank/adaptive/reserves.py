@@ -26,7 +26,7 @@ def cheapest_cost(
     """
     total, dearest = 0.0, np.zeros(lacking.shape)
     for scenario in np.flatnonzero(lacking):
-        own = np.sort(costs[is_open & (scenario_index == scenario)])[: lacking[scenario]]
-        total += float(own.sum())
-        dearest[scenario] = own[-1] if own.size else 0.0
+        cheapest = np.sort(costs[is_open & (scenario_index == scenario)])[: lacking[scenario]]
+        total += float(cheapest.sum())
+        dearest[scenario] = cheapest[-1] if cheapest.size else 0.0
     return total, dearest

@@ -117,7 +117,7 @@ def _counted(pool: SessionPool, state: SessionState, unit: CostUnit) -> float:
     expected = pool.expected_costs[unit.name]
     amounts = [float(expected[position]) for position in state.pending]
     for position, answer in state.answers.items():
-        told = amount_in(answer.costs, unit)
-        amounts.append(float(np.nan_to_num(expected[position])) if told is None else told)
+        amount = amount_in(answer.costs, unit)
+        amounts.append(float(np.nan_to_num(expected[position])) if amount is None else amount)
     amounts.extend(amount_in(costs, unit) or 0.0 for costs in state.failed_costs)
     return math.fsum(amounts)

@@ -65,8 +65,8 @@ def calibration_errors(
     if not folds(bank):
         return None
     items = Observations.of_items(responses, positions, weights, is_random=observations.is_random)
-    found = try_methods(bank, items, None, spec.members).by(spec)
-    return CalibrationErrors(responses, found.error[rows])
+    out_of_fold = try_methods(bank, items, None, spec.members).by(spec)
+    return CalibrationErrors(responses, out_of_fold.error[rows])
 
 
 def raw_scores(bank: Bank, responses: FloatArray, positions: IntArray, weights: FloatArray) -> FloatArray:

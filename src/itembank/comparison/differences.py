@@ -141,6 +141,6 @@ def _scaling(observed: IntArray, n_items: int, total: int) -> FloatArray:
     if n_items >= total:
         return np.where(observed >= total, 0.0, 1.0)
     with np.errstate(divide="ignore"):
-        own = 1.0 / observed.astype(np.float64)
-    result: FloatArray = (own - 1.0 / total) / (1.0 / n_items - 1.0 / total)
+        inverse = 1.0 / observed.astype(np.float64)
+    result: FloatArray = (inverse - 1.0 / total) / (1.0 / n_items - 1.0 / total)
     return result

@@ -110,9 +110,11 @@ def finite_quantile(
     level : float
     """
     inside = (standardised <= np.quantile(standardised, level)).astype(np.float64)
-    own = np.bincount(first, inside, n_models) + np.bincount(second, inside, n_models)
-    own = own / np.maximum(np.bincount(first, minlength=n_models) + np.bincount(second, minlength=n_models), 1)
-    variance = 4.0 / n_models * float(np.var(own, ddof=1))
+    inside_fraction = np.bincount(first, inside, n_models) + np.bincount(second, inside, n_models)
+    inside_fraction = inside_fraction / np.maximum(
+        np.bincount(first, minlength=n_models) + np.bincount(second, minlength=n_models), 1
+    )
+    variance = 4.0 / n_models * float(np.var(inside_fraction, ddof=1))
     # two errors a model at most: what chance makes look more independent than that is chance
     n_effective = float(np.clip(level * (1.0 - level) / max(variance, 1e-300), n_models / 4.0, 2.0 * n_models))
     return float(np.quantile(standardised, min(level * (n_effective + 1.0) / n_effective, 1.0)))

@@ -84,11 +84,11 @@ def paired_differences(
             continue
         sums = _scenario_sums(responses[:, columns], weights[columns])
         mean, spread, count, better_a, better_b = (values[first, second][:, None] for values in sums)
-        share = target_weights[targets, scenario]
-        difference[:, targets] += share * mean
-        of_many[:, targets] += share**2 * spread
-        variance[:, targets] += share**2 * spread * np.maximum(1.0 - count / scenario_sizes[scenario], 0.0)
-        covered[:, targets] += share * (count > 0.0)
+        weight = target_weights[targets, scenario]
+        difference[:, targets] += weight * mean
+        of_many[:, targets] += weight**2 * spread
+        variance[:, targets] += weight**2 * spread * np.maximum(1.0 - count / scenario_sizes[scenario], 0.0)
+        covered[:, targets] += weight * (count > 0.0)
         n_shared[:, targets] += count
         n_scenarios_shared[:, targets] += count > 0.0
         only_a[:, targets] += better_a

@@ -127,14 +127,14 @@ class Homogeneity(Tabular):
 
     def rows(self) -> list[dict[str, Any]]:
         """One record a scenario."""
-        return [one.row() for one in self.scenarios]
+        return [scenario.row() for scenario in self.scenarios]
 
     def to_dict(self) -> dict[str, Any]:
         """Return what is true of all scenarios."""
         return {
             "n_scenarios": len(self.scenarios),
-            "n_warned": sum(not one.is_fit for one in self.scenarios),
-            "warned": [one.scenario for one in self.scenarios if not one.is_fit],
+            "n_warned": sum(not scenario.is_fit for scenario in self.scenarios),
+            "warned": [scenario.scenario for scenario in self.scenarios if not scenario.is_fit],
             "budget": self.budget,
             "level": self.level,
         }

@@ -115,11 +115,11 @@ def parameter_draws(
     parameters = calibration.parameters
     covariance = calibration.item_covariance[items]
     slope_sd = np.sqrt(np.maximum(covariance[:, 0, 0], 0.0))
-    share = np.divide(covariance[:, 0, 1], slope_sd, out=np.zeros_like(slope_sd), where=slope_sd > 0.0)
-    rest = np.sqrt(np.maximum(covariance[:, 1, 1] - share**2, 0.0))
+    common = np.divide(covariance[:, 0, 1], slope_sd, out=np.zeros_like(slope_sd), where=slope_sd > 0.0)
+    remaining = np.sqrt(np.maximum(covariance[:, 1, 1] - common**2, 0.0))
     first, second = rng.standard_normal((2, N_DRAWS, items.size))
     slope = parameters.loadings[items, 0] + slope_sd * first
-    intercept = parameters.intercept[items] + share * first + rest * second
+    intercept = parameters.intercept[items] + common * first + remaining * second
     with np.errstate(divide="ignore", invalid="ignore"):
         difficulty = np.where(slope == 0.0, 0.0, -intercept / slope)
     return difficulty, slope
@@ -158,8 +158,8 @@ def _scenario(
     grid = np.linspace(-reach, reach, N_GRID)
     inside = np.linspace(low, high, N_GRID)
     n_trials = _usual_trials(responses, fit.columns[used])
-    told = information_of(parameters, inside, n_trials)
-    per_item = told / used.size
+    information = information_of(parameters, inside, n_trials)
+    per_item = information / used.size
     reliability = float(np.mean(budget * per_item / (1.0 + budget * per_item)))
     spreads = (spread(difficulty, level, rng), spread(slope, level, rng))
     return ScenarioHomogeneity(
@@ -177,7 +177,7 @@ def _scenario(
         range=(low, high),
         grid=grid,
         information=information_of(parameters, grid, n_trials),
-        standard_errors=tuple(float(1.0 / np.sqrt(told[place])) for place in (0, N_GRID // 2, N_GRID - 1)),
+        standard_errors=tuple(float(1.0 / np.sqrt(information[place])) for place in (0, N_GRID // 2, N_GRID - 1)),
         reliability=reliability,
         share_ordered=share_ordered(reliability),
         items_for_90=float(9.0 / per_item.mean()),
@@ -204,20 +204,20 @@ def warnings_of(
     difficulty: Spread, discrimination: Spread, *, mean_discrimination: float, reliability: float, budget: int
 ) -> tuple[str, ...]:
     """Why a law may fail on a scenario."""
-    found = []
-    share = discrimination.value / mean_discrimination if mean_discrimination > 0.0 else np.inf
-    if difficulty.value < NARROW_DIFFICULTY and share < NARROW_DISCRIMINATION:
-        found.append(
+    warnings = []
+    relative = discrimination.value / mean_discrimination if mean_discrimination > 0.0 else np.inf
+    if difficulty.value < NARROW_DIFFICULTY and relative < NARROW_DISCRIMINATION:
+        warnings.append(
             f"items are alike (spread of difficulty {difficulty.value:.2f}, below {NARROW_DIFFICULTY:g}; of "
-            f"discrimination {share:.2f} of its mean, below {NARROW_DISCRIMINATION:g}): an item model says little that "
+            f"discrimination {relative:.2f} of its mean, below {NARROW_DISCRIMINATION:g}): an item model says little that "
             "the mean does not"
         )
     if reliability < LEAST_RELIABILITY:
-        found.append(
+        warnings.append(
             f"{budget} items tell ability poorly (reliability {reliability:.2f}, below {LEAST_RELIABILITY:g}): they "
             f"order {share_ordered(reliability):.0%} of pairs of models rightly"
         )
-    return tuple(found)
+    return tuple(warnings)
 
 
 def _usual_trials(responses: ResponseMatrix, columns: IntArray) -> FloatArray | None:

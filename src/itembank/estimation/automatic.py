@@ -45,8 +45,8 @@ def choose_method(
             f"gp-irt, since {bank.n_models} calibration models are {reason} to leave some out and compare methods.",
         )
     stacked = Stacked()
-    found = try_methods(bank, observations, selection, stacked.members, progress=progress)
-    return Chosen(stacked, _why(np.abs(found.errors[:, :, -1]), np.abs(found.stacked(stacked).error[:, -1])))
+    trials = try_methods(bank, observations, selection, stacked.members, progress=progress)
+    return Chosen(stacked, _why(np.abs(trials.errors[:, :, -1]), np.abs(trials.stacked(stacked).error[:, -1])))
 
 
 def _why(errors: FloatArray, together: FloatArray) -> str:

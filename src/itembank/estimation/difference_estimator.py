@@ -145,8 +145,11 @@ def difference_values(
     slopes : (n_models, n_scenarios)
         beta.
     """
-    share = (1.0 - sample.probabilities) * sample.expansion
-    off = _ratio(sample.sums(share * (sample.responses - sample.spread_out(slopes) * predictions)), sample.sums(share))
+    correction_weights = (1.0 - sample.probabilities) * sample.expansion
+    off = _ratio(
+        sample.sums(correction_weights * (sample.responses - sample.spread_out(slopes) * predictions)),
+        sample.sums(correction_weights),
+    )
     left = sample.unseen_weight
     return np.where(left > 0.0, sample.known + slopes * unseen_predicted + left * off, sample.known)
 
@@ -170,12 +173,17 @@ def difference_variances(sample: Drawn, predictions: FloatArray, slopes: FloatAr
     predictions : (n_models, n_columns)
     slopes : (n_models, n_scenarios)
     """
-    pull = (1.0 - sample.probabilities) * sample.expansion
-    total = sample.sums(pull)
-    leverage = np.divide(pull, sample.spread_out(total), out=np.zeros(pull.shape), where=pull > 0.0)
+    correction_weights = (1.0 - sample.probabilities) * sample.expansion
+    total = sample.sums(correction_weights)
+    leverage = np.divide(
+        correction_weights,
+        sample.spread_out(total),
+        out=np.zeros(correction_weights.shape),
+        where=correction_weights > 0.0,
+    )
     residuals: FloatArray = sample.responses - sample.spread_out(slopes) * predictions
-    residuals = _centred(sample, residuals, pull, total)
-    counts = pull * sample.expansion
+    residuals = _centred(sample, residuals, correction_weights, total)
+    counts = correction_weights * sample.expansion
     is_judged = leverage < 1.0 - 1e-9  # an item alone is its own mean: nothing is left to judge by
     squares = np.divide(counts * residuals**2, 1.0 - leverage, out=np.zeros(counts.shape), where=is_judged)
     freedom = _ratio(sample.sums(counts) ** 2, sample.sums(counts**2), otherwise=1.0) - 1.0

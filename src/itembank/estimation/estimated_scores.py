@@ -83,10 +83,10 @@ def calibrated(
     model_error = _model_error(targets, summary, value)
     by_model = ndtri(0.5 + level / 2.0) * model_error
     half, inflation = np.zeros(value.shape), np.zeros(value.shape[1])
-    for errors, share in past:
-        found = calibrated_half_widths(errors.error, errors.standard_error, model_error, level=level)
-        half += share * np.where(np.isnan(found), by_model, found)
-        inflation += share * _inflation(errors)
+    for errors, weight in past:
+        measured = calibrated_half_widths(errors.error, errors.standard_error, model_error, level=level)
+        half += weight * np.where(np.isnan(measured), by_model, measured)
+        inflation += weight * _inflation(errors)
     return _within_bounds(targets, summary, value, model_error=model_error, half=half, inflation=inflation)
 
 
@@ -143,8 +143,8 @@ def _past(
     """Return what the method did for calibration models left out, and the weights of its members."""
     if not (needed or isinstance(spec, Stacked)) or not folds(known.bank, progress=progress):
         return None, None
-    found = try_methods(known.bank, known.observations, selection, spec.members, progress=progress)
-    return found.by(spec), found.weights(spec) if isinstance(spec, Stacked) else None
+    trials = try_methods(known.bank, known.observations, selection, spec.members, progress=progress)
+    return trials.by(spec), trials.weights(spec) if isinstance(spec, Stacked) else None
 
 
 def _value(known: Known, spec: PointSpec | Stacked, weights: FloatArray | None) -> FloatArray:

@@ -145,9 +145,11 @@ def counted_trials(bank: Bank, responses: ResponseMatrix) -> FloatArray | None:
 def _check_scenarios(bank: Bank, selection: Selection, chosen: IntArray) -> None:
     """Refuse a selection whose scenarios are not the bank's, or that gives one of them no weight."""
     index = bank.targets.scenario_index[chosen]
-    own = [bank.targets.scenarios[j] for j in index]
+    bank_scenarios = [bank.targets.scenarios[j] for j in index]
     moved = [
-        item for item, theirs, ours in zip(selection.item_ids, selection.scenarios, own, strict=True) if theirs != ours
+        item
+        for item, theirs, ours in zip(selection.item_ids, selection.scenarios, bank_scenarios, strict=True)
+        if theirs != ours
     ]
     if moved:
         raise DataError(
@@ -194,15 +196,15 @@ def bank_positions(
         return np.arange(known.len())
     index = pl.DataFrame({"item_id": known, "position": np.arange(known.len())})
     wanted = pl.DataFrame({"item_id": item_ids, "row": np.arange(item_ids.len())})
-    found = wanted.join(index, on="item_id", how="left").sort("row")
-    absent = found.filter(pl.col("position").is_null())["item_id"]
+    located = wanted.join(index, on="item_id", how="left").sort("row")
+    absent = located.filter(pl.col("position").is_null())["item_id"]
     if absent.len():
         raise DataError(
             f"every item of {source} must be in bank {bank.bank_id}, which holds {known.len()}: {absent.len()} of "
             f"{item_ids.len()} are not: {shown(absent.to_list())}."
             f"{did_you_mean(absent.to_list(), known)} {advice} that both come from the same benchmark and reader."
         )
-    return found["position"].to_numpy()
+    return located["position"].to_numpy()
 
 
 def _checked(responses: ResponseMatrix, observations: Observations) -> Observations:

@@ -125,18 +125,18 @@ def sums_at(items: WeightedItems, theta: FloatArray, *, mask: BoolArray | None =
     noise = np.zeros((n_models, n_scenarios))
     gradient = np.zeros((n_models, n_scenarios, n_dims))
     for scenario, (begin, end) in enumerate(zip(items.begins[:-1], items.begins[1:], strict=True)):
-        own = slice(begin, end)
-        p = expit(theta @ items.loadings[own].T + items.intercept[own])  # (n_models, n_items)
+        block = slice(begin, end)
+        p = expit(theta @ items.loadings[block].T + items.intercept[block])  # (n_models, n_items)
         slope = p * (1.0 - p)
         spread = slope
         if items.asymptotes is not None:
-            lower, rise = items.asymptotes[0][own], items.asymptotes[1][own]
+            lower, rise = items.asymptotes[0][block], items.asymptotes[1][block]
             p, slope = lower + rise * p, rise * slope
             spread = p * (1.0 - p)
         if mask is not None:
-            seen = mask[:, items.order[own]]
+            seen = mask[:, items.order[block]]
             p, slope, spread = p * seen, slope * seen, spread * seen
-        mean[:, scenario] = p @ items.weights[own]
-        noise[:, scenario] = spread @ items.squares[own]
-        gradient[:, scenario] = slope @ items.weighted[own]
+        mean[:, scenario] = p @ items.weights[block]
+        noise[:, scenario] = spread @ items.squares[block]
+        gradient[:, scenario] = slope @ items.weighted[block]
     return PredictedSums(mean, noise, gradient)

@@ -45,8 +45,8 @@ def stack_weights(errors: FloatArray, *, prior_models: float) -> FloatArray:
     # by the normal equations: a few methods, however many models
     matrix = np.concatenate(rows)
     upper = np.linalg.cholesky(matrix.T @ matrix + 1e-12 * np.eye(size.size)).T
-    found, _ = scipy.optimize.nnls(upper, np.linalg.solve(upper.T, matrix.T @ wanted))
-    weights[usable] = found / found.sum()
+    solution, _ = scipy.optimize.nnls(upper, np.linalg.solve(upper.T, matrix.T @ wanted))
+    weights[usable] = solution / solution.sum()
     return weights
 
 
@@ -63,10 +63,13 @@ def combined(values: FloatArray, weights: FloatArray) -> FloatArray:
     (n_models, n_targets)
     """
     present = ~np.isnan(values)
-    share = present * weights[:, None, :]
-    total = share.sum(axis=0)
+    present_weights = present * weights[:, None, :]
+    total = present_weights.sum(axis=0)
     result: FloatArray = np.divide(
-        np.where(present, values * share, 0.0).sum(axis=0), total, out=np.full(total.shape, np.nan), where=total > 0.0
+        np.where(present, values * present_weights, 0.0).sum(axis=0),
+        total,
+        out=np.full(total.shape, np.nan),
+        where=total > 0.0,
     )
     return result
 
@@ -92,8 +95,8 @@ def reconciled(values: FloatArray, variances: FloatArray, scenario_weights: Floa
         Unchanged where every scenario is certain, or one has no estimate.
     """
     scenarios, overall = values[:, :-1], values[:, -1]
-    pull = scenario_weights * np.maximum(variances[:, :-1], 0.0)
-    total = pull @ scenario_weights
+    adjustments = scenario_weights * np.maximum(variances[:, :-1], 0.0)
+    total = adjustments @ scenario_weights
     gap = overall - scenarios @ scenario_weights
     gap = np.divide(gap, total, out=np.zeros(total.shape), where=(total > 0.0) & ~np.isnan(gap))
-    return np.column_stack([scenarios + gap[:, None] * pull, overall])
+    return np.column_stack([scenarios + gap[:, None] * adjustments, overall])

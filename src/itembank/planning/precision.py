@@ -61,8 +61,8 @@ def precision_curve(sizes: IntArray, values: FloatArray, n_total: int) -> Precis
     degree = min(2, (known.sum() - 1) // 2)
     shape = np.polynomial.Polynomial.fit(x, y, degree, domain=[x[0], max(x[-1], x[0] + 1.0)])
     shrinking = np.sqrt(1.0 / every - 1.0 / n_total)
-    drawn = np.exp(shape(np.minimum(np.log(every), x[-1]))) * shrinking
-    return PrecisionCurve(int(sizes[0]), np.minimum.accumulate(drawn))
+    values_of_every = np.exp(shape(np.minimum(np.log(every), x[-1]))) * shrinking
+    return PrecisionCurve(int(sizes[0]), np.minimum.accumulate(values_of_every))
 
 
 def grid_sizes(smallest: int, largest: int) -> IntArray:

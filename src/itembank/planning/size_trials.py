@@ -53,8 +53,8 @@ def try_size(
     spec = Stacked() if isinstance(estimator, Auto) else estimator
     samples = [sample_of(fold.bank, selection) for fold, selection in zip(folds(bank), chosen, strict=True)]
     how = ("plan", repr(selector), str(seed))
-    found = members_out_of_fold(bank, spec.members, lambda fold: samples[fold.number], samples[0], *how)
-    errors = found.by(spec).error[:, target]
+    out_of_fold = members_out_of_fold(bank, spec.members, lambda fold: samples[fold.number], samples[0], *how)
+    errors = out_of_fold.by(spec).error[:, target]
     known = ~np.isnan(errors)
     if known.sum() < 2:
         raise DataError("a plan needs calibration models whose full score is known, got fewer than two.")

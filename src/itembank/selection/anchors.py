@@ -14,9 +14,9 @@ NO_SPREAD = 1e-6
 
 def spread(features: FloatArray, pool: ScenarioPool) -> FloatArray:
     """Weighted standard deviation of each feature (n_pool, n_features) over the candidates, (n_features,)."""
-    share = pool.weights * pool.is_candidate
-    share = share / share.sum()
-    result: FloatArray = np.sqrt(share @ (features - share @ features) ** 2)
+    weights = pool.weights * pool.is_candidate
+    weights = weights / weights.sum()
+    result: FloatArray = np.sqrt(weights @ (features - weights @ features) ** 2)
     return result
 
 
@@ -48,12 +48,12 @@ def choose_anchors(
         Starts of k-means; the smallest inertia wins.
     """
     candidates = np.flatnonzero(pool.is_candidate)
-    own = features[candidates]
-    clusters = weighted_kmeans(own, pool.weights[candidates], n_items, rng, n_restarts=n_restarts)
+    candidate_features = features[candidates]
+    clusters = weighted_kmeans(candidate_features, pool.weights[candidates], n_items, rng, n_restarts=n_restarts)
     labels = nearest_centroid(features, clusters.centroids)
     labels[candidates] = clusters.labels
     mass = np.bincount(labels, weights=pool.weights).astype(np.float64)
-    distances = squared_distances_to_own(own, clusters.centroids, clusters.labels)
+    distances = squared_distances_to_own(candidate_features, clusters.centroids, clusters.labels)
     anchors, n_sharing = _representatives(distances, clusters.labels, mass, n_items)
     return Choice(candidates[anchors], (mass / n_sharing)[clusters.labels[anchors]])
 

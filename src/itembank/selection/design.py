@@ -41,8 +41,8 @@ SMALLEST = 1e-300
 
 def _outer_nodes(n_quadrature: int) -> tuple[list[tuple[float, float]], float]:
     """Gauss-Hermite nodes with their weights, apart from the middle one, and the weight of that."""
-    nodes, shares = np.polynomial.hermite_e.hermegauss(n_quadrature)
-    pairs = list(zip(nodes.tolist(), (shares / shares.sum()).tolist(), strict=True))
+    nodes, weights = np.polynomial.hermite_e.hermegauss(n_quadrature)
+    pairs = list(zip(nodes.tolist(), (weights / weights.sum()).tolist(), strict=True))
     middle = n_quadrature // 2
     return pairs[:middle] + pairs[middle + 1 :], pairs[middle][1]
 
@@ -302,15 +302,15 @@ def _expected_divergence(items: DesignItems, theta: FloatArray, variance: FloatA
         return _expected_beta_divergence(items.model, eta, spread)
     if items.model.asymptotes is None:
         mean: FloatArray = -softplus(eta) * (1.0 - CENTRE)
-        for node, share in OUTER_NODES:
-            mean += share * softplus(eta + node * spread)
+        for node, weight in OUTER_NODES:
+            mean += weight * softplus(eta + node * spread)
         return np.maximum(mean, 0.0)
     curve = _Curve.of(items.model.asymptotes)
     p, q = curve.probabilities(eta)
     total = (1.0 - CENTRE) * (p * np.log(p) + q * np.log(q))
-    for node, share in OUTER_NODES:
+    for node, weight in OUTER_NODES:
         there_p, there_q = curve.probabilities(eta + node * spread)
-        total -= share * (p * np.log(there_p) + q * np.log(there_q))
+        total -= weight * (p * np.log(there_p) + q * np.log(there_q))
     return np.maximum(total, 0.0)
 
 
@@ -318,8 +318,8 @@ def _expected_beta_divergence(model: ResponseModel, eta: FloatArray, spread: Flo
     """Return the same of the density of a probability, (n_items,)."""
     phi = np.asarray(model.precision)
     total = np.zeros(eta.shape)
-    for node, share in OUTER_NODES:
-        total += share * divergence(eta, eta + node * spread, phi, model.asymptotes)
+    for node, weight in OUTER_NODES:
+        total += weight * divergence(eta, eta + node * spread, phi, model.asymptotes)
     return np.maximum(total, 0.0)
 
 
@@ -337,8 +337,8 @@ class _Curve(NamedTuple):
 
     def probabilities(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Probability of a right and of a wrong answer, never quite zero: sums of positive terms only."""
-        share, rest = sigmoid_pair(x)
-        p, q = self.lower + self.height * share, self.one_minus_upper + self.height * rest
+        rising, falling = sigmoid_pair(x)
+        p, q = self.lower + self.height * rising, self.one_minus_upper + self.height * falling
         return np.maximum(p, SMALLEST), np.maximum(q, SMALLEST)
 
 

@@ -22,11 +22,11 @@ def weighted_by_nearest(pool: ScenarioPool, features: FloatArray, chosen: IntArr
     """
     if chosen.shape[0] == 0:
         return Choice(chosen, np.zeros(0))
-    own = features[chosen]
+    chosen_features = features[chosen]
     # |x|^2 is the same for every chosen item, so it can be left out of the comparison
-    distances = np.sum(own**2, axis=1) - 2.0 * (features @ own.T)  # (n_pool, n_chosen)
+    distances = np.sum(chosen_features**2, axis=1) - 2.0 * (features @ chosen_features.T)  # (n_pool, n_chosen)
     tolerance = 1e-9 * (1.0 + np.abs(distances).max())
-    share = (distances <= distances.min(axis=1, keepdims=True) + tolerance).astype(np.float64)
-    share[chosen] = np.eye(chosen.shape[0])
-    weights: FloatArray = pool.weights @ (share / share.sum(axis=1, keepdims=True))
+    membership = (distances <= distances.min(axis=1, keepdims=True) + tolerance).astype(np.float64)
+    membership[chosen] = np.eye(chosen.shape[0])
+    weights: FloatArray = pool.weights @ (membership / membership.sum(axis=1, keepdims=True))
     return Choice(chosen, weights)

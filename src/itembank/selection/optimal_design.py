@@ -85,7 +85,7 @@ def _no_counts(bank: Bank) -> IntArray:
 
 
 def _weighted(bank: Bank, pool: ScenarioPool, chosen: IntArray) -> Choice:
-    own = np.flatnonzero(np.isin(pool.items, chosen))
-    if not own.size:
-        return Choice(own, np.zeros(0))
-    return weighted_by_nearest(pool, irt_features(bank, pool, standardise=True), own)
+    positions = np.flatnonzero(np.isin(pool.items, chosen))
+    if not positions.size:
+        return Choice(positions, np.zeros(0))
+    return weighted_by_nearest(pool, irt_features(bank, pool, standardise=True), positions)

@@ -50,7 +50,7 @@ def read_recipe(selection: Selection) -> Recipe | None:
     if about is None or kind is None:
         return None
     try:
-        found = Recipe(
+        recipe = Recipe(
             kind(**about["options"]),
             int(about["n_items"]),
             bool(about["per_scenario"]),
@@ -59,5 +59,5 @@ def read_recipe(selection: Selection) -> Recipe | None:
     except (KeyError, TypeError, ValueError, ParameterError):
         return None
     if n_items_asked(selection) == selection.n_items:
-        return found
-    return dataclasses.replace(found, n_items=selection.n_items, per_scenario=False)
+        return recipe
+    return dataclasses.replace(recipe, n_items=selection.n_items, per_scenario=False)

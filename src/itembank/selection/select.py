@@ -69,8 +69,10 @@ def select_by_recipe(bank: Bank, recipe: Recipe, rng: np.random.Generator | int 
 def _scenario_pools(bank: Bank, is_candidate: BoolArray) -> tuple[ScenarioPool, ...]:
     """Give the items of each scenario in the order of their ids: a choice must not depend on how a file was sorted."""
     order = id_order(bank.responses.item_ids)
-    own = [order[bank.targets.scenario_index[order] == scenario] for scenario in range(bank.targets.n_scenarios)]
-    return tuple(ScenarioPool(items, bank.targets.weights[items], is_candidate[items]) for items in own)
+    by_scenario = [
+        order[bank.targets.scenario_index[order] == scenario] for scenario in range(bank.targets.n_scenarios)
+    ]
+    return tuple(ScenarioPool(items, bank.targets.weights[items], is_candidate[items]) for items in by_scenario)
 
 
 def candidates(bank: Bank, spec: SelectionSpec, excluded: Collection[str]) -> BoolArray:

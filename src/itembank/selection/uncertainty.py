@@ -73,6 +73,6 @@ def choose_by_uncertainty(
     candidates = np.flatnonzero(pool.is_candidate)
     omega = pool.weights[candidates]
     probabilities = inclusion_probabilities(omega, spread_of_responses[candidates], n_items, mixture=mixture)
-    taken = np.flatnonzero(random_counts(probabilities, rng))
-    weights = omega[taken] / probabilities[taken]
-    return Choice(candidates[taken], weights / weights.sum(), probabilities[taken])
+    selected = np.flatnonzero(random_counts(probabilities, rng))
+    weights = omega[selected] / probabilities[selected]
+    return Choice(candidates[selected], weights / weights.sum(), probabilities[selected])

@@ -67,7 +67,7 @@ def choose_v_optimal(
     target_weights, importance = _targets(targets, spec)
     items = np.concatenate([pool.items for pool in pools])  # in their order, the first of equals is taken
     at_least, at_most = _bounds(spec, pools, counts)
-    found = greedy_v_optimal(
+    greedy = greedy_v_optimal(
         model.loadings[items],
         model.noise[items],
         target_weights[items],
@@ -78,7 +78,7 @@ def choose_v_optimal(
         at_least=at_least,
         at_most=at_most,
     )
-    chosen = items[found.items]
+    chosen = items[greedy.items]
     features = latent_features(model)
     return [
         weighted_by_nearest(pool, features[pool.items], np.flatnonzero(np.isin(pool.items, chosen))) for pool in pools
@@ -172,14 +172,14 @@ def greedy_v_optimal(
         gain = (covariance**2 @ importance) / np.maximum(variance, SMALLEST_VARIANCE)
         item = int(first_largest(np.where(is_allowed, gain, -np.inf)))  # items with equal answers tie
         direction = posterior @ loadings[item]
-        own_variance = max(float(variance[item]), SMALLEST_VARIANCE)
-        own_covariance = covariance[item].copy()
-        shared = loadings @ direction  # (n_items,)
-        shared[item] += noise[item]
-        variance = variance - shared**2 / own_variance
-        covariance = covariance - shared[:, None] * (own_covariance / own_variance)
-        posterior = posterior - np.outer(direction, direction) / own_variance
-        target_variance = target_variance - own_covariance**2 / own_variance
+        item_variance = max(float(variance[item]), SMALLEST_VARIANCE)
+        item_covariance = covariance[item].copy()
+        cross_covariance = loadings @ direction  # (n_items,)
+        cross_covariance[item] += noise[item]
+        variance = variance - cross_covariance**2 / item_variance
+        covariance = covariance - cross_covariance[:, None] * (item_covariance / item_variance)
+        posterior = posterior - np.outer(direction, direction) / item_variance
+        target_variance = target_variance - item_covariance**2 / item_variance
         is_open[item] = False
         counts[group[item]] += 1
         items.append(item)

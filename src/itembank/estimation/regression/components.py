@@ -26,8 +26,8 @@ def decomposed(centred: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]
     """
     is_wide = centred.shape[0] <= centred.shape[1]
     eigenvalues, vectors = np.linalg.eigh(centred @ centred.T if is_wide else centred.T @ centred)
-    kept = eigenvalues > RANK_TOLERANCE * eigenvalues.max(initial=0.0)
-    eigenvalues, vectors = eigenvalues[kept][::-1], vectors[:, kept][:, ::-1]
+    is_positive = eigenvalues > RANK_TOLERANCE * eigenvalues.max(initial=0.0)
+    eigenvalues, vectors = eigenvalues[is_positive][::-1], vectors[:, is_positive][:, ::-1]
     other = (centred.T if is_wide else centred) @ vectors / np.sqrt(eigenvalues)
     return (vectors, eigenvalues, other) if is_wide else (other, eigenvalues, vectors)
 

@@ -57,21 +57,21 @@ def predict_metabench(
         result = np.repeat(scores.mean(axis=0)[None, :], new.shape[0], axis=0)
         if block.columns.size == 0 or scores.shape[0] < FEWEST_MODELS:
             return result
-        share = _shares(weights[np.ix_(block.columns, block.targets)])
-        n_kept = n_knots if scores.shape[0] >= FEWEST_FOR_CURVES else 2
+        item_weights = _normalised(weights[np.ix_(block.columns, block.targets)])
+        n_used = n_knots if scores.shape[0] >= FEWEST_FOR_CURVES else 2
         abilities = [
-            _axis(train_abilities[block.train, dim], new_abilities[block.new, dim], n_kept)
+            _axis(train_abilities[block.train, dim], new_abilities[block.new, dim], n_used)
             for dim in range(train_abilities.shape[1])
         ]
         for j in range(scores.shape[1]):
-            sub_score = _axis(train @ share[:, j], new @ share[:, j], n_kept)
+            sub_score = _axis(train @ item_weights[:, j], new @ item_weights[:, j], n_used)
             result[:, j] = _additive([sub_score, *abilities], scores[:, j])
         return result
 
     return solve_blocks(train_responses, train_scores, new_responses, solver)
 
 
-def _shares(weights: FloatArray) -> FloatArray:
+def _normalised(weights: FloatArray) -> FloatArray:
     """Weights (n_observed, n_targets) that sum to one for each target."""
     total = weights.sum(axis=0)
     return np.asarray(np.where(total > 0.0, weights, 1.0) / np.where(total > 0.0, total, weights.shape[0]))

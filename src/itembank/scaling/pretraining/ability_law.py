@@ -185,9 +185,9 @@ def fit_ability_laws(
         centre=centre,
         bends=bends,
         weights=weights,
-        coefficients=np.stack([one.coefficients for one in fitted]),
-        covariance=np.stack([one.covariance for one in fitted]),
-        residual_variances=np.array([one.residual_variance for one in fitted]),
+        coefficients=np.stack([lines.coefficients for lines in fitted]),
+        covariance=np.stack([lines.covariance for lines in fitted]),
+        residual_variances=np.array([lines.residual_variance for lines in fitted]),
         drift=_drift((x - centre, y, v), pooling, bends[best], fitted[best].residual_variance),
         n_sizes=n_sizes,
         largest=_largest(x),
@@ -306,11 +306,11 @@ def _pooled(
 
     The covariance holds what the uncertain mean mu brings, not what the uncertain Omega does.
     """
-    own, own_covariance = _separate(cross, moment, is_line)
+    separate, separate_covariance = _separate(cross, moment, is_line)
     n_recipes = int(has_points.sum())
-    mean = own[is_line].mean(axis=0)
-    floor = 1e-6 * np.diag(np.diagonal(own_covariance[is_line], axis1=1, axis2=2).mean(axis=0))
-    between = np.atleast_2d(np.cov(own[is_line].T)) + floor
+    mean = separate[is_line].mean(axis=0)
+    floor = 1e-6 * np.diag(np.diagonal(separate_covariance[is_line], axis1=1, axis2=2).mean(axis=0))
+    between = np.atleast_2d(np.cov(separate[is_line].T)) + floor
     used_cross, used_moment = cross[has_points], moment[has_points]
     for _ in range(MAX_POOLING_STEPS):
         prior = np.linalg.inv(between)
@@ -358,19 +358,19 @@ def _drift(points: tuple[FloatArray, FloatArray, FloatArray], pooling: Pooling, 
     """
     x, y, v = points
     errors, stated, distances = [np.empty(0)], [np.empty(0)], [np.empty(0)]
-    for n_kept in range(N_COEFFICIENTS, x.shape[1]):
-        later = np.isfinite(y) & (np.arange(x.shape[1]) >= n_kept)
-        is_kept = (np.arange(x.shape[1]) < n_kept) & later.any(axis=1, keepdims=True) & np.isfinite(y)
+    for n_fitted in range(N_COEFFICIENTS, x.shape[1]):
+        later = np.isfinite(y) & (np.arange(x.shape[1]) >= n_fitted)
+        is_fitted = (np.arange(x.shape[1]) < n_fitted) & later.any(axis=1, keepdims=True) & np.isfinite(y)
         if not later.any():
             continue
-        kept_x, kept_y, kept_v = (np.where(is_kept, one, np.nan) for one in (bent(x, bend), y, v))
-        part = _lines(kept_x, kept_y, kept_v, pooling, residual)
+        fitted_x, fitted_y, fitted_v = (np.where(is_fitted, one, np.nan) for one in (bent(x, bend), y, v))
+        part = _lines(fitted_x, fitted_y, fitted_v, pooling, residual)
         design = _design(np.nan_to_num(bent(x, bend)))
         mean = np.einsum("rpc,rc->rp", design, part.coefficients)
         spread = np.einsum("rpc,rcd,rpd->rp", design, part.covariance, design)
         errors.append((y - mean)[later] ** 2)
         stated.append((spread + residual + v)[later])
-        distances.append((x - _largest(np.where(is_kept, x, np.nan))[:, None])[later])
+        distances.append((x - _largest(np.where(is_fitted, x, np.nan))[:, None])[later])
     return growth_of_errors(np.concatenate(errors), np.concatenate(stated), np.concatenate(distances))
 
 

@@ -122,8 +122,8 @@ def spread_points(lower: FloatArray, upper: FloatArray, n_points: int, rng: np.r
     """Points (n_points, n_parameters) that fill a box evenly: a Latin hypercube."""
     n_parameters = len(lower)
     places = np.stack([rng.permutation(n_points) for _ in range(n_parameters)], axis=1)
-    shares = (places + rng.random((n_points, n_parameters))) / n_points
-    result: FloatArray = lower + shares * (upper - lower)
+    fractions = (places + rng.random((n_points, n_parameters))) / n_points
+    result: FloatArray = lower + fractions * (upper - lower)
     return result
 
 
@@ -163,9 +163,9 @@ def _step(
     weights = np.minimum(1.0, delta / np.maximum(np.abs(residual), 1e-300)) * np.isfinite(residual)
     slopes = _finite(slopes)
     scaled = slopes * weights[..., None]
-    turned = scaled.transpose(0, 2, 1)
-    gradient = np.matmul(turned, _finite(residual)[..., None])[..., 0]
-    normal = np.matmul(turned, slopes)
+    transposed = scaled.transpose(0, 2, 1)
+    gradient = np.matmul(transposed, _finite(residual)[..., None])[..., 0]
+    normal = np.matmul(transposed, slopes)
     is_stuck = (at_bounds[0] & (gradient > 0.0)) | (at_bounds[1] & (gradient < 0.0))
     free = (~is_stuck).astype(np.float64)
     normal = normal * free[:, :, None] * free[:, None, :]

@@ -108,15 +108,15 @@ def decision_curves(
     _check(responses, compute, methods, actual, n_calibration)
     parts = []
     steps = [(split, label) for split in range(n_splits) for label in methods]
-    drawn = [tuple(rng.permutation(compute.recipes)[:n_calibration].tolist()) for _ in range(n_splits)]
+    splits = [tuple(rng.permutation(compute.recipes)[:n_calibration].tolist()) for _ in range(n_splits)]
     seed = int(rng.integers(2**32))
     for number, (split, label) in enumerate(steps):
         progress(f"{label}, split {split + 1}", number / len(steps))
         method = methods[label]
-        own = replace(settings, laws=(method.law,), calibration_recipes=drawn[split])
-        found = _decisions(responses, compute, method, own, (loss, actual, seed))
+        of_split = replace(settings, laws=(method.law,), calibration_recipes=splits[split])
+        decisions = _decisions(responses, compute, method, of_split, (loss, actual, seed))
         labels = {"law": pl.lit(label), "metric": pl.lit(method.metric)}
-        parts.append(found.select(pl.lit(split).alias("split"), pl.all()).with_columns(**labels))
+        parts.append(decisions.select(pl.lit(split).alias("split"), pl.all()).with_columns(**labels))
     progress("decisions", 1.0)
     return pl.concat(parts)
 
@@ -130,7 +130,7 @@ def _decisions(
 ) -> pl.DataFrame:
     """Decisions of one method in one split."""
     loss, actual, seed = rest
-    found = held_out_coverage(
+    coverage = held_out_coverage(
         responses[method.metric],
         compute,
         loss=loss if isinstance(method.law, TwoStep) else None,
@@ -138,7 +138,7 @@ def _decisions(
         settings=settings,
         rng=seed,
     )
-    return found.decisions()
+    return coverage.decisions()
 
 
 def _check(

@@ -140,10 +140,10 @@ class FittedCurveLaw:
 
 def interval_factor(level: float, degrees: float) -> float:
     """Student's t of an interval of this level; the normal one for many degrees of freedom."""
-    share = 0.5 + 0.5 * level
+    probability = 0.5 + 0.5 * level
     if not np.isfinite(degrees):
-        return float(ndtri(share))
-    return float(stdtrit(max(degrees, FEWEST_DEGREES), share))
+        return float(ndtri(probability))
+    return float(stdtrit(max(degrees, FEWEST_DEGREES), probability))
 
 
 def score_error_growth(errors: FloatArray, distances: FloatArray, residual_variance: float) -> float:

@@ -77,11 +77,11 @@ def start_difficulties(parameters: ItemParameters, n_items: int) -> FloatArray:
     """Difficulties of the spanning start, (n_start,): quantiles 10 to 90 %, the middle first."""
     n_start = max(1, round(START_SHARE * n_items))
     low, high = START_QUANTILES
-    shares = np.linspace(low, high, n_start) if n_start > 1 else np.array([0.5])
-    shares = shares[np.argsort(np.abs(shares - 0.5), kind="stable")]
+    fractions = np.linspace(low, high, n_start) if n_start > 1 else np.array([0.5])
+    fractions = fractions[np.argsort(np.abs(fractions - 0.5), kind="stable")]
     difficulty = parameters.difficulty
     known = difficulty[np.isfinite(difficulty)]
-    return np.quantile(known, shares) if known.size else np.zeros(n_start)
+    return np.quantile(known, fractions) if known.size else np.zeros(n_start)
 
 
 def _nodes(prior: AbilityPrior) -> FloatArray:
@@ -100,8 +100,8 @@ def _information(parameters: ItemParameters, nodes: FloatArray, n_trials: FloatA
 
 def _nearest_mean(log_posterior: FloatArray) -> IntArray:
     """Index of the node nearest to each model's posterior mean, (n_models,)."""
-    shares = np.exp(log_posterior - log_posterior.max(axis=1, keepdims=True))
-    mean = shares @ np.arange(log_posterior.shape[1]) / shares.sum(axis=1)
+    weights = np.exp(log_posterior - log_posterior.max(axis=1, keepdims=True))
+    mean = weights @ np.arange(log_posterior.shape[1]) / weights.sum(axis=1)
     nearest: IntArray = np.rint(mean).astype(np.int64)
     return nearest
 

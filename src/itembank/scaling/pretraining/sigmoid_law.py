@@ -91,7 +91,7 @@ def sigmoid_values(parameters: FloatArray, x: FloatArray) -> FloatArray:
 def sigmoid_curve(parameters: FloatArray, x: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Values and derivatives of `sigmoid_values`, for `fit_curves`."""
     k, x0, a, e = (parameters[..., i, None] for i in range(N_PARAMETERS))
-    share = expit(k * (x - x0))
-    slope = a * share * (1.0 - share)
-    derivatives = np.stack([slope * (x - x0), -slope * k, share, np.ones_like(share)], axis=-1)
-    return e + a * share, derivatives
+    rise = expit(k * (x - x0))
+    slope = a * rise * (1.0 - rise)
+    derivatives = np.stack([slope * (x - x0), -slope * k, rise, np.ones_like(rise)], axis=-1)
+    return e + a * rise, derivatives

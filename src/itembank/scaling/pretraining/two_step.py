@@ -123,8 +123,8 @@ def log_loss_curve(parameters: FloatArray, x: FloatArray) -> tuple[FloatArray, F
     log_scale, exponent, floor = (parameters[:, i, None] for i in range(3))
     power = np.exp(np.minimum(log_scale - exponent * x, 300.0))
     total = power + floor
-    share = power / total
-    return np.log(total), np.stack([share, -x * share, 1.0 / total], axis=-1)
+    fraction = power / total
+    return np.log(total), np.stack([fraction, -x * fraction, 1.0 / total], axis=-1)
 
 
 def score_of_loss(parameters: FloatArray, losses: FloatArray) -> FloatArray:
@@ -137,10 +137,10 @@ def score_of_loss(parameters: FloatArray, losses: FloatArray) -> FloatArray:
 def score_curve(parameters: FloatArray, losses: FloatArray) -> tuple[FloatArray, FloatArray]:
     """`score_of_loss` with its derivatives, for `fit_curves`."""
     k, middle, a, e = (parameters[:, i, None] for i in range(4))
-    share = expit(k * (losses - middle))
-    slope = a * share * (1.0 - share)
-    derivatives = np.stack([slope * (losses - middle), -slope * k, share, np.ones_like(share)], axis=-1)
-    return e + a * share, derivatives
+    rise = expit(k * (losses - middle))
+    slope = a * rise * (1.0 - rise)
+    derivatives = np.stack([slope * (losses - middle), -slope * k, rise, np.ones_like(rise)], axis=-1)
+    return e + a * rise, derivatives
 
 
 def _loss_starts(losses: FloatArray, n_starts: int, rng: np.random.Generator) -> FloatArray:

@@ -106,17 +106,17 @@ def precision_prior(
         0 trials where an item was not sampled.
     """
     grid = np.linspace(np.log(PHI_RANGE[0]), np.log(PHI_RANGE[1]), PHI_STEPS)
-    mean, rest = mean_rates(parameters, abilities)
-    likelihood = np.stack([_log_evidence(mean, rest, n_trials, n_correct, step) for step in np.exp(grid)])
+    mean, complement = mean_rates(parameters, abilities)
+    likelihood = np.stack([_log_evidence(mean, complement, n_trials, n_correct, step) for step in np.exp(grid)])
     weights = np.exp(likelihood - likelihood.max(axis=0))
     centre, spread = float(np.average(grid, weights=weights.sum(axis=1))), 1.0
     for _ in range(N_PRIOR_STEPS):
         logs = likelihood - 0.5 * ((grid - centre) / spread)[:, None] ** 2
-        shares = np.exp(logs - logsumexp(logs, axis=0))
-        means = grid @ shares
+        posterior = np.exp(logs - logsumexp(logs, axis=0))
+        means = grid @ posterior
         before = (centre, spread)
         centre = float(means.mean())
-        spread = max(float(np.sqrt(np.mean((grid[:, None] - centre) ** 2 * shares) * len(grid))), LEAST_SPREAD)
+        spread = max(float(np.sqrt(np.mean((grid[:, None] - centre) ** 2 * posterior) * len(grid))), LEAST_SPREAD)
         if abs(centre - before[0]) + abs(spread - before[1]) < 1e-4:
             break
     return PrecisionPrior(centre, spread)
@@ -172,9 +172,9 @@ def cell_posterior(
 
 def mean_rates(parameters: ItemParameters, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the item model's mean success rate mu and ``1 - mu``, (n_points, n_items), both with all their digits."""
-    share, rest = sigmoid_pair(theta @ parameters.loadings.T + parameters.intercept)
+    rise, fall = sigmoid_pair(theta @ parameters.loadings.T + parameters.intercept)
     lower, upper = parameters.lower_asymptote, parameters.upper_asymptote
-    return lower + (upper - lower) * share, (1.0 - upper) + (upper - lower) * rest
+    return lower + (upper - lower) * rise, (1.0 - upper) + (upper - lower) * fall
 
 
 class _Problem(NamedTuple):
@@ -187,48 +187,48 @@ class _Problem(NamedTuple):
 
 
 def _log_evidence(
-    mean: FloatArray, rest: FloatArray, n_trials: IntArray, n_correct: IntArray, phi: FloatArray | float
+    mean: FloatArray, complement: FloatArray, n_trials: IntArray, n_correct: IntArray, phi: FloatArray | float
 ) -> FloatArray:
     """Beta-binomial log-likelihood of each row's samples up to a constant, (n_points,); phi one number or a column."""
-    alpha, beta = np.maximum(mean * phi, SMALLEST_SHAPE), np.maximum(rest * phi, SMALLEST_SHAPE)
+    alpha, beta = np.maximum(mean * phi, SMALLEST_SHAPE), np.maximum(complement * phi, SMALLEST_SHAPE)
     result: FloatArray = np.sum(betaln(alpha + n_correct, beta + (n_trials - n_correct)) - betaln(alpha, beta), axis=-1)
     return result
 
 
 def _shapes(problem: _Problem, points: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Shapes of each rate's Beta before any sample, (n_points, n_items) each."""
-    mean, rest = mean_rates(problem.parameters, points[:, :-1])
+    mean, complement = mean_rates(problem.parameters, points[:, :-1])
     phi = np.exp(points[:, -1:])
-    return np.maximum(mean * phi, SMALLEST_SHAPE), np.maximum(rest * phi, SMALLEST_SHAPE)
+    return np.maximum(mean * phi, SMALLEST_SHAPE), np.maximum(complement * phi, SMALLEST_SHAPE)
 
 
 def _log_densities(problem: _Problem, points: FloatArray) -> FloatArray:
     """Log posterior density of points up to a constant, (n_points,)."""
-    mean, rest = mean_rates(problem.parameters, points[:, :-1])
+    mean, complement = mean_rates(problem.parameters, points[:, :-1])
     distance = points[:, :-1] - problem.prior.mean
-    pull = np.linalg.solve(problem.prior.covariance, distance.T).T
+    scaled = np.linalg.solve(problem.prior.covariance, distance.T).T
     away = (points[:, -1] - problem.precision.mean) / problem.precision.sd
-    likelihood = _log_evidence(mean, rest, *problem.counts, np.exp(points[:, -1:]))
-    result: FloatArray = likelihood - 0.5 * np.sum(distance * pull, axis=1) - 0.5 * away**2
+    likelihood = _log_evidence(mean, complement, *problem.counts, np.exp(points[:, -1:]))
+    result: FloatArray = likelihood - 0.5 * np.sum(distance * scaled, axis=1) - 0.5 * away**2
     return result
 
 
 def _objective(point: Point, problem: _Problem) -> tuple[float, FloatArray]:
     """Minus the log posterior density, and its gradient."""
     parameters, (n_trials, n_correct) = problem.parameters, problem.counts
-    mean, rest = mean_rates(parameters, point[None, :-1])
-    share, other = sigmoid_pair(parameters.loadings @ point[:-1] + parameters.intercept)
+    mean, complement = mean_rates(parameters, point[None, :-1])
+    rise, fall = sigmoid_pair(parameters.loadings @ point[:-1] + parameters.intercept)
     phi = np.exp(point[-1])
-    alpha, beta = np.maximum(mean[0] * phi, SMALLEST_SHAPE), np.maximum(rest[0] * phi, SMALLEST_SHAPE)
+    alpha, beta = np.maximum(mean[0] * phi, SMALLEST_SHAPE), np.maximum(complement[0] * phi, SMALLEST_SHAPE)
     by_alpha = digamma(alpha + n_correct) - digamma(alpha)
     by_beta = digamma(beta + n_trials - n_correct) - digamma(beta)
     by_phi = digamma(phi + n_trials) - digamma(phi)
     height = parameters.upper_asymptote - parameters.lower_asymptote
-    slope = phi * height * share * other * (by_alpha - by_beta)
-    pull = np.linalg.solve(problem.prior.covariance, point[:-1] - problem.prior.mean)
-    of_phi = phi * float(np.sum(mean[0] * by_alpha + rest[0] * by_beta - by_phi))
+    slope = phi * height * rise * fall * (by_alpha - by_beta)
+    prior_gradient = np.linalg.solve(problem.prior.covariance, point[:-1] - problem.prior.mean)
+    of_phi = phi * float(np.sum(mean[0] * by_alpha + complement[0] * by_beta - by_phi))
     of_phi -= (point[-1] - problem.precision.mean) / problem.precision.sd**2
-    gradient = np.append(slope @ parameters.loadings - pull, of_phi)
+    gradient = np.append(slope @ parameters.loadings - prior_gradient, of_phi)
     return -float(_log_densities(problem, point[None])[0]), -gradient
 
 
@@ -237,16 +237,16 @@ def _mode(problem: _Problem) -> tuple[Point, FloatArray]:
     start = np.append(problem.prior.mean, problem.precision.mean)
     low, high = np.log(PHI_RANGE[0]), np.log(PHI_RANGE[1])
     bounds = [(None, None)] * problem.prior.n_dims + [(low, high)]
-    found = minimize(_objective, start, args=(problem,), jac=True, method="L-BFGS-B", bounds=bounds)
+    optimum = minimize(_objective, start, args=(problem,), jac=True, method="L-BFGS-B", bounds=bounds)
     step = 1e-4 * np.append(np.sqrt(np.diagonal(problem.prior.covariance)), problem.precision.sd)
     rows = [
-        (_objective(found.x + step * unit, problem)[1] - _objective(found.x - step * unit, problem)[1])
+        (_objective(optimum.x + step * unit, problem)[1] - _objective(optimum.x - step * unit, problem)[1])
         for unit in np.eye(start.size)
     ]
     curvature = np.array(rows) / (2.0 * step[:, None])
     values, vectors = np.linalg.eigh(0.5 * (curvature + curvature.T))
     least = 0.1 / max(float(np.linalg.eigvalsh(problem.prior.covariance)[-1]), problem.precision.sd**2)
-    return found.x, (vectors / np.maximum(values, least)) @ vectors.T
+    return optimum.x, (vectors / np.maximum(values, least)) @ vectors.T
 
 
 def _draws(

@@ -83,7 +83,7 @@ class IntervalFactors:
 
         Those that rest on the models asked about have a least value, and grow beyond the samples.
         """
-        lines = np.array([np.interp(np.log(k), np.log(self.k), one) for one in self.factors])
+        lines = np.array([np.interp(np.log(k), np.log(self.k), factors) for factors in self.factors])
         if self.n_samples is None:
             return np.where(np.isnan(lines), 1.0, lines)
         growth = 1.0 + GROWTH_WITHIN * np.maximum(np.log10(k / self.n_samples), 0.0)
@@ -171,12 +171,12 @@ def factors_within(
         Samples of an item that they have.
     """
     given = max(budget // SHARE_GIVEN, 1)
-    found = interval_factors(
+    factors = interval_factors(
         scenario, scenario.used, rows, budget=given, spec=spec, rng=rng, refit=refit, reach=REACH_WITHIN
     )
-    if found is None:
+    if factors is None:
         return IntervalFactors(np.ones(1), np.full((N_SETS, 1), np.nan), 0, budget)
-    return replace(found, k=found.k * (budget / given), n_samples=budget)
+    return replace(factors, k=factors.k * (budget / given), n_samples=budget)
 
 
 def _parts(
@@ -220,12 +220,12 @@ def _factors(curves: list[Curve], which: int, level: float) -> FloatArray:
     edge = np.where(truth > middle, high, low)
     with np.errstate(divide="ignore", invalid="ignore"):
         away = (logit(truth) - logit(middle)) / (logit(edge) - logit(middle))
-    is_told = (middle > CLOSEST) & (middle < 1.0 - CLOSEST) & (truth > 0.0) & (truth < 1.0) & ~np.isnan(away)
-    away = np.where(is_told, away, np.nan)  # where no sample of any item was right, nothing is known of a logit
-    found = np.full(middle.shape[1], np.nan)
-    for j in range(found.size):
+    is_known = (middle > CLOSEST) & (middle < 1.0 - CLOSEST) & (truth > 0.0) & (truth < 1.0) & ~np.isnan(away)
+    away = np.where(is_known, away, np.nan)  # where no sample of any item was right, nothing is known of a logit
+    factors = np.full(middle.shape[1], np.nan)
+    for j in range(factors.size):
         near = away[:, max(j - N_NEAR, 0) : j + N_NEAR + 1]
         if np.sum(~np.isnan(near).all(axis=1)) >= FEWEST_TRIED:
-            found[j] = max(np.nanquantile(near, level), 1.0)
-    known = np.flatnonzero(~np.isnan(found))
-    return np.interp(np.arange(found.size), known, found[known]) if known.size else found
+            factors[j] = max(np.nanquantile(near, level), 1.0)
+    known = np.flatnonzero(~np.isnan(factors))
+    return np.interp(np.arange(factors.size), known, factors[known]) if known.size else factors

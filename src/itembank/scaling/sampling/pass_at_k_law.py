@@ -123,8 +123,8 @@ def _factors(
     else:  # all samples of those asked about stay unseen
         known, others = items.truth, np.setdiff1d(np.arange(items.responses.n_models), rows)
         refit = _refit(items, scenario, spec)
-    found = interval_factors(scenario, known, others, budget=budget, spec=spec, rng=rng)
-    return found or factors_within(scenario, rows, budget=budget, spec=spec, rng=rng, refit=refit)
+    factors = interval_factors(scenario, known, others, budget=budget, spec=spec, rng=rng)
+    return factors or factors_within(scenario, rows, budget=budget, spec=spec, rng=rng, refit=refit)
 
 
 def _refit(items: SampledItems, scenario: SampledScenario, spec: PassAtKSpec) -> Refit:
@@ -183,14 +183,14 @@ def _packed(items: SampledItems, curves: list[Curve], k: FloatArray, spec: PassA
     n_items, is_compared = len(items.item_ids), spec.budget is not None
     failure = np.full((len(curves), n_items), np.nan)
     n_trials, n_correct = np.zeros((2, len(curves), n_items), dtype=np.int64)
-    for i, one in enumerate(curves):
-        failure[i, one.columns] = one.failure
-        n_trials[i, one.columns] = items.used.n_trials[one.row, one.columns]
-        n_correct[i, one.columns] = items.used.n_correct[one.row, one.columns]
+    for i, curve in enumerate(curves):
+        failure[i, curve.columns] = curve.failure
+        n_trials[i, curve.columns] = items.used.n_trials[curve.row, curve.columns]
+        n_correct[i, curve.columns] = items.used.n_correct[curve.row, curve.columns]
     ids = items.responses.model_ids
     law = PassAtKLaw(
-        tuple(ids[one.row] for one in curves),
-        tuple(one.scenario for one in curves),
+        tuple(ids[curve.row] for curve in curves),
+        tuple(curve.scenario for curve in curves),
         k,
         spec.methods,
         spec.level,
@@ -199,8 +199,8 @@ def _packed(items: SampledItems, curves: list[Curve], k: FloatArray, spec: PassA
         spec.minimum_pass_rate,
         spec.budget,
         ItemEvidence(tuple(items.item_ids), n_trials, n_correct, failure),
-        np.array([one.ability for one in curves]),
-        np.array([one.ability_sd for one in curves]),
+        np.array([curve.ability for curve in curves]),
+        np.array([curve.ability_sd for curve in curves]),
         (),
     )
     return law.with_notes((*notes, *_notes(law)))
@@ -209,11 +209,11 @@ def _packed(items: SampledItems, curves: list[Curve], k: FloatArray, spec: PassA
 def _pass_curves(curves: list[Curve], which: int, *, has_truth: bool) -> PassCurves:
     """Curves over one of the sets of items."""
     return PassCurves(
-        np.stack([one.values[:, which] for one in curves], axis=1),
-        np.stack([one.low[which] for one in curves]),
-        np.stack([one.high[which] for one in curves]),
-        np.stack([one.truth[which] for one in curves]) if has_truth else None,
-        np.array([one.n_items[which] for one in curves]),
+        np.stack([curve.values[:, which] for curve in curves], axis=1),
+        np.stack([curve.low[which] for curve in curves]),
+        np.stack([curve.high[which] for curve in curves]),
+        np.stack([curve.truth[which] for curve in curves]) if has_truth else None,
+        np.array([curve.n_items[which] for curve in curves]),
     )
 
 

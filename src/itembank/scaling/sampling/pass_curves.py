@@ -122,19 +122,19 @@ def curves_above(
     With S the probability of what is known under the Beta of an item, ``E[(1 - p)^k]`` becomes that of (1 - p)^k where
     it holds, over S; draws of the posterior gain the product of S over items as a weight.
     """
-    share = kept.share(posterior.alpha, posterior.beta)  # (n_draws, n_items)
-    log_weights = np.log(np.maximum(posterior.weights, _TINY)) + np.log(np.maximum(share, _TINY)).sum(axis=1)
+    above = kept.share(posterior.alpha, posterior.beta)  # (n_draws, n_items)
+    log_weights = np.log(np.maximum(posterior.weights, _TINY)) + np.log(np.maximum(above, _TINY)).sum(axis=1)
     weights = np.exp(log_weights - log_weights.max())
     cut = _few_draws(replace(posterior, weights=weights / weights.sum()))
-    share = kept.share(cut.alpha, cut.beta)
+    above = kept.share(cut.alpha, cut.beta)
     failure = expected_failure(cut, k)
-    at = np.flatnonzero(share.min(axis=0) < 1.0 - _NEGLIGIBLE)
+    at = np.flatnonzero(above.min(axis=0) < 1.0 - _NEGLIGIBLE)
     known, alpha, beta = kept.take(at), cut.alpha[:, at], cut.beta[:, at]
     for j, samples in enumerate(k):
-        failure[at, j] = cut.weights @ known.failure(alpha, beta, samples, share[:, at])
+        failure[at, j] = cut.weights @ known.failure(alpha, beta, samples, above[:, at])
     chosen = chosen_draws(cut, draws.n_draws, rng)
     rates = rng.beta(cut.alpha[chosen], cut.beta[chosen])
-    rates[:, at] = known.redrawn(rates[:, at], alpha[chosen], beta[chosen], share[np.ix_(chosen, at)], rng)
+    rates[:, at] = known.redrawn(rates[:, at], alpha[chosen], beta[chosen], above[np.ix_(chosen, at)], rng)
     drawn = pass_at_k_of_rates(rates, k, np.full(failure.shape[0], 1.0 / failure.shape[0]))
     return PosteriorCurves(1.0 - failure.mean(axis=0), *_interval(drawn, draws.level), failure[:, int(np.argmax(k))])
 

@@ -180,8 +180,8 @@ class _Outlook:
         The shared part is the sum of each item's covariance with the whole; with the factors of all other items left
         at one, an item's share falls as its own factor, and no item waits for others.
         """
-        share = (self.weights * (self.shared.sum(axis=1))) @ self.shared  # (n_items,)
-        result: FloatArray = self.within + self.shrinkage * np.maximum(share, 0.0)
+        between = (self.weights * (self.shared.sum(axis=1))) @ self.shared  # (n_items,)
+        result: FloatArray = self.within + self.shrinkage * np.maximum(between, 0.0)
         return result
 
     def drops(self, at: IntArray) -> FloatArray:
@@ -240,5 +240,5 @@ def _uniform(variances: FloatArray, n_more: IntArray, wanted: float, n_items: in
     # variance falls about as a power of the samples between two steps; log(m + 1) starts at 0
     x = np.log1p(n_more[last - 1 : last + 1].astype(np.float64))
     y = np.log(variances[last - 1 : last + 1])
-    share = (np.log(wanted) - y[0]) / (y[1] - y[0])
-    return n_items * int(np.ceil(np.expm1(x[0] + share * (x[1] - x[0]))))
+    fraction = (np.log(wanted) - y[0]) / (y[1] - y[0])
+    return n_items * int(np.ceil(np.expm1(x[0] + fraction * (x[1] - x[0]))))

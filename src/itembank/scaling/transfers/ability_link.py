@@ -103,11 +103,11 @@ def _link(
     free = n_counted - 2
     centre = float((weights * x).sum() / weights.sum())
     at_centre = float(np.exp(log_variance_slope * (centre - x.mean())))
-    rest = y - intercept - slope * x
+    residual = y - intercept - slope * x
     return Link(
         slope=slope,
         intercept=intercept,
-        residual_sd=float(np.sqrt(at_centre * (weights * rest**2).sum() / free)),
+        residual_sd=float(np.sqrt(at_centre * (weights * residual**2).sum() / free)),
         log_variance_slope=log_variance_slope,
         lowest=float(x[weights > 0.0].min()),
         highest=float(x[weights > 0.0].max()),
@@ -128,12 +128,12 @@ def _weighted_line(x: FloatArray, y: FloatArray, weights: FloatArray) -> tuple[f
     return slope, float(height - slope * centre)
 
 
-def _log_variance_slope(x: FloatArray, rest: FloatArray) -> float:
+def _log_variance_slope(x: FloatArray, residual: FloatArray) -> float:
     """Slope of log squared residuals on x, drawn to 0 as by `PRIOR_MODELS` models, and within `MOST_RATIO` overall."""
     spread = ((x - x.mean()) ** 2).sum()
-    if spread == 0.0 or not rest.any():
+    if spread == 0.0 or not residual.any():
         return 0.0
-    squares = np.log(np.maximum(rest**2, 1e-4 * (rest**2).mean()))
+    squares = np.log(np.maximum(residual**2, 1e-4 * (residual**2).mean()))
     slope = ((x - x.mean()) * (squares - squares.mean())).sum() / (spread * (1.0 + PRIOR_MODELS / x.size))
     most = np.log(MOST_RATIO) / (x.max() - x.min())
     return float(np.clip(slope, -most, most))

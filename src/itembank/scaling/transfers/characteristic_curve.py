@@ -60,7 +60,7 @@ def logit_curves(
     return at, (above - below) / (2.0 * STEP)
 
 
-def _logit(share: FloatArray) -> FloatArray:
-    inside = np.clip(share, 1e-300, 1.0 - 1e-16)
+def _logit(probability: FloatArray) -> FloatArray:
+    inside = np.clip(probability, 1e-300, 1.0 - 1e-16)
     result: FloatArray = np.log(inside) - np.log1p(-inside)
     return result

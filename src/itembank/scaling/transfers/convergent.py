@@ -147,8 +147,8 @@ def correlate_abilities(
         disattenuated = tuple(np.clip(part / factor, -1.0, 1.0) for part in observed)
     beyond = None
     if log_flops is not None:
-        rest = kernel.residuals(theta, log_flops)
-        beyond = _table(_with_interval(rest, counts, weights, interval.level, n_covariates=1), n_scenarios)
+        residuals = kernel.residuals(theta, log_flops)
+        beyond = _table(_with_interval(residuals, counts, weights, interval.level, n_covariates=1), n_scenarios)
     table = _table(observed, n_scenarios)
     return ConvergentValidity(
         scenarios=scenarios,

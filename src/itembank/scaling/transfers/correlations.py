@@ -116,8 +116,8 @@ def reliabilities(values: FloatArray, standard_errors: FloatArray) -> FloatArray
     variance = np.where(known, (values - mean) ** 2, 0.0).sum(axis=0) / n
     noise = np.where(known, standard_errors**2, 0.0).sum(axis=0) / n
     total = variance + noise
-    share: FloatArray = np.divide(variance, total, out=np.full_like(total, np.nan), where=total > 0.0)
-    return share
+    reliability: FloatArray = np.divide(variance, total, out=np.full_like(total, np.nan), where=total > 0.0)
+    return reliability
 
 
 def attenuation(reliability: FloatArray) -> FloatArray:

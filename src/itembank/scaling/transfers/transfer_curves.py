@@ -92,8 +92,8 @@ def by_line(
             continue
         end = float(logit(smallest[j]))
         link = fit_line(source[:, j], outcome[:, j], source_errors[:, j], bounds=(end, -end))
-        found = quantiles(predict(link, asked[:, j], asked_errors[:, j]), level)
-        value[:, j], lower[:, j], upper[:, j] = (expit(one) for one in found)
+        bounds = quantiles(predict(link, asked[:, j], asked_errors[:, j]), level)
+        value[:, j], lower[:, j], upper[:, j] = (expit(one) for one in bounds)
     lower, upper = np.where(lower <= smallest, 0.0, lower), np.where(upper >= 1.0 - smallest, 1.0, upper)
     return CurvePrediction(value, lower, upper)
 
