@@ -209,8 +209,8 @@ def warnings_of(
     if difficulty.value < NARROW_DIFFICULTY and relative < NARROW_DISCRIMINATION:
         warnings.append(
             f"items are alike (spread of difficulty {difficulty.value:.2f}, below {NARROW_DIFFICULTY:g}; of "
-            f"discrimination {relative:.2f} of its mean, below {NARROW_DISCRIMINATION:g}): an item model says little that "
-            "the mean does not"
+            f"discrimination {relative:.2f} of its mean, below {NARROW_DISCRIMINATION:g}): an item model says little "
+            "that the mean does not"
         )
     if reliability < LEAST_RELIABILITY:
         warnings.append(

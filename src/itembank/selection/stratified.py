@@ -43,6 +43,7 @@ def choose_stratified(
     expected = expected_counts(n_items, proportions, sizes)
     counts = random_counts(expected, rng)
     selected = first_of_each(rng.permutation(stratum.shape[0]), stratum, counts)
+    # expected counts, not the rounded ones: probabilities are over the random rounding as well
     probabilities = (expected / sizes)[stratum[selected]]
     weights = pool.weights[candidates[selected]] / probabilities
     return Choice(candidates[selected], weights / weights.sum(), np.minimum(probabilities, 1.0))
