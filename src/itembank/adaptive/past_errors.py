@@ -1,4 +1,4 @@
-"""`PastErrors`: how far sessions of calibration models, run as if these were new, were off."""
+"""`PastErrors`: errors of sessions with calibration models that were run as if these were new."""
 
 from dataclasses import dataclass
 
@@ -27,7 +27,7 @@ class PastErrors:
     standard_error: FloatArray
 
     def around(self, n: int, columns: IntArray) -> list[tuple[OutOfFold, float]]:
-        """Errors at the checkpoints on either side of n answers, with their shares: linear in the logarithm of n.
+        """Errors at the checkpoints on either side of n answers, with their weights, linear in the logarithm of n.
 
         Before the first and after the last checkpoint those of the nearest count alone.
 

@@ -77,13 +77,13 @@ def past_errors(bank: Bank, spec: SessionSpec, *, progress: ProgressCallback = s
     n_reached = (~np.isnan(value).all(axis=2)).sum(axis=1)  # (n_checkpoints,)
     if not n_reached.any():
         return None
-    # the last is out of reach where the banks of the folds have fewer items to ask: those who get there are few
+    # where a fold's bank has fewer items to ask, its sessions end early; a checkpoint that few models reach is left out
     n_kept = int(np.sum(n_reached >= 0.5 * n_reached.max()))
     return PastErrors(checkpoints[:n_kept], _truth(bank, spec), value[:n_kept], error[:n_kept])
 
 
 def _tried_spec(bank: Bank, spec: SessionSpec) -> SessionSpec:
-    """Return the spec without what does not change the errors after a number of answers."""
+    """Return the spec without the choices that do not change the errors after a number of answers."""
     n_items, prior, constraints = spec.budget.n_items or USUAL_ITEMS, spec.prior, spec.constraints
     least = _least_items(bank, constraints)
     if least > MOST_ITEMS:  # sessions as long as that would take hours
@@ -104,7 +104,7 @@ def _tried_spec(bank: Bank, spec: SessionSpec) -> SessionSpec:
 
 
 def _least_items(bank: Bank, constraints: Constraints) -> int:
-    """Items that the constraints ask for, which a tried session must have room for."""
+    """Items that the constraints require, which a tried session must have room for."""
     at_least = constraints.at_least
     if isinstance(at_least, Mapping):
         return sum(at_least.values())
@@ -142,7 +142,7 @@ def _sessions(
 
 
 def _fold_pool(fold: Fold, spec: SessionSpec) -> SessionPool | None:
-    """Lay out a fold's bank; None where it lacks what the spec name, as it may without some models."""
+    """Make the pool of a fold's bank; None where it lacks what the spec names, as it may without some models."""
     try:
         return SessionPool.create(fold.bank, spec)
     except (DataError, ParameterError):

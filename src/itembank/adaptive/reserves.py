@@ -1,4 +1,4 @@
-"""What must be kept back so that every scenario can still get the items it is to have."""
+"""Cost to reserve so that every scenario can still get the items that it must have."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Tests that need no bank: for reference beside the calibrated differences, and corrections for many pairs."""
+"""Tests that need no bank, shown for reference beside the calibrated differences, and corrections for many pairs."""
 
 import numpy as np
 from scipy.special import betainc, stdtr
@@ -65,7 +65,7 @@ def bootstrap_intervals(
     n_samples: int,
     rng: np.random.Generator,
 ) -> tuple[FloatArray, FloatArray]:
-    """Percentile intervals of raw differences (second - first), items drawn again within each scenario.
+    """Percentile intervals of raw differences (second - first), items resampled within each scenario.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ def bootstrap_intervals(
 
 
 def _resampled_counts(scenario_index: IntArray, n_samples: int, rng: np.random.Generator) -> FloatArray:
-    """How often each item comes when as many as there are are drawn from its scenario, (n_samples, n_columns)."""
+    """Count the draws of each item in samples of every scenario's size, with replacement, (n_samples, n_columns)."""
     counts = np.zeros((n_samples, scenario_index.shape[0]))
     for scenario in np.unique(scenario_index):
         columns = np.flatnonzero(scenario_index == scenario)
@@ -111,7 +111,7 @@ def _resampled_counts(scenario_index: IntArray, n_samples: int, rng: np.random.G
 
 
 def _means(counts: FloatArray, d: FloatArray, weights: FloatArray) -> FloatArray:
-    """Weighted means of d over the items drawn, (n_samples, n_block); of all where none that counts was drawn."""
+    """Weighted means of d over the items drawn, (n_samples, n_block); over all shared items where none was drawn."""
     shared = ~np.isnan(d)
     d = np.where(shared, d, 0.0)
     with np.errstate(invalid="ignore"):

@@ -70,7 +70,7 @@ def dimensionality(
     spec : CalibrationSpec or str
         Every choice but the number of dimensions.
     candidates : tuple of int
-        Numbers of dimensions to try; those that fewer than four calibration models a dimension speak for are left out.
+        Numbers of dimensions to try; those with fewer than four calibration models for each dimension are left out.
     n_shown : tuple of int
         Numbers that half of the items do not exceed are left out.
     rng : Generator, int or None
@@ -135,7 +135,7 @@ def held_out_errors(
 
 
 def _check(responses: ResponseMatrix, n_shown: tuple[int, ...]) -> None:
-    """Check what the fits would otherwise trip over."""
+    """Refuse responses that the fits cannot handle."""
     if n_shown and min(n_shown) < 1:
         raise ParameterError(f"a number of shown items must be at least 1, got {n_shown}.")
     check_enough_models(responses.n_models, MINIMUM_MODELS, "counting dimensions")
@@ -158,7 +158,7 @@ def _draw(part: HeldOut, size: int, rng: np.random.Generator) -> BoolArray:
 def _result(
     responses: ResponseMatrix, parallel: ParallelAnalysis, held_out: HeldOutErrors | None, *, n_items_used: int
 ) -> Dimensionality:
-    """Average over models and say it in a sentence."""
+    """Average over models and add the message."""
     none = np.empty((0, 0))
     share_missing = 1.0 - float(responses.observed.mean())
     result = Dimensionality(

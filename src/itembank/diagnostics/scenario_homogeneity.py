@@ -94,6 +94,7 @@ def spread(draws: FloatArray, level: float, rng: np.random.Generator) -> Spread:
 
     Each draw takes the items anew, with replacement, so that the interval is of the kind of item, not only of these.
     """
+    # each row of indices resamples the items of one posterior draw: the interval covers both uncertainties
     items = rng.integers(draws.shape[1], size=draws.shape)
     of_draws = half_range(draws)
     again = half_range(np.take_along_axis(draws, items, axis=1))
@@ -103,6 +104,7 @@ def spread(draws: FloatArray, level: float, rng: np.random.Generator) -> Spread:
 
 def half_range(values: FloatArray) -> FloatArray:
     """Half the distance between the percentiles that lie one standard deviation from a normal mean, by row."""
+    # Phi(-1) and Phi(1). The ratio of two normal draws, as difficulty -c / a is, has no standard deviation.
     low, high = np.quantile(values, [0.15865525393145707, 0.8413447460685429], axis=-1)
     result: FloatArray = 0.5 * (high - low)
     return result
@@ -115,6 +117,7 @@ def parameter_draws(
     parameters = calibration.parameters
     covariance = calibration.item_covariance[items]
     slope_sd = np.sqrt(np.maximum(covariance[:, 0, 0], 0.0))
+    # Cholesky factor of each 2 x 2 covariance: (slope_sd, 0; common, remaining)
     common = np.divide(covariance[:, 0, 1], slope_sd, out=np.zeros_like(slope_sd), where=slope_sd > 0.0)
     remaining = np.sqrt(np.maximum(covariance[:, 1, 1] - common**2, 0.0))
     first, second = rng.standard_normal((2, N_DRAWS, items.size))
@@ -160,6 +163,7 @@ def _scenario(
     n_trials = _usual_trials(responses, fit.columns[used])
     information = information_of(parameters, inside, n_trials)
     per_item = information / used.size
+    # with the prior variance 1 and information I, 1 - Var(theta | y) / Var(theta) = I / (1 + I), at each ability
     reliability = float(np.mean(budget * per_item / (1.0 + budget * per_item)))
     spreads = (spread(difficulty, level, rng), spread(slope, level, rng))
     return ScenarioHomogeneity(
@@ -193,7 +197,7 @@ def _scenario(
 
 
 def share_ordered(reliability: float) -> float:
-    """Share of pairs of models whose abilities are ordered rightly: ``1/2 + asin(sqrt(reliability)) / pi``.
+    """Fraction of pairs of models whose abilities are ordered rightly: ``1/2 + asin(sqrt(reliability)) / pi``.
 
     Of a normal ability and its estimate, whose squared correlation is the reliability (Sheppard 1899).
     """
@@ -203,7 +207,7 @@ def share_ordered(reliability: float) -> float:
 def warnings_of(
     difficulty: Spread, discrimination: Spread, *, mean_discrimination: float, reliability: float, budget: int
 ) -> tuple[str, ...]:
-    """Why a law may fail on a scenario."""
+    """Return the reasons why a law may fail on a scenario."""
     warnings = []
     relative = discrimination.value / mean_discrimination if mean_discrimination > 0.0 else np.inf
     if difficulty.value < NARROW_DIFFICULTY and relative < NARROW_DISCRIMINATION:

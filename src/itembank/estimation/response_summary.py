@@ -89,7 +89,7 @@ def blocks_of_models(n_models: int, n_items: int) -> list[slice]:
 
 
 def summary_at(basis: ScoreBasis, observations: Observations, abilities: Abilities) -> ResponseSummary:
-    """Summarise responses at abilities that are known already, of the few models that were observed."""
+    """Summarise the responses of a few models whose abilities are known already."""
     return _of_abilities(basis, observations, observations.responses, abilities)
 
 
@@ -145,15 +145,17 @@ def _n_effective(weights: FloatArray, scenario_index: IntArray, n_scenarios: int
 
 
 def _open_weight(basis: ScoreBasis, observed: BoolArray, omega: FloatArray, scenario_index: IntArray) -> FloatArray:
-    """Weight of the items not observed, exactly zero where none that counts is left, (n_models, n_scenarios)."""
+    """Weight of the items not observed, (n_models, n_scenarios); exactly zero where all that count were observed."""
     targets = basis.targets
     seen = scenario_sums((observed & (omega > 0.0)).astype(np.float64), scenario_index, targets.n_scenarios)
     mass = scenario_sums(observed * omega, scenario_index, targets.n_scenarios)
+    # whether a scenario is complete is decided by counting: 1 - mass may be rounding, and must then be zero; for an
+    # incomplete scenario it must stay positive
     return np.where(seen == basis.n_counting, 0.0, np.maximum(1.0 - mass, np.finfo(np.float64).tiny))
 
 
 def _unseen(basis: ScoreBasis, positions: IntArray, theta: FloatArray, observed: BoolArray) -> PredictedSums:
-    """Predict the items that were not observed: all less the observed ones."""
+    """Predict the items that were not observed, as all items less the observed ones."""
     targets = basis.targets
     everything = sums_at(basis.weighted, theta)
     seen = predicted_sums(
@@ -168,7 +170,7 @@ def _unseen(basis: ScoreBasis, positions: IntArray, theta: FloatArray, observed:
 
 
 def _without(sums: PredictedSums, is_complete: BoolArray) -> PredictedSums:
-    """Set to exactly zero what subtraction leaves of a scenario without unseen items."""
+    """Set the sums of a scenario without unseen items to exactly zero; subtraction leaves rounding."""
     return PredictedSums(
         np.where(is_complete, 0.0, sums.mean),
         np.where(is_complete, 0.0, sums.noise),

@@ -86,7 +86,8 @@ def _axis(train: FloatArray, new: FloatArray, n_knots: int) -> tuple[FloatArray,
 def _additive(axes: list[tuple[FloatArray, FloatArray]], scores: FloatArray) -> FloatArray:
     """Prediction (n_new,) from the columns of the sub-score and of each ability."""
     n_models, n_new = axes[0][0].shape[0], axes[0][1].shape[0]
-    groups = [-1]  # the mean and the slope in the sub-score are free
+    # groups: -1 free (mean, slope of the sub-score), 0 curves of the sub-score, 1 curves of abilities, 2 their slopes
+    groups = [-1]
     for number, (columns, _) in enumerate(axes):
         groups += [-1 if number == 0 else 2, *[min(number, 1)] * (columns.shape[1] - 1)]
     grids = (SMOOTHNESS * n_models, SMOOTHNESS * n_models, SLOPES * n_models)

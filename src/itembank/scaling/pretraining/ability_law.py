@@ -37,12 +37,12 @@ STRAIGHT = 0.5
 """Prior probability that there is no bend."""
 
 LEAST_WEIGHT = 0.01
-"""Share of the largest weight below which a bend is left out."""
+"""Bends with a weight below this fraction of the largest are left out."""
 
 MAX_POOLING_STEPS = 300
 POOLING_TOLERANCE = 1e-5
 SMALLEST_VARIANCE = 1e-12
-"""Of a measured ability: what is given as exact weighs this at most."""
+"""Least variance of a measured ability: an ability given as exact would have infinite weight."""
 
 SAME_SIZE = 1e-6
 """Difference in the coordinate up to which two models count as one size: no slope can be told from them."""
@@ -143,6 +143,7 @@ class AbilityLaws(Compact):
             variances.append(np.einsum("rpc,rcd,rpd->rp", design, covariance, design))
         mean = np.tensordot(self.weights, means, axes=1)
         spread = np.tensordot(self.weights, variances + (np.array(means) - mean) ** 2, axes=1)
+        # total variance over bends: mean of the variances plus variance of the means
         beyond = np.maximum(log_flops[None, :] - self.largest[:, None], 0.0)
         return mean, spread + self.residual_variance + self.drift * beyond**2
 
@@ -197,6 +198,7 @@ def fit_ability_laws(
 
 def bent(x: FloatArray, bend: float) -> FloatArray:
     """``(1 - exp(-k x)) / k``, x itself for k = 0: slope 1 at zero."""
+    # expm1 keeps the digits of 1 - exp(-k x) where k x is small
     result: FloatArray = x if bend == 0.0 else -np.expm1(-bend * x) / bend
     return result
 
@@ -219,6 +221,7 @@ def _design_effect(residuals: FloatArray) -> float:
     pairs = float(np.sum(counts * (counts - 1)))
     if pairs == 0.0 or squares.sum() == 0.0:
         return 1.0
+    # (sum r)^2 - sum r^2 is the sum of products over ordered pairs of different recipes
     together = float(np.sum(known.sum(axis=0) ** 2 - squares)) / pairs
     rho = np.clip(together / (squares.sum() / counts.sum()), 0.0, 1.0)
     return float(1.0 + (counts[counts > 0].mean() - 1.0) * rho)
@@ -267,6 +270,8 @@ def _restricted_likelihood(x: FloatArray, y: FloatArray, variance: FloatArray) -
     residual = np.nan_to_num(y) - np.einsum("rpc,rc->rp", _design(np.nan_to_num(x)), lines)
     scaled = np.where(np.isfinite(y), residual**2 / np.maximum(variance, SMALLEST_VARIANCE), 0.0)
     logs = np.where(np.isfinite(y), np.log(np.maximum(variance, SMALLEST_VARIANCE)), 0.0)
+    # REML: -1/2 (log det V + log det X'V^-1 X - log det X'X + r'V^-1 r). The term in X'X makes likelihoods comparable
+    # between bends, which change the design X.
     volume = np.linalg.slogdet(cross)[1] - np.linalg.slogdet(plain)[1]
     return float(-0.5 * (logs.sum() + volume.sum() + scaled.sum()))
 
@@ -309,10 +314,12 @@ def _pooled(
     separate, separate_covariance = _separate(cross, moment, is_line)
     n_recipes = int(has_points.sum())
     mean = separate[is_line].mean(axis=0)
+    # EM can shrink the between-recipe covariance to a singular matrix, whose inverse is needed below
     floor = 1e-6 * np.diag(np.diagonal(separate_covariance[is_line], axis1=1, axis2=2).mean(axis=0))
     between = np.atleast_2d(np.cov(separate[is_line].T)) + floor
     used_cross, used_moment = cross[has_points], moment[has_points]
     for _ in range(MAX_POOLING_STEPS):
+        # E step: posterior of each recipe's line; M step: mean and covariance of the lines
         prior = np.linalg.inv(between)
         spread = np.linalg.inv(used_cross + prior)
         lines = np.einsum("rcd,rd->rc", spread, used_moment + prior @ mean)
@@ -329,6 +336,7 @@ def _pooled(
     lines = np.einsum("rcd,rd->rc", spread, moment + prior @ mean)
     marginal = np.einsum("rcd,rde->rce", cross, np.linalg.inv(np.eye(N_COEFFICIENTS) + between @ cross))
     mean_covariance = np.linalg.inv(marginal.sum(axis=0))
+    # the posterior mean moves by S Omega^-1 d mu: the uncertainty of mu comes on top of S (law of total variance)
     lean = spread @ prior
     covariance = spread + lean @ mean_covariance @ lean.transpose(0, 2, 1)
     lines[~has_points], covariance[~has_points] = np.nan, np.nan

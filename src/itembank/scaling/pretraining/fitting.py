@@ -102,11 +102,12 @@ def carried_gaps(gaps: FloatArray) -> tuple[FloatArray, float]:
     """
     first, second = gaps[:, :-1], gaps[:, 1:]
     both = np.isfinite(first) & np.isfinite(second)
+    # slope of the regression of each gap on the one before it, through zero
     products, squares = np.sum(first[both] * second[both]), np.sum(first[both] ** 2)
-    correlation = float(np.clip(products / squares, 0.0, 1.0)) if squares > 0.0 else 0.0
+    slope = float(np.clip(products / squares, 0.0, 1.0)) if squares > 0.0 else 0.0
     last = np.array([row[np.isfinite(row)][-1] if np.isfinite(row).any() else np.nan for row in gaps])
-    left = second[both] - correlation * first[both]
-    return correlation * last, mean_square(left if left.size else gaps)
+    left = second[both] - slope * first[both]
+    return slope * last, mean_square(left if left.size else gaps)
 
 
 def fit_sigmoid(data: LawData, spec: SigmoidLaw) -> LawFit:

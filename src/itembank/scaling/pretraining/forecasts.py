@@ -80,6 +80,7 @@ class FittedAbilityLaw:
         score, below, above = (_scores(items, at) for at in (mean, mean - half, mean + half))
         uncertain = item_variance(items, self.abilities.item_covariance, mean.ravel()).reshape(mean.shape)
         gap = factor * np.sqrt(self.gap_variance + uncertain)
+        # half-widths of independent sources add in squares; each side has its own, as the curve is not symmetric
         to_low = np.sqrt((score - np.minimum(below, above)) ** 2 + gap**2)
         to_high = np.sqrt((np.maximum(below, above) - score) ** 2 + gap**2)
         score = np.clip(score + self.carried[:, None], 0.0, 1.0)

@@ -52,7 +52,7 @@ class ScenarioAbilities:
     item_covariance : (n_items, 2, 2)
         Covariance of each item's loading and intercept.
     theta, variance : (n_models,)
-        Ability as the responses alone tell it, without the pull of a prior, and its sampling variance; NaN for a model
+        Ability from the responses alone, without the influence of a prior, and its sampling variance; NaN for a model
         without responses.
     gap : (n_models,)
         Mean, over the items that theta rests on, of the responses less the probabilities at theta; as large as it

@@ -138,13 +138,14 @@ def score_curve(parameters: FloatArray, losses: FloatArray) -> tuple[FloatArray,
     """`score_of_loss` with its derivatives, for `fit_curves`."""
     k, middle, a, e = (parameters[:, i, None] for i in range(4))
     rise = expit(k * (losses - middle))
+    # with s = sigmoid(k (L - L0)): by k a s (1 - s) (L - L0), by L0 -a s (1 - s) k, by a s, by e 1
     slope = a * rise * (1.0 - rise)
     derivatives = np.stack([slope * (losses - middle), -slope * k, rise, np.ones_like(rise)], axis=-1)
     return e + a * rise, derivatives
 
 
 def _loss_starts(losses: FloatArray, n_starts: int, rng: np.random.Generator) -> FloatArray:
-    """Place starts of step 1 by exponent and irreducible share of the smallest loss, (n_curves, n_starts, 3)."""
+    """Place starts of step 1 by exponent and irreducible fraction of the smallest loss, (n_curves, n_starts, 3)."""
     points = spread_points(np.array([0.02, 0.0]), np.array([0.6, 0.95]), n_starts, rng)
     smallest, middle = np.nanmin(losses, axis=1)[:, None], np.nanmedian(losses, axis=1)[:, None]
     floor = points[:, 1] * smallest

@@ -1,4 +1,4 @@
-"""How much wider intervals of pass@k must be than the item model says, seen on models whose samples are known.
+"""Factor by which intervals of pass@k must be wider than the item model says, from models with known samples.
 
 Models are given fewer samples than they have, and the intervals found from these are compared with what all their
 samples say. Best are models that nobody asks about, with many samples: they are given as few as those asked about.
@@ -22,7 +22,7 @@ from itembank.scaling.sampling.scenario_item_models import ScenarioItemModel
 
 MOST_TRIED = 30
 FEWEST_TRIED = 5
-"""Models on which intervals are tried; fewer than five say too little."""
+"""Models on which intervals are tried; fewer than five are not enough for a quantile."""
 
 TIMES_AS_MANY = 2
 """All samples of a model that is tried must be at least so many times those it is given."""
@@ -39,7 +39,8 @@ N_FOLDS = 5
 
 REACH = 5
 REACH_WITHIN = 2
-"""The truth is known well up to a fifth of the samples; up to half of them where many more were hidden than given."""
+"""All samples give the truth precisely up to k of a fifth of them, and up to a half where many more were hidden than
+given."""
 
 LEAST_WITHIN = 1.3
 GROWTH_WITHIN = 0.5
@@ -54,7 +55,7 @@ N_DRAWS = 400
 """Behind each interval that is tried."""
 
 CLOSEST = 1e-5
-"""pass@k nearer to 0 or 1 than this says nothing of widths."""
+"""pass@k nearer to 0 or 1 than this takes no part in the factors: it says nothing about widths."""
 
 
 @dataclass(frozen=True, slots=True)

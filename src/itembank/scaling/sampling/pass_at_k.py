@@ -110,7 +110,8 @@ def log_gamma_difference(x: Numbers, s: Numbers, t: Numbers) -> FloatArray:
     x, s, t = (np.asarray(one, dtype=np.float64) for one in (x, s, t))
     B, C = x + s, x + t
     A = B + t
-    w = (s / B) * (t / C)
+    w = (s / B) * (t / C)  # the ratios first: s t overflows where s and t are huge
+    # log1p(-w) is exact for small w; for w near one the product A x / (B C) keeps the digits that 1 - w loses
     with np.errstate(divide="ignore"):
         log_complement = np.where(w < 0.5, np.log1p(-np.minimum(w, 0.5)), np.log((A / B) * (x / C)))
     remainders = (_stirling_remainder(B) - _stirling_remainder(A)) + (_stirling_remainder(C) - _stirling_remainder(x))

@@ -185,7 +185,7 @@ class _Outlook:
         return result
 
     def drops(self, at: IntArray) -> FloatArray:
-        """By how much each item's part of the bound falls, (n_items,)."""
+        """Fall of each item's part of the bound, (n_items,)."""
         bound = self.bound()
         result: FloatArray = bound[0] - bound[at, np.arange(at.size)]
         return result
@@ -202,7 +202,7 @@ def _outlook(posterior: CellPosterior, k: float, n_more: IntArray) -> _Outlook:
     n_items = posterior.alpha.shape[1]
     means = np.exp(log_beta_failure(posterior.alpha, posterior.beta, k)) / n_items  # (n_draws, n_items)
     shared = means - posterior.weights @ means
-    # more samples never tell less: what the sum over counts errs by is taken out
+    # the expected variance never rises with more samples; errors of the sum over counts must not make it rise
     return _Outlook(
         n_more,
         np.minimum.accumulate(left.within) / n_items**2,
