@@ -10,7 +10,7 @@ from itembank.errors import DataError
 
 
 def session_responses(session: AdaptiveSession) -> ResponseMatrix:
-    """Return what a session was told, as responses of one model to the items told, in the bank's order.
+    """Return the answers of a session as responses of one model to the answered items, in the bank's order.
 
     Raises
     ------
@@ -33,13 +33,13 @@ def session_responses(session: AdaptiveSession) -> ResponseMatrix:
 
 
 def _trials(answers: list[Told]) -> np.ndarray | None:
-    """Trials behind each answer, (1, n_items), where any were told."""
+    """Trials behind each answer, (1, n_items), where any answer has them."""
     if all(answer.n_trials is None for answer in answers):
         return None
     return np.array([[answer.n_trials or 1 for answer in answers]])
 
 
 def _costs(answers: list[Told]) -> dict[str, np.ndarray]:
-    """Cost of each answer by unit, each (1, n_items); NaN where not told."""
+    """Cost of each answer by unit, each (1, n_items); NaN where it is unknown."""
     units = dict.fromkeys(unit for answer in answers for unit in answer.costs)
     return {unit: np.array([[answer.costs.get(unit, np.nan) for answer in answers]]) for unit in units}

@@ -28,7 +28,7 @@ METHOD = "p-irt"
 
 @dataclass(frozen=True, slots=True)
 class SessionEstimate:
-    """What a session knows of its model.
+    """Estimate of a session's model.
 
     Attributes
     ----------
@@ -139,7 +139,7 @@ def _judged(
     *,
     level: float,
 ) -> tuple[ResponseSummary, Scores]:
-    """Judge one model's scores on these targets, by past errors where there are any."""
+    """Estimate one model's scores on these targets, with intervals by past errors where there are any."""
     targets = basis.targets
     observations = Observations.of_items(responses, positions, targets.weights[positions], is_random=True)
     summary = summary_at(basis, observations, abilities)

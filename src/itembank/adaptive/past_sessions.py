@@ -1,4 +1,4 @@
-"""Run sessions of calibration models as if these were new, to learn how far such sessions are off.
+"""Run sessions of calibration models as if these were new, to learn the errors of such sessions.
 
 Adaptive tests choose the items about which the item model is boldest, so that its own standard errors promise too much,
 the more so the more items are asked. What sessions did for models that the bank had not seen says by how much.
@@ -168,7 +168,7 @@ def _prior_without_model(bank: Bank, prior: PriorSpec, row: int) -> PriorSpec:
 
 
 def _as_told(value: object) -> Known:
-    """Return a value of the model table as it would be told of a new model: dates and the like as text."""
+    """Return a value of the model table as a caller would give it for a new model: dates and the like as text."""
     return value if isinstance(value, str | int | float) else str(value)
 
 

@@ -36,7 +36,7 @@ class KnownModels:
 
     @classmethod
     def of_bank(cls, bank: Bank) -> Self:
-        """Take from a bank what is needed."""
+        """Take the parts of a bank that priors need."""
         calibration = bank.calibration
         covariance = np.nan_to_num(calibration.ability_covariance)
         return cls(bank.responses.models, calibration.abilities, covariance, calibration.prior)
@@ -175,13 +175,13 @@ def regression_prior(
 def _features(
     models: pl.DataFrame, columns: tuple[str, ...], known: Mapping[str, Known]
 ) -> tuple[FloatArray, FloatArray]:
-    """Lay out columns as features of mean zero: (n_models, n_features), and the new model's (n_features,)."""
+    """Turn columns into features of mean zero: (n_models, n_features), and the new model's (n_features,)."""
     blocks = [_column_features(_column(models, name), known.get(name)) for name in columns]
     return np.column_stack([block[0] for block in blocks]), np.concatenate([block[1] for block in blocks])
 
 
 def _column_features(column: pl.Series, value: Known | None) -> tuple[FloatArray, FloatArray]:
-    """Standardise numbers; give each category a column of zeros and ones, centred. What is missing is average."""
+    """Standardise numbers, centre indicators of categories; a missing value counts as the mean."""
     if column.dtype.is_numeric():
         return _number_features(column, value)
     categories = column.unique(maintain_order=True).drop_nulls().cast(pl.String).to_list()

@@ -1,4 +1,4 @@
-"""What replaying recorded models gives: their estimates, what was asked of each, and why it ended."""
+"""Results of replaying recorded models: estimates, the items asked of each, and why each session ended."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
@@ -25,7 +25,7 @@ class AskedItem:
 
 @dataclass(frozen=True, slots=True)
 class SessionEnd:
-    """What is left of a session that asks no more.
+    """Summary of a session that asks no more.
 
     Attributes
     ----------

@@ -8,7 +8,7 @@ from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 def cheapest_cost(
     costs: FloatArray, is_open: BoolArray, scenario_index: IntArray, lacking: IntArray
 ) -> tuple[float, FloatArray]:
-    """Cost of the cheapest open items that give each scenario what it lacks, or as many as it has.
+    """Cost of the cheapest open items that fill what each scenario lacks, or all it has where these are too few.
 
     Parameters
     ----------

@@ -275,12 +275,12 @@ class AdaptiveSession:
 
     @property
     def costs(self) -> dict[str, float]:
-        """What was told of costs so far, summed by unit; failed attempts included."""
+        """Known costs so far, summed by unit; failed attempts included."""
         return told_costs(self._state)
 
     @property
     def left(self) -> dict[str, float]:
-        """What is left of each cost in the budget, unknown and pending ones counted as expected."""
+        """The rest of each cost in the budget; unknown and pending costs count as expected."""
         return left_of_budget(self._pool, self._state)
 
     @property

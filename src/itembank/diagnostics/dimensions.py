@@ -28,7 +28,7 @@ MINIMUM_MODELS = 3
 
 @dataclass(frozen=True, slots=True)
 class HeldOutErrors:
-    """What each candidate said of every model, from fits without it.
+    """Errors of each candidate on every model, from fits without that model.
 
     Attributes
     ----------
@@ -207,7 +207,7 @@ def _mean_and_error(values: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def _message(result: Dimensionality) -> str:
-    """Say what was found, and what stands behind it."""
+    """State the result and the data behind it."""
     parts = [
         f"the first eigenvalue explains {100 * result.shares[0]:.0f} % of the items' variance, and "
         f"{result.n_dims_parallel} exceed what shuffled responses give"

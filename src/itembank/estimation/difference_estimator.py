@@ -166,8 +166,8 @@ def difference_variances(sample: Drawn, predictions: FloatArray, slopes: FloatAr
     with weights ``b_i = omega_i (1 - pi_i) / pi_i``, and ``h_i = b_i / sum_S b`` the leverage of a residual on that
     mean. It is the approximation that needs no joint probabilities (Hajek 1964; Deville 1999; Matei and Tille 2005),
     good for designs of high entropy such as systematic sampling in random order, with the small-sample correction of
-    MacKinnon and White (1985, HC2) in place of a common n / (n - 1), as weights may be very unequal. It equals ``(1 -
-    n/N) s_e^2 / n`` for simple random sampling; for stratified samples it is on the large side.
+    MacKinnon and White (1985, HC2) in place of a common n / (n - 1), as weights may be very unequal. It equals
+    ``(1 - n/N) s_e^2 / n`` for simple random sampling; for stratified samples it is on the large side.
 
     Degrees of freedom are ``(sum c)^2 / sum c^2 - 1``, ``c_i = (1 - pi_i) (omega_i / pi_i)^2`` (Satterthwaite 1946, for
     residuals of one variance): n - 1 for equal probabilities; items with inclusion probability one add none.

@@ -171,7 +171,7 @@ def _by_pattern(
     is_calibrated: bool,
     progress: ProgressCallback,
 ) -> _Estimated:
-    """Estimate models that answered the same items together: what served calibration models depends on the items."""
+    """Estimate models that answered the same items together: the errors of a method depend on the items."""
     chosen = Chosen(spec, "")
     if isinstance(spec, Auto):
         chosen = choose_method(known.bank, known.observations, selection, progress=progress)
@@ -194,7 +194,7 @@ def _by_pattern(
 
 
 def _patterns(known: Known) -> Iterator[tuple[IntArray, IntArray]]:
-    """Models that answered the same items, and the columns of these; all the rest with all columns."""
+    """Yield the models that answered the same items, with their columns; then all other models with all columns."""
     observed = ~np.isnan(known.observations.responses)
     answered = np.flatnonzero(~known.summary.is_silent)
     everything = np.arange(observed.shape[1])

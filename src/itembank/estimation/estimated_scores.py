@@ -27,7 +27,7 @@ IntervalKind = Literal["calibrated", "model-based", "design"]
 
 @dataclass(frozen=True, slots=True)
 class EstimatedScores:
-    """Scores of n_models models on n_targets targets (scenarios, then overall), and how much wider errors were made.
+    """Scores of n_models models on n_targets targets (scenarios, then overall), and the inflation of their errors.
 
     Attributes
     ----------
@@ -122,7 +122,7 @@ def _within_bounds(
 
 
 def _inflation(past: OutOfFold) -> FloatArray:
-    """Root mean square of errors over what the item model says of their size, 1 where none are known, (n_targets,)."""
+    """Root mean square of errors over the size that the item model expects, 1 where none are known, (n_targets,)."""
     known = past.standard_error > ROUNDING  # a model that answered everything has no error to speak of
     known &= ~np.isnan(past.error)
     ratios = np.divide(past.error, past.standard_error, out=np.zeros(known.shape), where=known)
@@ -140,7 +140,7 @@ def _past(
     needed: bool,
     progress: ProgressCallback,
 ) -> tuple[OutOfFold | None, FloatArray | None]:
-    """Return what the method did for calibration models left out, and the weights of its members."""
+    """Return the results of the method on calibration models left out, and the weights of its members."""
     if not (needed or isinstance(spec, Stacked)) or not folds(known.bank, progress=progress):
         return None, None
     trials = try_methods(known.bank, known.observations, selection, spec.members, progress=progress)

@@ -55,7 +55,7 @@ def calibrated_half_widths(errors: FloatArray, scale: FloatArray, new_scale: Flo
 
 
 def _typical(scale: FloatArray) -> float:
-    """Return a thousandth of the median scale, but no less than rounding, which is left where nothing is unknown."""
+    """Return a thousandth of the median scale, and at least `ROUNDING`, for models that answered everything."""
     known = scale[~np.isnan(scale)]
     return max(1e-3 * float(np.median(known)), ROUNDING) if known.size else ROUNDING
 

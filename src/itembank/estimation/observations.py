@@ -1,4 +1,4 @@
-"""New responses laid against the items of a bank."""
+"""New responses aligned with the items of a bank."""
 
 from dataclasses import dataclass, replace
 from typing import Self
@@ -57,7 +57,7 @@ class Observations:
         is_random: bool,
         n_trials: FloatArray | None = None,
     ) -> Self:
-        """Lay raw responses (n_models, n_columns) against the items at these positions, with these weights."""
+        """Align raw responses (n_models, n_columns) with the items at these positions, with these weights."""
         nothing_missing = np.zeros(responses.shape[0], dtype=np.int64)
         return cls(responses, positions, weights, nothing_missing, is_random, positions, weights, n_trials)
 
@@ -73,7 +73,7 @@ class Observations:
         )
 
     def take(self, *, models: IntArray, columns: IntArray) -> "Observations":
-        """Return some models and columns; what was to be answered stays."""
+        """Return some models and columns; the items that were to be answered stay."""
         return replace(
             self,
             responses=self.responses[np.ix_(models, columns)],
@@ -108,7 +108,7 @@ def observe(bank: Bank, responses: ResponseMatrix, selection: Selection | None) 
 
 
 def found_items(bank: Bank, responses: ResponseMatrix, selection: Selection | None) -> Observations:
-    """Do the same without a word of what is missing."""
+    """Align responses in the same way without a warning of missing items."""
     positions = bank_positions(bank, responses.items["item_id"], "responses")
     order = np.argsort(positions)  # the order of a file's items must not matter, not even to rounding
     if np.any(order[1:] < order[:-1]):
@@ -222,7 +222,7 @@ def _checked(responses: ResponseMatrix, observations: Observations) -> Observati
 
 
 def _warn_of_missing(responses: ResponseMatrix, selection: Selection, n_missing: IntArray) -> None:
-    """Say how many items of the selection are missing; estimation goes on without them."""
+    """Warn how many items of the selection are missing; estimation goes on without them."""
     lacking = np.flatnonzero(n_missing)
     if lacking.shape[0] == 0 or np.all(n_missing == selection.n_items):
         return

@@ -1,4 +1,4 @@
-"""What methods would have said of each calibration model had it been new: fits, weights and errors out of fold."""
+"""Estimates of each calibration model as if it were new: fits, weights and errors out of fold."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from itembank.progress import ProgressCallback
 
 @dataclass(frozen=True, slots=True)
 class OutOfFold:
-    """What a method would have said of each calibration model had it been new.
+    """Estimates of each calibration model by a method that has not seen it.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What the item model and the sample say of some models, which several methods of estimation share."""
+"""Summary of responses by the item model and by sample means, which several methods of estimation share."""
 
 from dataclasses import dataclass
 
@@ -72,7 +72,7 @@ class ResponseSummary:
 
 
 def summarise_responses(bank: Bank, observations: Observations) -> ResponseSummary:
-    """Find ability, what it predicts of the unseen items, and the means of what was seen.
+    """Find ability, its predictions of the unseen items, and the means of the observed responses.
 
     Ability comes from all observed items of all scenarios (MAP, the bank's prior, responses made binary as in the
     calibration); scores are made of the raw responses.

@@ -263,7 +263,7 @@ def _is_spread(x: FloatArray, y: FloatArray) -> BoolArray:
 
 
 def _restricted_likelihood(x: FloatArray, y: FloatArray, variance: FloatArray) -> float:
-    """Log-likelihood of what recipes' own lines leave, up to constants that no coordinate changes."""
+    """Restricted log-likelihood of the residuals of separate lines, up to constants that no coordinate changes."""
     cross, moment = _sums(x, y, variance)
     plain, _ = _sums(x, y, np.ones_like(variance))
     lines = np.linalg.solve(cross, moment[..., None])[..., 0]
@@ -307,7 +307,7 @@ def _separate(cross: FloatArray, moment: FloatArray, is_line: BoolArray) -> tupl
 def _pooled(
     cross: FloatArray, moment: FloatArray, has_points: BoolArray, is_line: BoolArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Lines drawn to each other (empirical Bayes); recipes with one size have one too.
+    """Lines shrunk to their common mean (empirical Bayes); recipes with one size have a line too.
 
     The covariance holds what the uncertain mean mu brings, not what the uncertain Omega does.
     """
@@ -371,7 +371,7 @@ def _drift(points: tuple[FloatArray, FloatArray, FloatArray], pooling: Pooling, 
         is_fitted = (np.arange(x.shape[1]) < n_fitted) & later.any(axis=1, keepdims=True) & np.isfinite(y)
         if not later.any():
             continue
-        fitted_x, fitted_y, fitted_v = (np.where(is_fitted, one, np.nan) for one in (bent(x, bend), y, v))
+        fitted_x, fitted_y, fitted_v = (np.where(is_fitted, values, np.nan) for values in (bent(x, bend), y, v))
         part = _lines(fitted_x, fitted_y, fitted_v, pooling, residual)
         design = _design(np.nan_to_num(bent(x, bend)))
         mean = np.einsum("rpc,rc->rp", design, part.coefficients)

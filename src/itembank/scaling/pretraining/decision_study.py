@@ -1,4 +1,4 @@
-"""Decision accuracy against the share of the target's compute, for laws of several metrics, over splits of recipes."""
+"""Decision accuracy against the fraction of the target compute, for laws of several metrics, over splits of recipes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -69,7 +69,7 @@ def decision_curves(
     rng: np.random.Generator | int | None = 0,
     progress: ProgressCallback = silent,
 ) -> pl.DataFrame:
-    """Say how often each method orders two recipes as the largest size does, by what was spent on smaller sizes.
+    """Find how often each method orders two recipes as the largest size does, by the compute spent on smaller sizes.
 
     In every split a few recipes, drawn at random, calibrate the items with all their models; the laws are fitted to
     the others up to each size in turn (IRSL 4.2 and Figure 3).

@@ -31,7 +31,7 @@ N_EARLIER = 3
 
 @dataclass(frozen=True, slots=True)
 class LawData:
-    """What a law of one scenario may be fitted to.
+    """Data that a law of one scenario may be fitted to.
 
     Attributes
     ----------
@@ -113,7 +113,7 @@ def carried_gaps(gaps: FloatArray) -> tuple[FloatArray, float]:
 def fit_sigmoid(data: LawData, spec: SigmoidLaw) -> LawFit:
     """Fit the direct sigmoid of every recipe to its finished models' scores (n_models,)."""
     scores, runs = data.scores, data.runs
-    x, y = (runs.of_finals(one)[runs.is_enough] for one in (runs.log_flops, scores))
+    x, y = (runs.of_finals(values)[runs.is_enough] for values in (runs.log_flops, scores))
 
     def fit(n_sizes: int | None) -> CurvePredictions:
         return fit_sigmoid_law(x, _first(y, n_sizes), spec, np.random.default_rng(data.seed))
@@ -143,7 +143,7 @@ def fit_two_step_law(data: LawData, spec: TwoStep) -> LawFit | None:
 
 
 def _curve_law(fit: CurveFit, x: FloatArray, y: FloatArray, runs: Runs) -> FittedCurveLaw:
-    """Fit to all sizes, and to fewer for what forecasts of the larger sizes miss."""
+    """Fit to all sizes, and to fewer to find the errors of forecasts of the larger sizes."""
     whole = fit(None)
     residual = y - _at_own(whole, x)
     n_points = np.isfinite(y).sum(axis=1)

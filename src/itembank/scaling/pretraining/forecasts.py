@@ -1,4 +1,4 @@
-"""Fitted laws of one scenario, and what they forecast for every recipe at any compute."""
+"""Fitted laws of one scenario, and their forecasts for every recipe at any compute."""
 
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol

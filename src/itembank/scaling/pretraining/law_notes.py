@@ -1,4 +1,4 @@
-"""What makes a recipe's forecast doubtful, in words."""
+"""Reasons why a recipe's forecast is doubtful, in words."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""What the specs of all pre-training laws are derived from."""
+"""Base class of the specs of all pre-training laws."""
 
 from dataclasses import dataclass
 

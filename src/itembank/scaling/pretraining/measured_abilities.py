@@ -103,7 +103,7 @@ def measured_abilities(
 
 
 def response_family(responses: ResponseMatrix, law: ItemResponseLaw) -> str:
-    """Likelihood for these responses: what the law says, or what 'auto' comes to."""
+    """Likelihood for these responses: that of the law, or the choice of 'auto'."""
     if law.family != "auto":
         return law.family
     if responses.n_trials is not None and int(responses.n_trials.max()) > 1:
@@ -171,7 +171,7 @@ def _measured(
         abilities = map_abilities(parameters, given, prior, weights=trials)
         known = abilities.theta[:, 0], abilities.covariance[:, 0, 0]
     is_measured = ~np.isnan(given).all(axis=1)
-    theta, variance = (np.where(is_measured, one, np.nan) for one in without_prior(*known, prior))
+    theta, variance = (np.where(is_measured, values, np.nan) for values in without_prior(*known, prior))
     return ScenarioAbilities(
         items=columns,
         parameters=parameters,
@@ -183,7 +183,7 @@ def _measured(
 
 
 def _calibration_spec(part: ResponseMatrix, law: ItemResponseLaw) -> Variational:
-    """Say how a scenario's items are calibrated."""
+    """Return the spec that a scenario's items are calibrated by."""
     family: dict[str, Any] = {"family": response_family(part, law)}
     if family["family"] == "bernoulli":
         family = {}

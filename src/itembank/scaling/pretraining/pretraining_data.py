@@ -110,7 +110,7 @@ class PretrainingData:
         return training_runs(self.compute, largest_flops, self.settings.fewest_sizes)
 
     def measured(self, rows: IntArray, *, progress: ProgressCallback = silent) -> Measured:
-        """Measure the models at these rows, from nothing but their responses and the calibration's.
+        """Measure the models at these rows from their responses and the calibration's alone.
 
         Items are calibrated for the item response law alone.
         """
@@ -148,7 +148,7 @@ def _within_bounds(responses: ResponseMatrix, settings: PretrainingSettings) -> 
 
 
 def _of_another_kind(responses: ResponseMatrix, bank: Bank) -> str:
-    """Say that the bank's items tell of probabilities and the responses are right or wrong, or the other way round.
+    """Return a message for a bank of probabilities with responses that are right or wrong, or the reverse; else ''.
 
     Items whose responses were made binary by thresholds make these so too.
     """

@@ -1,4 +1,4 @@
-"""What pre-training laws say: forecasts for every recipe and scenario, and what they rest on."""
+"""Results of pre-training laws: forecasts for every recipe and scenario, and the data they rest on."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -156,7 +156,7 @@ class PretrainingLaw(Tabular):
         return self._widened(fitted[law].forecast(np.log(at), self.level), law, scenario, np.log(at))
 
     def _widened(self, forecast: Forecast, law: str, scenario: str, log_flops: FloatArray) -> Forecast:
-        """Widen intervals beyond each recipe's largest size by what they lacked in the held-out check.
+        """Widen intervals beyond each recipe's largest size by the factor that the held-out check found.
 
         From nothing at that size to the whole factor at the shortest distance checked.
         """

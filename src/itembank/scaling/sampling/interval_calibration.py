@@ -137,10 +137,10 @@ def interval_factors(
     n_draws = min(spec.n_draws, N_DRAWS)
     plain = replace(spec, methods=("irsl",), budget=budget, include_unsampled=False, n_draws=n_draws)
     curves = [
-        pass_at_k_curve(one, row, k, plain, rng)
-        for one, part in _parts(as_asked, tried, refit)
+        pass_at_k_curve(part_scenario, row, k, plain, rng)
+        for part_scenario, part in _parts(as_asked, tried, refit)
         for row in part.tolist()
-        if one.used.n_trials[row, one.columns].any()
+        if part_scenario.used.n_trials[row, part_scenario.columns].any()
     ]
     if len(curves) < FEWEST_TRIED:
         return None
@@ -215,9 +215,9 @@ def widened(curve: Curve, middle: FloatArray, times: FloatArray) -> Curve:
 
 def _factors(curves: list[Curve], which: int, level: float) -> FloatArray:
     """Quantile of how many half-widths the truth lies from the estimate, around each k, (n_k,); 1 at least."""
-    middle = np.stack([one.values[0, which] for one in curves])  # (n_tried, n_k)
-    low, high = np.stack([one.low[which] for one in curves]), np.stack([one.high[which] for one in curves])
-    truth = np.stack([one.truth[which] for one in curves])
+    middle = np.stack([curve.values[0, which] for curve in curves])  # (n_tried, n_k)
+    low, high = np.stack([curve.low[which] for curve in curves]), np.stack([curve.high[which] for curve in curves])
+    truth = np.stack([curve.truth[which] for curve in curves])
     edge = np.where(truth > middle, high, low)
     with np.errstate(divide="ignore", invalid="ignore"):
         away = (logit(truth) - logit(middle)) / (logit(edge) - logit(middle))

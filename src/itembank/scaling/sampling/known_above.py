@@ -87,4 +87,4 @@ def _failing(
 ) -> tuple[IntArray, ...]:
     """Keep those of the cells in which m samples all fail."""
     fails = rng.random(at[0].size) < np.exp(log_plug_in_failure(rates[at], m[at]))
-    return tuple(one[fails] for one in at)
+    return tuple(indices[fails] for indices in at)

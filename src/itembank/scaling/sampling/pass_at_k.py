@@ -41,7 +41,7 @@ def unbiased_pass_at_k(n_trials: Numbers, n_correct: Numbers, k: Numbers) -> Flo
 
 def log_unbiased_failure(n_trials: Numbers, n_correct: Numbers, k: Numbers) -> FloatArray:
     """Log of ``C(n - c, k) / C(n, k)``: minus infinity where n - c < k, NaN where k > n."""
-    n, c, k = np.broadcast_arrays(*(np.asarray(one, dtype=np.float64) for one in (n_trials, n_correct, k)))
+    n, c, k = np.broadcast_arrays(*(np.asarray(values, dtype=np.float64) for values in (n_trials, n_correct, k)))
     n_beyond = n - c - k
     result = log_gamma_difference(np.maximum(n_beyond, 0.0) + 1.0, c, k)
     result = np.where(n_beyond < 0.0, -np.inf, result)
@@ -107,7 +107,7 @@ def log_gamma_difference(x: Numbers, s: Numbers, t: Numbers) -> FloatArray:
     -------
     array of the broadcast shape
     """
-    x, s, t = (np.asarray(one, dtype=np.float64) for one in (x, s, t))
+    x, s, t = (np.asarray(values, dtype=np.float64) for values in (x, s, t))
     B, C = x + s, x + t
     A = B + t
     w = (s / B) * (t / C)  # the ratios first: s t overflows where s and t are huge

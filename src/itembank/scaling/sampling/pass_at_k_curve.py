@@ -107,8 +107,8 @@ def _alike_curves(
         alike = alike_items(counts.n_trials.size)
         posterior = cell_posterior(alike.parameters, alike.prior, alike.precision, counts, rng=rng)
         few = replace(spec, n_draws=FEWEST_DRAWS)  # means need none
-        for which, one in enumerate(_set_curves(posterior, sets, k=k, spec=few, rng=rng)):
-            values[which] = one.mean
+        for which, curve in enumerate(_set_curves(posterior, sets, k=k, spec=few, rng=rng)):
+            values[which] = curve.mean
     return values
 
 

@@ -94,17 +94,17 @@ def pass_at_k_law(
     curves = []
     calibrated: dict[str, IntervalFactors | None] = {}
     k = np.array(sorted(set(spec.k)), dtype=np.float64)
-    for number, one in enumerate(scenarios):
-        asked = [row for row in rows.tolist() if one.used.n_trials[row, one.columns].any()]
-        factors = _factors(items, one, rows, spec, generator)
+    for number, scenario in enumerate(scenarios):
+        asked = [row for row in rows.tolist() if scenario.used.n_trials[row, scenario.columns].any()]
+        factors = _factors(items, scenario, rows, spec, generator)
         for place, row in enumerate(asked):
-            progress(f"pass@k {one.name}", 0.5 + 0.5 * (number + place / len(asked)) / len(scenarios))
-            curve = pass_at_k_curve(one, row, k, spec, generator)
+            progress(f"pass@k {scenario.name}", 0.5 + 0.5 * (number + place / len(asked)) / len(scenarios))
+            curve = pass_at_k_curve(scenario, row, k, spec, generator)
             if factors is not None:
                 curve = widened(curve, curve.values[spec.methods.index("irsl")], factors.at(k))
             curves.append(curve)
-        if "irsl" in spec.methods and one.item_model is not None:
-            calibrated[one.name] = factors
+        if "irsl" in spec.methods and scenario.item_model is not None:
+            calibrated[scenario.name] = factors
     progress("pass@k", 1.0)
     return _packed(items, curves, k, spec, [*notes, *_interval_notes(calibrated, k)])
 
@@ -112,7 +112,7 @@ def pass_at_k_law(
 def _factors(
     items: SampledItems, scenario: SampledScenario, rows: IntArray, spec: PassAtKSpec, rng: np.random.Generator
 ) -> IntervalFactors | None:
-    """Find by what factors the intervals of a scenario must be wider; None where nothing tells."""
+    """Find the factors by which intervals of a scenario must be wider; None where they are not calibrated."""
     if spec.interval == "model-based" or "irsl" not in spec.methods or scenario.item_model is None:
         return None
     trials = scenario.used.n_trials[np.ix_(rows, scenario.columns)]
@@ -143,15 +143,15 @@ def _refit(items: SampledItems, scenario: SampledScenario, spec: PassAtKSpec) ->
     return without
 
 
-def _interval_notes(found: Mapping[str, IntervalFactors | None], k: FloatArray) -> list[str]:
-    """Say what the intervals of the scenarios rest on, in one note for all that rest on the same."""
-    alone = [name for name, one in found.items() if one is None]
+def _interval_notes(calibrated: Mapping[str, IntervalFactors | None], k: FloatArray) -> list[str]:
+    """State the models that the intervals of the scenarios rest on, in one note for all that rest on the same."""
+    alone = [name for name, factors in calibrated.items() if factors is None]
     notes = [f"intervals of {shown(alone)} rest on the item model"] if alone else []
     for is_within, reason in _REASONS.items():
         widened_by = [
-            f"{name!r} {one.at(k)[0].min():.2f} to {one.at(k)[0].max():.2f} ({one.n_models} models)"
-            for name, one in found.items()
-            if one is not None and (one.n_samples is not None) is is_within
+            f"{name!r} {factors.at(k)[0].min():.2f} to {factors.at(k)[0].max():.2f} ({factors.n_models} models)"
+            for name, factors in calibrated.items()
+            if factors is not None and (factors.n_samples is not None) is is_within
         ]
         if widened_by:
             notes.append(

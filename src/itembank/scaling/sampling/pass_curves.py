@@ -70,7 +70,7 @@ def counted_curves(method: str, n_trials: IntArray, n_correct: IntArray, k: Floa
 
 
 def true_curves(n_trials: IntArray, n_correct: IntArray, k: FloatArray, sets: BoolArray) -> FloatArray:
-    """Return what all samples say of the mean over sets of items; shapes as `counted_curves`.
+    """Return pass@k by all samples, as the mean over sets of items; shapes as `counted_curves`.
 
     The unbiased estimate of each item up to its samples; beyond, its pass rate plugged in, and NaN where items so
     treated still fail so often that the mean rests on a guess.

@@ -60,11 +60,11 @@ class SampledItems:
 def sampled_items(
     responses: ResponseMatrix, truth: SampleCounts, used: SampleCounts, bank: Bank | None
 ) -> SampledItems:
-    """Lay samples out over the items of the bank; without one they stay as they are."""
+    """Align samples with the items of the bank; without a bank they stay as they are."""
     if bank is None:
         return SampledItems(responses, None, responses.item_ids, responses.items["scenario"].to_list(), truth, used)
     where = bank.responses.item_indices(responses.item_ids)
-    spread = [one.spread(where, bank.n_items) for one in (truth, used)]
+    spread = [counts.spread(where, bank.n_items) for counts in (truth, used)]
     return SampledItems(responses, bank, bank.item_ids, bank.responses.items["scenario"].to_list(), *spread)
 
 

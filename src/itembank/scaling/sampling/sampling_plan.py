@@ -98,12 +98,12 @@ def sampling_plan(
     counts = sample_counts(responses)
     items = sampled_items(responses, counts, counts, bank)
     scenarios, _ = sampled_scenarios(items, rows, spec.item_model, lambda text, share: progress(text, 0.5 * share))
-    fitted = [one for one in scenarios if one.item_model is not None]
+    fitted = [scenario for scenario in scenarios if scenario.item_model is not None]
     plans = []
-    for number, (one, row) in enumerate((one, row) for one in fitted for row in rows.tolist()):
+    for number, (scenario, row) in enumerate((scenario, row) for scenario in fitted for row in rows.tolist()):
         progress("plan", 0.5 + 0.5 * number / (len(fitted) * rows.size))
-        if one.used.n_trials[row, one.columns].any():
-            plans.append(_plan(one, row, (responses.model_ids[row], items.item_ids), spec, generator))
+        if scenario.used.n_trials[row, scenario.columns].any():
+            plans.append(_plan(scenario, row, (responses.model_ids[row], items.item_ids), spec, generator))
     progress("plan", 1.0)
     return SamplingPlan(spec.k, spec.half_width, spec.level, tuple(plans))
 
@@ -148,7 +148,7 @@ def steps(most: int) -> IntArray:
 
 @dataclass(frozen=True, slots=True)
 class _Outlook:
-    """What variance of pass@k is left after further samples.
+    """Variance of pass@k that is left after further samples.
 
     Attributes
     ----------
@@ -192,7 +192,7 @@ class _Outlook:
 
 
 def _outlook(posterior: CellPosterior, k: float, n_more: IntArray) -> _Outlook:
-    """Find what further samples of each item would leave."""
+    """Find the variance that further samples of each item would leave."""
     order = np.argsort(posterior.theta[:, 0])
     middles = (np.arange(_N_DRAWS) + 0.5) / _N_DRAWS
     chosen = order[np.searchsorted(np.cumsum(posterior.weights[order]), middles).clip(max=order.size - 1)]

@@ -46,8 +46,8 @@ def mean_curves(parameters: ItemParameters, theta: FloatArray, k: tuple[int, ...
     size = max(1, BLOCK_CELLS // parameters.n_items)
     for begin in range(0, theta.size, size):
         rows = slice(begin, begin + size)
-        for j, one in enumerate(k):
-            curves = item_curves(parameters, theta[rows], one)
+        for j, n_samples in enumerate(k):
+            curves = item_curves(parameters, theta[rows], n_samples)
             result[rows, j] = (curves * counted[rows]).sum(axis=1) / counted[rows].sum(axis=1)
     return result
 

@@ -238,7 +238,7 @@ def _table(parts: Sequence[FloatArray], n_scenarios: int) -> CorrelationTable:
 
 
 def _message(scenarios: tuple[str, ...], table: CorrelationTable, reliability: FloatArray) -> str:
-    """Say what stands out."""
+    """Return a message on the unusual results."""
     parts = []
     first, second = np.triu_indices(len(scenarios), k=1)
     unclear = np.flatnonzero(~(table.lower[first, second] > 0.0))

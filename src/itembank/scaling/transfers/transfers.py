@@ -162,7 +162,9 @@ def _packed(
     def prediction(method: str) -> CurvePrediction:
         each = [fold.predictions[method] for fold in results]
         return CurvePrediction(
-            joined(one.value for one in each), joined(one.lower for one in each), joined(one.upper for one in each)
+            joined(of_fold.value for of_fold in each),
+            joined(of_fold.lower for of_fold in each),
+            joined(of_fold.upper for of_fold in each),
         )
 
     rows = places[order].tolist()
