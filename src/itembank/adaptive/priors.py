@@ -100,7 +100,7 @@ def group_rows(models: pl.DataFrame, group: GroupPrior) -> IntArray:
 def group_prior(
     abilities: FloatArray, ability_covariance: FloatArray, bank: AbilityPrior, *, bank_models: float
 ) -> AbilityPrior:
-    """Mean and covariance of a group's abilities, drawn to the bank's prior.
+    """Mean and covariance of a group's abilities, shrunk to the bank's prior.
 
     Those of the mixture of n models with ``theta_l ~ N(m_l, C_l)`` and of s more distributed as the bank's prior
     ``N(mu, Sigma)`` (the posterior mean under a normal-inverse-Wishart prior, Gelman et al. 2013, 3.6):
@@ -120,6 +120,7 @@ def group_prior(
     """
     total = bank_models + abilities.shape[0]
     mean = (bank_models * bank.mean + abilities.sum(axis=0)) / total
+    # the s models of the bank's prior lie around mu, not around the new mean: d d' is their squared distance from it
     centred, shift = abilities - mean, bank.mean - mean
     spread = (
         bank_models * (bank.covariance + np.outer(shift, shift)) + centred.T @ centred + ability_covariance.sum(axis=0)

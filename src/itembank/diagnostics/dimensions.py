@@ -150,6 +150,7 @@ def _check(responses: ResponseMatrix, n_shown: tuple[int, ...]) -> None:
 def _draw(part: HeldOut, size: int, rng: np.random.Generator) -> BoolArray:
     """Draw items of even place that each model answered, (n_held_out, n_usable); all where there are fewer."""
     may_be = part.is_even & ~np.isnan(part.responses)
+    # the items of the smallest random keys are a simple random sample of each row; infinite keys come last
     keys = np.where(may_be, rng.random(may_be.shape), np.inf)
     rank = np.argsort(np.argsort(keys, axis=1), axis=1)
     return may_be & (rank < size)

@@ -39,6 +39,7 @@ def stack_weights(errors: FloatArray, *, prior_models: float) -> FloatArray:
         return weights
     # an exact method gets a small size, so that the least squares has one solution
     size = np.maximum(size, 1e-6 * largest)
+    # least squares rows: errors E, the penalty k D as sqrt(k) times each size, and the sum of the weights (wanted: one)
     rows = [known / largest, np.diag(np.sqrt(prior_models) * size / largest), SUM_WEIGHT * np.ones((1, size.size))]
     wanted = np.zeros(known.shape[0] + size.size + 1)
     wanted[-1] = SUM_WEIGHT

@@ -147,11 +147,13 @@ def _curve_law(fit: CurveFit, x: FloatArray, y: FloatArray, runs: Runs) -> Fitte
     whole = fit(None)
     residual = y - _at_own(whole, x)
     n_points = np.isfinite(y).sum(axis=1)
+    # a recipe with no more points than parameters has residuals of zero and adds no degree of freedom
     degrees = float(np.maximum(n_points - SIGMOID_PARAMETERS, 0).sum())
     variance = float(np.nansum(residual**2) / max(degrees, 1.0))
     errors, distances = [np.empty(0)], [np.empty(0)]
     n_most = x.shape[1]
     for n_sizes in range(min(max(FEWEST_POINTS, n_most - N_EARLIER), n_most - 1), n_most):
+        # fit to the first sizes only, and compare with all later ones: errors of real forecasts, by distance
         later = np.isfinite(y[:, n_sizes:]).any(axis=1)
         missed = (y - _at_own(fit(n_sizes), x))[later, n_sizes:]
         errors.append(missed.ravel())

@@ -57,10 +57,12 @@ def choose_within_budget(
     chosen = np.full(responses.shape, np.nan)
     wanted = start_difficulties(parameters, n_items)
     rows = np.arange(len(responses))
+    # all models take a step together; each asks its own item
     for step in range(min(n_items, int(is_open.sum(axis=1).max(initial=0)))):
         if step < len(wanted):
             merit = -np.abs(np.nan_to_num(parameters.difficulty, nan=np.inf) - wanted[step])[None, :]
         else:
+            # information at the node nearest to the posterior mean: one table of all nodes serves every model
             merit = information[_nearest_mean(log_posterior)]
         item = np.argmax(np.where(is_open, merit, -np.inf), axis=1)
         asks = is_open[rows, item]

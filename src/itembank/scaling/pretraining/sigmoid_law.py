@@ -93,7 +93,7 @@ def sigmoid_curve(parameters: FloatArray, x: FloatArray) -> tuple[FloatArray, Fl
     """Values and derivatives of `sigmoid_values`, for `fit_curves`."""
     k, x0, a, e = (parameters[..., i, None] for i in range(N_PARAMETERS))
     rise = expit(k * (x - x0))
-    # with s = sigmoid(k (x - x0)): by k a s (1 - s) (x - x0), by x0 -a s (1 - s) k, by a s, by e 1
+    # with s = sigmoid(k (x - x0)): d/dk = a s (1 - s) (x - x0), d/dx0 = -a s (1 - s) k, d/da = s, d/de = 1
     slope = a * rise * (1.0 - rise)
     derivatives = np.stack([slope * (x - x0), -slope * k, rise, np.ones_like(rise)], axis=-1)
     return e + a * rise, derivatives

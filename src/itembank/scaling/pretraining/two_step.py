@@ -121,6 +121,8 @@ def loss_of_compute(parameters: FloatArray, x: FloatArray) -> FloatArray:
 def log_loss_curve(parameters: FloatArray, x: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Log of `loss_of_compute` with its derivatives, for `fit_curves`."""
     log_scale, exponent, floor = (parameters[:, i, None] for i in range(3))
+    # with f = exp(A - b x) / L, the derivatives of log L are d/dA = f, d/db = -x f and d/dE = 1 / L; 300 keeps exp from
+    # overflow
     power = np.exp(np.minimum(log_scale - exponent * x, 300.0))
     total = power + floor
     fraction = power / total
@@ -138,7 +140,7 @@ def score_curve(parameters: FloatArray, losses: FloatArray) -> tuple[FloatArray,
     """`score_of_loss` with its derivatives, for `fit_curves`."""
     k, middle, a, e = (parameters[:, i, None] for i in range(4))
     rise = expit(k * (losses - middle))
-    # with s = sigmoid(k (L - L0)): by k a s (1 - s) (L - L0), by L0 -a s (1 - s) k, by a s, by e 1
+    # with s = sigmoid(k (L - L0)): d/dk = a s (1 - s) (L - L0), d/dL0 = -a s (1 - s) k, d/da = s, d/de = 1
     slope = a * rise * (1.0 - rise)
     derivatives = np.stack([slope * (losses - middle), -slope * k, rise, np.ones_like(rise)], axis=-1)
     return e + a * rise, derivatives

@@ -224,8 +224,8 @@ def _objective(point: Point, problem: _Problem) -> tuple[float, FloatArray]:
     rise, fall = sigmoid_pair(parameters.loadings @ point[:-1] + parameters.intercept)
     phi = np.exp(point[-1])
     alpha, beta = np.maximum(mean[0] * phi, SMALLEST_SHAPE), np.maximum(complement[0] * phi, SMALLEST_SHAPE)
-    # derivatives of log B(alpha + c, beta + n - c) - log B(alpha, beta): by alpha psi(alpha + c) - psi(alpha), by beta
-    # psi(beta + n - c) - psi(beta), each less psi(phi + n) - psi(phi), as alpha + beta = phi
+    # of l = log B(alpha + c, beta + n - c) - log B(alpha, beta), with psi the digamma function and alpha + beta = phi:
+    # dl/dalpha = by_alpha - by_phi and dl/dbeta = by_beta - by_phi
     by_alpha = digamma(alpha + n_correct) - digamma(alpha)
     by_beta = digamma(beta + n_trials - n_correct) - digamma(beta)
     by_phi = digamma(phi + n_trials) - digamma(phi)

@@ -123,11 +123,13 @@ def curves_above(
     it holds, over S; draws of the posterior gain the product of S over items as a weight.
     """
     above = kept.share(posterior.alpha, posterior.beta)  # (n_draws, n_items)
+    # in logs: the product of S over thousands of items underflows
     log_weights = np.log(np.maximum(posterior.weights, _TINY)) + np.log(np.maximum(above, _TINY)).sum(axis=1)
     weights = np.exp(log_weights - log_weights.max())
     cut = _few_draws(replace(posterior, weights=weights / weights.sum()))
     above = kept.share(cut.alpha, cut.beta)
     failure = expected_failure(cut, k)
+    # only items for which the condition is not certain anyway need the corrected moments and new draws
     at = np.flatnonzero(above.min(axis=0) < 1.0 - _NEGLIGIBLE)
     known, alpha, beta = kept.take(at), cut.alpha[:, at], cut.beta[:, at]
     for j, samples in enumerate(k):
@@ -140,10 +142,11 @@ def curves_above(
 
 
 def _few_draws(posterior: CellPosterior) -> CellPosterior:
-    """Stand for a posterior by fewer draws of equal weight, evenly spread over its abilities: cut Betas are dear."""
+    """Replace a posterior by fewer draws of equal weight, evenly spread over its abilities: cut Betas are costly."""
     if posterior.weights.size <= _N_FEW:
         return posterior
     order = np.argsort(posterior.theta[:, 0], kind="stable")
+    # the draws at the middles of _N_FEW equal parts of the weight, in order of ability (systematic resampling)
     middles = (np.arange(_N_FEW) + 0.5) / _N_FEW
     chosen = order[np.searchsorted(np.cumsum(posterior.weights[order]), middles).clip(max=order.size - 1)]
     return replace(
