@@ -127,7 +127,7 @@ def _clearly_best(tried: list[Tried]) -> Tried:
     known = saving[~np.isnan(saving)]
     if known.size < 2:
         return best
-    # the errors of both methods are of the same models: their difference has a smaller standard error than either mean
+    # both methods have errors on the same models, so the standard error is that of the mean of paired differences
     doubt = float(np.std(known, ddof=1) / np.sqrt(known.size))
     return best if float(known.mean()) > doubt else first
 

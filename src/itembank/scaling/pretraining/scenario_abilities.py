@@ -75,8 +75,8 @@ def without_prior(mean: FloatArray, variance: FloatArray, prior: AbilityPrior) -
     """Take a normal prior out of normal posteriors of ability (n_models,): mean and variance of the likelihood.
 
     ``1/v = 1/V - 1/V0`` and ``m/v = M/V - M0/V0``. A line through shrunken abilities would be too flat, and a
-    forecast beyond the data too low. Where the responses hold hardly any information the
-    variance is 100 times the prior's.
+    forecast beyond the data too low. Where the responses hold hardly any information the variance is 100 times the
+    prior's.
     """
     prior_mean, prior_variance = float(prior.mean[0]), float(prior.covariance[0, 0])
     # the difference of precisions is zero to rounding, or below, where responses hardly changed the prior
