@@ -17,12 +17,12 @@ def session_responses(session: AdaptiveSession) -> ResponseMatrix:
     DataError
         When it was told nothing yet.
     """
-    told = session.told
-    if not told:
+    answered = session.told
+    if not answered:
         raise DataError("a session must have been told an answer before its answers can be written, got none.")
     items = session.pool.item_table
-    items = items.filter(items["item_id"].is_in(pl.Series(list(told)).implode()))
-    answers = [told[item_id] for item_id in items["item_id"]]
+    items = items.filter(items["item_id"].is_in(pl.Series(list(answered)).implode()))
+    answers = [answered[item_id] for item_id in items["item_id"]]
     return ResponseMatrix.create(
         np.array([[answer.response for answer in answers]]),
         models=pl.DataFrame({"model_id": [session.model_id]}),

@@ -129,11 +129,11 @@ def tell_all(session: AdaptiveSession, answers: Sequence[Answer], *, new_units: 
 
 
 def _tell(session: AdaptiveSession, answer: Answer, *, new_units: bool) -> None:
-    told: dict[str, Any] = {"costs": answer.costs, "new_units": new_units}
+    arguments: dict[str, Any] = {"costs": answer.costs, "new_units": new_units}
     if answer.failed:
-        session.tell_failed(answer.item_id, again=answer.again, reason=answer.reason, **told)
+        session.tell_failed(answer.item_id, again=answer.again, reason=answer.reason, **arguments)
     else:
-        session.tell(answer.item_id, answer.response, n_correct=answer.n_correct, n_trials=answer.n_trials, **told)
+        session.tell(answer.item_id, answer.response, n_correct=answer.n_correct, n_trials=answer.n_trials, **arguments)
 
 
 def _answer(line: str) -> Answer:

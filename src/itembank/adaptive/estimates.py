@@ -91,7 +91,7 @@ def session_estimate(
     targets = pool.basis.targets
     n_targets = len(targets.names)
     near = _around(past, positions, np.arange(n_targets))
-    summary, scores = _judged(pool.basis, responses, abilities, positions, near, level=level)
+    summary, scores = _estimated(pool.basis, responses, abilities, positions, near, level=level)
     estimates = ScoreEstimates(
         model_ids=(model_id,),
         targets=targets.names,
@@ -110,7 +110,7 @@ def session_estimate(
     )
     if pool.custom is not None:
         near = _around(past, positions, np.full(n_targets, -1))  # the custom score is the last of all
-        _, of_custom = _judged(pool.custom, responses, abilities, positions, near, level=level)
+        _, of_custom = _estimated(pool.custom, responses, abilities, positions, near, level=level)
         estimates = _with_custom(estimates, of_custom, pool, positions)
     is_owed = np.ones(estimates.value.shape, dtype=bool)
     return SessionEstimate(model_id, abilities.theta[0], abilities.covariance[0], checked(estimates, is_owed))
@@ -130,7 +130,7 @@ def _with_custom(
     )
 
 
-def _judged(
+def _estimated(
     basis: ScoreBasis,
     responses: FloatArray,
     abilities: Abilities,

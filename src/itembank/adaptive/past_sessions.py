@@ -163,11 +163,11 @@ def _prior_without_model(bank: Bank, prior: PriorSpec, row: int) -> PriorSpec:
     if not isinstance(prior, RegressionPrior):
         return prior
     record = bank.responses.models.select(prior.columns).fill_nan(None).row(row, named=True)
-    known = {name: _as_told(value) for name, value in record.items() if value is not None}
+    known = {name: _plain_value(value) for name, value in record.items() if value is not None}
     return replace(prior, known=known)
 
 
-def _as_told(value: object) -> Known:
+def _plain_value(value: object) -> Known:
     """Return a value of the model table as a caller would give it for a new model: dates and the like as text."""
     return value if isinstance(value, str | int | float) else str(value)
 

@@ -123,6 +123,6 @@ def session_end(session: AdaptiveSession, unit: CostUnit | None) -> SessionEnd:
 
 def _asked(session: AdaptiveSession) -> Sequence[AskedItem]:
     """Items in the order of asking, with the last answer to each."""
-    told = {event.item_id: event for event in session.history if isinstance(event, Told)}
+    answers = {event.item_id: event for event in session.history if isinstance(event, Told)}
     order = [item_id for event in session.history if isinstance(event, Asked) for item_id in event.item_ids]
-    return [AskedItem(item_id, told.get(item_id)) for item_id in order]
+    return [AskedItem(item_id, answers.get(item_id)) for item_id in order]

@@ -144,17 +144,19 @@ def _asked_table(ends: Sequence[SessionEnd]) -> pl.DataFrame:
     models = [end.estimates.model_ids[0] for end in ends for _ in end.asked]
     steps = [step for end in ends for step in range(1, len(end.asked) + 1)]
     items = [item for end in ends for item in end.asked]
-    told = [item.told for item in items]
-    units = dict.fromkeys(unit for answer in told if answer is not None for unit in answer.costs)
+    answers = [item.told for item in items]
+    units = dict.fromkeys(unit for answer in answers if answer is not None for unit in answer.costs)
     return pl.DataFrame(
         {
             "model_id": pl.Series(models, dtype=pl.String),
             "step": pl.Series(steps, dtype=pl.Int64),
             "item_id": pl.Series([item.item_id for item in items], dtype=pl.String),
-            "response": pl.Series([None if answer is None else answer.response for answer in told], dtype=pl.Float64),
+            "response": pl.Series(
+                [None if answer is None else answer.response for answer in answers], dtype=pl.Float64
+            ),
             **{
                 unit: pl.Series(
-                    [None if answer is None else answer.costs.get(unit) for answer in told], dtype=pl.Float64
+                    [None if answer is None else answer.costs.get(unit) for answer in answers], dtype=pl.Float64
                 )
                 for unit in units
             },

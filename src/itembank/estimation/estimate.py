@@ -188,9 +188,9 @@ def _by_pattern(
         )
         scores.set_rows(rows, estimated.scores)
         inflation[rows] = estimated.inflation
-    lambda_ = gp_irt_share(known, chosen.spec) if isinstance(chosen.spec, GPIRT) else None
+    sample_share = gp_irt_share(known, chosen.spec) if isinstance(chosen.spec, GPIRT) else None
     kind = "calibrated" if is_calibrated else "model-based"
-    return _Estimated(scores, inflation, METHODS.label(chosen.spec), chosen.explanation, kind, lambda_)
+    return _Estimated(scores, inflation, METHODS.label(chosen.spec), chosen.explanation, kind, sample_share)
 
 
 def _patterns(known: Known) -> Iterator[tuple[IntArray, IntArray]]:

@@ -64,8 +64,8 @@ def precision_curve(sizes: IntArray, values: FloatArray, n_total: int) -> Precis
     # a domain of at least one log unit: with a single size x[0] == x[-1] could not be scaled
     shape = np.polynomial.Polynomial.fit(x, y, degree, domain=[x[0], max(x[-1], x[0] + 1.0)])
     shrinking = np.sqrt(1.0 / every - 1.0 / n_total)
-    values_of_every = np.exp(shape(np.minimum(np.log(every), x[-1]))) * shrinking
-    return PrecisionCurve(int(sizes[0]), np.minimum.accumulate(values_of_every))
+    fitted = np.exp(shape(np.minimum(np.log(every), x[-1]))) * shrinking
+    return PrecisionCurve(int(sizes[0]), np.minimum.accumulate(fitted))
 
 
 def grid_sizes(smallest: int, largest: int) -> IntArray:
