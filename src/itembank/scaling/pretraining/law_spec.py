@@ -1,4 +1,4 @@
-"""Base class of the specs of all pre-training laws."""
+"""What the specs of all pre-training laws are derived from."""
 
 from dataclasses import dataclass
 
