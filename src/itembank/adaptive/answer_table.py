@@ -10,19 +10,19 @@ from itembank.errors import DataError
 
 
 def session_responses(session: AdaptiveSession) -> ResponseMatrix:
-    """Return what a session was told, as responses of one model to the items told, in the bank's order.
+    """Return the answers of a session as responses of one model to the answered items, in the bank's order.
 
     Raises
     ------
     DataError
         When it was told nothing yet.
     """
-    told = session.told
-    if not told:
+    answered = session.told
+    if not answered:
         raise DataError("a session must have been told an answer before its answers can be written, got none.")
     items = session.pool.item_table
-    items = items.filter(items["item_id"].is_in(pl.Series(list(told)).implode()))
-    answers = [told[item_id] for item_id in items["item_id"]]
+    items = items.filter(items["item_id"].is_in(pl.Series(list(answered)).implode()))
+    answers = [answered[item_id] for item_id in items["item_id"]]
     return ResponseMatrix.create(
         np.array([[answer.response for answer in answers]]),
         models=pl.DataFrame({"model_id": [session.model_id]}),
@@ -33,13 +33,13 @@ def session_responses(session: AdaptiveSession) -> ResponseMatrix:
 
 
 def _trials(answers: list[Told]) -> np.ndarray | None:
-    """Trials behind each answer, (1, n_items), where any were told."""
+    """Trials behind each answer, (1, n_items), where any answer has them."""
     if all(answer.n_trials is None for answer in answers):
         return None
     return np.array([[answer.n_trials or 1 for answer in answers]])
 
 
 def _costs(answers: list[Told]) -> dict[str, np.ndarray]:
-    """Cost of each answer by unit, each (1, n_items); NaN where not told."""
+    """Cost of each answer by unit, each (1, n_items); NaN where it is unknown."""
     units = dict.fromkeys(unit for answer in answers for unit in answer.costs)
     return {unit: np.array([[answer.costs.get(unit, np.nan) for answer in answers]]) for unit in units}

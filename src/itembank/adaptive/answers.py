@@ -15,7 +15,7 @@ FIELDS = ("item_id", "response", "n_correct", "n_trials", "costs", "failed", "ag
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came of running one item: a response, a count of trials, or a failure.
+    """Outcome of running one item: a response, a count of trials, or a failure.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class Answer:
     reason: str = ""
 
     def __post_init__(self) -> None:
-        """Check the answer by itself; `DataError` says what is wrong with it."""
+        """Check the answer by itself; the `DataError` names the problem."""
         if not isinstance(self.item_id, str) or not self.item_id:
             raise DataError(f"item_id must be text, got {quoted(self.item_id)}.")
         checked_costs(self.costs, f"item {quoted(self.item_id)}")
@@ -106,7 +106,7 @@ def parse_answers(text: str, name: str) -> tuple[Answer, ...]:
 
 
 def tell_all(session: AdaptiveSession, answers: Sequence[Answer], *, new_units: bool = False) -> None:
-    """Tell a session answers, one after the other, once all are known to be fit to be told.
+    """Give answers to a session one after the other, after all of them have been checked.
 
     Raises
     ------
@@ -129,11 +129,11 @@ def tell_all(session: AdaptiveSession, answers: Sequence[Answer], *, new_units: 
 
 
 def _tell(session: AdaptiveSession, answer: Answer, *, new_units: bool) -> None:
-    told: dict[str, Any] = {"costs": answer.costs, "new_units": new_units}
+    arguments: dict[str, Any] = {"costs": answer.costs, "new_units": new_units}
     if answer.failed:
-        session.tell_failed(answer.item_id, again=answer.again, reason=answer.reason, **told)
+        session.tell_failed(answer.item_id, again=answer.again, reason=answer.reason, **arguments)
     else:
-        session.tell(answer.item_id, answer.response, n_correct=answer.n_correct, n_trials=answer.n_trials, **told)
+        session.tell(answer.item_id, answer.response, n_correct=answer.n_correct, n_trials=answer.n_trials, **arguments)
 
 
 def _answer(line: str) -> Answer:

@@ -47,7 +47,7 @@ def choose(
         n_left = min(n_left, int(np.maximum(pool.bounds.at_least - state.counts, 0).sum()))
     if not budget.costs and state.n_used >= len(start):
         return _next(pool, theta, covariance, n, is_open=state.is_open, counts=state.counts, n_left=n_left, rng=rng)
-    return _one_by_one(pool, state, theta, covariance, start=start, n=min(n, n_left), n_left=n_left, rng=rng)
+    return _choose_in_turn(pool, state, theta, covariance, start=start, n=min(n, n_left), n_left=n_left, rng=rng)
 
 
 def start_abilities(pool: SessionPool, prior: AbilityPrior) -> FloatArray:
@@ -82,7 +82,7 @@ def with_pending(pool: SessionPool, state: SessionState, theta: FloatArray, cova
     return result
 
 
-def _one_by_one(
+def _choose_in_turn(
     pool: SessionPool,
     state: SessionState,
     theta: FloatArray,
@@ -101,15 +101,15 @@ def _one_by_one(
         may, is_enough = with_reserve(pool, is_open, counts, left)
         # of what cannot be had in full, scenarios that lack items get what is left
         n_more = n_left - step if is_enough else 1
-        found = _next(pool, at, covariance, 1, is_open=may, counts=counts, n_left=n_more, rng=rng)
-        if not found.size:
+        best = _next(pool, at, covariance, 1, is_open=may, counts=counts, n_left=n_more, rng=rng)
+        if not best.size:
             break
-        item = int(found[0])
+        item = int(best[0])
         chosen.append(item)
         is_open[item] = False
         counts[pool.items.scenario_index[item]] += 1
         left = {name: amount - float(pool.expected_costs[name][item]) for name, amount in left.items()}
-        weight = float(_weights(pool, found, at)[0])
+        weight = float(_weights(pool, best, at)[0])
         covariance = updated_covariance(covariance, pool.items.loadings[item], weight)
     return np.array(chosen, dtype=np.int64)
 

@@ -28,7 +28,7 @@ METHOD = "p-irt"
 
 @dataclass(frozen=True, slots=True)
 class SessionEstimate:
-    """What a session knows of its model.
+    """Estimate of a session's model.
 
     Attributes
     ----------
@@ -61,10 +61,10 @@ def session_ability(pool: SessionPool, state: SessionState, prior: AbilityPrior)
     rests on.
     """
     positions = state.answered
-    told = [state.answers[position] for position in positions.tolist()]
-    raw = np.array([[answer.response for answer in told]])
+    answers = [state.answers[position] for position in positions.tolist()]
+    raw = np.array([[answer.response for answer in answers]])
     thresholds = pool.thresholds[positions]
-    trials = np.array([[answer.n_trials or 1 for answer in told]], dtype=np.float64)
+    trials = np.array([[answer.n_trials or 1 for answer in answers]], dtype=np.float64)
     parameters, responses = pool.basis.parameters.take(positions), apply_thresholds(raw, thresholds)
     if not np.any(trials != 1.0):
         return map_abilities(parameters, responses, prior)
@@ -91,7 +91,7 @@ def session_estimate(
     targets = pool.basis.targets
     n_targets = len(targets.names)
     near = _around(past, positions, np.arange(n_targets))
-    summary, scores = _judged(pool.basis, responses, abilities, positions, near, level=level)
+    summary, scores = _estimated(pool.basis, responses, abilities, positions, near, level=level)
     estimates = ScoreEstimates(
         model_ids=(model_id,),
         targets=targets.names,
@@ -110,25 +110,27 @@ def session_estimate(
     )
     if pool.custom is not None:
         near = _around(past, positions, np.full(n_targets, -1))  # the custom score is the last of all
-        _, own = _judged(pool.custom, responses, abilities, positions, near, level=level)
-        estimates = _with_custom(estimates, own, pool, positions)
+        _, of_custom = _estimated(pool.custom, responses, abilities, positions, near, level=level)
+        estimates = _with_custom(estimates, of_custom, pool, positions)
     is_owed = np.ones(estimates.value.shape, dtype=bool)
     return SessionEstimate(model_id, abilities.theta[0], abilities.covariance[0], checked(estimates, is_owed))
 
 
-def _with_custom(estimates: ScoreEstimates, own: Scores, pool: SessionPool, positions: IntArray) -> ScoreEstimates:
+def _with_custom(
+    estimates: ScoreEstimates, of_custom: Scores, pool: SessionPool, positions: IntArray
+) -> ScoreEstimates:
     """Add the custom score, the 'overall' of its own targets, as the last column."""
     counts = pool.target_weights > 0.0
     return replace(
         estimates,
         targets=pool.score_names,
-        scores=estimates.scores.with_targets(own.targets(slice(-1, None))),
+        scores=estimates.scores.with_targets(of_custom.targets(slice(-1, None))),
         n_items=np.append(estimates.n_items, [[counts[positions].sum()]], axis=1),
         n_total=np.append(estimates.n_total, counts.sum()),
     )
 
 
-def _judged(
+def _estimated(
     basis: ScoreBasis,
     responses: FloatArray,
     abilities: Abilities,
@@ -137,7 +139,7 @@ def _judged(
     *,
     level: float,
 ) -> tuple[ResponseSummary, Scores]:
-    """Judge one model's scores on these targets, by past errors where there are any."""
+    """Estimate one model's scores on these targets, with intervals by past errors where there are any."""
     targets = basis.targets
     observations = Observations.of_items(responses, positions, targets.weights[positions], is_random=True)
     summary = summary_at(basis, observations, abilities)

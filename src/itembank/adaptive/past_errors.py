@@ -1,4 +1,4 @@
-"""`PastErrors`: how far sessions of calibration models, run as if these were new, were off."""
+"""`PastErrors`: errors of sessions with calibration models that were run as if these were new."""
 
 from dataclasses import dataclass
 
@@ -27,7 +27,7 @@ class PastErrors:
     standard_error: FloatArray
 
     def around(self, n: int, columns: IntArray) -> list[tuple[OutOfFold, float]]:
-        """Errors at the checkpoints on either side of n answers, with their shares: linear in the logarithm of n.
+        """Errors at the checkpoints on either side of n answers, with their weights, linear in the logarithm of n.
 
         Before the first and after the last checkpoint those of the nearest count alone.
 
@@ -44,10 +44,10 @@ class PastErrors:
         if after > last:
             return [(self._at(last, columns), 1.0)]
         low, high = np.log(self.n_answered[after - 1 : after + 1])
-        share = float((np.log(n) - low) / (high - low))
-        if share == 1.0:
+        fraction = float((np.log(n) - low) / (high - low))
+        if fraction == 1.0:
             return [(self._at(after, columns), 1.0)]
-        return [(self._at(after - 1, columns), 1.0 - share), (self._at(after, columns), share)]
+        return [(self._at(after - 1, columns), 1.0 - fraction), (self._at(after, columns), fraction)]
 
     def _at(self, checkpoint: int, columns: IntArray) -> OutOfFold:
         value, error = self.value[checkpoint], self.standard_error[checkpoint]

@@ -1,4 +1,4 @@
-"""Run sessions of calibration models as if these were new, to learn how far such sessions are off.
+"""Run sessions of calibration models as if these were new, to learn the errors of such sessions.
 
 Adaptive tests choose the items about which the item model is boldest, so that its own standard errors promise too much,
 the more so the more items are asked. What sessions did for models that the bank had not seen says by how much.
@@ -77,13 +77,13 @@ def past_errors(bank: Bank, spec: SessionSpec, *, progress: ProgressCallback = s
     n_reached = (~np.isnan(value).all(axis=2)).sum(axis=1)  # (n_checkpoints,)
     if not n_reached.any():
         return None
-    # the last is out of reach where the banks of the folds have fewer items to ask: those who get there are few
+    # where a fold's bank has fewer items to ask, its sessions end early; a checkpoint that few models reach is left out
     n_kept = int(np.sum(n_reached >= 0.5 * n_reached.max()))
     return PastErrors(checkpoints[:n_kept], _truth(bank, spec), value[:n_kept], error[:n_kept])
 
 
 def _tried_spec(bank: Bank, spec: SessionSpec) -> SessionSpec:
-    """Return the spec without what does not change the errors after a number of answers."""
+    """Return the spec without the choices that do not change the errors after a number of answers."""
     n_items, prior, constraints = spec.budget.n_items or USUAL_ITEMS, spec.prior, spec.constraints
     least = _least_items(bank, constraints)
     if least > MOST_ITEMS:  # sessions as long as that would take hours
@@ -104,7 +104,7 @@ def _tried_spec(bank: Bank, spec: SessionSpec) -> SessionSpec:
 
 
 def _least_items(bank: Bank, constraints: Constraints) -> int:
-    """Items that the constraints ask for, which a tried session must have room for."""
+    """Items that the constraints require, which a tried session must have room for."""
     at_least = constraints.at_least
     if isinstance(at_least, Mapping):
         return sum(at_least.values())
@@ -137,12 +137,12 @@ def _sessions(
     places = np.flatnonzero(np.isin(fold.held_out, _tried_models(bank, spec))).tolist()
     for number, place in enumerate(places):
         progress("running sessions of calibration models left out", number / len(places))
-        prior = _own_prior(bank, spec.prior, int(fold.held_out[place]))
+        prior = _prior_without_model(bank, spec.prior, int(fold.held_out[place]))
         yield place, AdaptiveSession(pool, model_id=PAST_MODEL, prior=prior)
 
 
 def _fold_pool(fold: Fold, spec: SessionSpec) -> SessionPool | None:
-    """Lay out a fold's bank; None where it lacks what the spec name, as it may without some models."""
+    """Make the pool of a fold's bank; None where it lacks what the spec names, as it may without some models."""
     try:
         return SessionPool.create(fold.bank, spec)
     except (DataError, ParameterError):
@@ -158,17 +158,17 @@ def _tried_models(bank: Bank, spec: SessionSpec) -> IntArray:
     return np.sort(np.random.default_rng(SEED).choice(rows, MOST_MODELS, replace=False))
 
 
-def _own_prior(bank: Bank, prior: PriorSpec, row: int) -> PriorSpec:
+def _prior_without_model(bank: Bank, prior: PriorSpec, row: int) -> PriorSpec:
     """Return the prior as it would be given for a calibration model."""
     if not isinstance(prior, RegressionPrior):
         return prior
     record = bank.responses.models.select(prior.columns).fill_nan(None).row(row, named=True)
-    known = {name: _as_told(value) for name, value in record.items() if value is not None}
+    known = {name: _plain_value(value) for name, value in record.items() if value is not None}
     return replace(prior, known=known)
 
 
-def _as_told(value: object) -> Known:
-    """Return a value of the model table as it would be told of a new model: dates and the like as text."""
+def _plain_value(value: object) -> Known:
+    """Return a value of the model table as a caller would give it for a new model: dates and the like as text."""
     return value if isinstance(value, str | int | float) else str(value)
 
 

@@ -1,4 +1,4 @@
-"""`SessionPool`: what sessions of many models over one bank share, made once and light enough to send to workers."""
+"""`SessionPool`: data that sessions over one bank share, made once and small enough to send to workers."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -95,7 +95,7 @@ class SessionPool(Compact):
 
     @classmethod
     def create(cls, bank: Bank, spec: SessionSpec) -> Self:
-        """Lay out a bank for sessions of this spec, with intervals by the item model; see `prepare_sessions`.
+        """Prepare a bank for sessions of this spec, with intervals by the item model; see `prepare_sessions`.
 
         Raises
         ------
@@ -180,7 +180,7 @@ def _budget_unit(name: str, cost: CostUnit | None) -> CostUnit:
 
 
 def _bounds(spec: SessionSpec, bank: Bank, items: DesignItems) -> Bounds:
-    """Lay out the constraints; a scenario that may be asked in full has no limit, whatever else is told of it."""
+    """Turn the constraints into bounds; a scenario that may be asked in full has no limit, whatever else applies."""
     bounds = spec.constraints.bounds(bank.targets, items.is_candidate, spec.budget.n_items)
     available = np.bincount(items.scenario_index[items.is_candidate], minlength=items.n_scenarios)
     return Bounds(bounds.at_least, np.where(bounds.at_most >= available, NO_LIMIT, bounds.at_most))

@@ -85,7 +85,7 @@ def prepare_sessions(
 
 
 def ready_pool(bank: Bank, spec: SessionSpec, *, progress: ProgressCallback = silent) -> SessionPool:
-    """Do the same for a session that goes on, without another word of what its spec may have wrong."""
+    """Return the pool for a session that goes on, without repeating the warnings about its spec."""
     pool = SessionPool.create(bank, spec)
     if spec.interval != CALIBRATED:
         return pool

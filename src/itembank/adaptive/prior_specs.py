@@ -1,4 +1,4 @@
-"""What is known of a model before its first answer: one frozen spec a way of saying it."""
+"""Priors for a model before its first answer: one frozen spec for each kind."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -37,7 +37,7 @@ class GroupPrior:
 
 @dataclass(frozen=True, slots=True)
 class RegressionPrior:
-    """What columns of the bank's model table foretell, by ridge regression of the calibration models' abilities.
+    """Prediction from columns of the bank's model table, by ridge regression of the calibration models' abilities.
 
     Attributes
     ----------
@@ -97,7 +97,7 @@ def prior_to_plain(prior: PriorSpec) -> Any:
 
 
 def prior_from_plain(plain: Any) -> PriorSpec:
-    """Make a prior's spec of plain data; `DataError` when it is not that of one."""
+    """Make a prior's spec from plain data; `DataError` when the data are not those of a prior."""
     if isinstance(plain, str):
         return checked_prior(plain)
     fields = dict(plain) if isinstance(plain, Mapping) else {}

@@ -36,7 +36,7 @@ class KnownModels:
 
     @classmethod
     def of_bank(cls, bank: Bank) -> Self:
-        """Take from a bank what is needed."""
+        """Take the parts of a bank that priors need."""
         calibration = bank.calibration
         covariance = np.nan_to_num(calibration.ability_covariance)
         return cls(bank.responses.models, calibration.abilities, covariance, calibration.prior)
@@ -100,7 +100,7 @@ def group_rows(models: pl.DataFrame, group: GroupPrior) -> IntArray:
 def group_prior(
     abilities: FloatArray, ability_covariance: FloatArray, bank: AbilityPrior, *, bank_models: float
 ) -> AbilityPrior:
-    """Mean and covariance of a group's abilities, drawn to the bank's prior.
+    """Mean and covariance of a group's abilities, shrunk to the bank's prior.
 
     Those of the mixture of n models with ``theta_l ~ N(m_l, C_l)`` and of s more distributed as the bank's prior
     ``N(mu, Sigma)`` (the posterior mean under a normal-inverse-Wishart prior, Gelman et al. 2013, 3.6):
@@ -120,8 +120,11 @@ def group_prior(
     """
     total = bank_models + abilities.shape[0]
     mean = (bank_models * bank.mean + abilities.sum(axis=0)) / total
-    own, shift = abilities - mean, bank.mean - mean
-    spread = bank_models * (bank.covariance + np.outer(shift, shift)) + own.T @ own + ability_covariance.sum(axis=0)
+    # the s models of the bank's prior lie around mu, not around the new mean: d d' is their squared distance from it
+    centred, shift = abilities - mean, bank.mean - mean
+    spread = (
+        bank_models * (bank.covariance + np.outer(shift, shift)) + centred.T @ centred + ability_covariance.sum(axis=0)
+    )
     return AbilityPrior(mean, spread / total)
 
 
@@ -173,25 +176,25 @@ def regression_prior(
 def _features(
     models: pl.DataFrame, columns: tuple[str, ...], known: Mapping[str, Known]
 ) -> tuple[FloatArray, FloatArray]:
-    """Lay out columns as features of mean zero: (n_models, n_features), and the new model's (n_features,)."""
+    """Turn columns into features of mean zero: (n_models, n_features), and the new model's (n_features,)."""
     blocks = [_column_features(_column(models, name), known.get(name)) for name in columns]
     return np.column_stack([block[0] for block in blocks]), np.concatenate([block[1] for block in blocks])
 
 
 def _column_features(column: pl.Series, value: Known | None) -> tuple[FloatArray, FloatArray]:
-    """Standardise numbers; give each category a column of zeros and ones, centred. What is missing is average."""
+    """Standardise numbers, centre indicators of categories; a missing value counts as the mean."""
     if column.dtype.is_numeric():
         return _number_features(column, value)
     categories = column.unique(maintain_order=True).drop_nulls().cast(pl.String).to_list()
     texts = column.cast(pl.String).to_list()
     belongs = np.array([[float(text == category) for category in categories] for text in texts])
     is_missing = np.array([text is None for text in texts])
-    share = belongs[~is_missing].mean(axis=0) if categories else np.zeros(0)
-    features = np.where(is_missing[:, None], 0.0, belongs.reshape(len(texts), -1) - share)
+    frequency = belongs[~is_missing].mean(axis=0) if categories else np.zeros(0)
+    features = np.where(is_missing[:, None], 0.0, belongs.reshape(len(texts), -1) - frequency)
     named = str(value).lower() if isinstance(value, bool) else str(value)
     if value is None or named not in categories:
         return features, np.zeros(len(categories))
-    return features, np.array([float(named == category) for category in categories]) - share
+    return features, np.array([float(named == category) for category in categories]) - frequency
 
 
 def _number_features(column: pl.Series, value: Known | None) -> tuple[FloatArray, FloatArray]:

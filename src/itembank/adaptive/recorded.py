@@ -17,7 +17,7 @@ NO_RESPONSE = "no recorded response"
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """What some models answered, as light as worker processes want it.
+    """Recorded responses of some models, small enough to send to worker processes.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ class Recorded:
 def answer_from_record(
     session: AdaptiveSession, recorded: Recorded, row: int, *, batch: int = 1, n_answers: int | None = None
 ) -> None:
-    """Answer what a session asks as the model at `row` did, until it asks no more, or has so many answers.
+    """Give a session the recorded answers of the model at `row`, until it asks no more or has this many answers.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ def answer_from_record(
 
 
 def _tell(session: AdaptiveSession, recorded: Recorded, row: int, item_id: str) -> None:
-    """Tell what is recorded of an answer, or that nothing is."""
+    """Give the session a recorded answer, or a failure where none is recorded."""
     column = int(recorded.column[session.pool.positions[item_id]])
     response = float("nan") if column < 0 else float(recorded.responses[row, column])
     costs = {} if column < 0 else _costs(recorded, row, column)

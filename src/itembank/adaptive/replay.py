@@ -71,8 +71,8 @@ def replay(
     with warned_once():
         for part in _each(pool, recorded, batch, n_jobs):
             ends.extend(part)
-            share = len(ends) / n_models
-            progress(f"{len(ends)} of {n_models} models", before + (1.0 - before) * share)
+            fraction = len(ends) / n_models
+            progress(f"{len(ends)} of {n_models} models", before + (1.0 - before) * fraction)
     return joined_sessions(ends)
 
 
@@ -106,7 +106,7 @@ def _replay_one(pool: SessionPool, recorded: Recorded, row: int, batch: int) -> 
 
 
 def session_end(session: AdaptiveSession, unit: CostUnit | None) -> SessionEnd:
-    """Sum up a session that asks no more; tokens are counted as `unit` says where it is theirs."""
+    """Summarise a session that asks no more; where `unit` is one of tokens, they are counted in it."""
     costs = session.costs
     tokens = amount_in(costs, unit if unit is not None and unit.name == TOKENS else CostUnit())
     if tokens is not None:
@@ -122,7 +122,7 @@ def session_end(session: AdaptiveSession, unit: CostUnit | None) -> SessionEnd:
 
 
 def _asked(session: AdaptiveSession) -> Sequence[AskedItem]:
-    """Items in the order of asking, with what was last told of each."""
-    told = {event.item_id: event for event in session.history if isinstance(event, Told)}
+    """Items in the order of asking, with the last answer to each."""
+    answers = {event.item_id: event for event in session.history if isinstance(event, Told)}
     order = [item_id for event in session.history if isinstance(event, Asked) for item_id in event.item_ids]
-    return [AskedItem(item_id, told.get(item_id)) for item_id in order]
+    return [AskedItem(item_id, answers.get(item_id)) for item_id in order]

@@ -1,4 +1,4 @@
-"""What replaying recorded models gives: their estimates, what was asked of each, and why it ended."""
+"""Results of replaying recorded models: estimates, the items asked of each, and why each session ended."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
@@ -25,7 +25,7 @@ class AskedItem:
 
 @dataclass(frozen=True, slots=True)
 class SessionEnd:
-    """What is left of a session that asks no more.
+    """Summary of a session that asks no more.
 
     Attributes
     ----------
@@ -127,9 +127,11 @@ PER_MODEL = ("n_items", "n_missing", "abilities", "ability_covariance")
 
 def joined_estimates(estimates: Sequence[ScoreEstimates]) -> ScoreEstimates:
     """Put a session's estimates of different models together; they are of one bank, by one method."""
-    stacked: dict[str, Any] = {name: np.concatenate([getattr(one, name) for one in estimates]) for name in PER_MODEL}
-    model_ids = tuple(model for one in estimates for model in one.model_ids)
-    scores = Scores.joined([one.scores for one in estimates])
+    stacked: dict[str, Any] = {
+        name: np.concatenate([getattr(estimate, name) for estimate in estimates]) for name in PER_MODEL
+    }
+    model_ids = tuple(model for estimate in estimates for model in estimate.model_ids)
+    scores = Scores.joined([estimate.scores for estimate in estimates])
     return dataclasses.replace(estimates[0], model_ids=model_ids, scores=scores, **stacked)
 
 
@@ -142,17 +144,19 @@ def _asked_table(ends: Sequence[SessionEnd]) -> pl.DataFrame:
     models = [end.estimates.model_ids[0] for end in ends for _ in end.asked]
     steps = [step for end in ends for step in range(1, len(end.asked) + 1)]
     items = [item for end in ends for item in end.asked]
-    told = [item.told for item in items]
-    units = dict.fromkeys(unit for answer in told if answer is not None for unit in answer.costs)
+    answers = [item.told for item in items]
+    units = dict.fromkeys(unit for answer in answers if answer is not None for unit in answer.costs)
     return pl.DataFrame(
         {
             "model_id": pl.Series(models, dtype=pl.String),
             "step": pl.Series(steps, dtype=pl.Int64),
             "item_id": pl.Series([item.item_id for item in items], dtype=pl.String),
-            "response": pl.Series([None if answer is None else answer.response for answer in told], dtype=pl.Float64),
+            "response": pl.Series(
+                [None if answer is None else answer.response for answer in answers], dtype=pl.Float64
+            ),
             **{
                 unit: pl.Series(
-                    [None if answer is None else answer.costs.get(unit) for answer in told], dtype=pl.Float64
+                    [None if answer is None else answer.costs.get(unit) for answer in answers], dtype=pl.Float64
                 )
                 for unit in units
             },

@@ -1,4 +1,4 @@
-"""What must be kept back so that every scenario can still get the items it is to have."""
+"""Cost to reserve so that every scenario can still get the items that it must have."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 def cheapest_cost(
     costs: FloatArray, is_open: BoolArray, scenario_index: IntArray, lacking: IntArray
 ) -> tuple[float, FloatArray]:
-    """Cost of the cheapest open items that give each scenario what it lacks, or as many as it has.
+    """Cost of the cheapest open items that fill what each scenario lacks, or all it has where these are too few.
 
     Parameters
     ----------
@@ -26,7 +26,7 @@ def cheapest_cost(
     """
     total, dearest = 0.0, np.zeros(lacking.shape)
     for scenario in np.flatnonzero(lacking):
-        own = np.sort(costs[is_open & (scenario_index == scenario)])[: lacking[scenario]]
-        total += float(own.sum())
-        dearest[scenario] = own[-1] if own.size else 0.0
+        cheapest = np.sort(costs[is_open & (scenario_index == scenario)])[: lacking[scenario]]
+        total += float(cheapest.sum())
+        dearest[scenario] = cheapest[-1] if cheapest.size else 0.0
     return total, dearest

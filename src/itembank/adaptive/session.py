@@ -168,15 +168,15 @@ class AdaptiveSession:
         else:
             value = checked_response(response, item_id)
         self.check_items([item_id])
-        told = self.check_costs(costs, item_id, new_units=new_units)
-        warn_of_silent_costs(self._pool, told, f"item {quoted(item_id)}")
+        checked_costs = self.check_costs(costs, item_id, new_units=new_units)
+        warn_of_silent_costs(self._pool, checked_costs, f"item {quoted(item_id)}")
         position = self._pool.positions[item_id]
         event = Told(
             item_id,
             value,
             n_correct,
             n_trials,
-            told,
+            checked_costs,
             was_asked=position in self._state.asked,
             is_correction=position in self._state.answers,
         )
@@ -209,8 +209,8 @@ class AdaptiveSession:
         DataError
             When the item is not in the bank, or a cost is not what it must be.
         """
-        told = self.check_costs(costs, item_id, new_units=new_units)
-        self._record(Failed(item_id, bool(again), str(reason), told))
+        checked_costs = self.check_costs(costs, item_id, new_units=new_units)
+        self._record(Failed(item_id, bool(again), str(reason), checked_costs))
 
     def check_costs(
         self, costs: Mapping[str, float] | None, item_id: str, *, new_units: bool = False
@@ -275,12 +275,12 @@ class AdaptiveSession:
 
     @property
     def costs(self) -> dict[str, float]:
-        """What was told of costs so far, summed by unit; failed attempts included."""
+        """Known costs so far, summed by unit; failed attempts included."""
         return told_costs(self._state)
 
     @property
     def left(self) -> dict[str, float]:
-        """What is left of each cost in the budget, unknown and pending ones counted as expected."""
+        """The rest of each cost in the budget; unknown and pending costs count as expected."""
         return left_of_budget(self._pool, self._state)
 
     @property

@@ -105,7 +105,7 @@ class SessionSpec:
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Self:
-        """Make a spec of what `to_dict` gave.
+        """Make a spec from the result of `to_dict`.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""What a session has spent, and what its budget leaves."""
+"""Spending of a session, and the rest of its budget."""
 
 import math
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ from itembank.numerics.arrays import BoolArray, IntArray
 
 
 def amount_in(costs: Mapping[str, float], unit: CostUnit) -> float | None:
-    """Return costs by unit counted in this one; None where they do not say."""
+    """Convert costs by unit into this unit; None where they do not hold it."""
     if unit.name in costs:
         return costs[unit.name]
     if unit.name != TOKENS or not (OUTPUT_TOKENS in costs or INPUT_TOKENS in costs):
@@ -51,7 +51,7 @@ def _check_units(pool: SessionPool, costs: Mapping[str, float], owner: str) -> N
 
 
 def warn_of_silent_costs(pool: SessionPool, costs: Mapping[str, float], owner: str) -> None:
-    """Warn when costs are told, and not in a unit of the budget, so that what was expected is counted instead."""
+    """Warn when given costs are not in a unit of the budget, so that the expected cost is counted instead."""
     silent = [name for name in pool.spec.budget.costs if amount_in(costs, pool.units[name]) is None]
     if costs and silent:
         warn(
@@ -62,7 +62,7 @@ def warn_of_silent_costs(pool: SessionPool, costs: Mapping[str, float], owner: s
 
 
 def told_costs(state: SessionState) -> dict[str, float]:
-    """Sum the costs that were told, those of failed attempts among them, by unit."""
+    """Sum the costs of all answers and failed attempts by unit."""
     amounts: dict[str, list[float]] = {}
     for costs in (*(answer.costs for answer in state.answers.values()), *state.failed_costs):
         for unit, amount in costs.items():
@@ -71,7 +71,7 @@ def told_costs(state: SessionState) -> dict[str, float]:
 
 
 def left_of_budget(pool: SessionPool, state: SessionState) -> dict[str, float]:
-    """Return what is left of each cost in the budget, pending items counted as expected; below zero when overspent."""
+    """Return the rest of each cost in the budget, pending items at their expected cost; negative when overspent."""
     budget = pool.spec.budget.costs
     return {name: amount - _counted(pool, state, pool.units[name]) for name, amount in budget.items()}
 
@@ -86,11 +86,12 @@ def affordable(pool: SessionPool, is_open: BoolArray, left: Mapping[str, float])
 def with_reserve(
     pool: SessionPool, is_open: BoolArray, counts: IntArray, left: Mapping[str, float]
 ) -> tuple[BoolArray, bool]:
-    """Affordable items that leave enough for the scenarios that lack some, (n_items,), and whether there is enough.
+    """Affordable items that leave enough for the scenarios that lack items, (n_items,), and whether there is enough.
 
-    Kept back are the cheapest items that would do: with R their cost, an item of a scenario that lacks none must cost
-    ``left - R`` at most; one that stands in for a kept item may cost as much more as the dearest kept one of its own
-    scenario. Where not even R is left, or no item would do in all units, all affordable items are returned.
+    The reserve R is the cost of the cheapest items that the scenarios lack. An item of a scenario that lacks none may
+    cost at most ``left - R``. An item of a scenario that lacks some replaces one in the reserve, and may cost more by
+    the price of the dearest reserved item of its scenario. Where less than R is left, or no item fits in all units, all
+    affordable items are returned.
     """
     lacking = np.maximum(pool.bounds.at_least - counts, 0)
     result = affordable(pool, is_open, left)
@@ -109,7 +110,7 @@ def with_reserve(
 
 
 def _slack(pool: SessionPool, name: str) -> float:
-    """Three items of 0.1 fit a budget of 0.3."""
+    """Return the rounding allowed for: three items of 0.1 must fit a budget of 0.3."""
     return ROUNDING * pool.spec.budget.costs[name]
 
 
@@ -117,7 +118,7 @@ def _counted(pool: SessionPool, state: SessionState, unit: CostUnit) -> float:
     expected = pool.expected_costs[unit.name]
     amounts = [float(expected[position]) for position in state.pending]
     for position, answer in state.answers.items():
-        told = amount_in(answer.costs, unit)
-        amounts.append(float(np.nan_to_num(expected[position])) if told is None else told)
+        amount = amount_in(answer.costs, unit)
+        amounts.append(float(np.nan_to_num(expected[position])) if amount is None else amount)
     amounts.extend(amount_in(costs, unit) or 0.0 for costs in state.failed_costs)
     return math.fsum(amounts)

@@ -1,4 +1,4 @@
-"""Errors that estimates make of calibration models that they do not know."""
+"""Errors of estimates on calibration models that the estimates have not seen."""
 
 from dataclasses import dataclass
 
@@ -15,7 +15,8 @@ from itembank.estimation.specs import PointSpec, Stacked
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 
 MAXIMUM_MODELS = 500
-"""More calibration models make many more pairs and hardly a better fit: as many are taken, spread over the list."""
+"""At most this many calibration models are taken, spread evenly over the list. More of them give many more pairs but
+hardly a better fit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,7 @@ class CalibrationErrors:
 def calibration_errors(
     bank: Bank, observations: Observations, columns: BoolArray, spec: PointSpec | Stacked | None
 ) -> CalibrationErrors | None:
-    """Let up to 500 calibration models answer the items in `columns` (n_columns,) and see how far off they come out.
+    """Find the errors of up to 500 calibration models estimated from the items in `columns`, (n_columns,).
 
     Parameters
     ----------
@@ -65,8 +66,8 @@ def calibration_errors(
     if not folds(bank):
         return None
     items = Observations.of_items(responses, positions, weights, is_random=observations.is_random)
-    found = try_methods(bank, items, None, spec.members).by(spec)
-    return CalibrationErrors(responses, found.error[rows])
+    out_of_fold = try_methods(bank, items, None, spec.members).by(spec)
+    return CalibrationErrors(responses, out_of_fold.error[rows])
 
 
 def raw_scores(bank: Bank, responses: FloatArray, positions: IntArray, weights: FloatArray) -> FloatArray:

@@ -1,4 +1,4 @@
-"""What a comparison refuses, and what it warns of."""
+"""Checks of a comparison, which refuse or warn."""
 
 from collections import Counter
 from collections.abc import Sequence

@@ -129,12 +129,12 @@ def _estimator_and_errors(
 def _learn(compared: ComparedModels, estimator: PointSpec | Stacked | None, level: float) -> list[TargetErrors | None]:
     """Errors of every target from the calibration models; None where there are too few of them."""
     bank, observations, columns = compared.bank, compared.observations, compared.common()
-    found = calibration_errors(bank, observations, columns, estimator)
-    if found is None:
+    calibration = calibration_errors(bank, observations, columns, estimator)
+    if calibration is None:
         return [None] * len(compared.targets)
     factor = error_inflation(bank, observations, compared.selection, Weighted() if estimator is None else estimator)
-    pairs = compared.paired_on(found.responses, columns)
-    return learn_errors(factor * found.errors[:, compared.index], pairs, level=level)
+    pairs = compared.paired_on(calibration.responses, columns)
+    return learn_errors(factor * calibration.errors[:, compared.index], pairs, level=level)
 
 
 def _estimator(method: EstimationSpec | str) -> EstimationSpec | None:
@@ -150,5 +150,5 @@ def _estimates(compared: ComparedModels, estimator: EstimationSpec) -> FloatArra
     """Estimate the scores, (n_models, n_targets); the warnings on the responses have been given."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)
-        found = estimate(compared.bank, compared.responses, selection=compared.selection, method=estimator)
-    return found.value[:, compared.index]
+        calibration = estimate(compared.bank, compared.responses, selection=compared.selection, method=estimator)
+    return calibration.value[:, compared.index]

@@ -76,7 +76,7 @@ class ComparedModels:
         return self.paired_on(responses, np.ones(responses.shape[1], dtype=bool))
 
     def paired_on(self, responses: FloatArray, columns: BoolArray) -> PairedDifferences:
-        """Paired differences of any models' responses to some of the columns."""
+        """Return paired differences of any models' responses to some of the columns."""
         sizes = self.bank.targets.scenario_sizes
         return paired_differences(
             responses, self.observations.weights[columns], self.scenarios()[columns], sizes, self.target_weights()

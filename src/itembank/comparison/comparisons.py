@@ -1,4 +1,4 @@
-"""`Comparison`: differences of models with all that is needed to read them rightly."""
+"""`Comparison`: differences of models with everything that is needed to interpret them."""
 
 from dataclasses import dataclass
 from typing import Any, Self
@@ -16,7 +16,7 @@ from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.tabular import Tabular
 
 MANY_BOOTSTRAPS = 20_000
-"""Pairs beyond this get no bootstrap interval: it costs far more than all the rest."""
+"""With more pairs no bootstrap interval is computed: it costs far more than everything else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class ModelPairs:
 
     @classmethod
     def of(cls, compared: ComparedModels, pairs: PairedDifferences) -> Self:
-        """Take what is shown of the differences of all pairs."""
+        """Take the fields that are shown from the differences of all pairs."""
         first, second = model_pairs(compared.responses.n_models)
         observed = compared.counts().observed
         return cls(
@@ -62,7 +62,7 @@ class ModelPairs:
 
 @dataclass(frozen=True, slots=True)
 class ReferenceTests:
-    """What textbook methods say of the raw shared items, each (n_pairs, n_targets).
+    """Results of textbook methods on the raw shared items, each (n_pairs, n_targets).
 
     They take items as a random sample of infinitely many. McNemar's needs responses of 0 and 1.
     """
@@ -234,7 +234,7 @@ class Comparison(Tabular):
         }
 
     def _notes(self) -> list[list[str]]:
-        """Say of each pair and target what a reader must know, '' where nothing."""
+        """Return the remark on each pair and target, '' where there is none."""
         pairs = self.pairs
         answers_differ = (pairs.n_shared_items < pairs.n_items_a) | (pairs.n_shared_items < pairs.n_items_b)
         texts = np.array(
@@ -252,5 +252,5 @@ class Comparison(Tabular):
 
 
 def _if_binary(compared: ComparedModels, values: FloatArray) -> FloatArray:
-    """Values that mean something for responses of 0 and 1, NaN for others."""
+    """Keep values that are defined for responses of 0 and 1 only; NaN for other responses."""
     return values if compared.responses.is_binary else np.full(values.shape, np.nan)

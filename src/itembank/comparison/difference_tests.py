@@ -15,7 +15,7 @@ from itembank.numerics.arrays import FloatArray, IntArray
 
 @dataclass(frozen=True, slots=True)
 class DifferenceTests:
-    """What differences say, each (n_pairs, n_targets).
+    """Tests of differences, each (n_pairs, n_targets).
 
     Attributes
     ----------
@@ -50,6 +50,7 @@ def tested_differences(
     for target, error in enumerate(errors):
         quantile, scale, degrees = _distribution(error, pairs.degrees[:, target], spec.level)
         standard_error = np.sqrt(error_variance(pairs, counts, error, target))
+        # c = q / F^-1(0.5 + level / 2), so that p < 1 - level exactly where 0 lies outside of d +- q s
         d, half_width = difference[:, target], quantile * standard_error
         columns.append(
             (

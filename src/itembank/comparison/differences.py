@@ -9,12 +9,12 @@ from itembank.comparison.pairs import PairedDifferences, model_pairs
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 
 MINIMUM_MODELS = 15
-"""With fewer calibration models the classical standard error tells more than their errors do."""
+"""With fewer calibration models the classical standard error is more reliable than one learnt from their errors."""
 
 
 @dataclass(frozen=True, slots=True)
 class ItemCounts:
-    """How many items stand behind what, for each target.
+    """Numbers of items that models, calibration errors and the benchmark have, for each target.
 
     Attributes
     ----------
@@ -33,7 +33,7 @@ class ItemCounts:
 
 @dataclass(frozen=True, slots=True)
 class TargetErrors:
-    """What calibration models tell of one target.
+    """Errors of one target, learnt from calibration models.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class TargetErrors:
 
 
 def learn_errors(errors: FloatArray, pairs: PairedDifferences, *, level: float) -> list[TargetErrors | None]:
-    """Error model of every target; None where too few calibration models tell.
+    """Return the error model of every target; None where too few calibration models have errors.
 
     Parameters
     ----------
@@ -65,8 +65,9 @@ def differences(
 ) -> tuple[FloatArray, FloatArray]:
     """Differences of pairs, and scores of models: estimated ones, or raw ones where there is none.
 
-    Raw differences are of each model's own weighted mean, which `error_variance` goes by; without learnt errors they
-    are over the items that both answered, which the classical variance is for. The same items give the same.
+    With learnt errors a raw difference is that of the two weighted means, each over all items that the model answered:
+    `error_variance` is for these. Without learnt errors it is over the items that both answered, for which the
+    classical variance holds. Where both answered the same items the two are equal.
 
     Parameters
     ----------
@@ -74,7 +75,7 @@ def differences(
     pairs : PairedDifferences
         Of the same models.
     is_learnt : (n_targets,)
-        Whether calibration models tell of the target's errors.
+        Whether the target's errors were learnt from calibration models.
 
     Returns
     -------
@@ -90,12 +91,12 @@ def differences(
 def error_variance(
     pairs: PairedDifferences, counts: ItemCounts, errors: TargetErrors | None, target: int
 ) -> FloatArray:
-    """Expect this squared error of each pair's difference on one target, (n_pairs,).
+    """Return the expected squared error of each pair's difference on one target, (n_pairs,).
 
-    On the same items it is ``a + b V`` (`fit_pair_errors`), on different ones ``s^2`` of each model. With a share
-    of the items in common it lies that far between. a and ``s^2`` were learnt on n items out of N; for m they are
+    On the same items it is ``a + b V`` (`fit_pair_errors`), on different items the sum of ``s^2`` of both models. With
+    some items in common it is interpolated by their fraction. a and ``s^2`` were learnt on n items of N; for m they are
     scaled by ``(1/m - 1/N) / (1/n - 1/N)``, as V scales by itself. V is never below `least_variance`: models that
-    answered all shared items alike, or all of them differently, may not go on so.
+    answered all shared items alike, or all of them differently, may differ on the unseen items.
     """
     shared = pairs.n_shared[:, target]
     classical = np.maximum(pairs.variance[:, target], least_variance(shared, int(counts.total[target])))
@@ -107,14 +108,16 @@ def error_variance(
     single = errors.single_variance * _scaling(observed, n, total)
     apart = single[first] + single[second]
     together = errors.model.constant * _scaling(shared, n, total) + errors.model.slope * classical
+    # Jaccard index: shared items over the items that at least one of the two answered
     in_common = shared / np.maximum(observed[first] + observed[second] - shared, 1)
+    # without shared items `together` may be infinite; its weight is zero, but 0 * inf would be NaN
     together, apart = np.where(shared > 0, together, 0.0), np.where(in_common < 1.0, apart, 0.0)
     result: FloatArray = in_common * together + (1.0 - in_common) * apart
     return result
 
 
 def least_variance(n_shared: IntArray, n_total: int) -> FloatArray:
-    """Squared standard error of a difference for which no shared item speaks, (n_pairs,).
+    """Squared standard error of a difference that no shared item shows, (n_pairs,).
 
     ``(1 - n / N) 2 / (n + 2)^2``: that of n items answered alike with one more on which each model is better, as in
     the adjusted interval of Bonett and Price (2012, J. Educ. Behav. Stat. 37), for a finite population.
@@ -141,6 +144,6 @@ def _scaling(observed: IntArray, n_items: int, total: int) -> FloatArray:
     if n_items >= total:
         return np.where(observed >= total, 0.0, 1.0)
     with np.errstate(divide="ignore"):
-        own = 1.0 / observed.astype(np.float64)
-    result: FloatArray = (own - 1.0 / total) / (1.0 / n_items - 1.0 / total)
+        inverse = 1.0 / observed.astype(np.float64)
+    result: FloatArray = (inverse - 1.0 / total) / (1.0 / n_items - 1.0 / total)
     return result

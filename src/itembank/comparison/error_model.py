@@ -1,4 +1,4 @@
-"""How large the error of a difference of two estimates is, learnt from pairs of calibration models."""
+"""Model of the error of a difference of two estimates, learnt from pairs of calibration models."""
 
 from dataclasses import dataclass
 
@@ -10,10 +10,11 @@ from itembank.numerics.arrays import FloatArray, IntArray
 
 N_REWEIGHTINGS = 25
 LEAST_VARIANCE_SHARE = 1e-3
-"""A pair's expected squared error is at least this share of the mean one: zero cannot be divided by."""
+"""A pair's expected squared error is at least this fraction of the mean over pairs, as it is divided by."""
 LEAST_DEGREES = 3.0
 NO_ERROR = 1e-9
-"""Where calibration models answered everything their estimates are exact, and tell nothing of others' errors."""
+"""Smaller errors count as none: calibration models that answered everything have exact estimates, from which nothing
+is learnt about the errors of others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +26,7 @@ class PairErrorModel:
     constant, slope : float
         Of ``E[(r_b - r_a)^2] = constant + slope * disagreement``; both >= 0.
     quantile : float
-        Standardised errors are within it with probability `level`, also for models not seen.
+        Standardised errors stay within it with probability `level`, also for models not seen.
     degrees : float
         Of the Student distribution that gives p-values and probabilities: its tails are as heavy as those of the
         calibration models' errors.
@@ -49,8 +50,8 @@ def fit_pair_errors(
 ) -> PairErrorModel:
     """Learn how the error of a difference depends on how differently two models answered.
 
-    The errors ``r = estimate - truth`` of two models on the same items share what the items do to both, the more
-    so the more alike the models answered. All pairs (l, m) of calibration models give
+    The errors ``r = estimate - truth`` of two models on the same items have in common what the items do to
+    both, the more so the more alike the models answered. All pairs (l, m) of calibration models give
     ``E[(r_l - r_m)^2] = a + b x_lm``, with x the classical variance of the paired difference: a and b >= 0 by the
     score equations of a normal likelihood (least squares weighted by the inverse square of the fit, repeated). The
     standardised errors' quantile is then corrected for the finite number of models, see `finite_quantile`.
@@ -77,12 +78,15 @@ def fit_pair_errors(
 
 
 def fit_variance(squared: FloatArray, disagreement: FloatArray) -> tuple[float, float]:
-    """Fit ``E[squared] = a + b disagreement`` with a, b >= 0, each (n_pairs,), for errors that spread as they grow."""
+    """Fit ``E[squared] = a + b disagreement`` with a, b >= 0, each (n_pairs,)."""
+    # both columns of the design have mean one, so that the ridge of `_non_negative` treats them alike
     unit = disagreement.mean()
     design = np.column_stack([np.ones_like(disagreement), disagreement / unit if unit > 0.0 else disagreement])
     floor = LEAST_VARIANCE_SHARE * squared.mean()
     if floor <= 0.0:
         return 0.0, 0.0
+    # The variance of a squared normal error is 2 (a + b x)^2, hence weights 1 / fitted^2. Their fixed point solves the
+    # score equations; unweighted least squares, the start, would follow the few largest errors.
     coefficients = _non_negative(design, squared)
     for _ in range(N_REWEIGHTINGS):
         fitted = np.maximum(design @ coefficients, floor)
@@ -96,9 +100,9 @@ def finite_quantile(
     """Quantile of pairs' absolute errors that covers a pair of new models at `level`.
 
     Conformal prediction takes the ``level (n + 1) / n`` quantile of n independent errors. Pairs are not
-    independent, models are: n is the number of independent errors that would tell the share inside the
-    quantile as well as these pairs do. The share's variance is ``4 / M`` times the variance over models of the
-    share of a model's own pairs inside (the first term of a U-statistic's variance, Hoeffding 1948).
+    independent, models are: n is the number of independent errors that would estimate the fraction inside
+    the quantile as precisely as these pairs do. The variance of that fraction is ``4 / M`` times the variance over
+    models of the fraction of a model's pairs inside (the first term of a U-statistic's variance, Hoeffding 1948).
 
     Parameters
     ----------
@@ -110,16 +114,19 @@ def finite_quantile(
     level : float
     """
     inside = (standardised <= np.quantile(standardised, level)).astype(np.float64)
-    own = np.bincount(first, inside, n_models) + np.bincount(second, inside, n_models)
-    own = own / np.maximum(np.bincount(first, minlength=n_models) + np.bincount(second, minlength=n_models), 1)
-    variance = 4.0 / n_models * float(np.var(own, ddof=1))
-    # two errors a model at most: what chance makes look more independent than that is chance
+    inside_fraction = np.bincount(first, inside, n_models) + np.bincount(second, inside, n_models)
+    inside_fraction = inside_fraction / np.maximum(
+        np.bincount(first, minlength=n_models) + np.bincount(second, minlength=n_models), 1
+    )
+    variance = 4.0 / n_models * float(np.var(inside_fraction, ddof=1))
+    # n = level (1 - level) / variance, the variance of a fraction of n independent errors solved for n. It is kept from
+    # M / 4 to 2 M: a variance of few models is rough, and more than two independent errors a model is chance.
     n_effective = float(np.clip(level * (1.0 - level) / max(variance, 1e-300), n_models / 4.0, 2.0 * n_models))
     return float(np.quantile(standardised, min(level * (n_effective + 1.0) / n_effective, 1.0)))
 
 
 def _non_negative(design: FloatArray, target: FloatArray) -> FloatArray:
-    """Non-negative least squares from the normal equations: two unknowns, however many pairs."""
+    """Non-negative least squares by the normal equations: their size is two, whatever the number of pairs."""
     gram, right = design.T @ design, design.T @ target
     factor = np.linalg.cholesky(gram + 1e-12 * np.trace(gram) * np.eye(gram.shape[0]))
     coefficients: FloatArray = scipy.optimize.nnls(factor.T, np.linalg.solve(factor, right))[0]
@@ -128,5 +135,7 @@ def _non_negative(design: FloatArray, target: FloatArray) -> FloatArray:
 
 def _degrees(standardised: FloatArray, n_models: int) -> float:
     """Degrees of freedom of a Student distribution with this kurtosis, ``4 + 6 / excess``, at most n_models - 1."""
+    # excess kurtosis of a Student distribution is 6 / (degrees - 4); that of the errors is m_4 / m_2^2 - 3, taken about
+    # zero because the difference of a pair has either sign
     excess = float(np.mean(standardised**2) / np.mean(standardised) ** 2 - 3.0)
     return float(np.clip(4.0 + 6.0 / max(excess, 1e-9), LEAST_DEGREES, n_models - 1.0))

@@ -1,4 +1,4 @@
-"""How much smaller errors look on models that helped to choose the items."""
+"""Ratio by which errors are too small on models whose responses the items were chosen by."""
 
 import numpy as np
 
@@ -19,11 +19,11 @@ def error_inflation(
 ) -> float:
     """Factor, at least 1, by which calibration models' errors must grow to be those of new models.
 
-    Items that were chosen by what the calibration models answered suit these models better than new ones, though
-    every estimate is fitted without them. `try_methods` lets each fold choose items of its own; but the errors of two
-    models are paired only on the same items. So pairs are taken on the items as they are, and their errors grow by
-    this factor: the ratio of the mean absolute deviations of the errors, with own items over with these, the geometric
-    mean over targets, at most 1.5, since few models measure it roughly.
+    Items that were chosen by the responses of the calibration models suit these models better than new ones, even
+    though every estimate is fitted without the model. `try_methods` lets each fold choose its own items, but the errors
+    of two models form a pair only on the same items. So pairs are taken on the given items, and their errors are
+    multiplied by this factor: the mean absolute deviation of the errors with items chosen in each fold, over that with
+    the given items, as a geometric mean over targets. It is at most 1.5, since few models measure it roughly.
     """
     if selection is None or selection.is_random or not folds(bank):
         return 1.0

@@ -84,11 +84,11 @@ def paired_differences(
             continue
         sums = _scenario_sums(responses[:, columns], weights[columns])
         mean, spread, count, better_a, better_b = (values[first, second][:, None] for values in sums)
-        share = target_weights[targets, scenario]
-        difference[:, targets] += share * mean
-        of_many[:, targets] += share**2 * spread
-        variance[:, targets] += share**2 * spread * np.maximum(1.0 - count / scenario_sizes[scenario], 0.0)
-        covered[:, targets] += share * (count > 0.0)
+        weight = target_weights[targets, scenario]
+        difference[:, targets] += weight * mean
+        of_many[:, targets] += weight**2 * spread
+        variance[:, targets] += weight**2 * spread * np.maximum(1.0 - count / scenario_sizes[scenario], 0.0)
+        covered[:, targets] += weight * (count > 0.0)
         n_shared[:, targets] += count
         n_scenarios_shared[:, targets] += count > 0.0
         only_a[:, targets] += better_a
@@ -126,8 +126,10 @@ def _scenario_sums(
     square_sum = (seen * w2) @ (y**2).T
     total = np.where(mass > 0.0, mass, 1.0)
     mean = (weighted - weighted.T) / total
+    # sum w^2 d^2 = sum w^2 (y_b^2 + y_a^2 - 2 y_a y_b), over shared items; then sum w^2 (d - dbar)^2 expanded
     uncentred = square_sum + square_sum.T - 2.0 * (y * w2) @ y.T
     centred = uncentred - 2.0 * mean * (squared - squared.T) + mean**2 * mass2
+    # n / (n - 1) corrects for the estimated mean; one shared item has no spread around its own mean
     several = count > 1.0
     inflation = np.divide(count, count - 1.0, out=np.ones(count.shape), where=several)
     spread = np.maximum(np.where(several, centred, uncentred), 0.0) * inflation / total**2

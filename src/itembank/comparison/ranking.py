@@ -1,4 +1,4 @@
-"""Models in order, with groups of those that the items do not tell from the group's best."""
+"""Order of the models, and groups of models that do not differ significantly from the best of the group."""
 
 import numpy as np
 

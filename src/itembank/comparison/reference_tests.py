@@ -1,4 +1,4 @@
-"""Tests that need no bank: for reference beside the calibrated differences, and corrections for many pairs."""
+"""Tests that need no bank, shown for reference beside the calibrated differences, and corrections for many pairs."""
 
 import numpy as np
 from scipy.special import betainc, stdtr
@@ -65,7 +65,7 @@ def bootstrap_intervals(
     n_samples: int,
     rng: np.random.Generator,
 ) -> tuple[FloatArray, FloatArray]:
-    """Percentile intervals of raw differences (second - first), items drawn again within each scenario.
+    """Percentile intervals of raw differences (second - first), items resampled within each scenario.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ def bootstrap_intervals(
     low, high : (n_pairs, n_targets)
         NaN where the pair shares no item of a scenario that the target counts.
     """
-    counts = _drawn_again(scenario_index, n_samples, rng) * weights  # (n_samples, n_columns)
+    counts = _resampled_counts(scenario_index, n_samples, rng) * weights  # (n_samples, n_columns)
     n_targets = target_weights.shape[0]
     bounds = np.full((2, first.shape[0], n_targets), np.nan)
     n_block = max(1, CELLS_AT_ONCE // (n_samples + responses.shape[1]))
@@ -92,16 +92,16 @@ def bootstrap_intervals(
         block = slice(start, start + n_block)
         d = (responses[second[block]] - responses[first[block]]).T  # (n_columns, n_block)
         for target in range(n_targets):
-            drawn = np.zeros((n_samples, d.shape[1]))
+            resampled = np.zeros((n_samples, d.shape[1]))
             for scenario in np.flatnonzero(target_weights[target] > 0.0):
                 columns = scenario_index == scenario
-                drawn += target_weights[target, scenario] * _means(counts[:, columns], d[columns], weights[columns])
-            bounds[:, block, target] = np.quantile(drawn, tails, axis=0)
+                resampled += target_weights[target, scenario] * _means(counts[:, columns], d[columns], weights[columns])
+            bounds[:, block, target] = np.quantile(resampled, tails, axis=0)
     return bounds[0], bounds[1]
 
 
-def _drawn_again(scenario_index: IntArray, n_samples: int, rng: np.random.Generator) -> FloatArray:
-    """How often each item comes when as many as there are are drawn from its scenario, (n_samples, n_columns)."""
+def _resampled_counts(scenario_index: IntArray, n_samples: int, rng: np.random.Generator) -> FloatArray:
+    """Count the draws of each item in samples of every scenario's size, with replacement, (n_samples, n_columns)."""
     counts = np.zeros((n_samples, scenario_index.shape[0]))
     for scenario in np.unique(scenario_index):
         columns = np.flatnonzero(scenario_index == scenario)
@@ -111,7 +111,7 @@ def _drawn_again(scenario_index: IntArray, n_samples: int, rng: np.random.Genera
 
 
 def _means(counts: FloatArray, d: FloatArray, weights: FloatArray) -> FloatArray:
-    """Weighted means of d over the items drawn, (n_samples, n_block); of all where none that counts was drawn."""
+    """Weighted means of d over the items drawn, (n_samples, n_block); over all shared items where none was drawn."""
     shared = ~np.isnan(d)
     d = np.where(shared, d, 0.0)
     with np.errstate(invalid="ignore"):

@@ -1,4 +1,4 @@
-"""Banks that have not seen some of the calibration models, so that methods can be tried on these."""
+"""Banks calibrated without some of the calibration models, so that methods can be tried on these models."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -20,14 +20,14 @@ from itembank.numerics.ties import id_order, rounded
 from itembank.progress import ProgressCallback, silent
 
 MINIMUM_FOR_FOLDS = 10
-"""Below this many calibration models what is left out and what is left say too little."""
+"""With fewer calibration models neither the models left out nor those that remain are enough to learn from."""
 MANY_MODELS = 100
 N_FOLDS_MANY, N_FOLDS_FEW = 5, 10
-"""With few models a fit is cheap, and every model left out of it counts: more folds."""
+"""With few models a fit is cheap and each model left out matters more: more, smaller folds."""
 TOLERANCE = 1e-5
-"""Of the fits: ten times the default's, which moves predictions by far less than leaving models out does.
+"""Tolerance of the fits, ten times the default: it changes predictions by far less than leaving models out does.
 
-A whole bank that was fitted more loosely has folds as loose."""
+Folds of a bank that was fitted with a larger tolerance take that tolerance."""
 SEED = 20
 
 
@@ -72,7 +72,7 @@ def spec_of(calibration: Calibration) -> CalibrationSpec:
     Raises
     ------
     IntegrityError
-        When no calibration was made with what the bank says of it.
+        When the bank states choices of its calibration that no calibration can have.
     """
     default = METHODS.kinds[calibration.method]()
     try:
@@ -111,7 +111,7 @@ def _make_folds(bank: Bank, progress: ProgressCallback) -> tuple[Fold, ...]:
 
 
 def _fold_of_each_model(bank: Bank) -> IntArray:
-    """Deal out the models in order of their score, equal ones in order of their ids, (n_models,)."""
+    """Deal out the models in order of their score, equal scores in order of their ids, (n_models,)."""
     by_id = id_order(bank.responses.model_ids)
     score = rounded(np.nanmean(bank.responses.responses, axis=1))
     order = by_id[np.argsort(score[by_id], kind="stable")]

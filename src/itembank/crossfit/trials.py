@@ -1,4 +1,4 @@
-"""Try on calibration models left out what will be done with new models."""
+"""Trials of methods on calibration models left out, as they will be applied to new models."""
 
 from collections.abc import Callable
 
@@ -10,7 +10,7 @@ from itembank.numerics.arrays import FloatArray
 from itembank.progress import ProgressCallback, part_of, silent
 
 FRACTION_OF_FITS = 0.5
-"""Of the work: fitting without some models, where that was not done before."""
+"""Part of the progress bar for fitting without some models, where that was not done before."""
 
 
 def run_trial(
@@ -21,7 +21,7 @@ def run_trial(
     *,
     progress: ProgressCallback = silent,
 ) -> FloatArray:
-    """Let the bank of every fold say of the models it has not seen what a whole bank will say of new ones.
+    """Apply a method to the models that each fold leaves out, as the whole bank will apply it to new models.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ def run_trial(
     Returns
     -------
     (..., n_models, n_targets)
-        What each model's own fold said of it.
+        The result for each model from the fold that left it out.
     """
 
     def try_all() -> dict[str, FloatArray]:

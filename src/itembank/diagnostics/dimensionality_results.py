@@ -12,7 +12,7 @@ N_LISTED = 10
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Dimensionality(Tabular):
-    """How many abilities responses tell of.
+    """Number of abilities that responses measure.
 
     Attributes
     ----------

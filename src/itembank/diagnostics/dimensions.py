@@ -28,7 +28,7 @@ MINIMUM_MODELS = 3
 
 @dataclass(frozen=True, slots=True)
 class HeldOutErrors:
-    """What each candidate said of every model, from fits without it.
+    """Errors of each candidate on every model, from fits without that model.
 
     Attributes
     ----------
@@ -70,7 +70,7 @@ def dimensionality(
     spec : CalibrationSpec or str
         Every choice but the number of dimensions.
     candidates : tuple of int
-        Numbers of dimensions to try; those that fewer than four calibration models a dimension speak for are left out.
+        Numbers of dimensions to try; those with fewer than four calibration models for each dimension are left out.
     n_shown : tuple of int
         Numbers that half of the items do not exceed are left out.
     rng : Generator, int or None
@@ -135,7 +135,7 @@ def held_out_errors(
 
 
 def _check(responses: ResponseMatrix, n_shown: tuple[int, ...]) -> None:
-    """Check what the fits would otherwise trip over."""
+    """Refuse responses that the fits cannot handle."""
     if n_shown and min(n_shown) < 1:
         raise ParameterError(f"a number of shown items must be at least 1, got {n_shown}.")
     check_enough_models(responses.n_models, MINIMUM_MODELS, "counting dimensions")
@@ -150,6 +150,7 @@ def _check(responses: ResponseMatrix, n_shown: tuple[int, ...]) -> None:
 def _draw(part: HeldOut, size: int, rng: np.random.Generator) -> BoolArray:
     """Draw items of even place that each model answered, (n_held_out, n_usable); all where there are fewer."""
     may_be = part.is_even & ~np.isnan(part.responses)
+    # the items of the smallest random keys are a simple random sample of each row; infinite keys come last
     keys = np.where(may_be, rng.random(may_be.shape), np.inf)
     rank = np.argsort(np.argsort(keys, axis=1), axis=1)
     return may_be & (rank < size)
@@ -158,10 +159,10 @@ def _draw(part: HeldOut, size: int, rng: np.random.Generator) -> BoolArray:
 def _result(
     responses: ResponseMatrix, parallel: ParallelAnalysis, held_out: HeldOutErrors | None, *, n_items_used: int
 ) -> Dimensionality:
-    """Average over models and say it in a sentence."""
+    """Average over models and add the message."""
     none = np.empty((0, 0))
     share_missing = 1.0 - float(responses.observed.mean())
-    found = Dimensionality(
+    result = Dimensionality(
         eigenvalues=parallel.eigenvalues,
         shares=parallel.eigenvalues / parallel.eigenvalues.sum(),
         thresholds=parallel.thresholds,
@@ -187,8 +188,8 @@ def _result(
         ratio = errors / errors[:, :1]
         _, ratio_spread = _mean_and_error(held_out.errors - ratio[:, :, None] * held_out.errors[:, :1])
         best = held_out.candidates[int(np.flatnonzero(errors[-1] <= errors[-1].min() + TOLERANCE)[0])]
-        found = replace(
-            found,
+        result = replace(
+            result,
             errors=errors,
             error_standard_errors=error_spread,
             log_likelihoods=log_likelihoods,
@@ -197,7 +198,7 @@ def _result(
             relative_standard_errors=ratio_spread / errors[:, :1],
             n_dims=best,
         )
-    return replace(found, message=_message(found))
+    return replace(result, message=_message(result))
 
 
 def _mean_and_error(values: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -206,25 +207,25 @@ def _mean_and_error(values: FloatArray) -> tuple[FloatArray, FloatArray]:
     return np.nanmean(values, axis=-1), np.nanstd(values, axis=-1, ddof=1) / np.sqrt(counts)
 
 
-def _message(found: Dimensionality) -> str:
-    """Say what was found, and what stands behind it."""
+def _message(result: Dimensionality) -> str:
+    """State the result and the data behind it."""
     parts = [
-        f"the first eigenvalue explains {100 * found.shares[0]:.0f} % of the items' variance, and "
-        f"{found.n_dims_parallel} exceed what shuffled responses give"
+        f"the first eigenvalue explains {100 * result.shares[0]:.0f} % of the items' variance, and "
+        f"{result.n_dims_parallel} exceed what shuffled responses give"
     ]
-    if found.n_dims is None:
-        parts.append(f"{found.n_models} models are too few to leave some out")
+    if result.n_dims is None:
+        parts.append(f"{result.n_models} models are too few to leave some out")
     else:
-        listed = ", ".join(f"{100 * e:.2f} with {n}" for e, n in zip(found.errors[-1], found.candidates, strict=True))
+        listed = ", ".join(f"{100 * e:.2f} with {n}" for e, n in zip(result.errors[-1], result.candidates, strict=True))
         parts.append(
-            f"scores of models left out are off by {listed} (points, {found.n_shown[-1]} items shown): "
-            f"{found.n_dims} {'is' if found.n_dims == 1 else 'are'} the fewest within {100 * TOLERANCE:g} of the best"
+            f"scores of models left out are off by {listed} (points, {result.n_shown[-1]} items shown): "
+            f"{result.n_dims} {'is' if result.n_dims == 1 else 'are'} the fewest within {100 * TOLERANCE:g} of the best"
         )
-    if found.share_missing > 0.0:
+    if result.share_missing > 0.0:
         parts.append(
-            f"{100 * found.share_missing:.1f} % of the responses are missing: they count as their item's mean in the "
+            f"{100 * result.share_missing:.1f} % of the responses are missing: they count as their item's mean in the "
             "eigenvalues, and not at all elsewhere"
         )
-    if found.n_items_used < found.n_items:
-        parts.append(f"errors rest on {found.n_items_used} of {found.n_items} items")
+    if result.n_items_used < result.n_items:
+        parts.append(f"errors rest on {result.n_items_used} of {result.n_items} items")
     return "; ".join(parts)

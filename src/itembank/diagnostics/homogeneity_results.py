@@ -18,7 +18,7 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class ScenarioHomogeneity:
-    """What the items of one scenario are like; abilities have mean 0 and standard deviation 1.
+    """Properties of the items of one scenario; abilities have mean 0 and standard deviation 1.
 
     Attributes
     ----------
@@ -42,9 +42,9 @@ class ScenarioHomogeneity:
         Of an ability by all items, ``1 / sqrt(information)``, at the lower end, the middle and the upper end of the
         range.
     reliability : float
-        Share of the variance of ability that `budget` items of the mean information tell, on the mean over the range.
+        Fraction of the variance of ability that `budget` items of mean information explain, averaged over the range.
     share_ordered : float
-        Share of pairs of models that they order rightly, ties aside.
+        Fraction of pairs of models that they order rightly, ties aside.
     items_for_90 : float
         How many such items it takes for a reliability of 0.9.
     budget : int
@@ -78,7 +78,7 @@ class ScenarioHomogeneity:
 
     @property
     def is_fit(self) -> bool:
-        """Whether nothing speaks against a law on this scenario."""
+        """Whether the scenario is fit for a law: it has no warnings."""
         return not self.warnings
 
     def row(self) -> dict[str, Any]:
@@ -127,14 +127,14 @@ class Homogeneity(Tabular):
 
     def rows(self) -> list[dict[str, Any]]:
         """One record a scenario."""
-        return [one.row() for one in self.scenarios]
+        return [scenario.row() for scenario in self.scenarios]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what is true of all scenarios."""
+        """Return the fields that hold for all scenarios."""
         return {
             "n_scenarios": len(self.scenarios),
-            "n_warned": sum(not one.is_fit for one in self.scenarios),
-            "warned": [one.scenario for one in self.scenarios if not one.is_fit],
+            "n_warned": sum(not scenario.is_fit for scenario in self.scenarios),
+            "warned": [scenario.scenario for scenario in self.scenarios if not scenario.is_fit],
             "budget": self.budget,
             "level": self.level,
         }

@@ -94,6 +94,7 @@ def spread(draws: FloatArray, level: float, rng: np.random.Generator) -> Spread:
 
     Each draw takes the items anew, with replacement, so that the interval is of the kind of item, not only of these.
     """
+    # each row of indices resamples the items of one posterior draw: the interval covers both uncertainties
     items = rng.integers(draws.shape[1], size=draws.shape)
     of_draws = half_range(draws)
     again = half_range(np.take_along_axis(draws, items, axis=1))
@@ -103,6 +104,7 @@ def spread(draws: FloatArray, level: float, rng: np.random.Generator) -> Spread:
 
 def half_range(values: FloatArray) -> FloatArray:
     """Half the distance between the percentiles that lie one standard deviation from a normal mean, by row."""
+    # Phi(-1) and Phi(1). The ratio of two normal draws, as difficulty -c / a is, has no standard deviation.
     low, high = np.quantile(values, [0.15865525393145707, 0.8413447460685429], axis=-1)
     result: FloatArray = 0.5 * (high - low)
     return result
@@ -115,11 +117,12 @@ def parameter_draws(
     parameters = calibration.parameters
     covariance = calibration.item_covariance[items]
     slope_sd = np.sqrt(np.maximum(covariance[:, 0, 0], 0.0))
-    share = np.divide(covariance[:, 0, 1], slope_sd, out=np.zeros_like(slope_sd), where=slope_sd > 0.0)
-    rest = np.sqrt(np.maximum(covariance[:, 1, 1] - share**2, 0.0))
+    # Cholesky factor of each 2 x 2 covariance: (slope_sd, 0; common, remaining)
+    common = np.divide(covariance[:, 0, 1], slope_sd, out=np.zeros_like(slope_sd), where=slope_sd > 0.0)
+    remaining = np.sqrt(np.maximum(covariance[:, 1, 1] - common**2, 0.0))
     first, second = rng.standard_normal((2, N_DRAWS, items.size))
     slope = parameters.loadings[items, 0] + slope_sd * first
-    intercept = parameters.intercept[items] + share * first + rest * second
+    intercept = parameters.intercept[items] + common * first + remaining * second
     with np.errstate(divide="ignore", invalid="ignore"):
         difficulty = np.where(slope == 0.0, 0.0, -intercept / slope)
     return difficulty, slope
@@ -158,8 +161,9 @@ def _scenario(
     grid = np.linspace(-reach, reach, N_GRID)
     inside = np.linspace(low, high, N_GRID)
     n_trials = _usual_trials(responses, fit.columns[used])
-    told = information_of(parameters, inside, n_trials)
-    per_item = told / used.size
+    information = information_of(parameters, inside, n_trials)
+    per_item = information / used.size
+    # with the prior variance 1 and information I, 1 - Var(theta | y) / Var(theta) = I / (1 + I), at each ability
     reliability = float(np.mean(budget * per_item / (1.0 + budget * per_item)))
     spreads = (spread(difficulty, level, rng), spread(slope, level, rng))
     return ScenarioHomogeneity(
@@ -177,7 +181,7 @@ def _scenario(
         range=(low, high),
         grid=grid,
         information=information_of(parameters, grid, n_trials),
-        standard_errors=tuple(float(1.0 / np.sqrt(told[place])) for place in (0, N_GRID // 2, N_GRID - 1)),
+        standard_errors=tuple(float(1.0 / np.sqrt(information[place])) for place in (0, N_GRID // 2, N_GRID - 1)),
         reliability=reliability,
         share_ordered=share_ordered(reliability),
         items_for_90=float(9.0 / per_item.mean()),
@@ -193,7 +197,7 @@ def _scenario(
 
 
 def share_ordered(reliability: float) -> float:
-    """Share of pairs of models whose abilities are ordered rightly: ``1/2 + asin(sqrt(reliability)) / pi``.
+    """Fraction of pairs of models whose abilities are ordered rightly: ``1/2 + asin(sqrt(reliability)) / pi``.
 
     Of a normal ability and its estimate, whose squared correlation is the reliability (Sheppard 1899).
     """
@@ -203,21 +207,21 @@ def share_ordered(reliability: float) -> float:
 def warnings_of(
     difficulty: Spread, discrimination: Spread, *, mean_discrimination: float, reliability: float, budget: int
 ) -> tuple[str, ...]:
-    """Why a law may fail on a scenario."""
-    found = []
-    share = discrimination.value / mean_discrimination if mean_discrimination > 0.0 else np.inf
-    if difficulty.value < NARROW_DIFFICULTY and share < NARROW_DISCRIMINATION:
-        found.append(
+    """Return the reasons why a law may fail on a scenario."""
+    warnings = []
+    relative = discrimination.value / mean_discrimination if mean_discrimination > 0.0 else np.inf
+    if difficulty.value < NARROW_DIFFICULTY and relative < NARROW_DISCRIMINATION:
+        warnings.append(
             f"items are alike (spread of difficulty {difficulty.value:.2f}, below {NARROW_DIFFICULTY:g}; of "
-            f"discrimination {share:.2f} of its mean, below {NARROW_DISCRIMINATION:g}): an item model says little that "
-            "the mean does not"
+            f"discrimination {relative:.2f} of its mean, below {NARROW_DISCRIMINATION:g}): an item model says little "
+            "that the mean does not"
         )
     if reliability < LEAST_RELIABILITY:
-        found.append(
+        warnings.append(
             f"{budget} items tell ability poorly (reliability {reliability:.2f}, below {LEAST_RELIABILITY:g}): they "
             f"order {share_ordered(reliability):.0%} of pairs of models rightly"
         )
-    return tuple(found)
+    return tuple(warnings)
 
 
 def _usual_trials(responses: ResponseMatrix, columns: IntArray) -> FloatArray | None:

@@ -1,4 +1,4 @@
-"""Which method of estimation to take: the one that serves calibration models best whom it has not seen."""
+"""The method that `auto` takes, and its errors on calibration models that it has not seen."""
 
 from dataclasses import dataclass
 
@@ -33,10 +33,10 @@ class Chosen:
 def choose_method(
     bank: Bank, observations: Observations, selection: Selection | None, *, progress: ProgressCallback = silent
 ) -> Chosen:
-    """Take 'stacked', whose weights follow the errors for calibration models left out; with too few of them gp-IRT.
+    """Take 'stacked', weighted by the errors on calibration models left out, or gp-IRT where there are too few models.
 
-    One method alone is never taken for being the best of all: with few models the best is so by luck, and its errors
-    then promise too much (with 27 models 95 % intervals of differences held for 0.92).
+    The single best method is never taken: with few models it is the best by luck, and its errors are then too small for
+    new models (with 27 models 95 % intervals of differences held for 0.92).
     """
     if not folds(bank, progress=progress):
         reason = "too few" if bank.n_models < MINIMUM_FOR_FOLDS else "too unlike in what they answered"
@@ -45,12 +45,12 @@ def choose_method(
             f"gp-irt, since {bank.n_models} calibration models are {reason} to leave some out and compare methods.",
         )
     stacked = Stacked()
-    found = try_methods(bank, observations, selection, stacked.members, progress=progress)
-    return Chosen(stacked, _why(np.abs(found.errors[:, :, -1]), np.abs(found.stacked(stacked).error[:, -1])))
+    trials = try_methods(bank, observations, selection, stacked.members, progress=progress)
+    return Chosen(stacked, _why(np.abs(trials.errors[:, :, -1]), np.abs(trials.stacked(stacked).error[:, -1])))
 
 
 def _why(errors: FloatArray, together: FloatArray) -> str:
-    """Say how far off the methods were for calibration models left out."""
+    """State the errors of the methods on calibration models left out."""
     points = 100.0 * np.array([_mean(member) for member in errors])
     order = np.argsort(points)[: int(np.sum(~np.isnan(points)))]  # those with nothing to go by are left out
     if order.size == 0:

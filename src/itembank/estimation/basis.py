@@ -1,4 +1,4 @@
-"""What of a bank the estimates of new models' scores rest on, without the calibration responses."""
+"""The parts of a bank that estimates of new models' scores rest on, without the calibration responses."""
 
 from dataclasses import dataclass
 from typing import Self
@@ -43,7 +43,7 @@ class ScoreBasis:
 
     @classmethod
     def of_bank(cls, bank: Bank, targets: ScoreTargets | None = None) -> Self:
-        """Take from a bank what is needed; other targets must have the bank's scenarios."""
+        """Take the parts of a bank that are needed; other targets must have the bank's scenarios."""
         targets = bank.targets if targets is None else targets
         counts = (targets.weights > 0.0).astype(np.float64)
         return cls(
@@ -57,10 +57,10 @@ class ScoreBasis:
         )
 
     def answers(self, responses: FloatArray, positions: IntArray) -> FloatArray:
-        """Make raw responses to some items, (n_models, n_columns), what ability rests on: as in the calibration."""
+        """Apply the thresholds of the calibration to raw responses to some items, (n_models, n_columns)."""
         return apply_thresholds(responses, self.thresholds[self.targets.scenario_index[positions]])
 
 
 def score_basis(bank: Bank) -> ScoreBasis:
-    """Return that of a bank's own targets, made once for a bank in memory."""
+    """Return the basis of a bank for its own targets; it is made once for a bank in memory."""
     return bank.cache.remember("score basis", lambda: ScoreBasis.of_bank(bank))

@@ -1,4 +1,4 @@
-"""Scores and intervals that rest on how the items were drawn, not on the item model."""
+"""Scores and intervals whose validity rests on the random draw of the items, not on the item model."""
 
 from collections.abc import Sequence
 
@@ -106,7 +106,7 @@ def check_design(bank: Bank, selection: Selection) -> None:
 
 
 def scores_by_design(known: Known, model_ids: Sequence[str], selection: Selection, *, level: float) -> Scores:
-    """Do the same for responses that were laid against the items of a checked selection."""
+    """Estimate the same scores from responses that are aligned with the items of a checked selection."""
     bank, observations = known.bank, known.observations
     _check_answered(bank, observations, model_ids)
     probability_of = np.full(bank.n_items, np.nan)
@@ -119,7 +119,7 @@ def scores_by_design(known: Known, model_ids: Sequence[str], selection: Selectio
 
 
 def _check_answered(bank: Bank, observations: Observations, model_ids: Sequence[str]) -> None:
-    """Refuse too few answers, and say what missing ones count as."""
+    """Refuse too few answers, and warn how missing answers count."""
     names, n_scenarios, index = bank.targets.scenarios, bank.targets.n_scenarios, bank.targets.scenario_index
     n_drawn = np.bincount(index[observations.selected], minlength=n_scenarios)
     absent = [names[j] for j in np.flatnonzero(n_drawn == 0)]
@@ -166,6 +166,7 @@ def _block(known: Known, probabilities: FloatArray, level: float) -> Scores:
     # residuals of the fitted ability are too small and cross-fitted ones too large, since the estimate uses the better
     # fit: where the true error was 5.9 points, cross-fitted ones alone said 6.7 and the geometric mean 5.9
     variances = np.sqrt(variances * cross_fitted_variances)
+    # above one, `guarded_variances` would take a larger variance than a response in [0, 1] can have
     noise_ratio = np.minimum(score_basis(known.bank).noise_ratio, 1.0)
     variances = guarded_variances(chosen, values, variances, freedom, noise_ratio)
     return _with_overall(chosen, values, variances, freedom, scenario_weights=targets.scenario_weights, level=level)
@@ -183,6 +184,7 @@ def _with_overall(
     """Append the overall score to arrays (n_models, n_scenarios) and give every target its interval."""
     parts = scenario_weights**2 * variances
     overall = parts.sum(axis=1)
+    # f = V^2 / sum_j (V_j^2 / f_j), with f_j at least one as in `score_intervals`: zero cannot be divided by
     inverse = np.sum(parts**2 / np.maximum(freedom, 1.0), axis=1)  # Satterthwaite (1946)
     overall_freedom = np.divide(overall**2, inverse, out=np.full(overall.shape, np.inf), where=inverse > 0.0)
     value, least, left = (
@@ -201,7 +203,7 @@ def _appended(scenario_scores: FloatArray, scenario_weights: FloatArray) -> Floa
 
 
 def _cross_fitted(known: Known) -> FloatArray:
-    """Predict each drawn item from the ability that a model shows on the others, (n_models, n_columns).
+    """Predict each drawn item from the ability that the other drawn items give, (n_models, n_columns).
 
     Folds take every tenth of the drawn items of each scenario, in the order of the bank.
     """

@@ -9,10 +9,11 @@ from itembank.estimation.scenario_sums import scenario_sums
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 
 SLOPE_SD = 0.3
-"""Prior standard deviation, around one, of the slope of responses on predictions: small samples keep the model's."""
+"""Prior standard deviation, around one, of the slope of responses on predictions: in a small sample the slope stays
+near one, that of the item model."""
 
 PSEUDO_OUTCOMES = 1.0
-"""Weight, in outcomes of the rarer kind, of a variance that believes nothing of the item model."""
+"""Weight, in outcomes of the rarer kind, of the variance that holds if predictions explain nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +28,7 @@ class Drawn:
     weights : (n_columns,)
         omega, which sum to one over all items of each scenario.
     probabilities : (n_models, n_columns)
-        pi: inclusion probability times the share of the scenario's drawn items that the model answered (missing
+        pi: inclusion probability times the fraction of the scenario's drawn items that the model answered (missing
         responses count as missing at random within the scenario); 1 where missing.
     scenario_index : (n_columns,)
     n_scenarios : int
@@ -64,6 +65,7 @@ class Drawn:
     @property
     def unseen_weight(self) -> FloatArray:
         """Weight of all items of the scenario that were not observed, (n_models, n_scenarios)."""
+        # exactly zero for a complete scenario: 1 - sum omega leaves rounding of about 1e-16 an item
         left = 1.0 - self.sums(self.observed * self.weights)
         return np.where(left > 1e-12, left, 0.0)
 
@@ -86,7 +88,7 @@ def drawn(
     *,
     n_drawn: IntArray | None = None,
 ) -> Drawn:
-    """Lay out responses (n_models, n_columns), NaN where missing, to items drawn with given probabilities.
+    """Arrange responses (n_models, n_columns), NaN where missing, to items drawn with given probabilities.
 
     `n_drawn` (n_scenarios,) counts drawn items that nobody answered and that have no column, too.
     """
@@ -114,6 +116,7 @@ def tuned_slopes(sample: Drawn, predictions: FloatArray) -> FloatArray:
     predictions : (n_models, n_columns)
         q: made without the response they predict, or the slope flatters the item model.
     """
+    # (1 - pi) (omega / pi)^2: the weight of a squared residual in the variance, so that the slope minimises it
     weights = (1.0 - sample.probabilities) * sample.expansion**2
     total = sample.sums(weights)
     y = _centred(sample, sample.responses, weights, total)
@@ -121,6 +124,7 @@ def tuned_slopes(sample: Drawn, predictions: FloatArray) -> FloatArray:
     moments = [_ratio(sample.sums(weights * product), total) for product in (q * q, q * y, (y - q) ** 2)]
     k = _ratio(moments[2], sample.n_observed * SLOPE_SD**2)
     slope = _ratio(moments[1] + k, moments[0] + k, otherwise=1.0)
+    # C_qy of a few items can be far off; within [0, 2] the slope is at most one away from its prior mean
     return np.clip(slope, 0.0, 2.0)
 
 
@@ -145,8 +149,12 @@ def difference_values(
     slopes : (n_models, n_scenarios)
         beta.
     """
-    share = (1.0 - sample.probabilities) * sample.expansion
-    off = _ratio(sample.sums(share * (sample.responses - sample.spread_out(slopes) * predictions)), sample.sums(share))
+    # b_i = (1 - pi_i) omega_i / pi_i; `off` is the mean of y - beta p that the sample estimates for the unseen items
+    correction_weights = (1.0 - sample.probabilities) * sample.expansion
+    off = _ratio(
+        sample.sums(correction_weights * (sample.responses - sample.spread_out(slopes) * predictions)),
+        sample.sums(correction_weights),
+    )
     left = sample.unseen_weight
     return np.where(left > 0.0, sample.known + slopes * unseen_predicted + left * off, sample.known)
 
@@ -155,14 +163,14 @@ def difference_variances(sample: Drawn, predictions: FloatArray, slopes: FloatAr
     """Variance over samples of `difference_values` and its degrees of freedom, each (n_models, n_scenarios).
 
     ``V = sum_S (1 - pi_i) (omega_i / pi_i)^2 e_i^2 / (1 - h_i)`` with e the residuals ``y - beta p`` less their mean
-    with weights ``b_i = omega_i (1 - pi_i) / pi_i``, and ``h_i = b_i / sum_S b`` the pull of a residual on that mean.
-    It is the approximation that needs no joint probabilities (Hajek 1964; Deville 1999; Matei and Tille 2005), good for
-    designs of high entropy such as systematic sampling in random order, with the small-sample correction of
+    with weights ``b_i = omega_i (1 - pi_i) / pi_i``, and ``h_i = b_i / sum_S b`` the leverage of a residual on that
+    mean. It is the approximation that needs no joint probabilities (Hajek 1964; Deville 1999; Matei and Tille 2005),
+    good for designs of high entropy such as systematic sampling in random order, with the small-sample correction of
     MacKinnon and White (1985, HC2) in place of a common n / (n - 1), as weights may be very unequal. It equals
     ``(1 - n/N) s_e^2 / n`` for simple random sampling; for stratified samples it is on the large side.
 
     Degrees of freedom are ``(sum c)^2 / sum c^2 - 1``, ``c_i = (1 - pi_i) (omega_i / pi_i)^2`` (Satterthwaite 1946, for
-    residuals of one variance): n - 1 for equal probabilities; items that were certain to come bring none.
+    residuals of one variance): n - 1 for equal probabilities; items with inclusion probability one add none.
 
     Parameters
     ----------
@@ -170,13 +178,19 @@ def difference_variances(sample: Drawn, predictions: FloatArray, slopes: FloatAr
     predictions : (n_models, n_columns)
     slopes : (n_models, n_scenarios)
     """
-    pull = (1.0 - sample.probabilities) * sample.expansion
-    total = sample.sums(pull)
-    leverage = np.divide(pull, sample.spread_out(total), out=np.zeros(pull.shape), where=pull > 0.0)
+    # b_i, h_i = b_i / sum_S b, and the residuals less their b-weighted mean
+    correction_weights = (1.0 - sample.probabilities) * sample.expansion
+    total = sample.sums(correction_weights)
+    leverage = np.divide(
+        correction_weights,
+        sample.spread_out(total),
+        out=np.zeros(correction_weights.shape),
+        where=correction_weights > 0.0,
+    )
     residuals: FloatArray = sample.responses - sample.spread_out(slopes) * predictions
-    residuals = _centred(sample, residuals, pull, total)
-    counts = pull * sample.expansion
-    is_judged = leverage < 1.0 - 1e-9  # an item alone is its own mean: nothing is left to judge by
+    residuals = _centred(sample, residuals, correction_weights, total)
+    counts = correction_weights * sample.expansion  # c_i = (1 - pi_i) (omega_i / pi_i)^2
+    is_judged = leverage < 1.0 - 1e-9  # a single item is its own mean: its residual is zero
     squares = np.divide(counts * residuals**2, 1.0 - leverage, out=np.zeros(counts.shape), where=is_judged)
     freedom = _ratio(sample.sums(counts) ** 2, sample.sums(counts**2), otherwise=1.0) - 1.0
     return sample.sums(squares), np.maximum(freedom, 0.0)
@@ -189,8 +203,8 @@ def guarded_variances(
 
     ``(m V + V_0) / (m + 1)`` with ``V_0 = r u sum_S (1 - pi_i) (omega_i / pi_i)^2`` the variance if predictions
     explained nothing, u the variance of a binary response with the smoothed mean, and m the outcomes of the rarer
-    kind: with five right answers of five nothing shows that the item model is right, so that V_0 it is; with many
-    of both kinds V is left.
+    kind: five right answers of five do not show that the item model is right, and the variance is V_0; with many
+    outcomes of both kinds it is V.
 
     Parameters
     ----------
@@ -199,6 +213,7 @@ def guarded_variances(
     noise_ratio : (n_scenarios,)
         r: how much less than binary ones responses vary; at most one.
     """
+    # few degrees of freedom say as little about V as few outcomes of the rarer kind
     rarer = np.minimum(n_rarer(sample.n_right, sample.n_observed), freedom)
     expansion = sample.sums((1.0 - sample.probabilities) * sample.expansion**2)
     reference = noise_ratio * unit_variances(values, sample.n_observed, np.zeros(values.shape)) * expansion
@@ -218,7 +233,7 @@ def unit_variances(values: FloatArray, n_observed: FloatArray, rarer: FloatArray
     added (Agresti and Coull 1998), which is not zero when all responses agree.
     """
     mean = np.clip(values, 0.0, 1.0)
-    smoothed = (n_observed * mean + 2.0) / (n_observed + 4.0)
+    smoothed = (n_observed * mean + 2.0) / (n_observed + 4.0)  # Agresti and Coull: two successes, two failures
     total = rarer * mean * (1.0 - mean) + PSEUDO_OUTCOMES * smoothed * (1.0 - smoothed)
     result: FloatArray = total / (rarer + PSEUDO_OUTCOMES)
     return result
@@ -232,8 +247,8 @@ def score_intervals(
     The effective sample size is that of a binomial mean of the same variance, ``n* = u / V`` (Kott and Carr 1997,
     Korn and Graubard 1998), t quantiles stand for normal ones, and the end points solve
     ``(T - x)^2 = t^2 x (1 - x) / n*``. Wide of zero and one it is ``T +- t sqrt(V)``; near them it leans inwards,
-    as the symmetric one does not, which covers too seldom there. Where every response was right it reaches one,
-    which nothing speaks against, and likewise zero.
+    whereas the symmetric interval does not and covers too seldom there. Where every response was right the interval
+    reaches one, since no response contradicts that; likewise zero.
 
     Parameters
     ----------
@@ -245,6 +260,7 @@ def score_intervals(
     """
     values, variances, freedom = estimates
     quantile = stdtrit(np.maximum(freedom, 1.0), 0.5 + level / 2.0)
+    # ratio = t^2 / n*; the roots of (T - x)^2 = ratio x (1 - x) are centre +- half
     ratio = quantile**2 * variances / unit_variances(values, n_observed, n_rarer(n_right, n_observed))
     mean = np.clip(values, 0.0, 1.0)
     centre = (mean + ratio / 2.0) / (1.0 + ratio)
@@ -261,6 +277,6 @@ def _centred(sample: Drawn, values: FloatArray, weights: FloatArray, total: Floa
 
 
 def _ratio(top: FloatArray | float, bottom: FloatArray, *, otherwise: float = 0.0) -> FloatArray:
-    """Divide, with a fixed answer where the divisor is zero."""
+    """Divide, with a fixed result where the divisor is zero."""
     result: FloatArray = np.divide(top, bottom, out=np.full(np.shape(bottom), otherwise), where=bottom > 0.0)
     return result

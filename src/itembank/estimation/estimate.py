@@ -116,16 +116,16 @@ def estimate(
         _warn_of_unequal_weights(bank)
     known = Known.of(bank, observations)
     if interval == "design":
-        found = _by_design(known, matrix.model_ids, selection, level)
+        estimated = _by_design(known, matrix.model_ids, selection, level)
     else:
         is_calibrated = interval == "calibrated" and bool(folds(bank, progress=progress))
-        found = _by_pattern(known, selection, spec, level=level, is_calibrated=is_calibrated, progress=progress)
+        estimated = _by_pattern(known, selection, spec, level=level, is_calibrated=is_calibrated, progress=progress)
     generator = as_generator(rng) if include_win_rate else None
-    return _packed(known, matrix, found, level=level, win_rate_rng=generator)
+    return _packed(known, matrix, estimated, level=level, win_rate_rng=generator)
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _Estimated:
     """Scores of all models, and how they were estimated."""
 
     scores: Scores
@@ -146,7 +146,7 @@ def _check(level: float, interval: str, spec: EstimationSpec) -> None:
         )
 
 
-def _by_design(known: Known, model_ids: Sequence[str], selection: Selection | None, level: float) -> _Found:
+def _by_design(known: Known, model_ids: Sequence[str], selection: Selection | None, level: float) -> _Estimated:
     """Estimate from how the items were drawn; models without responses stay without estimate."""
     if selection is None:
         raise DataError(
@@ -160,7 +160,7 @@ def _by_design(known: Known, model_ids: Sequence[str], selection: Selection | No
     scores.set_rows(
         answered, scores_by_design(some, [model_ids[row] for row in answered.tolist()], selection, level=level)
     )
-    return _Found(scores, np.ones(scores.value.shape), "design-based", "", "design", None)
+    return _Estimated(scores, np.ones(scores.value.shape), "design-based", "", "design", None)
 
 
 def _by_pattern(
@@ -171,15 +171,15 @@ def _by_pattern(
     level: float,
     is_calibrated: bool,
     progress: ProgressCallback,
-) -> _Found:
-    """Estimate models that answered the same items together: what served calibration models depends on the items."""
+) -> _Estimated:
+    """Estimate models that answered the same items together: the errors of a method depend on the items."""
     chosen = Chosen(spec, "")
     if isinstance(spec, Auto):
         chosen = choose_method(known.bank, known.observations, selection, progress=progress)
     scores = Scores.unknown(known.observations.responses.shape[0], len(known.bank.targets.names))
     inflation = np.ones(scores.value.shape)
     for rows, columns in _patterns(known):
-        found = estimated_scores(
+        estimated = estimated_scores(
             known.take(models=rows, columns=columns),
             selection,
             chosen.spec,  # type: ignore[arg-type]
@@ -187,15 +187,15 @@ def _by_pattern(
             is_calibrated=is_calibrated,
             progress=progress,
         )
-        scores.set_rows(rows, found.scores)
-        inflation[rows] = found.inflation
-    share = gp_irt_share(known, chosen.spec) if isinstance(chosen.spec, GPIRT) else None
+        scores.set_rows(rows, estimated.scores)
+        inflation[rows] = estimated.inflation
+    sample_share = gp_irt_share(known, chosen.spec) if isinstance(chosen.spec, GPIRT) else None
     kind = "calibrated" if is_calibrated else "model-based"
-    return _Found(scores, inflation, METHODS.label(chosen.spec), chosen.explanation, kind, share)
+    return _Estimated(scores, inflation, METHODS.label(chosen.spec), chosen.explanation, kind, sample_share)
 
 
 def _patterns(known: Known) -> Iterator[tuple[IntArray, IntArray]]:
-    """Models that answered the same items, and the columns of these; all the rest with all columns."""
+    """Yield the models that answered the same items, with their columns; then all other models with all columns."""
     observed = ~np.isnan(known.observations.responses)
     answered = np.flatnonzero(~known.summary.is_silent)
     everything = np.arange(observed.shape[1])
@@ -207,24 +207,24 @@ def _patterns(known: Known) -> Iterator[tuple[IntArray, IntArray]]:
     which = which.ravel()
     for pattern in common:
         yield answered[which == pattern], np.flatnonzero(patterns[pattern])
-    rest = answered[~np.isin(which, common)]
-    if rest.size:
-        yield rest, everything
+    others = answered[~np.isin(which, common)]
+    if others.size:
+        yield others, everything
 
 
 def _packed(
     known: Known,
     responses: ResponseMatrix,
-    found: _Found,
+    estimated: _Estimated,
     *,
     level: float,
     win_rate_rng: np.random.Generator | None,
 ) -> ScoreEstimates:
     """Put the result together, with win rates where they are asked for."""
-    bank, summary, scores = known.bank, known.summary, found.scores
+    bank, summary, scores = known.bank, known.summary, estimated.scores
     targets: tuple[str, ...] = bank.targets.names
     if win_rate_rng is not None:
-        scores = scores.with_targets(_win_rates(known, responses, found, level=level, rng=win_rate_rng))
+        scores = scores.with_targets(_win_rates(known, responses, estimated, level=level, rng=win_rate_rng))
         targets = (*targets, WIN_RATE)
     sizes, n_over_all = bank.targets.scenario_sizes, len(targets) - bank.targets.n_scenarios
     is_owed = np.pad(summary.n_observed > 0, ((0, 0), (0, n_over_all)))  # the overall score may lack a scenario
@@ -236,11 +236,11 @@ def _packed(
         n_total=np.array([*sizes, *[sizes.sum()] * n_over_all]),
         n_missing=known.observations.n_missing,
         level=level,
-        method=found.method,
-        explanation=found.explanation,
+        method=estimated.method,
+        explanation=estimated.explanation,
         bank_id=bank.bank_id,
-        interval_kind=found.interval_kind,
-        sample_share=found.sample_share,
+        interval_kind=estimated.interval_kind,
+        sample_share=estimated.sample_share,
         abilities=summary.abilities,
         ability_covariance=summary.ability_covariance,
     )
@@ -261,7 +261,7 @@ def _warn_of_unequal_weights(bank: Bank) -> None:
 def _win_rates(
     known: Known,
     responses: ResponseMatrix,
-    found: _Found,
+    estimated: _Estimated,
     *,
     level: float,
     rng: np.random.Generator,
@@ -277,10 +277,10 @@ def _win_rates(
     if reference.shape[0] == 0:
         raise DataError("the mean win rate needs a calibration model other than those estimated, got none.")
     rates, errors = np.full((2, responses.n_models), np.nan)
-    values = found.scores.value[:, :-1]
+    values = estimated.scores.value[:, :-1]
     is_whole = ~np.isnan(values).any(axis=1)
     distance = (values - summary.posterior_mean)[is_whole]
-    stretch = found.inflation[is_whole, :-1]
+    stretch = estimated.inflation[is_whole, :-1]
     covariance = summary.posterior_covariance[is_whole] + distance[:, :, None] * distance[:, None, :]
     covariance = covariance * stretch[:, :, None] * stretch[:, None, :]
     rates[is_whole] = mean_win_rate(values[is_whole], reference)

@@ -24,7 +24,7 @@ from itembank.progress import ProgressCallback
 
 @dataclass(frozen=True, slots=True)
 class EstimatedScores:
-    """Scores of n_models models on n_targets targets (scenarios, then overall), and how much wider errors were made.
+    """Scores of n_models models on n_targets targets (scenarios, then overall), and the inflation of their errors.
 
     Attributes
     ----------
@@ -80,10 +80,10 @@ def calibrated(
     model_error = _model_error(targets, summary, value)
     by_model = ndtri(0.5 + level / 2.0) * model_error
     half, inflation = np.zeros(value.shape), np.zeros(value.shape[1])
-    for errors, share in past:
-        found = calibrated_half_widths(errors.error, errors.standard_error, model_error, level=level)
-        half += share * np.where(np.isnan(found), by_model, found)
-        inflation += share * _inflation(errors)
+    for errors, weight in past:
+        measured = calibrated_half_widths(errors.error, errors.standard_error, model_error, level=level)
+        half += weight * np.where(np.isnan(measured), by_model, measured)
+        inflation += weight * _inflation(errors)
     return _within_bounds(targets, summary, value, model_error=model_error, half=half, inflation=inflation)
 
 
@@ -119,7 +119,7 @@ def _within_bounds(
 
 
 def _inflation(past: OutOfFold) -> FloatArray:
-    """Root mean square of errors over what the item model says of their size, 1 where none are known, (n_targets,)."""
+    """Root mean square of errors over the size that the item model expects, 1 where none are known, (n_targets,)."""
     known = past.standard_error > ROUNDING  # a model that answered everything has no error to speak of
     known &= ~np.isnan(past.error)
     ratios = np.divide(past.error, past.standard_error, out=np.zeros(known.shape), where=known)
@@ -137,11 +137,11 @@ def _past(
     needed: bool,
     progress: ProgressCallback,
 ) -> tuple[OutOfFold | None, FloatArray | None]:
-    """Return what the method did for calibration models left out, and the weights of its members."""
+    """Return the results of the method on calibration models left out, and the weights of its members."""
     if not (needed or isinstance(spec, Stacked)) or not folds(known.bank, progress=progress):
         return None, None
-    found = try_methods(known.bank, known.observations, selection, spec.members, progress=progress)
-    return found.by(spec), found.weights(spec) if isinstance(spec, Stacked) else None
+    trials = try_methods(known.bank, known.observations, selection, spec.members, progress=progress)
+    return trials.by(spec), trials.weights(spec) if isinstance(spec, Stacked) else None
 
 
 def _value(known: Known, spec: PointSpec | Stacked, weights: FloatArray | None) -> FloatArray:

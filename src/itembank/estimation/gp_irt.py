@@ -38,7 +38,7 @@ def sample_share(
     (n_models, n_scenarios)
         In [0, 1]; 0 where both b and v are 0, since then p-IRT is exact.
     """
-    # fewer than one effective item there is not, unless there is none
+    # an observed item counts as at least one effective item; without any, v is infinite and lambda zero
     variance = np.where(n_effective > 0.0, response_variance / (factor * np.maximum(n_effective, 1.0)), np.inf)
     total = bias**2 + variance  # (n_models, n_scenarios)
     return np.divide(bias**2, total, out=np.zeros(total.shape), where=total > 0.0)
@@ -60,7 +60,7 @@ def estimated_factor(
     Returns
     -------
     (n_scenarios,)
-        Infinite where the anchors made no error; 1 where no calibration model tells.
+        Infinite where the anchors made no error; 1 where no calibration model has both scores.
     """
     error = mean_where_known((weighted - scores) ** 2)
     with np.errstate(divide="ignore", invalid="ignore"):

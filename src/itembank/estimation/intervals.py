@@ -1,4 +1,4 @@
-"""Intervals whose width the calibration models' own errors decide."""
+"""Intervals whose width follows from the errors on calibration models left out."""
 
 import numpy as np
 from scipy.special import stdtrit
@@ -6,10 +6,12 @@ from scipy.special import stdtrit
 from itembank.numerics.arrays import FloatArray
 
 FEWEST_FOR_QUANTILE = 19
-"""Below this many errors no 95 % interval follows from their order alone; a lower level by their order might then be
-wider than it."""
+"""Below this many errors no 95 % interval follows from their order: ceil((n + 1) 0.95) <= n needs n >= 19.
+
+The same limit holds for every level: with fewer errors an interval of a lower level, taken from their order, could be
+wider than the 95 % interval by Student's t."""
 ROUNDING = 1e-12
-"""Errors and scales below this are those of sums of the same numbers in another order."""
+"""Errors and scales below this are rounding: sums of the same numbers in another order differ by as much."""
 ALLOWANCE = 1.1
 """New models differ more from past ones than past ones from each other: intervals are a tenth wider than the errors
 of calibration models ask for. On five leaderboards, shifted splits among them, 95 % intervals then held for 0.949 of
@@ -17,9 +19,9 @@ of calibration models ask for. On five leaderboards, shifted splits among them, 
 
 
 def calibrated_half_widths(errors: FloatArray, scale: FloatArray, new_scale: FloatArray, *, level: float) -> FloatArray:
-    """Half-widths that would have held for the share `level` of the calibration models, had they been new.
+    """Half-widths that would have covered the fraction `level` of the calibration models, had they been new.
 
-    Errors are divided by what the item model says of their size. The half-width is the new model's own such scale
+    Errors are divided by the size that the item model expects. The half-width is the expected size for the new model
     times the ``ceil((n + 1) level)``-th smallest ratio: split conformal prediction (Lei et al. 2018) with scaled
     residuals, here cross-fitted. With fewer errors than that needs, or than 19, it is Student's t quantile times the
     root mean square of the ratios, with the next one's own uncertainty: ``t_{n-1} rms sqrt(1 + 1/n)``; from 19 on no
@@ -41,7 +43,7 @@ def calibrated_half_widths(errors: FloatArray, scale: FloatArray, new_scale: Flo
         NaN for a target without two known errors.
     """
     result = np.full(new_scale.shape, np.nan)
-    # a model that answered everything has no error and no scale; its neighbours' scale keeps the ratio finite
+    # a model that answered everything has error and scale zero; the typical scale keeps its ratio finite
     floor = np.array([_typical(column) for column in scale.T])
     ratios = np.abs(errors) / np.maximum(scale, floor)
     for target in range(errors.shape[1]):
@@ -53,25 +55,27 @@ def calibrated_half_widths(errors: FloatArray, scale: FloatArray, new_scale: Flo
 
 
 def _typical(scale: FloatArray) -> float:
-    """Return a thousandth of the median scale, but no less than rounding, which is left where nothing is unknown."""
+    """Return a thousandth of the median scale, and at least `ROUNDING`, for models that answered everything."""
     known = scale[~np.isnan(scale)]
     return max(1e-3 * float(np.median(known)), ROUNDING) if known.size else ROUNDING
 
 
 def _quantile(ratios: FloatArray, level: float) -> float:
-    """Ratio that the next one stays below with probability `level`, from sorted ones."""
+    """Ratio that the next ratio stays below with probability `level`, from sorted ratios."""
     n = ratios.size
     rank = int(np.ceil((n + 1) * level))
     if rank <= n and n >= FEWEST_FOR_QUANTILE:
         return float(ratios[rank - 1])
+    # the next ratio and the rms are both uncertain, hence 1 + 1 / n, as in a prediction interval of a normal sample
     rms = float(np.sqrt(np.mean(ratios**2) * (1.0 + 1.0 / n)))
     by_t = float(stdtrit(n - 1, 0.5 + level / 2.0)) * rms
+    # the level asks for a rank beyond the largest ratio: the quantile is at least that ratio
     return max(by_t, float(ratios[-1])) if n >= FEWEST_FOR_QUANTILE else by_t
 
 
 def cut_to_possible(
     low: FloatArray, high: FloatArray, known: FloatArray, open_weight: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Cut intervals to what is left: between all unseen items failed and all solved, each (n_models, n_targets)."""
+    """Cut intervals to the possible scores, from all unseen items failed to all solved, each (n_models, n_targets)."""
     least, most = np.clip(known, 0.0, 1.0), np.clip(known + open_weight, 0.0, 1.0)
     return np.clip(low, least, most), np.clip(high, least, most)

@@ -57,7 +57,7 @@ def try_methods(
 
 
 def sample_of(bank: Bank, selection: Selection) -> Observations:
-    """Lay the calibration responses of a bank against the items of a selection made from it, in the bank's order."""
+    """Align the calibration responses of a bank with the items of a selection made from it, in the bank's order."""
     positions = bank_positions(bank, pl.Series(selection.item_ids, dtype=pl.String), "the selection")
     order = np.argsort(positions)  # as `observe`, so that what was found for a selection is found again
     positions, weights = positions[order], selection.weights[order]
@@ -86,7 +86,7 @@ def _chosen_by(bank: Bank, recipe: Recipe) -> Observations | None:
 
 
 def _as_many(bank: Bank, positions: IntArray, observations: Observations) -> IntArray:
-    """Columns to keep so that of each scenario as large a part is left as new models answered; one at least."""
+    """Columns to keep so that the same fraction of each scenario is left as new models answered; at least one."""
     scenario_index, n_scenarios = bank.targets.scenario_index, bank.targets.n_scenarios
     answered = np.bincount(scenario_index[observations.positions], minlength=n_scenarios)
     selected = np.maximum(np.bincount(scenario_index[observations.selected], minlength=n_scenarios), 1)

@@ -1,4 +1,4 @@
-"""How noisy raw responses are around the item model."""
+"""Variance of raw responses around the item model."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""New responses laid against the items of a bank."""
+"""New responses aligned with the items of a bank."""
 
 from dataclasses import dataclass, replace
 from typing import Self
@@ -57,7 +57,7 @@ class Observations:
         is_random: bool,
         n_trials: FloatArray | None = None,
     ) -> Self:
-        """Lay raw responses (n_models, n_columns) against the items at these positions, with these weights."""
+        """Align raw responses (n_models, n_columns) with the items at these positions, with these weights."""
         nothing_missing = np.zeros(responses.shape[0], dtype=np.int64)
         return cls(responses, positions, weights, nothing_missing, is_random, positions, weights, n_trials)
 
@@ -73,7 +73,7 @@ class Observations:
         )
 
     def take(self, *, models: IntArray, columns: IntArray) -> "Observations":
-        """Return some models and columns; what was to be answered stays."""
+        """Return some models and columns; the items that were to be answered stay."""
         return replace(
             self,
             responses=self.responses[np.ix_(models, columns)],
@@ -108,7 +108,7 @@ def observe(bank: Bank, responses: ResponseMatrix, selection: Selection | None) 
 
 
 def found_items(bank: Bank, responses: ResponseMatrix, selection: Selection | None) -> Observations:
-    """Do the same without a word of what is missing."""
+    """Align responses in the same way without a warning of missing items."""
     positions = bank_positions(bank, responses.items["item_id"], "responses")
     order = np.argsort(positions)  # the order of a file's items must not matter, not even to rounding
     if np.any(order[1:] < order[:-1]):
@@ -145,9 +145,11 @@ def counted_trials(bank: Bank, responses: ResponseMatrix) -> FloatArray | None:
 def _check_scenarios(bank: Bank, selection: Selection, chosen: IntArray) -> None:
     """Refuse a selection whose scenarios are not the bank's, or that gives one of them no weight."""
     index = bank.targets.scenario_index[chosen]
-    own = [bank.targets.scenarios[j] for j in index]
+    bank_scenarios = [bank.targets.scenarios[j] for j in index]
     moved = [
-        item for item, theirs, ours in zip(selection.item_ids, selection.scenarios, own, strict=True) if theirs != ours
+        item
+        for item, theirs, ours in zip(selection.item_ids, selection.scenarios, bank_scenarios, strict=True)
+        if theirs != ours
     ]
     if moved:
         raise DataError(
@@ -194,15 +196,15 @@ def bank_positions(
         return np.arange(known.len())
     index = pl.DataFrame({"item_id": known, "position": np.arange(known.len())})
     wanted = pl.DataFrame({"item_id": item_ids, "row": np.arange(item_ids.len())})
-    found = wanted.join(index, on="item_id", how="left").sort("row")
-    absent = found.filter(pl.col("position").is_null())["item_id"]
+    located = wanted.join(index, on="item_id", how="left").sort("row")
+    absent = located.filter(pl.col("position").is_null())["item_id"]
     if absent.len():
         raise DataError(
             f"every item of {source} must be in bank {bank.bank_id}, which holds {known.len()}: {absent.len()} of "
             f"{item_ids.len()} are not: {shown(absent.to_list())}."
             f"{did_you_mean(absent.to_list(), known)} {advice} that both come from the same benchmark and reader."
         )
-    return found["position"].to_numpy()
+    return located["position"].to_numpy()
 
 
 def _checked(responses: ResponseMatrix, observations: Observations) -> Observations:
@@ -220,7 +222,7 @@ def _checked(responses: ResponseMatrix, observations: Observations) -> Observati
 
 
 def _warn_of_missing(responses: ResponseMatrix, selection: Selection, n_missing: IntArray) -> None:
-    """Say how many items of the selection are missing; estimation goes on without them."""
+    """Warn how many items of the selection are missing; estimation goes on without them."""
     lacking = np.flatnonzero(n_missing)
     if lacking.shape[0] == 0 or np.all(n_missing == selection.n_items):
         return

@@ -1,4 +1,4 @@
-"""What methods would have said of each calibration model had it been new: fits, weights and errors out of fold."""
+"""Estimates of each calibration model as if it were new: fits, weights and errors out of fold."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from itembank.progress import ProgressCallback
 
 @dataclass(frozen=True, slots=True)
 class OutOfFold:
-    """What a method would have said of each calibration model had it been new.
+    """Estimates of each calibration model by a method that has not seen it.
 
     Attributes
     ----------
@@ -73,11 +73,11 @@ class MembersOutOfFold:
         return self.values - self.truth
 
     def by(self, spec: PointSpec | Stacked) -> OutOfFold:
-        """Return the estimates of the method whose members these are."""
+        """Return the estimates of the method that has these members."""
         return self.stacked(spec) if isinstance(spec, Stacked) else self.single(0)
 
     def single(self, member: int) -> OutOfFold:
-        """Return one method's."""
+        """Return the estimates of one method."""
         return self._of(self.values[member])
 
     def stacked(self, spec: Stacked) -> OutOfFold:
@@ -85,6 +85,7 @@ class MembersOutOfFold:
         value = np.full(self.truth.shape, np.nan)
         for number in np.unique(self.fold):
             inside = self.fold == number
+            # weights that had seen the errors of this fold would make its stacked errors too small
             weights = _weights(self.errors[:, ~inside], spec)
             value[inside] = combined(self.values[:, inside], weights)
         return self._of(reconciled(value, self.posterior_variance, self.scenario_weights))

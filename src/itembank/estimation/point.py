@@ -16,7 +16,7 @@ from itembank.numerics.arrays import FloatArray, IntArray
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What every method of estimation may use.
+    """Data that every method of estimation may use.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ class Known:
         return cls(bank, observations, summarise_responses(bank, observations))
 
     def take(self, *, models: IntArray, columns: IntArray) -> "Known":
-        """Return what is known of some models from some of the items; their summary stays that of all items."""
+        """Return the data of some models on some of the items; their summary stays that of all items."""
         return Known(self.bank, self.observations.take(models=models, columns=columns), self.summary.take(models))
 
 

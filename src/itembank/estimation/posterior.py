@@ -47,6 +47,8 @@ def score_posterior(
     noise_ratio : (n_scenarios,)
         r: variance of raw responses around the item model over ``p (1 - p)``; one for binary responses.
     """
+    # ability is common to all scenarios (first term, with covariances between scenarios); noise is independent given
+    # ability (second term, on the diagonal only). Observed items are known and add nothing to either.
     gradient = unseen.gradient
     covariance = gradient @ ability_covariance @ gradient.transpose(0, 2, 1)
     diagonal = np.arange(known.shape[1])

@@ -1,4 +1,4 @@
-"""What the item model says of weighted sums of responses, scenario by scenario."""
+"""Moments of weighted sums of responses under the item model, scenario by scenario."""
 
 from dataclasses import dataclass
 from typing import Self
@@ -33,7 +33,7 @@ class PredictedSums:
         """Moments of the sum over the items that are in this one and not in the other."""
         return PredictedSums(
             self.mean - other.mean,
-            np.maximum(self.noise - other.noise, 0.0),
+            np.maximum(self.noise - other.noise, 0.0),  # rounding must not make a variance negative
             self.gradient - other.gradient,
         )
 
@@ -118,25 +118,25 @@ def predicted_sums(
 
 
 def sums_at(items: WeightedItems, theta: FloatArray, *, mask: BoolArray | None = None) -> PredictedSums:
-    """Do the same for items laid out before; `mask` (n_models, n_items) is in the order they had then."""
+    """Return the same moments for items sorted before; `mask` (n_models, n_items) is in the order before sorting."""
     n_models, n_dims = theta.shape
     n_scenarios = len(items.begins) - 1
     mean = np.zeros((n_models, n_scenarios))
     noise = np.zeros((n_models, n_scenarios))
     gradient = np.zeros((n_models, n_scenarios, n_dims))
     for scenario, (begin, end) in enumerate(zip(items.begins[:-1], items.begins[1:], strict=True)):
-        own = slice(begin, end)
-        p = expit(theta @ items.loadings[own].T + items.intercept[own])  # (n_models, n_items)
+        block = slice(begin, end)
+        p = expit(theta @ items.loadings[block].T + items.intercept[block])  # (n_models, n_items)
         slope = p * (1.0 - p)
-        spread = slope
+        spread = slope  # without asymptotes dp/d eta = s (1 - s) is the variance p (1 - p) as well
         if items.asymptotes is not None:
-            lower, rise = items.asymptotes[0][own], items.asymptotes[1][own]
+            lower, rise = items.asymptotes[0][block], items.asymptotes[1][block]
             p, slope = lower + rise * p, rise * slope
             spread = p * (1.0 - p)
         if mask is not None:
-            seen = mask[:, items.order[own]]
+            seen = mask[:, items.order[block]]
             p, slope, spread = p * seen, slope * seen, spread * seen
-        mean[:, scenario] = p @ items.weights[own]
-        noise[:, scenario] = spread @ items.squares[own]
-        gradient[:, scenario] = slope @ items.weighted[own]
+        mean[:, scenario] = p @ items.weights[block]
+        noise[:, scenario] = spread @ items.squares[block]
+        gradient[:, scenario] = slope @ items.weighted[block]
     return PredictedSums(mean, noise, gradient)

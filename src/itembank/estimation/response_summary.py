@@ -1,4 +1,4 @@
-"""What the item model and the sample say of some models, which several methods of estimation share."""
+"""Summary of responses by the item model and by sample means, which several methods of estimation share."""
 
 from dataclasses import dataclass
 
@@ -72,7 +72,7 @@ class ResponseSummary:
 
 
 def summarise_responses(bank: Bank, observations: Observations) -> ResponseSummary:
-    """Find ability, what it predicts of the unseen items, and the means of what was seen.
+    """Find ability, its predictions of the unseen items, and the means of the observed responses.
 
     Ability comes from all observed items of all scenarios (MAP, the bank's prior, responses made binary as in the
     calibration); scores are made of the raw responses.
@@ -89,7 +89,7 @@ def blocks_of_models(n_models: int, n_items: int) -> list[slice]:
 
 
 def summary_at(basis: ScoreBasis, observations: Observations, abilities: Abilities) -> ResponseSummary:
-    """Summarise responses at abilities that are known already, of the few models that were observed."""
+    """Summarise the responses of a few models whose abilities are known already."""
     return _of_abilities(basis, observations, observations.responses, abilities)
 
 
@@ -107,24 +107,24 @@ def _of_abilities(
 ) -> ResponseSummary:
     """Summarise raw responses (n_models, n_columns) and abilities."""
     targets, positions = basis.targets, observations.positions
-    n_scenarios, own_scenario = targets.n_scenarios, targets.scenario_index[positions]
+    n_scenarios, scenario_index = targets.n_scenarios, targets.scenario_index[positions]
     observed = ~np.isnan(responses)
-    n_observed = scenario_sums(observed.astype(np.float64), own_scenario, n_scenarios).astype(np.int64)
+    n_observed = scenario_sums(observed.astype(np.float64), scenario_index, n_scenarios).astype(np.int64)
     omega = targets.weights[positions]
-    known = scenario_sums(np.where(observed, responses, 0.0) * omega, own_scenario, n_scenarios)
-    open_weight = _open_weight(basis, observed, omega, own_scenario)
+    known = scenario_sums(np.where(observed, responses, 0.0) * omega, scenario_index, n_scenarios)
+    open_weight = _open_weight(basis, observed, omega, scenario_index)
     unseen = _without(_unseen(basis, positions, abilities.theta, observed), open_weight == 0.0)
     posterior = score_posterior(known, unseen, abilities.covariance, basis.noise_ratio)
     weights = observations.weights
     return ResponseSummary(
-        sample_mean=sample_mean(responses, own_scenario, n_scenarios),
-        weighted=weighted_mean(responses, weights, own_scenario, n_scenarios),
+        sample_mean=sample_mean(responses, scenario_index, n_scenarios),
+        weighted=weighted_mean(responses, weights, scenario_index, n_scenarios),
         known=known,
         open_weight=open_weight,
         posterior_mean=known + unseen.mean,
         posterior_covariance=posterior.covariance,
         n_observed=n_observed,
-        n_effective=_n_effective(observed * weights, own_scenario, n_scenarios),
+        n_effective=_n_effective(observed * weights, scenario_index, n_scenarios),
         abilities=abilities.theta,
         ability_covariance=abilities.covariance,
     )
@@ -137,23 +137,25 @@ def _joined(blocks: list[ResponseSummary]) -> ResponseSummary:
     )
 
 
-def _n_effective(weights: FloatArray, own_scenario: IntArray, n_scenarios: int) -> FloatArray:
+def _n_effective(weights: FloatArray, scenario_index: IntArray, n_scenarios: int) -> FloatArray:
     """Effective number of observed items of a weighted random sample, ``(sum w)^2 / sum w^2``."""
-    total = scenario_sums(weights, own_scenario, n_scenarios)
-    squares = scenario_sums(weights**2, own_scenario, n_scenarios)
+    total = scenario_sums(weights, scenario_index, n_scenarios)
+    squares = scenario_sums(weights**2, scenario_index, n_scenarios)
     return np.divide(total**2, squares, out=np.zeros(total.shape), where=squares > 0.0)
 
 
-def _open_weight(basis: ScoreBasis, observed: BoolArray, omega: FloatArray, own_scenario: IntArray) -> FloatArray:
-    """Weight of the items not observed, exactly zero where none that counts is left, (n_models, n_scenarios)."""
+def _open_weight(basis: ScoreBasis, observed: BoolArray, omega: FloatArray, scenario_index: IntArray) -> FloatArray:
+    """Weight of the items not observed, (n_models, n_scenarios); exactly zero where all that count were observed."""
     targets = basis.targets
-    seen = scenario_sums((observed & (omega > 0.0)).astype(np.float64), own_scenario, targets.n_scenarios)
-    mass = scenario_sums(observed * omega, own_scenario, targets.n_scenarios)
+    seen = scenario_sums((observed & (omega > 0.0)).astype(np.float64), scenario_index, targets.n_scenarios)
+    mass = scenario_sums(observed * omega, scenario_index, targets.n_scenarios)
+    # whether a scenario is complete is decided by counting: 1 - mass may be rounding, and must then be zero; for an
+    # incomplete scenario it must stay positive
     return np.where(seen == basis.n_counting, 0.0, np.maximum(1.0 - mass, np.finfo(np.float64).tiny))
 
 
 def _unseen(basis: ScoreBasis, positions: IntArray, theta: FloatArray, observed: BoolArray) -> PredictedSums:
-    """Predict the items that were not observed: all less the observed ones."""
+    """Predict the items that were not observed, as all items less the observed ones."""
     targets = basis.targets
     everything = sums_at(basis.weighted, theta)
     seen = predicted_sums(
@@ -168,7 +170,7 @@ def _unseen(basis: ScoreBasis, positions: IntArray, theta: FloatArray, observed:
 
 
 def _without(sums: PredictedSums, is_complete: BoolArray) -> PredictedSums:
-    """Set to exactly zero what subtraction leaves of a scenario without unseen items."""
+    """Set the sums of a scenario without unseen items to exactly zero; subtraction leaves rounding."""
     return PredictedSums(
         np.where(is_complete, 0.0, sums.mean),
         np.where(is_complete, 0.0, sums.noise),

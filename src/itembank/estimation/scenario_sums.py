@@ -6,7 +6,7 @@ import scipy
 from itembank.numerics.arrays import FloatArray, IntArray
 
 FEW_VALUES = 2**16
-"""Up to so many values, making a sparse matrix takes longer than their sums."""
+"""Up to so many values, building the sparse matrix takes longer than the sums themselves."""
 
 
 def scenario_sums(values: FloatArray, scenario_index: IntArray, n_scenarios: int) -> FloatArray:

@@ -24,7 +24,7 @@ class Scores(NamedTuple):
 
     @classmethod
     def unknown(cls, n_models: int, n_targets: int) -> Self:
-        """Return scores that nothing is known of yet."""
+        """Return scores that are all unknown (NaN)."""
         return cls(*(np.full((n_models, n_targets), np.nan) for _ in cls._fields))
 
     @classmethod

@@ -1,4 +1,4 @@
-"""Weights with which several methods' estimates make one."""
+"""Weights that combine the estimates of several methods."""
 
 import numpy as np
 import scipy
@@ -6,15 +6,15 @@ import scipy
 from itembank.numerics.arrays import FloatArray
 
 SUM_WEIGHT = 1e4
-"""How much more than a method's error the sum of the weights counts in the least squares."""
+"""Weight, in the least squares, of the row that makes the weights sum to one, relative to the rows of errors."""
 
 
 def stack_weights(errors: FloatArray, *, prior_models: float) -> FloatArray:
     """Weights w that minimise ``w' (E'E + k D) w`` with ``w >= 0`` and ``sum w = 1``.
 
     E are the methods' errors on models they have not seen, D the diagonal of ``E'E / n_models`` and k `prior_models`:
-    the covariance of the errors is drawn to its diagonal, under which the weights are as ``1 / D``. So with few
-    models no method is dropped by chance, and a bad one still counts for little.
+    the covariance of the errors is shrunk to its diagonal, under which the weights are proportional to ``1 / D``.
+    So with few models no method is dropped by chance, and a bad method still gets a small weight.
 
     Parameters
     ----------
@@ -34,19 +34,20 @@ def stack_weights(errors: FloatArray, *, prior_models: float) -> FloatArray:
     known = known[~np.isnan(known).any(axis=1)]
     size = np.sqrt(np.mean(known**2, axis=0)) if known.shape[0] else np.ones(known.shape[1])
     largest = size.max()
-    if largest == 0.0:  # all are exact
+    if largest == 0.0:  # all methods are exact
         weights[usable] = 1.0 / usable.sum()
         return weights
-    # an exact method keeps a size, so that the least squares stays well posed
+    # an exact method gets a small size, so that the least squares has one solution
     size = np.maximum(size, 1e-6 * largest)
+    # least squares rows: errors E, the penalty k D as sqrt(k) times each size, and the sum of the weights (wanted: one)
     rows = [known / largest, np.diag(np.sqrt(prior_models) * size / largest), SUM_WEIGHT * np.ones((1, size.size))]
     wanted = np.zeros(known.shape[0] + size.size + 1)
     wanted[-1] = SUM_WEIGHT
-    # by the normal equations: a few methods, however many models
+    # nnls on the triangle of R'R = A'A: it has a few rows, A has one for each model; 1e-12 keeps it positive definite
     matrix = np.concatenate(rows)
     upper = np.linalg.cholesky(matrix.T @ matrix + 1e-12 * np.eye(size.size)).T
-    found, _ = scipy.optimize.nnls(upper, np.linalg.solve(upper.T, matrix.T @ wanted))
-    weights[usable] = found / found.sum()
+    solution, _ = scipy.optimize.nnls(upper, np.linalg.solve(upper.T, matrix.T @ wanted))
+    weights[usable] = solution / solution.sum()
     return weights
 
 
@@ -63,16 +64,19 @@ def combined(values: FloatArray, weights: FloatArray) -> FloatArray:
     (n_models, n_targets)
     """
     present = ~np.isnan(values)
-    share = present * weights[:, None, :]
-    total = share.sum(axis=0)
+    present_weights = present * weights[:, None, :]
+    total = present_weights.sum(axis=0)
     result: FloatArray = np.divide(
-        np.where(present, values * share, 0.0).sum(axis=0), total, out=np.full(total.shape, np.nan), where=total > 0.0
+        np.where(present, values * present_weights, 0.0).sum(axis=0),
+        total,
+        out=np.full(total.shape, np.nan),
+        where=total > 0.0,
     )
     return result
 
 
 def reconciled(values: FloatArray, variances: FloatArray, scenario_weights: FloatArray) -> FloatArray:
-    """Move scenario scores so that they make the overall score, each by what it is uncertain.
+    """Move scenario scores in proportion to their uncertainty, so that they add up to the overall score.
 
     The overall score is estimated in its own right, and better than by adding up scenarios. The scenario scores nearest
     to the given ones that agree with it, in units of their standard deviations, are
@@ -92,8 +96,9 @@ def reconciled(values: FloatArray, variances: FloatArray, scenario_weights: Floa
         Unchanged where every scenario is certain, or one has no estimate.
     """
     scenarios, overall = values[:, :-1], values[:, -1]
-    pull = scenario_weights * np.maximum(variances[:, :-1], 0.0)
-    total = pull @ scenario_weights
+    # Lagrange: minimise sum_j d_j^2 / V_j subject to sum_j w_j d_j = gap; the solution is d_j = gap w_j V_j / sum w^2 V
+    adjustments = scenario_weights * np.maximum(variances[:, :-1], 0.0)
+    total = adjustments @ scenario_weights
     gap = overall - scenarios @ scenario_weights
     gap = np.divide(gap, total, out=np.zeros(total.shape), where=(total > 0.0) & ~np.isnan(gap))
-    return np.column_stack([scenarios + gap[:, None] * pull, overall])
+    return np.column_stack([scenarios + gap[:, None] * adjustments, overall])

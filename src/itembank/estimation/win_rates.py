@@ -1,4 +1,4 @@
-"""Standard error of the mean win rate, by drawing scenario scores."""
+"""Standard error of the mean win rate, by simulation of the scenario scores."""
 
 import numpy as np
 
@@ -26,10 +26,11 @@ def win_rate_standard_error(
     """
     n_models, n_scenarios = scenario_scores.shape
     eigenvalues, vectors = np.linalg.eigh(covariance)
+    # a root by eigenvalues, not Cholesky: the covariance is singular where a scenario is known completely
     root = vectors * np.sqrt(np.maximum(eigenvalues, 0.0))[:, None, :]  # (n_models, n_scenarios, n_scenarios)
     normal = rng.standard_normal((N_DRAWS, n_scenarios))  # the same for all models: permuting them changes nothing
     draws = scenario_scores[:, None, :] + normal @ root.transpose(0, 2, 1)  # (n_models, n_draws, n_scenarios)
-    drawn = mean_win_rate(np.clip(draws, 0.0, 1.0).reshape(-1, n_scenarios), reference_scores)
+    sampled = mean_win_rate(np.clip(draws, 0.0, 1.0).reshape(-1, n_scenarios), reference_scores)
     centre = mean_win_rate(scenario_scores, reference_scores)
-    result: FloatArray = np.sqrt(np.mean((drawn.reshape(n_models, N_DRAWS) - centre[:, None]) ** 2, axis=1))
+    result: FloatArray = np.sqrt(np.mean((sampled.reshape(n_models, N_DRAWS) - centre[:, None]) ** 2, axis=1))
     return result

@@ -1,4 +1,4 @@
-"""Which items to choose by which method: the one whose items would have served calibration models best."""
+"""The method of selection that `auto` takes: that with the smallest errors on calibration models left out."""
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
@@ -26,12 +26,12 @@ CANDIDATES: tuple[SelectionSpec, ...] = (
 """The first is taken unless another is clearly better: with few models many candidates make a lucky winner."""
 FALLBACK = Stratified("proportional")
 FRACTION_OF_FITS = 0.7
-"""Of the work that is fitting without some models, where that was not done before."""
+"""Part of the progress bar for fitting without some models, where that was not done before."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """A candidate, and how far off estimates from its items were for calibration models left out.
+    """A candidate, and the errors of estimates from its items on calibration models left out.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class Tried:
 
     @property
     def error(self) -> float:
-        """Mean absolute error; infinite where it could not be told."""
+        """Mean absolute error; infinite where no error is known."""
         known = self.errors[~np.isnan(self.errors)]
         return float(known.mean()) if known.size else np.inf
 
@@ -65,7 +65,7 @@ def choose_selection(
     seed: int,
     progress: ProgressCallback = silent,
 ) -> Selection:
-    """Choose V-optimal items, or those by which stacked estimates are clearly better for calibration models left out.
+    """Choose V-optimal items, or items of a method with clearly smaller errors on calibration models left out.
 
     Every candidate chooses anew without the models it is judged by. With too few models for that, items are drawn at
     random from strata, which asks nothing of the bank.
@@ -104,7 +104,8 @@ def choose_selection(
 def _errors(bank: Bank, recipe: Recipe, seed: int) -> FloatArray:
     """Absolute errors of the overall score by 'stacked', (n_models,), found once for each way of choosing.
 
-    Where chance draws the items they depend on the seed; else each fold chooses its own, whatever the seed.
+    Where the items are drawn at random the errors depend on the seed; else each fold chooses its own items, the same
+    for every seed.
     """
 
     def measure() -> FloatArray:
@@ -126,6 +127,7 @@ def _clearly_best(tried: list[Tried]) -> Tried:
     known = saving[~np.isnan(saving)]
     if known.size < 2:
         return best
+    # both methods have errors on the same models, so the standard error is that of the mean of paired differences
     doubt = float(np.std(known, ddof=1) / np.sqrt(known.size))
     return best if float(known.mean()) > doubt else first
 

@@ -1,4 +1,4 @@
-"""What a plan is to reach, and the trials that tell how many items reach it."""
+"""The goal of a plan, and the trials that find how many items reach it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ NO_ERROR = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """What is to be reached, and how trials are judged.
+    """A precision to reach, and the measure of it in trials.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class Goal:
 
     @property
     def name(self) -> str | None:
-        """Which measure the goal is on."""
+        """Name of the measure that the goal sets."""
         return "half_width" if self.half_width is not None else "difference" if self.difference is not None else None
 
     @property
@@ -66,11 +66,11 @@ class Goal:
         return precision_curve(sizes, single, self.n_total), precision_curve(sizes, pairs, self.n_total)
 
     def curve(self, trials: list[Trial]) -> PrecisionCurve:
-        """Draw the curve the goal is on."""
+        """Draw the curve of the measure that the goal sets."""
         return self.curves(trials)[0 if self.half_width is not None else 1]
 
     def measure(self, trial: Trial) -> float:
-        """Take what the goal is on from one trial alone."""
+        """Take the measure that the goal sets from one trial alone."""
         return self._half_width(trial) if self.half_width is not None else self._difference(trial)
 
     def _half_width(self, trial: Trial) -> float:
@@ -81,7 +81,10 @@ class Goal:
 
 
 def _smoothed(values: list[float], errors: list[FloatArray]) -> FloatArray:
-    """Root mean square errors times the mean ratio of the values to them, (n_sizes,): quantiles alone are rough."""
+    """Root mean square errors times the mean ratio of the values to them, (n_sizes,).
+
+    The values rest on quantiles of few errors, which vary more from size to size than root mean squares do.
+    """
     spread = np.array([np.sqrt(np.mean(error**2)) for error in errors])
     has_error = spread > NO_ERROR
     ratio = np.mean(np.array(values)[has_error] / spread[has_error]) if has_error.any() else 0.0
@@ -104,7 +107,7 @@ def tried_sizes(run: Callable[[int], Trial], sizes: IntArray, goal: Goal) -> lis
 def find_fewest(
     run: Callable[[int], Trial], trials: list[Trial], goal: Goal, largest: int
 ) -> tuple[int | None, list[Trial]]:
-    """Read the answer off the curve, try it, and read again from the curve that goes through it."""
+    """Read the answer off the curve, try it, and read it again off the curve through all trials."""
     if goal.value is None:
         return None, trials
     for _ in range(N_CHECKS):

@@ -108,7 +108,7 @@ def plan(
 
 
 def _target_index(bank: Bank, target: str) -> int:
-    """Where the target stands among the bank's."""
+    """Position of the target among the targets of the bank."""
     names = bank.targets.names
     if target not in names:
         near = did_you_mean(target, names)
@@ -125,7 +125,7 @@ def _check_folds(bank: Bank, progress: ProgressCallback) -> None:
 
 
 def _chooser(bank: Bank, selector: SelectionSpec | str, max_items: int | None, seed: int) -> SelectionSpec:
-    """Spec of the selector; 'auto' becomes what it would take at a size that is usual."""
+    """Spec of the selector; 'auto' becomes the method that it takes at a usual size."""
     if not (isinstance(selector, str) and selector == AUTO):
         return SELECTORS.resolve(selector)
     smallest, largest = _range(bank, AnchorLatent(), max_items)

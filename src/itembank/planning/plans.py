@@ -1,4 +1,4 @@
-"""`Plan`: how many items to run, and what any number of them would tell."""
+"""`Plan`: how many items to run, and the precision of every number of items."""
 
 from dataclasses import dataclass
 from typing import Any, Self
@@ -59,7 +59,7 @@ class PlanAnswer:
 
 @dataclass(frozen=True, slots=True)
 class PlanTable:
-    """What n items would tell, for the numbers of items that were tried.
+    """Precision of n items, for the numbers of items that were tried.
 
     Attributes
     ----------
@@ -109,7 +109,7 @@ class PlanTable:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Plan(Tabular):
-    """What n items would tell of a new model.
+    """Precision of estimates of a new model from n items.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""How precise estimates from n items are, as a smooth curve that falls with n."""
+"""Precision of estimates from n items, as a smooth curve that falls with n."""
 
 from dataclasses import dataclass
 
@@ -38,11 +38,11 @@ class PrecisionCurve:
 
 
 def precision_curve(sizes: IntArray, values: FloatArray, n_total: int) -> PrecisionCurve:
-    """Draw a smooth falling curve through values measured at some numbers of items.
+    """Fit a smooth falling curve to values measured at some numbers of items.
 
     A mean over n of N items without replacement errs in proportion to ``sqrt(1/n - 1/N)``; the logarithm of the
     value over that is a quadratic in log n (least squares), flat beyond the largest size measured. Where the curve
-    would rise it stays.
+    would rise it stays level.
 
     Parameters
     ----------
@@ -58,11 +58,14 @@ def precision_curve(sizes: IntArray, values: FloatArray, n_total: int) -> Precis
         return PrecisionCurve(int(sizes[0]), np.zeros(every.shape))
     x = np.log(sizes[known])
     y = np.log(values[known]) - 0.5 * np.log(1.0 / sizes[known] - 1.0 / n_total)
+    # the finite-population factor is divided out, so that y has only the excess over simple random sampling to follow;
+    # with at least two sizes for each coefficient beyond the first the curve smooths instead of interpolating
     degree = min(2, (known.sum() - 1) // 2)
+    # a domain of at least one log unit: with a single size x[0] == x[-1] could not be scaled
     shape = np.polynomial.Polynomial.fit(x, y, degree, domain=[x[0], max(x[-1], x[0] + 1.0)])
     shrinking = np.sqrt(1.0 / every - 1.0 / n_total)
-    drawn = np.exp(shape(np.minimum(np.log(every), x[-1]))) * shrinking
-    return PrecisionCurve(int(sizes[0]), np.minimum.accumulate(drawn))
+    fitted = np.exp(shape(np.minimum(np.log(every), x[-1]))) * shrinking
+    return PrecisionCurve(int(sizes[0]), np.minimum.accumulate(fitted))
 
 
 def grid_sizes(smallest: int, largest: int) -> IntArray:

@@ -1,4 +1,4 @@
-"""Errors on calibration models when n items are chosen, and estimates made, without knowing them."""
+"""Errors on calibration models that neither the choice of n items nor the estimates have seen."""
 
 from dataclasses import dataclass
 
@@ -19,7 +19,7 @@ from itembank.selection.specs import SelectionSpec
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What came out with one number of items.
+    """Results with one number of items.
 
     Attributes
     ----------
@@ -53,8 +53,8 @@ def try_size(
     spec = Stacked() if isinstance(estimator, Auto) else estimator
     samples = [sample_of(fold.bank, selection) for fold, selection in zip(folds(bank), chosen, strict=True)]
     how = ("plan", repr(selector), str(seed))
-    found = members_out_of_fold(bank, spec.members, lambda fold: samples[fold.number], samples[0], *how)
-    errors = found.by(spec).error[:, target]
+    out_of_fold = members_out_of_fold(bank, spec.members, lambda fold: samples[fold.number], samples[0], *how)
+    errors = out_of_fold.by(spec).error[:, target]
     known = ~np.isnan(errors)
     if known.sum() < 2:
         raise DataError("a plan needs calibration models whose full score is known, got fewer than two.")
@@ -62,7 +62,7 @@ def try_size(
 
 
 def _costs(bank: Bank, chosen: list[Selection]) -> dict[str, float]:
-    """Expect this cost of a selection by unit, the mean over folds; without units that no item has."""
+    """Return the expected cost of a selection by unit, the mean over folds, without units that no item has."""
     positions = [bank.responses.item_indices(selection.item_ids) for selection in chosen]
     costs = {}
     for unit, cost in bank.responses.expected_costs().items():

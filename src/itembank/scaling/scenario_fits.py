@@ -78,11 +78,11 @@ def fit_items(name: str, responses: ResponseMatrix, columns: IntArray, spec: Cal
     """
     part = responses.take(items=columns)
     rows, has_item = np.flatnonzero(part.observed.any(axis=1)), part.observed.any(axis=0)
-    found = calibrate(part.take(models=rows, items=np.flatnonzero(has_item)), spec)
+    calibration = calibrate(part.take(models=rows, items=np.flatnonzero(has_item)), spec)
     theta, errors = np.full(responses.n_models, np.nan), np.full(responses.n_models, np.nan)
-    theta[rows] = found.abilities[:, 0]
-    errors[rows] = np.sqrt(found.ability_covariance[:, 0, 0])
-    return ItemSetFit(name, columns[has_item], rows, found, theta, errors)
+    theta[rows] = calibration.abilities[:, 0]
+    errors[rows] = np.sqrt(calibration.ability_covariance[:, 0, 0])
+    return ItemSetFit(name, columns[has_item], rows, calibration, theta, errors)
 
 
 def fit_scenarios(

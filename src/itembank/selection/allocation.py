@@ -24,6 +24,8 @@ def expected_counts(n_items: int, shares: FloatArray, capacities: IntArray) -> F
     (n_parts,)
         Expected counts, summing to `n_items`; a part that is full has exactly its capacity.
     """
+    # Each part that t would overfill is set to its capacity, and t is solved again for the others. Filling a part
+    # only raises t for the others, so that a full part stays full and the loop ends after at most n_parts rounds.
     counts = np.zeros(shares.shape[0])
     is_full = capacities == 0
     while not is_full.all():  # each round fills at least one more part, or ends
@@ -39,6 +41,7 @@ def expected_counts(n_items: int, shares: FloatArray, capacities: IntArray) -> F
 
 def rounded_counts(expected: FloatArray, capacities: IntArray) -> IntArray:
     """Round expected counts to integers of the same sum: the remainder goes to the largest parts first."""
+    # 1e-9: a count that is whole in exact arithmetic may come out a little below it
     counts: IntArray = np.floor(expected + 1e-9).astype(np.int64)
     remainder = round(float(expected.sum())) - int(counts.sum())
     # by fraction, then by size: with equal shares all fractions agree and the larger part gets one more
@@ -59,6 +62,8 @@ def random_counts(expected: FloatArray, rng: np.random.Generator) -> IntArray:
     order = rng.permutation(expected.shape[0])
     cumulative = np.cumsum(fractions[order])
     cumulative[-1] = total - floors.sum()  # exactly an integer, whatever the rounding of the sum
+    # one random start r for all parts: part k gets one more where floor(cumulative_k + r) steps up, which happens with
+    # probability fraction_k; independent draws would have the same expectations but not the same sum
     marks = np.floor(np.minimum(cumulative, cumulative[-1]) + rng.random())
     counts: IntArray = floors.astype(np.int64)
     counts[order] += np.diff(marks, prepend=0.0).astype(np.int64)

@@ -9,14 +9,14 @@ from itembank.numerics.ties import first_largest, rounded
 from itembank.selection.pools import Choice, ScenarioPool
 
 NO_SPREAD = 1e-6
-"""Spread below which a feature counts as constant: what rounding leaves must not be scaled up."""
+"""A feature with a smaller spread counts as constant; dividing by the spread would only magnify rounding errors."""
 
 
 def spread(features: FloatArray, pool: ScenarioPool) -> FloatArray:
     """Weighted standard deviation of each feature (n_pool, n_features) over the candidates, (n_features,)."""
-    share = pool.weights * pool.is_candidate
-    share = share / share.sum()
-    result: FloatArray = np.sqrt(share @ (features - share @ features) ** 2)
+    weights = pool.weights * pool.is_candidate
+    weights = weights / weights.sum()
+    result: FloatArray = np.sqrt(weights @ (features - weights @ features) ** 2)
     return result
 
 
@@ -48,12 +48,13 @@ def choose_anchors(
         Starts of k-means; the smallest inertia wins.
     """
     candidates = np.flatnonzero(pool.is_candidate)
-    own = features[candidates]
-    clusters = weighted_kmeans(own, pool.weights[candidates], n_items, rng, n_restarts=n_restarts)
+    candidate_features = features[candidates]
+    clusters = weighted_kmeans(candidate_features, pool.weights[candidates], n_items, rng, n_restarts=n_restarts)
+    # items that may not be chosen join the nearest cluster; the candidates keep the cluster that k-means gave them
     labels = nearest_centroid(features, clusters.centroids)
     labels[candidates] = clusters.labels
     mass = np.bincount(labels, weights=pool.weights).astype(np.float64)
-    distances = squared_distances_to_own(own, clusters.centroids, clusters.labels)
+    distances = squared_distances_to_own(candidate_features, clusters.centroids, clusters.labels)
     anchors, n_sharing = _representatives(distances, clusters.labels, mass, n_items)
     return Choice(candidates[anchors], (mass / n_sharing)[clusters.labels[anchors]])
 
@@ -61,10 +62,11 @@ def choose_anchors(
 def _representatives(
     distances: FloatArray, labels: IntArray, mass: FloatArray, n_items: int
 ) -> tuple[IntArray, IntArray]:
-    """Return the points nearest their centroid, `n_items` in all, and how many share each cluster."""
+    """Return the points nearest their centroid, `n_items` in all, and the number of anchors in each cluster."""
     sizes = np.bincount(labels)
     counts = np.ones(sizes.shape[0], dtype=np.int64)
-    for _ in range(n_items - sizes.shape[0]):  # only where there are fewer clusters than items wanted
+    # only where there are fewer clusters than items wanted: the next anchor goes where one stands for the most weight
+    for _ in range(n_items - sizes.shape[0]):
         room = np.where(counts < sizes, mass / counts, -1.0)
         counts[first_largest(room)] += 1
     order = np.lexsort((rounded(distances), labels))

@@ -1,4 +1,4 @@
-"""The methods of selection, one function each: (`ItemPools`, spec) to a `Choice` a scenario, in their order."""
+"""The methods of selection: each function takes `ItemPools` and a spec and returns one `Choice` for each scenario."""
 
 from collections.abc import Callable
 
@@ -66,7 +66,7 @@ def by_disagreement(pools: ItemPools, spec: specs.Disagreement) -> list[Choice]:
 
 
 def by_information(pools: ItemPools, spec: specs.Information) -> list[Choice]:  # noqa: ARG001
-    """Choose the items that tell most about ability at every level that occurs."""
+    """Choose the items with the most information about ability at every level that occurs."""
     return pools.each(lambda pool, n_items: choose_by_information(pools.bank, pool, n_items))
 
 
@@ -91,6 +91,6 @@ def _anchors(
 
 
 def _strata(items: pl.DataFrame) -> IntArray:
-    """Return the number of each item's (scenario, subscenario), (n_items,); items without a subscenario form one."""
+    """Return a number for each item's (scenario, subscenario), (n_items,); items without a subscenario form a group."""
     groups = items.select(group=pl.struct("scenario", pl.col("subscenario").fill_null("")).rank("dense"))
     return groups["group"].cast(pl.Int64).to_numpy().astype(np.int64) - 1

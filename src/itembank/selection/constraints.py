@@ -1,4 +1,4 @@
-"""What the chosen items must keep to, whatever the criterion says."""
+"""Constraints that the chosen items satisfy, whatever the criterion prefers."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -44,7 +44,7 @@ class Constraints:
             raise ParameterError(f"excluded must be a tuple of item ids, got the text {excluded!r}.")
 
     def bounds(self, targets: ScoreTargets, is_candidate: BoolArray, n_items: int | None) -> Bounds:
-        """Lay the constraints out over the scenarios of a bank.
+        """Turn the constraints into bounds for each scenario of a bank.
 
         Parameters
         ----------
@@ -71,7 +71,7 @@ class Constraints:
 def _check_bounds(
     scenarios: tuple[str, ...], at_least: IntArray, at_most: IntArray, available: IntArray, n_items: int | None
 ) -> None:
-    """Raise one `ParameterError` with all that contradicts."""
+    """Raise one `ParameterError` that lists every contradiction."""
     problems = []
     for limit, text in ((at_most, "at_most"), (available, "the number of items to choose from")):
         bad = np.flatnonzero(at_least > limit)

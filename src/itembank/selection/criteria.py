@@ -1,4 +1,4 @@
-"""What makes an item worth asking next: one frozen spec a criterion, and the table of their names.
+"""Criteria for the next item: one frozen spec for each criterion, and the table of their names.
 
 In all of them larger is better. With the logit ``a . theta + c`` of an item, the Fisher information w in that logit
 (asymptotes included) and the posterior covariance C of ability:
@@ -43,7 +43,7 @@ class Fisher:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """Trace of the item's Fisher information matrix; blind to what is known already."""
+    """Trace of the item's Fisher information matrix; it ignores what the answers so far say."""
 
     per_cost: bool = False
 
@@ -124,7 +124,7 @@ CRITERIA: MethodTable[Criterion] = MethodTable(
 
 
 INFORMATION = tuple(name for name in CRITERIA.kinds if name not in {"random", "uniform", "min-cost"})
-"""Names of the criteria that weigh what an item tells, and so can be divided by cost."""
+"""Names of the criteria that measure the information of an item, and so can be divided by its cost."""
 
 
 def criterion_of(criterion: Criterion | str, *, per_cost: bool | None = None, of: str | None = None) -> Criterion:
@@ -152,12 +152,12 @@ def criterion_of(criterion: Criterion | str, *, per_cost: bool | None = None, of
 
 
 def criterion_by_name(name: str, *, has_cost: bool, of: str | None = None) -> Criterion:
-    """Return the criterion of this name; one of information is divided by cost where a unit of cost is given."""
+    """Return the criterion of this name; a criterion of information is divided by cost where a cost unit is given."""
     return criterion_of(name, per_cost=True if has_cost and name in INFORMATION else None, of=of)
 
 
 def uses_information(criterion: Criterion) -> bool:
-    """Whether the criterion weighs what an item tells."""
+    """Whether the criterion measures the information of an item."""
     return not isinstance(criterion, RandomItem | UniformOverScenarios | MinimumCost)
 
 

@@ -1,4 +1,4 @@
-"""Optimal design: what each item of a bank would tell of ability, or of a score, when it comes next.
+"""Optimal design: how informative each item of a bank would be about ability, or about a score, as the next item.
 
 Kernels over all items at once. Quadratic forms of all loadings are one product: with ``a a'`` packed in rows,
 ``a'Sa`` for several symmetric S is ``products @ [pack(S), ...]``.
@@ -36,24 +36,27 @@ from itembank.selection.criteria import (
 from itembank.selection.exclusions import not_excluded
 
 SMALLEST = 1e-300
-"""Probabilities below this are taken as this before their logarithm."""
+"""Probabilities are raised to at least this before their logarithm is taken, so that it stays finite."""
 
 
 def _outer_nodes(n_quadrature: int) -> tuple[list[tuple[float, float]], float]:
-    """Gauss-Hermite nodes with their weights, apart from the middle one, and the weight of that."""
-    nodes, shares = np.polynomial.hermite_e.hermegauss(n_quadrature)
-    pairs = list(zip(nodes.tolist(), (shares / shares.sum()).tolist(), strict=True))
+    """Return Gauss-Hermite nodes with their weights, all but the middle node, and the weight of the middle node."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(n_quadrature)
+    pairs = list(zip(nodes.tolist(), (weights / weights.sum()).tolist(), strict=True))
     middle = n_quadrature // 2
     return pairs[:middle] + pairs[middle + 1 :], pairs[middle][1]
 
 
 OUTER_NODES, CENTRE = _outer_nodes(7)
-"""Of the Kullback-Leibler criterion: off by less than 0.6 % up to a variance of 4 in the logit, 4 % up to 9."""
+"""Seven nodes for the Kullback-Leibler criterion: its error is below 0.6 % up to a logit variance of 4, 4 % up to 9.
+
+The middle node is the estimate itself, where the divergence is zero; only its weight is needed.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class DesignItems:
-    """Arrays of a bank laid out so that all its items can be weighed quickly.
+    """Arrays of a bank, arranged so that a criterion is computed for all items at once.
 
     Attributes
     ----------
@@ -92,7 +95,7 @@ class DesignItems:
         excluded: Collection[str] = (),
         is_candidate: BoolArray | None = None,
     ) -> Self:
-        """Lay out a bank, once for many choices.
+        """Take the arrays from a bank, once for many choices.
 
         Parameters
         ----------
@@ -183,7 +186,7 @@ def goal_matrix(items: DesignItems, weights: FloatArray, theta: FloatArray, *, o
 def check_goal(items: DesignItems, criterion: Criterion, weights: FloatArray) -> None:
     """Raise `ParameterError` for 'v-optimal' when no item of the target, by its weights (n_items,), tells models apart.
 
-    Every item would be worth the same, nothing, and those at the head of the bank be asked.
+    Every item would then have the value zero, and the first items of the bank would be asked.
     """
     if isinstance(criterion, VOptimality) and not np.any((weights > 0.0) & ~items.is_degenerate):
         raise ParameterError(
@@ -243,6 +246,7 @@ def updated_covariance(covariance: FloatArray, loading: FloatArray, weight: floa
 
     ``C - w (Ca)(Ca)' / (1 + w a'Ca)``.
     """
+    # rank-one update: O(n_dims^2), where inverting the updated precision matrix would take O(n_dims^3) at each step
     direction = covariance @ loading
     shrink = weight / (1.0 + weight * float(loading @ direction))
     result: FloatArray = covariance - shrink * np.outer(direction, direction)
@@ -261,11 +265,12 @@ def _information(
     """Worth of each item by a criterion of information, cost apart, (n_items,)."""
     match criterion:
         case Fisher() | Trace():
-            return weights * _quadratic_forms(items, np.eye(items.n_dims))[:, 0]
+            return weights * _quadratic_forms(items, np.eye(items.n_dims))[:, 0]  # w a'a
         case DOptimality():
+            # determinant lemma: det(C^-1 + w a a') = det(C^-1) (1 + w a'Ca)
             return np.log1p(weights * _quadratic_forms(items, covariance)[:, 0])
         case AOptimality():
-            return _variance_reduction(items, weights, covariance, np.eye(items.n_dims))
+            return _variance_reduction(items, weights, covariance, np.eye(items.n_dims))  # M = I: the fall of tr C
         case VOptimality():
             if goal is None:
                 raise ParameterError("criterion 'v-optimal' needs the matrix of its goal, got None.")
@@ -278,6 +283,7 @@ def _variance_reduction(
     items: DesignItems, weights: FloatArray, covariance: FloatArray, goal: FloatArray
 ) -> FloatArray:
     """``w (Ca)'M(Ca) / (1 + w a'Ca)``: by how much ``tr MC`` falls."""
+    # (Ca)'M(Ca) = a'(CMC)a, so that numerator and denominator are quadratic forms of the same packed products
     forms = _quadratic_forms(items, covariance @ goal @ covariance, covariance)
     result: FloatArray = weights * forms[:, 0] / (1.0 + weights * forms[:, 1])
     return result
@@ -286,6 +292,7 @@ def _variance_reduction(
 def _quadratic_forms(items: DesignItems, *matrices: FloatArray) -> FloatArray:
     """``a'Sa`` of every item for each symmetric matrix S, (n_items, n_matrices)."""
     first, second = np.triu_indices(items.n_dims)
+    # packed rows hold each product a_i a_j once: off the diagonal it stands for S_ij and S_ji, on it for S_ii alone
     twice = np.where(first == second, 0.5, 1.0)
     packed = np.stack([twice * (matrix[first, second] + matrix[second, first]) for matrix in matrices], axis=1)
     result: FloatArray = items.products @ packed
@@ -295,36 +302,39 @@ def _quadratic_forms(items: DesignItems, *matrices: FloatArray) -> FloatArray:
 def _expected_divergence(items: DesignItems, theta: FloatArray, variance: FloatArray) -> FloatArray:
     """``E KL(p(eta) || p(x))`` for ``x ~ N(eta, variance)``, by Gauss-Hermite nodes; never below zero.
 
-    Without asymptotes the part linear in x has no mean, and ``E log(1 + e^x) - log(1 + e^eta)`` is left.
+    Without asymptotes ``KL(p(eta) || p(x)) = log(1 + e^x) - log(1 + e^eta) - p(eta) (x - eta)``. The last term has
+    expectation zero, and ``E log(1 + e^x) - log(1 + e^eta)`` is left.
     """
     eta, spread = items.logit(theta), np.sqrt(variance)
     if items.model.family == "beta":
         return _expected_beta_divergence(items.model, eta, spread)
     if items.model.asymptotes is None:
+        # the middle node contributes CENTRE * softplus(eta), which is taken off -softplus(eta) here
         mean: FloatArray = -softplus(eta) * (1.0 - CENTRE)
-        for node, share in OUTER_NODES:
-            mean += share * softplus(eta + node * spread)
-        return np.maximum(mean, 0.0)
+        for node, weight in OUTER_NODES:
+            mean += weight * softplus(eta + node * spread)
+        return np.maximum(mean, 0.0)  # never negative by Jensen's inequality, but for rounding
     curve = _Curve.of(items.model.asymptotes)
     p, q = curve.probabilities(eta)
+    # E KL = p log p + q log q - E[p log p(x) + q log q(x)], the middle node of the expectation cancelled as above
     total = (1.0 - CENTRE) * (p * np.log(p) + q * np.log(q))
-    for node, share in OUTER_NODES:
+    for node, weight in OUTER_NODES:
         there_p, there_q = curve.probabilities(eta + node * spread)
-        total -= share * (p * np.log(there_p) + q * np.log(there_q))
+        total -= weight * (p * np.log(there_p) + q * np.log(there_q))
     return np.maximum(total, 0.0)
 
 
 def _expected_beta_divergence(model: ResponseModel, eta: FloatArray, spread: FloatArray) -> FloatArray:
-    """Return the same of the density of a probability, (n_items,)."""
+    """Return the expected divergence of the Beta densities of a response that is a probability, (n_items,)."""
     phi = np.asarray(model.precision)
     total = np.zeros(eta.shape)
-    for node, share in OUTER_NODES:
-        total += share * divergence(eta, eta + node * spread, phi, model.asymptotes)
+    for node, weight in OUTER_NODES:
+        total += weight * divergence(eta, eta + node * spread, phi, model.asymptotes)
     return np.maximum(total, 0.0)
 
 
 class _Curve(NamedTuple):
-    """Asymptotes as probabilities, and what lies between them, each (n_items,)."""
+    """Asymptotes as probabilities, and the height of the curve between them, each (n_items,)."""
 
     lower: FloatArray
     height: FloatArray
@@ -337,8 +347,9 @@ class _Curve(NamedTuple):
 
     def probabilities(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Probability of a right and of a wrong answer, never quite zero: sums of positive terms only."""
-        share, rest = sigmoid_pair(x)
-        p, q = self.lower + self.height * share, self.one_minus_upper + self.height * rest
+        rising, falling = sigmoid_pair(x)
+        # q is not 1 - p: the difference would lose its digits where p is near one
+        p, q = self.lower + self.height * rising, self.one_minus_upper + self.height * falling
         return np.maximum(p, SMALLEST), np.maximum(q, SMALLEST)
 
 

@@ -11,7 +11,7 @@ from itembank.numerics.arrays import BoolArray
 
 
 def not_excluded(bank: Bank, excluded: Collection[str]) -> BoolArray:
-    """Where items are not among the excluded ids, (n_items,); `DataError` names ids that are not in the bank."""
+    """Whether each item is not among the excluded ids, (n_items,); `DataError` names ids that are not in the bank."""
     if not excluded:
         return np.ones(bank.n_items, dtype=bool)
     wanted = pl.Series(list(excluded), dtype=pl.String)

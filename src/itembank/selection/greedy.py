@@ -1,4 +1,4 @@
-"""Choose items one after the other, each knowing of those before it."""
+"""Choose items one after the other; each choice takes the earlier ones into account."""
 
 from dataclasses import dataclass
 
@@ -85,12 +85,16 @@ def next_items(
         chosen.append(item)
         is_open[item] = False
         counts[items.scenario_index[item]] += 1
+        # information depends on ability but not on the answer, so that the covariance is known before any answer comes
         covariance = updated_covariance(covariance, items.loadings[item], float(weights[item]))
     return np.array(chosen, dtype=np.int64)
 
 
 def allowed_scenarios(counts: IntArray, at_least: IntArray, at_most: IntArray, n_left: int) -> BoolArray:
-    """Which scenarios the next item may come from, (n_scenarios,): not full, and leaving enough for those lacking some.
+    """Scenarios that the next item may come from, (n_scenarios,).
+
+    A scenario must not be full. Once the items left are only as many as the scenarios still lack, the item must come
+    from one of those.
 
     Parameters
     ----------
@@ -106,7 +110,7 @@ def allowed_scenarios(counts: IntArray, at_least: IntArray, at_most: IntArray, n
 def _allowed(items: DesignItems, is_open: BoolArray, counts: IntArray, bounds: Bounds, n_left: int) -> BoolArray:
     """Open items of the scenarios that the next item may come from, (n_items,)."""
     at_least = bounds.at_least
-    if np.any(counts < at_least):  # what a scenario has no items for cannot be asked of it
+    if np.any(counts < at_least):  # a scenario cannot owe more items than it has open
         n_open = np.bincount(items.scenario_index[is_open], minlength=items.n_scenarios)
         at_least = np.minimum(at_least, counts + n_open)
     scenarios = allowed_scenarios(counts, at_least, bounds.at_most, n_left)
@@ -120,5 +124,6 @@ def _draw_best(scores: FloatArray, randomesque: int, rng: np.random.Generator) -
         return None
     if randomesque == 1:
         return best
+    # items that are not allowed have minus infinity and must not be drawn, even if fewer than `randomesque` are left
     n_best = min(randomesque, int(np.isfinite(scores).sum()))
     return int(rng.choice(np.argsort(-rounded(scores), kind="stable")[:n_best]))

@@ -1,4 +1,4 @@
-"""Items that tell most about ability, at every ability that occurs (metabench, arXiv 2407.12844)."""
+"""Items with the most Fisher information at every ability that occurs (metabench, arXiv 2407.12844)."""
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from itembank.selection.pools import Choice, ScenarioPool
 
 
 def choose_by_information(bank: Bank, pool: ScenarioPool, n_items: int) -> Choice:
-    """Divide the calibration models into as many groups of rising ability as items are wanted; each takes its best.
+    """Divide the calibration models into n_items groups of rising ability and take the best item of each group.
 
     The best item of a group is the one, not taken yet, whose Fisher information at the ability of one of its models
     is largest. In several dimensions ability and information are those along the mean loading of the scenario's
@@ -28,6 +28,7 @@ def choose_by_information(bank: Bank, pool: ScenarioPool, n_items: int) -> Choic
     n_items : int
     """
     parameters = bank.parameters.take(pool.items)
+    # In several dimensions information is a matrix and models have no order; both are projected on the mean loading u.
     direction = _direction(parameters.loadings, pool.weights)
     steepness = (parameters.loadings @ direction) ** 2  # (n_pool,)
     abilities = bank.calibration.abilities
@@ -43,7 +44,7 @@ def choose_by_information(bank: Bank, pool: ScenarioPool, n_items: int) -> Choic
 
 
 def _direction(loadings: FloatArray, weights: FloatArray) -> FloatArray:
-    """Return the unit vector of the mean loading, (n_dims,); the first axis where the mean is nil."""
+    """Return the unit vector of the mean loading, (n_dims,); the first axis where the mean is zero."""
     mean = weights @ loadings
     length = float(np.linalg.norm(mean))
     return mean / length if length > 0.0 else np.eye(loadings.shape[1])[0]

@@ -1,4 +1,4 @@
-"""Weights of chosen items that were not chosen to be representative: what each lies nearest to."""
+"""Weights of items that were not chosen to be representative: each gets the weight of the items nearest to it."""
 
 import numpy as np
 
@@ -9,8 +9,8 @@ from itembank.selection.pools import Choice, ScenarioPool
 def weighted_by_nearest(pool: ScenarioPool, features: FloatArray, chosen: IntArray) -> Choice:
     """Give each chosen item the target weight of the items of the scenario that are nearest to it.
 
-    As for anchor points (tinyBenchmarks 3.2), only that the items came first. A chosen item stands for itself; an item
-    equally near to several is divided between them.
+    This is the weighting of anchor points (tinyBenchmarks 3.2), with the chosen items in place of centroids. A chosen
+    item represents itself; the weight of an item that is equally near to several is divided between them.
 
     Parameters
     ----------
@@ -22,11 +22,12 @@ def weighted_by_nearest(pool: ScenarioPool, features: FloatArray, chosen: IntArr
     """
     if chosen.shape[0] == 0:
         return Choice(chosen, np.zeros(0))
-    own = features[chosen]
+    chosen_features = features[chosen]
     # |x|^2 is the same for every chosen item, so it can be left out of the comparison
-    distances = np.sum(own**2, axis=1) - 2.0 * (features @ own.T)  # (n_pool, n_chosen)
+    distances = np.sum(chosen_features**2, axis=1) - 2.0 * (features @ chosen_features.T)  # (n_pool, n_chosen)
+    # distances that agree to rounding are equal, else ties would depend on the machine
     tolerance = 1e-9 * (1.0 + np.abs(distances).max())
-    share = (distances <= distances.min(axis=1, keepdims=True) + tolerance).astype(np.float64)
-    share[chosen] = np.eye(chosen.shape[0])
-    weights: FloatArray = pool.weights @ (share / share.sum(axis=1, keepdims=True))
+    membership = (distances <= distances.min(axis=1, keepdims=True) + tolerance).astype(np.float64)
+    membership[chosen] = np.eye(chosen.shape[0])
+    weights: FloatArray = pool.weights @ (membership / membership.sum(axis=1, keepdims=True))
     return Choice(chosen, weights)

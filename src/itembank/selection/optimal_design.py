@@ -17,7 +17,7 @@ from itembank.selection.specs import OptimalDesign
 
 
 def choose_optimal_design(pools: ItemPools, spec: OptimalDesign) -> list[Choice]:
-    """Choose from all scenarios at once, as a session would of a model of average ability that it learns nothing of.
+    """Choose from all scenarios at once, as a session would for a model of average ability whose answers it never sees.
 
     Starts from the prior of ability; each item narrows the posterior covariance as its expected information says.
     Weights are those of `weighted_by_nearest` on the item parameters: items that tell most are not typical ones, so
@@ -71,7 +71,7 @@ def choose_optimal_design(pools: ItemPools, spec: OptimalDesign) -> list[Choice]
 
 
 def _for_each_scenario(spec: OptimalDesign, n_items: int) -> OptimalDesign:
-    """Return the design for a number of items that is each scenario's."""
+    """Return the design for this number of items from every scenario."""
     if spec.at_most is not None or spec.at_least not in (0, 1):
         raise ParameterError(
             f"constraints must not contradict each other: with per_scenario every scenario gets n_items = {n_items}, "
@@ -85,7 +85,7 @@ def _no_counts(bank: Bank) -> IntArray:
 
 
 def _weighted(bank: Bank, pool: ScenarioPool, chosen: IntArray) -> Choice:
-    own = np.flatnonzero(np.isin(pool.items, chosen))
-    if not own.size:
-        return Choice(own, np.zeros(0))
-    return weighted_by_nearest(pool, irt_features(bank, pool, standardise=True), own)
+    positions = np.flatnonzero(np.isin(pool.items, chosen))
+    if not positions.size:
+        return Choice(positions, np.zeros(0))
+    return weighted_by_nearest(pool, irt_features(bank, pool, standardise=True), positions)

@@ -1,4 +1,4 @@
-"""What every method chooses from and gives back: the items of each scenario, as positions."""
+"""Input and output of every method of selection: the items of each scenario, as positions in the bank."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -49,7 +49,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class ItemPools:
-    """What every method chooses from, and how many items.
+    """Items that a method may choose from, and how many to choose.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""How a selection was asked for, kept with it so that the same can be asked of another bank."""
+"""The request that a selection answers; it is stored with the selection, to be repeated with another bank."""
 
 import dataclasses
 from collections.abc import Collection
@@ -11,7 +11,7 @@ from itembank.selection.specs import METHODS, SelectionSpec
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Recipe:
-    """Everything `select` needs besides the bank and chance."""
+    """Every argument of `select` besides the bank and the random numbers."""
 
     spec: SelectionSpec
     n_items: int
@@ -41,7 +41,7 @@ def n_items_asked(selection: Selection) -> int | None:
 
 
 def read_recipe(selection: Selection) -> Recipe | None:
-    """Read a selection's recipe; None where it has none, or one that this release cannot follow.
+    """Read a selection's recipe; None where it has no recipe, or one that this release cannot follow.
 
     Of a selection that was cut or added to since it was made, the recipe asks for as many items as there are now:
     what estimates from twice as many are worth would promise too much.
@@ -50,7 +50,7 @@ def read_recipe(selection: Selection) -> Recipe | None:
     if about is None or kind is None:
         return None
     try:
-        found = Recipe(
+        recipe = Recipe(
             kind(**about["options"]),
             int(about["n_items"]),
             bool(about["per_scenario"]),
@@ -59,5 +59,5 @@ def read_recipe(selection: Selection) -> Recipe | None:
     except (KeyError, TypeError, ValueError, ParameterError):
         return None
     if n_items_asked(selection) == selection.n_items:
-        return found
-    return dataclasses.replace(found, n_items=selection.n_items, per_scenario=False)
+        return recipe
+    return dataclasses.replace(recipe, n_items=selection.n_items, per_scenario=False)

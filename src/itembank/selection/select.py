@@ -1,4 +1,4 @@
-"""Choose the items a new model should answer, by a method that is named."""
+"""Choose the items that a new model should answer, by a named method."""
 
 from collections.abc import Collection
 
@@ -26,7 +26,7 @@ def select(
     rng: np.random.Generator | int | None = None,
     excluded: Collection[str] = (),
 ) -> Selection:
-    """Choose items by a method that is named: the public `select` without 'auto', one layer down.
+    """Choose items by a named method: the public `select` without 'auto', one layer below it.
 
     Parameters, results and errors are those of `itembank.planning.select.select`.
     """
@@ -53,14 +53,15 @@ def select(
         METHODS.name_of(spec),
         bank.bank_id,
         seed,
-        # an item that counts but cannot come leaves part of the score out of what the design says
+        # an item that counts in the score but can never be drawn has probability zero: no design-based estimate
+        # covers its part of the score
         np.concatenate(probabilities) if probabilities and is_candidate[bank.targets.weights > 0.0].all() else None,
         recipe_of(spec, n_items, per_scenario=per_scenario, excluded=excluded),
     )
 
 
 def select_by_recipe(bank: Bank, recipe: Recipe, rng: np.random.Generator | int | None) -> Selection:
-    """Choose as a selection was chosen, from this bank."""
+    """Choose from this bank by the recipe of an earlier selection."""
     return select(
         bank, recipe.n_items, method=recipe.spec, per_scenario=recipe.per_scenario, rng=rng, excluded=recipe.excluded
     )
@@ -69,8 +70,10 @@ def select_by_recipe(bank: Bank, recipe: Recipe, rng: np.random.Generator | int 
 def _scenario_pools(bank: Bank, is_candidate: BoolArray) -> tuple[ScenarioPool, ...]:
     """Give the items of each scenario in the order of their ids: a choice must not depend on how a file was sorted."""
     order = id_order(bank.responses.item_ids)
-    own = [order[bank.targets.scenario_index[order] == scenario] for scenario in range(bank.targets.n_scenarios)]
-    return tuple(ScenarioPool(items, bank.targets.weights[items], is_candidate[items]) for items in own)
+    by_scenario = [
+        order[bank.targets.scenario_index[order] == scenario] for scenario in range(bank.targets.n_scenarios)
+    ]
+    return tuple(ScenarioPool(items, bank.targets.weights[items], is_candidate[items]) for items in by_scenario)
 
 
 def candidates(bank: Bank, spec: SelectionSpec, excluded: Collection[str]) -> BoolArray:

@@ -37,12 +37,13 @@ def choose_stratified(
     candidates = np.flatnonzero(pool.is_candidate)
     _, stratum = np.unique(strata[candidates], return_inverse=True)  # strata without a candidate drop out
     sizes = np.bincount(stratum)
-    shares: FloatArray = np.ones(sizes.shape[0])
+    proportions: FloatArray = np.ones(sizes.shape[0])
     if allocation == "proportional":
-        shares = np.bincount(stratum, weights=pool.weights[candidates]).astype(np.float64)
-    expected = expected_counts(n_items, shares, sizes)
+        proportions = np.bincount(stratum, weights=pool.weights[candidates]).astype(np.float64)
+    expected = expected_counts(n_items, proportions, sizes)
     counts = random_counts(expected, rng)
-    taken = first_of_each(rng.permutation(stratum.shape[0]), stratum, counts)
-    probabilities = (expected / sizes)[stratum[taken]]
-    weights = pool.weights[candidates[taken]] / probabilities
-    return Choice(candidates[taken], weights / weights.sum(), np.minimum(probabilities, 1.0))
+    selected = first_of_each(rng.permutation(stratum.shape[0]), stratum, counts)
+    # expected counts, not the rounded ones: probabilities are over the random rounding as well
+    probabilities = (expected / sizes)[stratum[selected]]
+    weights = pool.weights[candidates[selected]] / probabilities
+    return Choice(candidates[selected], weights / weights.sum(), np.minimum(probabilities, 1.0))

@@ -1,4 +1,4 @@
-"""Random sampling with unequal probabilities: items the item model is unsure of come more often."""
+"""Random sampling with unequal probabilities: items whose responses the item model cannot predict come more often."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from itembank.selection.allocation import expected_counts, random_counts
 from itembank.selection.pools import Choice, ScenarioPool
 
 NEARLY_CERTAIN = 1e-9
-"""Distance from one below which rounding, not the design, keeps an inclusion probability from being one."""
+"""An inclusion probability this close to one is one in exact arithmetic; only rounding keeps it from being one."""
 
 
 def response_spread(bank: Bank, pool: ScenarioPool) -> FloatArray:
@@ -43,9 +43,11 @@ def inclusion_probabilities(
     mixture : float
         m, in (0, 1].
     """
+    # where every response is certain (size 0 everywhere) only the target weights are left to draw by
     size, base = weights * spread_of_responses, weights / weights.sum()
     if size.sum() > 0.0:
         base = (1.0 - mixture) * size / size.sum() + mixture * base
+    # each item is a part of capacity one: the t of `expected_counts` is the t of pi_i = min(1, t u_i)
     probabilities = expected_counts(n_items, base, np.ones(base.shape[0], dtype=np.int64))
     return np.where(probabilities > 1.0 - NEARLY_CERTAIN, 1.0, probabilities)
 
@@ -73,6 +75,6 @@ def choose_by_uncertainty(
     candidates = np.flatnonzero(pool.is_candidate)
     omega = pool.weights[candidates]
     probabilities = inclusion_probabilities(omega, spread_of_responses[candidates], n_items, mixture=mixture)
-    taken = np.flatnonzero(random_counts(probabilities, rng))
-    weights = omega[taken] / probabilities[taken]
-    return Choice(candidates[taken], weights / weights.sum(), probabilities[taken])
+    selected = np.flatnonzero(random_counts(probabilities, rng))
+    weights = omega[selected] / probabilities[selected]
+    return Choice(candidates[selected], weights / weights.sum(), probabilities[selected])

@@ -1,4 +1,4 @@
-"""V-optimal items: those whose responses leave the least uncertainty about the wanted scores.
+"""V-optimal items: their responses leave the least uncertainty about the wanted scores.
 
 Responses follow a linear-Gaussian factor model, ``y_i = m_i + L_i f + e_i`` with ``f ~ N(0, I)`` and
 ``e_i ~ N(0, s_i)`` independent, so that the posterior variance of a weighted sum of responses depends on which
@@ -23,7 +23,7 @@ from itembank.selection.pools import Choice, ScenarioPool
 from itembank.selection.specs import VOptimal
 
 SMALLEST_VARIANCE = 1e-12
-"""Variance left in an item below which it tells nothing more: it is known from those already chosen."""
+"""An item whose variance given the chosen items is smaller is known from them; its response adds nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ def choose_v_optimal(
     """Choose from all scenarios at once, for the scores that the spec names.
 
     Weights are those of `weighted_by_nearest` on the means and loadings of the factor model. The chosen items are
-    the telling ones, not the typical ones: with these weights or with a non-negative regression of the scenario
+    informative, not typical: with these weights or with a non-negative regression of the scenario
     score on them the weighted mean errs several times as much as that of a random sample (on real leaderboards,
     the regression a tenth less), so that estimates should come from a model or a regression with an intercept.
 
@@ -68,7 +68,7 @@ def choose_v_optimal(
     target_weights, importance = _targets(targets, spec)
     items = np.concatenate([pool.items for pool in pools])  # in their order, the first of equals is taken
     at_least, at_most = _bounds(spec, pools, counts)
-    found = greedy_v_optimal(
+    greedy = greedy_v_optimal(
         model.loadings[items],
         model.noise[items],
         target_weights[items],
@@ -79,7 +79,7 @@ def choose_v_optimal(
         at_least=at_least,
         at_most=at_most,
     )
-    chosen = items[found.items]
+    chosen = items[greedy.items]
     features = latent_features(model)
     return [
         weighted_by_nearest(pool, features[pool.items], np.flatnonzero(np.isin(pool.items, chosen))) for pool in pools
@@ -162,6 +162,7 @@ def greedy_v_optimal(
     -------
     GreedyItems
     """
+    # before the first item: A = I, v_i = |L_i|^2 + s_i, and c_it = sum_j omega_jt Cov(y_j, y_i)
     posterior = np.eye(loadings.shape[1])
     variance = np.sum(loadings**2, axis=1) + noise  # (n_items,)
     covariance = loadings @ (loadings.T @ target_weights) + noise[:, None] * target_weights  # (n_items, n_targets)
@@ -170,17 +171,20 @@ def greedy_v_optimal(
     is_open, counts = is_candidate.copy(), np.zeros(at_most.shape[0], dtype=np.int64)
     for n_left in range(n_items, 0, -1):
         is_allowed = is_open & allowed_scenarios(counts, at_least, at_most, n_left)[group]
+        # sum over targets of importance times c_it^2 / v_i
         gain = (covariance**2 @ importance) / np.maximum(variance, SMALLEST_VARIANCE)
         item = int(first_largest(np.where(is_allowed, gain, -np.inf)))  # items with equal answers tie
         direction = posterior @ loadings[item]
-        own_variance = max(float(variance[item]), SMALLEST_VARIANCE)
-        own_covariance = covariance[item].copy()
-        shared = loadings @ direction  # (n_items,)
-        shared[item] += noise[item]
-        variance = variance - shared**2 / own_variance
-        covariance = covariance - shared[:, None] * (own_covariance / own_variance)
-        posterior = posterior - np.outer(direction, direction) / own_variance
-        target_variance = target_variance - own_covariance**2 / own_variance
+        item_variance = max(float(variance[item]), SMALLEST_VARIANCE)
+        item_covariance = covariance[item].copy()
+        # b_j = L_j A L_i'; an item shares its own noise with itself only
+        cross_covariance = loadings @ direction  # (n_items,)
+        cross_covariance[item] += noise[item]
+        # condition every variance and covariance on y_i (a rank-one update each)
+        variance = variance - cross_covariance**2 / item_variance
+        covariance = covariance - cross_covariance[:, None] * (item_covariance / item_variance)
+        posterior = posterior - np.outer(direction, direction) / item_variance
+        target_variance = target_variance - item_covariance**2 / item_variance
         is_open[item] = False
         counts[group[item]] += 1
         items.append(item)

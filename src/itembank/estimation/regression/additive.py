@@ -45,7 +45,7 @@ def make_smooth(x: FloatArray, n_knots: int) -> Smooth:
     if knots.size < 3:
         return Smooth(centre, scale, np.empty(0), np.empty((0, 0)))
     eigenvalues, vectors = np.linalg.eigh(roughness(knots))
-    return Smooth(centre, scale, knots, vectors[:, 2:] / np.sqrt(eigenvalues[2:]))  # lines have no roughness
+    return Smooth(centre, scale, knots, vectors[:, 2:] / np.sqrt(eigenvalues[2:]))  # the two lines have eigenvalue 0
 
 
 def smooth_columns(smooth: Smooth, x: FloatArray) -> FloatArray:
@@ -60,6 +60,7 @@ def smooth_columns(smooth: Smooth, x: FloatArray) -> FloatArray:
 
 def roughness(knots: FloatArray) -> FloatArray:
     """Matrix of ``integral f''^2`` in the values at the knots, exact: f'' is a broken line, (n_knots, n_knots)."""
+    # f'' is linear between knots: its products integrate to h/3 on and h/6 off the diagonal of each interval h
     curvature = scipy.interpolate.CubicSpline(knots, np.eye(knots.size), bc_type="natural")(knots, 2)
     steps = np.diff(knots)
     middle = (np.append(steps, 0.0) + np.append(0.0, steps)) / 3.0
@@ -98,7 +99,7 @@ def fit_penalised(
             candidates = np.repeat(penalties[None, :], grid.size, axis=0)
             candidates[:, group] = grid
             scores = _validation(design, values, _inverses(gram, candidates, groups), target)
-            # where nothing is to choose between, the smoothest
+            # of equal scores the largest penalty, the smoothest curve
             penalties[group] = grid[grid.size - 1 - int(np.argmin(scores[::-1]))]
         if np.array_equal(before, penalties):
             break
@@ -113,7 +114,7 @@ def _inverses(gram: FloatArray, penalties: FloatArray, groups: IntArray) -> Floa
 
 
 def _validation(design: FloatArray, values: FloatArray, inverses: FloatArray, target: FloatArray) -> FloatArray:
-    """Criterion of each candidate, (n_candidates,); infinite where hardly a degree of freedom is left."""
+    """Criterion of each candidate, (n_candidates,); infinite where under 5 % of the degrees of freedom are left."""
     n = values.size
     residuals = values - (inverses @ target) @ design.T  # (n_candidates, n)
     freedom = n - CAUTION * np.einsum("cij,ji->c", inverses, design.T @ design)

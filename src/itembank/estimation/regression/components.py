@@ -5,7 +5,7 @@ import numpy as np
 from itembank.numerics.arrays import FloatArray
 
 RANK_TOLERANCE = 1e-12
-"""Least eigenvalue that counts, as a share of the largest."""
+"""Eigenvalues below this fraction of the largest count as zero: their vectors are rounding."""
 
 
 def decomposed(centred: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -26,14 +26,15 @@ def decomposed(centred: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]
     """
     is_wide = centred.shape[0] <= centred.shape[1]
     eigenvalues, vectors = np.linalg.eigh(centred @ centred.T if is_wide else centred.T @ centred)
-    kept = eigenvalues > RANK_TOLERANCE * eigenvalues.max(initial=0.0)
-    eigenvalues, vectors = eigenvalues[kept][::-1], vectors[:, kept][:, ::-1]
+    is_positive = eigenvalues > RANK_TOLERANCE * eigenvalues.max(initial=0.0)
+    eigenvalues, vectors = eigenvalues[is_positive][::-1], vectors[:, is_positive][:, ::-1]
+    # V = X'U / sqrt(e), or U = XV / sqrt(e): only the smaller side needs an eigendecomposition
     other = (centred.T if is_wide else centred) @ vectors / np.sqrt(eigenvalues)
     return (vectors, eigenvalues, other) if is_wide else (other, eigenvalues, vectors)
 
 
 def principal_components(train: FloatArray, new: FloatArray, most: int) -> tuple[FloatArray, FloatArray]:
-    """Both on at most so many leading principal components of the first, (n, n_components)."""
+    """Project both on the leading principal components of `train`, at most so many, (n, n_components)."""
     centre = train.mean(axis=0)
     _, _, directions = decomposed(train - centre)
     return (train - centre) @ directions[:, :most], (new - centre) @ directions[:, :most]

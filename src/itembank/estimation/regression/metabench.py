@@ -57,21 +57,21 @@ def predict_metabench(
         result = np.repeat(scores.mean(axis=0)[None, :], new.shape[0], axis=0)
         if block.columns.size == 0 or scores.shape[0] < FEWEST_MODELS:
             return result
-        share = _shares(weights[np.ix_(block.columns, block.targets)])
-        n_kept = n_knots if scores.shape[0] >= FEWEST_FOR_CURVES else 2
+        item_weights = _normalised(weights[np.ix_(block.columns, block.targets)])
+        n_used = n_knots if scores.shape[0] >= FEWEST_FOR_CURVES else 2
         abilities = [
-            _axis(train_abilities[block.train, dim], new_abilities[block.new, dim], n_kept)
+            _axis(train_abilities[block.train, dim], new_abilities[block.new, dim], n_used)
             for dim in range(train_abilities.shape[1])
         ]
         for j in range(scores.shape[1]):
-            sub_score = _axis(train @ share[:, j], new @ share[:, j], n_kept)
+            sub_score = _axis(train @ item_weights[:, j], new @ item_weights[:, j], n_used)
             result[:, j] = _additive([sub_score, *abilities], scores[:, j])
         return result
 
     return solve_blocks(train_responses, train_scores, new_responses, solver)
 
 
-def _shares(weights: FloatArray) -> FloatArray:
+def _normalised(weights: FloatArray) -> FloatArray:
     """Weights (n_observed, n_targets) that sum to one for each target."""
     total = weights.sum(axis=0)
     return np.asarray(np.where(total > 0.0, weights, 1.0) / np.where(total > 0.0, total, weights.shape[0]))
@@ -86,7 +86,8 @@ def _axis(train: FloatArray, new: FloatArray, n_knots: int) -> tuple[FloatArray,
 def _additive(axes: list[tuple[FloatArray, FloatArray]], scores: FloatArray) -> FloatArray:
     """Prediction (n_new,) from the columns of the sub-score and of each ability."""
     n_models, n_new = axes[0][0].shape[0], axes[0][1].shape[0]
-    groups = [-1]  # the mean and the slope in the sub-score are free
+    # groups: -1 free (mean, slope of the sub-score), 0 curves of the sub-score, 1 curves of abilities, 2 their slopes
+    groups = [-1]
     for number, (columns, _) in enumerate(axes):
         groups += [-1 if number == 0 else 2, *[min(number, 1)] * (columns.shape[1] - 1)]
     grids = (SMOOTHNESS * n_models, SMOOTHNESS * n_models, SLOPES * n_models)

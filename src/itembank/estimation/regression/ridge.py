@@ -10,7 +10,7 @@ from itembank.numerics.ties import first_smallest
 RELATIVE_PENALTIES = np.logspace(-3.0, 4.0, 36)
 """Candidates, in units of the mean squared deviation of a column times the number of models."""
 FREEDOM_OF_MEAN = 30.0
-"""Prior standard deviation of the common coefficient over that of an item's own: as good as free."""
+"""Prior standard deviation of the common coefficient, in units of an item's: large enough to leave it unpenalised."""
 FREEDOM_OF_SCENARIOS = 2.0
 """Likewise of the scenarios' common coefficients; choosing it from the data costs more than it brings."""
 
@@ -59,12 +59,12 @@ def predict_ridge(
         if not block.columns.size:
             return np.repeat(scores.mean(axis=0)[None, :], new.shape[0], axis=0)
         weights = None if column_weights is None else column_weights[block.columns]
-        own, means = _directions(weights, scenarios[block.columns])
-        features = np.hstack([own, means])
+        items, means = _directions(weights, scenarios[block.columns])
+        features = np.hstack([items, means])
         centre = train.mean(axis=0)
-        # what rounding leaves of columns in which no model differs must not pass for an answer
+        # a column in which all models agree is exactly zero; rounding in its mean must not look like a difference
         centred = np.where((train == train[0]).all(axis=0), 0.0, train - centre)
-        unit = ((centred @ own) ** 2).sum() / own.shape[1]
+        unit = ((centred @ items) ** 2).sum() / items.shape[1]
         penalties = RELATIVE_PENALTIES * unit if penalty is None else np.array([penalty])
         return _ridge(centred @ features, scores, (new - centre) @ features, penalties)
 
@@ -108,9 +108,10 @@ def _left_out_errors(
     The leverage h_i counts the free intercept.
     """
     n_models, n_targets = centred.shape
+    # H = 1/n + U diag(e / (e + penalty)) U'; e_i / (1 - h_i) spares one fit for each model left out
     shrinkage = eigenvalues / (eigenvalues + penalties[:, None])  # (n_penalties, rank)
-    kept = 1.0 - 1.0 / n_models - (basis**2) @ shrinkage.T  # (n_models, n_penalties)
+    one_less_leverage = 1.0 - 1.0 / n_models - (basis**2) @ shrinkage.T  # (n_models, n_penalties)
     fitted = basis @ (shrinkage.T[:, :, None] * projected[:, None, :]).reshape(eigenvalues.size, -1)
     residuals = centred[:, None, :] - fitted.reshape(n_models, penalties.size, n_targets)
-    result: FloatArray = ((residuals / np.maximum(kept, 1e-10)[:, :, None]) ** 2).mean(axis=0)
+    result: FloatArray = ((residuals / np.maximum(one_less_leverage, 1e-10)[:, :, None]) ** 2).mean(axis=0)
     return result

@@ -35,12 +35,12 @@ STRAIGHT = 0.5
 """Prior probability that there is no bend."""
 
 LEAST_WEIGHT = 0.01
-"""Share of the largest weight below which a bend is left out."""
+"""Bends with a weight below this fraction of the largest are left out."""
 
 MAX_POOLING_STEPS = 300
 POOLING_TOLERANCE = 1e-5
 SMALLEST_VARIANCE = 1e-12
-"""Of a measured ability: what is given as exact weighs this at most."""
+"""Least variance of a measured ability: an ability given as exact would have infinite weight."""
 
 SAME_SIZE = 1e-6
 """Difference in the coordinate up to which two models count as one size: no slope can be told from them."""
@@ -141,6 +141,7 @@ class AbilityLaws(Compact):
             variances.append(np.einsum("rpc,rcd,rpd->rp", design, covariance, design))
         mean = np.tensordot(self.weights, means, axes=1)
         spread = np.tensordot(self.weights, variances + (np.array(means) - mean) ** 2, axes=1)
+        # total variance over bends: mean of the variances plus variance of the means
         beyond = np.maximum(log_flops[None, :] - self.largest[:, None], 0.0)
         return mean, spread + self.residual_variance + self.drift * beyond**2
 
@@ -183,9 +184,9 @@ def fit_ability_laws(
         centre=centre,
         bends=bends,
         weights=weights,
-        coefficients=np.stack([one.coefficients for one in fitted]),
-        covariance=np.stack([one.covariance for one in fitted]),
-        residual_variances=np.array([one.residual_variance for one in fitted]),
+        coefficients=np.stack([lines.coefficients for lines in fitted]),
+        covariance=np.stack([lines.covariance for lines in fitted]),
+        residual_variances=np.array([lines.residual_variance for lines in fitted]),
         drift=_drift((x - centre, y, v), pooling, bends[best], fitted[best].residual_variance),
         n_sizes=n_sizes,
         largest=_largest(x),
@@ -195,6 +196,7 @@ def fit_ability_laws(
 
 def bent(x: FloatArray, bend: float) -> FloatArray:
     """``(1 - exp(-k x)) / k``, x itself for k = 0: slope 1 at zero."""
+    # expm1 keeps the digits of 1 - exp(-k x) where k x is small
     result: FloatArray = x if bend == 0.0 else -np.expm1(-bend * x) / bend
     return result
 
@@ -217,6 +219,7 @@ def _design_effect(residuals: FloatArray) -> float:
     pairs = float(np.sum(counts * (counts - 1)))
     if pairs == 0.0 or squares.sum() == 0.0:
         return 1.0
+    # (sum r)^2 - sum r^2 is the sum of products over ordered pairs of different recipes
     together = float(np.sum(known.sum(axis=0) ** 2 - squares)) / pairs
     rho = np.clip(together / (squares.sum() / counts.sum()), 0.0, 1.0)
     return float(1.0 + (counts[counts > 0].mean() - 1.0) * rho)
@@ -258,13 +261,15 @@ def _is_spread(x: FloatArray, y: FloatArray) -> BoolArray:
 
 
 def _restricted_likelihood(x: FloatArray, y: FloatArray, variance: FloatArray) -> float:
-    """Log-likelihood of what recipes' own lines leave, up to constants that no coordinate changes."""
+    """Restricted log-likelihood of the residuals of separate lines, up to constants that no coordinate changes."""
     cross, moment = _sums(x, y, variance)
     plain, _ = _sums(x, y, np.ones_like(variance))
     lines = np.linalg.solve(cross, moment[..., None])[..., 0]
     residual = np.nan_to_num(y) - np.einsum("rpc,rc->rp", _design(np.nan_to_num(x)), lines)
     scaled = np.where(np.isfinite(y), residual**2 / np.maximum(variance, SMALLEST_VARIANCE), 0.0)
     logs = np.where(np.isfinite(y), np.log(np.maximum(variance, SMALLEST_VARIANCE)), 0.0)
+    # REML: -1/2 (log det V + log det X'V^-1 X - log det X'X + r'V^-1 r). The term in X'X makes likelihoods comparable
+    # between bends, which change the design X.
     volume = np.linalg.slogdet(cross)[1] - np.linalg.slogdet(plain)[1]
     return float(-0.5 * (logs.sum() + volume.sum() + scaled.sum()))
 
@@ -300,17 +305,19 @@ def _separate(cross: FloatArray, moment: FloatArray, is_line: BoolArray) -> tupl
 def _pooled(
     cross: FloatArray, moment: FloatArray, has_points: BoolArray, is_line: BoolArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Lines drawn to each other (empirical Bayes); recipes with one size have one too.
+    """Lines shrunk to their common mean (empirical Bayes); recipes with one size have a line too.
 
     The covariance holds what the uncertain mean mu brings, not what the uncertain Omega does.
     """
-    own, own_covariance = _separate(cross, moment, is_line)
+    separate, separate_covariance = _separate(cross, moment, is_line)
     n_recipes = int(has_points.sum())
-    mean = own[is_line].mean(axis=0)
-    floor = 1e-6 * np.diag(np.diagonal(own_covariance[is_line], axis1=1, axis2=2).mean(axis=0))
-    between = np.atleast_2d(np.cov(own[is_line].T)) + floor
+    mean = separate[is_line].mean(axis=0)
+    # EM can shrink the between-recipe covariance to a singular matrix, whose inverse is needed below
+    floor = 1e-6 * np.diag(np.diagonal(separate_covariance[is_line], axis1=1, axis2=2).mean(axis=0))
+    between = np.atleast_2d(np.cov(separate[is_line].T)) + floor
     used_cross, used_moment = cross[has_points], moment[has_points]
     for _ in range(MAX_POOLING_STEPS):
+        # E step: posterior of each recipe's line; M step: mean and covariance of the lines
         prior = np.linalg.inv(between)
         spread = np.linalg.inv(used_cross + prior)
         lines = np.einsum("rcd,rd->rc", spread, used_moment + prior @ mean)
@@ -327,6 +334,7 @@ def _pooled(
     lines = np.einsum("rcd,rd->rc", spread, moment + prior @ mean)
     marginal = np.einsum("rcd,rde->rce", cross, np.linalg.inv(np.eye(N_COEFFICIENTS) + between @ cross))
     mean_covariance = np.linalg.inv(marginal.sum(axis=0))
+    # the posterior mean moves by S Omega^-1 d mu: the uncertainty of mu comes on top of S (law of total variance)
     lean = spread @ prior
     covariance = spread + lean @ mean_covariance @ lean.transpose(0, 2, 1)
     lines[~has_points], covariance[~has_points] = np.nan, np.nan
@@ -356,19 +364,19 @@ def _drift(points: tuple[FloatArray, FloatArray, FloatArray], pooling: Pooling, 
     """
     x, y, v = points
     errors, stated, distances = [np.empty(0)], [np.empty(0)], [np.empty(0)]
-    for n_kept in range(N_COEFFICIENTS, x.shape[1]):
-        later = np.isfinite(y) & (np.arange(x.shape[1]) >= n_kept)
-        is_kept = (np.arange(x.shape[1]) < n_kept) & later.any(axis=1, keepdims=True) & np.isfinite(y)
+    for n_fitted in range(N_COEFFICIENTS, x.shape[1]):
+        later = np.isfinite(y) & (np.arange(x.shape[1]) >= n_fitted)
+        is_fitted = (np.arange(x.shape[1]) < n_fitted) & later.any(axis=1, keepdims=True) & np.isfinite(y)
         if not later.any():
             continue
-        kept_x, kept_y, kept_v = (np.where(is_kept, one, np.nan) for one in (bent(x, bend), y, v))
-        part = _lines(kept_x, kept_y, kept_v, pooling, residual)
+        fitted_x, fitted_y, fitted_v = (np.where(is_fitted, values, np.nan) for values in (bent(x, bend), y, v))
+        part = _lines(fitted_x, fitted_y, fitted_v, pooling, residual)
         design = _design(np.nan_to_num(bent(x, bend)))
         mean = np.einsum("rpc,rc->rp", design, part.coefficients)
         spread = np.einsum("rpc,rcd,rpd->rp", design, part.covariance, design)
         errors.append((y - mean)[later] ** 2)
         stated.append((spread + residual + v)[later])
-        distances.append((x - _largest(np.where(is_kept, x, np.nan))[:, None])[later])
+        distances.append((x - _largest(np.where(is_fitted, x, np.nan))[:, None])[later])
     return growth_of_errors(np.concatenate(errors), np.concatenate(stated), np.concatenate(distances))
 
 

@@ -17,7 +17,7 @@ FIRST_DAMPING = 1e-2
 LARGEST_DAMPING = 1e12
 SMALLEST_DAMPING = 1e-12
 NO_MISFIT = 1e-12
-"""A cost up to this is none: curves of four parameters go through three sizes in many ways."""
+"""A cost up to this counts as zero: curves of four parameters go through three points in many ways."""
 
 Curve: TypeAlias = Callable[[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]
 """Of parameters (n, n_parameters) and x (n, n_points): values (n, n_points) and derivatives (n, n_points, ...)."""
@@ -106,6 +106,7 @@ def fit_curves(
         slopes = np.where(is_better[:, None, None], new_slopes, slopes)
         damping[active] = np.where(
             is_better,
+            # a good step moves towards Gauss-Newton, a bad one towards a short gradient step
             np.maximum(damping[active] / 5.0, SMALLEST_DAMPING),
             np.minimum(damping[active] * 4.0, LARGEST_DAMPING),
         )
@@ -121,8 +122,8 @@ def spread_points(lower: FloatArray, upper: FloatArray, n_points: int, rng: np.r
     """Points (n_points, n_parameters) that fill a box evenly: a Latin hypercube."""
     n_parameters = len(lower)
     places = np.stack([rng.permutation(n_points) for _ in range(n_parameters)], axis=1)
-    shares = (places + rng.random((n_points, n_parameters))) / n_points
-    result: FloatArray = lower + shares * (upper - lower)
+    fractions = (places + rng.random((n_points, n_parameters))) / n_points
+    result: FloatArray = lower + fractions * (upper - lower)
     return result
 
 
@@ -154,17 +155,21 @@ def _step(
     delta: float,
 ) -> FloatArray:
     """Damped Gauss-Newton step, (n, n_parameters); zero along bounds that the gradient pushes against."""
+    # iteratively reweighted least squares: Huber's loss has the gradient min(1, delta / |r|) r
     weights = np.minimum(1.0, delta / np.maximum(np.abs(residual), 1e-300)) * np.isfinite(residual)
     slopes = _finite(slopes)
     scaled = slopes * weights[..., None]
-    turned = scaled.transpose(0, 2, 1)
-    gradient = np.matmul(turned, _finite(residual)[..., None])[..., 0]
-    normal = np.matmul(turned, slopes)
+    transposed = scaled.transpose(0, 2, 1)
+    gradient = np.matmul(transposed, _finite(residual)[..., None])[..., 0]
+    normal = np.matmul(transposed, slopes)
+    # at a lower bound a positive gradient leads outside, at an upper bound a negative one: those parameters stay fixed
     is_stuck = (at_bounds[0] & (gradient > 0.0)) | (at_bounds[1] & (gradient < 0.0))
     free = (~is_stuck).astype(np.float64)
     normal = normal * free[:, :, None] * free[:, None, :]
     size = np.einsum("npp->np", normal)
     floor = 1e-12 * np.maximum(size.max(axis=1, keepdims=True), 1e-12)
+    # damping in proportion to the diagonal makes the step independent of the scale of each parameter;
+    # the floor and is_stuck keep the matrix positive definite where a parameter has no effect or is fixed
     ridge = damping[:, None] * np.maximum(size, floor) + is_stuck
     index = np.arange(normal.shape[1])
     normal[:, index, index] += ridge + floor

@@ -1,4 +1,4 @@
-"""Decision accuracy against the share of the target's compute, for laws of several metrics, over splits of recipes."""
+"""Decision accuracy against the fraction of the target compute, for laws of several metrics, over splits of recipes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -68,7 +68,7 @@ def decision_curves(
     rng: np.random.Generator | int | None = 0,
     progress: ProgressCallback = silent,
 ) -> pl.DataFrame:
-    """Say how often each method orders two recipes as the largest size does, by what was spent on smaller sizes.
+    """Find how often each method orders two recipes as the largest size does, by the compute spent on smaller sizes.
 
     In every split a few recipes, drawn at random, calibrate the items with all their models; the laws are fitted to
     the others up to each size in turn (IRSL 4.2 and Figure 3).
@@ -107,15 +107,15 @@ def decision_curves(
     _check(responses, compute, methods, actual, n_calibration)
     parts = []
     steps = [(split, label) for split in range(n_splits) for label in methods]
-    drawn = [tuple(rng.permutation(compute.recipes)[:n_calibration].tolist()) for _ in range(n_splits)]
+    splits = [tuple(rng.permutation(compute.recipes)[:n_calibration].tolist()) for _ in range(n_splits)]
     seed = int(rng.integers(2**32))
     for number, (split, label) in enumerate(steps):
         progress(f"{label}, split {split + 1}", number / len(steps))
         method = methods[label]
-        own = replace(settings, laws=(method.law,), calibration_recipes=drawn[split])
-        found = _decisions(responses, compute, method, own, (loss, actual, seed))
+        of_split = replace(settings, laws=(method.law,), calibration_recipes=splits[split])
+        decisions = _decisions(responses, compute, method, of_split, (loss, actual, seed))
         labels = {"law": pl.lit(label), "metric": pl.lit(method.metric)}
-        parts.append(found.select(pl.lit(split).alias("split"), pl.all()).with_columns(**labels))
+        parts.append(decisions.select(pl.lit(split).alias("split"), pl.all()).with_columns(**labels))
     progress("decisions", 1.0)
     return pl.concat(parts)
 
@@ -129,7 +129,7 @@ def _decisions(
 ) -> pl.DataFrame:
     """Decisions of one method in one split."""
     loss, actual, seed = rest
-    found = held_out_coverage(
+    coverage = held_out_coverage(
         responses[method.metric],
         compute,
         loss=loss if isinstance(method.law, TwoStep) else None,
@@ -137,7 +137,7 @@ def _decisions(
         settings=settings,
         rng=seed,
     )
-    return found.decisions()
+    return coverage.decisions()
 
 
 def _check(

@@ -7,7 +7,7 @@ from itembank.numerics.arrays import FloatArray
 
 
 def decision_accuracy(predicted: FloatArray, actual: FloatArray) -> float:
-    """Share of pairs of recipes that predicted values order as the actual ones do.
+    """Fraction of pairs of recipes that predicted values order as the actual ones do.
 
     ``sign(predicted_A - predicted_B) = sign(actual_A - actual_B)`` over all pairs (IRSL eq. 5). Two things the equation
     leaves open: pairs whose actual values are equal are left out, since no choice between them is wrong, and a tie of

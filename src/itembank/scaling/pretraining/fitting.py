@@ -32,7 +32,7 @@ N_EARLIER = 3
 
 @dataclass(frozen=True, slots=True)
 class LawData:
-    """What a law of one scenario may be fitted to.
+    """Data that a law of one scenario may be fitted to.
 
     Attributes
     ----------
@@ -78,13 +78,13 @@ def fit_ability_law(data: LawData, spec: ItemResponseLaw) -> LawFit | None:
     if data.abilities is None:
         return None
     abilities, runs = data.abilities, data.runs
-    x, theta, variance = (runs.of_finals(one) for one in (runs.log_flops, abilities.theta, abilities.variance))
+    x, theta, variance = (runs.of_finals(values) for values in (runs.log_flops, abilities.theta, abilities.variance))
     laws = fit_ability_laws(x, theta, variance, pooling=spec.pooling, shape=spec.shape)
     carried, gap_variance = carried_gaps(runs.of_finals(abilities.gap))
     expected, _ = laws.predict(runs.log_flops)
-    own = expected[runs.recipe_index, np.arange(len(runs.log_flops))]
+    theta_on_law = expected[runs.recipe_index, np.arange(len(runs.log_flops))]
     with np.errstate(invalid="ignore"):
-        residual = runs.of_finals(data.scores - mean_probability(abilities.parameters, own))
+        residual = runs.of_finals(data.scores - mean_probability(abilities.parameters, theta_on_law))
     law = FittedAbilityLaw(laws, abilities, carried, gap_variance, root_mean_square(residual))
     return LawFit(law, ability_notes(laws, abilities, runs))
 
@@ -103,17 +103,18 @@ def carried_gaps(gaps: FloatArray) -> tuple[FloatArray, float]:
     """
     first, second = gaps[:, :-1], gaps[:, 1:]
     both = np.isfinite(first) & np.isfinite(second)
+    # slope of the regression of each gap on the one before it, through zero
     products, squares = np.sum(first[both] * second[both]), np.sum(first[both] ** 2)
-    share = float(np.clip(products / squares, 0.0, 1.0)) if squares > 0.0 else 0.0
+    slope = float(np.clip(products / squares, 0.0, 1.0)) if squares > 0.0 else 0.0
     last = np.array([row[np.isfinite(row)][-1] if np.isfinite(row).any() else np.nan for row in gaps])
-    left = second[both] - share * first[both]
-    return share * last, mean_square(left if left.size else gaps)
+    left = second[both] - slope * first[both]
+    return slope * last, mean_square(left if left.size else gaps)
 
 
 def fit_sigmoid(data: LawData, spec: SigmoidLaw) -> LawFit:
     """Fit the direct sigmoid of every recipe to its finished models' scores (n_models,)."""
     scores, runs = data.scores, data.runs
-    x, y = (runs.of_finals(one)[runs.is_enough] for one in (runs.log_flops, scores))
+    x, y = (runs.of_finals(values)[runs.is_enough] for values in (runs.log_flops, scores))
 
     def fit(n_sizes: int | None) -> CurvePredictions:
         return fit_sigmoid_law(x, _first(y, n_sizes), spec, np.random.default_rng(data.seed))
@@ -127,14 +128,14 @@ def fit_two_step_law(data: LawData, spec: TwoStep) -> LawFit | None:
     if data.losses is None:
         return None
     scores, losses, runs = data.scores, data.losses, data.runs
-    x, y, final_losses = (runs.of_finals(one)[runs.is_enough] for one in (runs.log_flops, scores, losses))
+    x, y, final_losses = (runs.of_finals(values)[runs.is_enough] for values in (runs.log_flops, scores, losses))
     every_x, every_losses, every_scores = (
-        runs.of_every(one)[runs.is_enough] for one in (runs.log_flops, losses, scores)
+        runs.of_every(values)[runs.is_enough] for values in (runs.log_flops, losses, scores)
     )
 
     def fit(n_sizes: int | None) -> CurvePredictions:
-        kept = np.where(np.isfinite(_first(x, n_sizes)), x, -np.inf)
-        second = np.where(every_x <= kept.max(axis=1, keepdims=True), every_scores, np.nan)
+        fitted_x = np.where(np.isfinite(_first(x, n_sizes)), x, -np.inf)
+        second = np.where(every_x <= fitted_x.max(axis=1, keepdims=True), every_scores, np.nan)
         first = (x, _first(final_losses, n_sizes))
         return fit_two_step(first, (every_losses, second), spec, np.random.default_rng(data.seed))
 
@@ -143,15 +144,17 @@ def fit_two_step_law(data: LawData, spec: TwoStep) -> LawFit | None:
 
 
 def _curve_law(fit: CurveFit, x: FloatArray, y: FloatArray, runs: Runs) -> FittedCurveLaw:
-    """Fit to all sizes, and to fewer for what forecasts of the larger sizes miss."""
+    """Fit to all sizes, and to fewer to find the errors of forecasts of the larger sizes."""
     whole = fit(None)
     residual = y - _at_own(whole, x)
     n_points = np.isfinite(y).sum(axis=1)
+    # a recipe with no more points than parameters has residuals of zero and adds no degree of freedom
     degrees = float(np.maximum(n_points - SIGMOID_PARAMETERS, 0).sum())
     variance = float(np.nansum(residual**2) / max(degrees, 1.0))
     errors, distances = [np.empty(0)], [np.empty(0)]
     n_most = x.shape[1]
     for n_sizes in range(min(max(FEWEST_POINTS, n_most - N_EARLIER), n_most - 1), n_most):
+        # fit to the first sizes only, and compare with all later ones: errors of real forecasts, by distance
         later = np.isfinite(y[:, n_sizes:]).any(axis=1)
         missed = (y - _at_own(fit(n_sizes), x))[later, n_sizes:]
         errors.append(missed.ravel())

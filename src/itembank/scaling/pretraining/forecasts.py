@@ -1,4 +1,4 @@
-"""Fitted laws of one scenario, and what they forecast for every recipe at any compute."""
+"""Fitted laws of one scenario, and their forecasts for every recipe at any compute."""
 
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
@@ -80,6 +80,7 @@ class FittedAbilityLaw:
         score, below, above = (_scores(items, at) for at in (mean, mean - half, mean + half))
         uncertain = item_variance(items, self.abilities.item_covariance, mean.ravel()).reshape(mean.shape)
         gap = factor * np.sqrt(self.gap_variance + uncertain)
+        # half-widths of independent sources add in squares; each side has its own, as the curve is not symmetric
         to_low = np.sqrt((score - np.minimum(below, above)) ** 2 + gap**2)
         to_high = np.sqrt((np.maximum(below, above) - score) ** 2 + gap**2)
         score = np.clip(score + self.carried[:, None], 0.0, 1.0)
@@ -140,10 +141,10 @@ class FittedCurveLaw:
 
 def interval_factor(level: float, degrees: float) -> float:
     """Student's t of an interval of this level; the normal one for many degrees of freedom."""
-    share = 0.5 + 0.5 * level
+    probability = 0.5 + 0.5 * level
     if not np.isfinite(degrees):
-        return float(ndtri(share))
-    return float(stdtrit(max(degrees, FEWEST_DEGREES), share))
+        return float(ndtri(probability))
+    return float(stdtrit(max(degrees, FEWEST_DEGREES), probability))
 
 
 def score_error_growth(errors: FloatArray, distances: FloatArray, residual_variance: float) -> float:

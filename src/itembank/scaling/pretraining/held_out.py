@@ -96,7 +96,7 @@ def held_out_forecasts(
     every = data.measured(np.arange(data.responses.n_models)) if data.has_items else None
     parts = [pl.DataFrame(schema=FORECAST_COLUMNS)]
     for number, cut in enumerate(cuts):
-        ends = [(number + share) / len(cuts) for share in (0.0, 0.5, 1.0)]
+        ends = [(number + fraction) / len(cuts) for fraction in (0.0, 0.5, 1.0)]
         label = f"fitting up to {cut:.2g} FLOP: "
         used, runs = data.runs(cut)
         measured = (
@@ -155,14 +155,14 @@ def _compared(
     models = pl.DataFrame({"recipe": recipes, "flops": flops, "beyond": flops / cut}).with_columns(
         is_largest=pl.col("flops") == pl.col("flops").max().over("recipe")
     )
-    for one in law.scenarios:
-        actual = scores[one.scenario][larger]
-        for name in one.fitted:
-            forecast = law.forecast(one.scenario, name, flops=flops)
+    for laws in law.scenarios:
+        actual = scores[laws.scenario][larger]
+        for name in laws.fitted:
+            forecast = law.forecast(laws.scenario, name, flops=flops)
             score, low, high = (part[index, np.arange(larger.size)] for part in forecast[:3])
             numbers = {"score": score, "low": low, "high": high, "actual": actual, "error": score - actual}
             table = models.with_columns(
-                pl.lit(one.scenario).alias("scenario"),
+                pl.lit(laws.scenario).alias("scenario"),
                 pl.lit(name).alias("law"),
                 pl.lit(cut).alias("largest_flops"),
                 *(pl.Series(column, values) for column, values in numbers.items()),

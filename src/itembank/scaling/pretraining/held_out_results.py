@@ -55,7 +55,7 @@ class HeldOutForecasts(Tabular):
 
     @property
     def shortest_distance(self) -> float:
-        """Least distance in log FLOP of a forecast beyond what was fitted."""
+        """Least distance in log FLOP of a forecast beyond the largest fitted size."""
         return float(np.log(self.table["beyond"].to_numpy().min()))
 
     def rows(self) -> list[dict[str, Any]]:

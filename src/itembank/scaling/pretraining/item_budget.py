@@ -57,10 +57,12 @@ def choose_within_budget(
     chosen = np.full(responses.shape, np.nan)
     wanted = start_difficulties(parameters, n_items)
     rows = np.arange(len(responses))
+    # all models take a step together; each asks its own item
     for step in range(min(n_items, int(is_open.sum(axis=1).max(initial=0)))):
         if step < len(wanted):
             merit = -np.abs(np.nan_to_num(parameters.difficulty, nan=np.inf) - wanted[step])[None, :]
         else:
+            # information at the node nearest to the posterior mean: one table of all nodes serves every model
             merit = information[_nearest_mean(log_posterior)]
         item = np.argmax(np.where(is_open, merit, -np.inf), axis=1)
         asks = is_open[rows, item]
@@ -77,11 +79,11 @@ def start_difficulties(parameters: ItemParameters, n_items: int) -> FloatArray:
     """Difficulties of the spanning start, (n_start,): quantiles 10 to 90 %, the middle first."""
     n_start = max(1, round(START_SHARE * n_items))
     low, high = START_QUANTILES
-    shares = np.linspace(low, high, n_start) if n_start > 1 else np.array([0.5])
-    shares = shares[np.argsort(np.abs(shares - 0.5), kind="stable")]
+    fractions = np.linspace(low, high, n_start) if n_start > 1 else np.array([0.5])
+    fractions = fractions[np.argsort(np.abs(fractions - 0.5), kind="stable")]
     difficulty = parameters.difficulty
     known = difficulty[np.isfinite(difficulty)]
-    return np.quantile(known, shares) if known.size else np.zeros(n_start)
+    return np.quantile(known, fractions) if known.size else np.zeros(n_start)
 
 
 def _nodes(prior: AbilityPrior) -> FloatArray:
@@ -100,8 +102,8 @@ def _information(parameters: ItemParameters, nodes: FloatArray, n_trials: FloatA
 
 def _nearest_mean(log_posterior: FloatArray) -> IntArray:
     """Index of the node nearest to each model's posterior mean, (n_models,)."""
-    shares = np.exp(log_posterior - log_posterior.max(axis=1, keepdims=True))
-    mean = shares @ np.arange(log_posterior.shape[1]) / shares.sum(axis=1)
+    weights = np.exp(log_posterior - log_posterior.max(axis=1, keepdims=True))
+    mean = weights @ np.arange(log_posterior.shape[1]) / weights.sum(axis=1)
     nearest: IntArray = np.rint(mean).astype(np.int64)
     return nearest
 

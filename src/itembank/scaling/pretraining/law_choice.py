@@ -1,4 +1,4 @@
-"""Which law to show first: the one whose forecasts of the sizes held out were closest."""
+"""Choice of the law to show first: its forecasts of the sizes held out were closest."""
 
 from collections.abc import Sequence
 

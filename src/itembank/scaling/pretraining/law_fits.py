@@ -17,7 +17,7 @@ from itembank.scaling.pretraining.scenario_abilities import ScenarioAbilities, S
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What is known of n_models models before any law.
+    """Scores and abilities of n_models models, before any law.
 
     Attributes
     ----------
@@ -41,8 +41,8 @@ class Measured:
         """Return the models at these indices."""
         return Measured(
             tuple(self.model_ids[row] for row in models.tolist()),
-            tuple(one.take(models) for one in self.scores),
-            tuple(None if one is None else one.take(models) for one in self.abilities),
+            tuple(measured.take(models) for measured in self.scores),
+            tuple(None if measured is None else measured.take(models) for measured in self.abilities),
             None if self.losses is None else self.losses[models],
             self.message,
         )
@@ -59,8 +59,8 @@ def fit_laws(
 ) -> PretrainingLaw:
     """Fit every law that is wanted to every scenario of the models of `runs`, as far as it can be fitted."""
     scenarios = []
-    for number, one in enumerate(measured.scores):
-        progress(f"laws of {one.scenario}", number / len(measured.scores))
+    for number, scores in enumerate(measured.scores):
+        progress(f"laws of {scores.scenario}", number / len(measured.scores))
         scenarios.append(_scenario_laws(measured, number, runs, settings, seed))
     texts = [runs.message, measured.message, _absent(measured, scenarios)]
     return PretrainingLaw(
@@ -96,11 +96,15 @@ def _scenario_laws(
 
 def _absent(measured: Measured, scenarios: list[ScenarioLaws]) -> str:
     """Say which scenarios some models have no responses in, and which have too few sizes for any law."""
-    counts = [f"{one.scenario} ({int(np.sum(~one.is_present))})" for one in measured.scores if not one.is_present.all()]
+    counts = [
+        f"{scenario.scenario} ({int(np.sum(~scenario.is_present))})"
+        for scenario in measured.scores
+        if not scenario.is_present.all()
+    ]
     parts = []
     if counts:
         parts.append(f"Models without responses do not count in a scenario (how many): {shown(counts)}.")
-    lacking = [one.scenario for one in scenarios if not one.fitted]
+    lacking = [scenario.scenario for scenario in scenarios if not scenario.fitted]
     if lacking:
         parts.append(f"Scenarios without a law: {shown(lacking)}.")
     return " ".join(parts)

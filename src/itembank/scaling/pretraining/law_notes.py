@@ -1,4 +1,4 @@
-"""What makes a recipe's forecast doubtful, in words."""
+"""Reasons why a recipe's forecast is doubtful, in words."""
 
 import numpy as np
 
@@ -46,17 +46,17 @@ def curve_notes(
     notes = []
     for number in range(len(runs.recipes)):
         parts = [_lacking(runs, number)]
-        own = values[number][np.isfinite(values[number])]
-        if own.size >= 2 and own[-1] < own[0]:
-            parts.append(f"the score falls with compute, from {own[0]:.3f} to {own[-1]:.3f}")
-        if own.size and own.size < FEW_POINTS:
-            parts.append(f"{own.size} sizes for {FEW_POINTS} parameters")
+        known = values[number][np.isfinite(values[number])]
+        if known.size >= 2 and known[-1] < known[0]:
+            parts.append(f"the score falls with compute, from {known[0]:.3f} to {known[-1]:.3f}")
+        if known.size and known.size < FEW_POINTS:
+            parts.append(f"{known.size} sizes for {FEW_POINTS} parameters")
         if spread[number] > WIDE_STARTS:
             parts.append(f"starts disagree by {spread[number]:.3f} (standard deviation) at ten times the largest size")
         if losses is not None:
-            own_losses = runs.of_finals(losses)[number]
-            own_losses = own_losses[np.isfinite(own_losses)]
-            if own_losses.size >= 2 and own_losses[-1] > own_losses[0]:
+            known_losses = runs.of_finals(losses)[number]
+            known_losses = known_losses[np.isfinite(known_losses)]
+            if known_losses.size >= 2 and known_losses[-1] > known_losses[0]:
                 parts.append("the loss rises with compute")
         notes.append("; ".join(part for part in parts if part))
     return tuple(notes)

@@ -48,5 +48,5 @@ def scenario_losses(
             return None, "The two-step law needs a loss, which right or wrong answers and counts do not tell: left out."
         loss = -np.log2(np.clip(responses.responses, SMALLEST_PROBABILITY, 1.0 - SMALLEST_PROBABILITY))
         note = "No loss was given: the two-step law goes through the mean of -log2 of the probabilities."
-    means = [mean_where_known(loss[:, one.sampled], axis=1) for one in scores]
+    means = [mean_where_known(loss[:, scenario.sampled], axis=1) for scenario in scores]
     return np.stack(means, axis=1), note

@@ -103,7 +103,7 @@ def measured_abilities(
 
 
 def response_family(responses: ResponseMatrix, law: ItemResponseLaw) -> str:
-    """Likelihood for these responses: what the law says, or what 'auto' comes to."""
+    """Likelihood for these responses: that of the law, or the choice of 'auto'."""
     if law.family != "auto":
         return law.family
     if responses.n_trials is not None and int(responses.n_trials.max()) > 1:
@@ -130,9 +130,16 @@ def _fitted_items(
         raise DataError(f"items that tell an ability from the items' own errors are {FEWEST_ITEMS} at least, got one.")
     source = responses if others is None else others
     fit = fit_items(scenario, source, columns, _calibration_spec(source.take(items=columns), law))
-    found = fit.calibration
+    calibration = fit.calibration
     abilities = (fit.theta, fit.standard_errors**2) if others is None else None
-    return _Calibrated(fit.columns, found.parameters, found.item_covariance, found.prior, found.thresholds, abilities)
+    return _Calibrated(
+        fit.columns,
+        calibration.parameters,
+        calibration.item_covariance,
+        calibration.prior,
+        calibration.thresholds,
+        abilities,
+    )
 
 
 def _bank_items(responses: ResponseMatrix, columns: IntArray, bank: Bank) -> _Calibrated:
@@ -143,9 +150,9 @@ def _bank_items(responses: ResponseMatrix, columns: IntArray, bank: Bank) -> _Ca
             "'itembank calibrate --item-model 2pl'."
         )
     where = bank.responses.item_indices([responses.item_ids[column] for column in columns.tolist()])
-    found = bank.calibration
-    parameters, covariance = bank.parameters.take(where), found.item_covariance[where]
-    return _Calibrated(columns, parameters, covariance, found.prior, found.thresholds, None)
+    calibration = bank.calibration
+    parameters, covariance = bank.parameters.take(where), calibration.item_covariance[where]
+    return _Calibrated(columns, parameters, covariance, calibration.prior, calibration.thresholds, None)
 
 
 def _measured(
@@ -161,10 +168,10 @@ def _measured(
         given = choose_within_budget(parameters, given, prior, n_items, n_trials=part.n_trials)
     if known is None or n_items is not None:
         trials = None if part.n_trials is None else part.n_trials.astype(np.float64)
-        found = map_abilities(parameters, given, prior, weights=trials)
-        known = found.theta[:, 0], found.covariance[:, 0, 0]
+        abilities = map_abilities(parameters, given, prior, weights=trials)
+        known = abilities.theta[:, 0], abilities.covariance[:, 0, 0]
     is_measured = ~np.isnan(given).all(axis=1)
-    theta, variance = (np.where(is_measured, one, np.nan) for one in without_prior(*known, prior))
+    theta, variance = (np.where(is_measured, values, np.nan) for values in without_prior(*known, prior))
     return ScenarioAbilities(
         items=columns,
         parameters=parameters,
@@ -176,7 +183,7 @@ def _measured(
 
 
 def _calibration_spec(part: ResponseMatrix, law: ItemResponseLaw) -> Variational:
-    """Say how a scenario's items are calibrated."""
+    """Return the spec that a scenario's items are calibrated by."""
     family: dict[str, Any] = {"family": response_family(part, law)}
     if family["family"] == "bernoulli":
         family = {}

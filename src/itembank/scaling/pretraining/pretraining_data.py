@@ -85,12 +85,14 @@ class PretrainingData:
                 f"calibration_recipes must be recipes of the models, {shown(compute.recipes)}, got {shown(absent)}."
             )
         is_past = np.any([compute.in_recipe(name) for name in settings.calibration_recipes], axis=0)
-        own = np.flatnonzero(~is_past)
-        if not own.size:
+        new_models = np.flatnonzero(~is_past)
+        if not new_models.size:
             raise DataError("some recipe must be left to fit laws to, got all of them as calibration_recipes.")
         past = responses.take(models=np.flatnonzero(is_past))
-        kept = None if losses is None else losses[own]
-        return cls(responses.take(models=own), compute.take(own), kept, past, None, settings, seed, message)
+        new_losses = None if losses is None else losses[new_models]
+        return cls(
+            responses.take(models=new_models), compute.take(new_models), new_losses, past, None, settings, seed, message
+        )
 
     @property
     def has_items(self) -> bool:
@@ -108,7 +110,7 @@ class PretrainingData:
         return training_runs(self.compute, largest_flops, self.settings.fewest_sizes)
 
     def measured(self, rows: IntArray, *, progress: ProgressCallback = silent) -> Measured:
-        """Measure the models at these rows, from nothing but their responses and the calibration's.
+        """Measure the models at these rows from their responses and the calibration's alone.
 
         Items are calibrated for the item response law alone.
         """
@@ -141,12 +143,12 @@ def _within_bounds(responses: ResponseMatrix, settings: PretrainingSettings) -> 
     law = settings.law(IRSL)
     if not isinstance(law, ItemResponseLaw) or response_family(responses, law) != "beta":
         return responses, ""
-    found = clip_probabilities(responses.responses)
-    return replace(responses, responses=found.values), found.note
+    clipped = clip_probabilities(responses.responses)
+    return replace(responses, responses=clipped.values), clipped.note
 
 
 def _of_another_kind(responses: ResponseMatrix, bank: Bank) -> str:
-    """Say that the bank's items tell of probabilities and the responses are right or wrong, or the other way round.
+    """Return a message for a bank of probabilities with responses that are right or wrong, or the reverse; else ''.
 
     Items whose responses were made binary by thresholds make these so too.
     """

@@ -1,4 +1,4 @@
-"""What pre-training laws say: forecasts for every recipe and scenario, and what they rest on."""
+"""Results of pre-training laws: forecasts for every recipe and scenario, and the data they rest on."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -109,7 +109,7 @@ class PretrainingLaw(Tabular):
     @property
     def names(self) -> tuple[str, ...]:
         """Short names of the laws fitted, in the order they were asked for."""
-        return tuple(dict.fromkeys(name for one in self.scenarios for name in one.fitted))
+        return tuple(dict.fromkeys(name for laws in self.scenarios for name in laws.fitted))
 
     @property
     def best(self) -> str:
@@ -129,10 +129,10 @@ class PretrainingLaw(Tabular):
         ParameterError
             When there is none of that name.
         """
-        for one in self.scenarios:
-            if one.scenario == scenario:
-                return one
-        known = [one.scenario for one in self.scenarios]
+        for laws in self.scenarios:
+            if laws.scenario == scenario:
+                return laws
+        known = [laws.scenario for laws in self.scenarios]
         raise ParameterError(f"scenario must be one of {shown(known)}, got {scenario!r}.")
 
     def forecast(
@@ -156,7 +156,7 @@ class PretrainingLaw(Tabular):
         return self._widened(fitted[law].forecast(np.log(at), self.level), law, scenario, np.log(at))
 
     def _widened(self, forecast: Forecast, law: str, scenario: str, log_flops: FloatArray) -> Forecast:
-        """Widen intervals beyond each recipe's largest size by what they lacked in the held-out check.
+        """Widen intervals beyond each recipe's largest size by the factor that the held-out check found.
 
         From nothing at that size to the whole factor at the shortest distance checked.
         """
@@ -167,27 +167,27 @@ class PretrainingLaw(Tabular):
         largest = np.array(
             [finals[self.recipe_index == number].max(initial=-np.inf) for number in range(len(self.recipes))]
         )
-        share = np.clip((log_flops - largest[:, None]) / self.held_out.shortest_distance, 0.0, 1.0)
-        factor = 1.0 + (whole - 1.0) * share  # (n_recipes, n_points)
+        fraction = np.clip((log_flops - largest[:, None]) / self.held_out.shortest_distance, 0.0, 1.0)
+        factor = 1.0 + (whole - 1.0) * fraction  # (n_recipes, n_points)
         low = forecast.score - factor * (forecast.score - forecast.low)
         high = forecast.score + factor * (forecast.high - forecast.score)
         return forecast._replace(low=np.clip(low, 0.0, 1.0), high=np.clip(high, 0.0, 1.0))
 
     def rows(self) -> list[dict[str, Any]]:
         """One row a scenario, law and recipe: the forecast at the target, for tables; the best law first."""
-        return [row for one in self.scenarios for name in self._ordered(one.fitted) for row in self._rows(one, name)]
+        return [row for laws in self.scenarios for name in self._ordered(laws.fitted) for row in self._rows(laws, name)]
 
     def curve_rows(self, n_points: int = 25) -> list[dict[str, Any]]:
         """One row a scenario, recipe, law and compute from the smallest finished model to the target."""
         low = float(self.log_flops[self.is_final].min())
         flops = np.exp(np.linspace(low, max(float(self.log_flops.max()), np.log(self.target_flops)), n_points))
         rows: list[dict[str, Any]] = []
-        for one in self.scenarios:
-            for name in one.fitted:
-                found = self.forecast(one.scenario, name, flops=flops)
+        for laws in self.scenarios:
+            for name in laws.fitted:
+                forecast = self.forecast(laws.scenario, name, flops=flops)
                 for number, recipe in enumerate(self.recipes):
-                    ends = zip(flops, found.score[number], found.low[number], found.high[number], strict=True)
-                    head = {"scenario": one.scenario, "recipe": recipe, "law": name}
+                    ends = zip(flops, forecast.score[number], forecast.low[number], forecast.high[number], strict=True)
+                    head = {"scenario": laws.scenario, "recipe": recipe, "law": name}
                     rows.extend(
                         {**head, "flops": float(at), "score": float(score), "low": float(below), "high": float(above)}
                         for at, score, below, above in ends
@@ -208,7 +208,7 @@ class PretrainingLaw(Tabular):
         for name, row in rows.items():
             accuracy = decisions.filter(law=name)["decision_accuracy"].to_numpy()
             known = accuracy[np.isfinite(accuracy)]
-            fitted = [one.fitted[name].residual for one in self.scenarios if name in one.fitted]
+            fitted = [laws.fitted[name].residual for laws in self.scenarios if name in laws.fitted]
             row["widening"] = float(np.mean([factor for (law, _), factor in widening.items() if law == name]))
             row["decision_accuracy"] = float(np.mean(known)) if known.size else np.nan
             row["residual"] = float(np.sqrt(np.nanmean(np.square(fitted))))
@@ -219,22 +219,24 @@ class PretrainingLaw(Tabular):
         best = self.best
         return sorted(names, key=lambda name: name != best)
 
-    def _rows(self, one: ScenarioLaws, name: str) -> list[dict[str, Any]]:
-        fitted = one.fitted[name]
-        forecast = self.forecast(one.scenario, name)
+    def _rows(self, laws: ScenarioLaws, name: str) -> list[dict[str, Any]]:
+        fitted = laws.fitted[name]
+        forecast = self.forecast(laws.scenario, name)
         residual = fitted.residual
         rows = []
         for number, recipe in enumerate(self.recipes):
-            is_own = (self.recipe_index == number) & self.is_final & one.scores.is_present
+            is_of_recipe = (self.recipe_index == number) & self.is_final & laws.scores.is_present
             row = {
-                "scenario": one.scenario,
+                "scenario": laws.scenario,
                 "recipe": recipe,
                 "law": name,
                 "score": float(forecast.score[number, 0]),
                 "low": float(forecast.low[number, 0]),
                 "high": float(forecast.high[number, 0]),
-                "n_sizes": int(is_own.sum()),
-                "beyond": float(self.target_flops / np.exp(self.log_flops[is_own].max())) if is_own.any() else np.nan,
+                "n_sizes": int(is_of_recipe.sum()),
+                "beyond": float(self.target_flops / np.exp(self.log_flops[is_of_recipe].max()))
+                if is_of_recipe.any()
+                else np.nan,
                 "residual": float(residual[number]),
                 "spread_over_starts": float(forecast.spread[number, 0]),
             }
@@ -243,7 +245,7 @@ class PretrainingLaw(Tabular):
                 row["slope_error"] = float(fitted.laws.slope_error[number])
             else:
                 row["slope"] = row["slope_error"] = np.nan
-            row["note"] = one.notes[name][number]
+            row["note"] = laws.notes[name][number]
             rows.append(row)
         return rows
 
@@ -253,7 +255,7 @@ class PretrainingLaw(Tabular):
             "target_flops": self.target_flops,
             "level": self.level,
             "recipes": list(self.recipes),
-            "scenarios": [one.scenario for one in self.scenarios],
+            "scenarios": [laws.scenario for laws in self.scenarios],
             "laws": list(self.names),
             "best_law": self.best,
             "best_law_reason": self.best_reason,

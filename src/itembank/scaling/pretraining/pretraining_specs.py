@@ -102,8 +102,8 @@ class PretrainingSettings:
 
     def __post_init__(self) -> None:
         """Check the choices."""
-        specs = tuple(LAWS.resolve(one) for one in self.laws)
-        if not specs or len({type(one) for one in specs}) < len(specs):
+        specs = tuple(LAWS.resolve(spec) for spec in self.laws)
+        if not specs or len({type(spec) for spec in specs}) < len(specs):
             raise ParameterError(f"laws must name each law once, and one at least, got {self.laws!r}.")
         object.__setattr__(self, "laws", specs)
         if self.largest_flops is not None:
@@ -116,9 +116,9 @@ class PretrainingSettings:
 
     def law(self, name: str) -> PretrainingLawSpec | None:
         """Return the spec of a law by its short name, None when it is not wanted."""
-        return next((one for one in self.laws if isinstance(one, LAWS.kinds[name])), None)
+        return next((spec for spec in self.laws if isinstance(spec, LAWS.kinds[name])), None)
 
     @property
     def names(self) -> tuple[str, ...]:
         """Short names of the laws wanted."""
-        return tuple(LAWS.name_of(one) for one in self.laws if not isinstance(one, str))
+        return tuple(LAWS.name_of(spec) for spec in self.laws if not isinstance(spec, str))

@@ -11,7 +11,7 @@ from itembank.numerics.stable import sigmoid_slope
 
 BLOCK_CELLS = 1 << 21
 WIDEST = 100.0
-"""Most times the prior's variance that a model's measured ability counts as uncertain."""
+"""Largest variance of a measured ability, in units of the prior's variance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class ScenarioAbilities:
     item_covariance : (n_items, 2, 2)
         Covariance of each item's loading and intercept.
     theta, variance : (n_models,)
-        Ability as the responses alone tell it, without the pull of a prior, and its sampling variance; NaN for a model
+        Ability from the responses alone, without the influence of a prior, and its sampling variance; NaN for a model
         without responses.
     gap : (n_models,)
         Mean, over the items that theta rests on, of the responses less the probabilities at theta; as large as it
@@ -75,9 +75,11 @@ def without_prior(mean: FloatArray, variance: FloatArray, prior: AbilityPrior) -
     """Take a normal prior out of normal posteriors of ability (n_models,): mean and variance of the likelihood.
 
     ``1/v = 1/V - 1/V0`` and ``m/v = M/V - M0/V0``. A line through shrunken abilities would be too flat, and a
-    forecast beyond the data too low. Where the responses tell next to nothing the variance is 100 times the prior's.
+    forecast beyond the data too low. Where the responses hold hardly any information the variance is 100 times the
+    prior's.
     """
     prior_mean, prior_variance = float(prior.mean[0]), float(prior.covariance[0, 0])
+    # the difference of precisions is zero to rounding, or below, where responses hardly changed the prior
     precision = np.maximum(1.0 / variance - 1.0 / prior_variance, 1.0 / (WIDEST * prior_variance))
     result: FloatArray = (mean / variance - prior_mean / prior_variance) / precision
     return np.where(np.isfinite(result), result, mean), 1.0 / precision
@@ -111,6 +113,7 @@ def item_variance(parameters: ItemParameters, covariance: FloatArray, theta: Flo
     for begin in range(0, len(theta), size):
         at = theta[begin : begin + size, None]
         slope = height * sigmoid_slope(at * parameters.loadings[:, 0] + parameters.intercept)
+        # (theta, 1) S_i (theta, 1)', written out: the variance of the logit that uncertain item parameters bring
         spread = at**2 * covariance[:, 0, 0] + 2.0 * at * covariance[:, 0, 1] + covariance[:, 1, 1]
         result[begin : begin + size] = np.sum(slope**2 * spread, axis=1) / parameters.n_items**2
     return result

@@ -57,6 +57,7 @@ def fit_sigmoid_law(
     span = max(float(np.nanmax(x) - np.nanmin(x)), 1.0)
     lower = np.array([0.0, float(np.nanmin(x)) - 3.0 * span, 0.0, 0.0])
     upper = np.array([STEEPEST, float(np.nanmax(x)) + 3.0 * span, 1.0, 1.0])
+    # starts lie in a smaller box than the bounds: curves that rise within the data or one span above it
     box_low = np.array([0.3 / span, float(np.nanmin(x)), 0.1, 0.0])
     box_high = np.array([min(8.0 / span, STEEPEST), float(np.nanmax(x)) + span, 1.0, 0.5])
     starts = spread_points(box_low, box_high, spec.n_starts, rng)
@@ -74,7 +75,8 @@ def sigmoid_values(parameters: FloatArray, x: FloatArray) -> FloatArray:
 def sigmoid_curve(parameters: FloatArray, x: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Values and derivatives of `sigmoid_values`, for `fit_curves`."""
     k, x0, a, e = (parameters[..., i, None] for i in range(N_PARAMETERS))
-    share = expit(k * (x - x0))
-    slope = a * share * (1.0 - share)
-    derivatives = np.stack([slope * (x - x0), -slope * k, share, np.ones_like(share)], axis=-1)
-    return e + a * share, derivatives
+    rise = expit(k * (x - x0))
+    # with s = sigmoid(k (x - x0)): d/dk = a s (1 - s) (x - x0), d/dx0 = -a s (1 - s) k, d/da = s, d/de = 1
+    slope = a * rise * (1.0 - rise)
+    derivatives = np.stack([slope * (x - x0), -slope * k, rise, np.ones_like(rise)], axis=-1)
+    return e + a * rise, derivatives

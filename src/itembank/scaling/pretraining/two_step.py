@@ -98,10 +98,12 @@ def loss_of_compute(parameters: FloatArray, x: FloatArray) -> FloatArray:
 def log_loss_curve(parameters: FloatArray, x: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Log of `loss_of_compute` with its derivatives, for `fit_curves`."""
     log_scale, exponent, floor = (parameters[:, i, None] for i in range(3))
+    # with f = exp(A - b x) / L, the derivatives of log L are d/dA = f, d/db = -x f and d/dE = 1 / L; 300 keeps exp from
+    # overflow
     power = np.exp(np.minimum(log_scale - exponent * x, 300.0))
     total = power + floor
-    share = power / total
-    return np.log(total), np.stack([share, -x * share, 1.0 / total], axis=-1)
+    fraction = power / total
+    return np.log(total), np.stack([fraction, -x * fraction, 1.0 / total], axis=-1)
 
 
 def score_of_loss(parameters: FloatArray, losses: FloatArray) -> FloatArray:
@@ -114,14 +116,15 @@ def score_of_loss(parameters: FloatArray, losses: FloatArray) -> FloatArray:
 def score_curve(parameters: FloatArray, losses: FloatArray) -> tuple[FloatArray, FloatArray]:
     """`score_of_loss` with its derivatives, for `fit_curves`."""
     k, middle, a, e = (parameters[:, i, None] for i in range(4))
-    share = expit(k * (losses - middle))
-    slope = a * share * (1.0 - share)
-    derivatives = np.stack([slope * (losses - middle), -slope * k, share, np.ones_like(share)], axis=-1)
-    return e + a * share, derivatives
+    rise = expit(k * (losses - middle))
+    # with s = sigmoid(k (L - L0)): d/dk = a s (1 - s) (L - L0), d/dL0 = -a s (1 - s) k, d/da = s, d/de = 1
+    slope = a * rise * (1.0 - rise)
+    derivatives = np.stack([slope * (losses - middle), -slope * k, rise, np.ones_like(rise)], axis=-1)
+    return e + a * rise, derivatives
 
 
 def _loss_starts(losses: FloatArray, n_starts: int, rng: np.random.Generator) -> FloatArray:
-    """Place starts of step 1 by exponent and irreducible share of the smallest loss, (n_curves, n_starts, 3)."""
+    """Place starts of step 1 by exponent and irreducible fraction of the smallest loss, (n_curves, n_starts, 3)."""
     points = spread_points(np.array([0.02, 0.0]), np.array([0.6, 0.95]), n_starts, rng)
     smallest, middle = np.nanmin(losses, axis=1)[:, None], np.nanmedian(losses, axis=1)[:, None]
     floor = points[:, 1] * smallest

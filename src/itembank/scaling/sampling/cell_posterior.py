@@ -1,4 +1,4 @@
-"""What one model's success rates on all items may be, given few samples of each: the posterior behind pass@k.
+"""Posterior of one model's success rates on all items, given few samples of each; pass@k follows from it.
 
 The success rate of the model on item i varies around the item model's mean ``mu_i = g_i + (u_i - g_i) sigmoid(a_i .
 theta + c_i)`` as ``Beta(mu_i phi, (1 - mu_i) phi)``. Given theta and phi, c_i successes of n_i samples leave the rate
@@ -20,24 +20,25 @@ from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.stable import sigmoid_pair
 
 SMALLEST_SHAPE = 1e-10
-"""Shapes of the Beta below this are taken as this: a rate of zero for all purposes."""
+"""Shapes of the Beta are raised to at least this; a rate with so small a shape is zero for all purposes."""
 
 DEGREES_OF_FREEDOM = 6.0
-"""Of the t-distribution that draws come from: its tails are heavier than the posterior's."""
+"""Of the t-distribution that draws come from. Its tails must be heavier than the posterior's, or a few draws far out
+would have nearly all the weight."""
 
 ENOUGH_DRAWS = 0.3
-"""Share of effective draws below which the proposal is fitted to the draws and drawn from again."""
+"""Fraction of effective draws below which the proposal is fitted to the weighted draws and drawn from again."""
 
 MOST_ROUNDS = 4
 
 PHI_RANGE = (1e-3, 1e8)
-"""Where precisions are looked for."""
+"""Range in which precisions are sought."""
 
 PHI_STEPS = 89
-"""Of the grid of ``log phi`` for the prior of the precision."""
+"""Points of the grid of ``log phi`` for the prior of the precision."""
 
 LEAST_SPREAD = 0.1
-"""Of ``log phi`` over models, however alike they look."""
+"""Least standard deviation of ``log phi`` over models, however alike they look."""
 
 N_PRIOR_STEPS = 200
 
@@ -106,17 +107,18 @@ def precision_prior(
         0 trials where an item was not sampled.
     """
     grid = np.linspace(np.log(PHI_RANGE[0]), np.log(PHI_RANGE[1]), PHI_STEPS)
-    mean, rest = mean_rates(parameters, abilities)
-    likelihood = np.stack([_log_evidence(mean, rest, n_trials, n_correct, step) for step in np.exp(grid)])
+    mean, complement = mean_rates(parameters, abilities)
+    likelihood = np.stack([_log_evidence(mean, complement, n_trials, n_correct, step) for step in np.exp(grid)])
     weights = np.exp(likelihood - likelihood.max(axis=0))
     centre, spread = float(np.average(grid, weights=weights.sum(axis=1))), 1.0
     for _ in range(N_PRIOR_STEPS):
         logs = likelihood - 0.5 * ((grid - centre) / spread)[:, None] ** 2
-        shares = np.exp(logs - logsumexp(logs, axis=0))
-        means = grid @ shares
+        # E step: posterior of each model's log phi on the grid; M step: mean and spread of all of them together
+        posterior = np.exp(logs - logsumexp(logs, axis=0))
+        means = grid @ posterior
         before = (centre, spread)
         centre = float(means.mean())
-        spread = max(float(np.sqrt(np.mean((grid[:, None] - centre) ** 2 * shares) * len(grid))), LEAST_SPREAD)
+        spread = max(float(np.sqrt(np.mean((grid[:, None] - centre) ** 2 * posterior) * len(grid))), LEAST_SPREAD)
         if abs(centre - before[0]) + abs(spread - before[1]) < 1e-4:
             break
     return PrecisionPrior(centre, spread)
@@ -154,10 +156,12 @@ def cell_posterior(
         points, log_proposal = _draws(centre, covariance, n_draws, rng)
         logs = _log_densities(problem, points) - log_proposal
         weights = np.exp(logs - logsumexp(logs))
+        # effective sample size 1 / sum w^2 of importance sampling
         if 1.0 / np.sum(weights**2) >= ENOUGH_DRAWS * n_draws:
             break
         centre = weights @ points
         away = points - centre
+        # the covariance of few effective draws may be singular; a twentieth of the old one keeps it positive definite
         covariance = (away * weights[:, None]).T @ away + 0.05 * covariance
     alpha, beta = _shapes(problem, points)
     return CellPosterior(
@@ -172,9 +176,9 @@ def cell_posterior(
 
 def mean_rates(parameters: ItemParameters, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the item model's mean success rate mu and ``1 - mu``, (n_points, n_items), both with all their digits."""
-    share, rest = sigmoid_pair(theta @ parameters.loadings.T + parameters.intercept)
+    rise, fall = sigmoid_pair(theta @ parameters.loadings.T + parameters.intercept)
     lower, upper = parameters.lower_asymptote, parameters.upper_asymptote
-    return lower + (upper - lower) * share, (1.0 - upper) + (upper - lower) * rest
+    return lower + (upper - lower) * rise, (1.0 - upper) + (upper - lower) * fall
 
 
 class _Problem(NamedTuple):
@@ -187,48 +191,52 @@ class _Problem(NamedTuple):
 
 
 def _log_evidence(
-    mean: FloatArray, rest: FloatArray, n_trials: IntArray, n_correct: IntArray, phi: FloatArray | float
+    mean: FloatArray, complement: FloatArray, n_trials: IntArray, n_correct: IntArray, phi: FloatArray | float
 ) -> FloatArray:
     """Beta-binomial log-likelihood of each row's samples up to a constant, (n_points,); phi one number or a column."""
-    alpha, beta = np.maximum(mean * phi, SMALLEST_SHAPE), np.maximum(rest * phi, SMALLEST_SHAPE)
+    alpha, beta = np.maximum(mean * phi, SMALLEST_SHAPE), np.maximum(complement * phi, SMALLEST_SHAPE)
     result: FloatArray = np.sum(betaln(alpha + n_correct, beta + (n_trials - n_correct)) - betaln(alpha, beta), axis=-1)
     return result
 
 
 def _shapes(problem: _Problem, points: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Shapes of each rate's Beta before any sample, (n_points, n_items) each."""
-    mean, rest = mean_rates(problem.parameters, points[:, :-1])
+    mean, complement = mean_rates(problem.parameters, points[:, :-1])
     phi = np.exp(points[:, -1:])
-    return np.maximum(mean * phi, SMALLEST_SHAPE), np.maximum(rest * phi, SMALLEST_SHAPE)
+    return np.maximum(mean * phi, SMALLEST_SHAPE), np.maximum(complement * phi, SMALLEST_SHAPE)
 
 
 def _log_densities(problem: _Problem, points: FloatArray) -> FloatArray:
     """Log posterior density of points up to a constant, (n_points,)."""
-    mean, rest = mean_rates(problem.parameters, points[:, :-1])
+    mean, complement = mean_rates(problem.parameters, points[:, :-1])
     distance = points[:, :-1] - problem.prior.mean
-    pull = np.linalg.solve(problem.prior.covariance, distance.T).T
+    scaled = np.linalg.solve(problem.prior.covariance, distance.T).T
     away = (points[:, -1] - problem.precision.mean) / problem.precision.sd
-    likelihood = _log_evidence(mean, rest, *problem.counts, np.exp(points[:, -1:]))
-    result: FloatArray = likelihood - 0.5 * np.sum(distance * pull, axis=1) - 0.5 * away**2
+    likelihood = _log_evidence(mean, complement, *problem.counts, np.exp(points[:, -1:]))
+    result: FloatArray = likelihood - 0.5 * np.sum(distance * scaled, axis=1) - 0.5 * away**2
     return result
 
 
 def _objective(point: Point, problem: _Problem) -> tuple[float, FloatArray]:
     """Minus the log posterior density, and its gradient."""
     parameters, (n_trials, n_correct) = problem.parameters, problem.counts
-    mean, rest = mean_rates(parameters, point[None, :-1])
-    share, other = sigmoid_pair(parameters.loadings @ point[:-1] + parameters.intercept)
+    mean, complement = mean_rates(parameters, point[None, :-1])
+    rise, fall = sigmoid_pair(parameters.loadings @ point[:-1] + parameters.intercept)
     phi = np.exp(point[-1])
-    alpha, beta = np.maximum(mean[0] * phi, SMALLEST_SHAPE), np.maximum(rest[0] * phi, SMALLEST_SHAPE)
+    alpha, beta = np.maximum(mean[0] * phi, SMALLEST_SHAPE), np.maximum(complement[0] * phi, SMALLEST_SHAPE)
+    # of l = log B(alpha + c, beta + n - c) - log B(alpha, beta), with psi the digamma function and alpha + beta = phi:
+    # dl/dalpha = by_alpha - by_phi and dl/dbeta = by_beta - by_phi
     by_alpha = digamma(alpha + n_correct) - digamma(alpha)
     by_beta = digamma(beta + n_trials - n_correct) - digamma(beta)
     by_phi = digamma(phi + n_trials) - digamma(phi)
     height = parameters.upper_asymptote - parameters.lower_asymptote
-    slope = phi * height * share * other * (by_alpha - by_beta)
-    pull = np.linalg.solve(problem.prior.covariance, point[:-1] - problem.prior.mean)
-    of_phi = phi * float(np.sum(mean[0] * by_alpha + rest[0] * by_beta - by_phi))
+    # d alpha / d eta = -d beta / d eta = phi (u - g) s (1 - s), so that the common psi term cancels
+    slope = phi * height * rise * fall * (by_alpha - by_beta)
+    prior_gradient = np.linalg.solve(problem.prior.covariance, point[:-1] - problem.prior.mean)
+    # d alpha / d log phi = alpha and d beta / d log phi = beta; mean, complement sum to one, so psi(phi) counts once
+    of_phi = phi * float(np.sum(mean[0] * by_alpha + complement[0] * by_beta - by_phi))
     of_phi -= (point[-1] - problem.precision.mean) / problem.precision.sd**2
-    gradient = np.append(slope @ parameters.loadings - pull, of_phi)
+    gradient = np.append(slope @ parameters.loadings - prior_gradient, of_phi)
     return -float(_log_densities(problem, point[None])[0]), -gradient
 
 
@@ -237,16 +245,19 @@ def _mode(problem: _Problem) -> tuple[Point, FloatArray]:
     start = np.append(problem.prior.mean, problem.precision.mean)
     low, high = np.log(PHI_RANGE[0]), np.log(PHI_RANGE[1])
     bounds = [(None, None)] * problem.prior.n_dims + [(low, high)]
-    found = minimize(_objective, start, args=(problem,), jac=True, method="L-BFGS-B", bounds=bounds)
+    optimum = minimize(_objective, start, args=(problem,), jac=True, method="L-BFGS-B", bounds=bounds)
+    # curvature by central differences of the gradient, in steps of 1e-4 prior standard deviations
     step = 1e-4 * np.append(np.sqrt(np.diagonal(problem.prior.covariance)), problem.precision.sd)
     rows = [
-        (_objective(found.x + step * unit, problem)[1] - _objective(found.x - step * unit, problem)[1])
+        (_objective(optimum.x + step * unit, problem)[1] - _objective(optimum.x - step * unit, problem)[1])
         for unit in np.eye(start.size)
     ]
     curvature = np.array(rows) / (2.0 * step[:, None])
     values, vectors = np.linalg.eigh(0.5 * (curvature + curvature.T))
+    # at a bound of log phi, or off the exact mode, an eigenvalue may be near zero or negative: the proposal would be
+    # unbounded. The prior alone has at least the curvature 1 / its largest variance; a tenth of that is the floor.
     least = 0.1 / max(float(np.linalg.eigvalsh(problem.prior.covariance)[-1]), problem.precision.sd**2)
-    return found.x, (vectors / np.maximum(values, least)) @ vectors.T
+    return optimum.x, (vectors / np.maximum(values, least)) @ vectors.T
 
 
 def _draws(
@@ -257,6 +268,7 @@ def _draws(
 
     size = centre.size
     uniform = np.clip(qmc.Sobol(size + 1, rng=rng).random(n_draws), 1e-9, 1.0 - 1e-9)
+    # chi-squared / degrees by inversion, so that all coordinates of t = normal / sqrt(chi2 / df) are Sobol points
     shrink = 2.0 * gammaincinv(DEGREES_OF_FREEDOM / 2.0, uniform[:, -1]) / DEGREES_OF_FREEDOM
     standard = ndtri(uniform[:, :-1]) / np.sqrt(shrink)[:, None]
     points = centre + standard @ np.linalg.cholesky(covariance).T

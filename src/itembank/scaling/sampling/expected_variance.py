@@ -54,10 +54,12 @@ def _expected_variance(a: FloatArray, b: FloatArray, k: float, m: int) -> FloatA
     log_ways = gammaln(m + 1.0) - gammaln(counts + 1.0) - gammaln(m - counts + 1.0)
     probability = np.exp(log_ways[:, None, None] + betaln(a + c, b + m - c) - betaln(a, b))
     probability *= weights[:, None, None]
+    # the trapezoid weights make the sum one only approximately
     probability /= probability.sum(axis=0)
     left = beta_failure_variance(a + c, b + m - c, k)
     within = np.sum(probability * left, axis=0).mean(axis=0)
     means = np.exp(log_beta_failure(a + c, b + m - c, k))
+    # variance of the mean over draws, for each count, weighted by the probability of the count over all draws
     between = np.sum(probability.mean(axis=1) * means.var(axis=1), axis=0)
     return np.stack([within, between])
 
@@ -70,6 +72,7 @@ def count_nodes(m: int) -> tuple[FloatArray, FloatArray]:
     """
     if m <= 2 * _EVERY + _N_BETWEEN:
         return np.arange(m + 1.0), np.ones(m + 1)
+    # symmetric about m / 2: close nodes at both ends, a geometric progression towards the middle
     steps = np.geomspace(_EVERY, m / 2.0, _N_BETWEEN // 2).round()
     low = np.unique(np.concatenate([np.arange(_EVERY), steps]))
     counts = np.unique(np.concatenate([low, m - low]))
@@ -77,6 +80,7 @@ def count_nodes(m: int) -> tuple[FloatArray, FloatArray]:
     weights = np.zeros(counts.size)
     weights[:-1] += 0.5 * gaps
     weights[1:] += 0.5 * gaps
+    # the trapezoid rule integrates; a sum over integers has half a term more at either end
     weights[[0, -1]] += 0.5
     return counts, weights
 

@@ -1,4 +1,4 @@
-"""How much wider intervals of pass@k must be than the item model says, seen on models whose samples are known.
+"""Factor by which intervals of pass@k must be wider than the item model says, from models with known samples.
 
 Models are given fewer samples than they have, and the intervals found from these are compared with what all their
 samples say. Best are models that nobody asks about, with many samples: they are given as few as those asked about.
@@ -22,7 +22,7 @@ from itembank.scaling.sampling.scenario_item_models import ScenarioItemModel
 
 MOST_TRIED = 30
 FEWEST_TRIED = 5
-"""Models on which intervals are tried; fewer than five say too little."""
+"""Models on which intervals are tried; fewer than five are not enough for a quantile."""
 
 TIMES_AS_MANY = 2
 """All samples of a model that is tried must be at least so many times those it is given."""
@@ -39,7 +39,8 @@ N_FOLDS = 5
 
 REACH = 5
 REACH_WITHIN = 2
-"""The truth is known well up to a fifth of the samples; up to half of them where many more were hidden than given."""
+"""All samples give the truth precisely up to k of a fifth of them, and up to a half where many more were hidden than
+given."""
 
 LEAST_WITHIN = 1.3
 GROWTH_WITHIN = 0.5
@@ -54,7 +55,7 @@ N_DRAWS = 400
 """Behind each interval that is tried."""
 
 CLOSEST = 1e-5
-"""pass@k nearer to 0 or 1 than this says nothing of widths."""
+"""pass@k nearer to 0 or 1 than this takes no part in the factors: it says nothing about widths."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +84,7 @@ class IntervalFactors:
 
         Those that rest on the models asked about have a least value, and grow beyond the samples.
         """
-        lines = np.array([np.interp(np.log(k), np.log(self.k), one) for one in self.factors])
+        lines = np.array([np.interp(np.log(k), np.log(self.k), factors) for factors in self.factors])
         if self.n_samples is None:
             return np.where(np.isnan(lines), 1.0, lines)
         growth = 1.0 + GROWTH_WITHIN * np.maximum(np.log10(k / self.n_samples), 0.0)
@@ -136,10 +137,10 @@ def interval_factors(
     n_draws = min(spec.n_draws, N_DRAWS)
     plain = replace(spec, methods=("irsl",), budget=budget, include_unsampled=False, n_draws=n_draws)
     curves = [
-        pass_at_k_curve(one, row, k, plain, rng)
-        for one, part in _parts(as_asked, tried, refit)
+        pass_at_k_curve(part_scenario, row, k, plain, rng)
+        for part_scenario, part in _parts(as_asked, tried, refit)
         for row in part.tolist()
-        if one.used.n_trials[row, one.columns].any()
+        if part_scenario.used.n_trials[row, part_scenario.columns].any()
     ]
     if len(curves) < FEWEST_TRIED:
         return None
@@ -171,12 +172,12 @@ def factors_within(
         Samples of an item that they have.
     """
     given = max(budget // SHARE_GIVEN, 1)
-    found = interval_factors(
+    factors = interval_factors(
         scenario, scenario.used, rows, budget=given, spec=spec, rng=rng, refit=refit, reach=REACH_WITHIN
     )
-    if found is None:
+    if factors is None:
         return IntervalFactors(np.ones(1), np.full((N_SETS, 1), np.nan), 0, budget)
-    return replace(found, k=found.k * (budget / given), n_samples=budget)
+    return replace(factors, k=factors.k * (budget / given), n_samples=budget)
 
 
 def _parts(
@@ -214,18 +215,18 @@ def widened(curve: Curve, middle: FloatArray, times: FloatArray) -> Curve:
 
 def _factors(curves: list[Curve], which: int, level: float) -> FloatArray:
     """Quantile of how many half-widths the truth lies from the estimate, around each k, (n_k,); 1 at least."""
-    middle = np.stack([one.values[0, which] for one in curves])  # (n_tried, n_k)
-    low, high = np.stack([one.low[which] for one in curves]), np.stack([one.high[which] for one in curves])
-    truth = np.stack([one.truth[which] for one in curves])
+    middle = np.stack([curve.values[0, which] for curve in curves])  # (n_tried, n_k)
+    low, high = np.stack([curve.low[which] for curve in curves]), np.stack([curve.high[which] for curve in curves])
+    truth = np.stack([curve.truth[which] for curve in curves])
     edge = np.where(truth > middle, high, low)
     with np.errstate(divide="ignore", invalid="ignore"):
         away = (logit(truth) - logit(middle)) / (logit(edge) - logit(middle))
-    is_told = (middle > CLOSEST) & (middle < 1.0 - CLOSEST) & (truth > 0.0) & (truth < 1.0) & ~np.isnan(away)
-    away = np.where(is_told, away, np.nan)  # where no sample of any item was right, nothing is known of a logit
-    found = np.full(middle.shape[1], np.nan)
-    for j in range(found.size):
+    is_known = (middle > CLOSEST) & (middle < 1.0 - CLOSEST) & (truth > 0.0) & (truth < 1.0) & ~np.isnan(away)
+    away = np.where(is_known, away, np.nan)  # where no sample of any item was right, nothing is known of a logit
+    factors = np.full(middle.shape[1], np.nan)
+    for j in range(factors.size):
         near = away[:, max(j - N_NEAR, 0) : j + N_NEAR + 1]
         if np.sum(~np.isnan(near).all(axis=1)) >= FEWEST_TRIED:
-            found[j] = max(np.nanquantile(near, level), 1.0)
-    known = np.flatnonzero(~np.isnan(found))
-    return np.interp(np.arange(found.size), known, found[known]) if known.size else found
+            factors[j] = max(np.nanquantile(near, level), 1.0)
+    known = np.flatnonzero(~np.isnan(factors))
+    return np.interp(np.arange(factors.size), known, factors[known]) if known.size else factors

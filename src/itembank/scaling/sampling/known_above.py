@@ -1,4 +1,4 @@
-"""What somebody knows of a pass rate p who sees that its item was not left out for being solved too rarely.
+"""Knowledge about the pass rate p of an item that was not left out for being solved too rarely.
 
 Items are left out by all their samples, of which an estimate may have seen few. Where these samples are many, the item
 has a pass rate above the limit. Where they are so few that a single right one is above the limit, one of those not seen
@@ -55,7 +55,7 @@ class KnownAbove:
         rate, unseen = self._is_rate, np.nan_to_num(self.n_unseen) > 0.0
         part[:, rate] *= betaincc(a[:, rate], b[:, rate] + k, self.floor)
         part[:, unseen] -= np.exp(log_beta_failure(a[:, unseen], b[:, unseen], k + self.n_unseen[unseen]))
-        # where all mass lies below the floor, what is above it is at the floor
+        # where S is zero to rounding, the rates above the floor lie at the floor
         least = np.broadcast_to(np.exp(log_plug_in_failure(self.floor, k)), part.shape).copy()
         result: FloatArray = np.divide(part, share, out=least, where=share > _TINY)
         return result
@@ -66,6 +66,7 @@ class KnownAbove:
         """Draw again those of the rates that contradict what is known."""
         result = rates.copy()
         below = self._is_rate & (rates < self.floor)
+        # inverse of the survival function at a uniform fraction of S: a draw of the Beta cut at the floor
         quantile = share[below] * rng.random(int(below.sum()))
         above = np.maximum(betainccinv(a[below], b[below], quantile), self.floor)
         result[below] = np.where(share[below] > _TINY, above, self.floor)
@@ -75,7 +76,8 @@ class KnownAbove:
         for _ in range(_ROUNDS):
             result[at] = rng.beta(a[at], b[at])
             at = _failing(result, m, at, rng)
-        # so rarely right that one right sample was hardly two
+        # after _ROUNDS every rate left is so small that the m samples were right once at most: given exactly one right
+        # sample of m, p ~ Beta(a + 1, b + m - 1)
         result[at] = rng.beta(a[at] + 1.0, b[at] + m[at] - 1.0)
         return result
 
@@ -85,4 +87,4 @@ def _failing(
 ) -> tuple[IntArray, ...]:
     """Keep those of the cells in which m samples all fail."""
     fails = rng.random(at[0].size) < np.exp(log_plug_in_failure(rates[at], m[at]))
-    return tuple(one[fails] for one in at)
+    return tuple(indices[fails] for indices in at)

@@ -41,10 +41,10 @@ def unbiased_pass_at_k(n_trials: Numbers, n_correct: Numbers, k: Numbers) -> Flo
 
 def log_unbiased_failure(n_trials: Numbers, n_correct: Numbers, k: Numbers) -> FloatArray:
     """Log of ``C(n - c, k) / C(n, k)``: minus infinity where n - c < k, NaN where k > n."""
-    n, c, k = np.broadcast_arrays(*(np.asarray(one, dtype=np.float64) for one in (n_trials, n_correct, k)))
-    rest = n - c - k
-    result = log_gamma_difference(np.maximum(rest, 0.0) + 1.0, c, k)
-    result = np.where(rest < 0.0, -np.inf, result)
+    n, c, k = np.broadcast_arrays(*(np.asarray(values, dtype=np.float64) for values in (n_trials, n_correct, k)))
+    n_beyond = n - c - k
+    result = log_gamma_difference(np.maximum(n_beyond, 0.0) + 1.0, c, k)
+    result = np.where(n_beyond < 0.0, -np.inf, result)
     return np.where(k > n, np.nan, result)
 
 
@@ -107,14 +107,15 @@ def log_gamma_difference(x: Numbers, s: Numbers, t: Numbers) -> FloatArray:
     -------
     array of the broadcast shape
     """
-    x, s, t = (np.asarray(one, dtype=np.float64) for one in (x, s, t))
+    x, s, t = (np.asarray(values, dtype=np.float64) for values in (x, s, t))
     B, C = x + s, x + t
     A = B + t
-    w = (s / B) * (t / C)
+    w = (s / B) * (t / C)  # the ratios first: s t overflows where s and t are huge
+    # log1p(-w) is exact for small w; for w near one the product A x / (B C) keeps the digits that 1 - w loses
     with np.errstate(divide="ignore"):
-        log_rest = np.where(w < 0.5, np.log1p(-np.minimum(w, 0.5)), np.log((A / B) * (x / C)))
+        log_complement = np.where(w < 0.5, np.log1p(-np.minimum(w, 0.5)), np.log((A / B) * (x / C)))
     remainders = (_stirling_remainder(B) - _stirling_remainder(A)) + (_stirling_remainder(C) - _stirling_remainder(x))
-    result: FloatArray = t * np.log1p(-s / A) + s * np.log1p(-t / A) - (x - 0.5) * log_rest + remainders
+    result: FloatArray = t * np.log1p(-s / A) + s * np.log1p(-t / A) - (x - 0.5) * log_complement + remainders
     return result
 
 

@@ -107,8 +107,8 @@ def _alike_curves(
         alike = alike_items(counts.n_trials.size)
         posterior = cell_posterior(alike.parameters, alike.prior, alike.precision, counts, rng=rng)
         few = replace(spec, n_draws=FEWEST_DRAWS)  # means need none
-        for which, one in enumerate(_set_curves(posterior, sets, k=k, spec=few, rng=rng)):
-            values[which] = one.mean
+        for which, curve in enumerate(_set_curves(posterior, sets, k=k, spec=few, rng=rng)):
+            values[which] = curve.mean
     return values
 
 
@@ -117,18 +117,18 @@ def _set_curves(
 ) -> list[PosteriorCurves]:
     """Curves over all items, and over the kept ones where there are any."""
     draws = Draws(spec.level, spec.n_draws)
-    found = [posterior_curves(posterior, k, draws, rng)]
-    kept = sets.masks[1]
-    if kept.all() and sets.known is None:
-        found.append(found[0])
-    elif kept.any():
-        part = replace(posterior, alpha=posterior.alpha[:, kept], beta=posterior.beta[:, kept])
-        found.append(
+    curves = [posterior_curves(posterior, k, draws, rng)]
+    is_solvable = sets.masks[1]
+    if is_solvable.all() and sets.known is None:
+        curves.append(curves[0])
+    elif is_solvable.any():
+        part = replace(posterior, alpha=posterior.alpha[:, is_solvable], beta=posterior.beta[:, is_solvable])
+        curves.append(
             posterior_curves(part, k, draws, rng)
             if sets.known is None
             else curves_above(part, sets.known, k, draws, rng)
         )
-    return found
+    return curves
 
 
 def _with_item_model(
@@ -146,9 +146,9 @@ def _with_item_model(
     posterior = cell_posterior(parameters, item_model.prior, item_model.precision, counts, rng=rng)
     theta = posterior.weights @ posterior.theta  # (n_dims,)
     plugged = set_means(plug_in_pass_at_k(plug_in_rates(parameters, theta)[:, None], k), sets.masks)
-    found = _set_curves(posterior, sets, k=k, spec=spec, rng=rng)
+    curves = _set_curves(posterior, sets, k=k, spec=spec, rng=rng)
     values, low, high = curve.values.copy(), curve.low.copy(), curve.high.copy()
-    for which, one in enumerate(found):
+    for which, one in enumerate(curves):
         low[which], high[which] = one.low, one.high
         for m, method in enumerate(spec.methods):
             values[m, which] = {"irsl": one.mean, "irsl-plug-in": plugged[which]}.get(method, values[m, which])
@@ -158,7 +158,7 @@ def _with_item_model(
         values=values,
         low=low,
         high=high,
-        failure=found[0].failure,
+        failure=curves[0].failure,
         ability=float(theta[0]),
         ability_sd=ability_sd,
     )

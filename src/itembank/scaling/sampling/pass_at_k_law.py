@@ -94,17 +94,17 @@ def pass_at_k_law(
     curves = []
     calibrated: dict[str, IntervalFactors | None] = {}
     k = np.array(sorted(set(spec.k)), dtype=np.float64)
-    for number, one in enumerate(scenarios):
-        asked = [row for row in rows.tolist() if one.used.n_trials[row, one.columns].any()]
-        factors = _factors(items, one, rows, spec, generator)
+    for number, scenario in enumerate(scenarios):
+        asked = [row for row in rows.tolist() if scenario.used.n_trials[row, scenario.columns].any()]
+        factors = _factors(items, scenario, rows, spec, generator)
         for place, row in enumerate(asked):
-            progress(f"pass@k {one.name}", 0.5 + 0.5 * (number + place / len(asked)) / len(scenarios))
-            curve = pass_at_k_curve(one, row, k, spec, generator)
+            progress(f"pass@k {scenario.name}", 0.5 + 0.5 * (number + place / len(asked)) / len(scenarios))
+            curve = pass_at_k_curve(scenario, row, k, spec, generator)
             if factors is not None:
                 curve = widened(curve, curve.values[spec.methods.index("irsl")], factors.at(k))
             curves.append(curve)
-        if "irsl" in spec.methods and one.item_model is not None:
-            calibrated[one.name] = factors
+        if "irsl" in spec.methods and scenario.item_model is not None:
+            calibrated[scenario.name] = factors
     progress("pass@k", 1.0)
     return _packed(items, curves, k, spec, [*notes, *_interval_notes(calibrated, k)])
 
@@ -112,7 +112,7 @@ def pass_at_k_law(
 def _factors(
     items: SampledItems, scenario: SampledScenario, rows: IntArray, spec: PassAtKSpec, rng: np.random.Generator
 ) -> IntervalFactors | None:
-    """Find by what factors the intervals of a scenario must be wider; None where nothing tells."""
+    """Find the factors by which intervals of a scenario must be wider; None where they are not calibrated."""
     if spec.interval == "model-based" or "irsl" not in spec.methods or scenario.item_model is None:
         return None
     trials = scenario.used.n_trials[np.ix_(rows, scenario.columns)]
@@ -123,8 +123,8 @@ def _factors(
     else:  # all samples of those asked about stay unseen
         known, others = items.truth, np.setdiff1d(np.arange(items.responses.n_models), rows)
         refit = _refit(items, scenario, spec)
-    found = interval_factors(scenario, known, others, budget=budget, spec=spec, rng=rng)
-    return found or factors_within(scenario, rows, budget=budget, spec=spec, rng=rng, refit=refit)
+    factors = interval_factors(scenario, known, others, budget=budget, spec=spec, rng=rng)
+    return factors or factors_within(scenario, rows, budget=budget, spec=spec, rng=rng, refit=refit)
 
 
 def _refit(items: SampledItems, scenario: SampledScenario, spec: PassAtKSpec) -> Refit:
@@ -143,15 +143,15 @@ def _refit(items: SampledItems, scenario: SampledScenario, spec: PassAtKSpec) ->
     return without
 
 
-def _interval_notes(found: Mapping[str, IntervalFactors | None], k: FloatArray) -> list[str]:
-    """Say what the intervals of the scenarios rest on, in one note for all that rest on the same."""
-    alone = [name for name, one in found.items() if one is None]
+def _interval_notes(calibrated: Mapping[str, IntervalFactors | None], k: FloatArray) -> list[str]:
+    """State the models that the intervals of the scenarios rest on, in one note for all that rest on the same."""
+    alone = [name for name, factors in calibrated.items() if factors is None]
     notes = [f"intervals of {shown(alone)} rest on the item model"] if alone else []
     for is_within, reason in _REASONS.items():
         widened_by = [
-            f"{name!r} {one.at(k)[0].min():.2f} to {one.at(k)[0].max():.2f} ({one.n_models} models)"
-            for name, one in found.items()
-            if one is not None and (one.n_samples is not None) is is_within
+            f"{name!r} {factors.at(k)[0].min():.2f} to {factors.at(k)[0].max():.2f} ({factors.n_models} models)"
+            for name, factors in calibrated.items()
+            if factors is not None and (factors.n_samples is not None) is is_within
         ]
         if widened_by:
             notes.append(
@@ -183,14 +183,14 @@ def _packed(items: SampledItems, curves: list[Curve], k: FloatArray, spec: PassA
     n_items, is_compared = len(items.item_ids), spec.budget is not None
     failure = np.full((len(curves), n_items), np.nan)
     n_trials, n_correct = np.zeros((2, len(curves), n_items), dtype=np.int64)
-    for i, one in enumerate(curves):
-        failure[i, one.columns] = one.failure
-        n_trials[i, one.columns] = items.used.n_trials[one.row, one.columns]
-        n_correct[i, one.columns] = items.used.n_correct[one.row, one.columns]
+    for i, curve in enumerate(curves):
+        failure[i, curve.columns] = curve.failure
+        n_trials[i, curve.columns] = items.used.n_trials[curve.row, curve.columns]
+        n_correct[i, curve.columns] = items.used.n_correct[curve.row, curve.columns]
     ids = items.responses.model_ids
     law = PassAtKLaw(
-        tuple(ids[one.row] for one in curves),
-        tuple(one.scenario for one in curves),
+        tuple(ids[curve.row] for curve in curves),
+        tuple(curve.scenario for curve in curves),
         k,
         spec.methods,
         spec.level,
@@ -199,8 +199,8 @@ def _packed(items: SampledItems, curves: list[Curve], k: FloatArray, spec: PassA
         spec.minimum_pass_rate,
         spec.budget,
         ItemEvidence(tuple(items.item_ids), n_trials, n_correct, failure),
-        np.array([one.ability for one in curves]),
-        np.array([one.ability_sd for one in curves]),
+        np.array([curve.ability for curve in curves]),
+        np.array([curve.ability_sd for curve in curves]),
         (),
     )
     return law.with_notes((*notes, *_notes(law)))
@@ -209,11 +209,11 @@ def _packed(items: SampledItems, curves: list[Curve], k: FloatArray, spec: PassA
 def _pass_curves(curves: list[Curve], which: int, *, has_truth: bool) -> PassCurves:
     """Curves over one of the sets of items."""
     return PassCurves(
-        np.stack([one.values[:, which] for one in curves], axis=1),
-        np.stack([one.low[which] for one in curves]),
-        np.stack([one.high[which] for one in curves]),
-        np.stack([one.truth[which] for one in curves]) if has_truth else None,
-        np.array([one.n_items[which] for one in curves]),
+        np.stack([curve.values[:, which] for curve in curves], axis=1),
+        np.stack([curve.low[which] for curve in curves]),
+        np.stack([curve.high[which] for curve in curves]),
+        np.stack([curve.truth[which] for curve in curves]) if has_truth else None,
+        np.array([curve.n_items[which] for curve in curves]),
     )
 
 

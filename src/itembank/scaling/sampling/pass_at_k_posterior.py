@@ -30,7 +30,7 @@ def draw_pass_at_k(
 
 
 def chosen_draws(posterior: CellPosterior, n_draws: int, rng: np.random.Generator) -> IntArray:
-    """Choose among the posterior's draws as often as their weights say, (n_draws,)."""
+    """Choose among the posterior's draws with frequencies equal to their weights, (n_draws,)."""
     return rng.choice(posterior.weights.size, size=n_draws, p=posterior.weights)
 
 

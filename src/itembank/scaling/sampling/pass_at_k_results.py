@@ -140,7 +140,7 @@ class PassAtKLaw(Tabular):
         return row if self.minimum_pass_rate == 0.0 else {**row, **self._kept(i, j, m)}
 
     def _kept(self, i: int, j: int, m: int) -> dict[str, Any]:
-        """Give what the row of a curve, k and method says of the kept items."""
+        """Return the columns for the kept items in the row of a curve, k and method."""
         kept = self.kept_items
         values = {"kept_pass_at_k": float(kept.values[m, i, j]), "kept_n_items": int(kept.n_items[i])}
         return values if kept.truth is None else {**values, "kept_truth": float(kept.truth[i, j])}

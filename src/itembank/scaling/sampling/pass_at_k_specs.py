@@ -65,7 +65,7 @@ class PassAtKSpec:
 
     def __post_init__(self) -> None:
         """Check the choices."""
-        if not self.k or min(self.k) < 1 or any(one != int(one) for one in self.k):
+        if not self.k or min(self.k) < 1 or any(k != int(k) for k in self.k):
             raise ParameterError(f"k must be whole numbers of at least 1, got {shown(self.k)}.")
         unknown = [name for name in self.methods if name not in METHODS]
         if unknown or not self.methods:

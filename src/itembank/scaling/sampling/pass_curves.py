@@ -70,7 +70,7 @@ def counted_curves(method: str, n_trials: IntArray, n_correct: IntArray, k: Floa
 
 
 def true_curves(n_trials: IntArray, n_correct: IntArray, k: FloatArray, sets: BoolArray) -> FloatArray:
-    """Return what all samples say of the mean over sets of items; shapes as `counted_curves`.
+    """Return pass@k by all samples, as the mean over sets of items; shapes as `counted_curves`.
 
     The unbiased estimate of each item up to its samples; beyond, its pass rate plugged in, and NaN where items so
     treated still fail so often that the mean rests on a guess.
@@ -122,28 +122,31 @@ def curves_above(
     With S the probability of what is known under the Beta of an item, ``E[(1 - p)^k]`` becomes that of (1 - p)^k where
     it holds, over S; draws of the posterior gain the product of S over items as a weight.
     """
-    share = kept.share(posterior.alpha, posterior.beta)  # (n_draws, n_items)
-    log_weights = np.log(np.maximum(posterior.weights, _TINY)) + np.log(np.maximum(share, _TINY)).sum(axis=1)
+    above = kept.share(posterior.alpha, posterior.beta)  # (n_draws, n_items)
+    # in logs: the product of S over thousands of items underflows
+    log_weights = np.log(np.maximum(posterior.weights, _TINY)) + np.log(np.maximum(above, _TINY)).sum(axis=1)
     weights = np.exp(log_weights - log_weights.max())
     cut = _few_draws(replace(posterior, weights=weights / weights.sum()))
-    share = kept.share(cut.alpha, cut.beta)
+    above = kept.share(cut.alpha, cut.beta)
     failure = expected_failure(cut, k)
-    at = np.flatnonzero(share.min(axis=0) < 1.0 - _NEGLIGIBLE)
+    # only items for which the condition is not certain anyway need the corrected moments and new draws
+    at = np.flatnonzero(above.min(axis=0) < 1.0 - _NEGLIGIBLE)
     known, alpha, beta = kept.take(at), cut.alpha[:, at], cut.beta[:, at]
     for j, samples in enumerate(k):
-        failure[at, j] = cut.weights @ known.failure(alpha, beta, samples, share[:, at])
+        failure[at, j] = cut.weights @ known.failure(alpha, beta, samples, above[:, at])
     chosen = chosen_draws(cut, draws.n_draws, rng)
     rates = rng.beta(cut.alpha[chosen], cut.beta[chosen])
-    rates[:, at] = known.redrawn(rates[:, at], alpha[chosen], beta[chosen], share[np.ix_(chosen, at)], rng)
+    rates[:, at] = known.redrawn(rates[:, at], alpha[chosen], beta[chosen], above[np.ix_(chosen, at)], rng)
     drawn = pass_at_k_of_rates(rates, k, np.full(failure.shape[0], 1.0 / failure.shape[0]))
     return PosteriorCurves(1.0 - failure.mean(axis=0), *_interval(drawn, draws.level), failure[:, int(np.argmax(k))])
 
 
 def _few_draws(posterior: CellPosterior) -> CellPosterior:
-    """Stand for a posterior by fewer draws of equal weight, evenly spread over its abilities: cut Betas are dear."""
+    """Replace a posterior by fewer draws of equal weight, evenly spread over its abilities: cut Betas are costly."""
     if posterior.weights.size <= _N_FEW:
         return posterior
     order = np.argsort(posterior.theta[:, 0], kind="stable")
+    # the draws at the middles of _N_FEW equal parts of the weight, in order of ability (systematic resampling)
     middles = (np.arange(_N_FEW) + 0.5) / _N_FEW
     chosen = order[np.searchsorted(np.cumsum(posterior.weights[order]), middles).clip(max=order.size - 1)]
     return replace(

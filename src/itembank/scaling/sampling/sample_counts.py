@@ -26,7 +26,7 @@ class SampleCounts:
 
     @property
     def rates(self) -> FloatArray:
-        """Share of right samples, (n_models, n_items); NaN without samples."""
+        """Fraction of right samples, (n_models, n_items); NaN without samples."""
         empty = np.full(self.n_trials.shape, np.nan)
         result: FloatArray = np.divide(self.n_correct, self.n_trials, out=empty, where=self.n_trials > 0)
         return result
@@ -79,7 +79,7 @@ def sample_counts(responses: ResponseMatrix) -> SampleCounts:
 def cut_down(
     counts: SampleCounts, rows: IntArray, budget: int, rng: np.random.Generator, *, columns: IntArray | None = None
 ) -> SampleCounts:
-    """Leave the models at `rows` so many samples of each item they have any of, drawn without replacement.
+    """Draw `budget` samples of each sampled item for the models at `rows`, without replacement.
 
     Only the items at `columns` are cut, all of them by default: these must have at least `budget` samples.
     """

@@ -60,11 +60,11 @@ class SampledItems:
 def sampled_items(
     responses: ResponseMatrix, truth: SampleCounts, used: SampleCounts, bank: Bank | None
 ) -> SampledItems:
-    """Lay samples out over the items of the bank; without one they stay as they are."""
+    """Align samples with the items of the bank; without a bank they stay as they are."""
     if bank is None:
         return SampledItems(responses, None, responses.item_ids, responses.items["scenario"].to_list(), truth, used)
     where = bank.responses.item_indices(responses.item_ids)
-    spread = [one.spread(where, bank.n_items) for one in (truth, used)]
+    spread = [counts.spread(where, bank.n_items) for counts in (truth, used)]
     return SampledItems(responses, bank, bank.item_ids, bank.responses.items["scenario"].to_list(), *spread)
 
 
@@ -93,7 +93,7 @@ def sampled_scenarios(
     """
     names = np.array(items.scenarios)
     asked = [name for name in dict.fromkeys(items.scenarios) if items.used.n_trials[np.ix_(rows, names == name)].any()]
-    found, notes = [], []
+    scenarios, notes = [], []
     for number, name in enumerate(asked):
         progress(f"scenario {name}", number / len(asked))
         columns = np.flatnonzero(names == name)
@@ -103,8 +103,8 @@ def sampled_scenarios(
                 item_model = _item_model(items, name, columns, spec)
             except DataError as error:
                 notes.append(f"scenario {name!r} has no item model: {error}")
-        found.append(SampledScenario(name, columns, items.truth, items.used, item_model))
-    if spec is not None and all(one.item_model is None for one in found):
+        scenarios.append(SampledScenario(name, columns, items.truth, items.used, item_model))
+    if spec is not None and all(scenario.item_model is None for scenario in scenarios):
         raise DataError(
             f"an item model is needed of at least one scenario, got none: {notes[0]} Give the samples of other "
             "models too, or a bank calibrated on counts (--bank), or take methods that need none: "
@@ -112,7 +112,7 @@ def sampled_scenarios(
         )
     for text in notes:
         warn(text, DataWarning)
-    return found, notes
+    return scenarios, notes
 
 
 def _item_model(items: SampledItems, name: str, columns: IntArray, spec: CalibrationSpec) -> ScenarioItemModel:

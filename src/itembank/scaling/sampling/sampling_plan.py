@@ -98,12 +98,12 @@ def sampling_plan(
     counts = sample_counts(responses)
     items = sampled_items(responses, counts, counts, bank)
     scenarios, _ = sampled_scenarios(items, rows, spec.item_model, lambda text, share: progress(text, 0.5 * share))
-    fitted = [one for one in scenarios if one.item_model is not None]
+    fitted = [scenario for scenario in scenarios if scenario.item_model is not None]
     plans = []
-    for number, (one, row) in enumerate((one, row) for one in fitted for row in rows.tolist()):
+    for number, (scenario, row) in enumerate((scenario, row) for scenario in fitted for row in rows.tolist()):
         progress("plan", 0.5 + 0.5 * number / (len(fitted) * rows.size))
-        if one.used.n_trials[row, one.columns].any():
-            plans.append(_plan(one, row, (responses.model_ids[row], items.item_ids), spec, generator))
+        if scenario.used.n_trials[row, scenario.columns].any():
+            plans.append(_plan(scenario, row, (responses.model_ids[row], items.item_ids), spec, generator))
     progress("plan", 1.0)
     return SamplingPlan(spec.k, spec.half_width, spec.level, tuple(plans))
 
@@ -148,7 +148,7 @@ def steps(most: int) -> IntArray:
 
 @dataclass(frozen=True, slots=True)
 class _Outlook:
-    """What variance of pass@k is left after further samples.
+    """Variance of pass@k that is left after further samples.
 
     Attributes
     ----------
@@ -180,19 +180,19 @@ class _Outlook:
         The shared part is the sum of each item's covariance with the whole; with the factors of all other items left
         at one, an item's share falls as its own factor, and no item waits for others.
         """
-        share = (self.weights * (self.shared.sum(axis=1))) @ self.shared  # (n_items,)
-        result: FloatArray = self.within + self.shrinkage * np.maximum(share, 0.0)
+        between = (self.weights * (self.shared.sum(axis=1))) @ self.shared  # (n_items,)
+        result: FloatArray = self.within + self.shrinkage * np.maximum(between, 0.0)
         return result
 
     def drops(self, at: IntArray) -> FloatArray:
-        """By how much each item's part of the bound falls, (n_items,)."""
+        """Fall of each item's part of the bound, (n_items,)."""
         bound = self.bound()
         result: FloatArray = bound[0] - bound[at, np.arange(at.size)]
         return result
 
 
 def _outlook(posterior: CellPosterior, k: float, n_more: IntArray) -> _Outlook:
-    """Find what further samples of each item would leave."""
+    """Find the variance that further samples of each item would leave."""
     order = np.argsort(posterior.theta[:, 0])
     middles = (np.arange(_N_DRAWS) + 0.5) / _N_DRAWS
     chosen = order[np.searchsorted(np.cumsum(posterior.weights[order]), middles).clip(max=order.size - 1)]
@@ -202,7 +202,7 @@ def _outlook(posterior: CellPosterior, k: float, n_more: IntArray) -> _Outlook:
     n_items = posterior.alpha.shape[1]
     means = np.exp(log_beta_failure(posterior.alpha, posterior.beta, k)) / n_items  # (n_draws, n_items)
     shared = means - posterior.weights @ means
-    # more samples never tell less: what the sum over counts errs by is taken out
+    # the expected variance never rises with more samples; errors of the sum over counts must not make it rise
     return _Outlook(
         n_more,
         np.minimum.accumulate(left.within) / n_items**2,
@@ -240,5 +240,5 @@ def _uniform(variances: FloatArray, n_more: IntArray, wanted: float, n_items: in
     # variance falls about as a power of the samples between two steps; log(m + 1) starts at 0
     x = np.log1p(n_more[last - 1 : last + 1].astype(np.float64))
     y = np.log(variances[last - 1 : last + 1])
-    share = (np.log(wanted) - y[0]) / (y[1] - y[0])
-    return n_items * int(np.ceil(np.expm1(x[0] + share * (x[1] - x[0]))))
+    fraction = (np.log(wanted) - y[0]) / (y[1] - y[0])
+    return n_items * int(np.ceil(np.expm1(x[0] + fraction * (x[1] - x[0]))))

@@ -70,21 +70,21 @@ class SamplingPlan(Tabular):
     def rows(self) -> list[dict[str, Any]]:
         """One record for each item to sample, those with the most gain a sample first."""
         rows: list[dict[str, Any]] = []
-        for one in self.plans:
-            rate = one.gain / np.maximum(one.n_more, 1)
+        for plan in self.plans:
+            rate = plan.gain / np.maximum(plan.n_more, 1)
             order = np.argsort(-rounded(rate), kind="stable")
             rows.extend(
                 {
-                    "model_id": one.model_id,
-                    "scenario": one.scenario,
-                    "item_id": one.item_ids[j],
-                    "n_correct": int(one.n_correct[j]),
-                    "n_trials": int(one.n_trials[j]),
-                    "n_more": int(one.n_more[j]),
-                    "gain": float(one.gain[j]),
+                    "model_id": plan.model_id,
+                    "scenario": plan.scenario,
+                    "item_id": plan.item_ids[j],
+                    "n_correct": int(plan.n_correct[j]),
+                    "n_trials": int(plan.n_trials[j]),
+                    "n_more": int(plan.n_more[j]),
+                    "gain": float(plan.gain[j]),
                 }
                 for j in order.tolist()
-                if one.n_more[j] > 0
+                if plan.n_more[j] > 0
             )
         return rows
 
@@ -92,16 +92,16 @@ class SamplingPlan(Tabular):
         """One record for each model and scenario."""
         return [
             {
-                "model_id": one.model_id,
-                "scenario": one.scenario,
+                "model_id": plan.model_id,
+                "scenario": plan.scenario,
                 "k": self.k,
-                "half_width_now": one.half_width_now,
+                "half_width_now": plan.half_width_now,
                 "half_width_wanted": self.half_width,
-                "half_width_after": one.half_width_after,
-                "is_reached": one.is_reached,
-                "n_more": one.total,
-                "n_uniform": one.n_uniform,
-                "n_items": int(np.sum(one.n_more > 0)),
+                "half_width_after": plan.half_width_after,
+                "is_reached": plan.is_reached,
+                "n_more": plan.total,
+                "n_uniform": plan.n_uniform,
+                "n_items": int(np.sum(plan.n_more > 0)),
             }
-            for one in self.plans
+            for plan in self.plans
         ]

@@ -1,4 +1,4 @@
-"""What IRSL needs of each scenario: item parameters, and how pass rates of new models vary around them."""
+"""Item model of each scenario for IRSL: item parameters, and the variation of new models' pass rates around them."""
 
 from dataclasses import dataclass
 
@@ -87,7 +87,7 @@ def fitted_item_model(
 
 
 def alike_items(n_items: int) -> ScenarioItemModel:
-    """Return the item model of somebody who knows nothing of the items: their pass rates are a sample of one Beta.
+    """Return the item model without any knowledge of the items: their pass rates are a sample of one Beta.
 
     Its mean takes the place of the ability, with a wide prior; so has its precision.
     """

@@ -1,4 +1,4 @@
-"""What a value known of one set of items says of a value on another: a line with its predictive distribution."""
+"""Prediction of a value on one set of items from a value on another: a line with its predictive distribution."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -14,11 +14,11 @@ MINIMUM_MODELS = 4
 NO_BOUNDS = (-np.inf, np.inf)
 
 MODELS_FOR_VARIANCE = 20
-"""From here on the spread around a line may change along it."""
+"""With at least this many models the variance around a line may change along it."""
 N_ROUNDS = 5
 PRIOR_MODELS = 10.0
 MOST_RATIO = 100.0
-"""Between the variances at both ends of a line."""
+"""Largest ratio of the variances at both ends of a line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +81,7 @@ def fit_line(
     if counts.sum() < MINIMUM_MODELS:
         counts = np.ones_like(low)
     log_variance_slope = 0.0
+    # which censored targets count and how the variance changes both depend on the line: alternate a few times
     for _ in range(N_ROUNDS):
         weights = counts * np.exp(-log_variance_slope * (x - x.mean()))
         slope, intercept = _weighted_line(x, y, weights)
@@ -103,11 +104,11 @@ def _link(
     free = n_counted - 2
     centre = float((weights * x).sum() / weights.sum())
     at_centre = float(np.exp(log_variance_slope * (centre - x.mean())))
-    rest = y - intercept - slope * x
+    residual = y - intercept - slope * x
     return Link(
         slope=slope,
         intercept=intercept,
-        residual_sd=float(np.sqrt(at_centre * (weights * rest**2).sum() / free)),
+        residual_sd=float(np.sqrt(at_centre * (weights * residual**2).sum() / free)),
         log_variance_slope=log_variance_slope,
         lowest=float(x[weights > 0.0].min()),
         highest=float(x[weights > 0.0].max()),
@@ -128,12 +129,13 @@ def _weighted_line(x: FloatArray, y: FloatArray, weights: FloatArray) -> tuple[f
     return slope, float(height - slope * centre)
 
 
-def _log_variance_slope(x: FloatArray, rest: FloatArray) -> float:
-    """Slope of log squared residuals on x, drawn to 0 as by `PRIOR_MODELS` models, and within `MOST_RATIO` overall."""
+def _log_variance_slope(x: FloatArray, residual: FloatArray) -> float:
+    """Slope of log squared residuals on x, shrunk to 0 as by `PRIOR_MODELS` models, and within `MOST_RATIO` overall."""
     spread = ((x - x.mean()) ** 2).sum()
-    if spread == 0.0 or not rest.any():
+    if spread == 0.0 or not residual.any():
         return 0.0
-    squares = np.log(np.maximum(rest**2, 1e-4 * (rest**2).mean()))
+    # the log of a residual that is zero by chance is minus infinity and would decide the slope alone
+    squares = np.log(np.maximum(residual**2, 1e-4 * (residual**2).mean()))
     slope = ((x - x.mean()) * (squares - squares.mean())).sum() / (spread * (1.0 + PRIOR_MODELS / x.size))
     most = np.log(MOST_RATIO) / (x.max() - x.min())
     return float(np.clip(slope, -most, most))

@@ -1,4 +1,4 @@
-"""What a set of items gives a model of each ability: mean score, or mean pass@k."""
+"""Expected mean score, or mean pass@k, on a set of items at each ability."""
 
 import numpy as np
 
@@ -13,7 +13,7 @@ TINY = 1e-12
 BLOCK_CELLS = 1 << 21
 
 STEP = 1e-3
-"""Of ability, for slopes."""
+"""Step in ability of the central differences for slopes: their error is of order STEP^2."""
 
 
 def item_curves(parameters: ItemParameters, theta: FloatArray, k: int) -> FloatArray:
@@ -46,8 +46,8 @@ def mean_curves(parameters: ItemParameters, theta: FloatArray, k: tuple[int, ...
     size = max(1, BLOCK_CELLS // parameters.n_items)
     for begin in range(0, theta.size, size):
         rows = slice(begin, begin + size)
-        for j, one in enumerate(k):
-            curves = item_curves(parameters, theta[rows], one)
+        for j, n_samples in enumerate(k):
+            curves = item_curves(parameters, theta[rows], n_samples)
             result[rows, j] = (curves * counted[rows]).sum(axis=1) / counted[rows].sum(axis=1)
     return result
 
@@ -60,7 +60,8 @@ def logit_curves(
     return at, (above - below) / (2.0 * STEP)
 
 
-def _logit(share: FloatArray) -> FloatArray:
-    inside = np.clip(share, 1e-300, 1.0 - 1e-16)
+def _logit(probability: FloatArray) -> FloatArray:
+    # log(p) and log(1 - p) stay finite; 1 - 1e-16 is the largest double below one
+    inside = np.clip(probability, 1e-300, 1.0 - 1e-16)
     result: FloatArray = np.log(inside) - np.log1p(-inside)
     return result

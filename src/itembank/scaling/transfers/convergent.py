@@ -147,8 +147,8 @@ def correlate_abilities(
         disattenuated = tuple(np.clip(part / factor, -1.0, 1.0) for part in observed)
     beyond = None
     if log_flops is not None:
-        rest = kernel.residuals(theta, log_flops)
-        beyond = _table(_with_interval(rest, counts, weights, interval.level, n_covariates=1), n_scenarios)
+        residuals = kernel.residuals(theta, log_flops)
+        beyond = _table(_with_interval(residuals, counts, weights, interval.level, n_covariates=1), n_scenarios)
     table = _table(observed, n_scenarios)
     return ConvergentValidity(
         scenarios=scenarios,
@@ -238,7 +238,7 @@ def _table(parts: Sequence[FloatArray], n_scenarios: int) -> CorrelationTable:
 
 
 def _message(scenarios: tuple[str, ...], table: CorrelationTable, reliability: FloatArray) -> str:
-    """Say what stands out."""
+    """Return a message on the unusual results."""
     parts = []
     first, second = np.triu_indices(len(scenarios), k=1)
     unclear = np.flatnonzero(~(table.lower[first, second] > 0.0))

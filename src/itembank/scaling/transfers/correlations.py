@@ -9,7 +9,7 @@ from scipy.special import ndtri
 from itembank.numerics.arrays import FloatArray, IntArray
 
 SMALLEST_SHARE = 1e-12
-"""Variance, relative to the column's own, below which a draw of models says nothing."""
+"""A draw of models whose variance is a smaller fraction of the column's variance has no correlation; it is rounding."""
 
 LEAST_RELIABILITY = 0.2
 
@@ -40,6 +40,7 @@ def weighted_correlations(values: FloatArray, weights: FloatArray) -> FloatArray
     known = ~np.isnan(values)
     counts = known.sum(axis=0)
     centred = np.where(known, values - np.where(known, values, 0.0).sum(axis=0) / np.maximum(counts, 1), 0.0)
+    # centred at the mean of the whole column, so that E[x^2] - E[x]^2 below loses few digits
     both = (known[:, first] & known[:, second]).astype(np.float64)
     x, y = centred[:, first] * both, centred[:, second] * both  # (n_models, n_pairs)
     n = weights @ both  # (n_draws, n_pairs)
@@ -116,14 +117,14 @@ def reliabilities(values: FloatArray, standard_errors: FloatArray) -> FloatArray
     variance = np.where(known, (values - mean) ** 2, 0.0).sum(axis=0) / n
     noise = np.where(known, standard_errors**2, 0.0).sum(axis=0) / n
     total = variance + noise
-    share: FloatArray = np.divide(variance, total, out=np.full_like(total, np.nan), where=total > 0.0)
-    return share
+    reliability: FloatArray = np.divide(variance, total, out=np.full_like(total, np.nan), where=total > 0.0)
+    return reliability
 
 
 def attenuation(reliability: FloatArray) -> FloatArray:
     """Factor by which errors of the abilities shrink the correlation of each pair, (n_pairs,) (Spearman 1904).
 
-    NaN where a reliability is below `LEAST_RELIABILITY`: what is divided by next to nothing says nothing.
+    NaN where a reliability is below `LEAST_RELIABILITY`: dividing by a small reliability would only magnify noise.
     """
     first, second = pairs(reliability.shape[0])
     enough = np.where(reliability < LEAST_RELIABILITY, np.nan, reliability)

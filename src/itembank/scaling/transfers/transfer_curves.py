@@ -34,7 +34,7 @@ def actual_curves(responses: ResponseMatrix, columns: IntArray, k: tuple[int, ..
     NaN for a model that answered none, and for k above the fewest samples of its items.
     """
     mean = mean_where_known(responses.responses[:, columns], axis=1)
-    curves = [mean if one == 1 else _mean_pass_at_k(responses, columns, one) for one in k]
+    curves = [mean if n_samples == 1 else _mean_pass_at_k(responses, columns, n_samples) for n_samples in k]
     return np.stack(curves, axis=1)
 
 
@@ -92,8 +92,8 @@ def by_line(
             continue
         end = float(logit(smallest[j]))
         link = fit_line(source[:, j], outcome[:, j], source_errors[:, j], bounds=(end, -end))
-        found = quantiles(predict(link, asked[:, j], asked_errors[:, j]), level)
-        value[:, j], lower[:, j], upper[:, j] = (expit(one) for one in found)
+        bounds = quantiles(predict(link, asked[:, j], asked_errors[:, j]), level)
+        value[:, j], lower[:, j], upper[:, j] = (expit(bound) for bound in bounds)
     lower, upper = np.where(lower <= smallest, 0.0, lower), np.where(upper >= 1.0 - smallest, 1.0, upper)
     return CurvePrediction(value, lower, upper)
 

@@ -158,18 +158,20 @@ def score_items(
     used = fit.columns[inside]
     values = responses.responses[:, used]
     n_trials = None if responses.n_trials is None else responses.n_trials[:, used].astype(np.float64)
-    found = map_abilities(
+    abilities = map_abilities(
         fit.calibration.parameters.take(np.flatnonzero(inside)), values, fit.calibration.prior, n_trials=n_trials
     )
     is_silent = np.isnan(values).all(axis=1)
-    return np.where(is_silent, np.nan, found.theta[:, 0]), np.where(is_silent, np.nan, found.standard_errors[:, 0])
+    return np.where(is_silent, np.nan, abilities.theta[:, 0]), np.where(
+        is_silent, np.nan, abilities.standard_errors[:, 0]
+    )
 
 
 def _validity(
     part: Part, sets: ItemSets, scored: tuple[_Scored, _Scored], spec: TransferSpec, rng: np.random.Generator
 ) -> PairValidity:
     source, target = scored
-    found = correlate_abilities(
+    correlations = correlate_abilities(
         np.column_stack([source.calibration, target.calibration]),
         np.column_stack([source.calibration_errors, target.calibration_errors]),
         scenarios=(sets.source_name, sets.target_name),
@@ -179,13 +181,13 @@ def _validity(
         rng=rng,
     )
     return PairValidity(
-        correlation=float(found.observed.value[0, 1]),
-        lower=float(found.observed.lower[0, 1]),
-        upper=float(found.observed.upper[0, 1]),
-        disattenuated=float(found.disattenuated.value[0, 1]),
-        source_reliability=float(found.reliability[0]),
-        target_reliability=float(found.reliability[1]),
-        n_models=int(found.n_models_of_pair[0, 1]),
+        correlation=float(correlations.observed.value[0, 1]),
+        lower=float(correlations.observed.lower[0, 1]),
+        upper=float(correlations.observed.upper[0, 1]),
+        disattenuated=float(correlations.disattenuated.value[0, 1]),
+        source_reliability=float(correlations.reliability[0]),
+        target_reliability=float(correlations.reliability[1]),
+        n_models=int(correlations.n_models_of_pair[0, 1]),
     )
 
 
@@ -193,20 +195,20 @@ def _predictions(
     part: Part, sets: ItemSets, past: FloatArray, spec: TransferSpec, item_model: CalibrationSpec
 ) -> dict[str, CurvePrediction]:
     """Predict by each method; the joint calibration serves two of them."""
-    found = {}
+    predictions = {}
     if "scores" in spec.methods:
-        found["scores"] = _by_scores(part, sets, past, spec)
+        predictions["scores"] = _by_scores(part, sets, past, spec)
     if set(spec.methods) - {"scores"}:
         joint = _joint(part, sets, item_model)
         if "calibrated" in spec.methods:
-            found["calibrated"] = _by_calibrated_curve(part, sets, past, joint, spec)
+            predictions["calibrated"] = _by_calibrated_curve(part, sets, past, joint, spec)
         if "common-scale" in spec.methods:
             predictive = predict(
                 same_scale(joint.source, joint.target, joint.source_errors), joint.asked, joint.asked_errors
             )
             counted = counted_items(part.asked, joint.columns)
-            found["common-scale"] = by_common_ability(joint.parameters, predictive, counted, spec.k, spec.level)
-    return {name: found[name] for name in spec.methods}
+            predictions["common-scale"] = by_common_ability(joint.parameters, predictive, counted, spec.k, spec.level)
+    return {name: predictions[name] for name in spec.methods}
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,11 +257,11 @@ def _by_scores(part: Part, sets: ItemSets, past: FloatArray, spec: TransferSpec)
     smallest = _half_an_answer(part.calibration, sets.source, (1,))
     known, asked = (
         np.repeat(
-            clipped_logit(mean_where_known(one.responses[:, sets.source], axis=1), smallest)[:, None],
+            clipped_logit(mean_where_known(responses.responses[:, sets.source], axis=1), smallest)[:, None],
             len(spec.k),
             axis=1,
         )
-        for one in (part.calibration, part.asked)
+        for responses in (part.calibration, part.asked)
     )
     return by_line(
         known,

@@ -71,17 +71,17 @@ class Transfer(Tabular):
     @property
     def correlation(self) -> float:
         """Correlation of the abilities of source and target, the mean over parts."""
-        return float(np.mean([one.correlation for one in self.validity]))
+        return float(np.mean([validity.correlation for validity in self.validity]))
 
     @property
     def disattenuated(self) -> float:
         """What the correlation would be without errors of the abilities, the mean over parts."""
-        return _mean(np.array([one.disattenuated for one in self.validity]))
+        return _mean(np.array([validity.disattenuated for validity in self.validity]))
 
     @property
     def reliabilities(self) -> tuple[float, float]:
         """Reliability of the abilities on source and target, the mean over parts."""
-        each = [(one.source_reliability, one.target_reliability) for one in self.validity]
+        each = [(validity.source_reliability, validity.target_reliability) for validity in self.validity]
         source, target = np.mean(each, axis=0)
         return float(source), float(target)
 
@@ -94,12 +94,12 @@ class Transfer(Tabular):
         """Mean absolute error of each group's curve (IRSL Figs 6, 11, 19), or each model's without groups."""
         names = np.asarray(self.model_ids if self.groups is None else self.groups)
         errors = self.errors
-        found = {str(name): _mean(errors[names == name]) for name in dict.fromkeys(names.tolist())}
-        return {name: value for name, value in found.items() if np.isfinite(value)}
+        means = {str(name): _mean(errors[names == name]) for name in dict.fromkeys(names.tolist())}
+        return {name: value for name, value in means.items() if np.isfinite(value)}
 
     def method_rows(self) -> list[dict[str, Any]]:
         """One record a method, with that of no response at all last."""
-        rows = [self._method_row(name, one) for name, one in self.predictions.items()]
+        rows = [self._method_row(name, prediction) for name, prediction in self.predictions.items()]
         return [*rows, self._method_row("uninformed", CurvePrediction(self.uninformed, *self._nothing()))]
 
     def rows(self) -> list[dict[str, Any]]:
@@ -108,17 +108,17 @@ class Transfer(Tabular):
 
     def to_dict(self) -> dict[str, Any]:
         """Return all but the rows; the validity comes first."""
-        lowest = min(self.validity, key=lambda one: one.lower)
+        lowest = min(self.validity, key=lambda validity: validity.lower)
         return {
             "source": self.source,
             "target": self.target,
             "correlation": self.correlation,
             "correlation_lower": lowest.lower,
-            "correlation_upper": max(one.upper for one in self.validity),
+            "correlation_upper": max(validity.upper for validity in self.validity),
             "disattenuated": self.disattenuated,
             "source_reliability": self.reliabilities[0],
             "target_reliability": self.reliabilities[1],
-            "n_calibration_models": min(one.n_models for one in self.validity),
+            "n_calibration_models": min(validity.n_models for validity in self.validity),
             "n_models": len(self.model_ids),
             "n_source_items": self.n_source_items,
             "n_target_items": self.n_target_items,
@@ -129,21 +129,21 @@ class Transfer(Tabular):
     def _nothing(self) -> tuple[FloatArray, FloatArray]:
         return np.full(self.actual.shape, np.nan), np.full(self.actual.shape, np.nan)
 
-    def _method_row(self, name: str, found: CurvePrediction) -> dict[str, Any]:
-        error = found.value - self.actual
-        inside = (self.actual >= found.lower) & (self.actual <= found.upper)
-        known = np.isfinite(self.actual) & np.isfinite(found.lower)
+    def _method_row(self, name: str, prediction: CurvePrediction) -> dict[str, Any]:
+        error = prediction.value - self.actual
+        inside = (self.actual >= prediction.lower) & (self.actual <= prediction.upper)
+        known = np.isfinite(self.actual) & np.isfinite(prediction.lower)
         row: dict[str, Any] = {
             "method": name,
             "error": _mean(np.abs(error)),
             "error_standard_error": self._standard_error(np.abs(error)),
             "bias": _mean(error),
-            "correlation": _correlation(found.value[:, 0], self.actual[:, 0]),
+            "correlation": _correlation(prediction.value[:, 0], self.actual[:, 0]),
             "coverage": float(inside[known].mean()) if known.any() else float("nan"),
-            "width": _mean(found.upper - found.lower),
+            "width": _mean(prediction.upper - prediction.lower),
         }
         if len(self.k) > 1:
-            row["log_error"] = _mean(np.abs(_minus_log(found.value) - _minus_log(self.actual)))
+            row["log_error"] = _mean(np.abs(_minus_log(prediction.value) - _minus_log(self.actual)))
         return row
 
     def _standard_error(self, errors: FloatArray) -> float:
@@ -169,7 +169,9 @@ class Transfer(Tabular):
             "upper": float(self.prediction.upper[i, j]),
             "actual": float(self.actual[i, j]),
         }
-        others = {name: float(one.value[i, j]) for name, one in self.predictions.items() if name != self.method}
+        others = {
+            name: float(prediction.value[i, j]) for name, prediction in self.predictions.items() if name != self.method
+        }
         return row | {f"predicted_{name}": value for name, value in others.items()}
 
 

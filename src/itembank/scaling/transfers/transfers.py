@@ -86,15 +86,15 @@ def transfer(
     if groups is not None and len(groups) != responses.n_models:
         raise ParameterError(f"groups must name one group a model, got {len(groups)} for {responses.n_models} models.")
     _, item_model = responses_and_spec(past, spec.item_model)
-    found: list[FoldTransfer] = []
+    results: list[FoldTransfer] = []
     with warned_once():
         for part in _parts(responses, calibration, groups, spec, rng):
-            progress(f"part {len(found) + 1}", 0.0)
+            progress(f"part {len(results) + 1}", 0.0)
             sets = item_sets(part.calibration, source, target, spec.share_easy)
             check_answers(part, sets)
-            found.append(transfer_part(part, sets, spec, item_model, rng))
+            results.append(transfer_part(part, sets, spec, item_model, rng))
     progress("done", 1.0)
-    packed = _packed(responses, found, spec, groups, compute)
+    packed = _packed(responses, results, spec, groups, compute)
     if packed.correlation < spec.warn_below:
         warn(weak_validity(packed, spec.warn_below), DataWarning)
     return packed
@@ -148,26 +148,28 @@ def _parts(
 
 def _packed(
     responses: ResponseMatrix,
-    found: list[FoldTransfer],
+    results: list[FoldTransfer],
     spec: TransferSpec,
     groups: Sequence[str] | None,
     compute: TrainingCompute | None,
 ) -> Transfer:
-    places = np.concatenate([fold.places for fold in found])
+    places = np.concatenate([fold.places for fold in results])
     order = np.argsort(places)  # the models that were asked, in the order of the responses
 
     def joined(parts: Iterable[FloatArray]) -> FloatArray:
         return np.concatenate(list(parts))[order]
 
     def prediction(method: str) -> CurvePrediction:
-        each = [fold.predictions[method] for fold in found]
+        each = [fold.predictions[method] for fold in results]
         return CurvePrediction(
-            joined(one.value for one in each), joined(one.lower for one in each), joined(one.upper for one in each)
+            joined(of_fold.value for of_fold in each),
+            joined(of_fold.lower for of_fold in each),
+            joined(of_fold.upper for of_fold in each),
         )
 
     rows = places[order].tolist()
     ids = [responses.model_ids[row] for row in rows]
-    first = found[0].sets
+    first = results[0].sets
     return Transfer(
         source=first.source_name,
         target=first.target_name,
@@ -177,11 +179,11 @@ def _packed(
         n_source_items=first.source.size,
         n_target_items=first.target.size,
         k=spec.k,
-        theta=joined(fold.theta for fold in found),
-        standard_errors=joined(fold.standard_errors for fold in found),
-        actual=joined(fold.actual for fold in found),
-        uninformed=joined(fold.uninformed for fold in found),
+        theta=joined(fold.theta for fold in results),
+        standard_errors=joined(fold.standard_errors for fold in results),
+        actual=joined(fold.actual for fold in results),
+        uninformed=joined(fold.uninformed for fold in results),
         predictions={method: prediction(method) for method in spec.methods},
-        validity=tuple(fold.validity for fold in found),
+        validity=tuple(fold.validity for fold in results),
         level=spec.level,
     )
