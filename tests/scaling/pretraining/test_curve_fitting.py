@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 from scipy.optimize import least_squares
 
-from itembank.errors import ParameterError
-from itembank.scaling.pretraining.curve_fitting import CurveFits, check_starts, fit_curves, spread_points
+from itembank.scaling.pretraining.curve_fitting import CurveFits, fit_curves, spread_points
 from itembank.scaling.pretraining.sigmoid_law import sigmoid_curve, sigmoid_values
 from itembank.scaling.pretraining.two_step import log_loss_curve, loss_of_compute, score_curve, score_of_loss
 
@@ -74,11 +73,6 @@ def test_spread_points_take_every_slice_of_every_axis_once(rng):
     points = spread_points(np.array([0.0, -1.0]), np.array([1.0, 3.0]), 20, rng)
     slices = np.floor((points - [0.0, -1.0]) / [1.0, 4.0] * 20).astype(int)
     assert [sorted(column) for column in slices.T] == [list(range(20))] * 2
-
-
-def test_a_number_of_starts_must_be_positive():
-    with pytest.raises(ParameterError, match="n_starts must be a whole number >= 1, got 0"):
-        check_starts(0)
 
 
 def test_of_starts_that_fit_alike_the_first_is_taken():
