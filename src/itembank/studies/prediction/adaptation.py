@@ -5,12 +5,14 @@ from dataclasses import replace
 
 import numpy as np
 
+from itembank.adaptive.events import Told
 from itembank.adaptive.limits import Budget
 from itembank.adaptive.pool import SessionPool
+from itembank.adaptive.recorded import Recorded, answer_from_record
 from itembank.adaptive.session import AdaptiveSession
 from itembank.adaptive.session_spec import SessionSpec
 from itembank.data.costs import CostUnit
-from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.numerics.arrays import IntArray
 from itembank.selection.constraints import Constraints
 from itembank.studies.prediction.assessors import Assessor
 from itembank.studies.prediction.designs import Pool, criterion_of, fixed_goal, needs_targets
@@ -31,9 +33,10 @@ def choose_adaptively(
     """
     most = min(max(budgets), pool.items.size)
     sessions, columns = session_pool(assessor, known, pool, most)
+    recorded = Recorded(new.model_ids, np.arange(columns.size), new.responses[:, columns], n_trials=None, costs={})
     asked = np.full((len(new.model_ids), most), -1, dtype=np.int64)
-    for row, responses in enumerate(new.responses):
-        places = answered_in_turn(AdaptiveSession(sessions), sessions.positions, responses[columns], most)
+    for row in range(len(new.model_ids)):
+        places = answered_in_turn(AdaptiveSession(sessions), recorded, row, most)
         asked[row, : places.size] = columns[places]
     return {n: asked[:, :n] for n in budgets}
 
@@ -61,25 +64,14 @@ def session_pool(assessor: Assessor, known: Known, pool: Pool, most: int) -> tup
     return SessionPool.create(bank, spec), columns
 
 
-def answered_in_turn(
-    session: AdaptiveSession, positions: Mapping[str, int], responses: FloatArray, most: int
-) -> IntArray:
-    """Answer whatever a session asks from recorded responses (n_items,), NaN for none; at most `most` answers.
+def answered_in_turn(session: AdaptiveSession, recorded: Recorded, row: int, most: int) -> IntArray:
+    """Answer what a session asks as the model at `row` did, at most `most` times.
 
     Returns
     -------
     (n_answered,)
         Positions in the bank, in the order of asking.
     """
-    answered: list[int] = []
-    while len(answered) < most:
-        asked = session.ask()
-        if not asked:
-            break
-        place = positions[asked[0]]
-        if np.isnan(responses[place]):
-            session.tell_failed(asked[0])
-            continue
-        session.tell(asked[0], float(responses[place]))
-        answered.append(place)
-    return np.array(answered, dtype=np.int64)
+    answer_from_record(session, recorded, row, n_answers=most)
+    answered = [event.item_id for event in session.history if isinstance(event, Told)]
+    return np.array([session.pool.positions[item_id] for item_id in answered], dtype=np.int64)
