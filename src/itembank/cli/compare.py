@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from itembank.cli.command import Command
-from itembank.cli.new_results import ignore_unknown_option, note_known_models, read_new_results, selection_option
+from itembank.cli.new_results import (
+    ignore_unknown_option,
+    note_flagged,
+    note_known_models,
+    read_new_results,
+    selection_option,
+)
 from itembank.cli.option_types import MethodName
 from itembank.cli.options import (
     bank_argument,
@@ -106,6 +112,7 @@ def command(
                 progress=report,
             )
     _print(comparison, output_format, is_ranking=ranking)
+    note_flagged(comparison, loaded)
     refuse_empty(comparison.rows(), "difference", ("model_a", "model_b", "target"))
 
 
@@ -113,7 +120,7 @@ def _print(comparison: "Comparison", output_format: str, *, is_ranking: bool) ->
     """Print pairs or ranking; a table of pairs shows what decides, notes below it what one must know."""
     rows = comparison.ranking.rows() if is_ranking else comparison.rows()
     if output_format == "table" and not is_ranking:
-        for text in dict.fromkeys(row["note"] for row in rows if row["note"]):
+        for text in comparison.notes_on_items():
             note(f"Note: {text}.")
         rows = [_cells(row, comparison.spec.level, many=comparison.n_pairs > 1) for row in rows]
     of_what = f"{comparison.targets[0]} score" if len(comparison.targets) == 1 else "scores"
