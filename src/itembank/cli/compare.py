@@ -13,6 +13,7 @@ from itembank.cli.new_results import (
     note_known_models,
     read_new_results,
     selection_option,
+    why_not_calibrated,
 )
 from itembank.cli.option_types import MethodName
 from itembank.cli.options import (
@@ -111,12 +112,12 @@ def command(
                 spec=ComparisonSpec(level, power, seed=seed),
                 progress=report,
             )
-    _print(comparison, output_format, is_ranking=ranking)
+    _print(comparison, output_format, why_not_calibrated(loaded), is_ranking=ranking)
     note_flagged(comparison, loaded)
     refuse_empty(comparison.rows(), "difference", ("model_a", "model_b", "target"))
 
 
-def _print(comparison: "Comparison", output_format: str, *, is_ranking: bool) -> None:
+def _print(comparison: "Comparison", output_format: str, why_not_calibrated: str, *, is_ranking: bool) -> None:
     """Print pairs or ranking; a table of pairs shows what decides, notes below it what one must know."""
     rows = comparison.ranking.rows() if is_ranking else comparison.rows()
     if output_format == "table" and not is_ranking:
@@ -135,7 +136,7 @@ def _print(comparison: "Comparison", output_format: str, *, is_ranking: bool) ->
         least=("n_in_group",) if is_ranking else ("shared items", "detectable", "p", "P(B better)"),
     )
     if comparison.interval_kind == "classical":
-        note("The bank has too few models to calibrate intervals; these take the items as a random sample.")
+        note(f"{why_not_calibrated} The intervals take the items as a random sample.")
     if is_ranking:
         note(
             f"Models in a group do not differ significantly from the best of that group (adjusted p >= "

@@ -13,6 +13,7 @@ from itembank.cli.new_results import (
     note_overall,
     read_new_results,
     selection_option,
+    why_not_calibrated,
 )
 from itembank.cli.option_types import MethodName
 from itembank.cli.options import (
@@ -29,7 +30,6 @@ from itembank.data.score_names import OVERALL
 from itembank.estimation.specs import METHODS, IntervalKind
 
 if TYPE_CHECKING:
-    from itembank.data.banks import Bank
     from itembank.estimation.estimates import ScoreEstimates
 
 MEANING = {
@@ -110,22 +110,13 @@ def command(
         note(f"Estimated by {estimates.explanation}")
     print_estimates(estimates, output_format)
     if interval == "calibrated" and estimates.interval_kind != "calibrated":
-        note(_why_not_calibrated(loaded))
+        note(why_not_calibrated(loaded))
     note(MEANING[estimates.interval_kind])
     note_flagged(estimates, loaded)
     note_overall(loaded)
     if win_rate and estimates.interval_kind != "model-based":
         note("The interval of the mean win rate is model-based.")
     refuse_empty(estimates.rows(), "estimate", ("model_id", "target"))
-
-
-def _why_not_calibrated(bank: "Bank") -> str:
-    if bank.published is None:
-        return f"The bank has {bank.n_models} models, too few to leave some out and calibrate intervals."
-    return (
-        "The bank was published without past models' responses: only intervals of the method 'auto' from the published "
-        "items are calibrated."
-    )
 
 
 def print_estimates(estimates: "ScoreEstimates", output_format: str) -> None:

@@ -54,6 +54,16 @@ def note_overall(bank: "Bank") -> None:
         note(f"The overall score is {words}.")
 
 
+def why_not_calibrated(bank: "Bank") -> str:
+    """Say why intervals could not be calibrated."""
+    if bank.published is None:
+        return f"The bank has {bank.n_models} models, too few to leave some out and calibrate intervals."
+    return (
+        "The bank was published without past models' responses: only intervals of the method 'auto' from the published "
+        "items are calibrated."
+    )
+
+
 def note_flagged(result: "ScoreEstimates | Comparison", bank: "Bank") -> None:
     """Say which models answered unlike past ones, and how large the errors of such models were."""
     from itembank.errors import shown  # noqa: PLC0415

@@ -11,6 +11,7 @@ from itembank.estimation.calibrated_scores import error_inflation
 from itembank.estimation.method_trials import try_methods
 from itembank.estimation.observations import Observations
 from itembank.estimation.point import calibration_scores
+from itembank.estimation.published_errors import published_subset
 from itembank.estimation.sample_means import weighted_mean
 from itembank.estimation.specs import PointSpec, Stacked, Weighted
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
@@ -28,8 +29,8 @@ class CalibrationErrors:
 
     Attributes
     ----------
-    responses : (n_models, n_columns)
-        To the items that the new models answered; NaN where missing.
+    responses : (n_models, n_columns) or None
+        To the items that the new models answered; NaN where missing. None of a bank published without them.
     errors : (n_models, n_targets)
         NaN where the estimate or the truth is unknown.
     standard_errors : (n_models, n_targets)
@@ -37,7 +38,7 @@ class CalibrationErrors:
         errors were to it. The same for all models where raw means are compared.
     """
 
-    responses: FloatArray
+    responses: FloatArray | None
     errors: FloatArray
     standard_errors: FloatArray
 
@@ -52,7 +53,8 @@ def calibration_errors(
     """Find the errors of up to 500 calibration models, had they answered the items in `columns`, (n_columns,).
 
     Items that were chosen by looking at the calibration models suit these better than new ones. So where the selection
-    says how it was made, every fold chooses its own items, as for the intervals of single models (`try_methods`).
+    says how it was made, every fold chooses its own items, as for the intervals of single models (`try_methods`). A
+    bank that was published with the items to run keeps such errors.
 
     Parameters
     ----------
@@ -70,6 +72,10 @@ def calibration_errors(
     CalibrationErrors or None
         None with fewer than 15 calibration models, or an estimator that cannot be fitted without some of them.
     """
+    kept = None if spec is None else published_subset(bank, selection, spec)
+    if kept is not None:
+        size = error_inflation(kept.errors, kept.scales)
+        return CalibrationErrors(None, kept.errors, kept.scales * size)
     if bank.n_models < MINIMUM_MODELS:
         return None
     # evenly, not the first: models often stand in order of date or score

@@ -19,6 +19,7 @@ from itembank.errors import DataWarning, ParameterError
 from itembank.estimation.estimate import estimate
 from itembank.estimation.estimates import ScoreEstimates
 from itembank.estimation.observations import known_items
+from itembank.estimation.published_errors import selection_or_published
 from itembank.estimation.specs import METHODS, Auto, EstimationSpec, PointSpec, Stacked
 from itembank.estimation.typicality import Typicality
 from itembank.numerics.threads import one_blas_thread
@@ -58,7 +59,7 @@ def compare(
         Compare these, in this order; all models of `responses` by default.
     selection : Selection or path, optional
         Use only these items, with their weights; others are left out. Without it every response counts, as a random
-        sample.
+        sample; of a bank that was published with the items to run, those.
     method : spec or str
         'auto': the difference of stacked estimates; with fewer than 15 calibration models the raw paired
         difference. 'paired': the raw paired difference, which knows the bank only by its intervals. Or a method of
@@ -89,7 +90,8 @@ def compare(
     >>> comparison.rows()[0]["probability_b_better"]  # doctest: +SKIP
     """
     estimator = _estimator(method)
-    bank, selection = as_bank(bank), as_selection(selection)
+    bank = as_bank(bank)
+    selection = selection_or_published(bank, as_selection(selection))
     given = as_new_responses(bank, responses, selection)
     matrix = chosen_models(known_items(bank, given, selection, ignore_unknown=ignore_unknown), models)
     compared = ComparedModels.create(bank, matrix, selection, target)
@@ -140,8 +142,12 @@ def _learn(compared: ComparedModels, estimator: PointSpec | Stacked | None, leve
     calibration = calibration_errors(compared.bank, compared.observations, columns, compared.selection, estimator)
     if calibration is None:
         return [None] * len(compared.targets)
-    pairs = compared.paired_on(calibration.responses, columns)
-    return learn_errors(calibration, pairs, compared.index, level=level)
+    if calibration.responses is None:  # nobody knows how alike past models answered: it explains nothing
+        n_models, n_targets = calibration.errors.shape[0], len(compared.targets)
+        disagreement = np.zeros((n_models * (n_models - 1) // 2, n_targets))
+    else:
+        disagreement = compared.paired_on(calibration.responses, columns).variance
+    return learn_errors(calibration, disagreement, compared.index, level=level)
 
 
 def _estimator(method: EstimationSpec | str) -> EstimationSpec | None:

@@ -45,21 +45,21 @@ class TargetErrors:
 
 
 def learn_errors(
-    calibration: CalibrationErrors, pairs: PairedDifferences, targets: IntArray, *, level: float
+    calibration: CalibrationErrors, disagreement: FloatArray, targets: IntArray, *, level: float
 ) -> list[TargetErrors | None]:
     """Return the error model of every target; None where too few calibration models have errors.
 
     Parameters
     ----------
     calibration : CalibrationErrors
-    pairs : PairedDifferences
-        Of the calibration models' responses.
+    disagreement : (n_pairs, n_targets)
+        Classical variance of the paired difference of the calibration models' responses.
     targets : (n_targets,)
         Where the targets stand among those of the errors.
     level : float
     """
     return [
-        _learn(calibration.errors[:, k], calibration.standard_errors[:, k], pairs.variance[:, t], level=level)
+        _learn(calibration.errors[:, k], calibration.standard_errors[:, k], disagreement[:, t], level=level)
         for t, k in enumerate(targets)
     ]
 
