@@ -55,7 +55,7 @@ def pairs_of(name: str, n_draws: int) -> Iterator[pl.DataFrame]:
     responses = load(name)
     n_past, n_new = MODELS_OF[name]
     for draw in range(n_draws):
-        order = np.random.default_rng([draw, 7]).permutation(responses.n_models)
+        order = np.random.default_rng([draw, 41]).permutation(responses.n_models)
         new, past = (responses.take(models=np.sort(rows)) for rows in (order[:n_new], order[n_new : n_new + n_past]))
         bank = ib.build_bank(past, "variational" if name == "classifiers" else Variational(n_dims=1))
         truth = bank.targets.with_overall(bank.targets.scenario_means(new.responses, missing=True))
