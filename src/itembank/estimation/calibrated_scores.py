@@ -59,8 +59,8 @@ def calibrated(
     for errors, share in past:
         measured = calibrated_half_widths(errors.error, errors.scale, scale, level=level)
         half += share * np.where(np.isnan(measured), by_model, measured)
-        size += share * np.where(np.isnan(measured), model_error, scale * _inflation(errors.error, errors.scale))
-        inflation += share * _inflation(errors.error, errors.standard_error)
+        size += share * np.where(np.isnan(measured), model_error, scale * error_inflation(errors.error, errors.scale))
+        inflation += share * error_inflation(errors.error, errors.standard_error)
     return EstimatedScores(_within_bounds(targets, summary, value, error=size, half=half), inflation)
 
 
@@ -93,7 +93,7 @@ def _unseen(targets: ScoreTargets, summary: ResponseSummary) -> FloatArray:
     return targets.with_overall(summary.open_weight)
 
 
-def _inflation(error: FloatArray, expected: FloatArray) -> FloatArray:
+def error_inflation(error: FloatArray, expected: FloatArray) -> FloatArray:
     """Root mean square of errors over their expected size, (n_targets,); 1 where none are known."""
     known = expected > ROUNDING  # a model that answered everything has no error to speak of
     known &= ~np.isnan(error)
