@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from itembank.crossfit.folds import Fold, folds
+from itembank.crossfit.folds import Fold, fold_numbers
 from itembank.crossfit.trials import run_trial
 from itembank.data.bank_cache import cache_name
 from itembank.data.banks import Bank
@@ -137,15 +137,12 @@ def members_out_of_fold(
     arrays = (items.positions, items.weights, items.selected, items.selected_weights)
     name = cache_name("out-of-fold", tuple(specs), items.is_random, others, *arrays)
     values = run_trial(bank, name, try_fold, shape)
-    fold_of_model = np.empty(bank.n_models, dtype=np.int64)
-    for fold in folds(bank):
-        fold_of_model[fold.held_out] = fold.number
     n_members = len(specs)
     return MembersOutOfFold(
         calibration_scores(bank),
         values[:n_members],
         Expectations(*values[n_members:]),
-        fold_of_model,
+        fold_numbers(bank),
         bank.targets.scenario_weights,
     )
 
