@@ -77,8 +77,11 @@ def test_stacked_estimates_are_those_of_the_same_members_on_the_same_answers(n_a
     np.testing.assert_allclose(found.value, value, rtol=1e-9)
     expected, half = Expectations.of(known), 0.0
     for checkpoint, share in shares.items():
-        tail = past.tail[checkpoint, -1]
-        scale = expected.error_scale(value, np.inf if np.isnan(tail) else tail)
+        misfit, tail = expected.misfit[0, -1], np.nan_to_num(past.tail[checkpoint, -1], nan=np.inf)
+        if past.follows_item_model[checkpoint, -1]:
+            scale = np.sqrt(variances + (value - members[0]) ** 2) * max(misfit / tail, 1.0) ** 0.5
+        else:
+            scale = expected.error_scale(value, tail)
         error = past.value[checkpoint] - past.truth
         half += share * calibrated_half_widths(error, past.scale[checkpoint], scale, level=0.3)
     possible = targets.with_overall(known.summary.known), targets.with_overall(known.summary.open_weight)

@@ -177,7 +177,7 @@ def _scores(
     value = stacked_scores(targets, summary, expected.means, mean_weights(near))
     parts = []
     for past, share in near:
-        scale = expected.error_scale(value, past.tail)
+        scale = past.scale(expected, value)
         parts.append((calibrated(targets, summary, value, past.estimates, scale=scale, level=level).scores, share))
     return _mixed(parts)
 

@@ -30,6 +30,8 @@ class PastSessions:
     misfit : (n_checkpoints, n_models)
     tail : (n_checkpoints, n_targets)
         Misfit from which errors grow faster; NaN where they do not.
+    follows_item_model : (n_checkpoints, n_targets)
+        1 where the scale is the item model's standard errors (`Past`), else 0.
     """
 
     n_answered: FloatArray
@@ -40,13 +42,14 @@ class PastSessions:
     weights: FloatArray
     misfit: FloatArray
     tail: FloatArray
+    follows_item_model: FloatArray
 
     @classmethod
     def create(cls, n_answered: FloatArray, truth: FloatArray) -> Self:
         """Return those of which nothing but the truth is known yet, to be filled in by `put`."""
         n_checkpoints, (n_models, n_scores) = n_answered.size, truth.shape
-        of_models = (n_checkpoints, n_models, n_scores)
-        shapes = (of_models, of_models, of_models, (n_checkpoints, 3, n_scores), of_models[:2], of_models[::2])
+        of_models, of_scores = (n_checkpoints, n_models, n_scores), (n_checkpoints, n_scores)
+        shapes = (of_models,) * 3 + ((n_checkpoints, 3, n_scores), of_models[:2], of_scores, of_scores)
         return cls(n_answered, truth, *(np.full(shape, np.nan) for shape in shapes))
 
     def put(self, checkpoint: int, models: IntArray, columns: IntArray, past: Past) -> None:
@@ -56,6 +59,12 @@ class PastSessions:
             getattr(self, name)[checkpoint][cells] = getattr(past.estimates, name)
         self.weights[checkpoint][:, columns] = past.weights
         self.tail[checkpoint, columns] = past.tail if np.isfinite(past.tail) else np.nan
+        self.follows_item_model[checkpoint, columns] = past.follows_item_model
+
+    @property
+    def n_models(self) -> int:
+        """Number of calibration models."""
+        return int(self.truth.shape[0])
 
     @property
     def arrays(self) -> dict[str, FloatArray]:
@@ -89,8 +98,9 @@ class PastSessions:
         arrays = (array[checkpoint][:, columns] for array in (self.value, self.standard_error, self.scale))
         estimates = OutOfFold(self.truth[:, columns], *arrays)
         misfit = PastMisfit.of(self.misfit[checkpoint], estimates.error[:, -1])
-        tail = float(self.tail[checkpoint, columns[-1]])
-        return Past(estimates, self.weights[checkpoint][:, columns], misfit, np.inf if np.isnan(tail) else tail)
+        tail, follows = (float(array[checkpoint, columns[-1]]) for array in (self.tail, self.follows_item_model))
+        weights = self.weights[checkpoint][:, columns]
+        return Past(estimates, weights, misfit, np.inf if np.isnan(tail) else tail, follows > 0.0)
 
 
 def mean_weights(near: Sequence[tuple[Past, float]]) -> FloatArray:

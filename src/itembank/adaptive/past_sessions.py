@@ -138,7 +138,7 @@ def _stacked(bank: Bank, spec: SessionSpec, checkpoints: IntArray, expected: Flo
             members = MembersOutOfFold(
                 result.truth[cells], gathered.means, gathered, fold_numbers(bank)[models], scenario_weights
             )
-            result.put(checkpoint, models, columns, members.past(METHOD))
+            result.put(checkpoint, models, columns, members.past(METHOD, may_follow_item_model=True))
     return result
 
 

@@ -24,7 +24,7 @@ from itembank.cli.options import (
     seed_option,
 )
 from itembank.cli.render import note, print_rows, progress, refuse_empty, warnings_as_notes
-from itembank.data.score_names import OVERALL
+from itembank.cli.typicality_words import note_flagged, typicality_text
 from itembank.estimation.specs import METHODS, IntervalKind
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def command(
     if interval == "calibrated" and estimates.interval_kind != "calibrated":
         note(_why_not_calibrated(loaded))
     note(MEANING[estimates.interval_kind])
-    _note_flagged(estimates, loaded.n_models if loaded.published is None else loaded.published.n_models)
+    note_flagged(estimates, loaded.n_models if loaded.published is None else loaded.published.n_models)
     note_overall(loaded)
     if win_rate and estimates.interval_kind != "model-based":
         note("The interval of the mean win rate is model-based.")
@@ -139,36 +139,12 @@ def print_estimates(estimates: "ScoreEstimates", output_format: str) -> None:
                 "estimate": row["estimate"],
                 f"{100 * row['level']:g} % interval": interval_text(row),
                 "items": f"{row['n_items']}/{row['n_total']}",
-                **({"typicality": _typicality(row)} if is_known else {}),
+                **({"typicality": typicality_text(row)} if is_known else {}),
             }
             for row in rows
         ]
     title = f"Estimated full-benchmark scores, from 0 to 1, by {estimates.method}, bank {estimates.bank_id}"
     print_rows(rows, output_format, title=title, least=("typicality", "items"))
-
-
-def _typicality(row: dict[str, Any]) -> str:
-    """Return the typicality of a model, once: beside its overall score."""
-    is_shown = row["target"] == OVERALL and row["typicality"] is not None
-    return f"{row['typicality']:.2f}" if is_shown else ""
-
-
-def _note_flagged(estimates: "ScoreEstimates", n_past: int) -> None:
-    """Say which models answered unlike past ones, and how large the errors of such models were."""
-    from itembank.errors import shown, visible  # noqa: PLC0415
-    from itembank.estimation.typicality import FLAGGED  # noqa: PLC0415
-
-    flagged = estimates.flagged_models
-    if not flagged:
-        return
-    first = estimates.model_ids.index(flagged[0])
-    past = estimates.typicality
-    unlike, others = 100.0 * past.past_error_flagged[first], 100.0 * past.past_error_others[first]
-    note(
-        f"{visible(shown(flagged))}: answered unlike most of the {n_past} past models (typicality below {FLAGGED:g}). "
-        f"Take the interval with care: errors of such past models were {unlike:.1f} points on average, of others "
-        f"{others:.1f}."
-    )
 
 
 def interval_text(row: dict[str, Any]) -> str:

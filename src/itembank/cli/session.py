@@ -18,6 +18,7 @@ from itembank.cli.render import (
     warnings_as_notes,
 )
 from itembank.cli.session_options import amounts, session_options, session_spec
+from itembank.cli.session_plan import plan
 from itembank.cli.session_record import (
     bank_option,
     exit_if_imprecise,
@@ -322,4 +323,5 @@ def _answer_rows(responses: "ResponseMatrix") -> list[dict[str, Any]]:
     return [{"model_id": responses.model_ids[0], **row} for row in table.to_dicts()]
 
 
+command.add_command(plan)
 command.add_command(run)

@@ -42,7 +42,7 @@ def estimated_scores(
         estimated = model_based(targets, known.summary, value, level=level)
         return estimated, Typicality.unknown(value.shape[0])
     expected = Expectations.of(known)
-    scale = expected.error_scale(value, past.tail)
+    scale = past.scale(expected, value)
     estimated = calibrated(targets, known.summary, value, past.estimates, scale=scale, level=level)
     return estimated, past.misfit.typicality_of(expected.misfit[:, -1])
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from itembank.data.bank_factors import bank_factor_model
 from itembank.data.banks import Bank
+from itembank.estimation.out_of_fold import grown
 from itembank.estimation.point import Known, target_weights
 from itembank.estimation.posterior import standard_error
 from itembank.estimation.regression.factor import FactorScores
@@ -116,5 +117,4 @@ class Expectations(NamedTuple):
         """
         disagreement = np.mean((self.means - value) ** 2, axis=0)
         spread = np.maximum(self.variance, 0.0) + disagreement + self.misfit * np.maximum(self.factor_variance, 0.0)
-        result: FloatArray = np.sqrt(spread * np.maximum(self.misfit / tail, 1.0))
-        return result
+        return grown(np.sqrt(spread), self.misfit, tail)

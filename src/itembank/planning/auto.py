@@ -1,7 +1,8 @@
 """The method of selection that `auto` takes: that with the smallest errors on calibration models left out."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol, TypeVar
 
 import numpy as np
 
@@ -55,6 +56,18 @@ class Tried:
         return float(known.mean()) if known.size else np.inf
 
 
+class HasErrors(Protocol):
+    """Anything whose absolute errors on calibration models left out are known, as those of `Tried`."""
+
+    @property
+    def errors(self) -> FloatArray: ...  # noqa: D102 (n_models,)
+    @property
+    def error(self) -> float: ...  # noqa: D102
+
+
+Candidate = TypeVar("Candidate", bound=HasErrors)
+
+
 @one_blas_thread()
 def choose_selection(
     bank: Bank,
@@ -98,7 +111,7 @@ def choose_selection(
     if not tried:
         raise refusals[-1]
     progress("trying methods", 1.0)
-    best = _clearly_best(tried)
+    best = clearly_best(tried)
     listed = ", ".join(f"{each.label} {100.0 * each.error:.2f}" for each in tried)
     is_smallest = best.error <= min(each.error for each in tried)
     reason = "" if is_smallest else f"; {best.label} is taken unless another is clearly better"
@@ -128,7 +141,7 @@ def _errors(bank: Bank, recipe: Recipe, seed: int) -> FloatArray:
     )
 
 
-def _clearly_best(tried: list[Tried]) -> Tried:
+def clearly_best(tried: Sequence[Candidate]) -> Candidate:
     """Return the first, unless another is better than it by more than a standard error of their difference."""
     first, best = tried[0], min(tried, key=lambda each: each.error)
     saving = first.errors - best.errors
