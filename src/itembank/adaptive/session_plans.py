@@ -68,15 +68,13 @@ class SessionPlan(Tabular):
         """What to take, in a sentence."""
         first = self.designs[0]
         if self.best is not first:
-            gain, doubt = _mean(first.errors - self.best.errors)
-            return f"Ask {self.best.name}: errors are {100 * gain:.2f} ± {100 * doubt:.2f} points smaller than {first.name}."
-        others = min(self.designs[1:], key=lambda design: design.error)
-        gain, doubt = _mean(first.errors - others.errors)
-        if gain <= 0.0:
+            return f"Ask {self.best.name}: {_points(first.errors - self.best.errors)} closer than {first.name}."
+        other = min(self.designs[1:], key=lambda design: design.error)
+        if other.error >= first.error:
             return f"Ask {first.name}: no other way has smaller errors, and one run is the least work."
         return (
-            f"Ask {first.name}: {others.name} comes {_points(gain, doubt)} closer, too little to be sure of, and one run "
-            "is the least work."
+            f"Ask {first.name}: {other.name} comes {_points(first.errors - other.errors)} closer, too little to "
+            "be sure of, and one run is the least work."
         )
 
     def rows(self) -> list[dict[str, Any]]:
@@ -113,8 +111,10 @@ class SessionPlan(Tabular):
         }
 
 
-def _points(value: float, doubt: float) -> str:
-    return f"{100.0 * value:.2f} ± {100.0 * doubt:.2f} points"
+def _points(gains: FloatArray) -> str:
+    """Write a mean with its standard error, in points."""
+    gain, doubt = _mean(gains)
+    return f"{100.0 * gain:.2f} ± {100.0 * doubt:.2f} points"
 
 
 def _mean(values: FloatArray) -> tuple[float, float]:
