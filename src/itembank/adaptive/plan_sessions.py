@@ -25,6 +25,9 @@ from itembank.planning.plan import plan
 from itembank.planning.plan_spec import PlanSpec
 from itembank.progress import ProgressCallback, part_of, silent
 
+SEED = 0
+"""Of `select` where items are drawn by chance."""
+
 
 @dataclass(frozen=True, slots=True)
 class Question:
@@ -33,7 +36,6 @@ class Question:
     bank: Bank
     n_items: int
     target: str
-    seed: int
 
     @property
     def column(self) -> int:
@@ -65,7 +67,7 @@ def plan_sessions(
     *,
     half_width: float | None = None,
     target: str = OVERALL,
-    spec: PlanSpec | None = None,
+    level: float = 0.95,
     progress: ProgressCallback = silent,
 ) -> SessionPlan:
     """Say whether asking a new model one item at a time pays, from the bank alone.
@@ -84,8 +86,8 @@ def plan_sessions(
         Or: as many as an interval of this half-width needs when all are asked at once (`plan`).
     target : str
         'overall' or a scenario.
-    spec : PlanSpec, optional
-        Level and seed.
+    level : float
+        Of the half-widths.
     progress : ProgressCallback
         Minutes the first time; what was tried is kept in the bank's cache.
 
@@ -101,15 +103,15 @@ def plan_sessions(
     >>> plan_sessions(bank, 30).message  # doctest: +SKIP
     'Ask one by one: 0.91 ± 0.30 points closer than at once.'
     """
-    bank, spec = as_bank(bank), PlanSpec() if spec is None else spec
+    bank = as_bank(bank)
     if (n_items is None) == (half_width is None):
         raise ParameterError(f"give one of n_items and half_width, got n_items={n_items!r}, half_width={half_width!r}.")
-    _check(bank, target, spec, progress)
+    _check(bank, target, level, progress)
     if n_items is None:
         n_items = plan(
-            bank, half_width=half_width, target=target, spec=spec, progress=part_of(progress, 0.0, 0.4)
+            bank, half_width=half_width, target=target, spec=PlanSpec(level), progress=part_of(progress, 0.0, 0.4)
         ).n_items
-    question = Question(bank, _checked_size(n_items), target, spec.seed)
+    question = Question(bank, _checked_size(n_items), target)
     ends = np.linspace(0.4, 1.0, len(DESIGNS) + 1).tolist()
     errors = np.array(
         [
@@ -123,16 +125,14 @@ def plan_sessions(
         for design, own in zip(DESIGNS, errors, strict=True)
     ]
     progress("done", 1.0)
-    return SessionPlan(question.n_items, target, spec.level, tuple(tried), clearly_best(tried), bank.bank_id)
+    return SessionPlan(question.n_items, target, level, tuple(tried), clearly_best(tried), bank.bank_id)
 
 
 @one_blas_thread()
 def at_once(question: Question, progress: ProgressCallback) -> FloatArray:
     """Errors of `estimate` on the items that `select` chooses in every fold anew."""
     bank, stacked = question.bank, Stacked()
-    chosen = choose_selection(
-        bank, question.n_items, per_scenario=False, excluded=(), seed=question.seed, progress=progress
-    )
+    chosen = choose_selection(bank, question.n_items, per_scenario=False, excluded=(), seed=SEED, progress=progress)
     members = try_methods(bank, sample_of(bank, chosen), chosen, stacked.members)
     errors: FloatArray = members.stacked(stacked).error[:, question.column]
     return errors
@@ -158,9 +158,9 @@ DESIGNS = (
 """What is tried. The first is the least work, and is taken unless another is clearly better."""
 
 
-def _check(bank: Bank, target: str, spec: PlanSpec, progress: ProgressCallback) -> None:
+def _check(bank: Bank, target: str, level: float, progress: ProgressCallback) -> None:
     bank.check_responses("A plan needs")
-    check_fraction("level", spec.level)
+    check_fraction("level", level)
     names = bank.targets.names
     if target not in names:
         raise ParameterError(f"target must be one of {shown(names)}, got {target!r}.{did_you_mean(target, names)}")

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from itembank.cli.command import Command
-from itembank.cli.options import bank_argument, format_option, level_option, seed_option
+from itembank.cli.options import bank_argument, format_option, level_option
 from itembank.cli.render import note, print_record, progress, warnings_as_notes
 
 
@@ -21,7 +21,6 @@ from itembank.cli.render import note, print_record, progress, warnings_as_notes
 )
 @click.option("--target", default="overall", show_default=True, help="The wanted score: 'overall' or a scenario.")
 @level_option
-@seed_option
 @format_option
 def plan(
     *,
@@ -30,7 +29,6 @@ def plan(
     half_width: float | None,
     target: str,
     level: float,
-    seed: int,
     output_format: str,
 ) -> None:
     """Find whether asking one item at a time pays, from the bank alone.
@@ -48,7 +46,6 @@ def plan(
     """  # noqa: D301
     from itembank.adaptive.plan_sessions import plan_sessions  # noqa: PLC0415
     from itembank.data.bank_files import load_bank  # noqa: PLC0415
-    from itembank.planning.plan_spec import PlanSpec  # noqa: PLC0415
 
     if (n_items is None) == (half_width is None):
         raise click.UsageError("Say how many items may be asked: one of -n N and --half-width W.")
@@ -59,7 +56,7 @@ def plan(
             n_items,
             half_width=half_width,
             target=target,
-            spec=PlanSpec(level, seed=seed),
+            level=level,
             progress=report,
         )
     rows = made.rows()
