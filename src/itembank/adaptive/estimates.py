@@ -112,7 +112,7 @@ def session_estimate(
         n_total=n_total,
         n_missing=np.zeros(1, dtype=np.int64),
         level=level,
-        method=BY_ITEM_MODEL if pool.past is None else STACKED,
+        method=STACKED if near[0] and mean_weights(near[0])[1:].any() else BY_ITEM_MODEL,
         explanation="",
         bank_id=pool.bank_id,
         interval_kind=MODEL_BASED if pool.past is None else CALIBRATED,

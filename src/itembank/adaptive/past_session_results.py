@@ -11,6 +11,9 @@ from itembank.estimation.out_of_fold import OutOfFold
 from itembank.estimation.typicality import PastMisfit
 from itembank.numerics.arrays import FloatArray, IntArray
 
+P_IRT_ALONE = np.array([[1.0], [0.0], [0.0]])
+"""Weights of the methods where no factor model has a say."""
+
 
 @dataclass(frozen=True, slots=True)
 class PastSessions:
@@ -23,10 +26,10 @@ class PastSessions:
     truth : (n_models, n_targets)
         The targets are every scenario and the overall score; a custom target is the last.
     value, standard_error, scale : (n_checkpoints, n_models, n_targets)
-        Stacked estimates, their errors by the item model, and the expected size of their errors up to a factor, as in
+        Estimates, their errors by the item model, and the expected size of their errors up to a factor, as in
         `OutOfFold`; NaN where a session ended before.
     weights : (n_checkpoints, 3, n_targets)
-        Of p-IRT and of both factor models, from all models that were tried.
+        Of p-IRT and of both factor models, from all models that were tried; 1, 0, 0 where p-IRT serves best.
     misfit : (n_checkpoints, n_models)
     tail : (n_checkpoints, n_targets)
         Misfit from which errors grow faster; NaN where they do not.
@@ -57,7 +60,7 @@ class PastSessions:
         cells = np.ix_(models, columns)
         for name in ("value", "standard_error", "scale"):
             getattr(self, name)[checkpoint][cells] = getattr(past.estimates, name)
-        self.weights[checkpoint][:, columns] = past.weights
+        self.weights[checkpoint][:, columns] = P_IRT_ALONE if past.weights is None else past.weights
         self.tail[checkpoint, columns] = past.tail if np.isfinite(past.tail) else np.nan
         self.follows_item_model[checkpoint, columns] = past.follows_item_model
 

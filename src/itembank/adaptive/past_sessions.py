@@ -29,6 +29,7 @@ from itembank.estimation.members_out_of_fold import MembersOutOfFold
 from itembank.estimation.point import calibration_scores, weighted_means
 from itembank.estimation.specs import PIRT, Factor, Stacked
 from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.numerics.paired_choice import clearly_best
 from itembank.numerics.threads import one_blas_thread
 from itembank.progress import ProgressCallback, silent
 from itembank.selection.constraints import Constraints
@@ -44,8 +45,9 @@ SEED = 40
 PAST_MODEL = "past model"
 
 
-METHOD = Stacked((PIRT(), Factor(), Factor(discrepancy=LOOSE)))
-"""How sessions are estimated; of the default's members those that make sense for items chosen by the answers."""
+BY_ITEM_MODEL = PIRT()
+STACKED = Stacked((BY_ITEM_MODEL, Factor(), Factor(discrepancy=LOOSE)))
+"""Of the default's members those that make sense for items chosen by the answers."""
 
 
 @one_blas_thread()
@@ -54,7 +56,8 @@ def past_sessions(bank: Bank, spec: SessionSpec, *, progress: ProgressCallback =
 
     Each model's items are chosen, and its answers read, by the bank of a fold that has not seen it (`folds`). Its
     scores are estimated after 1, 2, 4, 8, ... answers, up to the budget's number of items (128 without one, 512 at
-    most): by p-IRT and by both factor models, whose weights for a fold's models come from the errors of all others.
+    most): by p-IRT, and by p-IRT and both factor models together, whose weights for a fold come from the errors of all
+    others. The latter is kept where it is better by more than a standard error, checkpoint by checkpoint.
     Rules of stopping are left out, so that the errors are those at a number of answers. With a group's prior the
     group's own models are tried, if they are ten or more; with one by regression each model's own columns count.
     Kept in the bank's cache.
@@ -138,8 +141,18 @@ def _stacked(bank: Bank, spec: SessionSpec, checkpoints: IntArray, expected: Flo
             members = MembersOutOfFold(
                 result.truth[cells], gathered.means, gathered, fold_numbers(bank)[models], scenario_weights
             )
-            result.put(checkpoint, models, columns, members.past(METHOD, may_follow_item_model=True))
+            result.put(checkpoint, models, columns, members.past(_method(members), may_follow_item_model=True))
     return result
+
+
+def _method(members: MembersOutOfFold) -> PIRT | Stacked:
+    """Return p-IRT, unless it is clearly worse for the overall score than all members together.
+
+    One by one items are chosen where the item model doubts the answer. Of a model that is stronger than most these are
+    items that most fail, and half of them are solved: a factor model, linear in the answers, makes too much of that.
+    """
+    candidates = (BY_ITEM_MODEL, STACKED)
+    return candidates[clearly_best([np.abs(members.by(method).error[:, -1]) for method in candidates])]
 
 
 def _scores_that_add_up(bank: Bank, n_scores: int) -> Iterator[tuple[IntArray, FloatArray]]:

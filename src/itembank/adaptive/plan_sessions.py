@@ -19,8 +19,9 @@ from itembank.errors import DataError, ParameterError, did_you_mean, remedy, sho
 from itembank.estimation.method_trials import sample_of, try_methods
 from itembank.estimation.specs import Stacked
 from itembank.numerics.arrays import FloatArray
+from itembank.numerics.paired_choice import clearly_best
 from itembank.numerics.threads import one_blas_thread
-from itembank.planning.auto import choose_selection, clearly_best
+from itembank.planning.auto import choose_selection
 from itembank.planning.plan import plan
 from itembank.planning.plan_spec import PlanSpec
 from itembank.progress import ProgressCallback, part_of, silent
@@ -124,8 +125,9 @@ def plan_sessions(
         TriedDesign(design.name, own, design.command.format(n_items=question.n_items))
         for design, own in zip(DESIGNS, errors, strict=True)
     ]
+    best = tried[clearly_best([design.errors for design in tried])]
     progress("done", 1.0)
-    return SessionPlan(question.n_items, target, level, tuple(tried), clearly_best(tried), bank.bank_id)
+    return SessionPlan(question.n_items, target, level, tuple(tried), best, bank.bank_id)
 
 
 @one_blas_thread()

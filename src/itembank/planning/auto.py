@@ -1,8 +1,7 @@
 """The method of selection that `auto` takes: that with the smallest errors on calibration models left out."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass, replace
-from typing import Protocol, TypeVar
 
 import numpy as np
 
@@ -13,6 +12,7 @@ from itembank.errors import ParameterError
 from itembank.estimation.method_trials import sample_of, try_methods
 from itembank.estimation.specs import Stacked
 from itembank.numerics.arrays import FloatArray
+from itembank.numerics.paired_choice import clearly_best
 from itembank.numerics.threads import one_blas_thread
 from itembank.progress import ProgressCallback, part_of, silent
 from itembank.selection.recipes import Recipe
@@ -54,18 +54,6 @@ class Tried:
         """Mean absolute error; infinite where no error is known."""
         known = self.errors[~np.isnan(self.errors)]
         return float(known.mean()) if known.size else np.inf
-
-
-class HasErrors(Protocol):
-    """Anything whose absolute errors on calibration models left out are known, as those of `Tried`."""
-
-    @property
-    def errors(self) -> FloatArray: ...  # noqa: D102 (n_models,)
-    @property
-    def error(self) -> float: ...  # noqa: D102
-
-
-Candidate = TypeVar("Candidate", bound=HasErrors)
 
 
 @one_blas_thread()
@@ -111,7 +99,7 @@ def choose_selection(
     if not tried:
         raise refusals[-1]
     progress("trying methods", 1.0)
-    best = clearly_best(tried)
+    best = _clearly_best(tried)
     listed = ", ".join(f"{each.label} {100.0 * each.error:.2f}" for each in tried)
     is_smallest = best.error <= min(each.error for each in tried)
     reason = "" if is_smallest else f"; {best.label} is taken unless another is clearly better"
@@ -141,16 +129,9 @@ def _errors(bank: Bank, recipe: Recipe, seed: int) -> FloatArray:
     )
 
 
-def clearly_best(tried: Sequence[Candidate]) -> Candidate:
+def _clearly_best(tried: list[Tried]) -> Tried:
     """Return the first, unless another is better than it by more than a standard error of their difference."""
-    first, best = tried[0], min(tried, key=lambda each: each.error)
-    saving = first.errors - best.errors
-    known = saving[~np.isnan(saving)]
-    if known.size < 2:
-        return best
-    # both methods have errors on the same models, so the standard error is that of the mean of paired differences
-    doubt = float(np.std(known, ddof=1) / np.sqrt(known.size))
-    return best if float(known.mean()) > doubt else first
+    return tried[clearly_best([each.errors for each in tried])]
 
 
 def check_method(method: object) -> None:
