@@ -55,6 +55,7 @@ def test_estimates_are_those_of_p_irt_on_the_same_responses(thresholds, lower):
     np.testing.assert_allclose(found.standard_errors**2, np.diagonal(found.covariance))
 
 
+@pytest.mark.usefixtures("stacked")
 @pytest.mark.parametrize("n_answers", [8, 12])
 def test_stacked_estimates_are_those_of_the_same_members_on_the_same_answers(n_answers):
     """8 answers are a checkpoint of past sessions; 12 lie between two."""
@@ -94,6 +95,7 @@ def test_stacked_estimates_are_those_of_the_same_members_on_the_same_answers(n_a
     np.testing.assert_allclose(found.typicality.misfit, expected.misfit[:, -1])
 
 
+@pytest.mark.usefixtures("stacked")
 def test_a_stacked_custom_score_is_the_weighted_mean_by_the_same_members():
     session = begin(BANK, target=CUSTOM, budget=Budget(8))
     run(session, ANSWERS)

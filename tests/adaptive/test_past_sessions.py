@@ -7,18 +7,20 @@ import pytest
 
 from itembank.adaptive.limits import Budget, Decision, Stopping
 from itembank.adaptive.past_session_results import PastSessions, mean_weights
-from itembank.adaptive.past_sessions import past_expectations, past_sessions
+from itembank.adaptive.past_sessions import STACKED, _method, past_expectations, past_sessions
 from itembank.adaptive.prior_specs import GroupPrior, RegressionPrior
 from itembank.adaptive.session_spec import SessionSpec
 from itembank.calibration.build import build_bank
 from itembank.crossfit.folds import folds
 from itembank.data.responses import ResponseMatrix
 from itembank.estimation.expectations import Expectations
+from itembank.estimation.members_out_of_fold import MembersOutOfFold
 from itembank.estimation.observations import Observations
 from itembank.estimation.point import Known
+from itembank.estimation.specs import PIRT
 from itembank.estimation.stacking import stack_weights
 from itembank.selection.constraints import Constraints
-from tests.adaptive.simulated import begin, run, session_bank
+from tests.adaptive.simulated import begin, forget_past_sessions, run, session_bank
 
 BANK = session_bank(n_items=40)
 BUDGET = Budget(n_items=9)
@@ -65,6 +67,7 @@ def test_sessions_are_run_over_banks_that_left_the_model_out(choices):
         np.testing.assert_array_equal(found[0, checkpoint, row], session.estimate().scores.value[0])
 
 
+@pytest.mark.usefixtures("stacked")
 def test_estimates_are_weighed_by_the_errors_of_other_folds():
     spec = SessionSpec(budget=BUDGET)
     _, expected = past_expectations(BANK, spec)
@@ -80,9 +83,37 @@ def test_estimates_are_weighed_by_the_errors_of_other_folds():
     np.testing.assert_allclose(found.weights[checkpoint, :, overall], of_all)
 
 
+@pytest.mark.usefixtures("stacked")
 def test_scenarios_add_up_to_the_overall_score_at_every_checkpoint():
     found = past_sessions(BANK, SessionSpec(budget=BUDGET))
     np.testing.assert_allclose(found.value[:, :, :-1] @ BANK.targets.scenario_weights, found.value[:, :, -1])
+
+
+def members_with(p_irt, others, truth):
+    """Errors of six models of six folds by p-IRT, and by both factor models, on one target."""
+    values = np.array([p_irt, others, others])[:, :, None]
+    nothing = np.ones((6, 1))
+    expected = Expectations(values[0], nothing, values[1], nothing, values[2], nothing)
+    return MembersOutOfFold(truth[:, None], values, expected, np.arange(6), np.zeros(0))
+
+
+def test_factor_models_have_a_say_where_they_clearly_served_past_sessions():
+    truth, error = np.full(6, 0.5), np.array([0.04, -0.05, 0.03, -0.04, 0.05, -0.03])
+    assert _method(members_with(truth + error, truth + 0.1 * error, truth)) == STACKED
+    assert _method(members_with(truth + 0.1 * error, truth + 3.0 * error, truth)) == PIRT()
+    assert _method(members_with(truth + error, truth + error, truth)) == PIRT()  # no better: the simpler one
+
+
+def test_where_p_irt_serves_best_it_is_the_estimate(monkeypatch):
+    forget_past_sessions(BANK)
+    monkeypatch.setattr("itembank.adaptive.past_sessions._method", lambda _: PIRT())
+    spec = SessionSpec(budget=BUDGET)
+    _, expected = past_expectations(BANK, spec)
+    found = past_sessions(BANK, spec)
+    forget_past_sessions(BANK)
+    np.testing.assert_array_equal(found.value, expected[0])
+    np.testing.assert_array_equal(found.weights[:, 0], 1.0)
+    np.testing.assert_array_equal(found.weights[:, 1:], 0.0)
 
 
 def test_misfit_that_is_not_known_to_matter_has_no_tail():
@@ -91,6 +122,7 @@ def test_misfit_that_is_not_known_to_matter_has_no_tail():
         assert past.tail > 0.0  # NaN stands for infinity where it is kept
 
 
+@pytest.mark.usefixtures("stacked")
 @pytest.mark.parametrize(("n_models", "most"), [(12, 5)])
 def test_models_beyond_those_that_are_tried_take_no_method_away(monkeypatch, n_models, most):
     """With most models untried, their absent errors must not count as a method's failures."""
