@@ -1,10 +1,10 @@
 """How adaptive sessions are best read. ``ITEMBANK_SHARED=... python -m benchmarks.session_estimates``.
 
-Models outside the bank go through default sessions (V-optimal, one item at a time). After 30 and 100 answers their
-overall score is read by p-IRT, as sessions were before ("p-irt"), by each factor model, by the mean of the three, and
-as sessions are now ("stacked"). Prints, by data set and number of items, and for flagged and other models: mean
-absolute error in points and its difference to p-IRT's, each with a standard error over models; share of 95 % intervals
-that held and Winkler's score, of both readings that have intervals.
+Models outside the bank go through sessions, one item at a time: V-optimal, the default, or random. After 30 and 100
+answers their overall score is read by p-IRT, as all sessions once were ("p-irt"), by each factor model, by the mean of
+the three, and as sessions are now ("session"). Prints, by data set and number of items, and for flagged and other
+models: mean absolute error in points and its difference to p-IRT's, each with a standard error over models; share of
+95 % intervals that held and Winkler's score, of both readings that have intervals.
 """
 
 import argparse
@@ -32,6 +32,7 @@ HERE = Path(__file__).parent
 REPEATS = {"swebench_verified": 10, "alpacaeval2": 10, "bfcl_v1": 4}
 SIZES = (30, 100)
 SPLIT = "random"
+CRITERIA = ("v-optimal", "random")
 
 
 def main() -> None:
@@ -61,14 +62,19 @@ def read_sessions(name: str, repeats: int) -> Iterator[dict[str, object]]:
             warnings.simplefilter("ignore", ItembankWarning)
             prepared = prepare_fold(spec, responses, fold)
             print(name, fold.repeats[0], flush=True)
-            rows = [{"data": name, "repeat": int(fold.repeats[0]), **row} for row in of_split(prepared)]
+            where = {"data": name, "repeat": int(fold.repeats[0])}
+            rows = [
+                {**where, "criterion": criterion, **row}
+                for criterion in CRITERIA
+                for row in of_split(prepared, ib.SessionSpec(criterion, budget=ib.Budget(max(SIZES))))
+            ]
         for number, row in enumerate(rows, 1):
             yield {**row, "is_last": number == len(rows)}
 
 
-def of_split(prepared) -> Iterator[dict[str, object]]:
+def of_split(prepared, spec: ib.SessionSpec) -> Iterator[dict[str, object]]:
+    """Yield every reading of the sessions of one spec."""
     bank, new = prepared.bank, prepared.new
-    spec = ib.SessionSpec(budget=ib.Budget(max(SIZES)))
     pool = ib.prepare_sessions(bank, spec)
     past = past_expectations(bank, spec)
     recorded = Recorded.of_responses(bank, new)
@@ -99,7 +105,7 @@ def readings(session, past, truth) -> dict[str, dict[str, float]]:
         "factor": {"value": means[1], **without},
         "factor 0.1": {"value": means[2], **without},
         "mean of three": {"value": means.mean(), **without},
-        "stacked": {name: float(getattr(scores, name)[0, column]) for name in ("value", "low", "high")},
+        "session": {name: float(getattr(scores, name)[0, column]) for name in ("value", "low", "high")},
     }
 
 
@@ -117,8 +123,10 @@ def half_width_before(n: int, past, truth, expected, column: int) -> float:
 
 def show(table: pl.DataFrame) -> None:
     """Print the tables."""
-    base = table.filter(pl.col("reading") == "p-irt").select("data", "repeat", "model", "n_items", before="value")
-    joined = table.join(base, on=["data", "repeat", "model", "n_items"]).with_columns(
+    base = table.filter(pl.col("reading") == "p-irt").select(
+        "data", "repeat", "criterion", "model", "n_items", before="value"
+    )
+    joined = table.join(base, on=["data", "repeat", "criterion", "model", "n_items"]).with_columns(
         error=100.0 * (pl.col("value") - pl.col("true")).abs(),
         gain=100.0 * ((pl.col("value") - pl.col("true")).abs() - (pl.col("before") - pl.col("true")).abs()),
         held=(pl.col("low") - 1e-12 <= pl.col("true")) & (pl.col("true") <= pl.col("high") + 1e-12),
@@ -131,7 +139,7 @@ def show(table: pl.DataFrame) -> None:
         half=50.0 * (pl.col("high") - pl.col("low")),
     )
     for extra in ([], ["is_flagged"]):
-        groups = ["data", "n_items", *extra, "reading"]
+        groups = ["data", "criterion", "n_items", *extra, "reading"]
         # a model is tested in several splits: its errors are one observation
         by_model = joined.group_by(*groups, "model").agg(
             pl.col("error", "gain", "winkler", "half").mean(), held=pl.col("held").mean(), weight=pl.len()

@@ -141,7 +141,7 @@ def _stacked(bank: Bank, spec: SessionSpec, checkpoints: IntArray, expected: Flo
             members = MembersOutOfFold(
                 result.truth[cells], gathered.means, gathered, fold_numbers(bank)[models], scenario_weights
             )
-            result.put(checkpoint, models, columns, members.past(_method(members), may_follow_item_model=True))
+            result.put(checkpoint, models, columns, members.past(_method(members), prefer_item_model=True))
     return result
 
 

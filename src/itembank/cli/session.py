@@ -250,8 +250,8 @@ def status(*, journal: Path, bank: Path | None, output_format: str) -> None:
 def export(*, journal: Path, output: Path | None, bank: Path | None, output_format: str) -> None:
     """Print or write the answers of a session as responses.
 
-    The items were chosen by the model's own answers, so they are not a random sample of the benchmark. Estimate from
-    them with --method p-irt, as session status does, and never calibrate on them.
+    The items were chosen by the model's own answers, so they are not a random sample of the benchmark. itembank session
+    status estimates from them best; elsewhere take --method p-irt. Never calibrate on them.
 
     \b
       itembank session export run.jsonl -o answers.parquet

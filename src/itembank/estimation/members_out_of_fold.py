@@ -17,6 +17,7 @@ from itembank.estimation.specs import PointSpec, Stacked
 from itembank.estimation.stacking import combined, reconciled, stack_weights
 from itembank.estimation.typicality import PastMisfit
 from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.numerics.paired_choice import clearly_best
 from itembank.progress import ProgressCallback
 
 
@@ -76,24 +77,25 @@ class MembersOutOfFold:
         """Estimates less truth, (n_members, n_models, n_targets)."""
         return self.values - self.truth
 
-    def past(self, spec: PointSpec | Stacked, *, may_follow_item_model: bool = False) -> "Past":
+    def past(self, spec: PointSpec | Stacked, *, prefer_item_model: bool = False) -> "Past":
         """Return what intervals of the method that has these members rest on.
 
         Parameters
         ----------
         spec
-        may_follow_item_model : bool
-            Let the scale be the item model's own standard errors where that makes better intervals of the overall
-            score. The factor models know nothing of how an adaptive session chose its items; where this misleads them,
-            their distance from the estimate says little of its error.
+        prefer_item_model : bool
+            Let the scale be the item model's own standard errors, unless another clearly makes better intervals of the
+            overall score. The factor models know nothing of how an adaptive session chose its items; where this
+            misleads them, their distance from the estimate says little of its error.
         """
         estimates, misfit = self.by(spec), self.expectations.misfit[:, -1]
         weights = self.weights(spec) if isinstance(spec, Stacked) else None
         candidates = [(False, *with_tail(estimates, misfit))]
-        if may_follow_item_model:
-            by_item_model = replace(estimates, scale=estimates.standard_error)
-            candidates.append((True, *with_tail(by_item_model, misfit)))
-        follows, estimates, tail = min(candidates, key=lambda one: one[1].interval_score)
+        if prefer_item_model:
+            plain = replace(estimates, scale=estimates.standard_error)
+            candidates = [(True, plain, np.inf), (True, *with_tail(plain, misfit)), *candidates]
+        best = clearly_best([found.interval_scores for _, found, _ in candidates])
+        follows, estimates, tail = candidates[best]
         return Past(estimates, weights, PastMisfit.of(misfit, estimates.error[:, -1]), tail, follows)
 
     def by(self, spec: PointSpec | Stacked) -> OutOfFold:

@@ -15,7 +15,7 @@ def clearly_best(errors: Sequence[FloatArray]) -> int:
     Parameters
     ----------
     errors : sequence of (n_models,)
-        Absolute errors of each candidate; NaN where unknown.
+        Absolute errors of each candidate, or other losses; NaN where unknown.
     """
     best = int(np.argmin([_mean(each) for each in errors]))
     saving = errors[0] - errors[best]
