@@ -48,9 +48,9 @@ class SessionSpec:
     seed : int
         Of all chance in the session.
     interval : {'calibrated', 'model-based'}
-        'calibrated': as wide as the errors of such sessions for calibration models left out in turn ask for
-        (`past_errors`). With fewer than ten calibration models, or 'model-based': from the item model alone, whose
-        intervals are too narrow after many answers.
+        'calibrated': scores are estimated, and intervals as wide, as such sessions of calibration models left out in
+        turn ask for (`past_sessions`). With fewer than ten calibration models, or 'model-based': from the item model
+        alone (p-IRT), whose intervals are too narrow after many answers.
     """
 
     criterion: Criterion | str = "v-optimal"

@@ -8,7 +8,6 @@ import click
 from itembank.cli.command import Command
 from itembank.cli.new_results import (
     ignore_unknown_option,
-    note_flagged,
     note_known_models,
     note_overall,
     read_new_results,
@@ -27,7 +26,7 @@ from itembank.cli.options import (
     seed_option,
 )
 from itembank.cli.render import note, print_rows, progress, refuse_empty, warnings_as_notes
-from itembank.data.score_names import OVERALL
+from itembank.cli.typicality_words import note_flagged, typicality_text
 from itembank.estimation.estimand_names import ESTIMANDS_IN_WORDS, RUN, Estimand
 from itembank.estimation.specs import METHODS, IntervalKind
 
@@ -125,7 +124,7 @@ def command(
     note(MEANING[estimates.interval_kind])
     if estimates.estimand != RUN:
         note(f"Intervals are for {ESTIMANDS_IN_WORDS[estimates.estimand]}.")
-    note_flagged(estimates, loaded)
+    note_flagged(estimates, loaded.n_calibration_models)
     note_overall(loaded)
     if win_rate and estimates.interval_kind != "model-based":
         note("The interval of the mean win rate is model-based.")
@@ -144,19 +143,13 @@ def print_estimates(estimates: "ScoreEstimates", output_format: str) -> None:
                 "estimate": row["estimate"],
                 f"{100 * row['level']:g} % interval": interval_text(row),
                 "items": f"{row['n_items']}/{row['n_total']}",
-                **({"typicality": _typicality(row)} if is_known else {}),
+                **({"typicality": typicality_text(row)} if is_known else {}),
             }
             for row in rows
         ]
     what = TITLES[estimates.estimand]
     title = f"{what}, from 0 to 1, by {estimates.method}, bank {estimates.bank_id}"
     print_rows(rows, output_format, title=title, least=("typicality", "items"))
-
-
-def _typicality(row: dict[str, Any]) -> str:
-    """Return the typicality of a model, once: beside its overall score."""
-    is_shown = row["target"] == OVERALL and row["typicality"] is not None
-    return f"{row['typicality']:.2f}" if is_shown else ""
 
 
 def interval_text(row: dict[str, Any]) -> str:

@@ -279,11 +279,11 @@ def _packed(
         ability_covariance=summary.ability_covariance,
         typicality=estimated.typicality,
     )
-    _warn_of_shift(estimates, bank.n_models if bank.published is None else bank.published.n_models)
+    warn_of_shift(estimates, bank.n_calibration_models)
     return checked(estimates, is_owed)
 
 
-def _warn_of_shift(estimates: ScoreEstimates, n_past: int) -> None:
+def warn_of_shift(estimates: ScoreEstimates, n_past: int) -> None:
     """Warn where the new models as a group answered unlike the calibration models."""
     if estimates.typicality.is_shift(n_past):
         flagged = estimates.flagged_models

@@ -9,8 +9,9 @@ from itembank.data.banks import Bank
 from itembank.data.targets import ScoreTargets
 from itembank.errors import ParameterError
 from itembank.estimation.observations import Observations
-from itembank.estimation.response_summary import ResponseSummary, summarise_responses
+from itembank.estimation.response_summary import ResponseSummary, posterior_moments, summarise_responses
 from itembank.estimation.specs import METHODS, PointSpec
+from itembank.estimation.stacking import combined, reconciled
 from itembank.numerics.arrays import FloatArray, IntArray
 
 
@@ -60,6 +61,21 @@ def point_scores(known: Known, spec: PointSpec) -> FloatArray:
             f"and overall), got {scores.shape}."
         )
     return with_certain(known.bank.targets, known.summary, scores)
+
+
+def stacked_scores(
+    targets: ScoreTargets, summary: ResponseSummary, values: FloatArray, weights: FloatArray
+) -> FloatArray:
+    """Weigh the estimates of several methods and let scenarios add up to the overall score, (n_models, n_targets).
+
+    Parameters
+    ----------
+    targets, summary
+    values : (n_members, n_models, n_targets)
+    weights : (n_members, n_targets)
+    """
+    _, variances = posterior_moments(targets, summary)
+    return with_exact(targets, summary, reconciled(combined(values, weights), variances, targets.scenario_weights))
 
 
 def with_certain(targets: ScoreTargets, summary: ResponseSummary, scores: FloatArray) -> FloatArray:

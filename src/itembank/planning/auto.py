@@ -12,6 +12,7 @@ from itembank.errors import ParameterError
 from itembank.estimation.method_trials import sample_of, try_methods
 from itembank.estimation.specs import Stacked
 from itembank.numerics.arrays import FloatArray
+from itembank.numerics.paired_choice import clearly_best
 from itembank.numerics.threads import one_blas_thread
 from itembank.progress import ProgressCallback, part_of, silent
 from itembank.selection.recipes import Recipe
@@ -130,14 +131,7 @@ def _errors(bank: Bank, recipe: Recipe, seed: int) -> FloatArray:
 
 def _clearly_best(tried: list[Tried]) -> Tried:
     """Return the first, unless another is better than it by more than a standard error of their difference."""
-    first, best = tried[0], min(tried, key=lambda each: each.error)
-    saving = first.errors - best.errors
-    known = saving[~np.isnan(saving)]
-    if known.size < 2:
-        return best
-    # both methods have errors on the same models, so the standard error is that of the mean of paired differences
-    doubt = float(np.std(known, ddof=1) / np.sqrt(known.size))
-    return best if float(known.mean()) > doubt else first
+    return tried[clearly_best([each.errors for each in tried])]
 
 
 def check_method(method: object) -> None:
