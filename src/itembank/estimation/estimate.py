@@ -10,7 +10,14 @@ from scipy.special import ndtri
 
 from itembank.checks import check_fraction, check_one_of
 from itembank.crossfit.folds import folds
-from itembank.data.arguments import GivenBank, GivenResponses, GivenSelection, as_bank, as_new_responses, as_selection
+from itembank.data.arguments import (
+    GivenBank,
+    GivenResponses,
+    GivenSelection,
+    as_bank,
+    as_new_responses,
+    as_whole_selection,
+)
 from itembank.data.banks import Bank
 from itembank.data.responses import ResponseMatrix
 from itembank.data.score_names import WIN_RATE
@@ -68,8 +75,9 @@ def estimate(
     responses : ResponseMatrix, path or paths
         Of the new models, over any items of the bank, in any order.
     selection : Selection or path, optional
-        Use only these items, with their weights; others are left out. Without it every response counts, as a random
-        sample; of a bank that was published with the items to run, those.
+        Use only these items, with their weights; others are left out. Of a later stage, the items of all stages up to
+        there. Without it every response counts, as a random sample; of a bank that was published with the items to run,
+        those.
     method : spec or str
         A name of `METHODS` in `itembank.estimation.specs`, or a spec with its choices. 'auto' takes what served the
         calibration models best (`explanation` says why): mostly 'stacked', with few models 'gp-irt'.
@@ -110,7 +118,7 @@ def estimate(
     """
     spec = METHODS.resolve(method)
     _check(level, interval, spec)
-    bank, selection = as_bank(bank), as_selection(selection)
+    bank, selection = as_bank(bank), as_whole_selection(selection)
     if selection is None and bank.published is not None and bank.published.subset is not None:
         selection = bank.published.subset.selection
     given = as_new_responses(bank, responses, selection)

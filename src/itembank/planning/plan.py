@@ -12,8 +12,8 @@ from itembank.planning.goals import Goal, find_fewest, tried_sizes
 from itembank.planning.plan_spec import PlanSpec
 from itembank.planning.plans import Plan, PlanAnswer, PlanTable
 from itembank.planning.precision import SMALLEST_SIZE, grid_sizes
-from itembank.planning.select import AUTO
 from itembank.planning.size_trials import Trial, try_size
+from itembank.planning.stages import AUTO
 from itembank.progress import ProgressCallback, silent
 from itembank.selection.recipes import read_recipe
 from itembank.selection.select import candidates
