@@ -18,6 +18,7 @@ from itembank.planning.stages import (
     check_for_stages,
     check_stages,
     first_of_stages,
+    routing_method,
     stage_sizes,
 )
 from itembank.progress import ProgressCallback, silent
@@ -52,9 +53,10 @@ def select(
         'anchor-latent', 'v-optimal', 'disagreement', 'information', 'uncertainty', 'optimal-design', or a spec with its
         choices.
     stages : int or 'auto'
-        With 2 or 3, choose the routing stage of a multistage test of `n_items` in all: a third of them, by the method.
-        What a model answers to them decides its next stage (`next_stage`). 'auto' takes two stages where they would
-        have served the calibration models clearly better than one batch; it needs the method 'auto'.
+        With 2 or 3, choose the routing stage of a multistage test of `n_items` in all: a third of them, by the method
+        (with 'auto' by 'v-optimal'). What a model answers to them decides its next stage (`next_stage`). 'auto' takes
+        two stages where they would have served the calibration models clearly better than one batch; it needs the
+        method 'auto'.
     per_scenario : bool
         Make `n_items` the number for each scenario instead, whatever the method.
     rng : Generator, int or None
@@ -106,7 +108,7 @@ def select(
         return choose(n_items)
     check_for_stages(bank, stages, is_auto=method == AUTO, per_scenario=per_scenario)
     sizes = stage_sizes(bank, n_items, stages, excluded=excluded, n_included=len(included))
-    routing = first_of_stages(choose(sizes[0]), sizes)
+    routing = first_of_stages(choose(sizes[0], method=routing_method(bank) if method == AUTO else method), sizes)
     return better_of_stages(bank, choose(n_items), routing, progress) if stages == AUTO else routing
 
 

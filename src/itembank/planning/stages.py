@@ -5,15 +5,15 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from itembank.checks import is_whole
-from itembank.crossfit.folds import folds
+from itembank.crossfit.folds import MINIMUM_FOR_FOLDS, folds
 from itembank.data.banks import Bank
 from itembank.data.selections import Selection
-from itembank.errors import ParameterError
-from itembank.planning.auto import Tried, clearly_best, errors_of
-from itembank.progress import ProgressCallback
+from itembank.errors import ParameterError, remedy
+from itembank.planning.auto import FALLBACK, Tried, clearly_best, errors_of
+from itembank.progress import ProgressCallback, silent
 from itembank.selection.recipes import STAGE, STAGES, read_recipe, stages_of
 from itembank.selection.select import candidates
-from itembank.selection.specs import VOptimal
+from itembank.selection.specs import SelectionSpec, VOptimal
 
 AUTO = "auto"
 MOST_STAGES = 3
@@ -37,6 +37,11 @@ def check_for_stages(bank: Bank, stages: object, *, is_auto: bool, per_scenario:
             "stages 'auto' compares stages with the method 'auto'. Leave the method at that, or say 2."
         )
     bank.check_responses("Stages need")
+
+
+def routing_method(bank: Bank) -> SelectionSpec:
+    """Return how 'auto' chooses a routing stage: V-optimally, or by chance where few models say little of the items."""
+    return VOptimal() if bank.n_models >= MINIMUM_FOR_FOLDS else FALLBACK
 
 
 def first_of_stages(selection: Selection, sizes: tuple[int, ...]) -> Selection:
@@ -98,9 +103,25 @@ class StagesCompared:
             f"{100.0 * self.batch.error:.2f}, {n_stages} stages {100.0 * self.stages.error:.2f}{reason}."
         )
 
+    @property
+    def advice(self) -> str:
+        """Say whether stages pay, and by how much, for a plan of one batch."""
+        n_items, n_stages = self.batch.recipe.n_items, len(self.stages.recipe.stages)
+        batch, stages = 100.0 * self.batch.error, 100.0 * self.stages.error
+        if not self.stages_pay:
+            return (
+                f"One batch will do: in {n_stages} stages the mean error of the overall score from {n_items} items was "
+                f"{stages:.2f} points, in one batch {batch:.2f}."
+            )
+        how = remedy(f"select(bank, {n_items}, stages={n_stages})", f"select -n {n_items} --stages {n_stages}")
+        return (
+            f"Two stages pay: the mean error of the overall score from {n_items} items falls from {batch:.2f} "
+            f"points in one batch to {stages:.2f} ({how})."
+        )
+
 
 def compare_stages(
-    bank: Bank, batch: Selection, routing: Selection, progress: ProgressCallback
+    bank: Bank, batch: Selection, routing: Selection, progress: ProgressCallback = silent
 ) -> StagesCompared | None:
     """Try a batch and stages on calibration models left out; None with too few models for that.
 

@@ -43,7 +43,9 @@ class LocalDesign:
     prior_root : (n_dims, n_dims)
         Lower Cholesky factor of the covariance of the ability prior.
     residual : FactorModel
-        Of the calibration responses less the item model's means, the shifts of `bank_factor_model` among its loadings.
+        Of the calibration responses less the item model's means.
+    shifts : (n_items, n_shifts)
+        Loadings of the shifts of `bank_factor_model`.
     scatter : (n_items,)
         Mean of p (1 - p) over the calibration models: what the residuals' size belongs to.
     features : (n_items, n_features)
@@ -56,6 +58,7 @@ class LocalDesign:
     parameters: ItemParameters
     prior_root: FloatArray
     residual: FactorModel
+    shifts: FloatArray
     scatter: FloatArray
     features: FloatArray
     pools: tuple[ScenarioPool, ...]
@@ -74,13 +77,13 @@ class LocalDesign:
         bank.check_responses("Choosing a next stage needs")
         means = probability(bank.parameters, bank.calibration.abilities)  # (n_models, n_items)
         usual = bank_factor_model(bank, n_factors=spec.n_factors, discrepancy=spec.discrepancy)
-        shifts = usual.loadings[:, fitted_factor_model(bank, spec.n_factors).n_factors :]
         target_weights, importance = wanted_scores(bank.targets, spec)
         is_candidate = candidates(bank, spec, excluded)
         return cls(
             bank.parameters,
             np.linalg.cholesky(bank.calibration.prior.covariance),
-            _residual_model(bank.responses.responses - means, shifts, spec),
+            _residual_model(bank.responses.responses - means, spec),
+            usual.loadings[:, fitted_factor_model(bank, spec.n_factors).n_factors :],
             np.mean(means * (1.0 - means), axis=0),
             latent_features(usual),
             scenario_pools(bank, is_candidate, np.zeros(bank.n_items, dtype=bool)),
@@ -149,14 +152,15 @@ class LocalDesign:
 
 
 def local_factor_model(design: LocalDesign, theta: FloatArray, covariance: FloatArray) -> FactorModel:
-    """Linear-Gaussian model of the responses of one model, (n_dims + n_factors of the residuals) factors.
+    """Linear-Gaussian model of one model's responses, whose factors are ability, those of the residuals, and the shifts.
 
-    ``y_i = E p_i + E[dp_i/dtheta]' (theta - E theta) + L_i f + e_i`` with expectations over the posterior of ability,
-    and ``Var e_i = s_i E[p_i (1 - p_i)] / mean over calibration models of p_i (1 - p_i)``. The variance of a response
-    is ``p (1 - p)`` times a factor of the item in every family of responses (for one: one over the number of trials),
-    so that noise measured on the responses themselves serves all of them. Residual factors and shifts keep the size
-    that the calibration models showed. The factors of ability have the prior's covariance, which the answers then
-    narrow as any other factor's.
+    ``y_i = E p_i + E[dp_i/dtheta]' (theta - E theta) + k_i (R_i f + e_i) + S_i u`` with expectations over the posterior
+    of ability, R and ``Var e_i`` of the residuals, shifts S, and ``k_i^2 = E[p_i (1 - p_i)]`` over its mean for the
+    calibration models: residuals keep their size in units of a response's standard deviation, and shifts, which stand
+    for what calibration models do not show, in points. In every family of responses their variance is ``p (1 - p)``
+    times a factor of the item (for one: one over the number of trials), so that residuals measured on the responses
+    themselves serve all families. The factors of ability have the prior's covariance, which the answers then narrow as
+    any other factor's.
     """
     parameters, residual = design.parameters, design.residual
     spread = np.sqrt(np.einsum("id,de,ie->i", parameters.loadings, covariance, parameters.loadings))
@@ -164,7 +168,8 @@ def local_factor_model(design: LocalDesign, theta: FloatArray, covariance: Float
     ratio = scatter / np.maximum(design.scatter, np.finfo(np.float64).tiny)
     noise = np.maximum(residual.noise * ratio, SMALLEST_NOISE * residual.noise.mean())
     of_ability = slope[:, None] * (parameters.loadings @ design.prior_root)
-    return FactorModel(mean, np.column_stack([of_ability, residual.loadings]), noise)
+    of_residual = residual.loadings * np.sqrt(ratio)[:, None]
+    return FactorModel(mean, np.column_stack([of_ability, of_residual, design.shifts]), noise)
 
 
 def _expected_curve(
@@ -180,9 +185,8 @@ def _expected_curve(
     return result[0], result[1], result[2]
 
 
-def _residual_model(residual: FloatArray, shifts: FloatArray, spec: VOptimal) -> FactorModel:
-    """Fit residuals (n_models, n_items) of responses in [0, 1], and add shifts (n_items, n_shifts)."""
+def _residual_model(residual: FloatArray, spec: VOptimal) -> FactorModel:
+    """Fit residuals (n_models, n_items) of responses in [0, 1]."""
     # as numbers in [0, 1], since missing responses are filled in as such
     fitted = fit_factor_model((residual + 1.0) / 2.0, n_factors=spec.n_factors)
-    loadings = np.column_stack([2.0 * fitted.loadings, shifts])
-    return FactorModel(2.0 * fitted.mean - 1.0, loadings, 4.0 * fitted.noise)
+    return FactorModel(2.0 * fitted.mean - 1.0, 2.0 * fitted.loadings, 4.0 * fitted.noise)
