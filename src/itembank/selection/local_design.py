@@ -152,7 +152,7 @@ class LocalDesign:
 
 
 def local_factor_model(design: LocalDesign, theta: FloatArray, covariance: FloatArray) -> FactorModel:
-    """Linear-Gaussian model of one model's responses, whose factors are ability, those of the residuals, and the shifts.
+    """Linear-Gaussian model of one model's responses: its factors are ability, those of residuals, and shifts.
 
     ``y_i = E p_i + E[dp_i/dtheta]' (theta - E theta) + k_i (R_i f + e_i) + S_i u`` with expectations over the posterior
     of ability, R and ``Var e_i`` of the residuals, shifts S, and ``k_i^2 = E[p_i (1 - p_i)]`` over its mean for the
