@@ -98,7 +98,7 @@ def command(
     from itembank.estimation.estimate import estimate  # noqa: PLC0415
 
     loaded = load_bank(bank)
-    chosen = None if selection is None else Selection.load(selection)
+    chosen = None if selection is None else Selection.load(selection).whole
     with warnings_as_notes():
         matrix = read_new_results(loaded, responses, reading, chosen)
         note_known_models(loaded, matrix.model_ids)

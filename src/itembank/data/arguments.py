@@ -98,6 +98,12 @@ def as_selection(selection: GivenSelection | None) -> Selection | None:
     )
 
 
+def as_whole_selection(selection: GivenSelection | None) -> Selection | None:
+    """Return the items of all stages up to that of a selection (`Selection.whole`), as estimates take them."""
+    given = as_selection(selection)
+    return None if given is None else given.whole
+
+
 def as_bank_or_responses(source: Bank | GivenResponses) -> Bank | ResponseMatrix:
     """Return a bank or responses, whichever is given or stands at the path."""
     if isinstance(source, Bank):

@@ -10,7 +10,14 @@ from scipy.special import ndtri
 
 from itembank.checks import check_fraction, check_one_of
 from itembank.crossfit.folds import folds
-from itembank.data.arguments import GivenBank, GivenResponses, GivenSelection, as_bank, as_new_responses, as_selection
+from itembank.data.arguments import (
+    GivenBank,
+    GivenResponses,
+    GivenSelection,
+    as_bank,
+    as_new_responses,
+    as_whole_selection,
+)
 from itembank.data.banks import Bank
 from itembank.data.responses import ResponseMatrix
 from itembank.data.score_names import WIN_RATE
@@ -71,8 +78,9 @@ def estimate(
     responses : ResponseMatrix, path or paths
         Of the new models, over any items of the bank, in any order.
     selection : Selection or path, optional
-        Use only these items, with their weights; others are left out. Without it every response counts, as a random
-        sample; of a bank that was published with the items to run, those.
+        Use only these items, with their weights; others are left out. Of a later stage, the items of all stages up to
+        there. Without it every response counts, as a random sample; of a bank that was published with the items to run,
+        those.
     method : spec or str
         A name of `METHODS` in `itembank.estimation.specs`, or a spec with its choices. 'auto' takes what served the
         calibration models best (`explanation` says why): mostly 'stacked', with few models 'gp-irt'.
@@ -120,7 +128,7 @@ def estimate(
     _check(level, interval, spec)
     _check_estimand(estimand, include_win_rate=include_win_rate)
     bank = as_bank(bank)
-    selection = selection_or_published(bank, as_selection(selection))
+    selection = selection_or_published(bank, as_whole_selection(selection))
     given = as_new_responses(bank, responses, selection)
     matrix = known_items(bank, given, selection, ignore_unknown=ignore_unknown)
     observations = observe(bank, matrix, selection)

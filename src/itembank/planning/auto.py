@@ -9,7 +9,7 @@ from itembank.crossfit.folds import folds
 from itembank.data.banks import Bank
 from itembank.data.selections import Selection
 from itembank.errors import ParameterError
-from itembank.estimation.method_trials import sample_of, try_methods
+from itembank.estimation.method_trials import sample_of, try_methods, try_stages
 from itembank.estimation.specs import Stacked
 from itembank.numerics.arrays import FloatArray
 from itembank.numerics.paired_choice import clearly_best
@@ -93,13 +93,13 @@ def choose_selection(
     for number, recipe in enumerate(recipes):
         report(METHODS.label(recipe.spec), number / len(recipes))
         try:
-            tried.append(Tried(recipe, _errors(bank, recipe, seed)))
+            tried.append(Tried(recipe, errors_of(bank, recipe, seed)))
         except ParameterError as error:  # methods differ in which items they may choose
             refusals.append(error)
     if not tried:
         raise refusals[-1]
     progress("trying methods", 1.0)
-    best = _clearly_best(tried)
+    best = clearly_best(tried)
     listed = ", ".join(f"{each.label} {100.0 * each.error:.2f}" for each in tried)
     is_smallest = best.error <= min(each.error for each in tried)
     reason = "" if is_smallest else f"; {best.label} is taken unless another is clearly better"
@@ -110,7 +110,7 @@ def choose_selection(
     )
 
 
-def _errors(bank: Bank, recipe: Recipe, seed: int) -> FloatArray:
+def errors_of(bank: Bank, recipe: Recipe, seed: int, *, progress: ProgressCallback = silent) -> FloatArray:
     """Absolute errors of the overall score by 'stacked', (n_models,), found once for each way of choosing.
 
     Where the items are drawn at random the errors depend on the seed; else each fold chooses its own items, the same
@@ -118,10 +118,13 @@ def _errors(bank: Bank, recipe: Recipe, seed: int) -> FloatArray:
     """
 
     def measure() -> FloatArray:
-        chosen, stacked = select_by_recipe(bank, recipe, seed), Stacked()
-        result: FloatArray = np.abs(
-            try_methods(bank, sample_of(bank, chosen), chosen, stacked.members).stacked(stacked).error[:, -1]
-        )
+        stacked = Stacked()
+        if recipe.stages:
+            tried = try_stages(bank, recipe, stacked.members, progress=progress)
+        else:
+            chosen = select_by_recipe(bank, recipe, seed)
+            tried = try_methods(bank, sample_of(bank, chosen), chosen, stacked.members)
+        result: FloatArray = np.abs(tried.stacked(stacked).error[:, -1])
         return result
 
     return bank.cache.remember(
@@ -129,7 +132,7 @@ def _errors(bank: Bank, recipe: Recipe, seed: int) -> FloatArray:
     )
 
 
-def _clearly_best(tried: list[Tried]) -> Tried:
+def clearly_best(tried: list[Tried]) -> Tried:
     """Return the first, unless another is better than it by more than a standard error of their difference."""
     return tried[clearly_best([each.errors for each in tried])]
 

@@ -110,10 +110,14 @@ _SELECT = Case(
             "bank -n 7 --method random -o out/s.json",
             about=("--output", "--emit", "--format"), unseen=("s.json",),
         ),
+        "next stage": Mode("bank --after alone.csv --selection stage1.json --format csv"),
     },
     values={
         **COMMON,
         "--n-items": "-n 12",
+        "--stages": "--stages 2",
+        "--after": "--after another.csv",
+        "--selection": "--selection other-stage1.json",
         "--per-scenario": "--per-scenario",
         "--output": "-o out/selection.json",
         "--method": "--method stratified",
@@ -130,6 +134,7 @@ _SELECT = Case(
         "--emit": "--emit lm-eval",
     },
     no_effect=no_chance("v-optimal", "criterion", "criterion d-optimal", "criterion min-cost"),
+    stops={("next stage", "--after"): "chosen for one model, from its own answers, got 2 models"},
 )  # fmt: skip
 _AS_THE_BANK = {"--response": "logs are read as the bank's were; another response is refused"}
 _CHECK = Case(
