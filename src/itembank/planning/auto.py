@@ -99,7 +99,7 @@ def choose_selection(
     if not tried:
         raise refusals[-1]
     progress("trying methods", 1.0)
-    best = clearly_best(tried)
+    best = best_of(tried)
     listed = ", ".join(f"{each.label} {100.0 * each.error:.2f}" for each in tried)
     is_smallest = best.error <= min(each.error for each in tried)
     reason = "" if is_smallest else f"; {best.label} is taken unless another is clearly better"
@@ -132,7 +132,7 @@ def errors_of(bank: Bank, recipe: Recipe, seed: int, *, progress: ProgressCallba
     )
 
 
-def clearly_best(tried: list[Tried]) -> Tried:
+def best_of(tried: list[Tried]) -> Tried:
     """Return the first, unless another is better than it by more than a standard error of their difference."""
     return tried[clearly_best([each.errors for each in tried])]
 

@@ -9,7 +9,7 @@ from itembank.crossfit.folds import MINIMUM_FOR_FOLDS, folds
 from itembank.data.banks import Bank
 from itembank.data.selections import Selection
 from itembank.errors import ParameterError, remedy
-from itembank.planning.auto import FALLBACK, Tried, clearly_best, errors_of
+from itembank.planning.auto import FALLBACK, Tried, best_of, errors_of
 from itembank.progress import ProgressCallback, silent
 from itembank.selection.recipes import STAGE, STAGES, read_recipe, stages_of
 from itembank.selection.select import candidates
@@ -88,7 +88,7 @@ class StagesCompared:
     @property
     def stages_pay(self) -> bool:
         """Whether errors in stages are smaller, by more than a standard error of the difference."""
-        return clearly_best([self.batch, self.stages]) is self.stages
+        return best_of([self.batch, self.stages]) is self.stages
 
     @property
     def explanation(self) -> str:
