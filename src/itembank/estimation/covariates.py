@@ -1,8 +1,7 @@
 """Scores forecast from what is known of models before they answer: size, date, organisation, other scores."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Self
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -10,66 +9,111 @@ import polars as pl
 from itembank.crossfit.folds import folds
 from itembank.data.banks import Bank
 from itembank.data.model_features import ModelFeatures
+from itembank.data.responses import ResponseMatrix
 from itembank.errors import DataError
+from itembank.estimation.forecast import Forecast
+from itembank.estimation.intervals import calibrated_half_widths
+from itembank.estimation.members_out_of_fold import MembersOutOfFold
 from itembank.estimation.point import calibration_scores
 from itembank.estimation.regression.ridge import predict_ridge
-from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.estimation.scores import Scores
+from itembank.estimation.specs import Stacked
+from itembank.numerics.arrays import FloatArray
+from itembank.numerics.paired_choice import clearly_best
+from itembank.progress import ProgressCallback, silent
 
 
-@dataclass(frozen=True, slots=True)
-class Forecast:
-    """Scores by ridge regression on columns of the model tables, without any answer.
+def forecast_scores(
+    bank: Bank, models: pl.DataFrame, columns: Sequence[str], *, progress: ProgressCallback = silent
+) -> Forecast:
+    """Forecast the scores of new models, and of each calibration model as if it were new, by ridge regression.
 
-    Attributes
+    Categories are pooled partially: the ridge penalty, which has the least squared error on models left out one at a
+    time, draws what is particular to a category of few models to nothing. Columns that say nothing of scores so leave
+    little but the mean.
+
+    Parameters
     ----------
-    columns : tuple of str
-    past : (n_models, n_targets)
-        Of the calibration models, by regressions that have not seen them.
-    new : (n_new, n_targets)
-        Of the new models.
+    bank : Bank
+    models : DataFrame of n_new rows
+        The new models' table.
+    columns : sequence of str
+    progress : ProgressCallback
+
+    Raises
+    ------
+    DataError
+        When a table lacks a column, or too few models can be left out.
     """
+    bank.check_responses("Covariates need")
+    past_models = bank.responses.models
+    features = ModelFeatures.fit(past_models, columns)
+    new = features.of(models, "the new models' table")
+    past = np.full(calibration_scores(bank).shape, np.nan)
+    parts = folds(bank, progress=progress)
+    if not parts:
+        raise DataError(
+            f"covariates need calibration models that can be left out in turn, the bank has {bank.n_models} models. "
+            "Leave the covariates out, or add models to the bank."
+        )
+    for fold in parts:
+        known = fold.bank.responses.models
+        seen = ModelFeatures.fit(known, columns)
+        scores = calibration_scores(fold.bank)
+        past[fold.held_out] = predict_ridge(seen.of(known), scores, seen.of(past_models[fold.held_out.tolist()]))
+    return Forecast(tuple(columns), past, predict_ridge(features.of(past_models), calibration_scores(bank), new))
 
-    columns: tuple[str, ...]
-    past: FloatArray
-    new: FloatArray
 
-    @classmethod
-    def of(cls, bank: Bank, models: pl.DataFrame, columns: Sequence[str]) -> Self:
-        """Forecast the scores of new models, and of each calibration model as if it were new.
+def with_forecast(members: MembersOutOfFold, forecast: Forecast, spec: Stacked) -> MembersOutOfFold:
+    """Add the forecast to the members of 'stacked' where past models left out were clearly estimated better with it."""
+    more = replace(members, values=np.concatenate([members.values, forecast.past[None]]))
+    errors = [np.abs(each.stacked(spec).error[:, -1]) for each in (members, more)]
+    return (members, more)[clearly_best(errors)]
 
-        Categories are pooled partially: the ridge penalty, which has the least squared error on models left out one at
-        a time, draws what is particular to a category of few models to nothing. Columns that say nothing of scores so
-        leave little but the mean.
 
-        Parameters
-        ----------
-        bank : Bank
-        models : DataFrame of n_new rows
-            The new models' table.
-        columns : sequence of str
+def explain_forecast(members: MembersOutOfFold, forecast: Forecast, spec: Stacked) -> str:
+    """Say whether covariates count, and what they did for past models left out."""
+    more = with_forecast(members, forecast, spec)
+    with_it = replace(members, values=np.concatenate([members.values, forecast.past[None]]))
+    without, beside = (100.0 * _mean_error(each.stacked(spec).error) for each in (members, with_it))
+    names = " and ".join(forecast.columns)
+    if more is members:
+        return f" Knowing {names} does not count: errors would be {beside:.2f} instead of {without:.2f} points."
+    return f" Knowing {names} lowers errors from {without:.2f} to {beside:.2f} points."
 
-        Raises
-        ------
-        DataError
-            When a table lacks a column, or too few models can be left out.
-        """
-        past_models = bank.responses.models
-        features = ModelFeatures.fit(past_models, columns)
-        new = features.of(models, "the new models' table")
-        past = np.full(calibration_scores(bank).shape, np.nan)
-        parts = folds(bank)
-        if not parts:
-            raise DataError(
-                f"covariates need calibration models that can be left out in turn, the bank has {bank.n_models}. "
-                "Leave the covariates out, or add models to the bank."
-            )
-        for fold in parts:
-            known = fold.bank.responses.models
-            seen = ModelFeatures.fit(known, columns)
-            scores = calibration_scores(fold.bank)
-            past[fold.held_out] = predict_ridge(seen.of(known), scores, seen.of(past_models[fold.held_out.tolist()]))
-        return cls(tuple(columns), past, predict_ridge(features.of(past_models), calibration_scores(bank), new))
 
-    def take(self, rows: IntArray) -> "Forecast":
-        """Return the forecast of some of the new models."""
-        return Forecast(self.columns, self.past, self.new[rows])
+def explain_alone(bank: Bank, forecast: Forecast) -> str:
+    """Say what forecasts without any answer were worth for past models left out."""
+    error = 100.0 * _mean_error(forecast.past - calibration_scores(bank))
+    names = " and ".join(forecast.columns)
+    return f"{names} alone. Mean error of the overall score of past models left out in turn: {error:.2f} points."
+
+
+def _mean_error(errors: FloatArray) -> float:
+    """Mean absolute error of the overall score."""
+    return float(np.nanmean(np.abs(errors[:, -1])))
+
+
+def forecast_alone(bank: Bank, forecast: Forecast, *, level: float) -> Scores:
+    """Scores of new models that have not answered anything, (n_new, n_targets).
+
+    Intervals are as wide as the forecasts' errors of past models ask for, the same for all models.
+    """
+    errors = forecast.past - calibration_scores(bank)
+    half = calibrated_half_widths(errors, np.ones(errors.shape), np.ones(forecast.new.shape), level=level)
+    size = np.broadcast_to(np.sqrt(np.nanmean(errors**2, axis=0)), half.shape)
+    value = forecast.new
+    return Scores(value, size.copy(), np.clip(value - half, 0.0, 1.0), np.clip(value + half, 0.0, 1.0))
+
+
+def unanswered(bank: Bank, models: pl.DataFrame) -> ResponseMatrix:
+    """Return the responses of new models that have not answered anything yet, for `estimate` with covariates.
+
+    Parameters
+    ----------
+    bank : Bank
+    models : DataFrame
+        With `model_id` and what is known of each model.
+    """
+    nothing = np.full((models.height, 1), np.nan)
+    return ResponseMatrix.create(nothing, models=models, items=bank.responses.items[:1])

@@ -5,6 +5,7 @@ import numpy as np
 from itembank.crossfit.folds import folds
 from itembank.data.selections import Selection
 from itembank.estimation.calibrated_scores import EstimatedScores, calibrated, model_based
+from itembank.estimation.covariates import with_forecast
 from itembank.estimation.expectations import Expectations
 from itembank.estimation.members_out_of_fold import Past
 from itembank.estimation.method_trials import try_methods
@@ -61,7 +62,10 @@ def _past(
         return published_past(kept)
     if not (needed or isinstance(spec, Stacked)) or not folds(known.bank, progress=progress):
         return None
-    return try_methods(known.bank, known.observations, selection, spec.members, progress=progress).past(spec)
+    members = try_methods(known.bank, known.observations, selection, spec.members, progress=progress)
+    if known.forecast is not None and isinstance(spec, Stacked):
+        members = with_forecast(members, known.forecast, spec)
+    return members.past(spec)
 
 
 def _value(known: Known, spec: PointSpec | Stacked, weights: FloatArray | None) -> FloatArray:
@@ -71,4 +75,6 @@ def _value(known: Known, spec: PointSpec | Stacked, weights: FloatArray | None) 
     values = np.stack([point_scores(known, member) for member in spec.members])
     if weights is None:  # too few models to learn weights from
         weights = np.full((len(spec.members), values.shape[2]), 1.0 / len(spec.members))
+    if known.forecast is not None and weights.shape[0] > values.shape[0]:  # it served past models
+        values = np.concatenate([values, known.forecast.new[None]])
     return stacked_scores(known.bank.targets, known.summary, values, weights)

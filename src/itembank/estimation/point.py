@@ -8,6 +8,7 @@ import numpy as np
 from itembank.data.banks import Bank
 from itembank.data.targets import ScoreTargets
 from itembank.errors import ParameterError
+from itembank.estimation.forecast import Forecast
 from itembank.estimation.observations import Observations
 from itembank.estimation.response_summary import ResponseSummary, posterior_moments, summarise_responses
 from itembank.estimation.specs import METHODS, PointSpec
@@ -26,20 +27,25 @@ class Known:
         Responses of the new models to some items of the bank.
     summary : ResponseSummary
         What the item model and the sample say of these models.
+    forecast : Forecast or None
+        Scores by what is known of the models besides their answers.
     """
 
     bank: Bank
     observations: Observations
     summary: ResponseSummary
+    forecast: Forecast | None = None
 
     @classmethod
-    def of(cls, bank: Bank, observations: Observations) -> Self:
+    def of(cls, bank: Bank, observations: Observations, forecast: Forecast | None = None) -> Self:
         """Summarise the responses."""
-        return cls(bank, observations, summarise_responses(bank, observations))
+        return cls(bank, observations, summarise_responses(bank, observations), forecast)
 
     def take(self, *, models: IntArray, columns: IntArray) -> "Known":
         """Return the data of some models on some of the items; their summary stays that of all items."""
-        return Known(self.bank, self.observations.take(models=models, columns=columns), self.summary.take(models))
+        forecast = None if self.forecast is None else self.forecast.take(models)
+        observations = self.observations.take(models=models, columns=columns)
+        return Known(self.bank, observations, self.summary.take(models), forecast)
 
 
 def point_scores(known: Known, spec: PointSpec) -> FloatArray:
