@@ -291,9 +291,8 @@ def test_stages_from_the_first_selection_to_the_estimate(run, bank_folder, tmp_p
     results = one_model(bank_folder, tmp_path / "new.csv")
     outcome = run("select", bank_folder, "-n", 15, "--stages", 2, "-o", first)
     assert outcome.code == 0, outcome.err
-    assert f"--after RESULTS --selection {first} -o FILE chooses the 10 items of the next stage" in outcome.err.replace(
-        "\n", " "
-    )
+    said = outcome.err.replace("\n", " ")
+    assert f"--after RESULTS --selection {first} -o FILE chooses the 10 items of the next stage" in said
     outcome = run("select", bank_folder, "--after", results, "--selection", first, "-o", second)
     assert outcome.code == 0, outcome.err
     assert "Chosen by v-optimal at the ability of new: stage 2 of 2." in outcome.err
@@ -322,10 +321,7 @@ def test_auto_says_which_it_took_and_why(run, bank_folder, tmp_path):
         ((), "Say how many items to choose: -n N"),
         (("--after", "new.csv"), "--after RESPONSES --selection FILE"),
         (("--selection", "s.json"), "--after RESPONSES --selection FILE"),
-        (
-            ("--after", "new.csv", "--selection", "s.json", "-n", 9),
-            "--n-items goes with a first stage, not with --after",
-        ),
+        (("--after", "new.csv", "--selection", "s.json", "-n", 9), "--n-items goes with a first stage, not with"),
         (("--after", "new.csv", "--selection", "s.json", "--at-most", 9), "--at-most goes with a first stage"),
     ],
 )

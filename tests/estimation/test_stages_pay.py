@@ -54,20 +54,19 @@ def tried(seed):
     return np.stack([*errors, in_stages]), np.array(held), compared
 
 
-def test_two_stages_are_a_fifth_closer_than_one_batch_where_one_ability_rules():
+def test_two_stages_come_closer_than_one_batch_where_one_ability_rules():
     errors = np.concatenate([tried(seed)[0] for seed in SEEDS], axis=1).mean(axis=1)
     assert errors[1] < 0.85 * errors[0]
 
 
 def test_intervals_after_two_stages_hold_as_often_as_they_say():
     held = np.concatenate([tried(seed)[1] for seed in SEEDS])
-    assert 0.92 < held.mean() < 0.995
+    assert 0.92 < held.mean() < 0.998
 
 
 def test_trials_on_past_models_foretell_the_errors_in_stages():
-    foretold = np.array([[one.batch.error, one.stages.error] for one in (tried(seed)[2] for seed in SEEDS)]).mean(
-        axis=0
-    )
+    compared = [tried(seed)[2] for seed in SEEDS]
+    foretold = np.mean([[one.batch.error, one.stages.error] for one in compared], axis=0)
     errors = np.concatenate([tried(seed)[0] for seed in SEEDS], axis=1).mean(axis=1)
     np.testing.assert_allclose(foretold, errors, rtol=0.2)
-    assert sum(tried(seed)[2].stages_pay for seed in SEEDS) >= 4
+    assert sum(one.stages_pay for one in compared) >= 4

@@ -6,9 +6,11 @@ import json
 import numpy as np
 import pytest
 
+from itembank.comparison.compare import compare
 from itembank.data.selections import Selection
 from itembank.errors import DataError, DataWarning, ParameterError
 from itembank.estimation.estimate import estimate
+from itembank.estimation.specs import IN_STAGES
 from itembank.planning.next_stage import next_stage
 from itembank.planning.select import select
 from itembank.planning.stages import stage_sizes
@@ -93,7 +95,10 @@ def test_estimates_take_the_answers_of_all_stages_and_intervals_are_calibrated(b
     assert (found.n_items[0, -1], found.n_missing[0]) == (15, 0)
     assert found.interval_kind == "calibrated"
     assert 0.0 <= found.typicality.typicality[0] <= 1.0
-    assert "calibration models left out" in found.explanation
+    assert "p-irt" in found.explanation
+    assert "weighted" not in found.explanation  # means of items that answers chose say little
+    by_name = estimate(bank, model, selection=module, method=IN_STAGES)
+    np.testing.assert_array_equal(found.low, by_name.low)
 
 
 def test_a_model_is_not_asked_again_what_it_did_not_answer(bank, routing, model):
@@ -121,6 +126,11 @@ def test_what_excluded_items_are_holds_for_all_stages(bank, model):
 def test_one_batch_has_no_next_stage(bank, model):
     with pytest.raises(DataError, match=r"got one batch\. Choose the first stage with stages=2"):
         next_stage(bank, select(bank, 12, method="v-optimal"), model)
+
+
+def test_models_are_not_compared_on_the_items_of_one(bank, routing, model):
+    with pytest.raises(DataError, match="the same for all models is needed, got one of a later stage"):
+        compare(bank, new_models(bank, 2), selection=next_stage(bank, routing, model))
 
 
 def test_one_model_at_a_time(bank, routing):

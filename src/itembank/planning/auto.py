@@ -10,7 +10,7 @@ from itembank.data.banks import Bank
 from itembank.data.selections import Selection
 from itembank.errors import ParameterError
 from itembank.estimation.method_trials import sample_of, try_methods, try_stages
-from itembank.estimation.specs import Stacked
+from itembank.estimation.specs import IN_STAGES, Stacked
 from itembank.numerics.arrays import FloatArray
 from itembank.numerics.paired_choice import clearly_best
 from itembank.numerics.threads import one_blas_thread
@@ -111,18 +111,18 @@ def choose_selection(
 
 
 def errors_of(bank: Bank, recipe: Recipe, seed: int, *, progress: ProgressCallback = silent) -> FloatArray:
-    """Absolute errors of the overall score by 'stacked', (n_models,), found once for each way of choosing.
+    """Absolute errors of the overall score by what 'auto' takes, (n_models,), found once for each way of choosing.
 
     Where the items are drawn at random the errors depend on the seed; else each fold chooses its own items, the same
     for every seed.
     """
 
     def measure() -> FloatArray:
-        stacked = Stacked()
         if recipe.stages:
+            stacked = IN_STAGES
             tried = try_stages(bank, recipe, stacked.members, progress=progress)
         else:
-            chosen = select_by_recipe(bank, recipe, seed)
+            stacked, chosen = Stacked(), select_by_recipe(bank, recipe, seed)
             tried = try_methods(bank, sample_of(bank, chosen), chosen, stacked.members)
         result: FloatArray = np.abs(tried.stacked(stacked).error[:, -1])
         return result

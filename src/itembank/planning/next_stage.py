@@ -56,7 +56,7 @@ def next_stage(bank: GivenBank, selection: GivenSelection, responses: GivenRespo
     >>> module = next_stage(bank, routing, "runs/m1")  # doctest: +SKIP
     >>> estimate(bank, ["runs/m1", "runs/m1-2"], selection=module)  # doctest: +SKIP
     """
-    bank, given = as_bank(bank), as_selection(selection)
+    bank, given = as_bank(bank), as_selection(selection, may_be_later=True)
     recipe, sizes, number = _plan(given)
     done = given.whole  # type: ignore[union-attr]
     answers = known_items(bank, as_new_responses(bank, responses, done), done, ignore_unknown=True)

@@ -81,7 +81,7 @@ class Runner:
         DataError, IntegrityError
             When an item is not ``task/doc_id``, or its document is not the one of the bank.
         """
-        chosen = as_selection(selection)
+        chosen = as_selection(selection, may_be_later=True)
         if chosen is None:
             raise DataError("a run needs a selection, got none. Make one with select(bank, n).")
         return run_selection(self._launch, self.bank, chosen, model_id=self.model_id)
