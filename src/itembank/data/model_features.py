@@ -8,7 +8,7 @@ from typing import Self
 import numpy as np
 import polars as pl
 
-from itembank.errors import DataError, did_you_mean, shown
+from itembank.errors import DataError, did_you_mean, remedy, shown
 from itembank.numerics.arrays import FloatArray
 
 WIDE = 20.0
@@ -150,7 +150,8 @@ def model_column(models: pl.DataFrame, name: str, source: str) -> pl.Series:
     if name not in models.columns:
         raise DataError(
             f"a covariate must be a column of {source}, among {shown(models.columns)}, got {name!r}."
-            f"{did_you_mean(name, models.columns)}"
+            f"{did_you_mean(name, models.columns)} What is known of models comes with their responses"
+            f" ({remedy('read_responses(..., models=FILE)', '--models FILE')})."
         )
     return models[name]
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from itembank.estimation.intervals import interval_scores
 from itembank.numerics.arrays import FloatArray
+from itembank.numerics.paired_choice import mean_known
 
 UNUSUAL = 0.9
 """Quantile of the misfit of calibration models from which errors may grow faster."""
@@ -67,7 +68,7 @@ def with_tail(estimates: OutOfFold, misfit: FloatArray) -> tuple[OutOfFold, floa
         return estimates, np.inf
     tail = float(np.quantile(known, UNUSUAL))
     other = replace(estimates, scale=grown(estimates.scale, misfit[:, None], tail))
-    plain, faster = (np.nanmean(one.interval_scores) for one in (estimates, other))
+    plain, faster = (mean_known(one.interval_scores) for one in (estimates, other))
     return (other, tail) if faster < plain else (estimates, np.inf)
 
 

@@ -113,6 +113,9 @@ def _tables(folder):
     pl.DataFrame({"model_id": models, "family": ["a", "b"] * 8, "size": np.arange(16.0)}).write_csv(
         folder / "models.csv"
     )
+    pl.DataFrame({"model_id": models, "family": "c", "size": np.arange(16.0)[::-1]}).write_csv(
+        folder / "other-models.csv"
+    )
     (folder / "defaults.toml").write_text(
         "[info]\nformat = 'json'\n[import.py-irt]\nformat = 'json'\n", encoding="utf-8"
     )
