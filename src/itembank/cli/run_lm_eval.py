@@ -192,7 +192,10 @@ def _run_stages(
     rows = RowFile(output / STAGES, call.arguments)
     if rows.by_item:
         note(f"Going on with the stages in {output}: {len(rows.by_item)} items are answered.")
-    done, last = run_stages(launch, bank, routing, rows, model_id=model_id, level=level, batch=batch)
+    is_logged = any(output.rglob("results_*.json"))
+    done, last = run_stages(
+        launch, bank, routing, rows, model_id=model_id, level=level, batch=batch, is_logged=is_logged
+    )
     keep_selection(last, output)
     note(f"Chosen by {visible(last.explanation)}")
     return done.estimates

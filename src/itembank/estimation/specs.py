@@ -229,8 +229,8 @@ class Stacked:
 
 
 IN_STAGES = Stacked((PIRT(), Factor(), Factor(discrepancy=0.1)))
-"""For items of later stages, which were chosen by the model's own answers: their means say little of the score, and
-less for models beyond the past ones. So the members that take means are left out."""
+"""For items of later stages, chosen by the model's own answers: their means say little of the score, and least of all
+for models beyond the past ones. So the members that take means are left out."""
 
 
 @dataclass(frozen=True, slots=True)

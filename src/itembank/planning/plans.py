@@ -168,7 +168,7 @@ class Plan(Tabular):
             "method": self.method,
             "n_total": self.goal.n_total,
             "bank": self.bank_id,
-            "stages_advice": self.stages_advice,
+            **({"stages_advice": self.stages_advice} if self.stages_advice else {}),
         }
 
 

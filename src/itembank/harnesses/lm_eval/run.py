@@ -162,6 +162,7 @@ def run_stages(
     model_id: str,
     level: float = 0.95,
     batch: int | None = None,
+    is_logged: bool = False,
 ) -> tuple[HarnessRun, Selection]:
     """Run all stages of a multistage test by whatever `launch` calls, and estimate the full scores.
 
@@ -172,11 +173,13 @@ def run_stages(
     routing : Selection
         Of the first stage.
     rows : Rows
-        Items that have samples here are not run again; where all have, nothing is launched.
+        Items that have samples here are not run again.
     model_id : str
     level : float
     batch : int or None
         Items run at once: what is lost where a run is killed.
+    is_logged : bool
+        Whether the harness has written its logs: where all items have samples, nothing is launched then.
 
     Returns
     -------
@@ -186,7 +189,7 @@ def run_stages(
     """
     askable = chosen_documents(bank.responses.items["item_id"])
     hooks = StagedItems(routing, model_id, bank, rows, askable, batch=batch)
-    if hooks.advance():
+    if hooks.advance() or not is_logged:
         with hooked(hooks):
             launch()
     if hooks.advance():
