@@ -43,7 +43,11 @@ def begin(bank: Bank, *args, model_id="model", events=(), journal=None, **choice
 def forget_past_sessions(bank: Bank) -> None:
     """Let what past sessions say of this bank be found anew; the sessions themselves are kept."""
     for key in list(bank.cache.memory):
-        if key[0] == "arrays" and key[1].startswith("out-of-fold-sessions-stacked"):
+        if (
+            key[0] == "arrays"
+            and key[1].startswith("past-sessions-")
+            and not key[1].startswith("past-sessions-expected")
+        ):
             del bank.cache.memory[key]
 
 

@@ -83,7 +83,7 @@ def past_sessions(bank: Bank, spec: SessionSpec, *, progress: ProgressCallback =
             name: array.shape for name, array in wanted.arrays.items()
         }
 
-    name = _name("out-of-fold-sessions-stacked", _tried_spec(bank, spec))
+    name = _name("past-sessions", _tried_spec(bank, spec))
     found = PastSessions(**bank.cache.arrays(name, stack, fits=fits))
     return found if found.n_answered.size else None
 
@@ -112,7 +112,7 @@ def past_expectations(
                 result[:, number, place] = np.stack(expected)[:, 0]
         return result
 
-    shape, name = (*sizes, bank.n_models, n_scores), _name("out-of-fold-sessions-members", tried)
+    shape, name = (*sizes, bank.n_models, n_scores), _name("past-sessions-expected", tried)
     return checkpoints, run_trial(bank, name, try_fold, shape, progress=progress)
 
 

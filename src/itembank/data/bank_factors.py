@@ -47,7 +47,9 @@ def fitted_factor_model(bank: Bank, n_factors: int | Literal["auto"] = "auto") -
 
     def fit() -> dict[str, FloatArray]:
         fitted = fit_factor_model(bank.responses.responses, n_factors=n_factors)
-        return {"mean": fitted.mean, "loadings": fitted.loadings, "noise": fitted.noise}
+        # the layout in memory of what is read from a file, on which the last bit of products depends
+        loadings = np.ascontiguousarray(fitted.loadings)
+        return {"mean": fitted.mean, "loadings": loadings, "noise": fitted.noise}
 
     def fits(kept: dict[str, FloatArray]) -> bool:
         shapes = {name: array.shape[:1] for name, array in kept.items()}

@@ -9,8 +9,9 @@ from itembank.data.banks import Bank
 from itembank.estimation.out_of_fold import grown
 from itembank.estimation.point import Known, target_weights
 from itembank.estimation.posterior import standard_error
-from itembank.estimation.regression.factor import FactorScores
+from itembank.estimation.regression.factor import predict_factor
 from itembank.estimation.response_summary import posterior_moments
+from itembank.factors.linear_gaussian import FactorModel
 from itembank.numerics.arrays import FloatArray, IntArray
 
 LOOSE = 0.1
@@ -18,24 +19,26 @@ LOOSE = 0.1
 
 
 class FactorModels(NamedTuple):
-    """Both factor models of a bank, ready to predict scores.
+    """Both factor models of a bank, and the scores that they are to predict.
 
     Attributes
     ----------
-    usual : FactorScores
+    usual : FactorModel
         With the discrepancy that calibration models show (`Factor`).
-    loose : FactorScores
+    loose : FactorModel
         With discrepancy `LOOSE`.
+    weights : (n_items, n_targets)
+        Of the items in each score.
     """
 
-    usual: FactorScores
-    loose: FactorScores
+    usual: FactorModel
+    loose: FactorModel
+    weights: FloatArray
 
     @classmethod
     def of_bank(cls, bank: Bank, weights: FloatArray) -> Self:
-        """Make them for scores that weigh items so, (n_items, n_targets)."""
-        usual, loose = (bank_factor_model(bank, discrepancy=discrepancy) for discrepancy in ("auto", LOOSE))
-        return cls(FactorScores.of(usual, weights), FactorScores.of(loose, weights))
+        """Make them for scores that weigh items so."""
+        return cls(bank_factor_model(bank, discrepancy="auto"), bank_factor_model(bank, discrepancy=LOOSE), weights)
 
 
 class Expectations(NamedTuple):
@@ -78,7 +81,9 @@ class Expectations(NamedTuple):
         moments: tuple[FloatArray, FloatArray],
     ) -> Self:
         """Gather them from raw responses (n_models, n_columns) to items, and mean and variance by the item model."""
-        usual, loose = (model.predict(positions, responses) for model in factors)
+        usual, loose = (
+            predict_factor(model, positions, factors.weights, responses) for model in (factors.usual, factors.loose)
+        )
         misfit = np.broadcast_to(usual.misfit[:, None], usual.value.shape)
         return cls(*moments, usual.value, usual.variance, loose.value, misfit)
 

@@ -17,7 +17,7 @@ def clearly_best(errors: Sequence[FloatArray]) -> int:
     errors : sequence of (n_models,)
         Absolute errors of each candidate, or other losses; NaN where unknown.
     """
-    best = int(np.argmin([mean_known(each) for each in errors]))
+    best = int(np.argmin([_mean(each) for each in errors]))
     saving = errors[0] - errors[best]
     known = saving[~np.isnan(saving)]
     if known.size < 2:
@@ -26,7 +26,7 @@ def clearly_best(errors: Sequence[FloatArray]) -> int:
     return best if float(known.mean()) > doubt else 0
 
 
-def mean_known(errors: FloatArray) -> float:
+def _mean(errors: FloatArray) -> float:
     """Mean of the errors that are known; infinite where none is."""
     known = errors[~np.isnan(errors)]
     return float(known.mean()) if known.size else np.inf

@@ -1,11 +1,10 @@
 """Mean and variance of the score under the linear-Gaussian factor model, given the observed responses."""
 
 from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
 
-from itembank.estimation.regression.missing import blocks
+from itembank.estimation.regression.missing import Block, blocks
 from itembank.factors.linear_gaussian import FactorModel, FactorPosterior, factor_posterior
 from itembank.numerics.arrays import FloatArray, IntArray
 
@@ -28,56 +27,6 @@ class FactorPrediction:
     value: FloatArray
     variance: FloatArray
     misfit: FloatArray
-
-
-@dataclass(frozen=True, slots=True)
-class FactorScores:
-    """A factor model and some scores over its items, with the sums over all items that predicting the scores takes.
-
-    Attributes
-    ----------
-    model : FactorModel
-    weights : (n_items, n_targets)
-        omega of each score.
-    mean : (n_targets,)
-        ``sum_i omega_i m_i``.
-    loadings : (n_factors, n_targets)
-        ``sum_i omega_i L_i``.
-    noise : (n_targets,)
-        ``sum_i omega_i^2 s_i``.
-    """
-
-    model: FactorModel
-    weights: FloatArray
-    mean: FloatArray
-    loadings: FloatArray
-    noise: FloatArray
-
-    @classmethod
-    def of(cls, model: FactorModel, weights: FloatArray) -> Self:
-        """Sum over all items."""
-        return cls(model, weights, model.mean @ weights, model.loadings.T @ weights, model.noise @ weights**2)
-
-    def predict(self, positions: IntArray, new_responses: FloatArray) -> FactorPrediction:
-        """Posterior mean and variance of the scores of new models; see `predict_factor`."""
-        shape = (new_responses.shape[0], self.weights.shape[1])
-        value, variance, misfit = np.empty(shape), np.empty(shape), np.empty(shape[0])
-        for block in blocks(np.zeros((1, 1)), new_responses):
-            items = positions[block.columns]
-            found = self._one_pattern(items, new_responses[np.ix_(block.new, block.columns)])
-            value[block.new], variance[block.new], misfit[block.new] = found
-        return FactorPrediction(np.clip(value, 0.0, 1.0), variance, misfit)
-
-    def _one_pattern(self, items: IntArray, responses: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Mean (n_models, n_targets), variance (n_targets,) and misfit (n_models,) of models with the same items."""
-        model, weights = self.model, self.weights[items]
-        posterior = factor_posterior(model, items, responses)
-        # sums over the items that were not observed: over all, less the observed
-        mean, lever = self.mean - model.mean[items] @ weights, self.loadings - model.loadings[items].T @ weights
-        noise = np.maximum(self.noise - model.noise[items] @ weights**2, 0.0)
-        value = responses @ weights + mean + posterior.mean @ lever
-        variance = np.einsum("qt,qr,rt->t", lever, posterior.covariance, lever) + noise
-        return value, variance, _misfit(model, items, responses, posterior)
 
 
 def predict_factor(
@@ -106,7 +55,27 @@ def predict_factor(
     -------
     FactorPrediction
     """
-    return FactorScores.of(model, target_weights).predict(positions, new_responses)
+    shape = (new_responses.shape[0], target_weights.shape[1])
+    value, variance, misfit = np.empty(shape), np.empty(shape), np.empty(shape[0])
+    for block in blocks(np.zeros((1, 1)), new_responses):
+        found = _one_pattern(model, positions, target_weights, new_responses, block)
+        value[block.new], variance[block.new], misfit[block.new] = found
+    return FactorPrediction(np.clip(value, 0.0, 1.0), variance, misfit)
+
+
+def _one_pattern(
+    model: FactorModel, positions: IntArray, weights: FloatArray, new_responses: FloatArray, block: Block
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Mean (n_block_new, n_targets), variance (n_targets,) and misfit (n_block_new,) of models with the same items."""
+    items = positions[block.columns]
+    responses = new_responses[np.ix_(block.new, block.columns)]
+    posterior = factor_posterior(model, items, responses)
+    unobserved = weights.copy()
+    unobserved[items] = 0.0
+    lever = model.loadings.T @ unobserved  # (n_factors, n_targets)
+    value = responses @ weights[items] + model.mean @ unobserved + posterior.mean @ lever
+    variance = np.einsum("qt,qr,rt->t", lever, posterior.covariance, lever) + model.noise @ unobserved**2
+    return value, variance, _misfit(model, items, responses, posterior)
 
 
 def _misfit(model: FactorModel, items: IntArray, responses: FloatArray, posterior: FactorPosterior) -> FloatArray:

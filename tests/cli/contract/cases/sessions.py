@@ -97,7 +97,6 @@ CASES = {
             "--level": "--level 0.8",
             "--format": "--format table",
         },
-        stops={("items", "--half-width"): "one of -n N and --half-width W"},
     ),
     "session start": Case(
         modes={
