@@ -17,13 +17,9 @@ HEAVY = (
     "itembank.data.readers.read", "itembank.studies", "itembank.scaling",
 )  # fmt: skip
 ARRAYS = {"numpy", "polars"}
-SESSION = ARRAYS | {
-    "scipy.special",
-    "scipy.sparse",
-    "scipy.linalg",
-}  # the last brings the BLAS whose threads are limited
+SESSION = ARRAYS | {"scipy.special"}  # with it comes the BLAS whose threads are limited
 READING = SESSION | {"itembank.data.readers.read"}
-FITTING = READING | {"scipy.optimize", "scipy.interpolate", "scipy.spatial"}
+FITTING = READING | {"scipy.optimize", "scipy.interpolate", "scipy.spatial", "scipy.sparse", "scipy.linalg"}
 COMMANDS = (
     ("session --help", set()),
     ("run lm-eval --help", set()),

@@ -18,6 +18,7 @@ from itembank.cli.new_results import (
 from itembank.cli.option_types import MethodName
 from itembank.cli.options import (
     bank_argument,
+    estimand_option,
     format_option,
     level_option,
     method_option,
@@ -29,6 +30,7 @@ from itembank.cli.options import (
 from itembank.cli.render import note, print_rows, progress, refuse_empty, warnings_as_notes
 from itembank.cli.spec_options import spec_option
 from itembank.comparison.comparison_spec import ComparisonSpec
+from itembank.estimation.estimand_names import ESTIMANDS_IN_WORDS, RUN, Estimand
 from itembank.estimation.specs import METHODS
 
 if TYPE_CHECKING:
@@ -51,6 +53,7 @@ if TYPE_CHECKING:
     MethodName(METHODS, "paired"),
     "How differences are estimated: 'paired' from the raw answers alone, the others from estimated scores.",
 )
+@estimand_option
 @level_option
 @spec_option(ComparisonSpec, "power", "Power of the smallest detectable difference, between 0 and 1.")
 @click.option(
@@ -72,6 +75,7 @@ def command(
     selection: Path | None,
     ignore_unknown: bool,
     method: str,
+    estimand: Estimand,
     level: float,
     power: float,
     target: tuple[str, ...],
@@ -109,11 +113,13 @@ def command(
                 ignore_unknown=ignore_unknown,
                 method=method,
                 target="all" if "all" in target else target,
-                spec=ComparisonSpec(level, power, seed=seed),
+                spec=ComparisonSpec(level, power, seed=seed, estimand=estimand),
                 progress=report,
             )
     _print(comparison, output_format, why_not_calibrated(loaded), is_ranking=ranking)
     note_flagged(comparison, loaded)
+    if estimand != RUN:
+        note(f"Differences are of {ESTIMANDS_IN_WORDS[estimand]}.")
     refuse_empty(comparison.rows(), "difference", ("model_a", "model_b", "target"))
 
 

@@ -18,6 +18,7 @@ from itembank.cli.new_results import (
 from itembank.cli.option_types import MethodName
 from itembank.cli.options import (
     bank_argument,
+    estimand_option,
     format_option,
     level_option,
     method_option,
@@ -27,6 +28,7 @@ from itembank.cli.options import (
 )
 from itembank.cli.render import note, print_rows, progress, refuse_empty, warnings_as_notes
 from itembank.data.score_names import OVERALL
+from itembank.estimation.estimand_names import ESTIMANDS_IN_WORDS, RUN, Estimand
 from itembank.estimation.specs import METHODS, IntervalKind
 
 if TYPE_CHECKING:
@@ -40,6 +42,12 @@ MEANING = {
     "wrong.",
 }
 """What each kind of interval rests on."""
+TITLES = {
+    "run": "Estimated full-benchmark scores",
+    "expected": "Estimated full-benchmark scores over repeated runs",
+    "items-like-these": "Estimated scores on items like the benchmark's",
+}
+"""What the table shows for each estimand."""
 
 
 @click.command("estimate", cls=Command)
@@ -56,6 +64,7 @@ MEANING = {
     help="Where the width of intervals comes from: errors made on bank models left out (calibrated), the item model, "
     "or how items were drawn (design).",
 )
+@estimand_option
 @level_option
 @click.option("--win-rate", is_flag=True, help="Add the mean win rate over scenarios against the bank's models.")
 @reading_options()
@@ -69,6 +78,7 @@ def command(
     ignore_unknown: bool,
     method: str,
     interval: IntervalKind,
+    estimand: Estimand,
     level: float,
     win_rate: bool,
     reading: dict[str, Any],
@@ -102,6 +112,7 @@ def command(
                 method=method,
                 level=level,
                 interval=interval,
+                estimand=estimand,
                 include_win_rate=win_rate,
                 rng=seed,
                 progress=report,
@@ -112,6 +123,8 @@ def command(
     if interval == "calibrated" and estimates.interval_kind != "calibrated":
         note(why_not_calibrated(loaded))
     note(MEANING[estimates.interval_kind])
+    if estimates.estimand != RUN:
+        note(f"Intervals are for {ESTIMANDS_IN_WORDS[estimates.estimand]}.")
     note_flagged(estimates, loaded)
     note_overall(loaded)
     if win_rate and estimates.interval_kind != "model-based":
@@ -135,7 +148,8 @@ def print_estimates(estimates: "ScoreEstimates", output_format: str) -> None:
             }
             for row in rows
         ]
-    title = f"Estimated full-benchmark scores, from 0 to 1, by {estimates.method}, bank {estimates.bank_id}"
+    what = TITLES[estimates.estimand]
+    title = f"{what}, from 0 to 1, by {estimates.method}, bank {estimates.bank_id}"
     print_rows(rows, output_format, title=title, least=("typicality", "items"))
 
 

@@ -13,6 +13,7 @@ from itembank.cli.render import is_quiet, note
 from itembank.cli.spec_options import spec_option
 from itembank.data.readers.sources import SOURCES
 from itembank.data.readers.specs import ReadingSpec
+from itembank.estimation.estimand_names import ESTIMANDS, RUN
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -149,6 +150,18 @@ def level_option(function: Function) -> Function:
     return click.option("--level", type=float, default=0.95, show_default=True, help="Level of the intervals.")(
         function
     )
+
+
+def estimand_option(function: Function) -> Function:
+    """Add `--estimand`."""
+    return click.option(
+        "--estimand",
+        type=click.Choice(ESTIMANDS),
+        default=RUN,
+        show_default=True,
+        help="Which score the intervals are for: of one full run (run), its mean over repeated runs (expected), or the "
+        "score on items of which the bank's are a sample (items-like-these).",
+    )(function)
 
 
 def jobs_option(default: int) -> Decorator:

@@ -6,9 +6,10 @@ import click
 
 from itembank.cli.command import Command
 from itembank.cli.option_types import MethodName
-from itembank.cli.options import bank_argument, format_option, level_option, method_option, seed_option
+from itembank.cli.options import bank_argument, estimand_option, format_option, level_option, method_option, seed_option
 from itembank.cli.render import note, print_record, progress, warnings_as_notes
 from itembank.cli.spec_options import spec_option
+from itembank.estimation.estimand_names import Estimand
 from itembank.estimation.specs import METHODS
 from itembank.planning.plan_spec import PlanSpec
 from itembank.selection.specs import METHODS as SELECTORS
@@ -23,6 +24,7 @@ from itembank.selection.specs import METHODS as SELECTORS
     help="Or: difference between two models on the same items that must show as significant, between 0 and 1.",
 )
 @click.option("--target", default="overall", show_default=True, help="Score to plan for: 'overall' or a scenario.")
+@estimand_option
 @level_option
 @spec_option(PlanSpec, "power", "Probability of finding --difference to be significant, between 0 and 1.")
 @click.option(
@@ -42,6 +44,7 @@ def command(
     half_width: float | None,
     difference: float | None,
     target: str,
+    estimand: Estimand,
     level: float,
     power: float,
     selector: str,
@@ -72,7 +75,7 @@ def command(
             selector=selector,
             method=method,
             max_items=max_items,
-            spec=PlanSpec(level, power, seed),
+            spec=PlanSpec(level, power, seed, estimand),
             progress=advance,
         )
     print_record(

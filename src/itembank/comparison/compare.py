@@ -12,6 +12,7 @@ from itembank.comparison.comparison_spec import ComparisonSpec
 from itembank.comparison.comparisons import Comparison, ModelPairs, Ranking, ReferenceTests
 from itembank.comparison.difference_tests import tested_differences
 from itembank.comparison.differences import TargetErrors, differences, learn_errors, raw_standard_errors
+from itembank.comparison.pair_variance import pair_variance
 from itembank.crossfit.folds import folds
 from itembank.data.arguments import GivenBank, GivenResponses, GivenSelection, as_bank, as_new_responses, as_selection
 from itembank.data.score_names import OVERALL
@@ -108,7 +109,8 @@ def compare(
         typicality = estimates.typicality
     is_learnt = np.array([error is not None for error in errors])
     raw, score = differences(compared.raw_scores(), values, pairs, is_learnt)
-    difference, tests = tested_differences(raw, pairs, counts, standard_errors, errors, spec=spec)
+    chance = pair_variance(spec.estimand, bank, compared.observations, matrix)[:, compared.index]
+    difference, tests = tested_differences(raw, pairs, counts, standard_errors, errors, chance=chance, spec=spec)
     return Comparison(
         model_ids=tuple(matrix.model_ids),
         targets=compared.targets,

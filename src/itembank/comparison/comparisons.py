@@ -205,7 +205,13 @@ class Comparison(Tabular):
         """One record for each pair and target, as the command line prints them."""
         columns = {name: values.tolist() for name, values in self._columns().items()}
         notes, typicality = self._notes(), self.typicality.typicality
-        facts = {"level": self.spec.level, "method": self.method, "interval": self.interval_kind, "bank": self.bank_id}
+        facts = {
+            "level": self.spec.level,
+            "estimand": self.spec.estimand,
+            "method": self.method,
+            "interval": self.interval_kind,
+            "bank": self.bank_id,
+        }
         first, second = self.pairs.first.tolist(), self.pairs.second.tolist()
         flags = self._flags()
         return [

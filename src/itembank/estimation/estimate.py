@@ -1,7 +1,7 @@
 """The verb `estimate`: full-benchmark scores from some responses."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import get_args
 
 import numpy as np
@@ -19,6 +19,8 @@ from itembank.data.targets import mean_win_rate
 from itembank.errors import DataError, DataWarning, ParameterError, remedy, shown, warn
 from itembank.estimation.automatic import Chosen, choose_method
 from itembank.estimation.design_based import check_design, scores_by_design
+from itembank.estimation.estimand_names import ESTIMANDS, RUN, Estimand
+from itembank.estimation.estimands import estimand_variance, widened
 from itembank.estimation.estimated_scores import estimated_scores
 from itembank.estimation.estimates import ScoreEstimates, checked
 from itembank.estimation.observations import known_items, observe
@@ -47,6 +49,7 @@ def estimate(
     method: EstimationSpec | str = "auto",
     level: float = 0.95,
     interval: IntervalKind = "calibrated",
+    estimand: Estimand = RUN,
     include_win_rate: bool = False,
     ignore_unknown: bool = False,
     rng: np.random.Generator | int | None = 0,
@@ -80,6 +83,11 @@ def estimate(
         with fewer than ten calibration models it is 'model-based': ``T +- z sqrt(V + (T - m)^2)`` from the item model
         alone (`score_posterior`). 'design': from how the items were drawn, valid also where the item model is
         wrong; it brings its own estimate (`design_based_estimates`) and needs items drawn by chance.
+    estimand : {'run', 'expected', 'items-like-these'}
+        Which score the interval is for. 'run': that of one full run on the bank's items. 'expected': the mean over
+        repeated runs, for models that answer differently each time (`run_variance`; it needs repeated attempts).
+        'items-like-these': that on the kind of items of which the bank's are a sample (`item_variance`). The estimate
+        is the same, the interval takes in the chance of the run, or of the items.
     ignore_unknown : bool
         Leave out items that the bank does not hold, with a `DataWarning`, instead of refusing them.
     include_win_rate : bool
@@ -98,10 +106,10 @@ def estimate(
     Raises
     ------
     DataError
-        When an item is not in the bank, no item to be used was answered, or design-based intervals are asked for
-        items that were not drawn by chance.
+        When an item is not in the bank, no item to be used was answered, design-based intervals are asked for items
+        that were not drawn by chance, or the expected score where nobody attempted items repeatedly.
     ParameterError
-        For another method or interval, or a level outside (0, 1).
+        For another method, interval or estimand, a level outside (0, 1), or a win rate of another estimand than 'run'.
 
     Examples
     --------
@@ -110,6 +118,7 @@ def estimate(
     """
     spec = METHODS.resolve(method)
     _check(level, interval, spec)
+    _check_estimand(estimand, include_win_rate=include_win_rate)
     bank = as_bank(bank)
     selection = selection_or_published(bank, as_selection(selection))
     given = as_new_responses(bank, responses, selection)
@@ -123,8 +132,11 @@ def estimate(
     else:
         is_calibrated = interval == "calibrated" and _has_past_errors(bank, selection, spec, progress)
         estimated = _by_pattern(known, selection, spec, level=level, is_calibrated=is_calibrated, progress=progress)
+    if estimand != RUN:
+        variance = estimand_variance(estimand, known, matrix, estimated.scores.value)
+        estimated = replace(estimated, scores=widened(estimated.scores, variance, level=level))
     generator = as_generator(rng) if include_win_rate else None
-    return _packed(known, matrix, estimated, level=level, win_rate_rng=generator)
+    return _packed(known, matrix, estimated, level=level, estimand=estimand, win_rate_rng=generator)
 
 
 def _has_past_errors(bank: Bank, selection: Selection | None, spec: EstimationSpec, progress: ProgressCallback) -> bool:
@@ -153,6 +165,14 @@ def _check(level: float, interval: str, spec: EstimationSpec) -> None:
         raise ParameterError(
             f"design-based intervals bring their own estimate, got method {METHODS.name_of(spec)!r}. Leave the method "
             "at 'auto', or take another interval."
+        )
+
+
+def _check_estimand(estimand: str, *, include_win_rate: bool) -> None:
+    check_one_of("estimand", estimand, ESTIMANDS)
+    if include_win_rate and estimand != RUN:
+        raise ParameterError(
+            f"the mean win rate is that of one run, got estimand {estimand!r}: leave the win rate out, or take 'run'."
         )
 
 
@@ -230,6 +250,7 @@ def _packed(
     estimated: _Estimated,
     *,
     level: float,
+    estimand: Estimand,
     win_rate_rng: np.random.Generator | None,
 ) -> ScoreEstimates:
     """Put the result together, with win rates where they are asked for."""
@@ -252,6 +273,7 @@ def _packed(
         explanation=estimated.explanation,
         bank_id=bank.bank_id,
         interval_kind=estimated.interval_kind,
+        estimand=estimand,
         sample_share=estimated.sample_share,
         abilities=summary.abilities,
         ability_covariance=summary.ability_covariance,

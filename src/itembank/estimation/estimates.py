@@ -7,6 +7,7 @@ import numpy as np
 
 from itembank.data.score_names import WIN_RATE
 from itembank.errors import DataError, shown
+from itembank.estimation.estimand_names import RUN
 from itembank.estimation.scores import Scores
 from itembank.estimation.typicality import Typicality
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
@@ -51,6 +52,8 @@ class ScoreEstimates(Tabular):
     typicality : Typicality
         How typical each model's answers are of the calibration models; unknown (NaN) where intervals are not
         calibrated.
+    estimand : str
+        Which score the intervals are for: 'run', 'expected' or 'items-like-these' (`itembank.estimation.estimands`).
     """
 
     model_ids: tuple[str, ...]
@@ -68,6 +71,7 @@ class ScoreEstimates(Tabular):
     abilities: FloatArray
     ability_covariance: FloatArray
     typicality: Typicality
+    estimand: str = RUN
 
     @property
     def value(self) -> FloatArray:
@@ -116,6 +120,7 @@ class ScoreEstimates(Tabular):
                 "level": self.level,
                 "standard_error": float(self.standard_error[l, t]),
                 "interval": "model-based" if target == WIN_RATE else self.interval_kind,
+                "estimand": self.estimand,
                 "n_items": int(self.n_items[l, t]),
                 "n_total": int(self.n_total[t]),
                 "n_missing": int(self.n_missing[l]),

@@ -126,16 +126,20 @@ def members_out_of_fold(
     choose : function
         Gives the items of a fold, which the models it leaves out answer. Called where nothing was kept.
     items : Observations
-        Of which, and `others`, what `choose` gives follows: they name the result in the cache.
+        Of which, and `others`, what `choose` gives follows: they name the result in the cache. Where its models
+        attempted each item less often than those of the calibration, these are tried with as few attempts.
     others : texts
     """
+    attempts = items.fewer_attempts(bank)
 
     def try_fold(fold: Fold, _: ProgressCallback) -> FloatArray:
-        return _try_fold(bank, fold, choose(fold), specs)
+        answers = choose(fold).answered_by_calibration_models(bank, fold.held_out, attempts=attempts)
+        return _try_fold(fold, answers, specs)
 
     shape = (len(specs) + len(Expectations._fields), bank.n_models, bank.targets.n_scenarios + 1)
     arrays = (items.positions, items.weights, items.selected, items.selected_weights)
-    name = cache_name("out-of-fold", tuple(specs), items.is_random, others, *arrays)
+    more = others if attempts is None else (*others, f"{attempts:g} attempts")
+    name = cache_name("out-of-fold", tuple(specs), items.is_random, more, *arrays)
     values = run_trial(bank, name, try_fold, shape)
     fold_of_model = np.empty(bank.n_models, dtype=np.int64)
     for fold in folds(bank):
@@ -150,7 +154,7 @@ def members_out_of_fold(
     )
 
 
-def _try_fold(bank: Bank, fold: Fold, items: Observations, specs: Sequence[PointSpec]) -> FloatArray:
+def _try_fold(fold: Fold, answers: Observations, specs: Sequence[PointSpec]) -> FloatArray:
     """Estimates of all methods, then what is expected of them, (n_members + 6, n_held_out, n_targets)."""
-    known = Known.of(fold.bank, items.answered_by_calibration_models(bank, fold.held_out))
+    known = Known.of(fold.bank, answers)
     return np.stack([*(point_scores(known, spec) for spec in specs), *Expectations.of(known)])

@@ -14,6 +14,8 @@ from itembank.errors import DataError, DataWarning, did_you_mean, remedy, shown,
 from itembank.irt.families import COUNTS
 from itembank.numerics.arrays import FloatArray, IntArray
 
+SEED = 50
+
 
 @dataclass(frozen=True, slots=True)
 class Observations:
@@ -61,16 +63,30 @@ class Observations:
         nothing_missing = np.zeros(responses.shape[0], dtype=np.int64)
         return cls(responses, positions, weights, nothing_missing, is_random, positions, weights, n_trials)
 
-    def answered_by_calibration_models(self, bank: Bank, rows: IntArray | None = None) -> "Observations":
-        """Return the same items answered by a bank's calibration models, all or those at these rows."""
+    def answered_by_calibration_models(
+        self, bank: Bank, rows: IntArray | None = None, *, attempts: float | None = None
+    ) -> "Observations":
+        """Return the same items answered by a bank's calibration models, all or those at these rows.
+
+        With `attempts` of a count, so many of each model's attempts at an item, drawn by chance: estimates from fewer
+        attempts err by more.
+        """
         rows = np.arange(bank.n_models) if rows is None else rows
         n_trials = counted_trials(bank, bank.responses)
-        return replace(
-            self,
-            responses=bank.responses.responses[np.ix_(rows, self.positions)],
-            n_missing=np.zeros(rows.size, dtype=np.int64),
-            n_trials=None if n_trials is None else n_trials[np.ix_(rows, self.positions)],
-        )
+        cells = np.ix_(rows, self.positions)
+        responses, of_cells = bank.responses.responses[cells], None if n_trials is None else n_trials[cells]
+        if attempts is not None and of_cells is not None:
+            responses, of_cells = _drawn_attempts(responses, of_cells, attempts)
+        nothing_missing = np.zeros(rows.size, dtype=np.int64)
+        return replace(self, responses=responses, n_missing=nothing_missing, n_trials=of_cells)
+
+    def fewer_attempts(self, bank: Bank) -> float | None:
+        """Return how often these models attempted an item, where that is less often than the bank's did; else None."""
+        past = counted_trials(bank, bank.responses)
+        if self.n_trials is None or past is None:
+            return None
+        attempts = usual_attempts(self.n_trials, self.responses)
+        return attempts if attempts < usual_attempts(past, bank.responses.responses) else None
 
     def take(self, *, models: IntArray, columns: IntArray) -> "Observations":
         """Return some models and columns; the items that were to be answered stay."""
@@ -137,9 +153,37 @@ def found_items(bank: Bank, responses: ResponseMatrix, selection: Selection | No
 
 def counted_trials(bank: Bank, responses: ResponseMatrix) -> FloatArray | None:
     """Trials behind each response, (n_models, n_items), where the bank's family counts them."""
-    if responses.n_trials is None or bank.parameters.family not in COUNTS:
+    if bank.parameters.family not in COUNTS:
         return None
-    return responses.n_trials.astype(np.float64)
+    if responses.n_trials is not None:
+        return responses.n_trials.astype(np.float64)
+    values = responses.responses
+    is_single = bool(np.all((values == 0.0) | (values == 1.0) | np.isnan(values)))  # right or wrong: one trial each
+    return np.ones(values.shape) if is_single else None
+
+
+def attempts_of(responses: ResponseMatrix) -> FloatArray:
+    """Count the attempts at an item in one run of each model, (n_models,)."""
+    if responses.n_trials is None:
+        return np.ones(responses.n_models)
+    pairs = zip(responses.n_trials.astype(np.float64), responses.responses, strict=True)
+    return np.array([usual_attempts(trials, answers) for trials, answers in pairs])
+
+
+def usual_attempts(n_trials: FloatArray, responses: FloatArray) -> float:
+    """Return the median number of attempts at an item that was answered, at least one."""
+    answered = n_trials[~np.isnan(responses)]
+    return max(float(np.median(answered)), 1.0) if answered.size else 1.0
+
+
+def _drawn_attempts(responses: FloatArray, n_trials: FloatArray, attempts: float) -> tuple[FloatArray, FloatArray]:
+    """Draw some of each cell's attempts without putting back; the draw is the same each time."""
+    known = ~np.isnan(responses) & (n_trials >= 1.0)
+    n = np.where(known, n_trials, 1.0).astype(np.int64)
+    right = np.rint(np.where(known, responses, 0.0) * n).astype(np.int64)
+    drawn = np.minimum(n, round(attempts))
+    kept = np.random.default_rng(SEED).hypergeometric(right, n - right, drawn)
+    return np.where(known, kept / drawn, np.nan), np.where(known, drawn, 0).astype(np.float64)
 
 
 def _check_scenarios(bank: Bank, selection: Selection, chosen: IntArray) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 from itembank.checks import check_fraction
 from itembank.errors import ParameterError
 from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.planning.chance import Chance
 from itembank.planning.plan_spec import PlanSpec
 from itembank.planning.precision import (
     PrecisionCurve,
@@ -20,6 +21,7 @@ from itembank.planning.size_trials import Trial
 N_CHECKS = 3
 N_REACHED = 3
 NO_ERROR = 1e-9
+NONE = Chance()
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +35,15 @@ class Goal:
     n_total : int
         Items of the bank.
     spec : PlanSpec
+    chance : Chance
+        What lies between the score that is meant and that of one run.
     """
 
     half_width: float | None
     difference: float | None
     n_total: int
     spec: PlanSpec
+    chance: Chance = NONE
 
     def __post_init__(self) -> None:
         """Check that there is one goal at most."""
@@ -63,7 +68,12 @@ class Goal:
         single = _smoothed([self._half_width(trial) for trial in trials], [trial.errors for trial in trials])
         centred = [trial.errors - trial.errors.mean() for trial in trials]
         pairs = _smoothed([self._difference(trial) for trial in trials], centred)
-        return precision_curve(sizes, single, self.n_total), precision_curve(sizes, pairs, self.n_total)
+        half_widths, differences = (precision_curve(sizes, values, self.n_total) for values in (single, pairs))
+        spec = self.spec
+        return (
+            half_widths.with_values(self.chance.of_intervals(half_widths.values, level=spec.level)),
+            differences.with_values(self.chance.of_differences(differences.values, level=spec.level, power=spec.power)),
+        )
 
     def curve(self, trials: list[Trial]) -> PrecisionCurve:
         """Draw the curve of the measure that the goal sets."""
@@ -71,7 +81,19 @@ class Goal:
 
     def measure(self, trial: Trial) -> float:
         """Take the measure that the goal sets from one trial alone."""
-        return self._half_width(trial) if self.half_width is not None else self._difference(trial)
+        measured = np.array(self._half_width(trial) if self.half_width is not None else self._difference(trial))
+        return float(self._with_chance(measured))
+
+    @property
+    def least(self) -> float:
+        """The measure that the goal sets with all items: 0 but for the chance of another run, or of other items."""
+        return float(self._with_chance(np.zeros(())))
+
+    def _with_chance(self, measure: FloatArray) -> FloatArray:
+        spec = self.spec
+        if self.half_width is not None:
+            return self.chance.of_intervals(measure, level=spec.level)
+        return self.chance.of_differences(measure, level=spec.level, power=spec.power)
 
     def _half_width(self, trial: Trial) -> float:
         return expected_half_width(trial.errors, level=self.spec.level)
@@ -108,7 +130,7 @@ def find_fewest(
     run: Callable[[int], Trial], trials: list[Trial], goal: Goal, largest: int
 ) -> tuple[int | None, list[Trial]]:
     """Read the answer off the curve, try it, and read it again off the curve through all trials."""
-    if goal.value is None:
+    if goal.value is None or goal.least > goal.value:
         return None, trials
     for _ in range(N_CHECKS):
         n_items = goal.curve(trials).fewest(goal.value)

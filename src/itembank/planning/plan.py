@@ -8,6 +8,7 @@ from itembank.errors import DataError, ParameterError, did_you_mean, shown
 from itembank.estimation.specs import METHODS as ESTIMATORS
 from itembank.estimation.specs import EstimationSpec
 from itembank.planning.auto import check_method, choose_selection
+from itembank.planning.chance import Chance
 from itembank.planning.goals import Goal, find_fewest, tried_sizes
 from itembank.planning.plan_spec import PlanSpec
 from itembank.planning.plans import Plan, PlanAnswer, PlanTable
@@ -60,7 +61,7 @@ def plan(
     max_items : int, optional
         Try no more than these.
     spec : PlanSpec
-        Level, power and seed.
+        Level, power, seed and which score is meant.
     progress : ProgressCallback
 
     Returns
@@ -80,8 +81,9 @@ def plan(
     >>> plan(bank, difference=0.03, spec=PlanSpec(power=0.9)).message  # doctest: +SKIP
     """
     bank = as_bank(bank)
-    goal = Goal(half_width, difference, bank.n_items, spec)
+    bank.check_responses("A plan needs")
     index = _target_index(bank, target)
+    goal = Goal(half_width, difference, bank.n_items, spec, Chance.of(bank, index, spec.estimand))
     estimator = ESTIMATORS.resolve(method)
     if selector != AUTO:
         check_method(selector)
@@ -117,7 +119,6 @@ def _target_index(bank: Bank, target: str) -> int:
 
 
 def _check_folds(bank: Bank, progress: ProgressCallback) -> None:
-    bank.check_responses("A plan needs")
     if not folds(bank, progress=progress):
         raise DataError(
             f"a plan needs at least {MINIMUM_FOR_FOLDS} calibration models that can be left out in turn, the bank "

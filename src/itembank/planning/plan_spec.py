@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from itembank.checks import check_fraction, check_whole
+from itembank.checks import check_fraction, check_one_of, check_whole
+from itembank.estimation.estimand_names import ESTIMANDS, RUN, Estimand
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,14 +18,18 @@ class PlanSpec:
         Probability with which a difference is to show as significant.
     seed : int
         Of the items that are tried.
+    estimand : {'run', 'expected', 'items-like-these'}
+        Which score is meant, see `estimate`. The typical chance of a run, or of the items, is part of every precision.
     """
 
     level: float = 0.95
     power: float = 0.8
     seed: int = 0
+    estimand: Estimand = RUN
 
     def __post_init__(self) -> None:
         """Check the choices."""
         check_fraction("level", self.level)
         check_fraction("power", self.power)
+        check_one_of("estimand", self.estimand, ESTIMANDS)
         check_whole("seed", self.seed, least=0)

@@ -5,6 +5,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from itembank.estimation.estimand_names import ESTIMANDS_IN_WORDS
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.planning.goals import Goal
 from itembank.planning.size_trials import Trial
@@ -156,6 +157,7 @@ class Plan(Tabular):
             "detectable_difference": self.answer.detectable_difference,
             "measured": self.answer.measured,
             "message": self.message,
+            "estimand": self.goal.spec.estimand,
             "level": self.goal.spec.level,
             "power": self.goal.spec.power,
             "selector": self.selector,
@@ -175,10 +177,15 @@ def _message(
     goal: Goal, n_items: int | None, trials: list[Trial], *, largest: int, max_items: int | None, target: str
 ) -> str:
     """Put the answer in a sentence."""
-    if goal.value is None or n_items is None:
+    if goal.value is None:
         return ""
     what = "a half-width of" if goal.half_width is not None else "telling apart models that differ by"
     asked, of_all = f"{what} {goal.value:g} on {target!r}", f"of {goal.n_total} items"
+    if n_items is None:
+        return (
+            f"No number of items is enough for {asked}: all {goal.n_total} leave {goal.least:.4f}, "
+            f"for {ESTIMANDS_IN_WORDS[goal.spec.estimand]} differs by chance from that of one run."
+        )
     if max_items is not None and n_items > max_items:
         there = float(goal.curve(trials).at(np.array([max_items]))[0])
         return (

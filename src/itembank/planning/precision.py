@@ -22,11 +22,15 @@ class PrecisionCurve:
     ----------
     smallest_size : int
     values : (n_sizes,)
-        At `smallest_size` and every larger number up to all items; never rising, 0 at all items.
+        At `smallest_size` and every larger number up to all items; never rising.
     """
 
     smallest_size: int
     values: FloatArray
+
+    def with_values(self, values: FloatArray) -> "PrecisionCurve":
+        """Return the curve with other values at the same numbers of items."""
+        return PrecisionCurve(self.smallest_size, values)
 
     def at(self, sizes: IntArray) -> FloatArray:
         """Values at these numbers of items."""

@@ -54,6 +54,8 @@ class Hub(Files):
 @pytest.fixture
 def web(monkeypatch, tmp_path):
     with serving(Hub) as one:
+        # tests of lm_eval may have imported the client while they were offline
+        monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
         monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", one.address)
         monkeypatch.setattr("huggingface_hub.hf_api.constants.ENDPOINT", one.address)
         monkeypatch.setattr(

@@ -172,7 +172,7 @@ _ESTIMATE = Case(
                               about=tuple(RESPONSES)),
         "logs": Mode("logs-bank logs --method p-irt --interval model-based --format csv", about=tuple(RESPONSES)),
         "win rate": Mode("bank one.csv --method gp-irt --interval model-based --win-rate --format csv",
-                         about=("--seed", "--interval", "--level", "--method")),
+                         about=("--seed", "--interval", "--level", "--method", "--estimand")),
         "one model": Mode("bank new-nameless.csv --model-id m --method p-irt --interval model-based --format csv",
                           about=("--model-id",)),
         "unknown items": Mode("bank more.csv --method p-irt --interval model-based --format csv",
@@ -185,6 +185,7 @@ _ESTIMATE = Case(
         "--selection": "--selection random.json",
         "--method": "--method weighted",
         "--interval": "--interval calibrated",
+        "--estimand": "--estimand items-like-these",
         "--level": "--level 0.8",
         "--win-rate": "--win-rate",
     },
@@ -198,12 +199,13 @@ _ESTIMATE = Case(
     never=USABLE,
     nowhere={**_AS_THE_BANK, **MEMORY},
     stops={
+        ("win rate", "--estimand"): "win rate is that of one run",
         ("random forest", "--interval"): "design-based intervals bring their own estimate",
         ("design", "--method"): "design-based intervals bring their own estimate",
         ("design", "--selection"): "need the probability with which each item was drawn",
     },
 )  # fmt: skip
-_CHOICES = ("--model", "--selection", "--method", "--level", "--power", "--target", "--ranking", "--seed")
+_CHOICES = ("--model", "--selection", "--method", "--level", "--estimand", "--power", "--target", "--ranking", "--seed")
 _COMPARE = Case(
     modes={
         "pairs": Mode("bank repeated.csv new.csv --repeats last --model m14 --model m15 --method p-irt --format csv"),
@@ -228,6 +230,7 @@ _COMPARE = Case(
         "--selection": "--selection selection.json",
         "--method": "--method gp-irt",
         "--level": "--level 0.8",
+        "--estimand": "--estimand items-like-these",
         "--power": "--power 0.6",
         "--target": "--target math",
         "--ranking": "--ranking",
@@ -262,6 +265,7 @@ _PLAN = Case(
         "--difference": "--difference 0.1",
         "--target": "--target math",
         "--level": "--level 0.8",
+        "--estimand": "--estimand items-like-these",
         "--power": "--power 0.6",
         "--selector": "--selector stratified",
         "--method": "--method weighted",

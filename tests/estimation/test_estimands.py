@@ -1,0 +1,129 @@
+"""Which score is meant: variances against closed forms and simulation, and what intervals make of them."""
+
+import dataclasses
+
+import numpy as np
+import polars as pl
+import pytest
+
+from itembank.data.responses import ResponseMatrix
+from itembank.errors import DataError, ParameterError
+from itembank.estimation.estimands import ExpectedAnswers, item_variance, run_variance, widened
+from itembank.estimation.estimate import estimate
+from itembank.estimation.observations import Observations, _drawn_attempts
+from itembank.estimation.scores import Scores
+from itembank.irt.bernoulli import probability
+from tests.estimation.simulated import new_models, shared_bank
+
+Z = 1.959964
+
+
+def attempted(bank, n_attempts, n_models=4, luck=0.0, seed=3):
+    """Responses of new models with so many attempts at each item, their rates, and abilities."""
+    rng = np.random.default_rng(seed)
+    theta = rng.normal(size=(n_models, bank.parameters.n_dims))
+    rates = np.clip(probability(bank.parameters, theta) + luck * rng.normal(size=(n_models, bank.n_items)), 0.0, 1.0)
+    models = pl.DataFrame({"model_id": [f"new-{index}" for index in range(n_models)]})
+    trials = np.full(rates.shape, n_attempts)
+    made = ResponseMatrix.from_counts(rng.binomial(trials, rates), trials, models=models, items=bank.responses.items)
+    return made, rates, theta
+
+
+def test_of_right_and_wrong_answers_to_all_items_the_variance_is_that_of_a_sampled_mean():
+    bank = shared_bank()
+    answers = new_models(bank)
+    observed = Observations.of_items(answers.responses, np.arange(bank.n_items), bank.targets.weights, is_random=True)
+    value = bank.targets.with_overall(bank.targets.scenario_means(answers.responses))
+    theta = np.zeros((answers.n_models, bank.parameters.n_dims))
+    found = item_variance(ExpectedAnswers.of(bank, observed, theta, np.ones(answers.n_models)), value)
+    sizes = bank.targets.scenario_sizes
+    textbook = value[:, :-1] * (1.0 - value[:, :-1]) / (sizes - 1.0)
+    least = (sizes + 1.0) / sizes / (sizes + 2.0) ** 2  # of one wrong answer in N + 2
+    np.testing.assert_allclose(found[:, :-1], np.maximum(textbook, least))
+    np.testing.assert_allclose(found[:, -1], found[:, :-1] @ bank.targets.scenario_weights**2)
+
+
+def test_items_that_were_not_answered_count_with_what_the_item_model_expects():
+    bank = shared_bank()
+    theta = np.full((1, bank.parameters.n_dims), 0.3)
+    p = probability(bank.parameters, theta)
+    nothing = Observations.of_items(np.empty((1, 0)), np.arange(0), np.empty(0), is_random=True)
+    value = bank.targets.with_overall(bank.targets.scenario_means(p))
+    found = item_variance(ExpectedAnswers.of(bank, nothing, theta, np.ones(1)), value)[0]
+    draws = (np.random.default_rng(0).random((4000, bank.n_items)) < p).astype(float)
+    scores = bank.targets.scenario_means(draws)
+    for scenario, size in enumerate(bank.targets.scenario_sizes):
+        expected = np.mean(scores[:, scenario] * (1.0 - scores[:, scenario])) / (size - 1.0)
+        assert found[scenario] == pytest.approx(expected, rel=0.15)  # theirs about each draw's mean, ours about p's
+
+
+def test_the_variance_of_a_run_is_unbiased_whatever_luck_models_have():
+    bank = shared_bank()
+    of_runs, found = [], []
+    for seed in range(150):
+        answers, rates, theta = attempted(bank, 3, n_models=20, luck=0.3, seed=seed)
+        found.append(run_variance(bank, answers, theta)[:, -1])
+        weights = bank.targets.target("overall").weights
+        of_runs.append((rates * (1.0 - rates)) @ weights**2 / 3.0)
+    assert np.mean(found) == pytest.approx(np.mean(of_runs), rel=0.05)
+
+
+def test_intervals_of_full_runs_hold_the_expected_score():
+    bank = shared_bank()
+    inside = []
+    for seed in range(40):
+        answers, rates, _ = attempted(bank, 4, n_models=20, luck=0.2, seed=seed)
+        found = estimate(bank, answers, interval="model-based", estimand="expected", method="weighted")
+        truth = rates @ bank.targets.target("overall").weights
+        inside.append((found.low[:, -1] <= truth) & (truth <= found.high[:, -1]))
+    assert 0.93 < np.mean(inside) < 0.97  # 800 models: a standard error of 0.008
+
+
+def test_without_repeated_attempts_the_expected_score_is_refused():
+    bank = shared_bank()
+    with pytest.raises(DataError, match="repeated attempts at 20 items"):
+        estimate(bank, new_models(bank), estimand="expected", interval="model-based")
+
+
+def test_calibration_models_tell_how_answers_vary_where_new_ones_cannot():
+    bank = shared_bank()
+    trials = np.full(bank.responses.responses.shape, 4)
+    right = np.random.default_rng(1).binomial(trials, probability(bank.parameters, bank.calibration.abilities))
+    repeated = dataclasses.replace(bank.responses, responses=right / 4.0, n_trials=trials)
+    bank = dataclasses.replace(bank, responses=repeated)
+    answers = new_models(bank)
+    theta = np.zeros((answers.n_models, bank.parameters.n_dims))
+    found = run_variance(bank, answers, theta)[0, -1]
+    p = probability(bank.parameters, theta)[0]
+    expected = (p * (1.0 - p)) @ bank.targets.target("overall").weights ** 2
+    assert found == pytest.approx(expected, rel=0.25)  # attempts were drawn from the item model: the ratio is near one
+
+
+def test_an_interval_takes_in_the_variance_on_either_side():
+    scores = Scores(*(np.array([[value]]) for value in (0.5, 0.02, 0.47, 0.54)))
+    found = widened(scores, np.array([[0.01**2]]), level=0.95)
+    assert found.low[0, 0] == pytest.approx(0.5 - np.hypot(0.03, Z * 0.01), abs=1e-7)
+    assert found.high[0, 0] == pytest.approx(0.5 + np.hypot(0.04, Z * 0.01), abs=1e-7)
+    assert found.standard_error[0, 0] == pytest.approx(np.hypot(0.02, 0.01))
+    at_the_edge = widened(Scores(*(np.array([[1.0]]) for _ in range(4))), np.array([[0.1]]), level=0.95)
+    assert at_the_edge.high[0, 0] == 1.0
+
+
+def test_the_win_rate_is_that_of_one_run():
+    bank = shared_bank()
+    with pytest.raises(ParameterError, match="win rate is that of one run"):
+        estimate(bank, new_models(bank), estimand="items-like-these", include_win_rate=True)
+    with pytest.raises(ParameterError, match="estimand must be"):
+        estimate(bank, new_models(bank), estimand="always")
+
+
+def test_attempts_are_drawn_without_putting_back():
+    responses, trials = np.full((1, 4000), 0.3), np.full((1, 4000), 10.0)
+    kept, drawn = _drawn_attempts(responses, trials, 4.0)
+    assert np.all(drawn == 4.0)
+    assert kept.mean() == pytest.approx(0.3, abs=0.015)  # standard error 0.003
+    # variance of a hypergeometric share: p (1 - p) / m (n - m) / (n - 1)
+    assert kept.var() == pytest.approx(0.21 / 4.0 * 6.0 / 9.0, rel=0.1)
+    whole, same = _drawn_attempts(np.array([[0.3, np.nan]]), np.array([[10.0, 0.0]]), 12.0)
+    np.testing.assert_allclose(whole, [[0.3, np.nan]])
+    np.testing.assert_allclose(same, [[10.0, 0.0]])
