@@ -15,7 +15,7 @@ from itembank.data.builtin import load_builtin
 from itembank.data.readers.read import read_responses
 from itembank.data.responses import ResponseMatrix
 from itembank.errors import DataError, DataWarning
-from itembank.scaling.transfers.transfer_specs import TransferSpec
+from itembank.scaling.transfers.specs import TransferSpec
 from itembank.scaling.transfers.transfers import transfer
 
 RESULTS = Path(__file__).parent / "results" / "transfer_methods.csv"

@@ -18,13 +18,15 @@ from pathlib import Path
 
 from packaging.metadata import Metadata
 
+from itembank.data.builtin_tables import IN_CHECKOUT_ONLY
+
 ROOT = Path(__file__).resolve().parents[1]
 DIST = ROOT / "dist"
 MOST_BYTES = 4_000_000
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", flags=re.MULTILINE | re.DOTALL)
 WANTED = ("itembank/py.typed", "itembank/__init__.pyi", "itembank/data/builtin_files/bytelms_choices.parquet")
-UNWANTED = ("tests/", "benchmarks/", "docs/", "itembank/data/builtin_files/classifiers")
+UNWANTED = ("tests/", "benchmarks/", "docs/", *(f"itembank/data/builtin_files/{name}" for name in IN_CHECKOUT_ONLY))
 
 
 def main() -> int:

@@ -1,4 +1,4 @@
-"""Error against number of items, one panel for each data set and split (after P1 Figure 3)."""
+"""Error against number of items, one panel for each data set and split (after tinyBenchmarks Figure 3)."""
 
 from pathlib import Path
 

@@ -20,7 +20,7 @@ PUBLISHED = (
     ("disagreement", "random-forest"),
     ("information", "metabench"),
 )
-"""Selections and estimates of P1, ridge regression of P2, DISCO and metabench."""
+"""Selections and estimates of tinyBenchmarks, ridge regression of WILD, DISCO and metabench."""
 NAMES = {
     "openllm1_core": "Open LLM v1",
     "swebench_verified": "SWE-bench Verified",

@@ -15,10 +15,10 @@ from itembank.errors import ItembankWarning
 from itembank.irt.bernoulli import probability
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.scaling.pretraining.forecasts import Forecast
+from itembank.scaling.pretraining.law_results import PretrainingLaw
 from itembank.scaling.pretraining.law_spec import SigmoidLaw
 from itembank.scaling.pretraining.pretraining_law import pretraining_law
-from itembank.scaling.pretraining.pretraining_results import PretrainingLaw
-from itembank.scaling.pretraining.pretraining_specs import ItemResponseLaw, PretrainingSettings
+from itembank.scaling.pretraining.specs import ItemResponseLaw, PretrainingSettings
 
 SOURCES = ("pythia_lm_eval_zero", "pythia_lm_eval_five", "gadre_openlm", "obsscaling_base")
 HELD_OUT = (0.25, 0.5)

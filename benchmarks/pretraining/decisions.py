@@ -1,4 +1,4 @@
-"""Decision accuracy on the built-in suite: the six methods of P3 4.2 and ours, by share of the target's compute."""
+"""Decision accuracy on the built-in suite: the six methods of IRSL 4.2 and ours, by share of the target's compute."""
 
 import sys
 from collections.abc import Sequence

@@ -1,10 +1,10 @@
-"""P3's simulation: errors of item parameters from probabilities, single answers, and counts.
+"""IRSL's simulation: errors of item parameters from probabilities, single answers, and counts.
 
     python -m benchmarks.published_simulation -o benchmarks/results/published_simulation
 
 writes a CSV file with a row for each trial and one with their means for both studies (`recovery.csv`, `budgets.csv`,
-`recovery-summary.csv`, `budgets-summary.csv`), and the figure where both are there. The first study takes P3's own ten
-trials, the second the same simulation with five, by the default method alone.
+`recovery-summary.csv`, `budgets-summary.csv`), and the figure where both are there. The first study takes IRSL's own
+ten trials, the second the same simulation with five, by the default method alone.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""Simulated responses with known truth: P3 4.1's, draw by draw as in its public code, and counts at equal budgets."""
+"""Simulated responses with known truth: IRSL 4.1's, draw by draw as in its public code, and counts at equal budgets."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -40,9 +40,9 @@ class Draw(NamedTuple):
 
 
 def published_draws(item_model: str, n_trials: int, sizes: tuple[int, ...] = SIZES) -> Iterator[Draw]:
-    """Draw P3's trials for every number of models; the first ten are those of the published figures.
+    """Draw IRSL's trials for every number of models; the first ten are those of the published figures.
 
-    The seeds, and the order in which numbers are drawn, are those of P3's public code.
+    The seeds, and the order in which numbers are drawn, are those of IRSL's public code.
     """
     of_items = np.random.default_rng(SEED_OF_ITEMS[item_model])
     for trial in range(n_trials):

@@ -1,4 +1,4 @@
-"""RMSE of difficulties against the number of models (after P3 Figure 2), and against the samples a cell."""
+"""RMSE of difficulties against the number of models (after IRSL Figure 2), and against the samples a cell."""
 
 from pathlib import Path
 
@@ -28,7 +28,7 @@ def draw(recovery: pl.DataFrame, budgets: pl.DataFrame, path: Path) -> None:
         for axis, n_models in zip(axes[line, 1:], (8, 32), strict=True):
             _budget_panel(axis, part.filter(pl.col("n_models") == n_models))
             axis.set_title(f"{n_models} models, variational", fontsize=9)
-    axes[0, 0].set_title("P3's simulation", fontsize=9)
+    axes[0, 0].set_title("IRSL's simulation", fontsize=9)
     axes[1, 0].set_xlabel("models")
     for axis in axes[1, 1:]:
         axis.set_xlabel("samples of each cell")

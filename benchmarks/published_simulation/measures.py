@@ -27,7 +27,7 @@ class Errors(NamedTuple):
         Both centred; in the 2PL on the scale where found discriminations have geometric mean 1. That is what the
         published objective's ridge aims at, and needs no truth.
     difficulty_centred : float
-        Both centred, no more: what P3 reports.
+        Both centred, no more: what IRSL reports.
     difficulty_fitted : float
         After the shift and the scale that fit the true difficulties best.
     discrimination : float

@@ -1,4 +1,4 @@
-"""The objective that P3's public code maximises in its simulation, written anew and maximised by scipy.
+"""The objective that IRSL's public code maximises in its simulation, written anew and maximised by scipy.
 
 Joint maximum likelihood with a Beta of fixed precision 400, or a Bernoulli. With discriminations there is a ridge on
 their logarithm, which must lie in [-1.5, 1.5]. Difficulties are centred; the ridge is all that sets the scale.

@@ -13,7 +13,7 @@ SIGNIFICANT = 3
 
 
 def recovery_tables(summary: pl.DataFrame) -> dict[str, str]:
-    """Return one table for each item model; of 2PL the published objective as P3 reports it, too."""
+    """Return one table for each item model; of 2PL the published objective as IRSL reports it, too."""
     return {f"published-{name}": _recovery(summary.filter(item_model=name)) for name in ("1pl", "2pl")}
 
 
@@ -25,7 +25,7 @@ def _recovery(summary: pl.DataFrame) -> str:
         for way, method in METHODS.items():
             part = summary.filter(family=family, way=way)
             if way == PUBLISHED and has_slopes:
-                rows.append([kind, f"{method}, as P3 reports it", *_cells(part, "n_models", sizes, "rmse_centred")])
+                rows.append([kind, f"{method}, as IRSL reports it", *_cells(part, "n_models", sizes, "rmse_centred")])
                 method = "the same on the common scale"  # noqa: PLW2901
             if part.height:
                 rows.append([kind, method, *_cells(part, "n_models", sizes, "rmse")])

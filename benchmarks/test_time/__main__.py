@@ -1,4 +1,4 @@
-"""pass@k from a small sampling budget: traditional law, item response by plug-in, and integrated (P3 4.3, Figure 8).
+"""pass@k from a small sampling budget: traditional law, item response by plug-in, and integrated (IRSL 4.3, Figure 8).
 
 Each split calibrates on two thirds of the models with all their samples and estimates the others from the budget (50
 samples an item; 5 of 10 on livecodebench). Errors are means over k from 1 to the model's samples (10,000 at most; 25

@@ -1,4 +1,4 @@
-"""Distribution of the gap between the traditional law's error and the default's (after P3 Figure 8)."""
+"""Distribution of the gap between the traditional law's error and the default's (after IRSL Figure 8)."""
 
 from pathlib import Path
 

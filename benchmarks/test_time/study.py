@@ -18,7 +18,7 @@ SHARES = {"third": 1 / 3, "all": 1.0}
 N_K = 25
 LARGEST_K = 10_000
 MINIMUM_PASS_RATE = 0.005
-"""Of kept items (P3 App. E)."""
+"""Of kept items (IRSL App. E)."""
 
 METHODS = ("plug-in", "jeffreys", "beta-binomial", "irsl-plug-in", "irsl")
 

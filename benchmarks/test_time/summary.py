@@ -29,7 +29,7 @@ def summarise(records: pl.DataFrame) -> pl.DataFrame:
 
 
 def gaps(records: pl.DataFrame) -> pl.DataFrame:
-    """Error of the traditional law less that of the default, for every model of every split (P3 Figure 8)."""
+    """Error of the traditional law less that of the default, for every model of every split (IRSL Figure 8)."""
     wide = records.filter(pl.col("items") == "all").pivot(
         "method", index=["set", "split", "model_id"], values=["error", "log_error"]
     )

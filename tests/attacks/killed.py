@@ -207,7 +207,7 @@ JOBS = {
         ("asked.csv",),
     ),
     "prepare": Job(("prepare", "bank"), ("bank",), ("bank",)),
-    "sample-data": Job(("sample-data", "-o", "sample"), (), ("sample",)),
+    "sample-data": Job(("sample-data", "-o", "sample"), (), ("sample/past.csv", "sample/new-model.csv")),
     "quickstart": Job(("quickstart", "-n", "30", "--repeats", "1", "-o", "quickstart"), (), ("quickstart",)),
 }
 

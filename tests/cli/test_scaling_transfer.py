@@ -77,7 +77,7 @@ def test_validity_as_json_csv_and_figure(run, responses_file, tmp_path):
         (("transfer", "--target", "s1"), 2, "--target needs --source"),
         (("transfer", "--source", "s0", "--k", "1,x"), 2, "whole numbers"),
         (("transfer", "--source", "s0", "--k", "1,5"), 2, "without repeated samples"),
-        (("transfer", "--source", "s0", "--share-easy", "2"), 2, "share_easy"),
+        (("transfer", "--source", "s0", "--easy-fraction", "2"), 2, "easy_fraction"),
         (("transfer", "--source", "s0", "--figure", "figure.doc"), 2, "must end in"),
         (("transfer", "--source", "s7"), 1, "got 's7'"),
         (("transfer", "--source", "s0", "--group", "colour"), 1, "must be a column of the model table"),

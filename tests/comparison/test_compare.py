@@ -139,6 +139,25 @@ def test_few_calibration_models_leave_the_paired_t_test():
     assert found.reference.paired_t_p[0, 0] == pytest.approx(ttest_rel(*matrix.responses).pvalue)
 
 
+def test_models_that_answered_unlike_past_ones_are_named_and_known_worse(bank):
+    matrix = new_responses(bank, 3)
+    odd = matrix.responses.copy()
+    # the hardest items right, the easiest wrong: no past model answered so
+    means = np.nanmean(bank.responses.responses, axis=0)[bank.responses.item_indices(matrix.item_ids)]
+    odd[2] = means < np.median(means)
+    found = compare(bank, with_responses(matrix, odd), spec=NO_BOOTSTRAP)
+    assert "new/2" in found.flagged_models
+    rows = {(row["model_a"], row["model_b"]): row for row in found.rows()}
+    flagged = rows["new/1", "new/2"]
+    assert flagged["typicality_b"] == found.typicality.typicality[2] < 0.1
+    assert "model_b answered unlike most past models" in flagged["note"]
+    assert found.notes_on_items() == []
+    usual = compare(bank, matrix, spec=NO_BOOTSTRAP)
+    assert flagged["standard_error"] > 1.02 * usual.rows()[2]["standard_error"]
+    raw = compare(bank, matrix, method="paired", spec=NO_BOOTSTRAP)
+    assert raw.rows()[0]["typicality_a"] is None
+
+
 def test_different_items_widen_the_interval_and_say_so(bank):
     matrix = new_responses(bank, 2)
     apart = matrix.responses.copy()

@@ -7,16 +7,20 @@ from itembank.comparison.error_model import finite_quantile, fit_pair_errors, fi
 from itembank.comparison.pairs import model_pairs
 
 
+def line(disagreement):
+    return np.column_stack([np.ones_like(disagreement), disagreement])
+
+
 def test_fit_variance_recovers_a_line(rng):
     disagreement = rng.uniform(0.1, 2.0, 60_000)
     squared = (0.3 + 0.5 * disagreement) * rng.normal(size=60_000) ** 2
-    assert fit_variance(squared, disagreement) == pytest.approx((0.3, 0.5), rel=0.06)
+    assert fit_variance(squared, line(disagreement)) == pytest.approx((0.3, 0.5), rel=0.06)
 
 
 def test_fit_variance_never_falls_with_disagreement(rng):
     disagreement = rng.uniform(0.1, 2.0, 20_000)
     squared = (3.0 - disagreement) * rng.normal(size=20_000) ** 2
-    constant, slope = fit_variance(squared, disagreement)
+    constant, slope = fit_variance(squared, line(disagreement))
     assert slope == 0.0
     assert constant == pytest.approx(squared.mean())
 
@@ -24,7 +28,7 @@ def test_fit_variance_never_falls_with_disagreement(rng):
 def test_fit_variance_is_the_likelihood_optimum(rng):
     disagreement = rng.uniform(0.1, 2.0, 500)
     squared = (0.3 + 0.5 * disagreement) * rng.normal(size=500) ** 2
-    constant, slope = fit_variance(squared, disagreement)
+    constant, slope = fit_variance(squared, line(disagreement))
 
     def deviance(a, b):
         variance = a + b * disagreement
@@ -69,6 +73,19 @@ def test_few_models_widen_the_quantile(rng):
     absolute = np.abs(errors[first] - errors[second])
     corrected = finite_quantile(absolute, first, second, 20, level=0.9)
     assert np.quantile(absolute, 0.9) < corrected <= absolute.max()
+
+
+def test_the_error_follows_both_models_and_what_they_have_in_common(rng):
+    """Errors that are sums of a model's own part and its group's: the difference within a group has no group part."""
+    n = 400
+    own, group = rng.uniform(0.5, 2.0, n), np.arange(n) % 2
+    errors = own * rng.normal(size=n) + np.where(group, 1.5, -1.5)
+    first, second = model_pairs(n)
+    independent = own[first] ** 2 + own[second] ** 2
+    apart = (group[first] != group[second]).astype(float)
+    model = fit_pair_errors(errors, apart, first, second, independent=independent, level=0.9)
+    assert model.constant == pytest.approx(1.0, rel=0.2)
+    assert model.slope == pytest.approx(9.0, rel=0.2)  # (1.5 + 1.5)^2
 
 
 def test_no_errors_leave_the_classical_variance():

@@ -1,6 +1,8 @@
 """The built-in data: what the issue promises of it, and that files and script belong together."""
 
 import importlib
+import tomllib
+from fnmatch import fnmatch
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +10,7 @@ import pytest
 from sklearn import datasets
 
 from itembank.data.builtin import load_builtin
-from itembank.data.builtin_tables import along_runs, byte_planes, undone
+from itembank.data.builtin_tables import IN_CHECKOUT_ONLY, along_runs, byte_planes, read_builtin_table, undone
 from itembank.data.responses import ResponseMatrix
 from itembank.errors import DataError, ParameterError
 
@@ -124,10 +126,19 @@ def test_unknown_names_are_refused(name, response):
         load_builtin(name, response=response)
 
 
-def test_a_set_that_the_wheel_leaves_out_is_said_to_be(monkeypatch, tmp_path):
+def test_files_that_the_wheel_leaves_out_are_said_to_be(monkeypatch, tmp_path):
     monkeypatch.setattr("importlib.resources.files", lambda package: tmp_path)
-    with pytest.raises(DataError, match="the wheel leaves them out"):
+    with pytest.raises(DataError, match=r"classifiers_models.parquet must be .* the wheel leaves it out"):
         load_builtin("classifiers")
+    with pytest.raises(DataError, match=r"bytelms_samples_exact.parquet must be"):
+        read_builtin_table("bytelms", "samples_exact")
+
+
+def test_the_wheel_leaves_out_what_the_package_says():
+    wheel = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
+    files = [file.name for file in FILES.glob("*.parquet")]
+    left_out = {name for name in files if any(fnmatch(name, pattern) for pattern in wheel["exclude"])}
+    assert left_out == {name for name in files if name.startswith(IN_CHECKOUT_ONLY)}
 
 
 def test_numbers_come_back_from_their_bytes(rng):

@@ -8,7 +8,7 @@ import pytest
 
 from itembank.data.responses import ResponseMatrix
 from itembank.errors import DataError, ParameterError
-from itembank.estimation.estimands import item_variance, run_variance, widened
+from itembank.estimation.estimands import ExpectedAnswers, item_variance, run_variance, widened
 from itembank.estimation.estimate import estimate
 from itembank.estimation.observations import Observations, _drawn_attempts
 from itembank.estimation.scores import Scores
@@ -35,7 +35,7 @@ def test_of_right_and_wrong_answers_to_all_items_the_variance_is_that_of_a_sampl
     observed = Observations.of_items(answers.responses, np.arange(bank.n_items), bank.targets.weights, is_random=True)
     value = bank.targets.with_overall(bank.targets.scenario_means(answers.responses))
     theta = np.zeros((answers.n_models, bank.parameters.n_dims))
-    found = item_variance(bank, observed, theta, value, np.ones(answers.n_models))
+    found = item_variance(ExpectedAnswers.of(bank, observed, theta, np.ones(answers.n_models)), value)
     sizes = bank.targets.scenario_sizes
     textbook = value[:, :-1] * (1.0 - value[:, :-1]) / (sizes - 1.0)
     least = (sizes + 1.0) / sizes / (sizes + 2.0) ** 2  # of one wrong answer in N + 2
@@ -49,7 +49,7 @@ def test_items_that_were_not_answered_count_with_what_the_item_model_expects():
     p = probability(bank.parameters, theta)
     nothing = Observations.of_items(np.empty((1, 0)), np.arange(0), np.empty(0), is_random=True)
     value = bank.targets.with_overall(bank.targets.scenario_means(p))
-    found = item_variance(bank, nothing, theta, value, np.ones(1))[0]
+    found = item_variance(ExpectedAnswers.of(bank, nothing, theta, np.ones(1)), value)[0]
     draws = (np.random.default_rng(0).random((4000, bank.n_items)) < p).astype(float)
     scores = bank.targets.scenario_means(draws)
     for scenario, size in enumerate(bank.targets.scenario_sizes):

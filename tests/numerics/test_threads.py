@@ -1,3 +1,6 @@
+import subprocess
+import sys
+
 import numpy as np
 from threadpoolctl import threadpool_info, threadpool_limits
 
@@ -19,3 +22,16 @@ def test_blas_has_one_thread_inside_and_what_it_had_outside():
 
 def test_it_can_be_a_decorator():
     assert one_blas_thread()(n_blas_threads)() == {1}
+
+
+def test_no_blas_is_loaded_later_whose_threads_it_does_not_see():
+    program = """
+from threadpoolctl import threadpool_info
+from itembank.numerics.threads import one_blas_thread
+
+with one_blas_thread():
+    before = len(threadpool_info())
+    import scipy.linalg
+    assert len(threadpool_info()) == before
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)

@@ -164,3 +164,14 @@ def test_words_of_a_stranger_do_not_drive_the_terminal(published, tmp_path):
     subset = dataclasses.replace(published.published.subset, explanation="stacked\x1b[2J")
     save_bank(spoiled(published, subset=subset), tmp_path / "bank")
     assert load_bank(tmp_path / "bank").published.subset.explanation == "stacked\\x1b[2J"
+
+
+def test_differences_are_those_of_the_whole_bank_with_calibrated_intervals(whole, selection, published, new):
+    known = {"target": "all", "spec": ib.ComparisonSpec(n_bootstrap=0)}
+    expected, found = ib.compare(whole, new, selection=selection, **known), ib.compare(published, new, **known)
+    np.testing.assert_allclose(found.difference.value, expected.difference.value, atol=1e-10)
+    assert (found.method, found.interval_kind) == ("stacked", "calibrated")
+    np.testing.assert_allclose(found.typicality.typicality, expected.typicality.typicality)
+    # how alike past models answered is not known: errors count by the two models' standard errors alone
+    ratio = found.difference.standard_error / expected.difference.standard_error
+    assert np.all((ratio > 0.7) & (ratio < 1.4))

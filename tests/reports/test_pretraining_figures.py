@@ -15,7 +15,7 @@ from itembank.reports.pretraining_figures import (
 )
 from itembank.scaling.pretraining.law_spec import SigmoidLaw
 from itembank.scaling.pretraining.pretraining_law import pretraining_law
-from itembank.scaling.pretraining.pretraining_specs import PretrainingSettings
+from itembank.scaling.pretraining.specs import PretrainingSettings
 from tests.scaling.simulated_suite import simulated_suite
 
 

@@ -6,7 +6,7 @@ from itembank.errors import ParameterError
 from itembank.reports.transfer_figures import figure_transfer, figure_transfer_errors
 from itembank.reports.validity_figures import figure_ability_pair, figure_validity
 from itembank.scaling.transfers.convergent import convergent_validity
-from itembank.scaling.transfers.transfer_specs import TransferSpec
+from itembank.scaling.transfers.specs import TransferSpec
 from itembank.scaling.transfers.transfers import transfer
 from tests.scaling.two_scenarios import simulated
 

@@ -7,10 +7,18 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from itembank.cli.command import Command
-from itembank.cli.new_results import ignore_unknown_option, note_known_models, read_new_results, selection_option
+from itembank.cli.new_results import (
+    ignore_unknown_option,
+    note_flagged,
+    note_known_models,
+    read_new_results,
+    selection_option,
+    why_not_calibrated,
+)
 from itembank.cli.option_types import MethodName
 from itembank.cli.options import (
     bank_argument,
+    estimand_option,
     format_option,
     level_option,
     method_option,
@@ -22,6 +30,7 @@ from itembank.cli.options import (
 from itembank.cli.render import note, print_rows, progress, refuse_empty, warnings_as_notes
 from itembank.cli.spec_options import spec_option
 from itembank.comparison.comparison_spec import ComparisonSpec
+from itembank.estimation.estimand_names import ESTIMANDS_IN_WORDS, RUN, Estimand
 from itembank.estimation.specs import METHODS
 
 if TYPE_CHECKING:
@@ -44,6 +53,7 @@ if TYPE_CHECKING:
     MethodName(METHODS, "paired"),
     "How differences are estimated: 'paired' from the raw answers alone, the others from estimated scores.",
 )
+@estimand_option
 @level_option
 @spec_option(ComparisonSpec, "power", "Power of the smallest detectable difference, between 0 and 1.")
 @click.option(
@@ -65,6 +75,7 @@ def command(
     selection: Path | None,
     ignore_unknown: bool,
     method: str,
+    estimand: Estimand,
     level: float,
     power: float,
     target: tuple[str, ...],
@@ -102,18 +113,21 @@ def command(
                 ignore_unknown=ignore_unknown,
                 method=method,
                 target="all" if "all" in target else target,
-                spec=ComparisonSpec(level, power, seed=seed),
+                spec=ComparisonSpec(level, power, seed=seed, estimand=estimand),
                 progress=report,
             )
-    _print(comparison, output_format, is_ranking=ranking)
+    _print(comparison, output_format, why_not_calibrated(loaded), is_ranking=ranking)
+    note_flagged(comparison, loaded)
+    if estimand != RUN:
+        note(f"Differences are of {ESTIMANDS_IN_WORDS[estimand]}.")
     refuse_empty(comparison.rows(), "difference", ("model_a", "model_b", "target"))
 
 
-def _print(comparison: "Comparison", output_format: str, *, is_ranking: bool) -> None:
+def _print(comparison: "Comparison", output_format: str, why_not_calibrated: str, *, is_ranking: bool) -> None:
     """Print pairs or ranking; a table of pairs shows what decides, notes below it what one must know."""
     rows = comparison.ranking.rows() if is_ranking else comparison.rows()
     if output_format == "table" and not is_ranking:
-        for text in dict.fromkeys(row["note"] for row in rows if row["note"]):
+        for text in comparison.notes_on_items():
             note(f"Note: {text}.")
         rows = [_cells(row, comparison.spec.level, many=comparison.n_pairs > 1) for row in rows]
     of_what = f"{comparison.targets[0]} score" if len(comparison.targets) == 1 else "scores"
@@ -128,7 +142,7 @@ def _print(comparison: "Comparison", output_format: str, *, is_ranking: bool) ->
         least=("n_in_group",) if is_ranking else ("shared items", "detectable", "p", "P(B better)"),
     )
     if comparison.interval_kind == "classical":
-        note("The bank has too few models to calibrate intervals; these take the items as a random sample.")
+        note(f"{why_not_calibrated} The intervals take the items as a random sample.")
     if is_ranking:
         note(
             f"Models in a group do not differ significantly from the best of that group (adjusted p >= "

@@ -8,10 +8,12 @@ import click
 from itembank.cli.command import Command
 from itembank.cli.new_results import (
     ignore_unknown_option,
+    note_flagged,
     note_known_models,
     note_overall,
     read_new_results,
     selection_option,
+    why_not_calibrated,
 )
 from itembank.cli.option_types import MethodName
 from itembank.cli.options import (
@@ -25,12 +27,11 @@ from itembank.cli.options import (
     seed_option,
 )
 from itembank.cli.render import note, print_rows, progress, refuse_empty, warnings_as_notes
-from itembank.cli.typicality_words import note_flagged, typicality_text
+from itembank.cli.typicality_words import typicality_text
 from itembank.estimation.estimand_names import ESTIMANDS_IN_WORDS, RUN, Estimand
 from itembank.estimation.specs import METHODS, IntervalKind
 
 if TYPE_CHECKING:
-    from itembank.data.banks import Bank
     from itembank.estimation.estimates import ScoreEstimates
 
 MEANING = {
@@ -120,24 +121,15 @@ def command(
         note(f"Estimated by {estimates.explanation}")
     print_estimates(estimates, output_format)
     if interval == "calibrated" and estimates.interval_kind != "calibrated":
-        note(_why_not_calibrated(loaded))
+        note(why_not_calibrated(loaded))
     note(MEANING[estimates.interval_kind])
     if estimates.estimand != RUN:
         note(f"Intervals are for {ESTIMANDS_IN_WORDS[estimates.estimand]}.")
-    note_flagged(estimates, loaded.n_models if loaded.published is None else loaded.published.n_models)
+    note_flagged(estimates, loaded)
     note_overall(loaded)
     if win_rate and estimates.interval_kind != "model-based":
         note("The interval of the mean win rate is model-based.")
     refuse_empty(estimates.rows(), "estimate", ("model_id", "target"))
-
-
-def _why_not_calibrated(bank: "Bank") -> str:
-    if bank.published is None:
-        return f"The bank has {bank.n_models} models, too few to leave some out and calibrate intervals."
-    return (
-        "The bank was published without past models' responses: only intervals of the method 'auto' from the published "
-        "items are calibrated."
-    )
 
 
 def print_estimates(estimates: "ScoreEstimates", output_format: str) -> None:

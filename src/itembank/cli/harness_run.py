@@ -8,11 +8,11 @@ import click
 
 from itembank.cli.command import SESSION, Decorator, headed, together
 from itembank.cli.estimate import print_estimates
+from itembank.cli.new_results import note_flagged
 from itembank.cli.options import FILE, format_option, refuse_unused, seed_option
 from itembank.cli.render import note, print_object, print_rows, progress
 from itembank.cli.session_options import session_options
 from itembank.cli.session_record import exit_if_imprecise
-from itembank.cli.typicality_words import note_flagged
 
 if TYPE_CHECKING:
     from itembank.adaptive.session import AdaptiveSession
@@ -99,7 +99,7 @@ def print_run(scores: "ScoreEstimates", bank: "Bank", output: Path, output_forma
         print_object({"bank": bank.bank_id, "overall_is": overall_is, "logs": str(output), "scores": scores.rows()})
     else:
         print_estimates(scores, output_format)
-    note_flagged(scores, bank.n_models if bank.published is None else bank.published.n_models)
+    note_flagged(scores, bank)
     note(_MEANING_OF_OVERALL[overall_is])
     note("What the harness printed as a score is the mean of the items that were run, no estimate of the whole.")
 

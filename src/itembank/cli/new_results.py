@@ -8,12 +8,15 @@ import click
 
 from itembank.cli.options import FILE, reading_spec
 from itembank.cli.render import note
+from itembank.cli.typicality_words import note_unusual
 from itembank.errors import visible
 
 if TYPE_CHECKING:
+    from itembank.comparison.comparisons import Comparison
     from itembank.data.banks import Bank
     from itembank.data.responses import ResponseMatrix
     from itembank.data.selections import Selection
+    from itembank.estimation.estimates import ScoreEstimates
 
 selection_option = click.option("--selection", type=FILE, help="The selection that was run; only its items are used.")
 ignore_unknown_option = click.option(
@@ -50,6 +53,21 @@ def note_overall(bank: "Bank") -> None:
     words = bank.targets.overall_in_words
     if words:
         note(f"The overall score is {words}.")
+
+
+def why_not_calibrated(bank: "Bank") -> str:
+    """Say why intervals could not be calibrated."""
+    if bank.published is None:
+        return f"The bank has {bank.n_models} models, too few to leave some out and calibrate intervals."
+    return (
+        "The bank was published without past models' responses: only intervals of the method 'auto' from the published "
+        "items are calibrated."
+    )
+
+
+def note_flagged(result: "ScoreEstimates | Comparison", bank: "Bank") -> None:
+    """Say which models answered unlike those of the bank."""
+    note_unusual(result, bank.n_models if bank.published is None else bank.published.n_models)
 
 
 def note_known_models(bank: "Bank", model_ids: Iterable[str]) -> None:

@@ -7,7 +7,7 @@ import click
 
 from itembank.cli.command import SESSION, Command, headed
 from itembank.cli.main import EXIT_IMPRECISE
-from itembank.cli.new_results import note_known_models, read_new_results
+from itembank.cli.new_results import note_flagged, note_known_models, read_new_results
 from itembank.cli.options import (
     bank_argument,
     format_option,
@@ -18,7 +18,7 @@ from itembank.cli.options import (
 )
 from itembank.cli.render import note, print_rows, progress, warnings_as_notes
 from itembank.cli.session_options import session_options, session_spec
-from itembank.cli.typicality_words import note_flagged, typicality_text
+from itembank.cli.typicality_words import typicality_text
 
 if TYPE_CHECKING:
     from itembank.adaptive.replay_results import ReplayResult
@@ -79,7 +79,7 @@ def command(
     if output is not None:
         _write(result, output)
     _print(result, choices["cost"], output_format)
-    note_flagged(result.estimates, loaded.n_models)
+    note_flagged(result.estimates, loaded)
     if spec.stopping.has_rules and not result.is_precise.all():
         note(f"{int((~result.is_precise).sum())} of {result.n_models} sessions ended without the precision asked for.")
         click.get_current_context().exit(EXIT_IMPRECISE)

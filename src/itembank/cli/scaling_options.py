@@ -10,7 +10,7 @@ from click.core import ParameterSource
 from itembank.cli.command import Decorator, Function
 from itembank.cli.options import BankPath, reading_options, reading_spec
 from itembank.cli.spec_options import spec_option
-from itembank.scaling.pretraining.pretraining_specs import ItemResponseLaw
+from itembank.scaling.pretraining.specs import ItemResponseLaw
 
 if TYPE_CHECKING:
     from itembank.data.builtin import BuiltinResponse

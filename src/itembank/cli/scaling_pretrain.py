@@ -27,7 +27,7 @@ from itembank.cli.scaling_options import (
     responses_or_builtin,
 )
 from itembank.cli.spec_options import spec_option
-from itembank.scaling.pretraining.pretraining_specs import LAWS, ItemResponseLaw, PretrainingSettings
+from itembank.scaling.pretraining.specs import LAWS, ItemResponseLaw, PretrainingSettings
 
 if TYPE_CHECKING:
     import polars as pl
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from itembank.data.compute import TrainingCompute
     from itembank.data.responses import ResponseMatrix
-    from itembank.scaling.pretraining.pretraining_results import PretrainingLaw
+    from itembank.scaling.pretraining.law_results import PretrainingLaw
 
 AUTO = "auto"
 KINDS = ("scores", "laws", "abilities", "decisions", "items")

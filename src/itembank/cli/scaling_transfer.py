@@ -23,7 +23,7 @@ from itembank.cli.options import (
 from itembank.cli.render import print_object, print_record, print_rows, progress, warnings_as_notes
 from itembank.cli.scaling_options import read_responses_or_builtin, responses_or_builtin
 from itembank.cli.spec_options import spec_option
-from itembank.scaling.transfers.transfer_specs import METHODS, TransferSpec
+from itembank.scaling.transfers.specs import METHODS, TransferSpec
 
 if TYPE_CHECKING:
     from itembank.data.compute import TrainingCompute
@@ -63,7 +63,7 @@ _SPEC = (
         default="1",
         show_default=True,
     ),
-    spec_option(TransferSpec, "share_easy", "Share of a scenario's items that are easy."),
+    spec_option(TransferSpec, "easy_fraction", "Fraction of a scenario's items that are easy."),
     spec_option(TransferSpec, "n_folds", "Parts of the models left out in turn.", "--folds", metavar="N"),
     level_option,
     spec_option(TransferSpec, "warn_below", "Warn of a lower correlation of abilities."),
@@ -132,7 +132,7 @@ def transfer_command(
 
     is_in_turn = bank is None and not calibration_models
     refuse_unused(
-        ("share_easy", target is None, "easy and hard items of one scenario, not with --target"),
+        ("easy_fraction", target is None, "easy and hard items of one scenario, not with --target"),
         ("n_folds", is_in_turn, "parts left out in turn, not with --bank or --calibration-model"),
     )
     if target is not None and source is None:

@@ -7,6 +7,7 @@ from itembank.cli.render import note
 from itembank.data.score_names import OVERALL
 
 if TYPE_CHECKING:
+    from itembank.comparison.comparisons import Comparison
     from itembank.estimation.estimates import ScoreEstimates
 
 
@@ -16,16 +17,16 @@ def typicality_text(row: Mapping[str, Any]) -> str:
     return f"{row['typicality']:.2f}" if is_shown else ""
 
 
-def note_flagged(estimates: "ScoreEstimates", n_past: int) -> None:
+def note_unusual(result: "ScoreEstimates | Comparison", n_past: int) -> None:
     """Say which models answered unlike past ones, and how large the errors of such models were."""
     from itembank.errors import shown, visible  # noqa: PLC0415
     from itembank.estimation.typicality import FLAGGED  # noqa: PLC0415
 
-    flagged = estimates.flagged_models
+    flagged = result.flagged_models
     if not flagged:
         return
-    first = estimates.model_ids.index(flagged[0])
-    past = estimates.typicality
+    first = result.model_ids.index(flagged[0])
+    past = result.typicality
     unlike, others = 100.0 * past.past_error_flagged[first], 100.0 * past.past_error_others[first]
     note(
         f"{visible(shown(flagged))}: answered unlike most of the {n_past} past models (typicality below {FLAGGED:g}). "

@@ -4,16 +4,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from itembank.comparison.differences import MINIMUM_MODELS
 from itembank.crossfit.folds import folds
 from itembank.data.banks import Bank
+from itembank.data.selections import Selection
+from itembank.estimation.calibrated_scores import error_inflation
 from itembank.estimation.method_trials import try_methods
 from itembank.estimation.observations import Observations
 from itembank.estimation.point import calibration_scores
+from itembank.estimation.published_errors import published_subset
 from itembank.estimation.sample_means import weighted_mean
-from itembank.estimation.specs import PointSpec, Stacked
+from itembank.estimation.specs import PointSpec, Stacked, Weighted
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 
+MINIMUM_MODELS = 15
+"""With fewer calibration models the classical standard error is more reliable than one learnt from their errors."""
 MAXIMUM_MODELS = 500
 """At most this many calibration models are taken, spread evenly over the list. More of them give many more pairs but
 hardly a better fit."""
@@ -21,24 +25,36 @@ hardly a better fit."""
 
 @dataclass(frozen=True, slots=True)
 class CalibrationErrors:
-    """Estimates less truth of calibration models on the observed items.
+    """Estimates less truth of calibration models that neither the items nor the fits have seen.
 
     Attributes
     ----------
-    responses : (n_models, n_columns)
-        NaN where missing.
+    responses : (n_models, n_columns) or None
+        To the items that the new models answered; NaN where missing. None of a bank published without them.
     errors : (n_models, n_targets)
         NaN where the estimate or the truth is unknown.
+    standard_errors : (n_models, n_targets)
+        Expected size of each error, as `estimate` gives it: what is expected of the model's answers, times what past
+        errors were to it. The same for all models where raw means are compared.
     """
 
-    responses: FloatArray
+    responses: FloatArray | None
     errors: FloatArray
+    standard_errors: FloatArray
 
 
 def calibration_errors(
-    bank: Bank, observations: Observations, columns: BoolArray, spec: PointSpec | Stacked | None
+    bank: Bank,
+    observations: Observations,
+    columns: BoolArray,
+    selection: Selection | None,
+    spec: PointSpec | Stacked | None,
 ) -> CalibrationErrors | None:
-    """Find the errors of up to 500 calibration models estimated from the items in `columns`, (n_columns,).
+    """Find the errors of up to 500 calibration models, had they answered the items in `columns`, (n_columns,).
+
+    Items that were chosen by looking at the calibration models suit these better than new ones. So where the selection
+    says how it was made, every fold chooses its own items, as for the intervals of single models (`try_methods`). A
+    bank that was published with the items to run keeps such errors.
 
     Parameters
     ----------
@@ -47,6 +63,7 @@ def calibration_errors(
         Of the models to compare.
     columns : (n_columns,)
         Which of their items the calibration models are to answer.
+    selection : Selection or None
     spec : PointSpec, Stacked or None
         Estimator, fitted without the model; None for the raw weighted mean.
 
@@ -55,20 +72,33 @@ def calibration_errors(
     CalibrationErrors or None
         None with fewer than 15 calibration models, or an estimator that cannot be fitted without some of them.
     """
+    kept = None if spec is None else published_subset(bank, selection, spec)
+    if kept is not None:
+        size = error_inflation(kept.errors, kept.scales)
+        return CalibrationErrors(None, kept.errors, kept.scales * size)
     if bank.n_models < MINIMUM_MODELS:
         return None
     # evenly, not the first: models often stand in order of date or score
     rows = np.unique(np.linspace(0, bank.n_models - 1, min(bank.n_models, MAXIMUM_MODELS)).round().astype(np.int64))
-    positions, weights = observations.positions[columns], observations.weights[columns]
-    responses = bank.responses.responses[np.ix_(rows, positions)]
+    items = observations.take(models=np.arange(0), columns=np.flatnonzero(columns))
+    responses = bank.responses.responses[np.ix_(rows, items.positions)]
     if spec is None:
-        raw = raw_scores(bank, responses, positions, weights)
-        return CalibrationErrors(responses, raw - calibration_scores(bank)[rows])
+        errors = _raw_errors(bank, items, selection)[rows]
+        size = error_inflation(errors, np.ones(errors.shape))
+        return CalibrationErrors(responses, errors, np.tile(size, (rows.size, 1)))
     if not folds(bank):
         return None
-    items = Observations.of_items(responses, positions, weights, is_random=observations.is_random)
-    out_of_fold = try_methods(bank, items, None, spec.members).by(spec)
-    return CalibrationErrors(responses, out_of_fold.error[rows])
+    past = try_methods(bank, items, selection, spec.members).past(spec).estimates
+    error, scale = past.error[rows], past.scale[rows]
+    return CalibrationErrors(responses, error, scale * error_inflation(error, scale))
+
+
+def _raw_errors(bank: Bank, items: Observations, selection: Selection | None) -> FloatArray:
+    """Errors of weighted means of all calibration models, (n_models, n_targets)."""
+    if selection is not None and not selection.is_random and folds(bank):
+        return try_methods(bank, items, selection, Weighted().members).by(Weighted()).error
+    answers = bank.responses.responses[:, items.positions]
+    return raw_scores(bank, answers, items.positions, items.weights) - calibration_scores(bank)
 
 
 def raw_scores(bank: Bank, responses: FloatArray, positions: IntArray, weights: FloatArray) -> FloatArray:

@@ -11,16 +11,18 @@ from itembank.comparison.compared_models import ComparedModels
 from itembank.comparison.comparison_spec import ComparisonSpec
 from itembank.comparison.comparisons import Comparison, ModelPairs, Ranking, ReferenceTests
 from itembank.comparison.difference_tests import tested_differences
-from itembank.comparison.differences import TargetErrors, differences, learn_errors
-from itembank.comparison.optimism import error_inflation
+from itembank.comparison.differences import TargetErrors, differences, learn_errors, raw_standard_errors
+from itembank.comparison.pair_variance import pair_variance
 from itembank.crossfit.folds import folds
 from itembank.data.arguments import GivenBank, GivenResponses, GivenSelection, as_bank, as_new_responses, as_selection
 from itembank.data.score_names import OVERALL
 from itembank.errors import DataWarning, ParameterError
 from itembank.estimation.estimate import estimate
+from itembank.estimation.estimates import ScoreEstimates
 from itembank.estimation.observations import known_items
-from itembank.estimation.specs import METHODS, Auto, EstimationSpec, PointSpec, Stacked, Weighted
-from itembank.numerics.arrays import FloatArray
+from itembank.estimation.published_errors import selection_or_published
+from itembank.estimation.specs import METHODS, Auto, EstimationSpec, PointSpec, Stacked
+from itembank.estimation.typicality import Typicality
 from itembank.numerics.threads import one_blas_thread
 from itembank.progress import ProgressCallback, silent
 
@@ -44,8 +46,9 @@ def compare(
     """Compare models by their responses to the same items: differences of full-benchmark scores.
 
     The difference is B - A for every pair of models (A before B). Its interval comes from the bank: pairs of
-    calibration models, each estimated from these very items by a bank without it, tell how large the error of a
-    difference is, given how differently two models answered. So what the items do to both models cancels.
+    calibration models, each estimated as if it were new, tell how large the error of a difference is, given how large
+    the errors of both models are expected to be and how differently the two answered. So what the items do to both
+    models cancels.
 
     Parameters
     ----------
@@ -57,7 +60,7 @@ def compare(
         Compare these, in this order; all models of `responses` by default.
     selection : Selection or path, optional
         Use only these items, with their weights; others are left out. Without it every response counts, as a random
-        sample.
+        sample; of a bank that was published with the items to run, those.
     method : spec or str
         'auto': the difference of stacked estimates; with fewer than 15 calibration models the raw paired
         difference. 'paired': the raw paired difference, which knows the bank only by its intervals. Or a method of
@@ -88,18 +91,26 @@ def compare(
     >>> comparison.rows()[0]["probability_b_better"]  # doctest: +SKIP
     """
     estimator = _estimator(method)
-    bank, selection = as_bank(bank), as_selection(selection)
+    bank = as_bank(bank)
+    selection = selection_or_published(bank, as_selection(selection))
     given = as_new_responses(bank, responses, selection)
     matrix = chosen_models(known_items(bank, given, selection, ignore_unknown=ignore_unknown), models)
     compared = ComparedModels.create(bank, matrix, selection, target)
     if estimator is not None:
         folds(bank, progress=progress)  # kept: all below asks for them without a word
     estimator, errors = _estimator_and_errors(compared, estimator, spec.level)
-    pairs = compared.paired()
-    values = None if estimator is None else _estimates(compared, estimator)
+    pairs, counts = compared.paired(), compared.counts()
+    if estimator is None:
+        values, standard_errors = None, raw_standard_errors(errors, counts)
+        typicality = Typicality.unknown(matrix.n_models)
+    else:
+        estimates = _estimates(compared, estimator)
+        values, standard_errors = estimates.value[:, compared.index], estimates.standard_error[:, compared.index]
+        typicality = estimates.typicality
     is_learnt = np.array([error is not None for error in errors])
     raw, score = differences(compared.raw_scores(), values, pairs, is_learnt)
-    difference, tests = tested_differences(raw, pairs, compared.counts(), errors, spec)
+    chance = pair_variance(spec.estimand, bank, compared.observations, matrix)[:, compared.index]
+    difference, tests = tested_differences(raw, pairs, counts, standard_errors, errors, chance=chance, spec=spec)
     return Comparison(
         model_ids=tuple(matrix.model_ids),
         targets=compared.targets,
@@ -112,6 +123,7 @@ def compare(
         method=PAIRED if estimator is None else METHODS.name_of(estimator),
         interval_kind="calibrated" if is_learnt.all() else "classical",
         bank_id=bank.bank_id,
+        typicality=typicality,
     )
 
 
@@ -128,13 +140,16 @@ def _estimator_and_errors(
 
 def _learn(compared: ComparedModels, estimator: PointSpec | Stacked | None, level: float) -> list[TargetErrors | None]:
     """Errors of every target from the calibration models; None where there are too few of them."""
-    bank, observations, columns = compared.bank, compared.observations, compared.common()
-    calibration = calibration_errors(bank, observations, columns, estimator)
+    columns = compared.common()
+    calibration = calibration_errors(compared.bank, compared.observations, columns, compared.selection, estimator)
     if calibration is None:
         return [None] * len(compared.targets)
-    factor = error_inflation(bank, observations, compared.selection, Weighted() if estimator is None else estimator)
-    pairs = compared.paired_on(calibration.responses, columns)
-    return learn_errors(factor * calibration.errors[:, compared.index], pairs, level=level)
+    if calibration.responses is None:  # nobody knows how alike past models answered: it explains nothing
+        n_models, n_targets = calibration.errors.shape[0], len(compared.targets)
+        disagreement = np.zeros((n_models * (n_models - 1) // 2, n_targets))
+    else:
+        disagreement = compared.paired_on(calibration.responses, columns).variance
+    return learn_errors(calibration, disagreement, compared.index, level=level)
 
 
 def _estimator(method: EstimationSpec | str) -> EstimationSpec | None:
@@ -146,9 +161,8 @@ def _estimator(method: EstimationSpec | str) -> EstimationSpec | None:
     return METHODS.resolve(method)
 
 
-def _estimates(compared: ComparedModels, estimator: EstimationSpec) -> FloatArray:
-    """Estimate the scores, (n_models, n_targets); the warnings on the responses have been given."""
+def _estimates(compared: ComparedModels, estimator: EstimationSpec) -> ScoreEstimates:
+    """Estimate the scores; the warnings on the responses have been given."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)
-        calibration = estimate(compared.bank, compared.responses, selection=compared.selection, method=estimator)
-    return calibration.value[:, compared.index]
+        return estimate(compared.bank, compared.responses, selection=compared.selection, method=estimator)

@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from itembank.checks import check_fraction, check_whole
+from itembank.checks import check_fraction, check_one_of, check_whole
+from itembank.estimation.estimand_names import ESTIMANDS, RUN, Estimand
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,12 +20,16 @@ class ComparisonSpec:
         Samples of the reference bootstrap; 0 for none. Left out beyond 20,000 pairs.
     seed : int
         Of the bootstrap.
+    estimand : {'run', 'expected', 'items-like-these'}
+        Which scores are compared, see `estimate`: intervals, p-values and probabilities take in the chance of the runs,
+        or of the items.
     """
 
     level: float = 0.95
     power: float = 0.8
     n_bootstrap: int = 2000
     seed: int = 0
+    estimand: Estimand = RUN
 
     def __post_init__(self) -> None:
         """Check the choices."""
@@ -32,3 +37,4 @@ class ComparisonSpec:
         check_fraction("power", self.power)
         check_whole("n_bootstrap", self.n_bootstrap, least=0)
         check_whole("seed", self.seed, least=0)
+        check_one_of("estimand", self.estimand, ESTIMANDS)

@@ -11,7 +11,9 @@ from itembank.comparison.difference_tests import DifferenceTests
 from itembank.comparison.pairs import PairedDifferences, model_pairs
 from itembank.comparison.ranking import square, tied_groups
 from itembank.comparison.reference_tests import bootstrap_intervals, mcnemar_exact, paired_t
+from itembank.estimation.estimates import known_number
 from itembank.estimation.scores import Scores
+from itembank.estimation.typicality import Typicality
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.tabular import Tabular
 
@@ -171,6 +173,9 @@ class Comparison(Tabular):
     interval_kind : str
         'calibrated': on pairs of calibration models; 'classical': the standard error of a random sample.
     bank_id : str
+    typicality : Typicality
+        How typical each model's answers are of the calibration models; unknown (NaN) for raw differences, and where the
+        bank has too few models.
     """
 
     model_ids: tuple[str, ...]
@@ -184,6 +189,12 @@ class Comparison(Tabular):
     method: str
     interval_kind: str
     bank_id: str
+    typicality: Typicality
+
+    @property
+    def flagged_models(self) -> tuple[str, ...]:
+        """Models that answered unlike the calibration models (`Typicality`): intervals with them deserve care."""
+        return tuple(self.model_ids[row] for row in np.flatnonzero(self.typicality.is_flagged).tolist())
 
     @property
     def n_pairs(self) -> int:
@@ -193,17 +204,26 @@ class Comparison(Tabular):
     def rows(self) -> list[dict[str, Any]]:
         """One record for each pair and target, as the command line prints them."""
         columns = {name: values.tolist() for name, values in self._columns().items()}
-        notes = self._notes()
-        facts = {"level": self.spec.level, "method": self.method, "interval": self.interval_kind, "bank": self.bank_id}
+        notes, typicality = self._notes(), self.typicality.typicality
+        facts = {
+            "level": self.spec.level,
+            "estimand": self.spec.estimand,
+            "method": self.method,
+            "interval": self.interval_kind,
+            "bank": self.bank_id,
+        }
         first, second = self.pairs.first.tolist(), self.pairs.second.tolist()
+        flags = self._flags()
         return [
             {
                 "model_a": self.model_ids[first[k]],
                 "model_b": self.model_ids[second[k]],
                 "target": target,
                 **{name: column[k][t] for name, column in columns.items()},
+                "typicality_a": known_number(typicality[first[k]]),
+                "typicality_b": known_number(typicality[second[k]]),
                 **facts,
-                "note": notes[k][t],
+                "note": "; ".join(part for part in (notes[k][t], flags[k]) if part),
             }
             for k in range(self.n_pairs)
             for t, target in enumerate(self.targets)
@@ -233,8 +253,19 @@ class Comparison(Tabular):
             "bootstrap_high": reference.bootstrap_high,
         }
 
+    def notes_on_items(self) -> list[str]:
+        """Return the remarks on which items the models answered, each once."""
+        return list(dict.fromkeys(text for texts in self._notes() for text in texts if text))
+
+    def _flags(self) -> list[str]:
+        """Return what each pair's typicality says of its interval, '' where nothing."""
+        flagged = self.typicality.is_flagged
+        which = flagged[self.pairs.first] + 2 * flagged[self.pairs.second]
+        names = ("", "model_a", "model_b", "both models")
+        return [f"{names[k]} answered unlike most past models: take the interval with care" if k else "" for k in which]
+
     def _notes(self) -> list[list[str]]:
-        """Return the remark on each pair and target, '' where there is none."""
+        """Return the remark on the items of each pair and target, '' where there is none."""
         pairs = self.pairs
         answers_differ = (pairs.n_shared_items < pairs.n_items_a) | (pairs.n_shared_items < pairs.n_items_b)
         texts = np.array(

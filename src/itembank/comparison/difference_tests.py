@@ -37,10 +37,16 @@ def tested_differences(
     difference: FloatArray,
     pairs: PairedDifferences,
     counts: ItemCounts,
+    standard_errors: FloatArray,
     errors: list[TargetErrors | None],
+    *,
+    chance: FloatArray,
     spec: ComparisonSpec,
 ) -> tuple[Scores, DifferenceTests]:
     """Give differences (n_pairs, n_targets) their intervals and tests, by the error model of each target.
+
+    `standard_errors` (n_models, n_targets) are those of the models' own scores; `chance` (n_pairs, n_targets) is the
+    variance of a difference in one run around the one that is meant.
 
     With the standard error s of a pair, the error model's quantile q at `level` and its Student distribution F
     of scale c: the interval is ``d +- q s``, the p-value ``2 F(-|d| / (c s))``, so that it is below ``1 - level``
@@ -49,7 +55,7 @@ def tested_differences(
     columns = []
     for target, error in enumerate(errors):
         quantile, scale, degrees = _distribution(error, pairs.degrees[:, target], spec.level)
-        standard_error = np.sqrt(error_variance(pairs, counts, error, target))
+        standard_error = np.sqrt(error_variance(pairs, counts, standard_errors, error, target) + chance[:, target])
         # c = q / F^-1(0.5 + level / 2), so that p < 1 - level exactly where 0 lies outside of d +- q s
         d, half_width = difference[:, target], quantile * standard_error
         columns.append(

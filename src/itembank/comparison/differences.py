@@ -4,12 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from itembank.comparison.calibration_errors import MINIMUM_MODELS, CalibrationErrors
 from itembank.comparison.error_model import NO_ERROR, PairErrorModel, fit_pair_errors
 from itembank.comparison.pairs import PairedDifferences, model_pairs
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
-
-MINIMUM_MODELS = 15
-"""With fewer calibration models the classical standard error is more reliable than one learnt from their errors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,26 +36,32 @@ class TargetErrors:
     Attributes
     ----------
     model : PairErrorModel
-    single_variance : float
-        Mean squared error of the score of one model.
+    size : float
+        Root mean square error of the score of one model.
     """
 
     model: PairErrorModel
-    single_variance: float
+    size: float
 
 
-def learn_errors(errors: FloatArray, pairs: PairedDifferences, *, level: float) -> list[TargetErrors | None]:
+def learn_errors(
+    calibration: CalibrationErrors, disagreement: FloatArray, targets: IntArray, *, level: float
+) -> list[TargetErrors | None]:
     """Return the error model of every target; None where too few calibration models have errors.
 
     Parameters
     ----------
-    errors : (n_models, n_targets)
-        Estimates of the calibration models, which did not know them, less the truth; NaN where unknown.
-    pairs : PairedDifferences
-        Of the calibration models' responses.
+    calibration : CalibrationErrors
+    disagreement : (n_pairs, n_targets)
+        Classical variance of the paired difference of the calibration models' responses.
+    targets : (n_targets,)
+        Where the targets stand among those of the errors.
     level : float
     """
-    return [_learn(errors[:, t], pairs.variance[:, t], level=level) for t in range(errors.shape[1])]
+    return [
+        _learn(calibration.errors[:, k], calibration.standard_errors[:, k], disagreement[:, t], level=level)
+        for t, k in enumerate(targets)
+    ]
 
 
 def differences(
@@ -88,31 +92,48 @@ def differences(
     return np.where(is_learnt | (estimates is not None), of_scores, pairs.difference), score
 
 
+def raw_standard_errors(errors: list[TargetErrors | None], counts: ItemCounts) -> FloatArray:
+    """Find standard errors of weighted means, (n_models, n_targets), by past models' errors; NaN where none is known.
+
+    The errors were learnt on n items of N; for m they are scaled by ``(1/m - 1/N) / (1/n - 1/N)``, as the classical
+    variance scales by itself.
+    """
+    columns = [
+        np.full(counts.observed.shape[0], np.nan)
+        if error is None
+        else error.size * np.sqrt(_scaling(counts.observed[:, t], int(counts.calibration[t]), int(counts.total[t])))
+        for t, error in enumerate(errors)
+    ]
+    return np.column_stack(columns)
+
+
 def error_variance(
-    pairs: PairedDifferences, counts: ItemCounts, errors: TargetErrors | None, target: int
+    pairs: PairedDifferences,
+    counts: ItemCounts,
+    standard_errors: FloatArray,
+    errors: TargetErrors | None,
+    target: int,
 ) -> FloatArray:
     """Return the expected squared error of each pair's difference on one target, (n_pairs,).
 
-    On the same items it is ``a + b V`` (`fit_pair_errors`), on different items the sum of ``s^2`` of both models. With
-    some items in common it is interpolated by their fraction. a and ``s^2`` were learnt on n items of N; for m they are
-    scaled by ``(1/m - 1/N) / (1/n - 1/N)``, as V scales by itself. V is never below `least_variance`: models that
-    answered all shared items alike, or all of them differently, may differ on the unseen items.
+    On the same items it is ``a (s_a^2 + s_b^2) + b V`` (`fit_pair_errors`) with the standard errors of both models'
+    scores (n_models, n_targets), on different items ``s_a^2 + s_b^2``. With some items in common it is interpolated by
+    their fraction. V is never below `least_variance`: models that answered all shared items alike, or all of them
+    differently, may differ on the unseen items.
     """
     shared = pairs.n_shared[:, target]
     classical = np.maximum(pairs.variance[:, target], least_variance(shared, int(counts.total[target])))
-    if errors is None or errors.single_variance < NO_ERROR**2:
+    if errors is None or errors.size < NO_ERROR:
         return np.where(shared > 0, classical, np.nan)
-    first, second = model_pairs(counts.observed.shape[0])
     observed = counts.observed[:, target]
-    n, total = int(counts.calibration[target]), int(counts.total[target])
-    single = errors.single_variance * _scaling(observed, n, total)
-    apart = single[first] + single[second]
-    together = errors.model.constant * _scaling(shared, n, total) + errors.model.slope * classical
+    first, second = model_pairs(observed.shape[0])
+    square = standard_errors[:, target] ** 2
+    apart = square[first] + square[second]
+    together = errors.model.constant * apart + errors.model.slope * classical
     # Jaccard index: shared items over the items that at least one of the two answered
     in_common = shared / np.maximum(observed[first] + observed[second] - shared, 1)
-    # without shared items `together` may be infinite; its weight is zero, but 0 * inf would be NaN
-    together, apart = np.where(shared > 0, together, 0.0), np.where(in_common < 1.0, apart, 0.0)
-    result: FloatArray = in_common * together + (1.0 - in_common) * apart
+    # without shared items V is infinite or unknown; its weight is zero, but 0 * inf would be NaN
+    result: FloatArray = in_common * np.where(shared > 0, together, 0.0) + (1.0 - in_common) * apart
     return result
 
 
@@ -126,24 +147,31 @@ def least_variance(n_shared: IntArray, n_total: int) -> FloatArray:
     return result
 
 
-def _learn(errors: FloatArray, disagreement: FloatArray, *, level: float) -> TargetErrors | None:
-    known = ~np.isnan(errors)
+def _learn(
+    errors: FloatArray, standard_errors: FloatArray, disagreement: FloatArray, *, level: float
+) -> TargetErrors | None:
+    known = ~(np.isnan(errors) | np.isnan(standard_errors))
     if known.sum() < MINIMUM_MODELS:
         return None
     first, second = model_pairs(errors.shape[0])
     usable = known[first] & known[second] & ~np.isnan(disagreement)
+    first, second = first[usable], second[usable]
     number = np.cumsum(known) - 1
     model = fit_pair_errors(
-        errors[known], disagreement[usable], number[first[usable]], number[second[usable]], level=level
+        errors[known],
+        disagreement[usable],
+        number[first],
+        number[second],
+        independent=standard_errors[first] ** 2 + standard_errors[second] ** 2,
+        level=level,
     )
-    return TargetErrors(model, float(np.mean(errors[known] ** 2)))
+    return TargetErrors(model, float(np.sqrt(np.mean(errors[known] ** 2))))
 
 
 def _scaling(observed: IntArray, n_items: int, total: int) -> FloatArray:
-    """``(1/m - 1/N) / (1/n - 1/N)``; 0 for all items, infinite for none."""
+    """``(1/m - 1/N) / (1/n - 1/N)``; 0 for all items, NaN for none."""
     if n_items >= total:
         return np.where(observed >= total, 0.0, 1.0)
-    with np.errstate(divide="ignore"):
-        inverse = 1.0 / observed.astype(np.float64)
-    result: FloatArray = (inverse - 1.0 / total) / (1.0 / n_items - 1.0 / total)
+    number = np.where(observed > 0, observed, np.nan)
+    result: FloatArray = (1.0 / number - 1.0 / total) / (1.0 / n_items - 1.0 / total)
     return result

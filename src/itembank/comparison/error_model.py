@@ -24,7 +24,7 @@ class PairErrorModel:
     Attributes
     ----------
     constant, slope : float
-        Of ``E[(r_b - r_a)^2] = constant + slope * disagreement``; both >= 0.
+        Of ``E[(r_b - r_a)^2] = constant * independent + slope * disagreement``; both >= 0.
     quantile : float
         Standardised errors stay within it with probability `level`, also for models not seen.
     degrees : float
@@ -46,15 +46,22 @@ class PairErrorModel:
 
 
 def fit_pair_errors(
-    errors: FloatArray, disagreement: FloatArray, first: IntArray, second: IntArray, *, level: float
+    errors: FloatArray,
+    disagreement: FloatArray,
+    first: IntArray,
+    second: IntArray,
+    *,
+    independent: FloatArray | None = None,
+    level: float,
 ) -> PairErrorModel:
-    """Learn how the error of a difference depends on how differently two models answered.
+    """Learn how the error of a difference depends on the two models and on how differently they answered.
 
-    The errors ``r = estimate - truth`` of two models on the same items have in common what the items do to
-    both, the more so the more alike the models answered. All pairs (l, m) of calibration models give
-    ``E[(r_l - r_m)^2] = a + b x_lm``, with x the classical variance of the paired difference: a and b >= 0 by the
-    score equations of a normal likelihood (least squares weighted by the inverse square of the fit, repeated). The
-    standardised errors' quantile is then corrected for the finite number of models, see `finite_quantile`.
+    Were the errors ``r = estimate - truth`` of two models independent, the expected squared error of their difference
+    would be ``u_lm = s_l^2 + s_m^2``. They have in common what the same items do to both, the more so the more alike
+    the models answered. All pairs (l, m) of calibration models give ``E[(r_l - r_m)^2] = a u_lm + b x_lm``, with x the
+    classical variance of the paired difference: a and b >= 0 by the score equations of a normal likelihood (least
+    squares weighted by the inverse square of the fit, repeated). The standardised errors' quantile is then corrected
+    for the finite number of models, see `finite_quantile`.
 
     Parameters
     ----------
@@ -64,34 +71,39 @@ def fit_pair_errors(
         x, non-negative.
     first, second : (n_pairs,)
         Rows of the models of each pair.
+    independent : (n_pairs,), optional
+        u, positive; the same for all pairs by default.
     level : float
     """
     squared = (errors[first] - errors[second]) ** 2
     if np.sqrt(squared.mean()) < NO_ERROR:
         degrees = errors.shape[0] - 1.0
         return PairErrorModel(0.0, 1.0, float(stdtrit(degrees, 0.5 + level / 2.0)), degrees, level)
-    constant, slope = fit_variance(squared, disagreement)
-    variance = np.maximum(constant + slope * disagreement, LEAST_VARIANCE_SHARE * squared.mean())
+    design = np.column_stack([np.ones_like(squared) if independent is None else independent, disagreement])
+    constant, slope = fit_variance(squared, design)
+    variance = np.maximum(design @ [constant, slope], LEAST_VARIANCE_SHARE * squared.mean())
     standardised = squared / variance
     quantile = finite_quantile(np.sqrt(standardised), first, second, errors.shape[0], level=level)
     return PairErrorModel(constant, slope, quantile, _degrees(standardised, errors.shape[0]), level)
 
 
-def fit_variance(squared: FloatArray, disagreement: FloatArray) -> tuple[float, float]:
-    """Fit ``E[squared] = a + b disagreement`` with a, b >= 0, each (n_pairs,)."""
-    # both columns of the design have mean one, so that the ridge of `_non_negative` treats them alike
-    unit = disagreement.mean()
-    design = np.column_stack([np.ones_like(disagreement), disagreement / unit if unit > 0.0 else disagreement])
+def fit_variance(squared: FloatArray, design: FloatArray) -> tuple[float, float]:
+    """Fit ``E[squared] = design @ (a, b)`` with a, b >= 0, given (n_pairs,) and (n_pairs, 2)."""
     floor = LEAST_VARIANCE_SHARE * squared.mean()
     if floor <= 0.0:
         return 0.0, 0.0
-    # The variance of a squared normal error is 2 (a + b x)^2, hence weights 1 / fitted^2. Their fixed point solves the
-    # score equations; unweighted least squares, the start, would follow the few largest errors.
-    coefficients = _non_negative(design, squared)
+    # columns of mean one, so that the ridge of `_non_negative` treats them alike; one of zeros stays
+    unit = design.mean(axis=0)
+    unit = np.where(unit > 0.0, unit, 1.0)
+    scaled = design / unit
+    # The variance of a squared normal error is 2 E^2, hence weights 1 / fitted^2. Their fixed point solves the score
+    # equations; unweighted least squares, the start, would follow the few largest errors.
+    coefficients = _non_negative(scaled, squared)
     for _ in range(N_REWEIGHTINGS):
-        fitted = np.maximum(design @ coefficients, floor)
-        coefficients = _non_negative(design / fitted[:, None], squared / fitted)
-    return float(coefficients[0]), float(coefficients[1] / unit) if unit > 0.0 else 0.0
+        fitted = np.maximum(scaled @ coefficients, floor)
+        coefficients = _non_negative(scaled / fitted[:, None], squared / fitted)
+    a, b = (coefficients / unit).tolist()
+    return a, b * bool(np.any(design[:, 1] > 0.0))
 
 
 def finite_quantile(

@@ -8,8 +8,8 @@ import polars as pl
 
 from itembank.errors import DataError
 
-IN_CHECKOUT_ONLY = ("classifiers",)
-"""Data sets that the wheel leaves out, to stay small."""
+IN_CHECKOUT_ONLY = ("classifiers_", "bytelms_samples_exact")
+"""How the names of files begin that the wheel leaves out, to stay small; ``pyproject.toml`` names them too."""
 
 
 def read_builtin_table(name: str, part: str) -> pl.DataFrame:
@@ -18,13 +18,14 @@ def read_builtin_table(name: str, part: str) -> pl.DataFrame:
     Raises
     ------
     DataError
-        For a data set that the wheel leaves out.
+        For a file that the wheel leaves out.
     """
     source = importlib.resources.files("itembank.data").joinpath("builtin_files", f"{name}_{part}.parquet")
-    if name in IN_CHECKOUT_ONLY and not source.is_file():
+    if source.name.startswith(IN_CHECKOUT_ONLY) and not source.is_file():
         raise DataError(
-            f"the built-in data {name!r} must be in the package, and the wheel leaves them out to stay small. Install "
-            "from a checkout or from the source distribution, or take another set: load_builtin('bytelms')."
+            f"{source.name} must be in the package to read these built-in data, and the wheel leaves it out to stay "
+            "small. Install from a checkout or from the source distribution, or take what is there: "
+            "load_builtin('bytelms')."
         )
     return pl.read_parquet(source.read_bytes())
 

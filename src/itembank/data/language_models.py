@@ -93,6 +93,12 @@ def builtin_sample_probabilities() -> FloatArray:
     """Probability that one sample is right in `bytelms-samples`, (n_models, n_items): the truth behind its counts.
 
     An answer is one string, so its probability at temperature 1 is known exactly, and with it pass@k for every k.
+    The file comes with a checkout and with the source distribution, not with the wheel.
+
+    Raises
+    ------
+    DataError
+        In an installation from the wheel.
     """
     n_models = read_builtin_table("bytelms", "models").height
     log_probability = read_builtin_numbers("bytelms", "samples_exact", "<f4", n_models)

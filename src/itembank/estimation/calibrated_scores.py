@@ -54,9 +54,9 @@ def calibrated(
     model_error = _model_error(targets, summary, value)
     is_unknown = np.isnan(measured)
     half = np.where(is_unknown, ndtri(0.5 + level / 2.0) * model_error, measured)
-    size = np.where(is_unknown, model_error, scale * _inflation(past.error, past.scale))
+    size = np.where(is_unknown, model_error, scale * error_inflation(past.error, past.scale))
     scores = _within_bounds(targets, summary, value, error=size, half=half)
-    return EstimatedScores(scores, _inflation(past.error, past.standard_error))
+    return EstimatedScores(scores, error_inflation(past.error, past.standard_error))
 
 
 def model_based(targets: ScoreTargets, summary: ResponseSummary, value: FloatArray, *, level: float) -> EstimatedScores:
@@ -88,7 +88,7 @@ def _unseen(targets: ScoreTargets, summary: ResponseSummary) -> FloatArray:
     return targets.with_overall(summary.open_weight)
 
 
-def _inflation(error: FloatArray, expected: FloatArray) -> FloatArray:
+def error_inflation(error: FloatArray, expected: FloatArray) -> FloatArray:
     """Root mean square of errors over their expected size, (n_targets,); 1 where none are known."""
     known = expected > ROUNDING  # a model that answered everything has no error to speak of
     known &= ~np.isnan(error)

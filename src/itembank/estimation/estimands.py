@@ -5,6 +5,9 @@ differ from it by chance of their own, which is added to the interval: how answe
 happen to be in the benchmark.
 """
 
+from dataclasses import dataclass
+from typing import Self
+
 import numpy as np
 from scipy.special import ndtri
 
@@ -42,7 +45,7 @@ def estimand_variance(estimand: Estimand, known: Known, responses: ResponseMatri
     theta = known.summary.abilities
     if estimand == "expected":
         return run_variance(known.bank, responses, theta)
-    return item_variance(known.bank, known.observations, theta, value, attempts_of(responses))
+    return item_variance(ExpectedAnswers.of(known.bank, known.observations, theta, attempts_of(responses)), value)
 
 
 def run_variance(bank: Bank, responses: ResponseMatrix, theta: FloatArray) -> FloatArray:
@@ -72,9 +75,42 @@ def run_variance(bank: Bank, responses: ResponseMatrix, theta: FloatArray) -> Fl
     return _with_overall(basis.targets, (ratio / attempts_of(responses))[:, None] * noise)
 
 
-def item_variance(
-    bank: Bank, observations: Observations, theta: FloatArray, value: FloatArray, attempts: FloatArray
-) -> FloatArray:
+@dataclass(frozen=True, slots=True)
+class ExpectedAnswers:
+    """What is known of new models' answers to all items: the answers, and what the item model expects of the others.
+
+    Attributes
+    ----------
+    basis : ScoreBasis
+    observations : Observations
+    theta : (n_models, n_dims)
+    noise_ratio : (n_models, n_scenarios)
+        Variance of an answer over ``p (1 - p)``.
+    """
+
+    basis: ScoreBasis
+    observations: Observations
+    theta: FloatArray
+    noise_ratio: FloatArray
+
+    @classmethod
+    def of(cls, bank: Bank, observations: Observations, theta: FloatArray, attempts: FloatArray) -> Self:
+        """Put together what is known of models with these abilities and attempts at an item, (n_models,)."""
+        basis = score_basis(bank)
+        return cls(basis, observations, theta, _noise_ratio(bank, basis, attempts))
+
+    def moments(self, block: slice) -> tuple[FloatArray, FloatArray]:
+        """Return mean and variance of a block of models' response to every item, each (n_block, n_items)."""
+        p = probability(self.basis.parameters, self.theta[block])
+        variance = self.noise_ratio[block][:, self.basis.targets.scenario_index] * p * (1.0 - p)
+        answered, positions = self.observations.responses[block], self.observations.positions
+        seen = ~np.isnan(answered)
+        p[:, positions] = np.where(seen, answered, p[:, positions])
+        variance[:, positions] = np.where(seen, 0.0, variance[:, positions])
+        return p, variance
+
+
+def item_variance(answers: ExpectedAnswers, value: FloatArray) -> FloatArray:
     """Find the variance of the score over the choice of the bank's items, (n_models, n_targets).
 
     ``N / (N - 1) sum_i omega_i^2 E[(y_i - T_j)^2]`` in scenario j with N items: the squared standard error of a mean
@@ -85,19 +121,22 @@ def item_variance(
 
     Parameters
     ----------
-    bank : Bank
-    observations : Observations
-    theta : (n_models, n_dims)
+    answers : ExpectedAnswers
     value : (n_models, n_targets)
         Estimates.
-    attempts : (n_models,)
-        At an item in one run.
     """
-    basis = score_basis(bank)
-    ratio = _noise_ratio(bank, basis, attempts)
-    blocks = blocks_of_models(theta.shape[0], bank.n_items)
-    result = [_spread(basis, *_moments(basis, observations, theta, ratio, block), value[block]) for block in blocks]
-    return _with_overall(basis.targets, np.concatenate(result))
+    targets = answers.basis.targets
+    blocks = blocks_of_models(value.shape[0], targets.n_items)
+    result = [_spread(answers.basis, *answers.moments(block), value[block]) for block in blocks]
+    return _with_overall(targets, np.concatenate(result))
+
+
+def least_item_variance(basis: ScoreBasis) -> FloatArray:
+    """Return the variance that one wrong answer in N + 2 items would give each scenario score, (n_scenarios,)."""
+    targets, n = basis.targets, basis.n_counting
+    squares = np.bincount(targets.scenario_index, weights=targets.weights**2, minlength=targets.n_scenarios)
+    result: FloatArray = squares * (n + 1.0) / (n + 2.0) ** 2
+    return result
 
 
 def widened(scores: Scores, variance: FloatArray, *, level: float) -> Scores:
@@ -128,27 +167,13 @@ def _noise_ratio(bank: Bank, basis: ScoreBasis, attempts: FloatArray) -> FloatAr
     return 1.0 / n + (1.0 - 1.0 / n) * between
 
 
-def _moments(
-    basis: ScoreBasis, observations: Observations, theta: FloatArray, ratio: FloatArray, block: slice
-) -> tuple[FloatArray, FloatArray]:
-    """Return mean and variance of a block of models' response to every item, each (n_block, n_items)."""
-    p = probability(basis.parameters, theta[block])
-    variance = ratio[block][:, basis.targets.scenario_index] * p * (1.0 - p)
-    answered, positions = observations.responses[block], observations.positions
-    seen = ~np.isnan(answered)
-    p[:, positions] = np.where(seen, answered, p[:, positions])
-    variance[:, positions] = np.where(seen, 0.0, variance[:, positions])
-    return p, variance
-
-
 def _spread(basis: ScoreBasis, mean: FloatArray, variance: FloatArray, value: FloatArray) -> FloatArray:
     """Return squared standard errors of scenario scores over the choice of items, (n_block, n_scenarios)."""
     targets, n = basis.targets, basis.n_counting
     squares = np.zeros((targets.n_items, targets.n_scenarios))
     squares[np.arange(targets.n_items), targets.scenario_index] = targets.weights**2
     of_items = (mean - value[:, targets.scenario_index]) ** 2 + variance
-    least = squares.sum(axis=0) * (n + 1.0) / (n + 2.0) ** 2
-    result: FloatArray = np.maximum(of_items @ squares * n / np.maximum(n - 1.0, 1.0), least)
+    result: FloatArray = np.maximum(of_items @ squares * n / np.maximum(n - 1.0, 1.0), least_item_variance(basis))
     return result
 
 

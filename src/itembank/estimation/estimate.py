@@ -26,7 +26,7 @@ from itembank.estimation.estimates import ScoreEstimates, checked
 from itembank.estimation.observations import known_items, observe
 from itembank.estimation.point import Known
 from itembank.estimation.point_methods import gp_irt_share
-from itembank.estimation.published_errors import published_subset
+from itembank.estimation.published_errors import published_subset, selection_or_published
 from itembank.estimation.scores import Scores
 from itembank.estimation.specs import GPIRT, METHODS, Auto, EstimationSpec, IntervalKind, SampleMean, Stacked
 from itembank.estimation.typicality import Typicality
@@ -119,9 +119,8 @@ def estimate(
     spec = METHODS.resolve(method)
     _check(level, interval, spec)
     _check_estimand(estimand, include_win_rate=include_win_rate)
-    bank, selection = as_bank(bank), as_selection(selection)
-    if selection is None and bank.published is not None and bank.published.subset is not None:
-        selection = bank.published.subset.selection
+    bank = as_bank(bank)
+    selection = selection_or_published(bank, as_selection(selection))
     given = as_new_responses(bank, responses, selection)
     matrix = known_items(bank, given, selection, ignore_unknown=ignore_unknown)
     observations = observe(bank, matrix, selection)

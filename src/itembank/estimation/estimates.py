@@ -124,7 +124,7 @@ class ScoreEstimates(Tabular):
                 "n_items": int(self.n_items[l, t]),
                 "n_total": int(self.n_total[t]),
                 "n_missing": int(self.n_missing[l]),
-                "typicality": _known(self.typicality.typicality[l]),
+                "typicality": known_number(self.typicality.typicality[l]),
                 "method": self.method,
                 "bank": self.bank_id,
             }
@@ -133,7 +133,7 @@ class ScoreEstimates(Tabular):
         ]
 
 
-def _known(value: float) -> float | None:
+def known_number(value: float) -> float | None:
     """Return a number, or None where it is not known."""
     return None if np.isnan(value) else float(value)
 

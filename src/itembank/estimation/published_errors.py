@@ -11,6 +11,12 @@ from itembank.estimation.specs import PointSpec, Stacked
 from itembank.estimation.typicality import PastMisfit
 
 
+def selection_or_published(bank: Bank, selection: Selection | None) -> Selection | None:
+    """Return the selection, or else the items that a bank was published with, where there are such."""
+    subset = None if bank.published is None else bank.published.subset
+    return subset.selection if selection is None and subset is not None else selection
+
+
 def published_subset(bank: Bank, selection: Selection | None, spec: PointSpec | Stacked) -> PublishedSubset | None:
     """Return what is kept of a method's estimates from a selection; None where nothing is.
 

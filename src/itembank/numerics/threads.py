@@ -29,6 +29,6 @@ def one_blas_thread() -> Iterator[None]:
 @functools.cache
 def _controller() -> ThreadpoolController:
     """Find the loaded BLAS libraries, once: looking takes milliseconds."""
-    import scipy.linalg  # noqa: F401, PLC0415 (brings a BLAS of its own, which must be loaded to be found)
+    import scipy.special  # noqa: F401, PLC0415 (brings scipy's BLAS, which must be loaded to be found; linalg is slow)
 
     return ThreadpoolController()

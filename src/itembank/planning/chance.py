@@ -8,7 +8,7 @@ from scipy.special import ndtri
 
 from itembank.data.banks import Bank
 from itembank.estimation.estimand_names import RUN, Estimand
-from itembank.estimation.estimands import item_variance, run_variance
+from itembank.estimation.estimands import ExpectedAnswers, item_variance, run_variance
 from itembank.estimation.observations import Observations, attempts_of
 from itembank.estimation.point import calibration_scores, target_weights
 from itembank.numerics.arrays import FloatArray
@@ -46,7 +46,8 @@ class Chance:
             return cls(np.sqrt(variance), np.sqrt(2.0 * variance))  # runs of two models are independent
         answered = _all_items(bank)
         scores = calibration_scores(bank)
-        single = item_variance(bank, answered, theta, np.nan_to_num(scores), attempts_of(bank.responses))[:, target]
+        answers = ExpectedAnswers.of(bank, answered, theta, attempts_of(bank.responses))
+        single = item_variance(answers, np.nan_to_num(scores))[:, target]
         return cls(float(np.sqrt(single.mean())), float(np.sqrt(_paired_variance(bank, target, scores[:, target]))))
 
     def of_intervals(self, half_widths: FloatArray, *, level: float) -> FloatArray:

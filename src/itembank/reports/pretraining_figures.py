@@ -11,7 +11,7 @@ from itembank.errors import ParameterError, shown
 from itembank.irt.bernoulli import probability
 from itembank.numerics.arrays import FloatArray
 from itembank.reports.canvas import FAINT, INK, PALETTE, new_figure, panels, put_labels, put_legend, put_title
-from itembank.scaling.pretraining.pretraining_results import PretrainingLaw, ScenarioLaws
+from itembank.scaling.pretraining.law_results import PretrainingLaw, ScenarioLaws
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -5,7 +5,7 @@ from itembank.data.compute import training_compute
 from itembank.errors import DataError, ParameterError
 from itembank.scaling.pretraining.decision_study import DecisionMethod, decision_curves
 from itembank.scaling.pretraining.law_spec import TwoStep
-from itembank.scaling.pretraining.pretraining_specs import ItemResponseLaw, PretrainingSettings
+from itembank.scaling.pretraining.specs import ItemResponseLaw, PretrainingSettings
 from tests.scaling.simulated_suite import simulated_suite
 
 METHODS = {

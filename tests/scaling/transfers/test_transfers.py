@@ -12,7 +12,7 @@ from itembank.data.responses import ResponseMatrix
 from itembank.errors import DataError, DataWarning, ParameterError
 from itembank.scaling.sampling.pass_at_k import unbiased_pass_at_k
 from itembank.scaling.transfers.difficulty_split import split_by_difficulty
-from itembank.scaling.transfers.transfer_specs import TransferSpec
+from itembank.scaling.transfers.specs import TransferSpec
 from itembank.scaling.transfers.transfers import transfer
 from tests.scaling.two_scenarios import simulated
 
@@ -162,7 +162,7 @@ def test_rows_hold_compute_groups_and_every_method(found):
         ({"methods": ("scores", "scores")}, "named once"),
         ({"k": (0,)}, "rising whole numbers"),
         ({"k": (3, 1)}, "rising whole numbers"),
-        ({"share_easy": 1.0}, "share_easy"),
+        ({"easy_fraction": 1.0}, "easy_fraction"),
         ({"n_folds": 1}, "n_folds"),
         ({"level": 0.0}, "level"),
         ({"warn_below": 2.0}, "correlation"),

@@ -14,7 +14,7 @@ from itembank.numerics.random import as_generator
 from itembank.progress import ProgressCallback, silent
 from itembank.scaling.pretraining.held_out import held_out_coverage
 from itembank.scaling.pretraining.law_spec import PretrainingLawSpec, TwoStep
-from itembank.scaling.pretraining.pretraining_specs import (
+from itembank.scaling.pretraining.specs import (
     LAWS,
     ItemResponseLaw,
     PretrainingSettings,

@@ -16,10 +16,10 @@ from itembank.numerics.threads import one_blas_thread
 from itembank.progress import ProgressCallback, part_of, silent
 from itembank.scaling.pretraining.held_out_results import FORECAST_COLUMNS, HeldOutForecasts
 from itembank.scaling.pretraining.law_fits import fit_laws
-from itembank.scaling.pretraining.pretraining_data import PretrainingData
-from itembank.scaling.pretraining.pretraining_results import PretrainingLaw
-from itembank.scaling.pretraining.pretraining_specs import PretrainingSettings
+from itembank.scaling.pretraining.law_inputs import PretrainingData
+from itembank.scaling.pretraining.law_results import PretrainingLaw
 from itembank.scaling.pretraining.runs import SAME_SIZE, Runs
+from itembank.scaling.pretraining.specs import PretrainingSettings
 
 
 @one_blas_thread()

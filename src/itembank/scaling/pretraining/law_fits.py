@@ -9,10 +9,10 @@ from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.progress import ProgressCallback, silent
 from itembank.scaling.pretraining.fitting import LawData, LawFit
 from itembank.scaling.pretraining.forecasts import FittedLaw
-from itembank.scaling.pretraining.pretraining_results import PretrainingLaw, ScenarioLaws
-from itembank.scaling.pretraining.pretraining_specs import LAWS, PretrainingSettings
+from itembank.scaling.pretraining.law_results import PretrainingLaw, ScenarioLaws
 from itembank.scaling.pretraining.runs import Runs
 from itembank.scaling.pretraining.scenario_abilities import ScenarioAbilities, ScenarioScores
+from itembank.scaling.pretraining.specs import LAWS, PretrainingSettings
 
 
 @dataclass(frozen=True, slots=True)

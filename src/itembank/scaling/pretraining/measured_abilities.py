@@ -14,13 +14,13 @@ from itembank.irt.parameters import AbilityPrior, ItemParameters
 from itembank.numerics.arrays import FloatArray, IntArray, mean_where_known
 from itembank.progress import ProgressCallback, silent
 from itembank.scaling.pretraining.item_budget import choose_within_budget
-from itembank.scaling.pretraining.pretraining_specs import ItemResponseLaw
 from itembank.scaling.pretraining.scenario_abilities import (
     ScenarioAbilities,
     ScenarioScores,
     score_gap,
     without_prior,
 )
+from itembank.scaling.pretraining.specs import ItemResponseLaw
 from itembank.scaling.scenario_fits import fit_items
 from itembank.scoring.newton import map_abilities
 

@@ -14,10 +14,10 @@ from itembank.numerics.threads import one_blas_thread
 from itembank.progress import ProgressCallback, part_of, silent
 from itembank.scaling.pretraining.held_out import held_out_forecasts, size_cuts
 from itembank.scaling.pretraining.law_fits import fit_laws
-from itembank.scaling.pretraining.pretraining_data import PretrainingData
-from itembank.scaling.pretraining.pretraining_results import PretrainingLaw
-from itembank.scaling.pretraining.pretraining_specs import PretrainingSettings
+from itembank.scaling.pretraining.law_inputs import PretrainingData
+from itembank.scaling.pretraining.law_results import PretrainingLaw
 from itembank.scaling.pretraining.runs import checked_target
+from itembank.scaling.pretraining.specs import PretrainingSettings
 
 OWN_SHARE = 0.3
 """Share of the work that is the laws themselves; the rest is their check."""

@@ -26,7 +26,7 @@ def item_means(responses: FloatArray) -> FloatArray:
     return grand + result
 
 
-def split_by_difficulty(responses: FloatArray, share_easy: float) -> tuple[IntArray, IntArray]:
+def split_by_difficulty(responses: FloatArray, easy_fraction: float) -> tuple[IntArray, IntArray]:
     """Divide items into easy and hard ones by `item_means`; ties go by their place.
 
     Give the responses of calibration models only: a split that has seen the models it is tested on knows something of
@@ -40,5 +40,5 @@ def split_by_difficulty(responses: FloatArray, share_easy: float) -> tuple[IntAr
     means = np.round(item_means(responses), 12)  # two sums of the same responses may differ by rounding
     order = np.argsort(-means, kind="stable")
     order = order[~np.isnan(means[order])]
-    n_easy = min(max(round(share_easy * order.size), 1), order.size - 1)
+    n_easy = min(max(round(easy_fraction * order.size), 1), order.size - 1)
     return np.sort(order[:n_easy]), np.sort(order[n_easy:])

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from itembank.numerics.arrays import FloatArray
-from itembank.scaling.transfers.transfer_curves import CurvePrediction
-from itembank.scaling.transfers.transfer_fold import PairValidity
+from itembank.scaling.transfers.curves import CurvePrediction
+from itembank.scaling.transfers.fold import PairValidity
 from itembank.tabular import Tabular
 
 

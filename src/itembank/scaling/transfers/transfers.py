@@ -14,11 +14,11 @@ from itembank.numerics.threads import one_blas_thread
 from itembank.progress import ProgressCallback, silent
 from itembank.scaling.scenario_fits import responses_and_spec
 from itembank.scaling.transfers.convergent import log_flops_of
-from itembank.scaling.transfers.transfer_curves import CurvePrediction
-from itembank.scaling.transfers.transfer_fold import FoldTransfer, transfer_part
-from itembank.scaling.transfers.transfer_parts import Part, bank_part, check_answers, folds, item_sets, named_part
+from itembank.scaling.transfers.curves import CurvePrediction
+from itembank.scaling.transfers.fold import FoldTransfer, transfer_part
+from itembank.scaling.transfers.parts import Part, bank_part, check_answers, folds, item_sets, named_part
+from itembank.scaling.transfers.specs import TransferSpec
 from itembank.scaling.transfers.transfer_results import Transfer
-from itembank.scaling.transfers.transfer_specs import TransferSpec
 
 
 @one_blas_thread()
@@ -90,7 +90,7 @@ def transfer(
     with warned_once():
         for part in _parts(responses, calibration, groups, spec, rng):
             progress(f"part {len(results) + 1}", 0.0)
-            sets = item_sets(part.calibration, source, target, spec.share_easy)
+            sets = item_sets(part.calibration, source, target, spec.easy_fraction)
             check_answers(part, sets)
             results.append(transfer_part(part, sets, spec, item_model, rng))
     progress("done", 1.0)

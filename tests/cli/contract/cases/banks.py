@@ -205,7 +205,7 @@ _ESTIMATE = Case(
         ("design", "--selection"): "need the probability with which each item was drawn",
     },
 )  # fmt: skip
-_CHOICES = ("--model", "--selection", "--method", "--level", "--power", "--target", "--ranking", "--seed")
+_CHOICES = ("--model", "--selection", "--method", "--level", "--estimand", "--power", "--target", "--ranking", "--seed")
 _COMPARE = Case(
     modes={
         "pairs": Mode("bank repeated.csv new.csv --repeats last --model m14 --model m15 --method p-irt --format csv"),
@@ -230,6 +230,7 @@ _COMPARE = Case(
         "--selection": "--selection selection.json",
         "--method": "--method gp-irt",
         "--level": "--level 0.8",
+        "--estimand": "--estimand items-like-these",
         "--power": "--power 0.6",
         "--target": "--target math",
         "--ranking": "--ranking",

@@ -160,8 +160,8 @@ _TRANSFER = Case(
         "files": Mode(
             f"two.parquet {_ONE_TO_OTHER}{_PAST}",
             about=(
-                *(*_NOT_OURS, "--share-easy", "--folds", "--bank", "--k", "--target", "--method", "--level", "--show"),
-                *("--calibration-model", "--figure", "--format"),
+                *(*_NOT_OURS, "--easy-fraction", "--folds", "--bank", "--k", "--target", "--method", "--level"),
+                *("--show", "--calibration-model", "--figure", "--format"),
             ),
         ),
         "table": Mode(
@@ -173,7 +173,7 @@ _TRANSFER = Case(
         "easy to hard": Mode(f"two.parquet --source s0 {_SCORES}{_PAST}", about=("--force",), codes=(1,)),
         "forced": Mode(
             f"two.parquet --source s0 --force {_SCORES}{_PAST}",
-            about=("--share-easy", "--source", "--target"),
+            about=("--easy-fraction", "--source", "--target"),
             values={"--target": "--target s1"},
         ),
         "weak": Mode(f"two.parquet --source s0 --force {_SCORES}{_PAST}", about=("--warn-below",), hears=True),
@@ -200,7 +200,7 @@ _TRANSFER = Case(
         "--method": "--method common-scale",
         "--bank": "--bank two-bank",
         "--calibration-model": f"--calibration-model m{N_PAST}",
-        "--share-easy": "--share-easy 0.3",
+        "--easy-fraction": "--easy-fraction 0.3",
         "--folds": "--folds 3",
         "--warn-below": "--warn-below 0.1",
         "--force": "--force",

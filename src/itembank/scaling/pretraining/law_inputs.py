@@ -15,9 +15,9 @@ from itembank.progress import ProgressCallback, silent
 from itembank.scaling.pretraining.law_fits import Measured
 from itembank.scaling.pretraining.losses import checked_loss, scenario_losses
 from itembank.scaling.pretraining.measured_abilities import measured_abilities, response_family, scenario_scores
-from itembank.scaling.pretraining.pretraining_specs import IRSL, TWO_STEP, ItemResponseLaw, PretrainingSettings
 from itembank.scaling.pretraining.runs import Runs, aligned, training_runs
 from itembank.scaling.pretraining.scenario_abilities import ScenarioAbilities
+from itembank.scaling.pretraining.specs import IRSL, TWO_STEP, ItemResponseLaw, PretrainingSettings
 
 
 @dataclass(frozen=True, slots=True)

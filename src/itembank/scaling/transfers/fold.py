@@ -14,7 +14,7 @@ from itembank.scaling.scenario_fits import ItemSetFit, fit_items
 from itembank.scaling.transfers.ability_link import predict, same_scale
 from itembank.scaling.transfers.characteristic_curve import logit_curves
 from itembank.scaling.transfers.convergent import CorrelationInterval, correlate_abilities
-from itembank.scaling.transfers.transfer_curves import (
+from itembank.scaling.transfers.curves import (
     CurvePrediction,
     actual_curves,
     by_common_ability,
@@ -22,8 +22,8 @@ from itembank.scaling.transfers.transfer_curves import (
     clipped_logit,
     counted_items,
 )
-from itembank.scaling.transfers.transfer_parts import ItemSets, Part
-from itembank.scaling.transfers.transfer_specs import TransferSpec
+from itembank.scaling.transfers.parts import ItemSets, Part
+from itembank.scaling.transfers.specs import TransferSpec
 from itembank.scoring.newton import map_abilities
 
 

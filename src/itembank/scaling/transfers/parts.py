@@ -48,7 +48,7 @@ class Part:
     places: IntArray
 
 
-def item_sets(calibration: ResponseMatrix, source: str, target: str | None, share_easy: float) -> ItemSets:
+def item_sets(calibration: ResponseMatrix, source: str, target: str | None, easy_fraction: float) -> ItemSets:
     """Find the items of the source and the target scenario; without a target, the source's easy and hard items.
 
     Raises
@@ -66,7 +66,7 @@ def item_sets(calibration: ResponseMatrix, source: str, target: str | None, shar
     columns = _columns(calibration, source)
     if columns.size < 2:
         raise DataError(f"a scenario needs two items or more to be divided, {source!r} has {columns.size}.")
-    easy, hard = split_by_difficulty(calibration.responses[:, columns], share_easy)
+    easy, hard = split_by_difficulty(calibration.responses[:, columns], easy_fraction)
     return ItemSets(f"{source} (easy)", f"{source} (hard)", columns[easy], columns[hard])
 
 

@@ -53,8 +53,8 @@ class TransferSpec:
         Samples an item: 1 is the mean score, more need repeated samples.
     item_model : CalibrationSpec or None
         With one dimension; by default '2pl' with the family that the responses are of.
-    share_easy : float
-        Share of a scenario's items that are the easy ones, where it is divided.
+    easy_fraction : float
+        Fraction of a scenario's items that are the easy ones, where it is divided.
     n_folds : int
         Where no calibration models are named: parts of the models that are left out in turn.
     level : float
@@ -68,7 +68,7 @@ class TransferSpec:
     methods: tuple[str, ...] = ("calibrated", "scores")
     k: tuple[int, ...] = (1,)
     item_model: CalibrationSpec | None = None
-    share_easy: float = 0.5
+    easy_fraction: float = 0.5
     n_folds: int = 5
     level: float = 0.95
     warn_below: float = 0.7
@@ -84,7 +84,7 @@ class TransferSpec:
             raise ParameterError(f"each method of a transfer must be named once, got {', '.join(self.methods)}.")
         if not self.k or min(self.k) < 1 or list(self.k) != sorted(set(self.k)):
             raise ParameterError(f"k must be rising whole numbers from 1 on, got {self.k}.")
-        check_fraction("share_easy", self.share_easy)
+        check_fraction("easy_fraction", self.easy_fraction)
         check_whole("n_folds", self.n_folds, least=2)
         check_fraction("level", self.level)
         if not -1.0 <= self.warn_below <= 1.0:
