@@ -36,8 +36,8 @@ def test_errors_are_those_of_both_ways_of_asking(monkeypatch):
     chosen = select(BANK, 9, rng=0)
     once = try_methods(BANK, sample_of(BANK, chosen), chosen, Stacked().members).stacked(Stacked())
     past = past_sessions(BANK, SessionSpec(target="law", budget=Budget(n_items=9)))
-    np.testing.assert_allclose(found.designs[0].signed_errors, once.error[:, column], rtol=1e-6)
-    np.testing.assert_allclose(found.designs[1].signed_errors, (past.value[-1] - past.truth)[:, column], rtol=1e-6)
+    np.testing.assert_allclose(found.designs[0].signed_errors, once.error[:, column], atol=1e-12)
+    np.testing.assert_allclose(found.designs[1].signed_errors, (past.value[-1] - past.truth)[:, column], atol=1e-12)
     rows = found.rows()
     assert [row["design"] for row in rows] == ["at once", "one by one"]
     np.testing.assert_allclose(rows[0]["mean_absolute_error"], np.abs(once.error[:, column]).mean())

@@ -21,7 +21,6 @@ from itembank.estimation.specs import Stacked
 from itembank.numerics.arrays import FloatArray
 from itembank.numerics.paired_choice import clearly_best
 from itembank.numerics.threads import one_blas_thread
-from itembank.numerics.ties import rounded
 from itembank.planning.auto import choose_selection
 from itembank.planning.plan import plan
 from itembank.planning.plan_spec import PlanSpec
@@ -121,7 +120,7 @@ def plan_sessions(
             for design, share in zip(DESIGNS, pairwise(ends), strict=True)
         ]
     )
-    errors = rounded(errors)  # what was tried now and what was kept must give the same digits
+    errors = np.round(errors, 12)  # what was tried now and what was kept must give the same digits
     errors[:, np.isnan(errors).any(axis=0)] = np.nan  # all ways are compared on the same models
     tried = [
         TriedDesign(design.name, own, design.command.format(n_items=question.n_items))

@@ -18,8 +18,6 @@ from itembank.estimation.point import calibration_scores
 from itembank.estimation.regression.ridge import predict_ridge
 from itembank.estimation.scores import Scores
 from itembank.estimation.specs import Stacked
-from itembank.numerics.arrays import FloatArray
-from itembank.numerics.paired_choice import clearly_best
 from itembank.progress import ProgressCallback, silent
 
 
@@ -65,33 +63,40 @@ def forecast_scores(
 
 
 def with_forecast(members: MembersOutOfFold, forecast: Forecast, spec: Stacked) -> MembersOutOfFold:
-    """Add the forecast to the members of 'stacked' where past models left out were clearly estimated better with it."""
-    more = replace(members, values=np.concatenate([members.values, forecast.past[None]]))
-    errors = [np.abs(each.stacked(spec).error[:, -1]) for each in (members, more)]
-    return (members, more)[clearly_best(errors)]
+    """Add the forecast to the members of 'stacked' where past models left out were estimated better with it.
+
+    Better by any amount: who names covariates expects them to tell something, and the weight of those that tell little
+    is small.
+    """
+    more = beside(members, forecast)
+    return more if _mean_error(more, spec) < _mean_error(members, spec) else members
+
+
+def beside(members: MembersOutOfFold, forecast: Forecast) -> MembersOutOfFold:
+    """Add the forecast to the members of 'stacked'."""
+    return replace(members, values=np.concatenate([members.values, forecast.past[None]]))
 
 
 def explain_forecast(members: MembersOutOfFold, forecast: Forecast, spec: Stacked) -> str:
     """Say whether covariates count, and what they did for past models left out."""
-    more = with_forecast(members, forecast, spec)
-    with_it = replace(members, values=np.concatenate([members.values, forecast.past[None]]))
-    without, beside = (100.0 * _mean_error(each.stacked(spec).error) for each in (members, with_it))
+    without, with_it = (100.0 * _mean_error(each, spec) for each in (members, beside(members, forecast)))
     names = " and ".join(forecast.columns)
-    if more is members:
-        return f" Knowing {names} does not count: errors would be {beside:.2f} instead of {without:.2f} points."
-    return f" Knowing {names} lowers errors from {without:.2f} to {beside:.2f} points."
+    if with_it < without:
+        return f" Knowing {names} lowers errors from {without:.2f} to {with_it:.2f} points."
+    return f" Knowing {names} does not count: errors would be {with_it:.2f} instead of {without:.2f} points."
 
 
 def explain_alone(bank: Bank, forecast: Forecast) -> str:
     """Say what forecasts without any answer were worth for past models left out."""
-    error = 100.0 * _mean_error(forecast.past - calibration_scores(bank))
+    error = 100.0 * float(np.nanmean(np.abs(forecast.past - calibration_scores(bank))[:, -1]))
     names = " and ".join(forecast.columns)
     return f"{names} alone. Mean error of the overall score of past models left out in turn: {error:.2f} points."
 
 
-def _mean_error(errors: FloatArray) -> float:
-    """Mean absolute error of the overall score."""
-    return float(np.nanmean(np.abs(errors[:, -1])))
+def _mean_error(members: MembersOutOfFold, spec: Stacked) -> float:
+    """Mean absolute error of the overall score by 'stacked', out of fold."""
+    errors = np.abs(members.stacked(spec).error[:, -1])
+    return float(errors[~np.isnan(errors)].mean()) if not np.isnan(errors).all() else np.inf
 
 
 def forecast_alone(bank: Bank, forecast: Forecast, *, level: float) -> Scores:

@@ -103,7 +103,7 @@ def estimate(
     covariates : sequence of column names
         What is known of models besides their answers, in the bank's model table and in that of `responses`: a date, a
         size, an organisation, other scores. A regression on these is weighed with the methods of 'stacked' where past
-        models left out were clearly estimated better so, else it changes nothing. A model that has not answered
+        models left out were estimated better so, else it changes nothing. A model that has not answered
         anything (`unanswered`) gets the forecast alone.
     ignore_unknown : bool
         Leave out items that the bank does not hold, with a `DataWarning`, instead of refusing them.
