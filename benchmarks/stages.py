@@ -1,4 +1,4 @@
-"""Do stages pay? ``ITEMBANK_SHARED=... python -m benchmarks.stages`` (an hour of CPU; one set: minutes).
+"""Do stages pay? ``ITEMBANK_SHARED=... python -m benchmarks.stages`` (half an hour of CPU).
 
 Splits of the panel: one batch by the default, two stages of as many items, IRT++ (anchor-irt and gp-irt), and what
 ``stages='auto'`` takes. Errors, coverage and width of 95 % intervals of the overall score of the tested models, and
@@ -25,7 +25,7 @@ from itembank.studies.splits import make_folds
 from itembank.studies.study_files import load_study
 
 HERE = Path(__file__).parent
-REPEATS = {"swebench_verified": 10, "alpacaeval2": 10, "bfcl_v1": 10, "mmlu_pro": 5, "openllm1_core": 3}
+REPEATS = {"swebench_verified": 10, "alpacaeval2": 6, "bfcl_v1": 6}
 BATCH, STAGES, IRT, TAKEN = "one batch", "two stages", "IRT++", "auto"
 DRAWS = 1000
 
