@@ -1,4 +1,4 @@
-"""Do stages pay? ``ITEMBANK_SHARED=... python -m benchmarks.stages`` (an hour of CPU; one set: minutes).
+"""Do stages pay? ``ITEMBANK_SHARED=... python -m benchmarks.stages`` (half an hour of CPU).
 
 Splits of the panel: one batch by the default, two stages of as many items, IRT++ (anchor-irt and gp-irt), and what
 ``stages='auto'`` takes. Errors, coverage and width of 95 % intervals of the overall score of the tested models, and
@@ -25,7 +25,7 @@ from itembank.studies.splits import make_folds
 from itembank.studies.study_files import load_study
 
 HERE = Path(__file__).parent
-REPEATS = {"swebench_verified": 10, "alpacaeval2": 10, "bfcl_v1": 10, "mmlu_pro": 5, "openllm1_core": 3}
+REPEATS = {"swebench_verified": 10, "alpacaeval2": 6, "bfcl_v1": 6}
 BATCH, STAGES, IRT, TAKEN = "one batch", "two stages", "IRT++", "auto"
 DRAWS = 1000
 
@@ -104,9 +104,9 @@ def overall(estimates: ib.ScoreEstimates, row: int) -> dict[str, float]:
 def markdown(table: pl.DataFrame) -> str:
     """Return a row for each set, split and number of items."""
     lines = [
-        "| data | split | items | IRT++ | one batch | two stages | stages / batch | stages / IRT++ "
-        "| past: batch, stages | stages taken | taken / IRT++ | coverage: batch, stages | Winkler: batch, stages |",
-        "|---|---|---|---|---|---|---|---|---|---|---|---|---|",
+        "| data | split | items | IRT++ | one batch | two stages | two stages / one batch | two stages / IRT++ | taken "
+        "| coverage: batch, stages | Winkler: batch, stages |",
+        "|---|---|---|---|---|---|---|---|---|---|---|",
     ]
     groups = ["data", "split", "n_items"]
     rng = np.random.default_rng(0)
@@ -118,8 +118,7 @@ def markdown(table: pl.DataFrame) -> str:
 
 def columns(cell: pl.DataFrame, rng: np.random.Generator) -> list[str]:
     """Return the numbers of a cell, in points."""
-    errors = {kind: errors_by_model(cell.filter(kind=kind)) for kind in (IRT, BATCH, STAGES, TAKEN)}
-    past = cell.select("past_batch", "past_stages").mean().row(0)
+    errors = {kind: errors_by_model(cell.filter(kind=kind)) for kind in (IRT, BATCH, STAGES)}
     quality = [interval_quality(cell.filter(kind=kind)) for kind in (BATCH, STAGES)]
     return [
         *(
@@ -128,9 +127,7 @@ def columns(cell: pl.DataFrame, rng: np.random.Generator) -> list[str]:
         ),
         ratio(rng, errors[STAGES], errors[BATCH]),
         ratio(rng, errors[STAGES], errors[IRT]),
-        ", ".join(f"{100.0 * value:.2f}" for value in past),
         f"{cell['takes_stages'].mean():.2f}",
-        ratio(rng, errors[TAKEN], errors[IRT]),
         ", ".join(f"{coverage:.3f}" for coverage, _ in quality),
         ", ".join(f"{winkler:.2f}" for _, winkler in quality),
     ]
