@@ -1,5 +1,6 @@
 """The verb `plan_sessions`: whether to ask a model one item at a time, by trials on the bank."""
 
+import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
@@ -123,7 +124,7 @@ def plan_sessions(
     errors = np.round(errors, 12)  # what was tried now and what was kept must give the same digits
     errors[:, np.isnan(errors).any(axis=0)] = np.nan  # all ways are compared on the same models
     tried = [
-        TriedDesign(design.name, own, design.command.format(n_items=question.n_items))
+        TriedDesign(design.name, own, design.command.format(n_items=question.n_items, target=shlex.quote(target)))
         for design, own in zip(DESIGNS, errors, strict=True)
     ]
     best = tried[clearly_best([design.errors for design in tried])]
@@ -156,7 +157,11 @@ def one_by_one(question: Question, progress: ProgressCallback) -> FloatArray:
 
 DESIGNS = (
     Design("at once", at_once, "itembank select BANK -n {n_items} -o selection.json"),
-    Design("one by one", one_by_one, "itembank session start BANK -o run.jsonl --model-id NAME --max-items {n_items}"),
+    Design(
+        "one by one",
+        one_by_one,
+        "itembank session start BANK -o run.jsonl --model-id NAME --max-items {n_items} --target {target}",
+    ),
 )
 """What is tried. The first is the least work, and is taken unless another is clearly better."""
 
