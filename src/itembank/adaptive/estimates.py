@@ -13,10 +13,20 @@ from itembank.adaptive.state import SessionState
 from itembank.data.targets import ScoreTargets
 from itembank.estimation.basis import ScoreBasis
 from itembank.estimation.calibrated_scores import calibrated, model_based
+from itembank.estimation.estimand_names import Estimand
+from itembank.estimation.estimands import (
+    AttemptNoise,
+    ExpectedAnswers,
+    attempt_ratio,
+    item_variance,
+    known_ratio,
+    run_noise,
+    widened,
+)
 from itembank.estimation.estimates import ScoreEstimates, checked
 from itembank.estimation.expectations import Expectations
 from itembank.estimation.members_out_of_fold import Past
-from itembank.estimation.observations import Observations
+from itembank.estimation.observations import Observations, usual_attempts
 from itembank.estimation.point import stacked_scores, with_exact
 from itembank.estimation.response_summary import ResponseSummary, posterior_moments, summary_at
 from itembank.estimation.scores import Scores
@@ -101,6 +111,10 @@ def session_estimate(
         _scores(basis.targets, summary, None if expected is None else expected.targets(own), known, level=level)
         for basis, summary, own, known in zip(pool.bases, summaries, columns, near, strict=True)
     ]
+    if pool.noise is not None:
+        chance = _Chance(pool.spec.estimand, pool.noise, _observed(pool, state), abilities.theta)
+        pairs = zip(pool.bases, parts, strict=True)
+        parts = [widened(part, chance.variance(basis, part.value), level=level) for basis, part in pairs]
     # a custom score is the overall one of its own targets
     scores = parts[0] if pool.custom is None else parts[0].with_targets(parts[1].targets(slice(-1, None)))
     n_items, n_total = _counts(pool, summaries[0], positions)
@@ -120,6 +134,7 @@ def session_estimate(
         abilities=abilities.theta,
         ability_covariance=abilities.covariance,
         typicality=_typicality(expected, near[0] if positions.size else []),
+        estimand=pool.spec.estimand,
     )
     is_owed = np.ones(estimates.value.shape, dtype=bool)
     return SessionEstimate(model_id, abilities.theta[0], abilities.covariance[0], checked(estimates, is_owed), expected)
@@ -180,6 +195,42 @@ def _scores(
         scale = past.scale(expected, value)
         parts.append((calibrated(targets, summary, value, past.estimates, scale=scale, level=level).scores, share))
     return _mixed(parts)
+
+
+def _observed(pool: SessionPool, state: SessionState) -> Observations:
+    """Return the answers of the session's model with the attempts behind them."""
+    positions = state.answered
+    answers = [state.answers[position] for position in positions.tolist()]
+    return Observations.of_items(
+        np.array([[answer.response for answer in answers]]),
+        positions,
+        pool.basis.targets.weights[positions],
+        is_random=True,
+        n_trials=np.array([[answer.n_trials or 1 for answer in answers]], dtype=np.float64),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Chance:
+    """What lies between the score of one run and the score that is meant."""
+
+    estimand: Estimand
+    noise: AttemptNoise
+    answered: Observations
+    theta: FloatArray
+
+    def variance(self, basis: ScoreBasis, value: FloatArray) -> FloatArray:
+        """Find its variance for the targets of a basis, (1, n_targets)."""
+        answered = self.answered
+        trials = np.asarray(answered.n_trials)
+        attempts = np.array([usual_attempts(trials, answered.responses)])
+        if self.estimand == "items-like-these":
+            ratios = self.noise.response_ratios(attempts)
+            return item_variance(ExpectedAnswers(basis, answered, self.theta, ratios), value)
+        items = basis.parameters.take(answered.positions)
+        own, expected = attempt_ratio(items, answered.responses, trials, self.theta)
+        ratio = np.where(expected > 0.0, own, known_ratio(self.noise))
+        return run_noise(basis, self.theta, ratio / attempts)
 
 
 def _typicality(expected: Expectations | None, near: Sequence[tuple[Past, float]]) -> Typicality:

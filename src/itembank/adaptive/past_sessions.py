@@ -24,6 +24,7 @@ from itembank.crossfit.trials import run_trial
 from itembank.data.bank_cache import cache_name
 from itembank.data.banks import Bank
 from itembank.errors import DataError, ParameterError
+from itembank.estimation.estimand_names import RUN
 from itembank.estimation.expectations import LOOSE, Expectations
 from itembank.estimation.members_out_of_fold import MembersOutOfFold
 from itembank.estimation.point import calibration_scores, weighted_means
@@ -181,6 +182,7 @@ def _tried_spec(bank: Bank, spec: SessionSpec) -> SessionSpec:
         prior=prior,
         seed=SEED,
         interval=MODEL_BASED,
+        estimand=RUN,
     )
 
 

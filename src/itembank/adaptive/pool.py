@@ -18,6 +18,8 @@ from itembank.data.score_names import OVERALL
 from itembank.data.targets import ScoreTargets
 from itembank.errors import DataError, ParameterError, did_you_mean, shown
 from itembank.estimation.basis import ScoreBasis
+from itembank.estimation.estimand_names import RUN
+from itembank.estimation.estimands import AttemptNoise, known_ratio
 from itembank.estimation.expectations import FactorModels
 from itembank.estimation.point import calibration_scores, target_weights, weighted_means
 from itembank.numerics.arrays import FloatArray, IntArray
@@ -73,6 +75,8 @@ class SessionPool(Compact):
         What reads the answers beside the item model; None where scores are the item model's alone.
     past : PastSessions or None
         What the weights of both, and intervals, rest on; None where scores are the item model's alone.
+    noise : AttemptNoise or None
+        How answers vary around the item model, where another score is meant than that of one run.
     """
 
     spec: SessionSpec
@@ -96,6 +100,7 @@ class SessionPool(Compact):
     cost_units: tuple[str, ...] = ()
     factors: FactorModels | None = None
     past: PastSessions | None = None
+    noise: AttemptNoise | None = None
 
     @classmethod
     def create(cls, bank: Bank, spec: SessionSpec) -> Self:
@@ -140,6 +145,10 @@ class SessionPool(Compact):
             bank.targets.scenario_sizes,
             known_units(bank.responses),
         )
+        if spec.estimand != RUN:
+            pool = replace(pool, noise=AttemptNoise.of_bank(bank))
+            if spec.estimand == "expected":
+                known_ratio(AttemptNoise.of_bank(bank))  # a session that begins has no attempts of its own
         _check_scores(spec, pool.score_names)
         _check_budget(pool)
         ability_prior(pool.known, spec.prior)

@@ -20,6 +20,7 @@ SESSION = {
     "--confidence": "--confidence 0.999",
     "--level": "--level 0.8",
     "--interval": "--interval calibrated",
+    "--estimand": "--estimand items-like-these",
     "--min-items": "--min-items 9",
     "--at-least": "--at-least law=4",
     "--at-most": "--at-most 1",
