@@ -74,8 +74,8 @@ def past_sessions(bank: Bank, spec: SessionSpec, *, progress: ProgressCallback =
         return None
     n_scores = _n_scores(bank, spec)
 
-    def stack() -> dict[str, FloatArray]:
-        return _stacked(bank, spec, *past_expectations(bank, spec, progress=progress)).arrays
+    def measure() -> dict[str, FloatArray]:
+        return _measured(bank, spec, *past_expectations(bank, spec, progress=progress)).arrays
 
     def fits(kept: dict[str, FloatArray]) -> bool:
         n_checkpoints = np.zeros(kept["n_answered"].size if "n_answered" in kept else 0)
@@ -85,7 +85,7 @@ def past_sessions(bank: Bank, spec: SessionSpec, *, progress: ProgressCallback =
         }
 
     name = _name("past-sessions", _tried_spec(bank, spec))
-    found = PastSessions(**bank.cache.arrays(name, stack, fits=fits))
+    found = PastSessions(**bank.cache.arrays(name, measure, fits=fits))
     return found if found.n_answered.size else None
 
 
@@ -126,7 +126,7 @@ def _n_scores(bank: Bank, spec: SessionSpec) -> int:
     return len(bank.targets.names) + (not isinstance(spec.target, str))
 
 
-def _stacked(bank: Bank, spec: SessionSpec, checkpoints: IntArray, expected: FloatArray) -> PastSessions:
+def _measured(bank: Bank, spec: SessionSpec, checkpoints: IntArray, expected: FloatArray) -> PastSessions:
     """Weigh the methods and measure the errors at every checkpoint that enough sessions reach."""
     has_reached = ~np.all(np.isnan(expected), axis=(0, 3))  # (n_checkpoints, n_models)
     n_reached = has_reached.sum(axis=1)
