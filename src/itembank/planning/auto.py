@@ -128,7 +128,7 @@ def errors_of(bank: Bank, recipe: Recipe, seed: int, *, progress: ProgressCallba
         return result
 
     return bank.cache.remember(
-        ("errors of items", repr(recipe), seed if isinstance(recipe.spec, Stratified) else None), measure
+        ("errors of items", repr(recipe), recipe.stages, seed if isinstance(recipe.spec, Stratified) else None), measure
     )
 
 

@@ -26,7 +26,8 @@ class Recipe:
     per_scenario: bool
     excluded: tuple[str, ...]
     included: tuple[str, ...] = ()
-    stages: tuple[int, ...] = ()
+    # not in the text that names what was tried before there were stages
+    stages: tuple[int, ...] = dataclasses.field(default=(), repr=False)
 
     @property
     def later_spec(self) -> VOptimal:
