@@ -166,7 +166,7 @@ def _sessions() -> Results:
     past, new = responses.take(models=np.arange(0, 180)), responses.take(models=np.arange(180, 195))
     bank = ib.build_bank(past, ib.calibrations.Variational("mirt", n_dims=2))
     for criterion in ("v-optimal", "d-optimal"):
-        found = ib.replay(bank, new, criterion, budget=ib.Budget(n_items=30))
+        found = ib.replay(bank, new, ib.SessionSpec(criterion, budget=ib.Budget(n_items=30)))
         yield f"items by {criterion}", [f"{row['model_id']}: {row['item_id']}" for row in found.asked.rows(named=True)]
         yield f"estimates by {criterion}", found.estimates.value
         yield f"limits by {criterion}", np.stack([found.estimates.low, found.estimates.high])

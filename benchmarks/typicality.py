@@ -17,6 +17,8 @@ import polars as pl
 import itembank as ib
 from itembank.errors import ItembankWarning
 from itembank.estimation import estimated_scores
+from itembank.estimation.posterior import standard_error
+from itembank.estimation.response_summary import posterior_moments
 from itembank.numerics.threads import one_blas_thread
 from itembank.studies.data_sets import load_data
 from itembank.studies.fold_runs import prepare_fold
@@ -82,8 +84,9 @@ class without_misfit:  # noqa: N801 (a context manager, used like a function)
         self.calibrated = calibrated = estimated_scores.calibrated
 
         def by_item_model(targets, summary, value, past, *, scale, level):  # noqa: ARG001
-            plain = [(dataclasses.replace(one, scale=one.standard_error), share) for one, share in past]
-            return calibrated(targets, summary, value, plain, level=level)
+            plain = dataclasses.replace(past, scale=past.standard_error)
+            errors = standard_error(value, *posterior_moments(targets, summary))
+            return calibrated(targets, summary, value, plain, scale=errors, level=level)
 
         estimated_scores.calibrated = by_item_model
 

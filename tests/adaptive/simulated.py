@@ -40,6 +40,17 @@ def begin(bank: Bank, *args, model_id="model", events=(), journal=None, **choice
     return AdaptiveSession(pool, model_id=model_id, events=events, journal=journal)
 
 
+def forget_past_sessions(bank: Bank) -> None:
+    """Let what past sessions say of this bank be found anew; the sessions themselves are kept."""
+    for key in list(bank.cache.memory):
+        if (
+            key[0] == "arrays"
+            and key[1].startswith("past-sessions-")
+            and not key[1].startswith("past-sessions-expected")
+        ):
+            del bank.cache.memory[key]
+
+
 def model_based(bank: Bank, *args, **choices) -> AdaptiveSession:
     """Begin a session whose intervals are the item model's, so that nothing is fitted for them."""
     return begin(bank, *args, interval="model-based", **choices)

@@ -5,12 +5,22 @@ import pytest
 
 from itembank.adaptive.events import Asked
 from itembank.adaptive.limits import Budget, Stopping
+from itembank.adaptive.past_sessions import past_sessions
+from itembank.data.bank_factors import bank_factor_model
 from itembank.data.responses import ResponseMatrix
 from itembank.estimation.estimate import estimate
+from itembank.estimation.expectations import Expectations
+from itembank.estimation.intervals import calibrated_half_widths, cut_to_possible
+from itembank.estimation.observations import observe
+from itembank.estimation.point import Known, point_scores
+from itembank.estimation.regression.factor import predict_factor
+from itembank.estimation.response_summary import posterior_moments
+from itembank.estimation.specs import PIRT, Factor
+from itembank.estimation.stacking import combined, reconciled
 from itembank.irt.bernoulli import probability
 from itembank.irt.binarise import apply_thresholds, item_thresholds
 from itembank.scoring.newton import map_abilities
-from tests.adaptive.simulated import model_based, run, session_bank, true_answers
+from tests.adaptive.simulated import begin, model_based, run, session_bank, true_answers
 
 BANK = session_bank(n_items=40)
 ANSWERS = true_answers(BANK)
@@ -43,6 +53,84 @@ def test_estimates_are_those_of_p_irt_on_the_same_responses(thresholds, lower):
         np.testing.assert_array_equal(getattr(found.scores, name), getattr(other, name))
     np.testing.assert_array_equal(found.theta, found.scores.abilities[0])
     np.testing.assert_allclose(found.standard_errors**2, np.diagonal(found.covariance))
+
+
+@pytest.mark.usefixtures("stacked")
+@pytest.mark.parametrize("n_answers", [8, 12])
+def test_stacked_estimates_are_those_of_the_same_members_on_the_same_answers(n_answers):
+    """8 answers are a checkpoint of past sessions; 12 lie between two."""
+    session = begin(BANK, budget=Budget(16), stopping=Stopping(level=0.3))  # narrow, so that nothing cuts them
+    told = {item: ANSWERS[item] for item in run(session, ANSWERS, most=n_answers)}
+    found, targets = session.estimate().scores, BANK.targets
+    known = Known.of(BANK, observe(BANK, as_responses(BANK, told), None))
+    members = np.stack([point_scores(known, spec) for spec in (PIRT(), Factor(), Factor(discrepancy=0.1))])
+    past = past_sessions(BANK, session.pool.spec)
+    checkpoints = past.n_answered.tolist()
+    if n_answers == 8:
+        shares = {checkpoints.index(8): 1.0}
+    else:
+        share = np.log(12 / 8) / np.log(16 / 8)
+        shares = {checkpoints.index(8): 1.0 - share, checkpoints.index(16): share}
+    weights = sum(share * past.weights[checkpoint] for checkpoint, share in shares.items())
+    _, variances = posterior_moments(targets, known.summary)
+    value = reconciled(combined(members, weights), variances, targets.scenario_weights)
+    assert found.method == "stacked"
+    np.testing.assert_allclose(found.value, value, rtol=1e-9)
+    expected, half = Expectations.of(known), 0.0
+    for checkpoint, share in shares.items():
+        misfit, tail = expected.misfit[0, -1], np.nan_to_num(past.tail[checkpoint, -1], nan=np.inf)
+        if past.follows_item_model[checkpoint, -1]:
+            scale = np.sqrt(variances + (value - members[0]) ** 2) * max(misfit / tail, 1.0) ** 0.5
+        else:
+            scale = expected.error_scale(value, tail)
+        error = past.value[checkpoint] - past.truth
+        half += share * calibrated_half_widths(error, past.scale[checkpoint], scale, level=0.3)
+    possible = targets.with_overall(known.summary.known), targets.with_overall(known.summary.open_weight)
+    low, high = cut_to_possible(value - half, value + half, *possible)
+    np.testing.assert_allclose([found.low, found.high], [low, high], rtol=1e-9)
+    typicality = sum(
+        share * np.mean(past.misfit[checkpoint] >= expected.misfit[0, -1]) for checkpoint, share in shares.items()
+    )
+    np.testing.assert_allclose(found.typicality.typicality, [typicality])
+    np.testing.assert_allclose(found.typicality.misfit, expected.misfit[:, -1])
+
+
+@pytest.mark.usefixtures("stacked")
+def test_a_stacked_custom_score_is_the_weighted_mean_by_the_same_members():
+    session = begin(BANK, target=CUSTOM, budget=Budget(8))
+    run(session, ANSWERS)
+    found, expected = session.estimate().scores, session.estimate().expected
+    past = past_sessions(BANK, session.pool.spec)
+    weights = np.array([CUSTOM.get(item, 0.0) for item in BANK.item_ids])
+    weights /= weights.sum()
+    positions = BANK.responses.item_indices(list(session.told))
+    answers = np.array([[told.response for told in session.told.values()]])
+    usual, loose = (
+        predict_factor(bank_factor_model(BANK, discrepancy=discrepancy), positions, weights[:, None], answers)
+        for discrepancy in ("auto", 0.1)
+    )
+    p_irt = model_based(BANK, target=CUSTOM, events=session.history).estimate().scores.value[0, -1]
+    members = np.array([p_irt, usual.value[0, 0], loose.value[0, 0]])
+    np.testing.assert_allclose(expected.means[:, 0, -1], members)
+    np.testing.assert_allclose(found.value[0, -1], past.weights[-1, :, -1] @ members)
+    assert found.low[0, -1] <= found.value[0, -1] <= found.high[0, -1]
+
+
+def test_before_the_first_answer_every_score_has_its_interval_and_no_typicality():
+    found = begin(BANK, budget=Budget(8)).estimate().scores
+    assert (found.low < found.value).all()
+    assert (found.value < found.high).all()
+    assert np.isnan(found.typicality.typicality).all()
+
+
+def test_a_model_that_answers_against_all_expectation_is_flagged():
+    """It fails what all models solve, and solves what none does."""
+    means = dict(zip(BANK.item_ids, np.nanmean(BANK.responses.responses, axis=0), strict=True))
+    session = begin(BANK, "random", budget=Budget(30))
+    run(session, {item: float(mean < 0.5) for item, mean in means.items()})
+    found = session.estimate().scores
+    assert found.typicality.is_flagged.all()
+    assert found.rows()[-1]["typicality"] == found.typicality.typicality[0]
 
 
 def test_ability_is_that_of_scoring():
@@ -112,8 +200,9 @@ def test_without_answers_estimates_are_the_priors():
     assert found.scores.n_items.sum() == 0
 
 
-def test_when_everything_is_told_scores_are_exact():
-    session = model_based(BANK)
+@pytest.mark.parametrize("make", [begin, model_based])
+def test_when_everything_is_told_scores_are_exact(make):
+    session = make(BANK)
     for item, response in ANSWERS.items():
         session.tell(item, response)
     found = session.estimate().scores

@@ -6,15 +6,21 @@ import polars as pl
 import pytest
 
 from itembank.adaptive.limits import Budget, Decision, Stopping
-from itembank.adaptive.past_errors import PastErrors
-from itembank.adaptive.past_sessions import past_errors
+from itembank.adaptive.past_session_results import PastSessions, mean_weights
+from itembank.adaptive.past_sessions import STACKED, _method, past_expectations, past_sessions
 from itembank.adaptive.prior_specs import GroupPrior, RegressionPrior
 from itembank.adaptive.session_spec import SessionSpec
 from itembank.calibration.build import build_bank
 from itembank.crossfit.folds import folds
 from itembank.data.responses import ResponseMatrix
+from itembank.estimation.expectations import Expectations
+from itembank.estimation.members_out_of_fold import MembersOutOfFold
+from itembank.estimation.observations import Observations
+from itembank.estimation.point import Known
+from itembank.estimation.specs import PIRT
+from itembank.estimation.stacking import stack_weights
 from itembank.selection.constraints import Constraints
-from tests.adaptive.simulated import begin, run, session_bank
+from tests.adaptive.simulated import begin, forget_past_sessions, run, session_bank
 
 BANK = session_bank(n_items=40)
 BUDGET = Budget(n_items=9)
@@ -22,11 +28,18 @@ FIRST, BOTH = np.array([0]), np.array([0, 1])
 
 
 def by_hand(part, row, n_items, **choices):
-    """Run a session of a calibration model over the bank of the fold that left it out."""
+    """Run a session of a calibration model over the bank of the fold that left it out; return what it was told."""
     session = begin(part.bank, budget=Budget(n_items), seed=40, interval="model-based", **choices)
     run(session, dict(zip(BANK.item_ids, BANK.responses.responses[row].tolist(), strict=True)))
-    scores = session.estimate().scores
-    return scores.value[0], scores.standard_error[0]
+    return session
+
+
+def expected_of(part, session):
+    """What `estimate`'s own members expect of the same answers."""
+    positions = BANK.responses.item_indices(list(session.told))
+    answers = np.array([[answer.response for answer in session.told.values()]])
+    weights = BANK.targets.weights[positions]
+    return Expectations.of(Known.of(part.bank, Observations.of_items(answers, positions, weights, is_random=True)))
 
 
 @pytest.mark.parametrize(
@@ -39,42 +52,112 @@ def by_hand(part, row, n_items, **choices):
     ],
     ids=["default", "chance", "constrained", "custom"],
 )
-def test_past_errors_are_those_of_sessions_over_banks_that_left_the_model_out(choices):
-    found = past_errors(BANK, SessionSpec(budget=BUDGET, **choices))
-    assert found.n_answered.tolist() == [1, 2, 4, 8, 9]
+def test_sessions_are_run_over_banks_that_left_the_model_out(choices):
+    n_answered, found = past_expectations(BANK, SessionSpec(budget=BUDGET, **choices))
+    assert n_answered.tolist() == [1, 2, 4, 8, 9]
     part = folds(BANK)[1]
     row = int(part.held_out[0])
-    value, error = by_hand(part, row, 9, **choices)
-    np.testing.assert_array_equal(found.value[-1, row], value)
-    np.testing.assert_array_equal(found.standard_error[-1, row], error)
-    if "constraints" not in choices:  # which look ahead to the end
-        np.testing.assert_array_equal(found.value[2, row], by_hand(part, row, 4, **choices)[0])
-    truth = np.nanmean(BANK.responses.responses[row][BANK.targets.scenario_index == 1])
-    np.testing.assert_allclose(found.truth[row, 1], truth)
+    checkpoints = {9: -1} if "constraints" in choices else {9: -1, 4: 2}  # constraints look ahead to the end
+    for n_items, checkpoint in checkpoints.items():
+        session = by_hand(part, row, n_items, **choices)
+        n_targets = len(BANK.targets.names)
+        np.testing.assert_allclose(
+            found[:, checkpoint, row, :n_targets], np.stack(expected_of(part, session))[:, 0], rtol=1e-9, atol=1e-12
+        )
+        np.testing.assert_array_equal(found[0, checkpoint, row], session.estimate().scores.value[0])
+
+
+@pytest.mark.usefixtures("stacked")
+def test_estimates_are_weighed_by_the_errors_of_other_folds():
+    spec = SessionSpec(budget=BUDGET)
+    _, expected = past_expectations(BANK, spec)
+    found = past_sessions(BANK, spec)
+    truth = BANK.targets.with_overall(BANK.scenario_scores)
+    np.testing.assert_allclose(found.truth, truth)
+    part, checkpoint, overall = folds(BANK)[1], 3, -1
+    means = expected[[0, 2, 4], checkpoint, :, overall]  # p-IRT and both factor models, (3, n_models)
+    others = np.setdiff1d(np.arange(BANK.n_models), part.held_out)
+    weights = stack_weights((means - truth[:, overall])[:, others].T, prior_models=20.0)
+    np.testing.assert_allclose(found.value[checkpoint, part.held_out, overall], weights @ means[:, part.held_out])
+    of_all = stack_weights((means - truth[:, overall]).T, prior_models=20.0)
+    np.testing.assert_allclose(found.weights[checkpoint, :, overall], of_all)
+
+
+@pytest.mark.usefixtures("stacked")
+def test_scenarios_add_up_to_the_overall_score_at_every_checkpoint():
+    found = past_sessions(BANK, SessionSpec(budget=BUDGET))
+    np.testing.assert_allclose(found.value[:, :, :-1] @ BANK.targets.scenario_weights, found.value[:, :, -1])
+
+
+def members_with(p_irt, others, truth):
+    """Errors of six models of six folds by p-IRT, and by both factor models, on one target."""
+    values = np.array([p_irt, others, others])[:, :, None]
+    nothing = np.ones((6, 1))
+    expected = Expectations(values[0], nothing, values[1], nothing, values[2], nothing)
+    return MembersOutOfFold(truth[:, None], values, expected, np.arange(6), np.zeros(0))
+
+
+def test_factor_models_have_a_say_where_they_clearly_served_past_sessions():
+    truth, error = np.full(6, 0.5), np.array([0.04, -0.05, 0.03, -0.04, 0.05, -0.03])
+    assert _method(members_with(truth + error, truth + 0.1 * error, truth)) == STACKED
+    assert _method(members_with(truth + 0.1 * error, truth + 3.0 * error, truth)) == PIRT()
+    assert _method(members_with(truth + error, truth + error, truth)) == PIRT()  # no better: the simpler one
+
+
+def test_where_p_irt_serves_best_it_is_the_estimate(monkeypatch):
+    forget_past_sessions(BANK)
+    monkeypatch.setattr("itembank.adaptive.past_sessions._method", lambda _: PIRT())
+    spec = SessionSpec(budget=BUDGET)
+    _, expected = past_expectations(BANK, spec)
+    found = past_sessions(BANK, spec)
+    forget_past_sessions(BANK)
+    np.testing.assert_array_equal(found.value, expected[0])
+    np.testing.assert_array_equal(found.weights[:, 0], 1.0)
+    np.testing.assert_array_equal(found.weights[:, 1:], 0.0)
+
+
+def test_misfit_that_is_not_known_to_matter_has_no_tail():
+    found = past_sessions(BANK, SessionSpec(budget=BUDGET))
+    for past, _ in (*found.around(2, BOTH), *found.around(4, BOTH)):
+        assert past.tail > 0.0  # NaN stands for infinity where it is kept
+
+
+@pytest.mark.usefixtures("stacked")
+@pytest.mark.parametrize(("n_models", "most"), [(12, 5)])
+def test_models_beyond_those_that_are_tried_take_no_method_away(monkeypatch, n_models, most):
+    """With most models untried, their absent errors must not count as a method's failures."""
+    monkeypatch.setattr("itembank.adaptive.past_sessions.MOST_MODELS", most)
+    spec = SessionSpec(budget=Budget(n_items=4))
+    _, expected = past_expectations(BANK, spec)
+    tried = ~np.isnan(expected[0, -1, :, -1])
+    assert tried.sum() == most < n_models / 2
+    errors = expected[[0, 2, 4], -1][:, tried, -1] - past_sessions(BANK, spec).truth[tried, -1]
+    np.testing.assert_allclose(past_sessions(BANK, spec).weights[-1, :, -1], stack_weights(errors.T, prior_models=20.0))
 
 
 def test_the_truth_of_a_custom_score_is_its_weighted_mean():
     weights = {BANK.item_ids[3]: 1.0, BANK.item_ids[20]: 3.0}
-    found = past_errors(BANK, SessionSpec(budget=BUDGET, target=weights))
+    found = past_sessions(BANK, SessionSpec(budget=BUDGET, target=weights))
     responses = BANK.responses.responses
     np.testing.assert_allclose(found.truth[:, -1], 0.25 * responses[:, 3] + 0.75 * responses[:, 20])
 
 
 def test_rules_seeds_and_names_change_no_past_error():
-    first = past_errors(BANK, SessionSpec(budget=BUDGET, seed=1))
+    first = past_sessions(BANK, SessionSpec(budget=BUDGET, seed=1))
     rules = Stopping(half_width={"overall": 0.1}, decision=Decision(threshold=0.5))
-    second = past_errors(BANK, SessionSpec(budget=BUDGET, seed=2, stopping=rules))
+    second = past_sessions(BANK, SessionSpec(budget=BUDGET, seed=2, stopping=rules))
     assert np.shares_memory(second.value, first.value)  # not even made again
 
 
 def test_a_prior_is_given_to_each_model_as_it_would_be():
-    plain = past_errors(BANK, SessionSpec(budget=BUDGET))
-    by_size = past_errors(BANK, SessionSpec(budget=BUDGET, prior=RegressionPrior(("size",), {"size": 3.0})))
+    plain = past_sessions(BANK, SessionSpec(budget=BUDGET))
+    by_size = past_sessions(BANK, SessionSpec(budget=BUDGET, prior=RegressionPrior(("size",), {"size": 3.0})))
     assert np.nanmax(np.abs(by_size.value[0] - plain.value[0])) > 0.0
     part = folds(BANK)[0]
     row = int(part.held_out[0])
     own = RegressionPrior(("size",), {"size": BANK.responses.models["size"][row]})
-    np.testing.assert_array_equal(by_size.value[-1, row], by_hand(part, row, 9, prior=own)[0])
+    _, expected = past_expectations(BANK, SessionSpec(budget=BUDGET, prior=RegressionPrior(("size",), {"size": 3.0})))
+    np.testing.assert_array_equal(expected[0, -1, row], by_hand(part, row, 9, prior=own).estimate().scores.value[0])
 
 
 def test_dates_and_gaps_in_a_column_are_what_they_are_to_a_prior(monkeypatch):
@@ -87,14 +170,14 @@ def test_dates_and_gaps_in_a_column_are_what_they_are_to_a_prior(monkeypatch):
         changed = dataclasses.replace(BANK.responses, models=BANK.responses.models.with_columns(**columns))
         bank = dataclasses.replace(BANK, responses=changed)
         prior = RegressionPrior(("log_size", "day"), {"log_size": 3.0})
-        found.append(past_errors(bank, SessionSpec(budget=Budget(n_items=2), prior=prior)))
+        found.append(past_sessions(bank, SessionSpec(budget=Budget(n_items=2), prior=prior)))
     np.testing.assert_array_equal(found[0].value, found[1].value)
     assert np.isfinite(found[0].value).all()
 
 
 def test_a_group_too_small_to_be_tried_counts_like_all():
-    few = past_errors(BANK, SessionSpec(budget=BUDGET, prior=GroupPrior("size", 3.0)))
-    np.testing.assert_array_equal(few.value, past_errors(BANK, SessionSpec(budget=BUDGET)).value)
+    few = past_sessions(BANK, SessionSpec(budget=BUDGET, prior=GroupPrior("size", 3.0)))
+    np.testing.assert_array_equal(few.value, past_sessions(BANK, SessionSpec(budget=BUDGET)).value)
 
 
 def test_a_group_is_the_one_that_its_prior_is_of(monkeypatch):
@@ -104,7 +187,7 @@ def test_a_group_is_the_one_that_its_prior_is_of(monkeypatch):
     bank = dataclasses.replace(BANK, responses=dataclasses.replace(BANK.responses, models=models))
     budget = Budget(n_items=2)
     by_number, by_text = (
-        past_errors(bank, SessionSpec(budget=budget, prior=GroupPrior("generation", value))) for value in (3, "3")
+        past_sessions(bank, SessionSpec(budget=budget, prior=GroupPrior("generation", value))) for value in (3, "3")
     )
     np.testing.assert_array_equal(by_text.value, by_number.value)
     assert np.isnan(by_text.value[:, 11]).all()
@@ -114,15 +197,15 @@ def test_a_group_is_the_one_that_its_prior_is_of(monkeypatch):
 def test_items_that_must_be_asked_have_room_beyond_the_usual_number(monkeypatch):
     monkeypatch.setattr("itembank.adaptive.past_sessions.USUAL_ITEMS", 8)
     settings = SessionSpec(constraints=Constraints(at_least=5))
-    assert past_errors(BANK, settings).n_answered[-1] == 15
+    assert past_sessions(BANK, settings).n_answered[-1] == 15
 
 
 def test_more_items_than_a_tried_session_may_take_are_not_asked_for(monkeypatch):
     monkeypatch.setattr("itembank.adaptive.past_sessions.MOST_ITEMS", 8)
     budget = Budget(n_items=30)
-    found = past_errors(BANK, SessionSpec(budget=budget, constraints=Constraints(at_least=4)))
+    found = past_sessions(BANK, SessionSpec(budget=budget, constraints=Constraints(at_least=4)))
     assert found.n_answered.tolist() == [1, 2, 4, 8]
-    np.testing.assert_array_equal(found.value, past_errors(BANK, SessionSpec(budget=budget)).value)
+    np.testing.assert_array_equal(found.value, past_sessions(BANK, SessionSpec(budget=budget)).value)
 
 
 def test_numbers_of_answers_that_hardly_any_session_reaches_are_left_out():
@@ -131,7 +214,7 @@ def test_numbers_of_answers_that_hardly_any_session_reaches_are_left_out():
     responses[:, 5:17] = np.eye(12)  # alike but for one model each
     changed = dataclasses.replace(BANK.responses, responses=responses)
     bank = dataclasses.replace(BANK, responses=changed)
-    found = past_errors(bank, SessionSpec())
+    found = past_sessions(bank, SessionSpec())
     assert found.n_answered.tolist() == [1, 2, 4, 8, 16, 32]
     assert not np.isnan(found.value).all(axis=2).any()
 
@@ -142,52 +225,41 @@ def test_the_truth_of_a_custom_score_is_over_what_was_answered():
     responses[0, 3], responses[1, [3, 20]] = np.nan, np.nan
     changed = dataclasses.replace(BANK.responses, responses=responses)
     bank = dataclasses.replace(BANK, responses=changed)
-    found = past_errors(bank, SessionSpec(budget=Budget(n_items=2), target=weights))
+    found = past_sessions(bank, SessionSpec(budget=Budget(n_items=2), target=weights))
     assert found.truth[0, -1] == responses[0, 20]
     assert np.isnan(found.truth[1, -1])
-
-
-def test_intervals_are_as_wide_as_past_errors_ask_for():
-    settings = {"budget": BUDGET, "seed": 7}
-    answers = dict(zip(BANK.item_ids, BANK.responses.responses[0].tolist(), strict=True))
-    model_based = begin(BANK, interval="model-based", **settings)
-    calibrated = begin(BANK, **settings)
-    assert run(model_based, answers) == run(calibrated, answers)
-    by_model, by_errors = model_based.estimate().scores, calibrated.estimate().scores
-    assert (by_model.interval_kind, by_errors.interval_kind) == ("model-based", "calibrated")
-    np.testing.assert_array_equal(by_errors.value, by_model.value)
-    past = past_errors(BANK, SessionSpec(**settings))
-    ratios = (past.value[-1] - past.truth) / past.standard_error[-1]
-    inflation = np.sqrt(np.nanmean(ratios**2, axis=0))
-    np.testing.assert_allclose(by_errors.standard_error[0], by_model.standard_error[0] * inflation)
 
 
 def test_too_few_models_leave_the_item_models_intervals():
     few = build_bank(BANK.responses.take(models=np.arange(9)))
     session = begin(few, budget=BUDGET)
-    assert past_errors(few, session.pool.spec) is None
+    assert past_sessions(few, session.pool.spec) is None
     assert session.estimate().scores.interval_kind == "model-based"
 
 
 def errors_at(*ratios):
     """Past errors of one model that are so many standard errors after 1, 4, 16, ... answers."""
-    value = np.array(ratios)[:, None, None] * np.ones((1, 3, 2))
-    return PastErrors(4 ** np.arange(len(ratios)), np.zeros((3, 2)), value, np.ones(value.shape))
+    found = PastSessions.create(4.0 ** np.arange(len(ratios)), np.zeros((3, 2)))
+    found.value[:] = np.array(ratios)[:, None, None]
+    found.weights[:] = (np.arange(len(ratios))[:, None] == np.arange(3))[:, :, None]
+    return found
 
 
 def test_between_checkpoints_the_logarithm_of_the_number_of_answers_decides():
     past = errors_at(1.0, 2.0, 3.0)
-    (low, low_share), (high, high_share) = past.around(8, FIRST)
+    near = past.around(8, FIRST)
+    (low, low_share), (high, high_share) = near
     np.testing.assert_allclose([low_share, high_share], [0.5, 0.5])
-    assert (low.error[0, 0], high.error[0, 0]) == (2.0, 3.0)
+    assert (low.estimates.error[0, 0], high.estimates.error[0, 0]) == (2.0, 3.0)
+    np.testing.assert_allclose(mean_weights(near)[:, 0], [0.0, 0.5, 0.5])
 
 
 @pytest.mark.parametrize(("n", "expected"), [(0, 1.0), (1, 1.0), (4, 2.0), (16, 3.0), (500, 3.0)])
 def test_at_checkpoints_and_beyond_them_one_counts_alone(n, expected):
     ((found, share),) = errors_at(1.0, 2.0, 3.0).around(n, BOTH)
     assert share == 1.0
-    assert found.error.shape == (3, 2)
-    assert found.error[0, 1] == expected
+    assert found.estimates.error.shape == (3, 2)
+    assert found.estimates.error[0, 1] == expected
 
 
 @pytest.mark.slow

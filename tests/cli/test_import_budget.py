@@ -8,7 +8,7 @@ import pytest
 
 from itembank.data.response_files import write_responses
 from itembank.data.responses import ResponseMatrix
-from tests.cli.session.loops import FAST, LIMIT
+from tests.cli.session.loops import LIMIT
 from tests.data.banks import make_bank
 
 HEAVY = (
@@ -62,7 +62,7 @@ def loaded(run, fitted_bank, tmp_path):
     write_responses(
         ResponseMatrix.create(past.responses[:1], model_ids=["new"], items=past.items), tmp_path / "new.parquet"
     )
-    begun = run("session", "start", fitted_bank, "-o", tmp_path / "run.jsonl", "--model-id", "new", *LIMIT, *FAST)
+    begun = run("session", "start", fitted_bank, "-o", tmp_path / "run.jsonl", "--model-id", "new", *LIMIT)
     assert begun.code == 0, begun.err
     program = PROGRAM.format(commands=[words for words, _ in COMMANDS], heavy=HEAVY)
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, cwd=tmp_path)

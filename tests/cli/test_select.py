@@ -12,6 +12,7 @@ from itembank.selection.select import select
 from itembank.selection.specs import METHODS, OptimalDesign
 from tests.cli.conftest import offered_methods
 from tests.data.banks import make_bank
+from tests.estimation.simulated import new_models
 
 pytestmark = pytest.mark.usefixtures("few_folds")
 
@@ -274,3 +275,60 @@ def test_an_unknown_unit_names_the_known_ones(run, costly_folder):
     outcome = run("select", costly_folder, "-n", 6, "--criterion", "kl", "--cost", "euros")
     assert (outcome.code, outcome.out) == (1, "")
     assert "must be one of 'tokens', 'output_tokens', got 'euros'" in " ".join(outcome.err.split())
+
+
+def one_model(bank_folder, path):
+    """Write all answers of a new model."""
+    bank = load_bank(bank_folder)
+    answers = new_models(bank, 1)
+    rows = answers.items.select("item_id", "scenario", model_id=pl.lit("new"), response=pl.Series(answers.responses[0]))
+    rows.write_csv(path)
+    return path
+
+
+def test_stages_from_the_first_selection_to_the_estimate(run, bank_folder, tmp_path):
+    first, second = tmp_path / "stage1.json", tmp_path / "stage2.json"
+    results = one_model(bank_folder, tmp_path / "new.csv")
+    outcome = run("select", bank_folder, "-n", 15, "--stages", 2, "-o", first)
+    assert outcome.code == 0, outcome.err
+    said = outcome.err.replace("\n", " ")
+    assert f"--after RESULTS --selection {first} -o FILE chooses the 10 items of the next stage" in said
+    outcome = run("select", bank_folder, "--after", results, "--selection", first, "-o", second)
+    assert outcome.code == 0, outcome.err
+    assert "Chosen by v-optimal at the ability of new: stage 2 of 2." in outcome.err
+    chosen = Selection.load(second)
+    assert (chosen.n_items, chosen.whole.n_items) == (10, 15)
+    ids = run("select", bank_folder, "--after", results, "--selection", first, "--emit", "ids").out.split()
+    assert sorted(ids) == sorted(chosen.item_ids)  # what is left to run, and nothing else
+    outcome = run("estimate", bank_folder, results, "--selection", second, "--format", "json")
+    assert outcome.code == 0, outcome.err
+    assert json.loads(outcome.out)[-1]["n_items"] == 15
+
+
+def test_auto_says_which_it_took_and_why(run, bank_folder, tmp_path):
+    outcome = run("select", bank_folder, "-n", 15, "--stages", "auto", "-o", tmp_path / "s.json")
+    assert outcome.code == 0, outcome.err
+    selection = Selection.load(tmp_path / "s.json")
+    in_stages = "in 2 stages" in selection.explanation
+    assert in_stages != ("in one batch" in selection.explanation)
+    assert selection.n_items == (5 if in_stages else 15)
+    assert f"Chosen by {selection.explanation}" in outcome.err.replace("\n", " ")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ((), "Say how many items to choose: -n N"),
+        (("--after", "new.csv"), "--after RESPONSES --selection FILE"),
+        (("--selection", "s.json"), "--after RESPONSES --selection FILE"),
+        (("--after", "new.csv", "--selection", "s.json", "-n", 9), "--n-items goes with a first stage, not with"),
+        (("--after", "new.csv", "--selection", "s.json", "--at-most", 9), "--at-most goes with a first stage"),
+    ],
+)
+def test_a_first_stage_and_a_next_one_are_not_mixed(run, bank_folder, tmp_path, monkeypatch, words, message):
+    monkeypatch.chdir(tmp_path)
+    for name in ("new.csv", "s.json"):
+        (tmp_path / name).touch()
+    outcome = run("select", bank_folder, *words)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert message in outcome.err

@@ -86,3 +86,32 @@ def test_a_changed_selection_is_refused_and_goes_on_without_its_digest(tmp_path)
     del content["sha256"]
     path.write_text(json.dumps(content), encoding="utf-8")
     assert Selection.load(path).item_ids[0] == "another"
+
+
+EARLIER = Selection(("math/7",), ("math",), np.array([0.5]), "anchor-irt", "abc")
+LATER = dataclasses.replace(SELECTION, weights=np.array([0.2, 0.3]), earlier=EARLIER)
+
+
+def test_a_later_stage_keeps_what_was_answered_before(tmp_path):
+    LATER.save(tmp_path / "selection.json")
+    again = Selection.load(tmp_path / "selection.json")
+    assert again.to_dict() == LATER.to_dict()
+    assert (again.item_ids, again.earlier.item_ids) == (("math/1", "mäth/2"), ("math/7",))
+    assert again.whole.item_ids == ("math/7", "math/1", "mäth/2")
+    np.testing.assert_array_equal(again.whole.weights, [0.5, 0.2, 0.3])
+    assert again.whole.earlier is None
+    assert SELECTION.whole is SELECTION
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"schema_version": 1}, "schema_version must be 1, or 2 with a list 'earlier', got 1"),
+        ({"earlier": []}, "at least one item"),
+        ({"earlier": "math/7"}, "every item must have item_id"),
+        ({"earlier": [{"item_id": "math/1", "scenario": "math", "weight": 1}]}, "unique: 'math/1'"),
+    ],
+)
+def test_a_later_stage_that_cannot_be_is_refused(change, message):
+    with pytest.raises(DataError, match=message):
+        Selection.from_dict({**LATER.to_dict(), **change})

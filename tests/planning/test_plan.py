@@ -1,4 +1,5 @@
 import dataclasses
+import re
 
 import numpy as np
 import pytest
@@ -7,6 +8,7 @@ from itembank.data.responses import ResponseMatrix
 from itembank.errors import DataError, ParameterError
 from itembank.planning.plan import plan
 from itembank.planning.plan_spec import PlanSpec
+from itembank.planning.select import select
 from tests.data.banks import make_bank
 
 pytestmark = pytest.mark.usefixtures("few_folds")
@@ -161,3 +163,15 @@ def test_the_difference_of_models_on_other_items_has_a_chance_of_its_own(bank):
             variances.append(weights**2 @ (d - d @ weights) ** 2)
     z = 1.959964 + 0.841621
     assert made.table.detectable_differences[-1] == pytest.approx(z * np.sqrt(np.mean(variances)), rel=0.05)
+
+
+def test_a_plan_by_default_methods_says_whether_stages_pay(bank):
+    """What it says are the errors that `select` with stages 'auto' goes by."""
+    found = plan(bank, half_width=0.2, max_items=20)
+    batch = found.n_items or 20
+    chosen = select(bank, batch, stages="auto", rng=0)
+    errors = re.findall(r"\d\.\d\d|\d\d\.\d\d", chosen.explanation.partition("in points: ")[2])
+    assert sorted(re.findall(r"\d+\.\d\d", found.stages_advice)) == sorted(errors)
+    assert ("Two stages pay" in found.stages_advice) == ("in 2 stages" in chosen.explanation)
+    assert found.to_dict()["stages_advice"] == found.stages_advice
+    assert quick(bank, max_items=15).stages_advice == ""

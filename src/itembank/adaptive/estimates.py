@@ -1,21 +1,34 @@
-"""Ability and scores of a session's model: p-IRT at the session's ability, with intervals."""
+"""Ability and scores of a session's model: item and factor models weighed by past sessions, with intervals."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
-from itembank.adaptive.past_errors import PastErrors
+from itembank.adaptive.past_session_results import mean_weights
 from itembank.adaptive.pool import SessionPool
 from itembank.adaptive.session_spec import CALIBRATED, MODEL_BASED
 from itembank.adaptive.state import SessionState
+from itembank.data.targets import ScoreTargets
 from itembank.estimation.basis import ScoreBasis
 from itembank.estimation.calibrated_scores import calibrated, model_based
+from itembank.estimation.estimand_names import Estimand
+from itembank.estimation.estimands import (
+    AttemptNoise,
+    ExpectedAnswers,
+    attempt_ratio,
+    item_variance,
+    known_ratio,
+    run_noise,
+    widened,
+)
 from itembank.estimation.estimates import ScoreEstimates, checked
-from itembank.estimation.observations import Observations
-from itembank.estimation.out_of_fold import OutOfFold
-from itembank.estimation.point import with_exact
-from itembank.estimation.response_summary import ResponseSummary, summary_at
+from itembank.estimation.expectations import Expectations
+from itembank.estimation.members_out_of_fold import Past
+from itembank.estimation.observations import Observations, usual_attempts
+from itembank.estimation.point import stacked_scores, with_exact
+from itembank.estimation.response_summary import ResponseSummary, posterior_moments, summary_at
 from itembank.estimation.scores import Scores
 from itembank.estimation.typicality import Typicality
 from itembank.irt.binarise import apply_thresholds
@@ -24,7 +37,9 @@ from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.scoring.abilities import Abilities
 from itembank.scoring.newton import map_abilities
 
-METHOD = "p-irt"
+BY_ITEM_MODEL, STACKED = "p-irt", "stacked"
+
+Mixed = TypeVar("Mixed", Scores, Typicality)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +55,16 @@ class SessionEstimate:
         Inverse observed information, prior included.
     scores : ScoreEstimates
         Of one model: every scenario, 'overall', and 'custom' where the target was given as weights.
+    expected : Expectations or None
+        What the item model and the factor models expect of these scores, (1, n_targets) each; None where the item model
+        alone reads the answers.
     """
 
     model_id: str
     theta: FloatArray
     covariance: FloatArray
     scores: ScoreEstimates
+    expected: Expectations | None
 
     @property
     def standard_errors(self) -> FloatArray:
@@ -75,82 +94,154 @@ def session_ability(pool: SessionPool, state: SessionState, prior: AbilityPrior)
 
 
 def session_estimate(
-    pool: SessionPool,
-    state: SessionState,
-    abilities: Abilities,
-    past: PastErrors | None,
-    *,
-    model_id: str,
-    level: float,
+    pool: SessionPool, state: SessionState, abilities: Abilities, *, model_id: str, level: float
 ) -> SessionEstimate:
-    """Estimate all scores at the session's ability, with intervals by past errors, or by the item model without them.
+    """Estimate all scores from the answers, with the weights and widths of past sessions where these are known.
 
-    Without any answer the scores are the prior's.
+    Else by p-IRT at the session's ability, with intervals by the item model. Without any answer the scores are those
+    expected of any new model.
     """
     positions = state.answered
     responses = np.array([[state.answers[position].response for position in positions.tolist()]])
-    targets = pool.basis.targets
-    n_targets = len(targets.names)
-    near = _around(past, positions, np.arange(n_targets))
-    summary, scores = _estimated(pool.basis, responses, abilities, positions, near, level=level)
+    summaries = [_summary(basis, responses, abilities, positions) for basis in pool.bases]
+    expected = _expected(pool, responses, positions, summaries)
+    columns = _columns(pool)
+    near = [[] if pool.past is None else pool.past.around(positions.size, own) for own in columns]
+    parts = [
+        _scores(basis.targets, summary, None if expected is None else expected.targets(own), known, level=level)
+        for basis, summary, own, known in zip(pool.bases, summaries, columns, near, strict=True)
+    ]
+    if pool.noise is not None:
+        chance = _Chance(pool.spec.estimand, pool.noise, _observed(pool, state), abilities.theta)
+        pairs = zip(pool.bases, parts, strict=True)
+        parts = [widened(part, chance.variance(basis, part.value), level=level) for basis, part in pairs]
+    # a custom score is the overall one of its own targets
+    scores = parts[0] if pool.custom is None else parts[0].with_targets(parts[1].targets(slice(-1, None)))
+    n_items, n_total = _counts(pool, summaries[0], positions)
     estimates = ScoreEstimates(
         model_ids=(model_id,),
-        targets=targets.names,
+        targets=pool.score_names,
         scores=scores,
-        n_items=np.array([[*summary.n_observed[0].tolist(), positions.size]]),
-        n_total=np.array([*pool.scenario_sizes.tolist(), targets.n_items]),
+        n_items=n_items,
+        n_total=n_total,
         n_missing=np.zeros(1, dtype=np.int64),
         level=level,
-        method=METHOD,
+        method=STACKED if near[0] and mean_weights(near[0])[1:].any() else BY_ITEM_MODEL,
         explanation="",
         bank_id=pool.bank_id,
-        interval_kind=MODEL_BASED if past is None else CALIBRATED,
+        interval_kind=MODEL_BASED if pool.past is None else CALIBRATED,
         sample_share=None,
         abilities=abilities.theta,
         ability_covariance=abilities.covariance,
-        typicality=Typicality.unknown(1),
+        typicality=_typicality(expected, near[0] if positions.size else []),
+        estimand=pool.spec.estimand,
     )
-    if pool.custom is not None:
-        near = _around(past, positions, np.full(n_targets, -1))  # the custom score is the last of all
-        _, of_custom = _estimated(pool.custom, responses, abilities, positions, near, level=level)
-        estimates = _with_custom(estimates, of_custom, pool, positions)
     is_owed = np.ones(estimates.value.shape, dtype=bool)
-    return SessionEstimate(model_id, abilities.theta[0], abilities.covariance[0], checked(estimates, is_owed))
+    return SessionEstimate(model_id, abilities.theta[0], abilities.covariance[0], checked(estimates, is_owed), expected)
 
 
-def _with_custom(
-    estimates: ScoreEstimates, of_custom: Scores, pool: SessionPool, positions: IntArray
-) -> ScoreEstimates:
-    """Add the custom score, the 'overall' of its own targets, as the last column."""
-    counts = pool.target_weights > 0.0
-    return replace(
-        estimates,
-        targets=pool.score_names,
-        scores=estimates.scores.with_targets(of_custom.targets(slice(-1, None))),
-        n_items=np.append(estimates.n_items, [[counts[positions].sum()]], axis=1),
-        n_total=np.append(estimates.n_total, counts.sum()),
+def _columns(pool: SessionPool) -> list[IntArray]:
+    """Columns of the targets of each basis among all scores; every target of a custom basis is the last of all."""
+    n_targets = len(pool.basis.targets.names)
+    return [np.arange(n_targets), np.full(n_targets, n_targets)][: len(pool.bases)]
+
+
+def _counts(pool: SessionPool, summary: ResponseSummary, positions: IntArray) -> tuple[IntArray, IntArray]:
+    """Items answered of each score, (1, n_scores), and all its items, (n_scores,)."""
+    n_items, n_total = [*summary.n_observed[0].tolist(), positions.size], [*pool.scenario_sizes, len(pool.item_ids)]
+    if pool.custom is not None:
+        counts = pool.target_weights > 0.0
+        n_items, n_total = [*n_items, counts[positions].sum()], [*n_total, counts.sum()]
+    return np.array([n_items], dtype=np.int64), np.array(n_total, dtype=np.int64)
+
+
+def _summary(basis: ScoreBasis, responses: FloatArray, abilities: Abilities, positions: IntArray) -> ResponseSummary:
+    """Summarise one model's responses by the item model."""
+    weights = basis.targets.weights[positions]
+    return summary_at(basis, Observations.of_items(responses, positions, weights, is_random=True), abilities)
+
+
+def _expected(
+    pool: SessionPool, responses: FloatArray, positions: IntArray, summaries: Sequence[ResponseSummary]
+) -> Expectations | None:
+    """Gather what item and factor models expect of all scores; None where the pool has no factor models."""
+    if pool.factors is None:
+        return None
+    moments = [posterior_moments(basis.targets, one) for basis, one in zip(pool.bases, summaries, strict=True)]
+    mean, variance = (
+        np.column_stack([whole, *(custom[:, -1:] for custom in others)])
+        for whole, *others in zip(*moments, strict=True)
     )
+    expected = Expectations.by(pool.factors, positions, responses, (mean, variance))
+    # of a model that has not answered yet, no answer is unlike what is expected: 1 is the mean for typical models
+    return expected if positions.size else expected._replace(misfit=np.ones(mean.shape))
 
 
-def _estimated(
-    basis: ScoreBasis,
-    responses: FloatArray,
-    abilities: Abilities,
-    positions: IntArray,
-    past: Sequence[tuple[OutOfFold, float]],
+def _scores(
+    targets: ScoreTargets,
+    summary: ResponseSummary,
+    expected: Expectations | None,
+    near: Sequence[tuple[Past, float]],
     *,
     level: float,
-) -> tuple[ResponseSummary, Scores]:
-    """Estimate one model's scores on these targets, with intervals by past errors where there are any."""
-    targets = basis.targets
-    observations = Observations.of_items(responses, positions, targets.weights[positions], is_random=True)
-    summary = summary_at(basis, observations, abilities)
-    value = with_exact(targets, summary, targets.with_overall(summary.posterior_mean))
-    if not past:
-        return summary, model_based(targets, summary, value, level=level).scores
-    return summary, calibrated(targets, summary, value, past, level=level).scores
+) -> Scores:
+    """Estimate one model's scores on these targets, with their intervals, by what is known of past sessions."""
+    if expected is None or not near:
+        value = with_exact(targets, summary, targets.with_overall(summary.posterior_mean))
+        return model_based(targets, summary, value, level=level).scores
+    value = stacked_scores(targets, summary, expected.means, mean_weights(near))
+    parts = []
+    for past, share in near:
+        scale = past.scale(expected, value)
+        parts.append((calibrated(targets, summary, value, past.estimates, scale=scale, level=level).scores, share))
+    return _mixed(parts)
 
 
-def _around(past: PastErrors | None, positions: IntArray, columns: IntArray) -> list[tuple[OutOfFold, float]]:
-    """Past errors about as many answers as there are, of these targets; none where none are known."""
-    return [] if past is None else past.around(positions.size, columns)
+def _observed(pool: SessionPool, state: SessionState) -> Observations:
+    """Return the answers of the session's model with the attempts behind them."""
+    positions = state.answered
+    answers = [state.answers[position] for position in positions.tolist()]
+    return Observations.of_items(
+        np.array([[answer.response for answer in answers]]),
+        positions,
+        pool.basis.targets.weights[positions],
+        is_random=True,
+        n_trials=np.array([[answer.n_trials or 1 for answer in answers]], dtype=np.float64),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Chance:
+    """What lies between the score of one run and the score that is meant."""
+
+    estimand: Estimand
+    noise: AttemptNoise
+    answered: Observations
+    theta: FloatArray
+
+    def variance(self, basis: ScoreBasis, value: FloatArray) -> FloatArray:
+        """Find its variance for the targets of a basis, (1, n_targets)."""
+        answered = self.answered
+        trials = np.asarray(answered.n_trials)
+        attempts = np.array([usual_attempts(trials, answered.responses)])
+        if self.estimand == "items-like-these":
+            ratios = self.noise.response_ratios(attempts)
+            return item_variance(ExpectedAnswers(basis, answered, self.theta, ratios), value)
+        items = basis.parameters.take(answered.positions)
+        own, expected = attempt_ratio(items, answered.responses, trials, self.theta)
+        ratio = np.where(expected > 0.0, own, known_ratio(self.noise))
+        return run_noise(basis, self.theta, ratio / attempts)
+
+
+def _typicality(expected: Expectations | None, near: Sequence[tuple[Past, float]]) -> Typicality:
+    """Say how typical the answers are of those of past sessions."""
+    if expected is None or not near:
+        return Typicality.unknown(1)
+    return _mixed([(past.misfit.typicality_of(expected.misfit[:, 0]), share) for past, share in near])
+
+
+def _mixed(parts: Sequence[tuple[Mixed, float]]) -> Mixed:
+    """Return the means of arrays by the shares of the checkpoints that they come from."""
+    kind = type(parts[0][0])
+    fields = zip(*(found for found, _ in parts), strict=True)
+    return kind(*(sum(share * array for array, (_, share) in zip(arrays, parts, strict=True)) for arrays in fields))

@@ -1,7 +1,8 @@
-"""Run sessions of calibration models as if these were new, to learn the errors of such sessions.
+"""Run sessions of calibration models as if these were new, to learn how to read the answers of such sessions.
 
 Adaptive tests choose the items about which the item model is boldest, so that its own standard errors promise too much,
-the more so the more items are asked. What sessions did for models that the bank had not seen says by how much.
+the more so the more items are asked. What sessions did for models that the bank had not seen says by how much, and how
+much weight its estimates deserve beside those of the factor models.
 """
 
 import json
@@ -11,20 +12,25 @@ from dataclasses import replace
 import numpy as np
 
 from itembank.adaptive.limits import Budget, Stopping
-from itembank.adaptive.past_errors import PastErrors
+from itembank.adaptive.past_session_results import PastSessions
 from itembank.adaptive.pool import SessionPool
 from itembank.adaptive.prior_specs import BANK, GroupPrior, Known, PriorSpec, RegressionPrior
 from itembank.adaptive.priors import group_rows
 from itembank.adaptive.recorded import Recorded, answer_from_record
 from itembank.adaptive.session import AdaptiveSession
 from itembank.adaptive.session_spec import MODEL_BASED, SessionSpec
-from itembank.crossfit.folds import MINIMUM_FOR_FOLDS, Fold
+from itembank.crossfit.folds import MINIMUM_FOR_FOLDS, Fold, fold_numbers
 from itembank.crossfit.trials import run_trial
 from itembank.data.bank_cache import cache_name
 from itembank.data.banks import Bank
 from itembank.errors import DataError, ParameterError
+from itembank.estimation.estimand_names import RUN
+from itembank.estimation.expectations import LOOSE, Expectations
+from itembank.estimation.members_out_of_fold import MembersOutOfFold
 from itembank.estimation.point import calibration_scores, weighted_means
+from itembank.estimation.specs import PIRT, Factor, Stacked
 from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.numerics.paired_choice import clearly_best
 from itembank.numerics.threads import one_blas_thread
 from itembank.progress import ProgressCallback, silent
 from itembank.selection.constraints import Constraints
@@ -40,13 +46,20 @@ SEED = 40
 PAST_MODEL = "past model"
 
 
+BY_ITEM_MODEL = PIRT()
+STACKED = Stacked((BY_ITEM_MODEL, Factor(), Factor(discrepancy=LOOSE)))
+"""Of the default's members those that make sense for items chosen by the answers."""
+
+
 @one_blas_thread()
-def past_errors(bank: Bank, spec: SessionSpec, *, progress: ProgressCallback = silent) -> PastErrors | None:
+def past_sessions(bank: Bank, spec: SessionSpec, *, progress: ProgressCallback = silent) -> PastSessions | None:
     """Run sessions of this spec for calibration models left out in turn; None where too few can be left out.
 
-    Each model's items are chosen, and its answers scored, by the bank of a fold that has not seen it (`folds`). Its
+    Each model's items are chosen, and its answers read, by the bank of a fold that has not seen it (`folds`). Its
     scores are estimated after 1, 2, 4, 8, ... answers, up to the budget's number of items (128 without one, 512 at
-    most). Rules of stopping are left out, so that the errors are those at a number of answers. With a group's prior the
+    most): by p-IRT, and by p-IRT and both factor models together, whose weights for a fold come from the errors of all
+    others. The latter is kept where it is better by more than a standard error, checkpoint by checkpoint.
+    Rules of stopping are left out, so that the errors are those at a number of answers. With a group's prior the
     group's own models are tried, if they are ten or more; with one by regression each model's own columns count.
     Kept in the bank's cache.
 
@@ -59,27 +72,96 @@ def past_errors(bank: Bank, spec: SessionSpec, *, progress: ProgressCallback = s
     """
     if bank.n_models < MINIMUM_FOR_FOLDS:
         return None
-    tried = _tried_spec(bank, spec)
+    n_scores = _n_scores(bank, spec)
+
+    def measure() -> dict[str, FloatArray]:
+        return _measured(bank, spec, *past_expectations(bank, spec, progress=progress)).arrays
+
+    def fits(kept: dict[str, FloatArray]) -> bool:
+        n_checkpoints = np.zeros(kept["n_answered"].size if "n_answered" in kept else 0)
+        wanted = PastSessions.create(n_checkpoints, np.zeros((bank.n_models, n_scores)))
+        return {name: array.shape for name, array in kept.items()} == {
+            name: array.shape for name, array in wanted.arrays.items()
+        }
+
+    name = _name("past-sessions", _tried_spec(bank, spec))
+    found = PastSessions(**bank.cache.arrays(name, measure, fits=fits))
+    return found if found.n_answered.size else None
+
+
+def past_expectations(
+    bank: Bank, spec: SessionSpec, *, progress: ProgressCallback = silent
+) -> tuple[IntArray, FloatArray]:
+    """Run the sessions, and keep what item and factor models that have not seen a model expect of its scores.
+
+    Returns
+    -------
+    (n_checkpoints,)
+        Numbers of answers.
+    (6, n_checkpoints, n_models, n_targets)
+        The arrays of `Expectations`; NaN for models that were not tried, and after a session's end.
+    """
+    tried, n_scores = _tried_spec(bank, spec), _n_scores(bank, spec)
     checkpoints = _checkpoints(bank, tried)
-    n_targets = len(bank.targets.names) + (not isinstance(spec.target, str))
-    shape = (2, len(checkpoints), bank.n_models, n_targets)
+    sizes = (len(Expectations._fields), len(checkpoints))
 
     def try_fold(fold: Fold, progress: ProgressCallback) -> FloatArray:
-        result = np.full((2, len(checkpoints), fold.held_out.size, n_targets), np.nan)
+        result = np.full((*sizes, fold.held_out.size, n_scores), np.nan)
         for place, session in _sessions(bank, fold, tried, progress):
-            reached = _scores_on_the_way(session, _record(bank), int(fold.held_out[place]), checkpoints)
-            for number, scores in enumerate(reached):
-                result[:, number, place] = scores
+            reached = _on_the_way(session, _record(bank), int(fold.held_out[place]), checkpoints)
+            for number, expected in enumerate(reached):
+                result[:, number, place] = np.stack(expected)[:, 0]
         return result
 
-    name = cache_name("out-of-fold-sessions", json.dumps(tried.to_dict(), sort_keys=True), MOST_MODELS)
-    value, error = run_trial(bank, name, try_fold, shape, progress=progress)
-    n_reached = (~np.isnan(value).all(axis=2)).sum(axis=1)  # (n_checkpoints,)
-    if not n_reached.any():
-        return None
+    shape, name = (*sizes, bank.n_models, n_scores), _name("past-sessions-expected", tried)
+    return checkpoints, run_trial(bank, name, try_fold, shape, progress=progress)
+
+
+def _name(kind: str, tried: SessionSpec) -> str:
+    """Name what the bank's cache keeps of sessions of this spec."""
+    return cache_name(kind, json.dumps(tried.to_dict(), sort_keys=True), MOST_MODELS)
+
+
+def _n_scores(bank: Bank, spec: SessionSpec) -> int:
+    return len(bank.targets.names) + (not isinstance(spec.target, str))
+
+
+def _measured(bank: Bank, spec: SessionSpec, checkpoints: IntArray, expected: FloatArray) -> PastSessions:
+    """Weigh the methods and measure the errors at every checkpoint that enough sessions reach."""
+    has_reached = ~np.all(np.isnan(expected), axis=(0, 3))  # (n_checkpoints, n_models)
+    n_reached = has_reached.sum(axis=1)
     # where a fold's bank has fewer items to ask, its sessions end early; a checkpoint that few models reach is left out
-    n_kept = int(np.sum(n_reached >= 0.5 * n_reached.max()))
-    return PastErrors(checkpoints[:n_kept], _truth(bank, spec), value[:n_kept], error[:n_kept])
+    n_kept = int(np.sum(n_reached >= 0.5 * max(n_reached.max(), 1)))
+    result = PastSessions.create(checkpoints[:n_kept].astype(np.float64), _truth(bank, spec))
+    for checkpoint in range(n_kept):
+        models = np.flatnonzero(has_reached[checkpoint])
+        result.misfit[checkpoint, models] = expected[-1, checkpoint, models, 0]
+        for columns, scenario_weights in _scores_that_add_up(bank, result.truth.shape[1]):
+            cells = np.ix_(models, columns)
+            gathered = Expectations(*(array[cells] for array in expected[:, checkpoint]))
+            members = MembersOutOfFold(
+                result.truth[cells], gathered.means, gathered, fold_numbers(bank)[models], scenario_weights
+            )
+            result.put(checkpoint, models, columns, members.past(_method(members), prefer_item_model=True))
+    return result
+
+
+def _method(members: MembersOutOfFold) -> PIRT | Stacked:
+    """Return p-IRT, unless it is clearly worse for the overall score than all members together.
+
+    One by one items are chosen where the item model doubts the answer. Of a model that is stronger than most these are
+    items that most fail, and half of them are solved: a factor model, linear in the answers, makes too much of that.
+    """
+    candidates = (BY_ITEM_MODEL, STACKED)
+    return candidates[clearly_best([np.abs(members.by(method).error[:, -1]) for method in candidates])]
+
+
+def _scores_that_add_up(bank: Bank, n_scores: int) -> Iterator[tuple[IntArray, FloatArray]]:
+    """Yield columns of targets whose last is the weighted mean of the others, and the weights; a custom one alone."""
+    n_targets = len(bank.targets.names)
+    yield np.arange(n_targets), bank.targets.scenario_weights
+    if n_scores > n_targets:
+        yield np.array([n_targets]), np.zeros(0)
 
 
 def _tried_spec(bank: Bank, spec: SessionSpec) -> SessionSpec:
@@ -100,6 +182,7 @@ def _tried_spec(bank: Bank, spec: SessionSpec) -> SessionSpec:
         prior=prior,
         seed=SEED,
         interval=MODEL_BASED,
+        estimand=RUN,
     )
 
 
@@ -144,7 +227,7 @@ def _sessions(
 def _fold_pool(fold: Fold, spec: SessionSpec) -> SessionPool | None:
     """Make the pool of a fold's bank; None where it lacks what the spec names, as it may without some models."""
     try:
-        return SessionPool.create(fold.bank, spec)
+        return SessionPool.create(fold.bank, spec).with_factors(fold.bank)
     except (DataError, ParameterError):
         return None
 
@@ -180,13 +263,14 @@ def _record(bank: Bank) -> Recorded:
     )
 
 
-def _scores_on_the_way(
+def _on_the_way(
     session: AdaptiveSession, recorded: Recorded, row: int, checkpoints: IntArray
-) -> Iterator[tuple[FloatArray, FloatArray]]:
-    """Run a session; yield values and standard errors, (n_targets,) each, after every number of answers it reaches."""
+) -> Iterator[Expectations]:
+    """Run a session; yield what is expected of its model's scores after every number of answers it reaches."""
     for n_answers in checkpoints.tolist():
         answer_from_record(session, recorded, row, n_answers=n_answers)
         if session.n_items < n_answers:
             return
-        scores = session.estimate().scores
-        yield scores.value[0], scores.standard_error[0]
+        expected = session.estimate().expected
+        if expected is not None:
+            yield expected

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from itembank.adaptive.limits import Decision
-from itembank.adaptive.past_errors import PastErrors
+from itembank.adaptive.past_session_results import PastSessions
 from itembank.adaptive.priors import KnownModels, ability_prior
 from itembank.adaptive.reserves import cheapest_cost
 from itembank.adaptive.session_spec import CUSTOM, SessionSpec
@@ -18,7 +18,10 @@ from itembank.data.score_names import OVERALL
 from itembank.data.targets import ScoreTargets
 from itembank.errors import DataError, ParameterError, did_you_mean, shown
 from itembank.estimation.basis import ScoreBasis
-from itembank.estimation.point import calibration_scores, weighted_means
+from itembank.estimation.estimand_names import RUN
+from itembank.estimation.estimands import AttemptNoise, known_ratio
+from itembank.estimation.expectations import FactorModels
+from itembank.estimation.point import calibration_scores, target_weights, weighted_means
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.selection.criteria import CRITERIA, Criterion, VOptimality, check_criterion, uses_cost
 from itembank.selection.design import DesignItems, check_goal, goal_matrix
@@ -68,8 +71,12 @@ class SessionPool(Compact):
     scenario_sizes : (n_scenarios,)
     cost_units : tuple of str
         Units in which the bank's responses record costs.
-    past : PastErrors or None
-        What intervals of the scores rest on; None where they are the item model's.
+    factors : FactorModels or None
+        What reads the answers beside the item model; None where scores are the item model's alone.
+    past : PastSessions or None
+        What the weights of both, and intervals, rest on; None where scores are the item model's alone.
+    noise : AttemptNoise or None
+        How answers vary around the item model, where another score is meant than that of one run.
     """
 
     spec: SessionSpec
@@ -91,11 +98,13 @@ class SessionPool(Compact):
     threshold: float
     scenario_sizes: IntArray
     cost_units: tuple[str, ...] = ()
-    past: PastErrors | None = None
+    factors: FactorModels | None = None
+    past: PastSessions | None = None
+    noise: AttemptNoise | None = None
 
     @classmethod
     def create(cls, bank: Bank, spec: SessionSpec) -> Self:
-        """Prepare a bank for sessions of this spec, with intervals by the item model; see `prepare_sessions`.
+        """Prepare a bank for sessions of this spec, with scores by the item model; see `prepare_sessions`.
 
         Raises
         ------
@@ -136,6 +145,10 @@ class SessionPool(Compact):
             bank.targets.scenario_sizes,
             known_units(bank.responses),
         )
+        if spec.estimand != RUN:
+            pool = replace(pool, noise=AttemptNoise.of_bank(bank))
+            if spec.estimand == "expected":
+                known_ratio(AttemptNoise.of_bank(bank))  # a session that begins has no attempts of its own
         _check_scores(spec, pool.score_names)
         _check_budget(pool)
         ability_prior(pool.known, spec.prior)
@@ -146,6 +159,18 @@ class SessionPool(Compact):
         """Names of the scores that sessions estimate: every scenario, 'overall', and 'custom' where there is one."""
         names = self.basis.targets.names
         return names if self.custom is None else (*names, CUSTOM)
+
+    @property
+    def bases(self) -> tuple[ScoreBasis, ...]:
+        """The basis of the bank's targets, and that of the custom one where there is one."""
+        return (self.basis,) if self.custom is None else (self.basis, self.custom)
+
+    def with_factors(self, bank: Bank) -> Self:
+        """Return the same pool with the factor models of its bank, for all scores that sessions estimate."""
+        weights = target_weights(bank)
+        if self.custom is not None:
+            weights = np.column_stack([weights, self.target_weights])
+        return replace(self, factors=FactorModels.of_bank(bank, weights))
 
     def with_spec(self, **changes: Any) -> Self:
         """Return the same pool for another `seed`, `prior` or `n_start`."""

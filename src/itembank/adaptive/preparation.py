@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from itembank.adaptive.past_sessions import past_errors
+from itembank.adaptive.past_sessions import past_sessions
 from itembank.adaptive.pool import SessionPool
 from itembank.adaptive.priors import warn_of_unheard_values
 from itembank.adaptive.session_spec import CALIBRATED, SessionSpec
@@ -52,9 +52,9 @@ def prepare_sessions(
 ) -> SessionPool:
     """Get a bank ready for sessions of one kind; `AdaptiveSession` takes what this returns.
 
-    Calibrated intervals are as wide as the errors of such sessions for calibration models left out in turn ask for
-    (`past_errors`): these sessions are run here, and only here. It takes seconds to minutes once for a bank and a spec;
-    what was found is kept in the user's cache folder.
+    The weights of a session's estimates and the width of their intervals rest on such sessions of calibration models
+    left out in turn (`past_sessions`): these are run here, and only here. It takes seconds to minutes once for a bank
+    and a spec; what was found is kept in the user's cache folder.
 
     Parameters
     ----------
@@ -90,4 +90,5 @@ def ready_pool(bank: Bank, spec: SessionSpec, *, progress: ProgressCallback = si
     pool = SessionPool.create(bank, spec)
     if spec.interval != CALIBRATED:
         return pool
-    return replace(pool, past=past_errors(bank, spec, progress=progress))
+    past = past_sessions(bank, spec, progress=progress)
+    return pool if past is None else replace(pool.with_factors(bank), past=past)

@@ -43,7 +43,8 @@ class RegressionPrior:
     Attributes
     ----------
     columns : tuple of column names
-        Numbers are taken as they are (give the logarithm of a size), text and truth values as categories.
+        Dates count in days, sizes by their logarithm (positive numbers that span a factor of 20 and are less skewed
+        so), other numbers as they are, text and truth values as categories.
     known : mapping of column to value
         The new model's. A column it lacks counts as average.
     penalty : float

@@ -9,9 +9,12 @@ import polars as pl
 
 from itembank.adaptive.prior_specs import GroupPrior, Known, PriorSpec, RegressionPrior, checked_prior
 from itembank.data.banks import Bank
-from itembank.errors import DataError, DataWarning, did_you_mean, shown, warn
+from itembank.data.model_features import ModelFeatures, model_column
+from itembank.errors import DataError, DataWarning, shown, warn
 from itembank.irt.parameters import AbilityPrior
 from itembank.numerics.arrays import FloatArray, IntArray
+
+TABLE = "the bank's model table"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +85,7 @@ def warn_of_unheard_values(models: pl.DataFrame, spec: PriorSpec) -> None:
     if not isinstance(spec, RegressionPrior):
         return
     for name, value in spec.known.items():
-        column = _column(models, name)
+        column = model_column(models, name, TABLE)
         if not (column.dtype.is_numeric() or _matches(column, value).any()):
             values = column.unique(maintain_order=True).drop_nulls().to_list()
             warn(
@@ -94,7 +97,7 @@ def warn_of_unheard_values(models: pl.DataFrame, spec: PriorSpec) -> None:
 
 def group_rows(models: pl.DataFrame, group: GroupPrior) -> IntArray:
     """Rows of the models that belong to a group, (n_members,); `DataError` when there is no such column."""
-    return np.flatnonzero(_matches(_column(models, group.column), group.value).to_numpy())
+    return np.flatnonzero(_matches(model_column(models, group.column, TABLE), group.value).to_numpy())
 
 
 def group_prior(
@@ -177,35 +180,9 @@ def _features(
     models: pl.DataFrame, columns: tuple[str, ...], known: Mapping[str, Known]
 ) -> tuple[FloatArray, FloatArray]:
     """Turn columns into features of mean zero: (n_models, n_features), and the new model's (n_features,)."""
-    blocks = [_column_features(_column(models, name), known.get(name)) for name in columns]
-    return np.column_stack([block[0] for block in blocks]), np.concatenate([block[1] for block in blocks])
-
-
-def _column_features(column: pl.Series, value: Known | None) -> tuple[FloatArray, FloatArray]:
-    """Standardise numbers, centre indicators of categories; a missing value counts as the mean."""
-    if column.dtype.is_numeric():
-        return _number_features(column, value)
-    categories = column.unique(maintain_order=True).drop_nulls().cast(pl.String).to_list()
-    texts = column.cast(pl.String).to_list()
-    belongs = np.array([[float(text == category) for category in categories] for text in texts])
-    is_missing = np.array([text is None for text in texts])
-    frequency = belongs[~is_missing].mean(axis=0) if categories else np.zeros(0)
-    features = np.where(is_missing[:, None], 0.0, belongs.reshape(len(texts), -1) - frequency)
-    named = str(value).lower() if isinstance(value, bool) else str(value)
-    if value is None or named not in categories:
-        return features, np.zeros(len(categories))
-    return features, np.array([float(named == category) for category in categories]) - frequency
-
-
-def _number_features(column: pl.Series, value: Known | None) -> tuple[FloatArray, FloatArray]:
-    numbers = column.cast(pl.Float64).fill_null(np.nan).to_numpy()
-    present = np.isfinite(numbers)
-    centre = float(numbers[present].mean()) if present.any() else 0.0
-    spread = float(numbers[present].std()) if present.any() else 0.0
-    scale = 1.0 / spread if spread > 0.0 else 0.0
-    features = np.where(present, (numbers - centre) * scale, 0.0)[:, None]
-    new = 0.0 if value is None else (_number(value, column.name) - centre) * scale
-    return features, np.array([new])
+    features = ModelFeatures.fit(models, columns)
+    new = pl.DataFrame({name: pl.Series(name, [known.get(name)]) for name in columns})
+    return features.of(models), features.of(new)[0]
 
 
 def _matches(column: pl.Series, value: Known) -> pl.Series:
@@ -224,12 +201,3 @@ def _number(value: Known, name: str) -> float:
     if not np.isfinite(number):
         raise DataError(f"column {name!r} holds numbers, so that its value must be one too, got {value!r}.")
     return number
-
-
-def _column(models: pl.DataFrame, name: str) -> pl.Series:
-    if name not in models.columns:
-        raise DataError(
-            f"a prior must name a column of the bank's model table, among {shown(models.columns)}, got {name!r}."
-            f"{did_you_mean(name, models.columns)}"
-        )
-    return models[name]

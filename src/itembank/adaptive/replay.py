@@ -15,6 +15,7 @@ from itembank.checks import check_whole
 from itembank.data.arguments import GivenBank, GivenResponses, as_bank, as_new_responses
 from itembank.data.costs import TOKENS, CostUnit
 from itembank.errors import warned_once
+from itembank.estimation.estimate import warn_of_shift
 from itembank.numerics.threads import check_jobs
 from itembank.progress import ProgressCallback, part_of, silent
 
@@ -54,6 +55,11 @@ def replay(
     DataError, ParameterError
         For choices that do not fit the bank, see `prepare_sessions`.
 
+    Warns
+    -----
+    DataWarning
+        When more of the models answer unlike the calibration models than chance would make.
+
     Examples
     --------
     >>> result = replay(bank, recorded, SessionSpec(budget=Budget(n_items=50)))  # doctest: +SKIP
@@ -73,7 +79,9 @@ def replay(
             ends.extend(part)
             fraction = len(ends) / n_models
             progress(f"{len(ends)} of {n_models} models", before + (1.0 - before) * fraction)
-    return joined_sessions(ends)
+    result = joined_sessions(ends)
+    warn_of_shift(result.estimates, bank.n_models)
+    return result
 
 
 def _each(pool: SessionPool, recorded: Recorded, batch: int, n_jobs: int) -> Iterator[list[SessionEnd]]:

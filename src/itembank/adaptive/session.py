@@ -231,7 +231,6 @@ class AdaptiveSession:
                     pool,
                     self._state,
                     abilities,
-                    pool.past,
                     model_id=self._model_id,
                     level=pool.spec.stopping.level,
                 )

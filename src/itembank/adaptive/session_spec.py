@@ -11,6 +11,7 @@ from itembank.checks import check_one_of, check_whole
 from itembank.data.costs import CostUnit, as_cost_unit
 from itembank.data.score_names import OVERALL
 from itembank.errors import DataError, ParameterError, shown
+from itembank.estimation.estimand_names import ESTIMANDS, RUN, Estimand
 from itembank.selection.constraints import Constraints
 from itembank.selection.criteria import CRITERIA, Criterion, criterion_by_name
 
@@ -48,9 +49,11 @@ class SessionSpec:
     seed : int
         Of all chance in the session.
     interval : {'calibrated', 'model-based'}
-        'calibrated': as wide as the errors of such sessions for calibration models left out in turn ask for
-        (`past_errors`). With fewer than ten calibration models, or 'model-based': from the item model alone, whose
-        intervals are too narrow after many answers.
+        'calibrated': scores are estimated, and intervals as wide, as such sessions of calibration models left out in
+        turn ask for (`past_sessions`). With fewer than ten calibration models, or 'model-based': from the item model
+        alone (p-IRT), whose intervals are too narrow after many answers.
+    estimand : {'run', 'expected', 'items-like-these'}
+        Which score is meant, see `estimate`: rules of precision wait for the interval of that one.
     """
 
     criterion: Criterion | str = "v-optimal"
@@ -64,6 +67,7 @@ class SessionSpec:
     n_start: int = 0
     seed: int = 0
     interval: SessionInterval = CALIBRATED
+    estimand: Estimand = RUN
 
     def __post_init__(self) -> None:
         """Check what can be checked without the bank."""
@@ -79,6 +83,7 @@ class SessionSpec:
             check_whole(name, value, least=0)
             object.__setattr__(self, name, int(value))
         check_one_of("interval", self.interval, get_args(SessionInterval))
+        check_one_of("estimand", self.estimand, ESTIMANDS)
         if not isinstance(self.target, str):
             object.__setattr__(self, "target", _checked_weights(self.target))
 
@@ -106,6 +111,8 @@ class SessionSpec:
             When the data are not those of a spec.
         """
         names = [one.name for one in fields(cls)]
+        if isinstance(plain, Mapping):
+            plain = {"estimand": RUN, **plain}  # journals of before it could be chosen
         if not isinstance(plain, Mapping) or set(plain) != set(names):
             got = sorted(map(str, plain)) if isinstance(plain, Mapping) else plain
             raise DataError(f"settings of a session must have the fields {shown(names, limit=len(names))}, got {got}.")

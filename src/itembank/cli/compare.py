@@ -9,7 +9,6 @@ import click
 from itembank.cli.command import Command
 from itembank.cli.new_results import (
     ignore_unknown_option,
-    note_flagged,
     note_known_models,
     read_new_results,
     selection_option,
@@ -29,6 +28,7 @@ from itembank.cli.options import (
 )
 from itembank.cli.render import note, print_rows, progress, refuse_empty, warnings_as_notes
 from itembank.cli.spec_options import spec_option
+from itembank.cli.typicality_words import note_flagged
 from itembank.comparison.comparison_spec import ComparisonSpec
 from itembank.estimation.estimand_names import ESTIMANDS_IN_WORDS, RUN, Estimand
 from itembank.estimation.specs import METHODS
@@ -117,7 +117,7 @@ def command(
                 progress=report,
             )
     _print(comparison, output_format, why_not_calibrated(loaded), is_ranking=ranking)
-    note_flagged(comparison, loaded)
+    note_flagged(comparison, loaded.n_calibration_models)
     if estimand != RUN:
         note(f"Differences are of {ESTIMANDS_IN_WORDS[estimand]}.")
     refuse_empty(comparison.rows(), "difference", ("model_a", "model_b", "target"))

@@ -8,7 +8,6 @@ import click
 from itembank.cli.command import Command
 from itembank.cli.new_results import (
     ignore_unknown_option,
-    note_flagged,
     note_known_models,
     note_overall,
     read_new_results,
@@ -22,16 +21,19 @@ from itembank.cli.options import (
     format_option,
     level_option,
     method_option,
+    models_option,
     reading_options,
-    responses_argument,
     seed_option,
 )
 from itembank.cli.render import note, print_rows, progress, refuse_empty, warnings_as_notes
-from itembank.data.score_names import OVERALL
+from itembank.cli.typicality_words import note_flagged, typicality_text
 from itembank.estimation.estimand_names import ESTIMANDS_IN_WORDS, RUN, Estimand
 from itembank.estimation.specs import METHODS, IntervalKind
 
 if TYPE_CHECKING:
+    from itembank.data.banks import Bank
+    from itembank.data.responses import ResponseMatrix
+    from itembank.data.selections import Selection
     from itembank.estimation.estimates import ScoreEstimates
 
 MEANING = {
@@ -52,7 +54,7 @@ TITLES = {
 
 @click.command("estimate", cls=Command)
 @bank_argument
-@responses_argument
+@click.argument("responses", nargs=-1, type=click.Path(exists=True, path_type=Path))
 @selection_option
 @ignore_unknown_option
 @method_option(MethodName(METHODS), "How the score is estimated.")
@@ -66,8 +68,16 @@ TITLES = {
 )
 @estimand_option
 @level_option
+@click.option(
+    "--covariate",
+    "covariates",
+    multiple=True,
+    metavar="COLUMN",
+    help="What else is known of models, such as date or size: a column of the bank's model table and of --models. "
+    "Repeatable.",
+)
 @click.option("--win-rate", is_flag=True, help="Add the mean win rate over scenarios against the bank's models.")
-@reading_options()
+@reading_options(models_option)
 @seed_option
 @format_option
 def command(
@@ -80,6 +90,7 @@ def command(
     interval: IntervalKind,
     estimand: Estimand,
     level: float,
+    covariates: tuple[str, ...],
     win_rate: bool,
     reading: dict[str, Any],
     seed: int,
@@ -87,21 +98,25 @@ def command(
 ) -> None:
     """Estimate what new models would score on the full benchmark.
 
-    RESPONSES are response files or harness logs of the new models, over any items of the bank.
+    RESPONSES are response files or harness logs of the new models, over any items of the bank. With --covariate they
+    may be left out: the scores of the models of --models are then forecast by these columns alone.
 
     \b
       itembank estimate bank new-model.csv --selection selection.json
       itembank estimate bank output/new-model/ --selection selection.json --format json
       itembank estimate bank new-model.csv --selection random.json --interval design
+      itembank estimate bank new-model.csv --models models.csv --covariate date
     """  # noqa: D301
     from itembank.data.bank_files import load_bank  # noqa: PLC0415
     from itembank.data.selections import Selection  # noqa: PLC0415
     from itembank.estimation.estimate import estimate  # noqa: PLC0415
 
+    if reading["models"] and not covariates:
+        raise click.UsageError("--models goes with --covariate. Leave it out.")
     loaded = load_bank(bank)
-    chosen = None if selection is None else Selection.load(selection)
+    chosen = None if selection is None else Selection.load(selection).whole
     with warnings_as_notes():
-        matrix = read_new_results(loaded, responses, reading, chosen)
+        matrix = _new_results(loaded, responses, reading, chosen, has_covariates=bool(covariates))
         note_known_models(loaded, matrix.model_ids)
         with progress("estimate") as report:
             estimates = estimate(
@@ -113,6 +128,7 @@ def command(
                 level=level,
                 interval=interval,
                 estimand=estimand,
+                covariates=covariates,
                 include_win_rate=win_rate,
                 rng=seed,
                 progress=report,
@@ -125,11 +141,33 @@ def command(
     note(MEANING[estimates.interval_kind])
     if estimates.estimand != RUN:
         note(f"Intervals are for {ESTIMANDS_IN_WORDS[estimates.estimand]}.")
-    note_flagged(estimates, loaded)
+    note_flagged(estimates, loaded.n_calibration_models)
     note_overall(loaded)
     if win_rate and estimates.interval_kind != "model-based":
         note("The interval of the mean win rate is model-based.")
     refuse_empty(estimates.rows(), "estimate", ("model_id", "target"))
+
+
+def _new_results(
+    bank: "Bank",
+    responses: tuple[Path, ...],
+    reading: dict[str, Any],
+    selection: "Selection | None",
+    *,
+    has_covariates: bool,
+) -> "ResponseMatrix":
+    """Read what the new models answered, or only what is known of them."""
+    if responses:
+        return read_new_results(bank, responses, reading, selection)
+    if not (has_covariates and reading["models"]):
+        raise click.UsageError(
+            "Missing argument 'RESPONSES...'. Only forecasts by columns of a model table do without: --models FILE "
+            "--covariate COLUMN."
+        )
+    from itembank.data.readers.known import read_known  # noqa: PLC0415
+    from itembank.estimation.covariates import unanswered  # noqa: PLC0415
+
+    return unanswered(bank, read_known(reading["models"], "model_id")[0])
 
 
 def print_estimates(estimates: "ScoreEstimates", output_format: str) -> None:
@@ -144,19 +182,13 @@ def print_estimates(estimates: "ScoreEstimates", output_format: str) -> None:
                 "estimate": row["estimate"],
                 f"{100 * row['level']:g} % interval": interval_text(row),
                 "items": f"{row['n_items']}/{row['n_total']}",
-                **({"typicality": _typicality(row)} if is_known else {}),
+                **({"typicality": typicality_text(row)} if is_known else {}),
             }
             for row in rows
         ]
     what = TITLES[estimates.estimand]
     title = f"{what}, from 0 to 1, by {estimates.method}, bank {estimates.bank_id}"
     print_rows(rows, output_format, title=title, least=("typicality", "items"))
-
-
-def _typicality(row: dict[str, Any]) -> str:
-    """Return the typicality of a model, once: beside its overall score."""
-    is_shown = row["target"] == OVERALL and row["typicality"] is not None
-    return f"{row['typicality']:.2f}" if is_shown else ""
 
 
 def interval_text(row: dict[str, Any]) -> str:

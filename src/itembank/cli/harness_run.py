@@ -12,6 +12,7 @@ from itembank.cli.options import FILE, format_option, refuse_unused, seed_option
 from itembank.cli.render import note, print_object, print_rows, progress
 from itembank.cli.session_options import session_options
 from itembank.cli.session_record import exit_if_imprecise
+from itembank.cli.typicality_words import note_flagged
 
 if TYPE_CHECKING:
     from itembank.adaptive.session import AdaptiveSession
@@ -23,8 +24,11 @@ SELECTION = "selection.json"
 """Of the folder of a run: the items that were chosen."""
 
 
-def run_options(*own: Decorator, batch: str) -> Decorator:
-    """Make the options of a run, those of one harness among them; `batch` is the default of `--batch` in words."""
+def run_options(*own: Decorator, batch: str, gradual: str = "--adaptive") -> Decorator:
+    """Make the options of a run, those of one harness among them.
+
+    `batch` is the default of `--batch` in words, `gradual` names the options that ask for items by and by.
+    """
     return together(
         click.option(
             "-o",
@@ -43,7 +47,7 @@ def run_options(*own: Decorator, batch: str) -> Decorator:
             "--batch",
             type=click.IntRange(min=1),
             metavar="N",
-            help=f"--adaptive: items asked for and run at once.  [default: {batch}]",
+            help=f"{gradual}: items asked for and run at once.  [default: {batch}]",
         ),
         *own,
         click.option("--dry-run", is_flag=True, help="Compare the items with the bank's and count them; run nothing."),
@@ -53,7 +57,9 @@ def run_options(*own: Decorator, batch: str) -> Decorator:
     )
 
 
-def check_items(selection: Path | None, n_chosen: int | None, *, adaptive: bool, choices: Mapping[str, Any]) -> None:
+def check_items(
+    selection: Path | None, n_chosen: int | None, *, adaptive: bool, in_stages: bool = False, choices: Mapping[str, Any]
+) -> None:
     """Check that one way of choosing items was given, and no option of another.
 
     Raises
@@ -64,22 +70,23 @@ def check_items(selection: Path | None, n_chosen: int | None, *, adaptive: bool,
     if (selection is not None) + (n_chosen is not None) + adaptive != 1:
         raise click.UsageError("Say which items to run: one of --selection FILE, -n N, or --adaptive.")
     refuse_unused(
-        *((name, adaptive, "--adaptive") for name in ("batch", *choices) if name != "level"),
+        *((name, adaptive, "--adaptive") for name in choices if name != "level"),
+        ("batch", adaptive or in_stages, "--adaptive"),
         ("seed", selection is None, "-n or --adaptive"),
     )
 
 
 def chosen_items(
-    bank: "Bank", path: Path | None, n_items: int | None, *, seed: int, excluded: Sequence[str] = ()
+    bank: "Bank", path: Path | None, n_items: int | None, *, seed: int, excluded: Sequence[str] = (), stages: int = 1
 ) -> "Selection":
-    """Load the selection, or choose items, none of those excluded."""
+    """Load the selection, or choose items or their first stage, none of those excluded."""
     from itembank.data.selections import Selection  # noqa: PLC0415
     from itembank.planning.select import select  # noqa: PLC0415
 
     if path is not None:
         return Selection.load(path)
     with progress("select") as report:
-        selection = select(bank, int(n_items or 0), excluded=excluded, rng=seed, progress=report)
+        selection = select(bank, int(n_items or 0), excluded=excluded, stages=stages, rng=seed, progress=report)
     note(f"Chosen by {selection.explanation}" if selection.explanation else f"Chosen by {selection.method}.")
     return selection
 
@@ -98,6 +105,7 @@ def print_run(scores: "ScoreEstimates", bank: "Bank", output: Path, output_forma
         print_object({"bank": bank.bank_id, "overall_is": overall_is, "logs": str(output), "scores": scores.rows()})
     else:
         print_estimates(scores, output_format)
+    note_flagged(scores, bank.n_calibration_models)
     note(_MEANING_OF_OVERALL[overall_is])
     note("What the harness printed as a score is the mean of the items that were run, no estimate of the whole.")
 

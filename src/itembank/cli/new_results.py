@@ -11,11 +11,9 @@ from itembank.cli.render import note
 from itembank.errors import visible
 
 if TYPE_CHECKING:
-    from itembank.comparison.comparisons import Comparison
     from itembank.data.banks import Bank
     from itembank.data.responses import ResponseMatrix
     from itembank.data.selections import Selection
-    from itembank.estimation.estimates import ScoreEstimates
 
 selection_option = click.option("--selection", type=FILE, help="The selection that was run; only its items are used.")
 ignore_unknown_option = click.option(
@@ -61,25 +59,6 @@ def why_not_calibrated(bank: "Bank") -> str:
     return (
         "The bank was published without past models' responses: only intervals of the method 'auto' from the published "
         "items are calibrated."
-    )
-
-
-def note_flagged(result: "ScoreEstimates | Comparison", bank: "Bank") -> None:
-    """Say which models answered unlike past ones, and how large the errors of such models were."""
-    from itembank.errors import shown  # noqa: PLC0415
-    from itembank.estimation.typicality import FLAGGED  # noqa: PLC0415
-
-    flagged = result.flagged_models
-    if not flagged:
-        return
-    n_past = bank.n_models if bank.published is None else bank.published.n_models
-    first = result.model_ids.index(flagged[0])
-    past = result.typicality
-    unlike, others = 100.0 * past.past_error_flagged[first], 100.0 * past.past_error_others[first]
-    note(
-        f"{visible(shown(flagged))}: answered unlike most of the {n_past} past models (typicality below {FLAGGED:g}). "
-        f"Take the interval with care: errors of such past models were {unlike:.1f} points on average, of others "
-        f"{others:.1f}."
     )
 
 

@@ -87,5 +87,6 @@ def command(
         heading="How precise each number of items is",
         least=("mean_absolute_error",),
     )
-    if made.message:
-        note(made.message)
+    for text in (made.message, made.stages_advice):
+        if text:
+            note(text)

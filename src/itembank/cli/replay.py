@@ -18,6 +18,7 @@ from itembank.cli.options import (
 )
 from itembank.cli.render import note, print_rows, progress, warnings_as_notes
 from itembank.cli.session_options import session_options, session_spec
+from itembank.cli.typicality_words import note_flagged, typicality_text
 
 if TYPE_CHECKING:
     from itembank.adaptive.replay_results import ReplayResult
@@ -78,6 +79,7 @@ def command(
     if output is not None:
         _write(result, output)
     _print(result, choices["cost"], output_format)
+    note_flagged(result.estimates, loaded.n_calibration_models)
     if spec.stopping.has_rules and not result.is_precise.all():
         note(f"{int((~result.is_precise).sum())} of {result.n_models} sessions ended without the precision asked for.")
         click.get_current_context().exit(EXIT_IMPRECISE)
@@ -108,6 +110,7 @@ def _write(result: "ReplayResult", output: Path) -> None:
 def _print(result: "ReplayResult", unit: str | None, output_format: str) -> None:
     """Print the rows; in a table each estimate stands with its interval and how the session ended."""
     rows = result.rows(unit)
+    is_known = any(row["typicality"] is not None for row in rows)
     if output_format == "table":
         rows = [
             {
@@ -118,10 +121,11 @@ def _print(result: "ReplayResult", unit: str | None, output_format: str) -> None
                 "items": f"{row['n_items']}/{row['n_total']}",
                 "answered": row["n_answered"],
                 **({} if unit is None else {f"cost ({unit})": row["cost"]}),
+                **({"typicality": typicality_text(row)} if is_known else {}),
                 "reason_stopped": row["reason_stopped"],
             }
             for row in rows
         ]
     models = "1 model" if result.n_models == 1 else f"{result.n_models} models"
     title = f"Replayed sessions of {models}, bank {result.estimates.bank_id}; scores from 0 to 1"
-    print_rows(rows, output_format, title=title, least=("answered", "items", "reason_stopped"))
+    print_rows(rows, output_format, title=title, least=("typicality", "answered", "items", "reason_stopped"))

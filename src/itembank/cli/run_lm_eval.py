@@ -21,7 +21,7 @@ from itembank.cli.harness_run import (
     run_options,
 )
 from itembank.cli.new_results import note_known_models
-from itembank.cli.options import bank_argument
+from itembank.cli.options import bank_argument, refuse_unused
 from itembank.cli.render import note, progress, warnings_as_notes
 from itembank.cli.session_options import session_spec
 from itembank.errors import visible
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from itembank.harnesses.lm_eval.command import HarnessCall
 
 JOURNAL = "session.jsonl"
+STAGES = "stages.rows"
+"""Of the folder of a run in stages: samples of the items that were run."""
 MACRO_AND_GROUPS = (
     "Groups of lm_eval that weigh by size (mmlu, bbh) are micro: for those calibrate with --across items, or import "
     "with --groups."
@@ -46,6 +48,13 @@ MACRO_AND_GROUPS = (
 @bank_argument
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="-- LM_EVAL_ARGUMENTS...")
 @run_options(
+    click.option(
+        "--stages",
+        type=click.Choice(["1", "2", "3"]),
+        default="1",
+        show_default=True,
+        help="-n: multistage testing. After the first stage, each next one is chosen from the model's answers.",
+    ),
     click.option("--model-id", help="Id of the model.  [default: the model's name in --model_args]"),
     click.option(
         "--import",
@@ -54,6 +63,7 @@ MACRO_AND_GROUPS = (
         help="Import this module (its name, or FILE.py) first: one that registers a model of your own.",
     ),
     batch="the model's batch size, 8 at least",
+    gradual="--adaptive, --stages",
 )
 def command(
     *,
@@ -63,6 +73,7 @@ def command(
     selection: Path | None,
     n_chosen: int | None,
     adaptive: bool,
+    stages: str,
     batch: int | None,
     model_id: str | None,
     plugin: str | None,
@@ -80,19 +91,22 @@ def command(
     \b
       itembank run lm-eval bank --selection selection.json -o runs/m1 -- --model hf --model_args pretrained=org/m1
       itembank run lm-eval bank -n 100 -o runs/m1 -- --model hf --model_args pretrained=org/m1 --batch_size 16
+      itembank run lm-eval bank -n 90 --stages 2 -o runs/m1 -- --model hf --model_args pretrained=org/m1
       itembank run lm-eval bank --adaptive --half-width 0.02 --max-items 300 -o runs/m1 -- --model hf ...
       itembank run lm-eval bank -n 100 -o runs/m1 --dry-run -- --model hf ...
 
     The harness's own table goes to standard error: it shows the mean of the chosen items, which is no estimate. An
-    adaptive run that was interrupted goes on when the command is repeated; nothing that was finished is run again. The
-    exit code is 3 when an adaptive run ends without the precision that was asked for, and 4 when a document is not the
-    one of the bank.
+    adaptive run, or one in stages, that was interrupted goes on when the command is repeated; nothing that was finished
+    is run again. The exit code is 3 when an adaptive run ends without the precision that was asked for, and 4 when a
+    document is not the one of the bank.
     """  # noqa: D301
     from itembank.data.bank_files import load_bank  # noqa: PLC0415
     from itembank.harnesses.lm_eval.command import HarnessCall, run_command  # noqa: PLC0415
     from itembank.harnesses.lm_eval.releases import check_release  # noqa: PLC0415
 
-    check_items(selection, n_chosen, adaptive=adaptive, choices=choices)
+    n_stages = int(stages)
+    check_items(selection, n_chosen, adaptive=adaptive, in_stages=n_stages > 1, choices=choices)
+    refuse_unused(("stages", n_chosen is not None, "-n"))
     call = HarnessCall.of(arguments)
     name = model_id or call.model_id
     if not name:
@@ -102,15 +116,21 @@ def command(
     loaded = load_bank(bank)
     with warnings_as_notes():
         note_known_models(loaded, [name])
-        chosen = None if adaptive else chosen_items(loaded, selection, n_chosen, seed=seed)
-        documents = _documents(loaded, chosen, spec)
+        chosen = None if adaptive else chosen_items(loaded, selection, n_chosen, seed=seed, stages=n_stages)
+        documents = _documents(loaded, None if n_stages > 1 else chosen, spec)
         call = _with_tasks(call, documents)
         if dry_run:
             launch = partial(run_command, call.without_model(), output=None, plugin=plugin)
-            _print_dry_run(launch, loaded, documents, choices["n_items"] if adaptive else None, output_format)
+            most = choices["n_items"] if adaptive else n_chosen if n_stages > 1 else None
+            _print_dry_run(launch, loaded, documents, most, output_format)
             return
         launch = partial(run_command, call, output=output, plugin=plugin)
-        if chosen is not None:
+        if chosen is not None and n_stages > 1:
+            staged = _run_stages(
+                launch, call, loaded, chosen, model_id=name, output=output, level=choices["level"], batch=batch
+            )
+            _print(staged, loaded, output, output_format)
+        elif chosen is not None:
             scores = _run_selection(launch, loaded, chosen, model_id=name, output=output, level=choices["level"])
             if scores is not None:
                 _print(scores, loaded, output, output_format)
@@ -143,9 +163,42 @@ def _run_selection(
     """Run a selection, which is kept beside the logs; of several ranks only the first has estimates."""
     from itembank.harnesses.lm_eval.run import run_selection  # noqa: PLC0415
 
-    keep_selection(selection, output)
+    path = keep_selection(selection, output)
+    if selection.earlier is not None:
+        note(
+            f"Only the {selection.n_items} items of this stage are run. For an estimate from all stages: itembank "
+            f"estimate BANK EARLIER_RESULTS {output} --selection {path}"
+        )
     done = run_selection(launch, bank, selection, model_id=model_id, level=level)
     return None if done is None else done.estimates
+
+
+def _run_stages(
+    launch: Callable[[], Any],
+    call: "HarnessCall",
+    bank: "Bank",
+    routing: "Selection",
+    *,
+    model_id: str,
+    output: Path,
+    level: float,
+    batch: int | None,
+) -> "ScoreEstimates":
+    """Run all stages, or go on with those whose samples are kept beside the logs."""
+    from itembank.harnesses.lm_eval.rows import RowFile  # noqa: PLC0415
+    from itembank.harnesses.lm_eval.run import run_stages  # noqa: PLC0415
+
+    keep_selection(routing, output)
+    rows = RowFile(output / STAGES, call.arguments)
+    if rows.by_item:
+        note(f"Going on with the stages in {output}: {len(rows.by_item)} items are answered.")
+    is_logged = any(output.rglob("results_*.json"))
+    done, last = run_stages(
+        launch, bank, routing, rows, model_id=model_id, level=level, batch=batch, is_logged=is_logged
+    )
+    keep_selection(last, output)
+    note(f"Chosen by {visible(last.explanation)}")
+    return done.estimates
 
 
 @contextmanager

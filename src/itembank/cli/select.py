@@ -1,9 +1,9 @@
 """`itembank select`: choose the items to run on a new model."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -30,14 +30,35 @@ from itembank.cli.render import (
     warnings_as_notes,
 )
 from itembank.cli.session_options import exclude_option
+from itembank.errors import visible
 from itembank.selection.specs import METHODS
+
+if TYPE_CHECKING:
+    from itembank.data.banks import Bank
+    from itembank.data.selections import Selection
 
 
 @click.command("select", cls=Command)
 @bank_argument
 @click.option(
-    "-n", "--n-items", type=click.IntRange(min=1), required=True, help="Number of items in all, spread over scenarios."
+    "-n", "--n-items", type=click.IntRange(min=1), help="Number of items in all, spread over scenarios; of all stages."
 )
+@click.option(
+    "--stages",
+    type=click.Choice(["1", "2", "3", "auto"]),
+    default="1",
+    show_default=True,
+    help="Multistage testing: choose the routing stage, a third of -n. A model's answers to it decide what it is asked "
+    "next (--after). auto: two stages where past models say that they pay.",
+)
+@click.option(
+    "--after",
+    multiple=True,
+    type=click.Path(exists=True, path_type=Path),
+    metavar="RESPONSES",
+    help="Choose the next stage for the model that gave these responses to --selection and to the stages before it.",
+)
+@click.option("--selection", type=FILE, help="--after: the selection of the stage that the model answered.")
 @click.option("--per-scenario", is_flag=True, help="Make -n the number for each scenario.")
 @click.option(
     "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write the selection to this JSON file."
@@ -61,7 +82,10 @@ from itembank.selection.specs import METHODS
 def command(
     *,
     bank: Path,
-    n_items: int,
+    n_items: int | None,
+    stages: str,
+    after: tuple[Path, ...],
+    selection: Path | None,
     per_scenario: bool,
     output: Path | None,
     method: str,
@@ -80,47 +104,95 @@ def command(
       itembank select bank -n 100 -o selection.json
       itembank run lm-eval bank --selection selection.json -o runs/m1 -- --model hf ...
       itembank select bank -n 100 -o selection.json --emit ids > items.txt
+      itembank select bank -n 90 --stages 2 -o stage1.json
+      itembank select bank --after runs/m1 --selection stage1.json -o stage2.json
       itembank select bank -n 100 -o selection.json --criterion v-optimal --cost tokens --at-most 20
     """  # noqa: D301
     from itembank.data.atomic import check_destination  # noqa: PLC0415
     from itembank.data.bank_files import load_bank  # noqa: PLC0415
     from itembank.data.digests import with_digest  # noqa: PLC0415
-    from itembank.planning.select import select  # noqa: PLC0415
+    from itembank.data.selections import Selection  # noqa: PLC0415
+    from itembank.planning.next_stage import next_stage  # noqa: PLC0415
     from itembank.selection.emit import as_lm_eval_samples  # noqa: PLC0415
 
+    _check_stage(n_items, after, selection, design)
     refuse_unused(("output_format", emit is None, "a printed selection, not with --emit"))
     if output is not None:
         check_destination(output)
     loaded = load_bank(bank)
     with warnings_as_notes():
-        excluded = () if exclude is None else listed_ids(exclude)
-        included = () if must_include is None else ids_of_file(must_include)
-        with progress("select") as report:
-            selection = select(
+        if after and selection is not None:
+            chosen = next_stage(loaded, Selection.load(selection), list(after))
+        else:
+            chosen = _first(
                 loaded,
-                n_items,
+                int(n_items or 0),
+                stages="auto" if stages == "auto" else int(stages),
                 method=method_of_options(method, design),
                 per_scenario=per_scenario,
-                excluded=excluded,
-                included=included,
-                rng=seed,
-                progress=report,
+                exclude=exclude,
+                must_include=must_include,
+                seed=seed,
             )
-    if selection.explanation:
-        note(f"Chosen by {selection.explanation}")
+    if chosen.explanation:
+        note(f"Chosen by {visible(chosen.explanation)}")
     # The samples are made before the file is written: a bank they cannot be made from leaves nothing behind.
-    samples = as_lm_eval_samples(selection) if emit == "lm-eval" else None
+    samples = as_lm_eval_samples(chosen) if emit == "lm-eval" else None
     if emit == "ids":
-        check_one_a_line(selection.item_ids)
+        check_one_a_line(chosen.item_ids)
     if output is not None:
-        selection.save(output)
-        note(f"{selection.n_items} of {loaded.n_items} items by {selection.method} written to {output}.")
+        chosen.save(output)
+        note(f"{chosen.n_items} of {loaded.n_items} items by {chosen.method} written to {output}.")
+        _say_next(chosen, output)
     if samples is not None:
         click.echo(json.dumps(samples, ensure_ascii=False))
     elif emit == "ids":
-        print_ids(selection.item_ids)
+        print_ids(chosen.item_ids)
     elif output_format == "json":
-        print_object(with_digest(selection.to_dict()))
+        print_object(with_digest(chosen.to_dict()))
     elif output is None or output_format == "csv":
-        title = f"{selection.n_items} of {loaded.n_items} items of bank {loaded.bank_id} by {selection.method}"
-        print_rows(selection.to_dict()["items"], output_format, title=title)
+        title = f"{chosen.n_items} of {loaded.n_items} items of bank {loaded.bank_id} by {chosen.method}"
+        print_rows(chosen.to_dict()["items"], output_format, title=title)
+
+
+def _first(
+    bank: "Bank",
+    n_items: int,
+    *,
+    exclude: Path | None,
+    must_include: Path | None,
+    seed: int,
+    **choices: Any,
+) -> "Selection":
+    """Choose all items, or those of the first stage."""
+    from itembank.planning.select import select  # noqa: PLC0415
+
+    excluded = () if exclude is None else listed_ids(exclude)
+    included = () if must_include is None else ids_of_file(must_include)
+    with progress("select") as report:
+        return select(bank, n_items, excluded=excluded, included=included, rng=seed, progress=report, **choices)
+
+
+def _say_next(selection: "Selection", path: Path) -> None:
+    """Say what comes after the stage that was written, where there is a next one."""
+    from itembank.selection.recipes import stages_of  # noqa: PLC0415
+
+    sizes, number = stages_of(selection)
+    if number < len(sizes):
+        note(
+            f"This is stage {number} of {len(sizes)}. Run its items; then itembank select BANK --after RESULTS "
+            f"--selection {path} -o FILE chooses the {sizes[number]} items of the next stage."
+        )
+
+
+def _check_stage(n_items: int | None, after: tuple[Path, ...], selection: Path | None, design: Iterable[str]) -> None:
+    """Check that either a number of items was given, or what a next stage needs and nothing that it does not."""
+    if bool(after) != (selection is not None):
+        raise click.UsageError(
+            "A next stage needs the responses so far and the selection they belong to: --after RESPONSES --selection "
+            "FILE."
+        )
+    if not after and n_items is None:
+        raise click.UsageError("Say how many items to choose: -n N. Or choose a next stage: --after RESPONSES.")
+    first = ("n_items", "stages", "per_scenario", "method", "exclude", "must_include", "seed", *design)
+    refuse_unused(*((name, not after, "a first stage, not with --after") for name in first))

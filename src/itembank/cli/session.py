@@ -18,6 +18,7 @@ from itembank.cli.render import (
     warnings_as_notes,
 )
 from itembank.cli.session_options import amounts, session_options, session_spec
+from itembank.cli.session_plan import plan
 from itembank.cli.session_record import (
     bank_option,
     exit_if_imprecise,
@@ -249,8 +250,8 @@ def status(*, journal: Path, bank: Path | None, output_format: str) -> None:
 def export(*, journal: Path, output: Path | None, bank: Path | None, output_format: str) -> None:
     """Print or write the answers of a session as responses.
 
-    The items were chosen by the model's own answers, so they are not a random sample of the benchmark. Estimate from
-    them with --method p-irt, as session status does, and never calibrate on them.
+    The items were chosen by the model's own answers, so they are not a random sample of the benchmark. itembank session
+    status estimates from them best; elsewhere take --method p-irt. Never calibrate on them.
 
     \b
       itembank session export run.jsonl -o answers.parquet
@@ -322,4 +323,5 @@ def _answer_rows(responses: "ResponseMatrix") -> list[dict[str, Any]]:
     return [{"model_id": responses.model_ids[0], **row} for row in table.to_dicts()]
 
 
+command.add_command(plan)
 command.add_command(run)

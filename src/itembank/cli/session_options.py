@@ -7,7 +7,7 @@ import click
 
 from itembank.adaptive.limits import Budget, Decision, SessionInterval, Stopping
 from itembank.cli.command import gathered, headed
-from itembank.cli.options import FILE, level_option, listed_ids, refuse_unused
+from itembank.cli.options import FILE, estimand_option, level_option, listed_ids, refuse_unused
 from itembank.cli.spec_options import spec_option
 from itembank.selection.criteria import CRITERIA, criterion_by_name
 from itembank.selection.specs import OptimalDesign
@@ -110,6 +110,7 @@ _STOPPING = headed(
         show_default=True,
         help="Width by errors of past sessions, or by the item model.",
     ),
+    estimand_option,
     spec_option(Stopping, "min_items", "Answers before such a stop."),
 )
 _PRIOR = headed(
@@ -147,6 +148,7 @@ def session_spec(choices: Mapping[str, Any], seed: int) -> "SessionSpec":
         prior=_prior(choices["prior_group"], choices["prior_known"]),
         n_start=choices["n_start"],
         interval=choices["interval"],
+        estimand=choices["estimand"],
         seed=seed,
     )
 

@@ -9,6 +9,7 @@ import click
 from itembank.cli.main import EXIT_IMPRECISE
 from itembank.cli.options import BankPath
 from itembank.cli.render import print_record, progress, warnings_as_notes
+from itembank.cli.typicality_words import note_flagged
 
 if TYPE_CHECKING:
     from itembank.adaptive.session import AdaptiveSession
@@ -53,11 +54,15 @@ def print_session(journal: Path, bank: "Bank | None", output_format: str) -> Non
         **session_facts(session),
         "ability": estimate.theta.tolist(),
         "ability_errors": estimate.standard_errors.tolist(),
+        "method": estimate.scores.method,
+        "typicality": estimate.scores.rows()[0]["typicality"],
     }
     rows = estimate.scores.rows()
     if output_format == "table":
         facts, rows = in_words(facts), _score_rows(rows)
     print_record(facts, "scores", rows, output_format, title=str(journal))
+    if session.pool.past is not None:
+        note_flagged(estimate.scores, session.pool.past.n_models)
     exit_if_imprecise(session)
 
 

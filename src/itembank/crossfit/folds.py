@@ -66,6 +66,14 @@ def folds(bank: Bank, *, progress: ProgressCallback = silent) -> tuple[Fold, ...
     return bank.cache.remember("folds", lambda: _make_folds(bank, progress))
 
 
+def fold_numbers(bank: Bank) -> IntArray:
+    """Return the number of the fold that leaves each calibration model out, (n_models,)."""
+    result = np.empty(bank.n_models, dtype=np.int64)
+    for fold in folds(bank):
+        result[fold.held_out] = fold.number
+    return result
+
+
 def spec_of(calibration: Calibration) -> CalibrationSpec:
     """Return the spec that a calibration was made with, as far as the fit depends on it.
 

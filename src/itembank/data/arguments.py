@@ -11,7 +11,7 @@ from itembank.data.hub_names import is_hub_name
 from itembank.data.readers.agreement import check_same_content, only_items, read_new_responses
 from itembank.data.responses import ResponseMatrix
 from itembank.data.selections import Selection
-from itembank.errors import ParameterError
+from itembank.errors import DataError, ParameterError
 
 GivenBank: TypeAlias = Bank | str | Path
 """A bank, the path of its folder, or its name on the Hub (``hf:owner/name``)."""
@@ -79,7 +79,7 @@ def as_new_responses(bank: Bank, responses: GivenResponses, selection: Selection
     return matrix
 
 
-def as_selection(selection: GivenSelection | None) -> Selection | None:
+def as_selection(selection: GivenSelection | None, *, may_be_later: bool = False) -> Selection | None:
     """Return the selection itself, or load the one at a path; None stays None.
 
     Raises
@@ -87,15 +87,27 @@ def as_selection(selection: GivenSelection | None) -> Selection | None:
     ParameterError
         For anything else.
     DataError
-        As `Selection.load`.
+        As `Selection.load`; unless `may_be_later`, for a selection of a later stage, whose items are one model's.
     """
-    if selection is None or isinstance(selection, Selection):
-        return selection
     if isinstance(selection, str | Path):
-        return Selection.load(selection)
-    raise ParameterError(
-        f"selection must be a Selection or the path of its file, got {_kind(selection)}. Make one with select(bank, n)."
-    )
+        selection = Selection.load(selection)
+    if selection is not None and not isinstance(selection, Selection):
+        raise ParameterError(
+            f"selection must be a Selection or the path of its file, got {_kind(selection)}. Make one with "
+            "select(bank, n)."
+        )
+    if selection is not None and selection.earlier is not None and not may_be_later:
+        raise DataError(
+            "a selection that is the same for all models is needed, got one of a later stage, whose items were chosen "
+            "for one model. Take one batch; or estimate each model by itself."
+        )
+    return selection
+
+
+def as_whole_selection(selection: GivenSelection | None) -> Selection | None:
+    """Return the items of all stages up to that of a selection (`Selection.whole`), as estimates take them."""
+    given = as_selection(selection, may_be_later=True)
+    return None if given is None else given.whole
 
 
 def as_bank_or_responses(source: Bank | GivenResponses) -> Bank | ResponseMatrix:

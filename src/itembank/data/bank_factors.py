@@ -2,12 +2,13 @@
 
 from typing import Literal
 
+import numpy as np
 import polars as pl
 
 from itembank.data.banks import Bank
 from itembank.factors.discrepancy import Discrepancy, measure_discrepancy, with_discrepancy
 from itembank.factors.linear_gaussian import FactorModel, fit_factor_model
-from itembank.numerics.arrays import IntArray
+from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.ties import id_order
 
 LEAST_LEVEL = 0.03
@@ -39,27 +40,38 @@ def bank_factor_model(
 
 
 def fitted_factor_model(bank: Bank, n_factors: int | Literal["auto"] = "auto") -> FactorModel:
-    """Linear-Gaussian model of the calibration responses as they are, fitted once for a bank in memory."""
+    """Linear-Gaussian model of the calibration responses as they are, fitted once for a bank and kept in its cache."""
     if bank.published is not None and n_factors in {"auto", bank.published.factor_model.n_factors}:
         return bank.published.factor_model
     bank.check_responses(f"A factor model of {n_factors} factors needs")
-    return bank.cache.remember(
-        ("factor model", n_factors), lambda: fit_factor_model(bank.responses.responses, n_factors=n_factors)
-    )
+
+    def fit() -> dict[str, FloatArray]:
+        fitted = fit_factor_model(bank.responses.responses, n_factors=n_factors)
+        # the layout in memory of what is read from a file, on which the last bit of products depends
+        loadings = np.ascontiguousarray(fitted.loadings)
+        return {"mean": fitted.mean, "loadings": loadings, "noise": fitted.noise}
+
+    def fits(kept: dict[str, FloatArray]) -> bool:
+        shapes = {name: array.shape[:1] for name, array in kept.items()}
+        return shapes == dict.fromkeys(("mean", "loadings", "noise"), (bank.n_items,)) and kept["loadings"].ndim == 2
+
+    return FactorModel(**bank.cache.arrays(f"factor-model-{n_factors}", fit, fits=fits))
 
 
 def measured_discrepancy(bank: Bank) -> Discrepancy:
-    """Measure on calibration models left out what new models may differ by, once for a bank in memory."""
+    """Measure on calibration models left out what new models may differ by, once for a bank, and keep it."""
     if bank.published is not None:
         return bank.published.discrepancy
-    return bank.cache.remember(
-        "discrepancy",
-        lambda: measure_discrepancy(
-            bank.responses.responses[id_order(bank.responses.model_ids)],
-            bank.targets.scenario_index,
-            subgroups=_subscenarios(bank),
-        ),
-    )
+
+    def measure() -> dict[str, FloatArray]:
+        in_order = bank.responses.responses[id_order(bank.responses.model_ids)]
+        found = measure_discrepancy(in_order, bank.targets.scenario_index, subgroups=_subscenarios(bank))
+        return {"scales": np.array([found.level, found.subgroup])}
+
+    def fits(kept: dict[str, FloatArray]) -> bool:
+        return set(kept) == {"scales"} and kept["scales"].shape == (2,)
+
+    return Discrepancy(*bank.cache.arrays("discrepancy", measure, fits=fits)["scales"].tolist())
 
 
 def _discrepancy(bank: Bank, wanted: float | Literal["auto"]) -> Discrepancy:

@@ -106,8 +106,13 @@ class Bank(Compact):
 
     @property
     def n_models(self) -> int:
-        """Number of calibration models."""
+        """Number of calibration models whose responses the bank holds."""
         return self.responses.n_models
+
+    @property
+    def n_calibration_models(self) -> int:
+        """Number of calibration models, also of a bank that was published without their responses."""
+        return self.n_models if self.published is None else self.published.n_models
 
     def check_responses(self, what: str) -> None:
         """Raise `DataError` where the bank was published without responses; `what` begins it: "A plan needs"."""

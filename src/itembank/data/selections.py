@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -17,6 +17,9 @@ from itembank.numerics.arrays import FloatArray
 from itembank.tabular import Compact
 
 SCHEMA_VERSION = 1
+LATER_STAGE = 2
+"""Schema version of a file that says which items were answered before: releases that know no stages refuse it."""
+EARLIER = "earlier"
 INCLUDED = "included"
 """Stands in a recipe where items had to be chosen."""
 
@@ -46,6 +49,9 @@ class Selection(Compact):
         way.
     explanation : str
         Why these items, where the method was chosen for the user.
+    earlier : Selection or None
+        Of a later stage: the items of the stages before it, which the model has answered. Weights are then those that
+        the items of all these stages have together (`whole`).
     """
 
     item_ids: tuple[str, ...]
@@ -57,6 +63,20 @@ class Selection(Compact):
     inclusion_probabilities: FloatArray | None = None
     recipe: Mapping[str, Any] | None = None
     explanation: str = ""
+    earlier: "Selection | None" = None
+
+    @property
+    def whole(self) -> "Selection":
+        """The items of this stage and of those before it, which estimates rest on; itself where there are none."""
+        if self.earlier is None:
+            return self
+        return replace(
+            self,
+            item_ids=(*self.earlier.item_ids, *self.item_ids),
+            scenarios=(*self.earlier.scenarios, *self.scenarios),
+            weights=np.concatenate([self.earlier.weights, self.weights]),
+            earlier=None,
+        )
 
     @property
     def n_items(self) -> int:
@@ -71,49 +91,51 @@ class Selection(Compact):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the content of the JSON file."""
-        rows: list[dict[str, Any]] = [
-            {"item_id": item, "scenario": scenario, "weight": weight}
-            for item, scenario, weight in zip(self.item_ids, self.scenarios, self.weights.tolist(), strict=True)
-        ]
+        rows = self._rows()
         if self.inclusion_probabilities is not None:
             for row, probability in zip(rows, self.inclusion_probabilities.tolist(), strict=True):
                 row["inclusion_probability"] = probability
         return {
-            "schema_version": SCHEMA_VERSION,
+            "schema_version": SCHEMA_VERSION if self.earlier is None else LATER_STAGE,
             "method": self.method,
             "bank": self.bank,
             "seed": self.seed,
             "explanation": self.explanation,
             "recipe": None if self.recipe is None else dict(self.recipe),
             "items": rows,
+            **({} if self.earlier is None else {EARLIER: self.earlier._rows()}),
         }
+
+    def _rows(self) -> list[dict[str, Any]]:
+        """One record for each item."""
+        return [
+            {"item_id": item, "scenario": scenario, "weight": weight}
+            for item, scenario, weight in zip(self.item_ids, self.scenarios, self.weights.tolist(), strict=True)
+        ]
 
     @classmethod
     def from_dict(cls, content: Any, *, source: str = "selection") -> Self:
         """Read the content of the JSON file; `DataError` says what is wrong with it."""
         if not isinstance(content, dict) or not isinstance(content.get("items"), list):
             raise DataError(f"{source}: a selection must be a JSON object with a list 'items'.")
-        if content.get("schema_version", SCHEMA_VERSION) != SCHEMA_VERSION:
-            raise DataError(f"{source}: schema_version must be {SCHEMA_VERSION}, got {content['schema_version']!r}.")
-        try:
-            ids = tuple(str(row["item_id"]) for row in content["items"])
-            scenarios = tuple(str(row["scenario"]) for row in content["items"])
-            weights = np.array([float(row["weight"]) for row in content["items"]])
-        except (KeyError, TypeError, ValueError, OverflowError) as error:
-            raise DataError(f"{source}: every item must have item_id, scenario and weight (a number).") from error
-        if not ids:
-            raise DataError(f"{source}: a selection must hold at least one item.")
-        if len(set(ids)) < len(ids):
-            raise DataError(f"{source}: item_id must be unique: {shown([i for i in set(ids) if ids.count(i) > 1])}.")
-        if not np.all(np.isfinite(weights) & (weights >= 0.0)):
-            raise DataError(f"{source}: weight must be a finite number >= 0.")
+        version = content.get("schema_version", SCHEMA_VERSION)
+        if version != (LATER_STAGE if EARLIER in content else SCHEMA_VERSION):
+            raise DataError(
+                f"{source}: schema_version must be {SCHEMA_VERSION}, or {LATER_STAGE} with a list {EARLIER!r}, got "
+                f"{version!r}."
+            )
+        ids, scenarios, weights = _read_rows(content["items"], source)
         probabilities = _inclusion_probabilities(content["items"], source)
         method, bank = str(content.get("method", "")), str(content.get("bank", ""))
         recipe = content.get("recipe")
         if not (recipe is None or isinstance(recipe, dict)):
             raise DataError(f"{source}: recipe must be a JSON object or null.")
-        explanation = str(content.get("explanation", ""))
-        return cls(ids, scenarios, weights, method, bank, content.get("seed"), probabilities, recipe, explanation)
+        earlier = None
+        if EARLIER in content:
+            earlier = cls(*_read_rows(content[EARLIER], source), method, bank)
+            _check_unique((*earlier.item_ids, *ids), source)
+        explanation, seed = str(content.get("explanation", "")), content.get("seed")
+        return cls(ids, scenarios, weights, method, bank, seed, probabilities, recipe, explanation, earlier)
 
     def save(self, path: str | Path) -> None:
         """Write the JSON file, whole or not at all."""
@@ -133,6 +155,27 @@ class Selection(Compact):
                 f"again, or take its line {RECORD_KEY!r} out if you mean what it says now."
             )
         return cls.from_dict(content, source=str(path))
+
+
+def _read_rows(rows: Any, source: str) -> tuple[tuple[str, ...], tuple[str, ...], FloatArray]:
+    """Ids, scenarios and weights (n_rows,) of the items in a list."""
+    try:
+        ids = tuple(str(row["item_id"]) for row in rows)
+        scenarios = tuple(str(row["scenario"]) for row in rows)
+        weights = np.array([float(row["weight"]) for row in rows])
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
+        raise DataError(f"{source}: every item must have item_id, scenario and weight (a number).") from error
+    if not ids:
+        raise DataError(f"{source}: a selection must hold at least one item.")
+    _check_unique(ids, source)
+    if not np.all(np.isfinite(weights) & (weights >= 0.0)):
+        raise DataError(f"{source}: weight must be a finite number >= 0.")
+    return ids, scenarios, weights
+
+
+def _check_unique(ids: tuple[str, ...], source: str) -> None:
+    if len(set(ids)) < len(ids):
+        raise DataError(f"{source}: item_id must be unique: {shown([i for i in set(ids) if ids.count(i) > 1])}.")
 
 
 def _inclusion_probabilities(rows: list[dict[str, Any]], source: str) -> FloatArray | None:

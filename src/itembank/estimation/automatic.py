@@ -10,9 +10,10 @@ from itembank.data.selections import Selection
 from itembank.estimation.method_trials import try_methods
 from itembank.estimation.observations import Observations
 from itembank.estimation.published_errors import published_subset
-from itembank.estimation.specs import GPIRT, METHODS, EstimationSpec, Stacked
+from itembank.estimation.specs import GPIRT, IN_STAGES, METHODS, EstimationSpec, Stacked
 from itembank.numerics.arrays import FloatArray
 from itembank.progress import ProgressCallback, silent
+from itembank.selection.recipes import read_recipe
 
 FALLBACK = GPIRT()
 
@@ -36,6 +37,8 @@ def choose_method(
 ) -> Chosen:
     """Take 'stacked', weighted by the errors on calibration models left out, or gp-IRT where there are too few models.
 
+    After several stages it is the stack without members that take means of the answers (`IN_STAGES`).
+
     The single best method is never taken: with few models it is the best by luck, and its errors are then too small for
     new models (with 27 models 95 % intervals of differences held for 0.92).
     """
@@ -52,18 +55,19 @@ def choose_method(
             FALLBACK,
             f"gp-irt, since {bank.n_models} calibration models are {reason} to leave some out and compare methods.",
         )
-    stacked = Stacked()
+    recipe = None if selection is None else read_recipe(selection)
+    stacked = IN_STAGES if recipe is not None and recipe.stages else Stacked()
     trials = try_methods(bank, observations, selection, stacked.members, progress=progress)
-    return Chosen(stacked, _why(np.abs(trials.errors[:, :, -1]), np.abs(trials.stacked(stacked).error[:, -1])))
+    return Chosen(stacked, _why(stacked, np.abs(trials.errors[:, :, -1]), np.abs(trials.stacked(stacked).error[:, -1])))
 
 
-def _why(errors: FloatArray, together: FloatArray) -> str:
+def _why(stacked: Stacked, errors: FloatArray, together: FloatArray) -> str:
     """State the errors of the methods on calibration models left out."""
     points = 100.0 * np.array([_mean(member) for member in errors])
     order = np.argsort(points)[: int(np.sum(~np.isnan(points)))]  # those with nothing to go by are left out
     if order.size == 0:
         return "stacked: no calibration model left out has a score and an estimate to compare methods by."
-    singles = ", ".join(f"{METHODS.label(Stacked().members[index])} {points[index]:.2f}" for index in order)
+    singles = ", ".join(f"{METHODS.label(stacked.members[index])} {points[index]:.2f}" for index in order)
     return (
         f"stacked. Mean errors of the overall score of {int(np.sum(~np.isnan(together)))} calibration models left out "
         f"in turn, in points: stacked {100.0 * _mean(together):.2f}, {singles}."

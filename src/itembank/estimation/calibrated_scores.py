@@ -1,6 +1,5 @@
 """Estimates with intervals from past errors, or from the item model alone."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,9 +33,9 @@ def calibrated(
     targets: ScoreTargets,
     summary: ResponseSummary,
     value: FloatArray,
-    past: Sequence[tuple[OutOfFold, float]],
+    past: OutOfFold,
     *,
-    scale: FloatArray | None = None,
+    scale: FloatArray,
     level: float,
 ) -> EstimatedScores:
     """Give estimates (n_models, n_targets) intervals as wide as past errors ask for (`calibrated_half_widths`).
@@ -44,24 +43,20 @@ def calibrated(
     Parameters
     ----------
     targets, summary, value
-    past : sequence of (OutOfFold, share)
-        Of several sets of past errors, widths, standard errors and inflations are averaged by their shares. A score of
-        which no error is known gets the interval of the item model.
-    scale : (n_models, n_targets), optional
-        Expected size of each error up to a factor, as `past` has it for the calibration models; by default the item
-        model's standard errors.
+    past : OutOfFold
+        A score of which no error is known gets the interval of the item model.
+    scale : (n_models, n_targets)
+        Expected size of each error up to a factor, as `past` has it for the calibration models.
     level : float
     """
+    scale = np.where(_unseen(targets, summary) > 0.0, scale, 0.0)
+    measured = calibrated_half_widths(past.error, past.scale, scale, level=level)
     model_error = _model_error(targets, summary, value)
-    scale = model_error if scale is None else np.where(_unseen(targets, summary) > 0.0, scale, 0.0)
-    by_model = ndtri(0.5 + level / 2.0) * model_error
-    half, size, inflation = np.zeros(value.shape), np.zeros(value.shape), np.zeros(value.shape[1])
-    for errors, share in past:
-        measured = calibrated_half_widths(errors.error, errors.scale, scale, level=level)
-        half += share * np.where(np.isnan(measured), by_model, measured)
-        size += share * np.where(np.isnan(measured), model_error, scale * error_inflation(errors.error, errors.scale))
-        inflation += share * error_inflation(errors.error, errors.standard_error)
-    return EstimatedScores(_within_bounds(targets, summary, value, error=size, half=half), inflation)
+    is_unknown = np.isnan(measured)
+    half = np.where(is_unknown, ndtri(0.5 + level / 2.0) * model_error, measured)
+    size = np.where(is_unknown, model_error, scale * error_inflation(past.error, past.scale))
+    scores = _within_bounds(targets, summary, value, error=size, half=half)
+    return EstimatedScores(scores, error_inflation(past.error, past.standard_error))
 
 
 def model_based(targets: ScoreTargets, summary: ResponseSummary, value: FloatArray, *, level: float) -> EstimatedScores:

@@ -17,17 +17,71 @@ from itembank.data.targets import ScoreTargets
 from itembank.errors import DataError, remedy
 from itembank.estimation.basis import ScoreBasis, score_basis
 from itembank.estimation.estimand_names import Estimand
-from itembank.estimation.observations import Observations, attempts_of, bank_positions, counted_trials, usual_attempts
+from itembank.estimation.observations import (
+    Observations,
+    attempts_of,
+    bank_positions,
+    counted_trials,
+    usual_attempts,
+)
 from itembank.estimation.point import Known
 from itembank.estimation.predictions import sums_at
 from itembank.estimation.response_summary import blocks_of_models
 from itembank.estimation.scores import Scores
 from itembank.irt.bernoulli import probability
-from itembank.numerics.arrays import FloatArray
+from itembank.irt.parameters import ItemParameters
+from itembank.numerics.arrays import BoolArray, FloatArray
 
 FEWEST_ITEMS = 20
 """A model's own repeated attempts tell how much its answers vary when they are at so many items: the ratio of two sums
 over 20 items has a relative error of about a quarter."""
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptNoise:
+    """How responses vary around the item model, from attempt to attempt and from item to item.
+
+    Attributes
+    ----------
+    ratio : float
+        Variance of one attempt over the ``p (1 - p)`` of the item model, for the calibration models together: less than
+        one, since a model that solves half of some kind of items mostly solves the same half each time. NaN where they
+        attempted each item once.
+    response_ratio : (n_scenarios,)
+        Variance of a response of the calibration models over ``p (1 - p)``.
+    usual_attempts : float
+        Attempts behind a response of theirs; NaN where responses are no counts.
+    """
+
+    ratio: float
+    response_ratio: FloatArray
+    usual_attempts: float
+
+    @classmethod
+    def of_bank(cls, bank: Bank) -> Self:
+        """Learn it from the calibration models; once for a bank in memory."""
+        return bank.cache.remember("attempt noise", lambda: cls._learnt(bank))
+
+    @classmethod
+    def _learnt(cls, bank: Bank) -> Self:
+        past = counted_trials(bank, bank.responses)
+        usual = float("nan") if past is None else usual_attempts(past, bank.responses.responses)
+        return cls(_past_ratio(bank), score_basis(bank).noise_ratio, usual)
+
+    def response_ratios(self, attempts: FloatArray) -> FloatArray:
+        """Return the variance of responses over ``p (1 - p)``, (n_models, n_scenarios), for attempts (n_models,).
+
+        With n attempts it is ``1 / n + (1 - 1 / n) g`` where g is the variance between items of one p; g follows from
+        the ratio at the number of attempts that the calibration models had.
+        """
+        if np.isnan(self.usual_attempts):
+            return np.broadcast_to(self.response_ratio, (attempts.size, self.response_ratio.size))
+        between = np.ones(self.response_ratio.size)  # the most that it can be: one attempt tells nothing of it
+        if self.usual_attempts > 1.0:
+            single = 1.0 / self.usual_attempts
+            between = np.clip((self.response_ratio - single) / (1.0 - single), 0.0, 1.0)
+        n = attempts[:, None]
+        return 1.0 / n + (1.0 - 1.0 / n) * between
 
 
 def estimand_variance(estimand: Estimand, known: Known, responses: ResponseMatrix, value: FloatArray) -> FloatArray:
@@ -51,10 +105,8 @@ def estimand_variance(estimand: Estimand, known: Known, responses: ResponseMatri
 def run_variance(bank: Bank, responses: ResponseMatrix, theta: FloatArray) -> FloatArray:
     """Find the variance of the score of one run around the expected score, (n_models, n_targets).
 
-    ``r / n sum_i omega_i^2 p_i (1 - p_i)`` over all items of a scenario, with n the attempts at an item in one run and
-    r the variance of one attempt over the ``p (1 - p)`` of the item model: less than one, since a model that solves
-    half of some kind of items mostly solves the same half each time. r comes from repeated attempts at the same items:
-    the model's own at 20 items or more, or else those of the calibration models.
+    That of `run_noise`, with the ratio from repeated attempts at the same items: the model's own at 20 items or more,
+    or else those of the calibration models.
 
     Parameters
     ----------
@@ -69,10 +121,34 @@ def run_variance(bank: Bank, responses: ResponseMatrix, theta: FloatArray) -> Fl
     DataError
         When neither the models nor those of the calibration attempted items repeatedly.
     """
-    ratio = _attempt_ratio(bank, responses, theta)
-    basis = score_basis(bank)
-    noise = sums_at(basis.weighted, theta).noise
-    return _with_overall(basis.targets, (ratio / attempts_of(responses))[:, None] * noise)
+    own, is_own = _own_ratios(bank, responses, theta)
+    ratio = own if is_own.all() else np.where(is_own, own, known_ratio(AttemptNoise.of_bank(bank)))
+    return run_noise(score_basis(bank), theta, ratio / attempts_of(responses))
+
+
+def run_noise(basis: ScoreBasis, theta: FloatArray, ratio: FloatArray) -> FloatArray:
+    """Return ``r sum_i omega_i^2 p_i (1 - p_i)`` over all items of each target, (n_models, n_targets).
+
+    Parameters
+    ----------
+    basis : ScoreBasis
+    theta : (n_models, n_dims)
+    ratio : (n_models,)
+        r: the variance of a response from run to run over ``p (1 - p)``; that of one attempt over their number.
+    """
+    return _with_overall(basis.targets, ratio[:, None] * sums_at(basis.weighted, theta).noise)
+
+
+def known_ratio(noise: AttemptNoise) -> float:
+    """Return the ratio of the calibration models, or raise `DataError` where it is not known."""
+    if np.isnan(noise.ratio):
+        how = remedy("repeats='count'", "--repeats count")
+        raise DataError(
+            "the expected score over repeated runs needs to know how much answers vary from run to run: repeated "
+            f"attempts at {FEWEST_ITEMS} items or more by each new model, or by the bank's models, got one attempt at "
+            f"an item. Read repeated runs with {how}, or ask for the score of one run (estimand 'run')."
+        )
+    return noise.ratio
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,25 +160,24 @@ class ExpectedAnswers:
     basis : ScoreBasis
     observations : Observations
     theta : (n_models, n_dims)
-    noise_ratio : (n_models, n_scenarios)
-        Variance of an answer over ``p (1 - p)``.
+    response_ratio : (n_models, n_scenarios)
+        Variance of a response over ``p (1 - p)``.
     """
 
     basis: ScoreBasis
     observations: Observations
     theta: FloatArray
-    noise_ratio: FloatArray
+    response_ratio: FloatArray
 
     @classmethod
     def of(cls, bank: Bank, observations: Observations, theta: FloatArray, attempts: FloatArray) -> Self:
         """Put together what is known of models with these abilities and attempts at an item, (n_models,)."""
-        basis = score_basis(bank)
-        return cls(basis, observations, theta, _noise_ratio(bank, basis, attempts))
+        return cls(score_basis(bank), observations, theta, AttemptNoise.of_bank(bank).response_ratios(attempts))
 
     def moments(self, block: slice) -> tuple[FloatArray, FloatArray]:
         """Return mean and variance of a block of models' response to every item, each (n_block, n_items)."""
         p = probability(self.basis.parameters, self.theta[block])
-        variance = self.noise_ratio[block][:, self.basis.targets.scenario_index] * p * (1.0 - p)
+        variance = self.response_ratio[block][:, self.basis.targets.scenario_index] * p * (1.0 - p)
         answered, positions = self.observations.responses[block], self.observations.positions
         seen = ~np.isnan(answered)
         p[:, positions] = np.where(seen, answered, p[:, positions])
@@ -151,20 +226,34 @@ def widened(scores: Scores, variance: FloatArray, *, level: float) -> Scores:
     )
 
 
-def _noise_ratio(bank: Bank, basis: ScoreBasis, attempts: FloatArray) -> FloatArray:
-    """Return the variance of raw responses over ``p (1 - p)``, (n_models, n_scenarios), with so many attempts.
+def attempt_ratio(
+    parameters: ItemParameters, responses: FloatArray, n_trials: FloatArray, theta: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Divide the variance of one attempt by the item model's ``p (1 - p)``, over the items attempted repeatedly.
 
-    With n attempts it is ``1 / n + (1 - 1 / n) g`` where g is the variance between items of one p; g follows from
-    the ratio at the number of attempts that the calibration models had.
+    The variance of an attempt is ``y (1 - y) n / (n - 1)``, without bias.
+
+    Parameters
+    ----------
+    parameters : ItemParameters
+        Of n_columns items.
+    responses, n_trials : (n_models, n_columns)
+    theta : (n_models, n_dims)
+
+    Returns
+    -------
+    (n_models,)
+        NaN without such an item.
+    (n_models,)
+        The sum that divides: zero where there are fewer than 20 such items.
     """
-    past = counted_trials(bank, bank.responses)
-    if past is None:
-        return np.broadcast_to(basis.noise_ratio, (attempts.size, basis.noise_ratio.size))
-    n_past, n = usual_attempts(past, bank.responses.responses), attempts[:, None]
-    between = np.ones(basis.noise_ratio.size)  # the most that it can be: one attempt tells nothing of it
-    if n_past > 1.0:
-        between = np.clip((basis.noise_ratio - 1.0 / n_past) / (1.0 - 1.0 / n_past), 0.0, 1.0)
-    return 1.0 / n + (1.0 - 1.0 / n) * between
+    repeated = (n_trials >= 2.0) & ~np.isnan(responses)
+    p = probability(parameters, theta)
+    own = np.where(repeated, responses * (1.0 - responses) * n_trials / np.maximum(n_trials - 1.0, 1.0), 0.0)
+    expected = np.where(repeated, p * (1.0 - p), 0.0).sum(axis=1)
+    expected = np.where(repeated.sum(axis=1) >= FEWEST_ITEMS, expected, 0.0)
+    nothing = np.full(expected.shape, np.nan)
+    return np.divide(own.sum(axis=1), expected, out=nothing, where=expected > 0.0), expected
 
 
 def _spread(basis: ScoreBasis, mean: FloatArray, variance: FloatArray, value: FloatArray) -> FloatArray:
@@ -177,48 +266,24 @@ def _spread(basis: ScoreBasis, mean: FloatArray, variance: FloatArray, value: Fl
     return result
 
 
-def _attempt_ratio(bank: Bank, responses: ResponseMatrix, theta: FloatArray) -> FloatArray:
-    """Divide the variance of one attempt by the item model's ``p (1 - p)``, (n_models,)."""
-    own, expected, n_items = _repeated(bank, responses, theta)
-    is_own = n_items >= FEWEST_ITEMS
-    ratio = np.divide(own, expected, out=np.zeros(own.shape), where=expected > 0.0)
-    if is_own.all():
-        return ratio
-    past = bank.cache.remember("attempt ratio", lambda: _past_ratio(bank))
-    if np.isnan(past):
-        how = remedy("repeats='count'", "--repeats count")
-        raise DataError(
-            "the expected score over repeated runs needs to know how much answers vary from run to run: repeated "
-            f"attempts at {FEWEST_ITEMS} items or more by each new model, or by the bank's models, got one attempt at "
-            f"an item. Read repeated runs with {how}, or ask for the score of one run (estimand 'run')."
-        )
-    return np.where(is_own, ratio, past)
+def _own_ratios(bank: Bank, responses: ResponseMatrix, theta: FloatArray) -> tuple[FloatArray, BoolArray]:
+    """Return each model's own ratio, and whether it has one, each (n_models,)."""
+    if responses.n_trials is None:
+        return np.ones(responses.n_models), np.zeros(responses.n_models, dtype=bool)
+    positions = bank_positions(bank, responses.items["item_id"], "responses")
+    trials = responses.n_trials.astype(np.float64)
+    ratio, expected = attempt_ratio(bank.parameters.take(positions), responses.responses, trials, theta)
+    return ratio, expected > 0.0
 
 
 def _past_ratio(bank: Bank) -> float:
     """Return the ratio over all calibration models together; NaN where they attempted each item once."""
     if bank.published is not None or bank.responses.n_trials is None:
         return float("nan")
-    own, expected, n_items = _repeated(bank, bank.responses, bank.calibration.abilities)
-    known = n_items >= FEWEST_ITEMS
-    return float(own[known].sum() / expected[known].sum()) if expected[known].sum() > 0.0 else float("nan")
-
-
-def _repeated(bank: Bank, responses: ResponseMatrix, theta: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Sum over the items that each model attempted repeatedly, each (n_models,).
-
-    Of the variance of one attempt, ``y (1 - y) n / (n - 1)``, without bias; of the item model's ``p (1 - p)``; and the
-    number of these items.
-    """
-    if responses.n_trials is None:
-        nothing = np.zeros(responses.n_models)
-        return nothing, nothing, nothing
-    positions = bank_positions(bank, responses.items["item_id"], "responses")
-    y, n = responses.responses, responses.n_trials.astype(np.float64)
-    repeated = (n >= 2.0) & ~np.isnan(y)
-    p = probability(bank.parameters.take(positions), theta)
-    own = np.where(repeated, y * (1.0 - y) * n / np.maximum(n - 1.0, 1.0), 0.0)
-    return own.sum(axis=1), np.where(repeated, p * (1.0 - p), 0.0).sum(axis=1), repeated.sum(axis=1).astype(np.float64)
+    trials = bank.responses.n_trials.astype(np.float64)
+    ratio, expected = attempt_ratio(bank.parameters, bank.responses.responses, trials, bank.calibration.abilities)
+    known = expected > 0.0
+    return float(np.average(ratio[known], weights=expected[known])) if known.any() else float("nan")
 
 
 def _with_overall(targets: ScoreTargets, variance: FloatArray) -> FloatArray:

@@ -10,7 +10,14 @@ from scipy.special import ndtri
 
 from itembank.checks import check_fraction, check_one_of
 from itembank.crossfit.folds import folds
-from itembank.data.arguments import GivenBank, GivenResponses, GivenSelection, as_bank, as_new_responses, as_selection
+from itembank.data.arguments import (
+    GivenBank,
+    GivenResponses,
+    GivenSelection,
+    as_bank,
+    as_new_responses,
+    as_whole_selection,
+)
 from itembank.data.banks import Bank
 from itembank.data.responses import ResponseMatrix
 from itembank.data.score_names import WIN_RATE
@@ -18,11 +25,14 @@ from itembank.data.selections import Selection
 from itembank.data.targets import mean_win_rate
 from itembank.errors import DataError, DataWarning, ParameterError, remedy, shown, warn
 from itembank.estimation.automatic import Chosen, choose_method
+from itembank.estimation.covariates import explain_alone, explain_forecast, forecast_alone, forecast_scores
 from itembank.estimation.design_based import check_design, scores_by_design
 from itembank.estimation.estimand_names import ESTIMANDS, RUN, Estimand
 from itembank.estimation.estimands import estimand_variance, widened
 from itembank.estimation.estimated_scores import estimated_scores
 from itembank.estimation.estimates import ScoreEstimates, checked
+from itembank.estimation.forecast import Forecast
+from itembank.estimation.method_trials import try_methods
 from itembank.estimation.observations import known_items, observe
 from itembank.estimation.point import Known
 from itembank.estimation.point_methods import gp_irt_share
@@ -50,6 +60,7 @@ def estimate(
     level: float = 0.95,
     interval: IntervalKind = "calibrated",
     estimand: Estimand = RUN,
+    covariates: Sequence[str] = (),
     include_win_rate: bool = False,
     ignore_unknown: bool = False,
     rng: np.random.Generator | int | None = 0,
@@ -71,8 +82,9 @@ def estimate(
     responses : ResponseMatrix, path or paths
         Of the new models, over any items of the bank, in any order.
     selection : Selection or path, optional
-        Use only these items, with their weights; others are left out. Without it every response counts, as a random
-        sample; of a bank that was published with the items to run, those.
+        Use only these items, with their weights; others are left out. Of a later stage, the items of all stages up to
+        there. Without it every response counts, as a random sample; of a bank that was published with the items to run,
+        those.
     method : spec or str
         A name of `METHODS` in `itembank.estimation.specs`, or a spec with its choices. 'auto' takes what served the
         calibration models best (`explanation` says why): mostly 'stacked', with few models 'gp-irt'.
@@ -88,6 +100,11 @@ def estimate(
         repeated runs, for models that answer differently each time (`run_variance`; it needs repeated attempts).
         'items-like-these': that on the kind of items of which the bank's are a sample (`item_variance`). The estimate
         is the same, the interval takes in the chance of the run, or of the items.
+    covariates : sequence of column names
+        What is known of models besides their answers, in the bank's model table and in that of `responses`: a date, a
+        size, an organisation, other scores. A regression on these is weighed with the methods of 'stacked' where past
+        models left out were estimated better so, else it changes nothing. A model that has not answered
+        anything (`unanswered`) gets the forecast alone.
     ignore_unknown : bool
         Leave out items that the bank does not hold, with a `DataWarning`, instead of refusing them.
     include_win_rate : bool
@@ -119,14 +136,16 @@ def estimate(
     spec = METHODS.resolve(method)
     _check(level, interval, spec)
     _check_estimand(estimand, include_win_rate=include_win_rate)
+    _check_covariates(covariates, spec, interval)
     bank = as_bank(bank)
-    selection = selection_or_published(bank, as_selection(selection))
+    selection = selection_or_published(bank, as_whole_selection(selection))
     given = as_new_responses(bank, responses, selection)
     matrix = known_items(bank, given, selection, ignore_unknown=ignore_unknown)
-    observations = observe(bank, matrix, selection)
+    observations = observe(bank, matrix, selection, may_be_silent=bool(covariates))
+    forecast = forecast_scores(bank, matrix.models, covariates, progress=progress) if covariates else None
     if isinstance(spec, SampleMean):
         _warn_of_unequal_weights(bank)
-    known = Known.of(bank, observations)
+    known = Known.of(bank, observations, forecast)
     if interval == "design":
         estimated = _by_design(known, matrix.model_ids, selection, level)
     else:
@@ -176,6 +195,18 @@ def _check_estimand(estimand: str, *, include_win_rate: bool) -> None:
         )
 
 
+def _check_covariates(covariates: Sequence[str], spec: EstimationSpec, interval: str) -> None:
+    if isinstance(covariates, str):
+        raise ParameterError(f"covariates must be column names in a sequence, got the text {covariates!r}.")
+    if covariates and not isinstance(spec, Auto | Stacked):
+        raise ParameterError(
+            f"covariates are weighed with the methods of 'stacked', got method {METHODS.name_of(spec)!r}. Leave the "
+            "method at 'auto', or leave the covariates out."
+        )
+    if covariates and interval != "calibrated":
+        raise ParameterError(f"covariates need calibrated intervals, got {interval!r}. Leave the interval as it is.")
+
+
 def _by_design(known: Known, model_ids: Sequence[str], selection: Selection | None, level: float) -> _Estimated:
     """Estimate from how the items were drawn; models without responses stay without estimate."""
     if selection is None:
@@ -204,9 +235,12 @@ def _by_pattern(
     progress: ProgressCallback,
 ) -> _Estimated:
     """Estimate models that answered the same items together: the errors of a method depend on the items."""
+    if known.forecast is not None and known.summary.is_silent.all():
+        return _by_forecast(known, known.forecast, level)
     chosen = Chosen(spec, "")
     if isinstance(spec, Auto):
         chosen = choose_method(known.bank, known.observations, selection, progress=progress)
+    explanation = chosen.explanation
     scores = Scores.unknown(known.observations.responses.shape[0], len(known.bank.targets.names))
     inflation, typicality = np.ones(scores.value.shape), Typicality.unknown(scores.value.shape[0])
     for rows, columns in _patterns(known):
@@ -221,9 +255,21 @@ def _by_pattern(
         scores.set_rows(rows, estimated.scores)
         inflation[rows] = estimated.inflation
         typicality.set_rows(rows, of_answers)
+    if known.forecast is not None and isinstance(chosen.spec, Stacked):
+        members = try_methods(known.bank, known.observations, selection, chosen.spec.members, progress=progress)
+        explanation += explain_forecast(members, known.forecast, chosen.spec)
+        silent_rows = np.flatnonzero(known.summary.is_silent)
+        scores.set_rows(silent_rows, forecast_alone(known.bank, known.forecast.take(silent_rows), level=level))
     sample_share = gp_irt_share(known, chosen.spec) if isinstance(chosen.spec, GPIRT) else None
     kind = "calibrated" if is_calibrated else "model-based"
-    return _Estimated(scores, inflation, typicality, METHODS.label(chosen.spec), chosen.explanation, kind, sample_share)
+    return _Estimated(scores, inflation, typicality, METHODS.label(chosen.spec), explanation, kind, sample_share)
+
+
+def _by_forecast(known: Known, forecast: Forecast, level: float) -> _Estimated:
+    """Estimate models that have not answered anything by what else is known of them."""
+    scores = forecast_alone(known.bank, forecast, level=level)
+    unknown, explanation = Typicality.unknown(scores.value.shape[0]), explain_alone(known.bank, forecast)
+    return _Estimated(scores, np.ones(scores.value.shape), unknown, "covariates", explanation, "calibrated", None)
 
 
 def _patterns(known: Known) -> Iterator[tuple[IntArray, IntArray]]:
@@ -279,11 +325,11 @@ def _packed(
         ability_covariance=summary.ability_covariance,
         typicality=estimated.typicality,
     )
-    _warn_of_shift(estimates, bank.n_models if bank.published is None else bank.published.n_models)
+    warn_of_shift(estimates, bank.n_calibration_models)
     return checked(estimates, is_owed)
 
 
-def _warn_of_shift(estimates: ScoreEstimates, n_past: int) -> None:
+def warn_of_shift(estimates: ScoreEstimates, n_past: int) -> None:
     """Warn where the new models as a group answered unlike the calibration models."""
     if estimates.typicality.is_shift(n_past):
         flagged = estimates.flagged_models

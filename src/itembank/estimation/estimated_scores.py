@@ -5,14 +5,13 @@ import numpy as np
 from itembank.crossfit.folds import folds
 from itembank.data.selections import Selection
 from itembank.estimation.calibrated_scores import EstimatedScores, calibrated, model_based
+from itembank.estimation.covariates import with_forecast
 from itembank.estimation.expectations import Expectations
 from itembank.estimation.members_out_of_fold import Past
 from itembank.estimation.method_trials import try_methods
-from itembank.estimation.point import Known, point_scores, with_certain
+from itembank.estimation.point import Known, point_scores, stacked_scores
 from itembank.estimation.published_errors import published_past, published_subset
-from itembank.estimation.response_summary import posterior_moments
 from itembank.estimation.specs import PointSpec, Stacked
-from itembank.estimation.stacking import combined, reconciled
 from itembank.estimation.typicality import Typicality
 from itembank.numerics.arrays import FloatArray
 from itembank.progress import ProgressCallback
@@ -44,8 +43,8 @@ def estimated_scores(
         estimated = model_based(targets, known.summary, value, level=level)
         return estimated, Typicality.unknown(value.shape[0])
     expected = Expectations.of(known)
-    scale = expected.error_scale(value, past.tail)
-    estimated = calibrated(targets, known.summary, value, [(past.estimates, 1.0)], scale=scale, level=level)
+    scale = past.scale(expected, value)
+    estimated = calibrated(targets, known.summary, value, past.estimates, scale=scale, level=level)
     return estimated, past.misfit.typicality_of(expected.misfit[:, -1])
 
 
@@ -63,7 +62,10 @@ def _past(
         return published_past(kept)
     if not (needed or isinstance(spec, Stacked)) or not folds(known.bank, progress=progress):
         return None
-    return try_methods(known.bank, known.observations, selection, spec.members, progress=progress).past(spec)
+    members = try_methods(known.bank, known.observations, selection, spec.members, progress=progress)
+    if known.forecast is not None and isinstance(spec, Stacked):
+        members = with_forecast(members, known.forecast, spec)
+    return members.past(spec)
 
 
 def _value(known: Known, spec: PointSpec | Stacked, weights: FloatArray | None) -> FloatArray:
@@ -73,8 +75,6 @@ def _value(known: Known, spec: PointSpec | Stacked, weights: FloatArray | None) 
     values = np.stack([point_scores(known, member) for member in spec.members])
     if weights is None:  # too few models to learn weights from
         weights = np.full((len(spec.members), values.shape[2]), 1.0 / len(spec.members))
-    targets = known.bank.targets
-    _, variances = posterior_moments(targets, known.summary)
-    return with_certain(
-        targets, known.summary, reconciled(combined(values, weights), variances, targets.scenario_weights)
-    )
+    if known.forecast is not None and weights.shape[0] > values.shape[0]:  # it served past models
+        values = np.concatenate([values, known.forecast.new[None]])
+    return stacked_scores(known.bank.targets, known.summary, values, weights)

@@ -5,14 +5,40 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from itembank.data.bank_factors import bank_factor_model
+from itembank.data.banks import Bank
+from itembank.estimation.out_of_fold import grown
 from itembank.estimation.point import Known, target_weights
 from itembank.estimation.posterior import standard_error
 from itembank.estimation.regression.factor import predict_factor
 from itembank.estimation.response_summary import posterior_moments
+from itembank.factors.linear_gaussian import FactorModel
 from itembank.numerics.arrays import FloatArray, IntArray
 
 LOOSE = 0.1
 """Discrepancy of the second factor model, one of the default's members: new models may be of another kind."""
+
+
+class FactorModels(NamedTuple):
+    """Both factor models of a bank, and the scores that they are to predict.
+
+    Attributes
+    ----------
+    usual : FactorModel
+        With the discrepancy that calibration models show (`Factor`).
+    loose : FactorModel
+        With discrepancy `LOOSE`.
+    weights : (n_items, n_targets)
+        Of the items in each score.
+    """
+
+    usual: FactorModel
+    loose: FactorModel
+    weights: FloatArray
+
+    @classmethod
+    def of_bank(cls, bank: Bank, weights: FloatArray) -> Self:
+        """Make them for scores that weigh items so."""
+        return cls(bank_factor_model(bank, discrepancy="auto"), bank_factor_model(bank, discrepancy=LOOSE), weights)
 
 
 class Expectations(NamedTuple):
@@ -42,22 +68,37 @@ class Expectations(NamedTuple):
     def of(cls, known: Known) -> Self:
         """Gather them from the responses."""
         bank, observations = known.bank, known.observations
+        factors = FactorModels.of_bank(bank, target_weights(bank))
+        moments = posterior_moments(bank.targets, known.summary)
+        return cls.by(factors, observations.positions, observations.responses, moments)
+
+    @classmethod
+    def by(
+        cls,
+        factors: FactorModels,
+        positions: IntArray,
+        responses: FloatArray,
+        moments: tuple[FloatArray, FloatArray],
+    ) -> Self:
+        """Gather them from raw responses (n_models, n_columns) to items, and mean and variance by the item model."""
         usual, loose = (
-            predict_factor(
-                bank_factor_model(bank, discrepancy=discrepancy),
-                observations.positions,
-                target_weights(bank),
-                observations.responses,
-            )
-            for discrepancy in ("auto", LOOSE)
+            predict_factor(model, positions, factors.weights, responses) for model in (factors.usual, factors.loose)
         )
         misfit = np.broadcast_to(usual.misfit[:, None], usual.value.shape)
-        moments = posterior_moments(bank.targets, known.summary)
         return cls(*moments, usual.value, usual.variance, loose.value, misfit)
+
+    @property
+    def means(self) -> FloatArray:
+        """All three means, (3, n_models, n_targets)."""
+        return np.stack([self.mean, self.factor_mean, self.loose_mean])
 
     def take(self, models: IntArray) -> "Expectations":
         """Return those of some models."""
         return Expectations(*(array[models] for array in self))
+
+    def targets(self, columns: IntArray) -> "Expectations":
+        """Return those on some of the targets."""
+        return Expectations(*(array[:, columns] for array in self))
 
     def standard_error(self, value: FloatArray) -> FloatArray:
         """Return what the item model expects of the errors of estimates, (n_models, n_targets)."""
@@ -79,8 +120,6 @@ class Expectations(NamedTuple):
         tail : float
             Misfit from which errors grow faster; infinite where calibration models show no such thing (`with_tail`).
         """
-        means = np.stack([self.mean, self.factor_mean, self.loose_mean])
-        disagreement = np.mean((means - value) ** 2, axis=0)
+        disagreement = np.mean((self.means - value) ** 2, axis=0)
         spread = np.maximum(self.variance, 0.0) + disagreement + self.misfit * np.maximum(self.factor_variance, 0.0)
-        result: FloatArray = np.sqrt(spread * np.maximum(self.misfit / tail, 1.0))
-        return result
+        return grown(np.sqrt(spread), self.misfit, tail)

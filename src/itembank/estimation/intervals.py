@@ -54,10 +54,10 @@ def calibrated_half_widths(errors: FloatArray, scale: FloatArray, new_scale: Flo
     return result
 
 
-def interval_score(errors: FloatArray, scale: FloatArray, *, level: float = 0.95) -> float:
-    """Winkler's score of calibrated intervals, the mean of ``width + 2 / (1 - level) (what a miss lacks)``.
+def interval_scores(errors: FloatArray, scale: FloatArray, *, level: float = 0.95) -> FloatArray:
+    """Winkler's score of each calibrated interval, ``width + 2 / (1 - level) (what a miss lacks)``, (n_models,).
 
-    The smaller, the better (Gneiting & Raftery 2007, eq. 43). NaN without two known errors.
+    The smaller, the better (Gneiting & Raftery 2007, eq. 43). NaN where an error is.
 
     Parameters
     ----------
@@ -65,9 +65,8 @@ def interval_score(errors: FloatArray, scale: FloatArray, *, level: float = 0.95
         As for `calibrated_half_widths`, of one target.
     """
     half = calibrated_half_widths(errors[:, None], scale[:, None], scale[:, None], level=level)[:, 0]
-    known = ~np.isnan(errors)
-    missed = np.maximum(np.abs(errors[known]) - half[known], 0.0)
-    return float(np.mean(2.0 * half[known] + 2.0 / (1.0 - level) * missed)) if known.any() else float("nan")
+    result: FloatArray = 2.0 * half + 2.0 / (1.0 - level) * np.maximum(np.abs(errors) - half, 0.0)
+    return result
 
 
 def _typical(scale: FloatArray) -> float:

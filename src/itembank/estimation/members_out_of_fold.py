@@ -1,23 +1,25 @@
 """Estimates of each calibration model as if it were new: fits, weights and errors out of fold."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from itembank.crossfit.folds import Fold, folds
+from itembank.crossfit.folds import Fold, fold_numbers
 from itembank.crossfit.trials import run_trial
 from itembank.data.bank_cache import cache_name
 from itembank.data.banks import Bank
+from itembank.errors import DataError, ParameterError
 from itembank.estimation.expectations import Expectations
 from itembank.estimation.observations import Observations
-from itembank.estimation.out_of_fold import OutOfFold, with_tail
+from itembank.estimation.out_of_fold import OutOfFold, grown, with_tail
 from itembank.estimation.point import Known, calibration_scores, point_scores
 from itembank.estimation.specs import PointSpec, Stacked
 from itembank.estimation.stacking import combined, reconciled, stack_weights
 from itembank.estimation.typicality import PastMisfit
 from itembank.numerics.arrays import FloatArray, IntArray
-from itembank.progress import ProgressCallback
+from itembank.numerics.paired_choice import clearly_best
+from itembank.progress import ProgressCallback, silent
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +34,21 @@ class Past:
     misfit : PastMisfit
     tail : float
         Misfit from which errors grow faster, infinite where they do not.
+    follows_item_model : bool
+        Whether the size of errors is what the item model alone expects, as far as it is known up to a factor.
     """
 
     estimates: OutOfFold
     weights: FloatArray | None
     misfit: PastMisfit
     tail: float
+    follows_item_model: bool = False
+
+    def scale(self, expected: Expectations, value: FloatArray) -> FloatArray:
+        """Return the expected size of errors of new estimates up to a factor, (n_models, n_targets)."""
+        if self.follows_item_model:
+            return grown(expected.standard_error(value), expected.misfit, self.tail)
+        return expected.error_scale(value, self.tail)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +78,26 @@ class MembersOutOfFold:
         """Estimates less truth, (n_members, n_models, n_targets)."""
         return self.values - self.truth
 
-    def past(self, spec: PointSpec | Stacked) -> "Past":
-        """Return what intervals of the method that has these members rest on."""
+    def past(self, spec: PointSpec | Stacked, *, prefer_item_model: bool = False) -> "Past":
+        """Return what intervals of the method that has these members rest on.
+
+        Parameters
+        ----------
+        spec
+        prefer_item_model : bool
+            Let the scale be the item model's own standard errors, unless another clearly makes better intervals of the
+            overall score. The factor models know nothing of how an adaptive session chose its items; where this
+            misleads them, their distance from the estimate says little of its error.
+        """
         estimates, misfit = self.by(spec), self.expectations.misfit[:, -1]
         weights = self.weights(spec) if isinstance(spec, Stacked) else None
-        estimates, tail = with_tail(estimates, misfit)
-        return Past(estimates, weights, PastMisfit.of(misfit, estimates.error[:, -1]), tail)
+        candidates = [(False, *with_tail(estimates, misfit))]
+        if prefer_item_model:
+            plain = replace(estimates, scale=estimates.standard_error)
+            candidates = [(True, plain, np.inf), (True, *with_tail(plain, misfit)), *candidates]
+        best = clearly_best([found.interval_scores for _, found, _ in candidates])
+        follows, estimates, tail = candidates[best]
+        return Past(estimates, weights, PastMisfit.of(misfit, estimates.error[:, -1]), tail, follows)
 
     def by(self, spec: PointSpec | Stacked) -> OutOfFold:
         """Return the estimates of the method that has these members."""
@@ -134,27 +159,69 @@ def members_out_of_fold(
 
     def try_fold(fold: Fold, _: ProgressCallback) -> FloatArray:
         answers = choose(fold).answered_by_calibration_models(bank, fold.held_out, attempts=attempts)
-        return _try_fold(fold, answers, specs)
+        return _estimates(fold, answers, specs)
 
-    shape = (len(specs) + len(Expectations._fields), bank.n_models, bank.targets.n_scenarios + 1)
     arrays = (items.positions, items.weights, items.selected, items.selected_weights)
     more = others if attempts is None else (*others, f"{attempts:g} attempts")
     name = cache_name("out-of-fold", tuple(specs), items.is_random, more, *arrays)
-    values = run_trial(bank, name, try_fold, shape)
-    fold_of_model = np.empty(bank.n_models, dtype=np.int64)
-    for fold in folds(bank):
-        fold_of_model[fold.held_out] = fold.number
+    return _of_trial(bank, specs, name, try_fold, silent)
+
+
+def members_out_of_fold_each(
+    bank: Bank,
+    specs: Sequence[PointSpec],
+    answers: Callable[[Fold], Iterator[Observations]],
+    *about: object,
+    progress: ProgressCallback = silent,
+) -> MembersOutOfFold:
+    """Estimate each calibration model's scores as `members_out_of_fold` does, where each is asked its own items.
+
+    Parameters
+    ----------
+    bank : Bank
+    specs : sequence of PointSpec
+    answers : function
+        Gives what the models that a fold leaves out answered, one after the other. Called where nothing was kept. Where
+        it raises `ParameterError` or `DataError`, nothing is known of the fold's models.
+    about : texts, numbers, arrays
+        Everything that the answers depend on besides the bank: they name the result in the cache.
+    progress : ProgressCallback
+    """
+
+    def try_fold(fold: Fold, progress: ProgressCallback) -> FloatArray:
+        result = np.full((len(specs) + len(Expectations._fields), fold.held_out.size, len(bank.targets.names)), np.nan)
+        try:
+            for place, answered in enumerate(answers(fold)):
+                progress("asking calibration models left out", place / fold.held_out.size)
+                result[:, [place]] = _estimates(fold, answered, specs)
+        except (ParameterError, DataError):
+            return np.full(result.shape, np.nan)
+        return result
+
+    return _of_trial(bank, specs, cache_name("out-of-fold-each", tuple(specs), *about), try_fold, progress)
+
+
+def _of_trial(
+    bank: Bank,
+    specs: Sequence[PointSpec],
+    name: str,
+    try_fold: Callable[[Fold, ProgressCallback], FloatArray],
+    progress: ProgressCallback,
+) -> MembersOutOfFold:
+    """Run a trial whose folds give estimates of all methods and what is expected of them."""
+    shape = (len(specs) + len(Expectations._fields), bank.n_models, bank.targets.n_scenarios + 1)
+    values = run_trial(bank, name, try_fold, shape, progress=progress)
     n_members = len(specs)
     return MembersOutOfFold(
         calibration_scores(bank),
         values[:n_members],
         Expectations(*values[n_members:]),
-        fold_of_model,
+        fold_numbers(bank),
         bank.targets.scenario_weights,
     )
 
 
-def _try_fold(fold: Fold, answers: Observations, specs: Sequence[PointSpec]) -> FloatArray:
-    """Estimates of all methods, then what is expected of them, (n_members + 6, n_held_out, n_targets)."""
-    known = Known.of(fold.bank, answers)
+def _estimates(fold: Fold, answered: Observations, specs: Sequence[PointSpec]) -> FloatArray:
+    """Estimates of all methods, then what is expected of them, (n_members + 6, n_models, n_targets)."""
+    known = Known.of(fold.bank, answered)
     return np.stack([*(point_scores(known, spec) for spec in specs), *Expectations.of(known)])

@@ -1,6 +1,6 @@
 """Try methods on the calibration models as they will be used on new ones: items chosen, fitted and weighted unseen."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import polars as pl
@@ -9,16 +9,15 @@ from itembank.crossfit.folds import Fold, folds
 from itembank.data.banks import Bank
 from itembank.data.selections import Selection
 from itembank.errors import DataError, ParameterError
-from itembank.estimation.members_out_of_fold import MembersOutOfFold, members_out_of_fold
+from itembank.estimation.members_out_of_fold import MembersOutOfFold, members_out_of_fold, members_out_of_fold_each
 from itembank.estimation.observations import Observations, bank_positions
 from itembank.estimation.specs import PointSpec
-from itembank.numerics.arrays import IntArray
+from itembank.estimation.stages import SEED, answered_in_stages
+from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.splits import first_of_each
 from itembank.progress import ProgressCallback, silent
 from itembank.selection.recipes import Recipe, read_recipe
 from itembank.selection.select import select_by_recipe
-
-SEED = 30
 
 
 def try_methods(
@@ -49,11 +48,45 @@ def try_methods(
     """
     folds(bank, progress=progress)
     recipe = None if selection is None or selection.is_random else read_recipe(selection)
+    if recipe is not None and recipe.stages:
+        return try_stages(bank, recipe, specs, answered=_share_answered(bank, observations), progress=progress)
 
     def choose(fold: Fold) -> Observations:
         return observations if recipe is None else _items_of_fold(bank, fold, recipe, observations)
 
     return members_out_of_fold(bank, specs, choose, observations, *([] if recipe is None else [repr(recipe)]))
+
+
+def try_stages(
+    bank: Bank,
+    recipe: Recipe,
+    specs: Sequence[PointSpec],
+    *,
+    answered: FloatArray | None = None,
+    progress: ProgressCallback = silent,
+) -> MembersOutOfFold:
+    """Estimate each calibration model's scores by several methods after all stages of a recipe, as if it were new.
+
+    The bank that has not seen a model chooses the routing stage and, from the model's answers, its later stages.
+
+    Parameters
+    ----------
+    bank : Bank
+    recipe : Recipe
+        With stages.
+    specs : sequence of PointSpec
+    answered : (n_scenarios,), optional
+        Fraction of the items of each scenario that new models answered; by default all of them.
+    progress : ProgressCallback
+    """
+
+    def answers(fold: Fold) -> Iterator[Observations]:
+        for one in answered_in_stages(bank, fold, recipe):
+            columns = np.arange(one.positions.size) if answered is None else _as_many(bank, one.positions, answered)
+            yield one.take(models=np.arange(1), columns=columns)
+
+    about = (repr(recipe), recipe.stages, *([] if answered is None else [answered]))
+    return members_out_of_fold_each(bank, specs, answers, *about, progress=progress)
 
 
 def sample_of(bank: Bank, selection: Selection) -> Observations:
@@ -70,9 +103,10 @@ def _items_of_fold(bank: Bank, fold: Fold, recipe: Recipe, observations: Observa
     sample = fold.bank.cache.remember(("sample", repr(recipe)), lambda: _chosen_by(fold.bank, recipe))
     if sample is None:
         return observations
-    if observations.positions.size == observations.selected.size:
+    answered = _share_answered(bank, observations)
+    if answered is None:
         return sample
-    columns = _as_many(bank, sample.positions, observations)
+    columns = _as_many(bank, sample.positions, answered)
     return sample.take(models=np.arange(sample.responses.shape[0]), columns=columns)
 
 
@@ -85,13 +119,23 @@ def _chosen_by(bank: Bank, recipe: Recipe) -> Observations | None:
     return sample_of(bank, chosen)
 
 
-def _as_many(bank: Bank, positions: IntArray, observations: Observations) -> IntArray:
-    """Columns to keep so that the same fraction of each scenario is left as new models answered; at least one."""
+def _share_answered(bank: Bank, observations: Observations) -> FloatArray | None:
+    """Fraction of the items of each scenario that were answered, (n_scenarios,); None where all were."""
+    if observations.positions.size == observations.selected.size:
+        return None
     scenario_index, n_scenarios = bank.targets.scenario_index, bank.targets.n_scenarios
     answered = np.bincount(scenario_index[observations.positions], minlength=n_scenarios)
-    selected = np.maximum(np.bincount(scenario_index[observations.selected], minlength=n_scenarios), 1)
-    scenario = scenario_index[positions]
-    counts = np.rint(answered / selected * np.bincount(scenario, minlength=n_scenarios)).astype(np.int64)
+    selected = np.bincount(scenario_index[observations.selected], minlength=n_scenarios)
+    # a scenario of which this model was asked nothing, others may be asked something
+    everywhere = np.full(n_scenarios, answered.sum() / selected.sum())
+    result: FloatArray = np.divide(answered, selected, out=everywhere, where=selected > 0)
+    return result
+
+
+def _as_many(bank: Bank, positions: IntArray, answered: FloatArray) -> IntArray:
+    """Columns to keep so that this fraction of each scenario (n_scenarios,) is left; at least one."""
+    scenario = bank.targets.scenario_index[positions]
+    counts = np.rint(answered * np.bincount(scenario, minlength=answered.size)).astype(np.int64)
     order = np.random.default_rng(SEED).permutation(positions.size)
     columns = np.sort(first_of_each(order, scenario, counts))
     return columns if columns.size else np.arange(1)

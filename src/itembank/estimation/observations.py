@@ -100,11 +100,13 @@ class Observations:
         )
 
 
-def observe(bank: Bank, responses: ResponseMatrix, selection: Selection | None) -> Observations:
+def observe(
+    bank: Bank, responses: ResponseMatrix, selection: Selection | None, *, may_be_silent: bool = False
+) -> Observations:
     """Find the bank's items among the responses; with a selection keep only its items.
 
     A `DataWarning` tells of a selection made for another bank, of its items that are missing, and of models without
-    any response.
+    any response. Where all `may_be_silent`, so much is known of the models besides their answers.
 
     Raises
     ------
@@ -120,7 +122,7 @@ def observe(bank: Bank, responses: ResponseMatrix, selection: Selection | None) 
                 DataWarning,
             )
         _warn_of_missing(responses, selection, observations.n_missing)
-    return _checked(responses, observations)
+    return observations if may_be_silent else _checked(responses, observations)
 
 
 def found_items(bank: Bank, responses: ResponseMatrix, selection: Selection | None) -> Observations:

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from itembank.estimation.intervals import interval_score
+from itembank.estimation.intervals import interval_scores
 from itembank.numerics.arrays import FloatArray
 
 UNUSUAL = 0.9
@@ -37,6 +37,11 @@ class OutOfFold:
         """Estimate less truth, (n_models, n_targets)."""
         return self.value - self.truth
 
+    @property
+    def interval_scores(self) -> FloatArray:
+        """Winkler's scores of the overall score's 95 % intervals, if they rested on these errors, (n_models,)."""
+        return interval_scores(self.error[:, -1], self.scale[:, -1])
+
 
 def with_tail(estimates: OutOfFold, misfit: FloatArray) -> tuple[OutOfFold, float]:
     """Let the scale grow faster beyond the 90th percentile of the misfit, where that makes better intervals.
@@ -61,6 +66,12 @@ def with_tail(estimates: OutOfFold, misfit: FloatArray) -> tuple[OutOfFold, floa
     if known.size == 0:
         return estimates, np.inf
     tail = float(np.quantile(known, UNUSUAL))
-    other = replace(estimates, scale=estimates.scale * np.sqrt(np.maximum(misfit / tail, 1.0))[:, None])
-    plain, grown = (interval_score(one.error[:, -1], one.scale[:, -1]) for one in (estimates, other))
-    return (other, tail) if grown < plain else (estimates, np.inf)
+    other = replace(estimates, scale=grown(estimates.scale, misfit[:, None], tail))
+    lost = estimates.interval_scores - other.interval_scores
+    return (other, tail) if np.nansum(lost) > 0.0 else (estimates, np.inf)
+
+
+def grown(scale: FloatArray, misfit: FloatArray, tail: float) -> FloatArray:
+    """Let a scale grow with the root of the misfit where this lies beyond the tail; all (n_models, n_targets)."""
+    result: FloatArray = scale * np.sqrt(np.maximum(misfit / tail, 1.0))
+    return result

@@ -8,9 +8,11 @@ import numpy as np
 from itembank.data.banks import Bank
 from itembank.data.targets import ScoreTargets
 from itembank.errors import ParameterError
+from itembank.estimation.forecast import Forecast
 from itembank.estimation.observations import Observations
-from itembank.estimation.response_summary import ResponseSummary, summarise_responses
+from itembank.estimation.response_summary import ResponseSummary, posterior_moments, summarise_responses
 from itembank.estimation.specs import METHODS, PointSpec
+from itembank.estimation.stacking import combined, reconciled
 from itembank.numerics.arrays import FloatArray, IntArray
 
 
@@ -25,20 +27,25 @@ class Known:
         Responses of the new models to some items of the bank.
     summary : ResponseSummary
         What the item model and the sample say of these models.
+    forecast : Forecast or None
+        Scores by what is known of the models besides their answers.
     """
 
     bank: Bank
     observations: Observations
     summary: ResponseSummary
+    forecast: Forecast | None = None
 
     @classmethod
-    def of(cls, bank: Bank, observations: Observations) -> Self:
+    def of(cls, bank: Bank, observations: Observations, forecast: Forecast | None = None) -> Self:
         """Summarise the responses."""
-        return cls(bank, observations, summarise_responses(bank, observations))
+        return cls(bank, observations, summarise_responses(bank, observations), forecast)
 
     def take(self, *, models: IntArray, columns: IntArray) -> "Known":
         """Return the data of some models on some of the items; their summary stays that of all items."""
-        return Known(self.bank, self.observations.take(models=models, columns=columns), self.summary.take(models))
+        forecast = None if self.forecast is None else self.forecast.take(models)
+        observations = self.observations.take(models=models, columns=columns)
+        return Known(self.bank, observations, self.summary.take(models), forecast)
 
 
 def point_scores(known: Known, spec: PointSpec) -> FloatArray:
@@ -60,6 +67,21 @@ def point_scores(known: Known, spec: PointSpec) -> FloatArray:
             f"and overall), got {scores.shape}."
         )
     return with_certain(known.bank.targets, known.summary, scores)
+
+
+def stacked_scores(
+    targets: ScoreTargets, summary: ResponseSummary, values: FloatArray, weights: FloatArray
+) -> FloatArray:
+    """Weigh the estimates of several methods and let scenarios add up to the overall score, (n_models, n_targets).
+
+    Parameters
+    ----------
+    targets, summary
+    values : (n_members, n_models, n_targets)
+    weights : (n_members, n_targets)
+    """
+    _, variances = posterior_moments(targets, summary)
+    return with_exact(targets, summary, reconciled(combined(values, weights), variances, targets.scenario_weights))
 
 
 def with_certain(targets: ScoreTargets, summary: ResponseSummary, scores: FloatArray) -> FloatArray:

@@ -228,9 +228,14 @@ class Stacked:
         check_positive("prior_models", self.prior_models)
 
 
+IN_STAGES = Stacked((PIRT(), Factor(), Factor(discrepancy=0.1)))
+"""For items of later stages, chosen by the model's own answers: their means say little of the score, and least of all
+for models beyond the past ones. So the members that take means are left out."""
+
+
 @dataclass(frozen=True, slots=True)
 class Auto:
-    """`Stacked`, or with too few calibration models to leave some out gp-IRT. The default."""
+    """`Stacked`, in stages `IN_STAGES`, or with too few calibration models to leave some out gp-IRT. The default."""
 
 
 EstimationSpec: TypeAlias = PointSpec | Stacked | Auto

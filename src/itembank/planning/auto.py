@@ -9,9 +9,10 @@ from itembank.crossfit.folds import folds
 from itembank.data.banks import Bank
 from itembank.data.selections import Selection
 from itembank.errors import ParameterError
-from itembank.estimation.method_trials import sample_of, try_methods
-from itembank.estimation.specs import Stacked
+from itembank.estimation.method_trials import sample_of, try_methods, try_stages
+from itembank.estimation.specs import IN_STAGES, Stacked
 from itembank.numerics.arrays import FloatArray
+from itembank.numerics.paired_choice import clearly_best
 from itembank.numerics.threads import one_blas_thread
 from itembank.progress import ProgressCallback, part_of, silent
 from itembank.selection.recipes import Recipe
@@ -92,13 +93,13 @@ def choose_selection(
     for number, recipe in enumerate(recipes):
         report(METHODS.label(recipe.spec), number / len(recipes))
         try:
-            tried.append(Tried(recipe, _errors(bank, recipe, seed)))
+            tried.append(Tried(recipe, errors_of(bank, recipe, seed)))
         except ParameterError as error:  # methods differ in which items they may choose
             refusals.append(error)
     if not tried:
         raise refusals[-1]
     progress("trying methods", 1.0)
-    best = _clearly_best(tried)
+    best = best_of(tried)
     listed = ", ".join(f"{each.label} {100.0 * each.error:.2f}" for each in tried)
     is_smallest = best.error <= min(each.error for each in tried)
     reason = "" if is_smallest else f"; {best.label} is taken unless another is clearly better"
@@ -109,35 +110,31 @@ def choose_selection(
     )
 
 
-def _errors(bank: Bank, recipe: Recipe, seed: int) -> FloatArray:
-    """Absolute errors of the overall score by 'stacked', (n_models,), found once for each way of choosing.
+def errors_of(bank: Bank, recipe: Recipe, seed: int, *, progress: ProgressCallback = silent) -> FloatArray:
+    """Absolute errors of the overall score by what 'auto' takes, (n_models,), found once for each way of choosing.
 
     Where the items are drawn at random the errors depend on the seed; else each fold chooses its own items, the same
     for every seed.
     """
 
     def measure() -> FloatArray:
-        chosen, stacked = select_by_recipe(bank, recipe, seed), Stacked()
-        result: FloatArray = np.abs(
-            try_methods(bank, sample_of(bank, chosen), chosen, stacked.members).stacked(stacked).error[:, -1]
-        )
+        if recipe.stages:
+            stacked = IN_STAGES
+            tried = try_stages(bank, recipe, stacked.members, progress=progress)
+        else:
+            stacked, chosen = Stacked(), select_by_recipe(bank, recipe, seed)
+            tried = try_methods(bank, sample_of(bank, chosen), chosen, stacked.members)
+        result: FloatArray = np.abs(tried.stacked(stacked).error[:, -1])
         return result
 
     return bank.cache.remember(
-        ("errors of items", repr(recipe), seed if isinstance(recipe.spec, Stratified) else None), measure
+        ("errors of items", repr(recipe), recipe.stages, seed if isinstance(recipe.spec, Stratified) else None), measure
     )
 
 
-def _clearly_best(tried: list[Tried]) -> Tried:
+def best_of(tried: list[Tried]) -> Tried:
     """Return the first, unless another is better than it by more than a standard error of their difference."""
-    first, best = tried[0], min(tried, key=lambda each: each.error)
-    saving = first.errors - best.errors
-    known = saving[~np.isnan(saving)]
-    if known.size < 2:
-        return best
-    # both methods have errors on the same models, so the standard error is that of the mean of paired differences
-    doubt = float(np.std(known, ddof=1) / np.sqrt(known.size))
-    return best if float(known.mean()) > doubt else first
+    return tried[clearly_best([each.errors for each in tried])]
 
 
 def check_method(method: object) -> None:

@@ -6,18 +6,18 @@ from itembank.data.banks import Bank
 from itembank.data.score_names import OVERALL
 from itembank.errors import DataError, ParameterError, did_you_mean, shown
 from itembank.estimation.specs import METHODS as ESTIMATORS
-from itembank.estimation.specs import EstimationSpec
+from itembank.estimation.specs import Auto, EstimationSpec
 from itembank.planning.auto import check_method, choose_selection
 from itembank.planning.chance import Chance
 from itembank.planning.goals import Goal, find_fewest, tried_sizes
 from itembank.planning.plan_spec import PlanSpec
 from itembank.planning.plans import Plan, PlanAnswer, PlanTable
 from itembank.planning.precision import SMALLEST_SIZE, grid_sizes
-from itembank.planning.select import AUTO
 from itembank.planning.size_trials import Trial, try_size
+from itembank.planning.stages import AUTO, compare_stages, first_of_stages, routing_method, stage_sizes
 from itembank.progress import ProgressCallback, silent
 from itembank.selection.recipes import read_recipe
-from itembank.selection.select import candidates
+from itembank.selection.select import candidates, select
 from itembank.selection.specs import METHODS as SELECTORS
 from itembank.selection.specs import AnchorLatent, SelectionSpec, Stratified
 
@@ -97,6 +97,10 @@ def plan(
 
     trials = tried_sizes(run, grid_sizes(smallest, largest), goal)
     n_items, trials = find_fewest(run, trials, goal, largest)
+    advice = ""
+    if selector == AUTO and isinstance(estimator, Auto):
+        progress("trying stages", 1.0)
+        advice = _stages_advice(bank, chooser, min(n_items or USUAL_SIZE, largest), spec.seed)
     progress("done", 1.0)
     return Plan(
         target=target,
@@ -106,7 +110,22 @@ def plan(
         selector=SELECTORS.label(chooser),
         method=ESTIMATORS.name_of(estimator),
         bank_id=bank.bank_id,
+        stages_advice=advice,
     )
+
+
+def _stages_advice(bank: Bank, chooser: SelectionSpec, n_items: int, seed: int) -> str:
+    """Say whether two stages of as many items would do better; nothing where there are too few items for stages."""
+    try:
+        sizes = stage_sizes(bank, n_items, 2)
+    except ParameterError:
+        return ""
+    batch, routing = (
+        select(bank, size, method=method, rng=seed)
+        for size, method in ((n_items, chooser), (sizes[0], routing_method(bank)))
+    )
+    compared = compare_stages(bank, batch, first_of_stages(routing, sizes))
+    return "" if compared is None else compared.advice
 
 
 def _target_index(bank: Bank, target: str) -> int:

@@ -122,6 +122,9 @@ class Plan(Tabular):
     table : PlanTable
     selector, method : str
     bank_id : str
+    stages_advice : str
+        Whether two stages of as many items would do better, and by how much; empty where that was not tried: with a
+        selector or a method of one's own choice.
     """
 
     target: str
@@ -131,6 +134,7 @@ class Plan(Tabular):
     selector: str
     method: str
     bank_id: str
+    stages_advice: str = ""
 
     @property
     def n_items(self) -> int | None:
@@ -164,6 +168,7 @@ class Plan(Tabular):
             "method": self.method,
             "n_total": self.goal.n_total,
             "bank": self.bank_id,
+            **({"stages_advice": self.stages_advice} if self.stages_advice else {}),
         }
 
 

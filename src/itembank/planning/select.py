@@ -1,19 +1,29 @@
 """The verb `select`: choose the items a new model should answer."""
 
 from collections.abc import Collection
+from functools import partial
+from typing import Literal
 
 import numpy as np
 
-from itembank.checks import check_whole
+from itembank.checks import check_whole, is_whole
 from itembank.data.arguments import GivenBank, as_bank
+from itembank.data.banks import Bank
 from itembank.data.selections import Selection
 from itembank.numerics.random import as_generator
 from itembank.planning.auto import check_method, choose_selection
+from itembank.planning.stages import (
+    AUTO,
+    better_of_stages,
+    check_for_stages,
+    check_stages,
+    first_of_stages,
+    routing_method,
+    stage_sizes,
+)
 from itembank.progress import ProgressCallback, silent
 from itembank.selection.select import select as select_by
 from itembank.selection.specs import SelectionSpec
-
-AUTO = "auto"
 
 
 def select(
@@ -21,6 +31,7 @@ def select(
     n_items: int,
     *,
     method: SelectionSpec | str = AUTO,
+    stages: int | Literal["auto"] = 1,
     per_scenario: bool = False,
     rng: np.random.Generator | int | None = None,
     excluded: Collection[str] = (),
@@ -41,6 +52,11 @@ def select(
         it and its `explanation` says why). Or 'random', 'stratified', 'anchor-correctness', 'anchor-irt',
         'anchor-latent', 'v-optimal', 'disagreement', 'information', 'uncertainty', 'optimal-design', or a spec with its
         choices.
+    stages : int or 'auto'
+        With 2 or 3, choose the routing stage of a multistage test of `n_items` in all: a third of them, by the method
+        (with 'auto' by 'v-optimal'). What a model answers to them decides its next stage (`next_stage`). 'auto' takes
+        two stages where they would have served the calibration models clearly better than one batch; it needs the
+        method 'auto'.
     per_scenario : bool
         Make `n_items` the number for each scenario instead, whatever the method.
     rng : Generator, int or None
@@ -64,8 +80,9 @@ def select(
     Raises
     ------
     ParameterError
-        When the number of items is no whole number, there are fewer items to choose from than wanted, or less than
-        one for each scenario; when an included item is excluded, too, or does not count in the score.
+        When the number of items or stages is not one that can be, stages are asked for with `per_scenario`, there are
+        fewer items to choose from than wanted, or less than one for each scenario; when an included item is excluded,
+        too, or does not count in the score.
     DataError
         When an excluded or included item is not in the bank.
 
@@ -76,15 +93,45 @@ def select(
     """
     bank = as_bank(bank)
     check_whole("the number of items", n_items, least=1)
+    check_stages(stages)
+    choose = partial(
+        _one_batch,
+        bank,
+        method=method,
+        per_scenario=per_scenario,
+        rng=rng if method != AUTO or is_whole(rng) else int(as_generator(rng).integers(2**31)),
+        excluded=excluded,
+        included=included,
+        progress=progress,
+    )
+    if stages == 1:
+        return choose(n_items)
+    check_for_stages(bank, stages, is_auto=method == AUTO, per_scenario=per_scenario)
+    sizes = stage_sizes(bank, n_items, stages, excluded=excluded, n_included=len(included))
+    routing = first_of_stages(choose(sizes[0], method=routing_method(bank) if method == AUTO else method), sizes)
+    return better_of_stages(bank, choose(n_items), routing, progress) if stages == AUTO else routing
+
+
+def _one_batch(
+    bank: Bank,
+    n_items: int,
+    *,
+    method: SelectionSpec | str,
+    per_scenario: bool,
+    rng: np.random.Generator | int | None,
+    excluded: Collection[str],
+    included: Collection[str],
+    progress: ProgressCallback,
+) -> Selection:
+    """Choose items that are all asked at once."""
     if isinstance(method, str) and method == AUTO:
-        seed = int(rng) if isinstance(rng, int | np.integer) else int(as_generator(rng).integers(2**31))
         return choose_selection(
             bank,
             n_items,
             per_scenario=per_scenario,
             excluded=excluded,
             included=included,
-            seed=seed,
+            seed=int(rng),  # type: ignore[arg-type]
             progress=progress,
         )
     check_method(method)

@@ -134,7 +134,7 @@ def _section(heading: str, text: str) -> list[str]:
 
 
 def _summary(bank: Bank) -> str:
-    n_models = bank.n_models if bank.published is None else bank.published.n_models
+    n_models = bank.n_calibration_models
     return (
         f"A calibrated item bank of {bank.n_items:,} items in {bank.targets.n_scenarios:,} scenarios, made of the "
         f"results of {n_models:,} models (bank `{bank.bank_id}`). It estimates what a new model would score on all "

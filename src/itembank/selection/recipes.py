@@ -6,18 +6,33 @@ from typing import Any
 
 from itembank.data.selections import INCLUDED, Selection
 from itembank.errors import ParameterError
-from itembank.selection.specs import METHODS, SelectionSpec
+from itembank.selection.specs import METHODS, SelectionSpec, VOptimal
+
+STAGES, STAGE, ROUTING = "stages", "stage", "routing"
+"""Stand in a recipe where a model is asked in stages: their numbers of items, the stage, and the first stage's method.
+"""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Recipe:
-    """Every argument of `select` besides the bank and the random numbers."""
+    """Every argument of `select` besides the bank and the random numbers.
+
+    `stages` are the numbers of items of the stages that a model answers, `n_items` of the first among them; empty where
+    all items come at once.
+    """
 
     spec: SelectionSpec
     n_items: int
     per_scenario: bool
     excluded: tuple[str, ...]
     included: tuple[str, ...] = ()
+    # not in the text that names what was tried before there were stages
+    stages: tuple[int, ...] = dataclasses.field(default=(), repr=False)
+
+    @property
+    def later_spec(self) -> VOptimal:
+        """How stages after the first are chosen: for the scores that the first was chosen for."""
+        return self.spec if isinstance(self.spec, VOptimal) else VOptimal()
 
 
 def recipe_of(
@@ -33,12 +48,32 @@ def recipe_of(
     }
 
 
+def stages_of(selection: Selection) -> tuple[tuple[int, ...], int]:
+    """Numbers of items of all stages that a selection was planned for, and which of them it is, from 1.
+
+    No stages, and 1, for a selection that is one batch.
+
+    Raises
+    ------
+    KeyError, TypeError, ValueError
+        When the recipe says what cannot be.
+    """
+    about = selection.recipe or {}
+    sizes, number = tuple(int(size) for size in about.get(STAGES, ())), int(about.get(STAGE, 1))
+    if sizes and not (1 <= number <= len(sizes) and min(sizes) >= 1):
+        raise ValueError(f"stage {number} of {sizes}")
+    return sizes, number
+
+
 def n_items_asked(selection: Selection) -> int | None:
     """Return how many items the selection had when it was made; None where it does not say."""
     about = selection.recipe
     try:
         if about is None:
             return None
+        sizes, number = stages_of(selection)
+        if sizes:
+            return sum(sizes[:number])
         return int(about["n_items"]) * (len(set(selection.scenarios)) if about["per_scenario"] else 1)
     except (KeyError, TypeError, ValueError):
         return None
@@ -48,21 +83,29 @@ def read_recipe(selection: Selection) -> Recipe | None:
     """Read a selection's recipe; None where it has no recipe, or one that this release cannot follow.
 
     Of a selection that was cut or added to since it was made, the recipe asks for as many items as there are now:
-    what estimates from twice as many are worth would promise too much.
+    what estimates from twice as many are worth would promise too much. Of a later stage it is that of all stages up to
+    there (`Selection.whole`).
     """
-    about, kind = selection.recipe, METHODS.kinds.get(selection.method)
+    about = selection.recipe
+    kind = METHODS.kinds.get(str((about or {}).get(ROUTING, selection.method)))
     if about is None or kind is None:
         return None
     try:
+        sizes, number = stages_of(selection)
         recipe = Recipe(
             kind(**about["options"]),
             int(about["n_items"]),
             bool(about["per_scenario"]),
             tuple(str(item) for item in about["excluded"]),
             tuple(str(item) for item in about.get(INCLUDED, ())),
+            sizes[:number] if number > 1 else (),
         )
     except (KeyError, TypeError, ValueError, ParameterError):
         return None
-    if n_items_asked(selection) == selection.n_items:
+    n_more = selection.n_items - (n_items_asked(selection) or 0)
+    if n_more == 0:
         return recipe
+    if recipe.stages:
+        last = recipe.stages[-1] + n_more
+        return dataclasses.replace(recipe, stages=(*recipe.stages[:-1], last)) if last > 0 else None
     return dataclasses.replace(recipe, n_items=selection.n_items, per_scenario=False)

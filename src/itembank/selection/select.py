@@ -38,7 +38,7 @@ def select(
     is_candidate = candidates(bank, spec, excluded) | must_come
     is_free = spec.may_skip_scenarios and not per_scenario
     counts = _scenario_counts(bank, is_candidate, must_come, n_items, per_scenario=per_scenario, is_free=is_free)
-    pools = ItemPools(bank, _scenario_pools(bank, is_candidate, must_come), counts, per_scenario, as_generator(rng))
+    pools = ItemPools(bank, scenario_pools(bank, is_candidate, must_come), counts, per_scenario, as_generator(rng))
     positions, weights, probabilities = [], [], []
     for pool, choice in zip(pools.scenarios, METHODS.kernel(spec)(pools, spec), strict=True):
         # in the order of the bank, whatever order the method chose them in: a file must not depend on it
@@ -89,7 +89,7 @@ def _check_included(bank: Bank, must_come: BoolArray, positions: IntArray, metho
         )
 
 
-def _scenario_pools(bank: Bank, is_candidate: BoolArray, must_come: BoolArray) -> tuple[ScenarioPool, ...]:
+def scenario_pools(bank: Bank, is_candidate: BoolArray, must_come: BoolArray) -> tuple[ScenarioPool, ...]:
     """Give the items of each scenario in the order of their ids: a choice must not depend on how a file was sorted."""
     order = id_order(bank.responses.item_ids)
     by_scenario = [

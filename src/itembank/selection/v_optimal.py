@@ -65,7 +65,7 @@ def choose_v_optimal(
     ParameterError
         For a target the bank has not, or more items wanted from every scenario than in all.
     """
-    target_weights, importance = _targets(targets, spec)
+    target_weights, importance = wanted_scores(targets, spec)
     items = np.concatenate([pool.items for pool in pools])  # in their order, the first of equals is taken
     at_least, at_most = _bounds(spec, pools, counts)
     greedy = greedy_v_optimal(
@@ -87,7 +87,7 @@ def choose_v_optimal(
     ]
 
 
-def _targets(targets: ScoreTargets, spec: VOptimal) -> tuple[FloatArray, FloatArray]:
+def wanted_scores(targets: ScoreTargets, spec: VOptimal) -> tuple[FloatArray, FloatArray]:
     """Weights of the items in each wanted score, (n_items, n_targets), and the importance of each score."""
     wanted = spec.target
     if wanted == "balanced":

@@ -54,6 +54,7 @@ CALLS = {
     ],
     "plan": ["bank --selector random --method mean --max-items 15 --half-width 0.2"],
     "replay": ["bank-2 new.parquet --max-items 4 --interval model-based --cost tokens"],
+    "session plan": ["bank-2 -n 6"],
     "session ask": ["asked.jsonl --format table"],
     "session tell": ["asked.jsonl math/0 --response 1 --format table"],
     "session run": ["run.jsonl --command 'echo 1'"],

@@ -26,6 +26,8 @@ COMMANDS = (
     "calibrate logs -o logs-bank --method map --dims 1 --no-folds",
     "select bank -n 9 --method v-optimal -o selection.json",
     "select bank -n 12 --method random -o random.json",
+    "select bank -n 9 --stages 2 --method v-optimal -o stage1.json",
+    "select bank -n 12 --stages 2 --method v-optimal -o other-stage1.json",
     "session start bank-2 -o run.jsonl --model-id new --max-items 4 --interval model-based",
     "session start bank-2 -o asked.jsonl --model-id new --max-items 4 --interval model-based",
     "session ask asked.jsonl -n 2",
@@ -66,6 +68,8 @@ def _tables(folder):
     past, new = (rows.filter(pl.col("is_new") == flag).drop("is_new") for flag in (False, True))
     past.write_csv(folder / "past.csv")
     new.write_csv(folder / "whole.csv")
+    for name, model in zip(("alone", "another"), new["model_id"].unique(maintain_order=True), strict=True):
+        new.filter(pl.col("model_id") == model).write_csv(folder / f"{name}.csv")
     new = new.filter(pl.col("input_tokens") < 40)  # not every item
     new.write_csv(folder / "one.csv")
     unknown = new.with_columns(pl.col("item_id").replace("math/0", "math/999"))
@@ -108,6 +112,9 @@ def _tables(folder):
     models = rows["model_id"].unique(maintain_order=True)
     pl.DataFrame({"model_id": models, "family": ["a", "b"] * 8, "size": np.arange(16.0)}).write_csv(
         folder / "models.csv"
+    )
+    pl.DataFrame({"model_id": models, "family": "c", "size": np.arange(16.0)[::-1]}).write_csv(
+        folder / "other-models.csv"
     )
     (folder / "defaults.toml").write_text(
         "[info]\nformat = 'json'\n[import.py-irt]\nformat = 'json'\n", encoding="utf-8"

@@ -125,12 +125,68 @@ def test_a_session_goes_on_and_then_says_the_same_again(run, place, full):
     assert values == {row["target"]: pytest.approx(row["estimate"]) for row in json.loads(done.out)["scores"]}
 
 
+STAGES = ("-n", 15, "--stages", 2, "--batch", 4, "--import", "simulated_lm", "-o", "out", "--format", "json")
+
+
+def test_stages_are_run_in_one_command_and_go_on_after_a_kill(run, place, full, monkeypatch, simulated):
+    """Killed in the second stage, after five and four answers; then only the six others are asked."""
+    words, arguments = ("run", "lm-eval", "bank", *STAGES), ("--", *ARGS, "--include_path", "tasks")
+    from itembank.harnesses.lm_eval import hooks  # noqa: PLC0415
+
+    ran, keep = [], hooks.ItemsByAndBy.run_missing
+
+    def until_killed(self, items, *rest):
+        if len(ran) == 9:
+            raise KeyboardInterrupt
+        ran.extend(items)
+        keep(self, items, *rest)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(hooks.ItemsByAndBy, "run_missing", until_killed)
+        assert run(*words, *arguments).code != 0
+    first = set(ran)
+    monkeypatch.setattr(
+        hooks.ItemsByAndBy, "run_missing", lambda self, items, *rest: (ran.extend(items), keep(self, items, *rest))
+    )
+    done = run(*words, *arguments)
+    assert done.code == 0, done.err
+    assert "9 items are answered" in done.err
+    assert (len(ran), len(set(ran))) == (15, 15)
+    last = Selection.load("out/selection.json")
+    assert set(last.whole.item_ids) == set(ran)
+    assert last.recipe["stages"] == [5, 10]
+    assert set(last.earlier.item_ids) < first
+    logs = read_logs(place / "out")
+    assert items_of(logs) == set(ran)
+    assert all(row == full[key] for key, row in logs.items())
+    again = run(*words, *arguments)
+    assert (again.code, again.out, len(ran)) == (0, done.out, 15)
+    estimated = run("estimate", "bank", "out", "--selection", "out/selection.json", "--format", "json")
+    assert [row["estimate"] for row in json.loads(estimated.out)] == [
+        row["estimate"] for row in json.loads(done.out)["scores"]
+    ]
+
+
+def test_stages_run_one_after_the_other_end_as_those_of_one_command(run, place):
+    arguments = ("--import", "simulated_lm", "--format", "json", "--", *ARGS, "--include_path", "tasks")
+    done = run("run", "lm-eval", "bank", *STAGES, "--", *ARGS, "--include_path", "tasks")
+    assert run("select", "bank", "-n", 15, "--stages", 2, "-o", "stage1.json").code == 0
+    assert run("run", "lm-eval", "bank", "--selection", "stage1.json", "-o", "one", *arguments).code == 0
+    assert run("select", "bank", "--after", "one", "--selection", "stage1.json", "-o", "stage2.json").code == 0
+    second = run("run", "lm-eval", "bank", "--selection", "stage2.json", "-o", "two", *arguments)
+    assert "itembank estimate BANK EARLIER_RESULTS two --selection" in second.err
+    estimated = run("estimate", "bank", "one", "two", "--selection", "stage2.json", "--format", "json")
+    assert [row["estimate"] for row in json.loads(estimated.out)] == [
+        row["estimate"] for row in json.loads(done.out)["scores"]
+    ]
+
+
 def test_a_session_that_is_not_precise_enough_exits_with_3(run, place):
     words = (*FAST, "--half-width", 0.001, "-o", "out")
     assert run("run", "lm-eval", "bank", *words, "--", *ARGS, "--include_path", "tasks").code == 3
 
 
-@pytest.mark.parametrize("items", [("-n", "6"), ("--adaptive", "--max-items", "6")])
+@pytest.mark.parametrize("items", [("-n", "6"), ("-n", "6", "--stages", "2"), ("--adaptive", "--max-items", "6")])
 def test_a_dry_run_counts_and_runs_nothing(run, place, items):
     arguments = ("--", "--model", "hf", "--model_args", "pretrained=org/m", "--include_path", "tasks")
     words = (*items, "-o", "out", "--import", "simulated_lm", "--dry-run", "--format", "json")

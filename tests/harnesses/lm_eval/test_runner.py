@@ -124,10 +124,10 @@ def test_several_ranks_are_refused_in_a_session(runner, new_model, tmp_path):
 
 def test_a_changed_document_is_refused_before_a_session_s_first_request(runner, new_model, tmp_path, monkeypatch):
     from itembank.errors import IntegrityError  # noqa: PLC0415
-    from itembank.harnesses.lm_eval import run  # noqa: PLC0415
+    from itembank.harnesses.lm_eval import hooks  # noqa: PLC0415
 
     new_model.calls = tmp_path / "calls"
-    monkeypatch.setattr(run, "contents_of", lambda items: {"products/11": "another"})
+    monkeypatch.setattr(hooks, "contents_of", lambda items: {"products/11": "another"})
     with pytest.raises(IntegrityError, match="products/11"):
         runner.run_adaptive(FEW, journal=tmp_path / "run.jsonl")
     assert not new_model.calls.exists()

@@ -6,13 +6,15 @@ from typing import Any
 from itembank.adaptive.answers import Answer
 from itembank.adaptive.session import AdaptiveSession
 from itembank.data.banks import Bank
+from itembank.data.selections import Selection
 from itembank.harnesses.lm_eval.documents import Documents, chosen_documents
 from itembank.harnesses.lm_eval.patches import Original
 from itembank.harnesses.lm_eval.releases import HarnessError
 from itembank.harnesses.lm_eval.responses import answers_of, responses_of, token_costs
 from itembank.harnesses.lm_eval.rows import Rows
 from itembank.harnesses.lm_eval.selected import ChosenItems
-from itembank.harnesses.protocol import AfterAnswer, run_session
+from itembank.harnesses.protocol import AfterAnswer, contents_of, run_session
+from itembank.planning.next_stage import has_next_stage, next_stage
 
 LEAST_BATCH = 8
 
@@ -34,20 +36,51 @@ class KeptItems(ChosenItems):
         return results
 
 
-class SessionItems(ChosenItems):
+class ItemsByAndBy(ChosenItems):
+    """Hooks that evaluate items as they are asked for, inside one evaluation of the harness.
+
+    Parameters
+    ----------
+    bank : Bank
+    rows : Rows
+        Samples of earlier runs among them: these items are not run again.
+    askable : documents by task
+        All that may be asked, compared with the bank before the first request.
+    batch : int or None
+        Items run at once; by default the model's own batch, at least 8.
+    """
+
+    def __init__(self, bank: Bank, rows: Rows, askable: Documents, *, batch: int | None = None) -> None:
+        super().__init__({}, contents_of(bank.responses.items), askable)
+        self.bank, self.rows, self.batch = bank, rows, batch
+
+    def begin(self, original: Original, arguments: dict[str, Any]) -> int:
+        """Make all that may be asked ready; return how many items to run at once."""
+        lm = arguments["lm"]
+        if lm.world_size > 1:
+            raise HarnessError(
+                f"a run whose items depend on answers must be one process of the harness, got {lm.world_size} ranks. "
+                "Use one process (tensor parallel and served models are one), or run a selection."
+            )
+        self.prepare_all(original, arguments)
+        return self.batch or max(LEAST_BATCH, _batch_size(lm))
+
+    def run_missing(self, items: Sequence[str], original: Original, arguments: dict[str, Any]) -> None:
+        """Run those of the items that have no samples yet, and keep their samples."""
+        missing = [item for item in items if item not in self.rows.by_item]
+        if missing:
+            self.chosen = chosen_documents(missing)
+            self.rows.add(super().evaluate(original, {**arguments, "log_samples": True, "bootstrap_iters": 0}))
+
+
+class SessionItems(ItemsByAndBy):
     """Hooks that drive a session to its end inside one evaluation of the harness.
 
     Parameters
     ----------
     session : AdaptiveSession
-    bank : Bank
-    rows : Rows
-        Samples of earlier runs of the session among them: these items are not run again.
-    askable : documents by task
-        All that the session may ask, compared with the bank before the first request.
-    contents : mapping of item id to content hash
-    batch : int or None
-        Items run at once; by default the model's own batch, at least 8.
+    bank, rows, askable, batch
+        As of `ItemsByAndBy`.
     """
 
     def __init__(
@@ -56,40 +89,70 @@ class SessionItems(ChosenItems):
         bank: Bank,
         rows: Rows,
         askable: Documents,
-        contents: Mapping[str, str],
         *,
         batch: int | None = None,
         after_answer: AfterAnswer | None = None,
     ) -> None:
-        super().__init__({}, contents, askable)
-        self.session, self.bank, self.rows = session, bank, rows
-        self.batch, self.after_answer = batch, after_answer
+        super().__init__(bank, rows, askable, batch=batch)
+        self.session, self.after_answer = session, after_answer
 
     def evaluate(self, original: Original, arguments: dict[str, Any]) -> Any:
         """Run what the session asks for until it asks no more; return all samples as one evaluation."""
-        lm = arguments["lm"]
-        if lm.world_size > 1:
-            raise HarnessError(
-                f"an adaptive run must be one process of the harness, got {lm.world_size} ranks. Use one process "
-                "(tensor parallel and served models are one), or run a selection."
-            )
-        self.prepare_all(original, arguments)
         run_session(
             self.session,
             lambda items: self._run(items, original, arguments),
-            batch=self.batch or max(LEAST_BATCH, _batch_size(lm)),
+            batch=self.begin(original, arguments),
             after_answer=self.after_answer,
         )
         return self.rows.as_results()
 
     def _run(self, items: Sequence[str], original: Original, arguments: dict[str, Any]) -> Iterator[Answer]:
         """Run items that have no samples yet, keep their samples, and answer all."""
-        missing = [item for item in items if item not in self.rows.by_item]
-        if missing:
-            self.chosen = chosen_documents(missing)
-            self.rows.add(super().evaluate(original, {**arguments, "log_samples": True, "bootstrap_iters": 0}))
+        self.run_missing(items, original, arguments)
         costs = {item: token_costs(arguments["lm"], self.rows.by_item[item][1]) for item in items}
         yield from answers_of(responses_of(self.rows, self.bank, self.session.model_id, items), costs)
+
+
+class StagedItems(ItemsByAndBy):
+    """Hooks that run all stages of a multistage test inside one evaluation of the harness.
+
+    Parameters
+    ----------
+    routing : Selection
+        Of the first stage.
+    model_id : str
+    bank, rows, askable, batch
+        As of `ItemsByAndBy`.
+    """
+
+    def __init__(
+        self,
+        routing: Selection,
+        model_id: str,
+        bank: Bank,
+        rows: Rows,
+        askable: Documents,
+        *,
+        batch: int | None = None,
+    ) -> None:
+        super().__init__(bank, rows, askable, batch=batch)
+        self.stage, self.model_id = routing, model_id
+
+    def advance(self) -> Sequence[str]:
+        """Go on to the first stage that was not run to its end, or to the last; return what is left of it to run."""
+        while True:
+            missing = [item for item in self.stage.item_ids if item not in self.rows.by_item]
+            if missing or not has_next_stage(self.stage):
+                return missing
+            answers = responses_of(self.rows, self.bank, self.model_id, self.stage.whole.item_ids)
+            self.stage = next_stage(self.bank, self.stage, answers)
+
+    def evaluate(self, original: Original, arguments: dict[str, Any]) -> Any:
+        """Run stage after stage; return all samples as one evaluation."""
+        batch = self.begin(original, arguments)
+        while missing := self.advance():
+            self.run_missing(missing[:batch], original, arguments)
+        return self.rows.as_results()
 
 
 def _batch_size(lm: Any) -> int:

@@ -18,7 +18,7 @@ from itembank.errors import DataError
 from itembank.estimation.estimate import estimate
 from itembank.estimation.estimates import ScoreEstimates
 from itembank.harnesses.lm_eval.documents import chosen_documents
-from itembank.harnesses.lm_eval.hooks import KeptItems, SessionItems
+from itembank.harnesses.lm_eval.hooks import KeptItems, SessionItems, StagedItems
 from itembank.harnesses.lm_eval.patches import hooked
 from itembank.harnesses.lm_eval.responses import responses_of
 from itembank.harnesses.lm_eval.rows import RowFile, Rows
@@ -81,7 +81,7 @@ class Runner:
         DataError, IntegrityError
             When an item is not ``task/doc_id``, or its document is not the one of the bank.
         """
-        chosen = as_selection(selection)
+        chosen = as_selection(selection, may_be_later=True)
         if chosen is None:
             raise DataError("a run needs a selection, got none. Make one with select(bank, n).")
         return run_selection(self._launch, self.bank, chosen, model_id=self.model_id)
@@ -153,6 +153,52 @@ def run_selection(
     return HarnessRun(responses, estimate(bank, responses, selection=selection, level=level))
 
 
+def run_stages(
+    launch: Launch,
+    bank: Bank,
+    routing: Selection,
+    rows: Rows,
+    *,
+    model_id: str,
+    level: float = 0.95,
+    batch: int | None = None,
+    is_logged: bool = False,
+) -> tuple[HarnessRun, Selection]:
+    """Run all stages of a multistage test by whatever `launch` calls, and estimate the full scores.
+
+    Parameters
+    ----------
+    launch : function
+    bank : Bank
+    routing : Selection
+        Of the first stage.
+    rows : Rows
+        Items that have samples here are not run again.
+    model_id : str
+    level : float
+    batch : int or None
+        Items run at once: what is lost where a run is killed.
+    is_logged : bool
+        Whether the harness has written its logs: where all items have samples, nothing is launched then.
+
+    Returns
+    -------
+    HarnessRun
+    Selection
+        Of the last stage, with those before it.
+    """
+    askable = chosen_documents(bank.responses.items["item_id"])
+    hooks = StagedItems(routing, model_id, bank, rows, askable, batch=batch)
+    if hooks.advance() or not is_logged:
+        with hooked(hooks):
+            launch()
+    if hooks.advance():
+        raise DataError("the harness must evaluate the chosen items, and ended before it did.")
+    last = hooks.stage
+    responses = responses_of(rows, bank, model_id, last.whole.item_ids)
+    return HarnessRun(responses, estimate(bank, responses, selection=last, level=level)), last
+
+
 @contextmanager
 def session_at(
     journal: str | Path, bank: Bank, spec: SessionSpec, *, model_id: str, progress: ProgressCallback = silent
@@ -193,6 +239,6 @@ def run_adaptively(
     items = session.pool.item_table
     excluded = set(session.pool.spec.constraints.excluded)
     askable = chosen_documents(item for item in items["item_id"] if item not in excluded)
-    hooks = SessionItems(session, bank, rows, askable, contents_of(items), batch=batch, after_answer=after_answer)
+    hooks = SessionItems(session, bank, rows, askable, batch=batch, after_answer=after_answer)
     with hooked(hooks):
         launch()

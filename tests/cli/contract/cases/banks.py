@@ -110,10 +110,14 @@ _SELECT = Case(
             "bank -n 7 --method random -o out/s.json",
             about=("--output", "--emit", "--format"), unseen=("s.json",),
         ),
+        "next stage": Mode("bank --after alone.csv --selection stage1.json --format csv"),
     },
     values={
         **COMMON,
         "--n-items": "-n 12",
+        "--stages": "--stages 2",
+        "--after": "--after another.csv",
+        "--selection": "--selection other-stage1.json",
         "--per-scenario": "--per-scenario",
         "--output": "-o out/selection.json",
         "--method": "--method stratified",
@@ -130,6 +134,7 @@ _SELECT = Case(
         "--emit": "--emit lm-eval",
     },
     no_effect=no_chance("v-optimal", "criterion", "criterion d-optimal", "criterion min-cost"),
+    stops={("next stage", "--after"): "chosen for one model, from its own answers, got 2 models"},
 )  # fmt: skip
 _AS_THE_BANK = {"--response": "logs are read as the bank's were; another response is refused"}
 _CHECK = Case(
@@ -171,6 +176,9 @@ _ESTIMATE = Case(
         "response file": Mode("bank new.parquet --method p-irt --interval model-based --format csv",
                               about=tuple(RESPONSES)),
         "logs": Mode("logs-bank logs --method p-irt --interval model-based --format csv", about=tuple(RESPONSES)),
+        "covariates": Mode("bank --models models.csv --covariate size --format csv",
+                           about=("--covariate", "--models", "--method", "--interval", "--level", "--selection"),
+                           values={"--interval": "--interval model-based"}),
         "win rate": Mode("bank one.csv --method gp-irt --interval model-based --win-rate --format csv",
                          about=("--seed", "--interval", "--level", "--method", "--estimand")),
         "one model": Mode("bank new-nameless.csv --model-id m --method p-irt --interval model-based --format csv",
@@ -186,6 +194,8 @@ _ESTIMATE = Case(
         "--method": "--method weighted",
         "--interval": "--interval calibrated",
         "--estimand": "--estimand items-like-these",
+        "--covariate": "--covariate family",
+        "--models": "--models other-models.csv",
         "--level": "--level 0.8",
         "--win-rate": "--win-rate",
     },
@@ -199,6 +209,10 @@ _ESTIMATE = Case(
     never=USABLE,
     nowhere={**_AS_THE_BANK, **MEMORY},
     stops={
+        **{(name, "--covariate"): "covariates are weighed with" for name in ("table", "model-based")},
+        ("design", "--covariate"): "covariates need calibrated intervals",
+        ("covariates", "--method"): "covariates are weighed with",
+        ("covariates", "--interval"): "covariates need calibrated intervals",
         ("win rate", "--estimand"): "win rate is that of one run",
         ("random forest", "--interval"): "design-based intervals bring their own estimate",
         ("design", "--method"): "design-based intervals bring their own estimate",

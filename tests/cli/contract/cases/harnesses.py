@@ -15,7 +15,7 @@ _RUN = {
     "--seed": "--seed 1",
     **SESSION,
 }
-_RUN_LM_EVAL = {**_RUN, "--model-id": "--model-id renamed", "--import": "--import json"}
+_RUN_LM_EVAL = {**_RUN, "--stages": "--stages 2", "--model-id": "--model-id renamed", "--import": "--import json"}
 _RUN_INSPECT = {**_RUN, "--scorer": "--scorer match", "--task-arg": "--task-arg size=4"}
 _EXPORT = {
     "--selection": "--selection selection.json",

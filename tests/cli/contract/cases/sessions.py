@@ -20,6 +20,7 @@ SESSION = {
     "--confidence": "--confidence 0.999",
     "--level": "--level 0.8",
     "--interval": "--interval calibrated",
+    "--estimand": "--estimand items-like-these",
     "--min-items": "--min-items 9",
     "--at-least": "--at-least law=4",
     "--at-most": "--at-most 1",
@@ -85,6 +86,19 @@ def _alike(mode, *options):
 
 
 CASES = {
+    "session plan": Case(
+        modes={
+            "items": Mode("bank-2 -n 6 --format json"),
+            "half-width": Mode("bank-2 --half-width 0.2 --format json", about=("--half-width",)),
+        },
+        values={
+            "--n-items": "-n 7",
+            "--half-width": "--half-width 0.25",
+            "--target": "--target math",
+            "--level": "--level 0.8",
+            "--format": "--format table",
+        },
+    ),
     "session start": Case(
         modes={
             **{name: _start(words) for name, words in _MODES.items()},

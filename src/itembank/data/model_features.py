@@ -1,0 +1,187 @@
+"""Columns of a model table as numbers: dates as days, sizes by their logarithm, text as categories."""
+
+import datetime as dt
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+import polars as pl
+
+from itembank.errors import DataError, did_you_mean, remedy, shown
+from itembank.numerics.arrays import FloatArray
+
+WIDE = 20.0
+"""Positive numbers of which the largest is so many times the smallest may be sizes: parameters, tokens."""
+FIRST_DATE, LAST_DATE = 19900101, 21001231
+"""Whole numbers between these are dates like 20241231 if all of a column are."""
+
+
+@dataclass(frozen=True, slots=True)
+class NumberFeature:
+    """A column of numbers or dates: how far it lies from the mean, in standard deviations; 0 where unknown.
+
+    Attributes
+    ----------
+    column : str
+    is_date, is_log : bool
+    centre, spread : float
+    """
+
+    column: str
+    is_date: bool
+    is_log: bool
+    centre: float
+    spread: float
+
+    @classmethod
+    def fit(cls, column: pl.Series) -> "NumberFeature | None":
+        """Learn from a column; None where it holds no numbers or dates."""
+        days = _days(column)
+        if days is None and not column.dtype.is_numeric():
+            return None
+        numbers = days if days is not None else column.cast(pl.Float64).fill_null(np.nan).to_numpy()
+        known = numbers[np.isfinite(numbers)]
+        is_log = days is None and _is_size(known)
+        known = np.log(known) if is_log else known
+        centre, spread = (float(known.mean()), float(known.std())) if known.size else (0.0, 0.0)
+        return cls(column.name, days is not None, is_log, centre, spread)
+
+    def of(self, column: pl.Series) -> FloatArray:
+        """Return the feature of models (n_models, 1).
+
+        Raises
+        ------
+        DataError
+            For values that are no numbers, or no dates.
+        """
+        numbers = self._numbers(column)
+        if self.is_log:
+            numbers = np.log(np.where(numbers > 0.0, numbers, np.nan))
+        scale = 1.0 / self.spread if self.spread > 0.0 else 0.0
+        return np.where(np.isfinite(numbers), (numbers - self.centre) * scale, 0.0)[:, None]
+
+    def _numbers(self, column: pl.Series) -> FloatArray:
+        if self.is_date:
+            found = _days(column)
+        else:
+            as_numbers = column.cast(pl.Float64, strict=False)
+            is_lost = as_numbers.null_count() > column.null_count()
+            found = None if is_lost else as_numbers.fill_null(np.nan).to_numpy()
+        if found is None:
+            what = "dates like 2024-12-31" if self.is_date else "numbers"
+            values = shown(column.drop_nulls().cast(pl.String).unique(maintain_order=True).to_list())
+            raise DataError(
+                f"column {self.column!r} holds {what}, so that its values must be {what} too, got {values}."
+            )
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class CategoryFeature:
+    """A column of text or truth values: one indicator a category, less its frequency; 0 where unknown or unheard of.
+
+    Attributes
+    ----------
+    column : str
+    categories : tuple of n_categories texts
+    frequency : (n_categories,)
+    """
+
+    column: str
+    categories: tuple[str, ...]
+    frequency: FloatArray
+
+    @classmethod
+    def fit(cls, column: pl.Series) -> Self:
+        """Learn from a column."""
+        known = column.drop_nulls().cast(pl.String)
+        categories = tuple(known.unique(maintain_order=True).to_list())
+        counts = np.array([(known == category).sum() for category in categories], dtype=np.float64)
+        return cls(column.name, categories, counts / max(known.len(), 1))
+
+    def of(self, column: pl.Series) -> FloatArray:
+        """Return the features of models, (n_models, n_categories)."""
+        place = {category: k for k, category in enumerate(self.categories)}
+        result = np.zeros((column.len(), len(self.categories)))
+        for row, text in enumerate(column.cast(pl.String).to_list()):
+            if text in place:
+                result[row] = -self.frequency
+                result[row, place[text]] += 1.0
+        return result
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFeatures:
+    """What some columns of a model table say, as features of mean zero; made with `fit`.
+
+    Attributes
+    ----------
+    parts : tuple of NumberFeature or CategoryFeature
+    """
+
+    parts: tuple[NumberFeature | CategoryFeature, ...]
+
+    @classmethod
+    def fit(cls, models: pl.DataFrame, columns: Sequence[str]) -> Self:
+        """Learn centres, spreads and categories from a table.
+
+        Raises
+        ------
+        DataError
+            When a column is not in the table.
+        """
+        series = [model_column(models, name, "the bank's model table") for name in columns]
+        return cls(tuple(NumberFeature.fit(column) or CategoryFeature.fit(column) for column in series))
+
+    def of(self, models: pl.DataFrame, source: str = "the bank's model table") -> FloatArray:
+        """Return the features of models, (n_models, n_features).
+
+        Raises
+        ------
+        DataError
+            When a column is not in the table (`source`), or holds values of another kind.
+        """
+        return np.column_stack([part.of(model_column(models, part.column, source)) for part in self.parts])
+
+
+def model_column(models: pl.DataFrame, name: str, source: str) -> pl.Series:
+    """Return a column, or raise `DataError` with those there are."""
+    if name not in models.columns:
+        raise DataError(
+            f"a covariate must be a column of {source}, among {shown(models.columns)}, got {name!r}."
+            f"{did_you_mean(name, models.columns)} What is known of models comes with their responses"
+            f" ({remedy('read_responses(..., models=FILE)', '--models FILE')})."
+        )
+    return models[name]
+
+
+def _is_size(numbers: FloatArray) -> bool:
+    """Whether numbers count by their logarithm: positive, far apart, and less skewed so."""
+    if numbers.size == 0 or numbers.min() <= 0.0 or numbers.max() < WIDE * numbers.min():
+        return False
+    return abs(_skewness(np.log(numbers))) < abs(_skewness(numbers))
+
+
+def _skewness(numbers: FloatArray) -> float:
+    centred = numbers - numbers.mean()
+    return float(np.mean(centred**3) / np.mean(centred**2) ** 1.5)
+
+
+def _days(column: pl.Series) -> FloatArray | None:
+    """Return dates as days, NaN where unknown; None where the column holds others."""
+    if column.null_count() == column.len():
+        return None
+    if column.dtype in (pl.Date, pl.Datetime):
+        dates = column.cast(pl.Date)
+    elif column.dtype == pl.String:
+        dates = column.str.slice(0, 10).str.to_date("%Y-%m-%d", strict=False)
+    elif column.dtype.is_integer() and bool(column.drop_nulls().is_between(FIRST_DATE, LAST_DATE).all()):
+        dates = column.cast(pl.String).str.to_date("%Y%m%d", strict=False)
+    else:
+        return None
+    if dates.null_count() > column.null_count():
+        return None
+    first = dt.date(1970, 1, 1).toordinal()
+    ordinals = [np.nan if day is None else day.toordinal() - first for day in dates.to_list()]
+    return np.array(ordinals, dtype=np.float64)

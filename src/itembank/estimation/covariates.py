@@ -1,0 +1,124 @@
+"""Scores forecast from what is known of models before they answer: size, date, organisation, other scores."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+
+from itembank.crossfit.folds import folds
+from itembank.data.banks import Bank
+from itembank.data.model_features import ModelFeatures
+from itembank.data.responses import ResponseMatrix
+from itembank.errors import DataError
+from itembank.estimation.forecast import Forecast
+from itembank.estimation.intervals import calibrated_half_widths
+from itembank.estimation.members_out_of_fold import MembersOutOfFold
+from itembank.estimation.point import calibration_scores
+from itembank.estimation.regression.ridge import predict_ridge
+from itembank.estimation.scores import Scores
+from itembank.estimation.specs import Stacked
+from itembank.progress import ProgressCallback, silent
+
+
+def forecast_scores(
+    bank: Bank, models: pl.DataFrame, columns: Sequence[str], *, progress: ProgressCallback = silent
+) -> Forecast:
+    """Forecast the scores of new models, and of each calibration model as if it were new, by ridge regression.
+
+    Categories are pooled partially: the ridge penalty, which has the least squared error on models left out one at a
+    time, draws what is particular to a category of few models to nothing. Columns that say nothing of scores so leave
+    little but the mean.
+
+    Parameters
+    ----------
+    bank : Bank
+    models : DataFrame of n_new rows
+        The new models' table.
+    columns : sequence of str
+    progress : ProgressCallback
+
+    Raises
+    ------
+    DataError
+        When a table lacks a column, or too few models can be left out.
+    """
+    bank.check_responses("Covariates need")
+    past_models = bank.responses.models
+    features = ModelFeatures.fit(past_models, columns)
+    new = features.of(models, "the new models' table")
+    past = np.full(calibration_scores(bank).shape, np.nan)
+    parts = folds(bank, progress=progress)
+    if not parts:
+        raise DataError(
+            f"covariates need calibration models that can be left out in turn, the bank has {bank.n_models} models. "
+            "Leave the covariates out, or add models to the bank."
+        )
+    for fold in parts:
+        known = fold.bank.responses.models
+        seen = ModelFeatures.fit(known, columns)
+        scores = calibration_scores(fold.bank)
+        past[fold.held_out] = predict_ridge(seen.of(known), scores, seen.of(past_models[fold.held_out.tolist()]))
+    return Forecast(tuple(columns), past, predict_ridge(features.of(past_models), calibration_scores(bank), new))
+
+
+def with_forecast(members: MembersOutOfFold, forecast: Forecast, spec: Stacked) -> MembersOutOfFold:
+    """Add the forecast to the members of 'stacked' where past models left out were estimated better with it.
+
+    Better by any amount: who names covariates expects them to tell something, and the weight of those that tell little
+    is small.
+    """
+    more = beside(members, forecast)
+    return more if _mean_error(more, spec) < _mean_error(members, spec) else members
+
+
+def beside(members: MembersOutOfFold, forecast: Forecast) -> MembersOutOfFold:
+    """Add the forecast to the members of 'stacked'."""
+    return replace(members, values=np.concatenate([members.values, forecast.past[None]]))
+
+
+def explain_forecast(members: MembersOutOfFold, forecast: Forecast, spec: Stacked) -> str:
+    """Say whether covariates count, and what they did for past models left out."""
+    without, with_it = (100.0 * _mean_error(each, spec) for each in (members, beside(members, forecast)))
+    names = " and ".join(forecast.columns)
+    if with_it < without:
+        return f" Knowing {names} lowers errors from {without:.2f} to {with_it:.2f} points."
+    return f" Knowing {names} does not count: errors would be {with_it:.2f} instead of {without:.2f} points."
+
+
+def explain_alone(bank: Bank, forecast: Forecast) -> str:
+    """Say what forecasts without any answer were worth for past models left out."""
+    error = 100.0 * float(np.nanmean(np.abs(forecast.past - calibration_scores(bank))[:, -1]))
+    names = " and ".join(forecast.columns)
+    return f"{names} alone. Mean error of the overall score of past models left out in turn: {error:.2f} points."
+
+
+def _mean_error(members: MembersOutOfFold, spec: Stacked) -> float:
+    """Mean absolute error of the overall score by 'stacked', out of fold."""
+    errors = np.abs(members.stacked(spec).error[:, -1])
+    return float(errors[~np.isnan(errors)].mean()) if not np.isnan(errors).all() else np.inf
+
+
+def forecast_alone(bank: Bank, forecast: Forecast, *, level: float) -> Scores:
+    """Scores of new models that have not answered anything, (n_new, n_targets).
+
+    Intervals are as wide as the forecasts' errors of past models ask for, the same for all models.
+    """
+    errors = forecast.past - calibration_scores(bank)
+    half = calibrated_half_widths(errors, np.ones(errors.shape), np.ones(forecast.new.shape), level=level)
+    size = np.broadcast_to(np.sqrt(np.nanmean(errors**2, axis=0)), half.shape)
+    value = forecast.new
+    return Scores(value, size.copy(), np.clip(value - half, 0.0, 1.0), np.clip(value + half, 0.0, 1.0))
+
+
+def unanswered(bank: Bank, models: pl.DataFrame) -> ResponseMatrix:
+    """Return the responses of new models that have not answered anything yet, for `estimate` with covariates.
+
+    Parameters
+    ----------
+    bank : Bank
+    models : DataFrame
+        With `model_id` and what is known of each model.
+    """
+    nothing = np.full((models.height, 1), np.nan)
+    return ResponseMatrix.create(nothing, models=models, items=bank.responses.items[:1])

@@ -1,0 +1,25 @@
+"""Sessions say how typical a model's answers are, in numbers and in words."""
+
+import json
+
+from tests.cli.session.loops import LIMIT, play
+
+
+def test_status_and_replay_say_how_typical_the_answers_are(run, fitted_bank, tmp_path, monkeypatch):
+    journal = tmp_path / "run.jsonl"
+    assert run("session", "start", fitted_bank, "-o", journal, "--model-id", "new", *LIMIT).code == 0
+    play(run, journal)
+    found = json.loads(run("session", "status", journal, "--format", "json").out)
+    assert 0.0 <= found["typicality"] <= 1.0
+    assert {row["typicality"] for row in found["scores"]} == {found["typicality"]}
+    assert found["method"] in {"p-irt", "stacked"}
+    answers = tmp_path / "answers.parquet"
+    assert run("session", "export", journal, "-o", answers).code == 0
+    monkeypatch.setattr("itembank.estimation.typicality.FLAGGED", 1.0)  # so that every model is flagged
+    told = run("session", "status", journal)
+    assert f"{found['typicality']:.4f}" in told.out
+    assert "'new': answered unlike most of the" in told.err
+    assert "errors of such past models were" in told.err
+    replayed = run("replay", fitted_bank, answers, *LIMIT)
+    assert f"{found['typicality']:.2f}" in replayed.out
+    assert "'new': answered unlike most of the" in replayed.err

@@ -1,0 +1,80 @@
+"""Trials of stages on calibration models left out."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from itembank.crossfit.folds import folds
+from itembank.estimation.estimate import estimate
+from itembank.estimation.method_trials import SEED, try_stages
+from itembank.estimation.specs import PIRT, Weighted
+from itembank.estimation.stages import answered_in_stages
+from itembank.planning.next_stage import next_stage
+from itembank.planning.stages import first_of_stages
+from itembank.selection.recipes import Recipe
+from itembank.selection.select import select_by_recipe
+from itembank.selection.specs import Stratified, VOptimal
+from tests.estimation.simulated import shared_bank
+
+pytestmark = pytest.mark.usefixtures("few_folds")
+
+SIZES = (6, 5, 4)
+RECIPE = Recipe(VOptimal(), 6, False, (), (), SIZES)
+SPECS = (PIRT(), Weighted())
+
+
+@pytest.fixture(scope="module")
+def bank():
+    return shared_bank(n_models=14, n_items=36)
+
+
+@pytest.mark.parametrize("spec", [VOptimal(target="overall"), Stratified()])
+def test_a_trial_is_what_the_verbs_give_with_the_bank_of_a_fold(bank, spec):
+    recipe = dataclasses.replace(RECIPE, spec=spec)
+    found = try_stages(dataclasses.replace(bank), recipe, SPECS)
+    fold = folds(bank)[1]
+    routing = first_of_stages(select_by_recipe(fold.bank, recipe, SEED), SIZES)
+    modules = set()
+    for row in fold.held_out.tolist():
+        model = bank.responses.take(models=np.array([row]))
+        second = next_stage(fold.bank, routing, model)
+        third = next_stage(fold.bank, second, model)
+        assert (second.n_items, third.n_items, third.whole.n_items) == (5, 4, 15)
+        modules.add((second.item_ids, third.item_ids))
+        for number, method in enumerate(SPECS):
+            expected = estimate(fold.bank, model, selection=third, method=method, interval="model-based")
+            np.testing.assert_allclose(found.values[number, row], expected.value[0], atol=1e-12)
+    assert len(modules) > 1  # or items would not depend on answers
+
+
+def test_what_a_left_out_model_did_on_items_it_is_not_asked_changes_nothing(bank):
+    model = 3
+    fold = next(fold for fold in folds(bank) if model in fold.held_out)
+    asked = list(answered_in_stages(bank, fold, RECIPE))[fold.held_out.tolist().index(model)].positions
+    responses = bank.responses.responses.copy()
+    hidden = np.setdiff1d(np.arange(36), asked)
+    responses[model, hidden] = np.roll(responses[model, hidden], 7)
+    changed = dataclasses.replace(bank, responses=dataclasses.replace(bank.responses, responses=responses))
+    before, after = (try_stages(one, RECIPE, SPECS) for one in (bank, changed))
+    np.testing.assert_allclose(after.values[:, model], before.values[:, model], atol=1e-12)
+    assert not np.allclose(after.truth[model], before.truth[model])
+
+
+def test_as_many_items_are_left_out_as_new_models_left_unanswered(bank):
+    n_full = [one.positions.size for fold in folds(bank) for one in answered_in_stages(bank, fold, RECIPE)]
+    assert set(n_full) == {sum(SIZES)}
+    whole = try_stages(bank, RECIPE, SPECS)
+    thinned = try_stages(bank, RECIPE, SPECS, answered=np.array([0.4, 0.4, 0.4]))
+    assert np.mean(np.abs(thinned.errors[0, :, -1])) > np.mean(np.abs(whole.errors[0, :, -1]))
+
+
+def test_where_no_fold_can_follow_nothing_is_known(bank):
+    found = try_stages(bank, dataclasses.replace(RECIPE, excluded=("of another bank",)), SPECS)
+    assert np.isnan(found.values).all()
+
+
+def test_what_was_found_for_two_stages_is_not_taken_for_three(bank):
+    two = dataclasses.replace(RECIPE, stages=(6, 9))
+    assert repr(two) == repr(RECIPE)  # names of trials of one batch are what they were before there were stages
+    assert not np.allclose(try_stages(bank, two, SPECS).values, try_stages(bank, RECIPE, SPECS).values)
