@@ -1,5 +1,7 @@
 """Whether to ask one by one: by errors that the trials themselves give, and a rule that is tried on made-up errors."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -10,11 +12,12 @@ from itembank.adaptive.plan_sessions import Design, plan_sessions
 from itembank.adaptive.session_spec import SessionSpec
 from itembank.calibration.build import build_bank
 from itembank.errors import DataError, ParameterError
-from itembank.estimation.method_trials import sample_of, try_methods
-from itembank.estimation.specs import Stacked
+from itembank.estimation.method_trials import sample_of, try_methods, try_stages
+from itembank.estimation.specs import IN_STAGES, Stacked
 from itembank.planning.auto import CANDIDATES
 from itembank.planning.plan import plan
 from itembank.planning.select import select
+from itembank.selection.recipes import read_recipe
 from tests.adaptive.simulated import session_bank
 
 BANK = session_bank(n_items=40)
@@ -37,11 +40,21 @@ def test_errors_are_those_of_both_ways_of_asking(monkeypatch):
     once = try_methods(BANK, sample_of(BANK, chosen), chosen, Stacked().members).stacked(Stacked())
     past = past_sessions(BANK, SessionSpec(target="law", budget=Budget(n_items=9)))
     np.testing.assert_allclose(found.designs[0].signed_errors, once.error[:, column], atol=1e-12)
-    np.testing.assert_allclose(found.designs[1].signed_errors, (past.value[-1] - past.truth)[:, column], atol=1e-12)
+    np.testing.assert_allclose(found.designs[2].signed_errors, (past.value[-1] - past.truth)[:, column], atol=1e-12)
     rows = found.rows()
-    assert [row["design"] for row in rows] == ["at once", "one by one"]
+    assert [row["design"] for row in rows] == ["at once", "in two stages", "one by one"]
     np.testing.assert_allclose(rows[0]["mean_absolute_error"], np.abs(once.error[:, column]).mean())
     np.testing.assert_allclose(rows[0]["mean_absolute_error"] - rows[1]["mean_absolute_error"], rows[1]["gain"])
+    routing = select(BANK, 9, stages=2, rng=0)
+    recipe = dataclasses.replace(read_recipe(routing), stages=(3, 6))
+    stages = try_stages(BANK, recipe, IN_STAGES.members).stacked(IN_STAGES)
+    np.testing.assert_allclose(found.designs[1].signed_errors, stages.error[:, column], atol=1e-12)
+
+
+def test_what_cannot_be_asked_in_stages_is_asked_otherwise(monkeypatch):
+    monkeypatch.setattr("itembank.planning.auto.CANDIDATES", CANDIDATES[:1])  # to be quick
+    found = plan_sessions(BANK, 3)  # one item of each scenario, none left for a second stage
+    assert [design.name for design in found.designs] == ["at once", "one by one"]
 
 
 @pytest.mark.parametrize(("saving", "taken"), [(0.002, "one by one"), (0.0005, "at once")])

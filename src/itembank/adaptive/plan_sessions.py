@@ -2,7 +2,7 @@
 
 import shlex
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -17,15 +17,17 @@ from itembank.data.arguments import GivenBank, as_bank
 from itembank.data.banks import Bank
 from itembank.data.score_names import OVERALL
 from itembank.errors import DataError, ParameterError, did_you_mean, remedy, shown
-from itembank.estimation.method_trials import sample_of, try_methods
-from itembank.estimation.specs import Stacked
+from itembank.estimation.method_trials import sample_of, try_methods, try_stages
+from itembank.estimation.specs import IN_STAGES, Stacked
 from itembank.numerics.arrays import FloatArray
 from itembank.numerics.paired_choice import clearly_best
 from itembank.numerics.threads import one_blas_thread
 from itembank.planning.auto import choose_selection
 from itembank.planning.plan import plan
 from itembank.planning.plan_spec import PlanSpec
+from itembank.planning.select import select
 from itembank.progress import ProgressCallback, part_of, silent
+from itembank.selection.recipes import read_recipe, stages_of
 
 SEED = 0
 """Of `select` where items are drawn by chance."""
@@ -53,13 +55,14 @@ class Design:
     ----------
     name : str
     errors : function of question and progress
-        Estimate less truth of the target for each calibration model, left out; NaN where unknown.
+        Estimate less truth of the target for each calibration model, left out; NaN where unknown, None where so many
+        items cannot be asked so.
     command : str
         How to begin, with {n_items} and {target}.
     """
 
     name: str
-    errors: Callable[[Question, ProgressCallback], FloatArray]
+    errors: Callable[[Question, ProgressCallback], FloatArray | None]
     command: str
 
 
@@ -75,9 +78,9 @@ def plan_sessions(
     """Say whether asking a new model one item at a time pays, from the bank alone.
 
     Each part of the calibration models in turn plays the new models, and is asked by each of `DESIGNS`: the items that
-    `select` chooses beforehand, all at once; and a default session, one by one, where each item depends on the answers
-    so far. Asking at once is taken, unless another way has errors that are smaller by more than a standard error of the
-    difference: the rule of `select` with 'auto'.
+    `select` chooses beforehand, all at once; those of two stages; and a default session, one by one, where each item
+    depends on the answers so far. Asking at once is taken, unless another way has errors that are smaller by more than
+    a standard error of the difference: the rule of `select` with 'auto'.
 
     Parameters
     ----------
@@ -115,17 +118,17 @@ def plan_sessions(
         ).n_items
     question = Question(bank, _checked_size(n_items), target)
     ends = np.linspace(0.4, 1.0, len(DESIGNS) + 1).tolist()
-    errors = np.array(
-        [
-            design.errors(question, part_of(progress, *share))
-            for design, share in zip(DESIGNS, pairwise(ends), strict=True)
-        ]
-    )
-    errors = np.round(errors, 12)  # what was tried now and what was kept must give the same digits
+    found = [
+        (design, design.errors(question, part_of(progress, *share)))
+        for design, share in zip(DESIGNS, pairwise(ends), strict=True)
+    ]
+    designs = [design for design, own in found if own is not None]
+    # what was tried now and what was kept must give the same digits
+    errors = np.round([own for _, own in found if own is not None], 12)
     errors[:, np.isnan(errors).any(axis=0)] = np.nan  # all ways are compared on the same models
     tried = [
         TriedDesign(design.name, own, design.command.format(n_items=question.n_items, target=shlex.quote(target)))
-        for design, own in zip(DESIGNS, errors, strict=True)
+        for design, own in zip(designs, errors, strict=True)
     ]
     best = tried[clearly_best([design.errors for design in tried])]
     progress("done", 1.0)
@@ -139,6 +142,22 @@ def at_once(question: Question, progress: ProgressCallback) -> FloatArray:
     chosen = choose_selection(bank, question.n_items, per_scenario=False, excluded=(), seed=SEED, progress=progress)
     members = try_methods(bank, sample_of(bank, chosen), chosen, stacked.members)
     errors: FloatArray = members.stacked(stacked).error[:, question.column]
+    return errors
+
+
+def in_stages(question: Question, progress: ProgressCallback) -> FloatArray | None:
+    """Errors of `estimate` after a routing stage of a third of the items and a stage for each model."""
+    bank = question.bank
+    try:
+        routing = select(bank, question.n_items, stages=2, rng=SEED)
+    except ParameterError:  # too few items for two stages, or more than the bank has for them
+        return None
+    recipe = read_recipe(routing)
+    if recipe is None:
+        return None
+    sizes, _ = stages_of(routing)
+    members = try_stages(bank, replace(recipe, stages=sizes), IN_STAGES.members, progress=progress)
+    errors: FloatArray = members.stacked(IN_STAGES).error[:, question.column]
     return errors
 
 
@@ -157,6 +176,7 @@ def one_by_one(question: Question, progress: ProgressCallback) -> FloatArray:
 
 DESIGNS = (
     Design("at once", at_once, "itembank select BANK -n {n_items} -o selection.json"),
+    Design("in two stages", in_stages, "itembank select BANK -n {n_items} --stages 2 -o stage1.json"),
     Design(
         "one by one",
         one_by_one,

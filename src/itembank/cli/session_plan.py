@@ -36,8 +36,8 @@ def plan(
     A session chooses each item by the answers before it, which takes a run of your harness for every item. The same
     number of items chosen beforehand takes one run. How much closer a session comes depends on the bank: much where one
     ability rules, hardly where there are many. Here each of the bank's models takes the part of a new model in turn,
-    and is asked both ways. Errors are of the score's estimate, in points of 100. Asking at once is recommended unless
-    another way is better by more than a standard error of the difference.
+    and is asked at once, in two stages and one by one. Errors are of the score's estimate, in points of 100. Asking at
+    once is recommended unless another way is better by more than a standard error of the difference.
 
     \b
       itembank session plan bank -n 30
