@@ -148,7 +148,7 @@ def test_a_plan_says_when_no_number_of_items_is_enough(bank):
     made = quick(bank, half_width=0.02, spec=PlanSpec(estimand="items-like-these"))
     assert made.n_items is None
     assert "No number of items is enough" in made.message
-    assert "a sample" in made.message
+    assert "chance of which items" in made.message
 
 
 def test_the_difference_of_models_on_other_items_has_a_chance_of_its_own(bank):

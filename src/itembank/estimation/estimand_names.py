@@ -11,3 +11,5 @@ ESTIMANDS_IN_WORDS: dict[str, str] = {
     "expected": "the expected score over repeated runs on the bank's items",
     "items-like-these": "the score on items like these, of which the bank's are a sample",
 }
+CHANCE: dict[str, str] = {"expected": "chance of the run", "items-like-these": "chance of which items there are"}
+"""What keeps the score of one run from the one that is meant."""

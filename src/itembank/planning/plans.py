@@ -5,7 +5,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from itembank.estimation.estimand_names import ESTIMANDS_IN_WORDS
+from itembank.estimation.estimand_names import CHANCE
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.planning.goals import Goal
 from itembank.planning.size_trials import Trial
@@ -188,8 +188,8 @@ def _message(
     asked, of_all = f"{what} {goal.value:g} on {target!r}", f"of {goal.n_total} items"
     if n_items is None:
         return (
-            f"No number of items is enough for {asked}: all {goal.n_total} leave {goal.least:.4f}, "
-            f"for {ESTIMANDS_IN_WORDS[goal.spec.estimand]} differs by chance from that of one run."
+            f"No number of items is enough for {asked}: with all {goal.n_total} items it is {goal.least:.4f}, by the "
+            f"{CHANCE[goal.spec.estimand]} alone."
         )
     if max_items is not None and n_items > max_items:
         there = float(goal.curve(trials).at(np.array([max_items]))[0])
