@@ -91,7 +91,7 @@ def in_stages(prepared: PreparedFold, routing: ib.Selection) -> list[dict[str, f
     result = []
     for row in range(prepared.new.n_models):
         model = prepared.new.take(models=np.array([row]))
-        module = ib.next_stage(prepared.bank, routing, model)
+        module = ib.selectors.next_stage(prepared.bank, routing, model)
         result.append(overall(ib.estimate(prepared.bank, model, selection=module), 0))
     return result
 

@@ -43,7 +43,6 @@ from .data.responses import ResponseMatrix as ResponseMatrix
 from .data.selections import Selection as Selection
 from .estimation.estimate import estimate as estimate
 from .estimation.estimates import ScoreEstimates as ScoreEstimates
-from .planning.next_stage import next_stage as next_stage
 from .planning.plan import plan as plan
 from .planning.plan_spec import PlanSpec as PlanSpec
 from .planning.plans import Plan as Plan

@@ -1,6 +1,7 @@
 """Ways to estimate full scores and abilities: what `estimate` and `score` take as their method."""
 
 from itembank.data.targets import ScoreTarget, ScoreTargets, mean_win_rate
+from itembank.estimation.covariates import unanswered
 from itembank.estimation.design_based import design_based_estimates
 from itembank.estimation.specs import (
     GPIRT,
@@ -41,4 +42,5 @@ __all__ = [
     "WeightedLikelihood",
     "design_based_estimates",
     "mean_win_rate",
+    "unanswered",
 ]

@@ -1,5 +1,6 @@
-"""Ways to choose items beforehand: what `select` takes as its method."""
+"""Ways to choose items beforehand: what `select` takes as its method, and the next stage of a test in stages."""
 
+from itembank.planning.next_stage import next_stage
 from itembank.selection.specs import (
     AnchorCorrectness,
     AnchorIRT,
@@ -24,4 +25,5 @@ __all__ = [
     "Stratified",
     "Uncertainty",
     "VOptimal",
+    "next_stage",
 ]
