@@ -44,7 +44,7 @@ PARTS = {
     "fits without a fifth of the models each": (folds, "_make_folds"),
     "selections": (fold_runs, "_selection"),
     "selections without a fifth of the models each": (method_trials, "_chosen_by"),
-    "estimates for the models left out": (members_out_of_fold, "_try_fold"),
+    "estimates for the models left out": (members_out_of_fold, "_estimates"),
     "estimates": (fold_runs, "_estimated"),
 }
 INSIDE_ESTIMATES = tuple(PARTS)[1:2] + tuple(PARTS)[3:5]

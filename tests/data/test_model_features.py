@@ -40,6 +40,7 @@ def test_sizes_of_very_different_models_count_by_their_logarithm():
 def test_dates_count_in_days_however_they_are_written(dates):
     features = ModelFeatures.fit(table(date=dates), ["date"])
     np.testing.assert_allclose(features.of(table(date=dates))[:, 0], [-np.sqrt(1.5), 0.0, np.sqrt(1.5)])
+    np.testing.assert_allclose(features.of(table(date=[None]))[:, 0], [0.0])
 
 
 def test_text_is_a_category_and_what_nobody_had_counts_as_average():

@@ -11,8 +11,12 @@ from itembank.calibration.build import build_bank
 from itembank.calibration.specs import Variational
 from itembank.data.responses import ResponseMatrix
 from itembank.errors import DataError, ParameterError
-from itembank.estimation.covariates import forecast_scores, unanswered
+from itembank.estimation.covariates import explain_forecast, forecast_scores, unanswered, with_forecast
 from itembank.estimation.estimate import estimate
+from itembank.estimation.forecast import Forecast
+from itembank.estimation.method_trials import try_methods
+from itembank.estimation.observations import observe
+from itembank.estimation.specs import Stacked
 from tests.estimation.simulated import new_models, shared_bank
 
 N_PAST, N_NEW, N_ITEMS = 60, 200, 120
@@ -76,9 +80,20 @@ def test_what_says_nothing_changes_nothing():
     bank, new = world(0.4)
     few = new.take(items=np.arange(0, N_ITEMS, 2))
     plain, with_noise = estimate(bank, few), estimate(bank, few, covariates=["lucky_number"])
-    assert "does not count" in with_noise.explanation
-    np.testing.assert_allclose(with_noise.value, plain.value)
-    np.testing.assert_allclose(with_noise.low, plain.low)
+    assert np.abs(with_noise.value - plain.value).max() < 0.01  # a weight of next to nothing, or none
+    assert np.abs(plain.value - estimate(bank, few, covariates=["date"]).value).max() < 0.03  # 60 answers say it all
+
+
+def test_a_forecast_that_misleads_is_left_out():
+    bank, new = world(0.4)
+    few = new.take(items=np.arange(30))
+    members = try_methods(bank, observe(bank, few, None), None, Stacked().members)
+    truth = bank.targets.with_overall(bank.scenario_scores)
+    misleading = Forecast(("x",), truth + 3.0 * (members.values[0] - truth), truth[:1])  # p-IRT's errors, threefold
+    assert with_forecast(members, misleading, Stacked()) is members
+    assert "does not count" in explain_forecast(members, misleading, Stacked())
+    telling = Forecast(("x",), truth + 0.01, truth[:1])
+    assert with_forecast(members, telling, Stacked()).values.shape[0] == members.values.shape[0] + 1
 
 
 def test_models_without_answers_stand_beside_those_with_some():

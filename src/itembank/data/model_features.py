@@ -62,6 +62,8 @@ class NumberFeature:
         return np.where(np.isfinite(numbers), (numbers - self.centre) * scale, 0.0)[:, None]
 
     def _numbers(self, column: pl.Series) -> FloatArray:
+        if column.null_count() == column.len():
+            return np.full(column.len(), np.nan)
         if self.is_date:
             found = _days(column)
         else:
