@@ -20,6 +20,9 @@ from itembank.estimation.scores import Scores
 from itembank.estimation.specs import Stacked
 from itembank.progress import ProgressCallback, silent
 
+LEAST_GAIN = 1e-3
+"""A smaller relative gain is none: rounding must not decide whether covariates count."""
+
 
 def forecast_scores(
     bank: Bank, models: pl.DataFrame, columns: Sequence[str], *, progress: ProgressCallback = silent
@@ -65,11 +68,11 @@ def forecast_scores(
 def with_forecast(members: MembersOutOfFold, forecast: Forecast, spec: Stacked) -> MembersOutOfFold:
     """Add the forecast to the members of 'stacked' where past models left out were estimated better with it.
 
-    Better by any amount: who names covariates expects them to tell something, and the weight of those that tell little
-    is small.
+    By however little: who names covariates expects them to tell something, and the weight of those that tell little is
+    small.
     """
     more = beside(members, forecast)
-    return more if _mean_error(more, spec) < _mean_error(members, spec) else members
+    return more if _is_better(_mean_error(more, spec), _mean_error(members, spec)) else members
 
 
 def beside(members: MembersOutOfFold, forecast: Forecast) -> MembersOutOfFold:
@@ -81,7 +84,7 @@ def explain_forecast(members: MembersOutOfFold, forecast: Forecast, spec: Stacke
     """Say whether covariates count, and what they did for past models left out."""
     without, with_it = (100.0 * _mean_error(each, spec) for each in (members, beside(members, forecast)))
     names = " and ".join(forecast.columns)
-    if with_it < without:
+    if _is_better(with_it, without):
         return f" Knowing {names} lowers errors from {without:.2f} to {with_it:.2f} points."
     return f" Knowing {names} does not count: errors would be {with_it:.2f} instead of {without:.2f} points."
 
@@ -91,6 +94,10 @@ def explain_alone(bank: Bank, forecast: Forecast) -> str:
     error = 100.0 * float(np.nanmean(np.abs(forecast.past - calibration_scores(bank))[:, -1]))
     names = " and ".join(forecast.columns)
     return f"{names} alone. Mean error of the overall score of past models left out in turn: {error:.2f} points."
+
+
+def _is_better(with_it: float, without: float) -> bool:
+    return with_it < (1.0 - LEAST_GAIN) * without
 
 
 def _mean_error(members: MembersOutOfFold, spec: Stacked) -> float:
