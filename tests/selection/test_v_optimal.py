@@ -8,7 +8,7 @@ from itembank.errors import ParameterError
 from itembank.factors.linear_gaussian import fit_factor_model
 from itembank.selection.select import select
 from itembank.selection.specs import METHODS, VOptimal
-from itembank.selection.v_optimal import greedy_v_optimal
+from itembank.selection.v_optimal import LinearModel, greedy_v_optimal
 from tests.data.banks import make_bank
 
 
@@ -24,9 +24,12 @@ def problem(seed, n_items=14, n_factors=3, n_targets=2):
 
 
 def greedy(numbers, n_items, *, is_candidate=None, group=None, at_least=(0,), at_most=(1000,)):
-    size = numbers[1].shape[0]
+    loadings, noise, target_weights, importance = numbers
+    size = noise.shape[0]
     return greedy_v_optimal(
-        *numbers,
+        [LinearModel(loadings, noise)],
+        target_weights,
+        importance,
         n_items,
         is_candidate=np.ones(size, dtype=bool) if is_candidate is None else is_candidate,
         group=np.zeros(size, dtype=np.int64) if group is None else group,
