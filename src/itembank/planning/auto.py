@@ -25,6 +25,10 @@ CANDIDATES: tuple[SelectionSpec, ...] = (
     Stratified("proportional"),
 )
 """The first is taken unless another is clearly better: with few models many candidates make a lucky winner."""
+WITH_FEW_MODELS = VOptimal(n_abilities=8)
+"""Tried below `FEW_MODELS`: there it helps where one ability rules, and with hundreds it harms
+(`docs/results-tables.md`)."""
+FEW_MODELS = 100
 FALLBACK = Stratified("proportional")
 FRACTION_OF_FITS = 0.7
 """Part of the progress bar for fitting without some models, where that was not done before."""
@@ -73,7 +77,7 @@ def choose_selection(
     random from strata, which asks nothing of the bank.
     """
     ids = tuple(sorted(excluded)), tuple(sorted(included))
-    recipes = [Recipe(spec, n_items, per_scenario, *ids) for spec in CANDIDATES]
+    recipes = [Recipe(spec, n_items, per_scenario, *ids) for spec in candidates_for(bank)]
     # any number of items that a method can choose this one can: refuses before the long work what none could
     fallback = select_by_recipe(bank, replace(recipes[0], spec=FALLBACK), seed)
     if bank.published is not None:
@@ -108,6 +112,11 @@ def choose_selection(
         explanation=f"{best.label}. Mean errors of the overall score of calibration models left out in turn, in "
         f"points: {listed}{reason}.",
     )
+
+
+def candidates_for(bank: Bank) -> tuple[SelectionSpec, ...]:
+    """Return the methods that are tried on a bank; the first is the default."""
+    return (*CANDIDATES, WITH_FEW_MODELS) if bank.n_models < FEW_MODELS else CANDIDATES
 
 
 def errors_of(bank: Bank, recipe: Recipe, seed: int, *, progress: ProgressCallback = silent) -> FloatArray:

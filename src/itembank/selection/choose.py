@@ -1,7 +1,6 @@
 """The methods of selection: each function takes `ItemPools` and a spec and returns one `Choice` for each scenario."""
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -59,9 +58,9 @@ def v_optimal(pools: ItemPools, spec: specs.VOptimal) -> list[Choice]:
     usual = bank_factor_model(pools.bank, n_factors=spec.n_factors, discrepancy=spec.discrepancy)
     models = [LinearModel(usual.loadings, usual.noise)]
     if spec.n_abilities:
-        near = models_near_abilities(pools.bank, spec)
-        models = [replace(models[0], weight=0.5)]
-        models += [LinearModel(one.loadings, one.noise, 0.5 / len(near)) for one in near]
+        local = models_near_abilities(pools.bank, spec)
+        models = [LinearModel(usual.loadings, usual.noise, 0.5)]
+        models += [LinearModel(one.loadings, one.noise, 0.5 / len(local)) for one in local]
     features, targets = latent_features(usual), pools.bank.targets
     return choose_v_optimal(models, targets, spec, pools.scenarios, pools.counts, features=features)
 

@@ -52,12 +52,12 @@ class LocalDesign:
         DataError
             For a bank that was published without responses.
         """
-        local = LocalModel.of_bank(bank, spec)
+        bank.check_responses("Choosing a next stage needs")
         usual = bank_factor_model(bank, n_factors=spec.n_factors, discrepancy=spec.discrepancy)
         target_weights, importance = wanted_scores(bank.targets, spec)
         is_candidate = candidates(bank, spec, excluded)
         return cls(
-            local,
+            LocalModel.of_bank(bank, spec),
             latent_features(usual),
             scenario_pools(bank, is_candidate, np.zeros(bank.n_items, dtype=bool)),
             target_weights,

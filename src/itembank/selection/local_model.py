@@ -52,14 +52,7 @@ class LocalModel:
 
     @classmethod
     def of_bank(cls, bank: Bank, spec: VOptimal) -> Self:
-        """Fit the residuals of the calibration models.
-
-        Raises
-        ------
-        DataError
-            For a bank that was published without responses.
-        """
-        bank.check_responses("Choosing items for an ability needs")
+        """Fit the residuals of the calibration models, which the bank must hold."""
         means = probability(bank.parameters, bank.calibration.abilities)  # (n_models, n_items)
         usual = bank_factor_model(bank, n_factors=spec.n_factors, discrepancy=spec.discrepancy)
         return cls(
@@ -137,7 +130,14 @@ def usual_abilities(bank: Bank, n_abilities: int) -> FloatArray:
 
 
 def models_near_abilities(bank: Bank, spec: VOptimal) -> list[FactorModel]:
-    """Linear-Gaussian models at the abilities that the spec counts (`usual_abilities`), as if these were known."""
+    """Linear-Gaussian models at as many abilities as the spec wants (`usual_abilities`), as if these were known.
+
+    Raises
+    ------
+    DataError
+        For a bank that was published without responses.
+    """
+    bank.check_responses("V-optimal items for single abilities need")
     local = LocalModel.of_bank(bank, spec)
     certain = np.zeros_like(local.prior_root)
     return [local.at(theta, certain) for theta in usual_abilities(bank, spec.n_abilities)]
