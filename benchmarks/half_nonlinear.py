@@ -20,7 +20,7 @@ from benchmarks.stages import errors_by_model, resampled, total
 from itembank.data.responses import ResponseMatrix
 from itembank.errors import ItembankWarning
 from itembank.numerics.threads import one_blas_thread
-from itembank.planning.auto import CANDIDATES, WITH_FEW_MODELS, Tried, best_of, errors_of
+from itembank.planning.auto import CANDIDATES, Tried, best_of, errors_of
 from itembank.selection.recipes import Recipe
 from itembank.studies.data_sets import load_data
 from itembank.studies.fold_runs import PreparedFold, prepare_fold
@@ -32,7 +32,7 @@ from itembank.studies.study_files import load_study
 PANEL = Path(__file__).parent / "panel"
 SETS = ("swebench_verified", "alpacaeval2", "bfcl_v1", "mmlu_pro")
 LINEAR, HALF, GATED_OLD, GATED = "linear", "half", "auto as it was", "auto with it"
-SPECS = dict(zip((LINEAR, "latent", "stratified", HALF), (*CANDIDATES, WITH_FEW_MODELS), strict=True))
+SPECS = dict(zip((LINEAR, "latent", "stratified", HALF), CANDIDATES, strict=True))
 GATES = {GATED_OLD: list(SPECS)[:3], GATED: list(SPECS)}
 
 

@@ -272,4 +272,5 @@ class _Given:
 
 def _mean_variance(given: Sequence[_Given]) -> FloatArray:
     """Weighted sum over models of the variance of each target, (n_targets,)."""
-    return np.sum([each.model.weight * each.target_variance for each in given], axis=0)
+    result: FloatArray = np.sum([each.model.weight * each.target_variance for each in given], axis=0)
+    return result
