@@ -129,7 +129,9 @@ def markdown(table: pl.DataFrame) -> str:
     ]
     keys = ["n_items", "split", "data"]
     rng, ratios = np.random.default_rng(0), {}
-    for n_items, split, data in table.select(keys).unique().sort(*keys).iter_rows():
+    for n_items, split, data in (
+        table.select(keys).unique().sort("n_items", pl.col("split") != "random", "data").iter_rows()
+    ):
         cell = table.filter(data=data, split=split, n_items=n_items)
         tested, past = (cell.filter(place=place) for place in ("tested", "left out"))
         pairs = ((tested, LINEAR, HALF), (past, LINEAR, HALF), (tested, GATED_OLD, GATED))
