@@ -10,7 +10,8 @@ from scipy.stats import norm
 from itembank.errors import DataError
 from itembank.irt.parameters import ItemParameters
 from itembank.publishing import without_responses
-from itembank.selection.local_design import LocalDesign, _expected_curve, local_factor_model
+from itembank.selection.local_design import LocalDesign
+from itembank.selection.local_model import _expected_curve
 from itembank.selection.select import select
 from itembank.selection.specs import VOptimal
 from tests.data.banks import make_bank, with_family
@@ -35,7 +36,7 @@ def design_of(bank, **choices):
 @pytest.mark.parametrize("target", ["balanced", "overall", "law"])
 def test_each_item_is_the_best_of_all_by_dense_conditioning(bank, target):
     design = design_of(bank, target=target)
-    model = local_factor_model(design, THETA, COVARIANCE)
+    model = design.local.at(THETA, COVARIANCE)
     found = design.next_items(THETA, COVARIANCE, ANSWERED, 6, asked=ANSWERED)
     chosen = ANSWERED.tolist()
     for item in found.tolist():
@@ -99,7 +100,7 @@ def test_noise_is_the_variance_of_responses_at_an_ability(family):
     past = make_bank(n_models=400, n_items=40, n_dims=1)
     alike = dataclasses.replace(past.calibration, abilities=np.full((400, 1), 1.5))
     past, new = (with_family(bank, family) for bank in (past, dataclasses.replace(past, calibration=alike)))
-    model = local_factor_model(design_of(past, discrepancy=0.0), np.array([1.5]), np.zeros((1, 1)))
+    model = design_of(past, discrepancy=0.0).local.at(np.array([1.5]), np.zeros((1, 1)))
     expected = np.sum(model.loadings[:, 1:] ** 2, axis=1) + model.noise
     actual, ordinary = new.responses.responses.var(axis=0), past.responses.responses.var(axis=0)
     np.testing.assert_allclose(expected.mean(), actual.mean(), rtol=0.15)
@@ -118,11 +119,14 @@ def test_missing_responses_of_calibration_models_are_filled_in(bank):
     responses = bank.responses.responses.copy()
     responses[np.random.default_rng(0).random(responses.shape) < 0.2] = np.nan
     gaps = dataclasses.replace(bank, responses=dataclasses.replace(bank.responses, responses=responses))
-    residual = design_of(gaps).residual
+    residual = design_of(gaps).local.residual
     assert np.all(np.isfinite(residual.loadings))
-    np.testing.assert_allclose(residual.noise.mean(), design_of(bank).residual.noise.mean(), rtol=0.25)
+    np.testing.assert_allclose(residual.noise.mean(), design_of(bank).local.residual.noise.mean(), rtol=0.25)
 
 
 def test_a_bank_without_responses_is_refused(bank):
-    with pytest.raises(DataError, match="published without them"):
-        design_of(without_responses(bank, selection=select(bank, 9, method="v-optimal")))
+    published = without_responses(bank, selection=select(bank, 9, method="v-optimal"))
+    with pytest.raises(DataError, match=r"next stage needs past models' responses.* published without them"):
+        design_of(published)
+    with pytest.raises(DataError, match=r"single abilities need past models' responses.* published without them"):
+        select(published, 9, method=VOptimal(n_abilities=8))

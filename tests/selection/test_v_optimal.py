@@ -8,7 +8,7 @@ from itembank.errors import ParameterError
 from itembank.factors.linear_gaussian import fit_factor_model
 from itembank.selection.select import select
 from itembank.selection.specs import METHODS, VOptimal
-from itembank.selection.v_optimal import greedy_v_optimal
+from itembank.selection.v_optimal import LinearModel, greedy_v_optimal
 from tests.data.banks import make_bank
 
 
@@ -23,10 +23,13 @@ def problem(seed, n_items=14, n_factors=3, n_targets=2):
     )
 
 
-def greedy(numbers, n_items, *, is_candidate=None, group=None, at_least=(0,), at_most=(1000,)):
-    size = numbers[1].shape[0]
+def greedy(numbers, n_items, *, others=(), is_candidate=None, group=None, at_least=(0,), at_most=(1000,)):
+    loadings, noise, target_weights, importance = numbers
+    size = noise.shape[0]
     return greedy_v_optimal(
-        *numbers,
+        [LinearModel(loadings, noise), *others],
+        target_weights,
+        importance,
         n_items,
         is_candidate=np.ones(size, dtype=bool) if is_candidate is None else is_candidate,
         group=np.zeros(size, dtype=np.int64) if group is None else group,
@@ -62,6 +65,31 @@ def test_every_step_is_the_best_and_its_variance_that_of_dense_conditioning(seed
         expected = dense_variances(loadings, noise, target_weights, chosen)
         np.testing.assert_allclose(found.variances[step + 1], expected, rtol=1e-10, atol=1e-13)
     np.testing.assert_allclose(found.variances[-1], 0.0, atol=1e-12)  # nothing is left to know
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_every_step_is_the_best_for_the_weighted_sum_of_two_models(seed):
+    numbers, other = problem(seed), LinearModel(*problem(seed + 50)[:2], weight=0.3)
+    loadings, noise, target_weights, importance = numbers
+    found = greedy(numbers, 14, others=[other])
+    chosen = []
+    for step, item in enumerate(found.items):
+        left = {
+            candidate: dense_variances(loadings, noise, target_weights, [*chosen, candidate])
+            + 0.3 * dense_variances(other.loadings, other.noise, target_weights, [*chosen, candidate])
+            for candidate in set(range(14)) - set(chosen)
+        }
+        objective = {candidate: importance @ variances for candidate, variances in left.items()}
+        assert item == min(objective, key=objective.get)
+        chosen.append(item)
+        np.testing.assert_allclose(found.variances[step + 1], left[item], rtol=1e-10, atol=1e-13)
+
+
+def test_a_model_of_weight_zero_changes_nothing():
+    numbers = problem(1)
+    found, expected = greedy(numbers, 14, others=[LinearModel(*problem(2)[:2], weight=0.0)]), greedy(numbers, 14)
+    np.testing.assert_array_equal(found.items, expected.items)
+    np.testing.assert_array_equal(found.variances, expected.variances)
 
 
 def test_greedy_is_close_to_the_best_of_all_subsets():

@@ -30,12 +30,14 @@ from itembank.cli.render import (
     warnings_as_notes,
 )
 from itembank.cli.session_options import exclude_option
+from itembank.cli.spec_options import spec_option
 from itembank.errors import visible
-from itembank.selection.specs import METHODS
+from itembank.selection.specs import METHODS, VOptimal
 
 if TYPE_CHECKING:
     from itembank.data.banks import Bank
     from itembank.data.selections import Selection
+    from itembank.selection.specs import SelectionSpec
 
 
 @click.command("select", cls=Command)
@@ -64,6 +66,11 @@ if TYPE_CHECKING:
     "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write the selection to this JSON file."
 )
 @method_option(MethodName(METHODS, "auto"), "How the items are chosen.")
+@spec_option(
+    VOptimal,
+    "n_abilities",
+    "v-optimal: let half of the aim be certainty about models of this many abilities, from weak to strong.",
+)
 @design_options
 @exclude_option
 @click.option(
@@ -89,6 +96,7 @@ def command(
     per_scenario: bool,
     output: Path | None,
     method: str,
+    n_abilities: int,
     design: Mapping[str, Any],
     exclude: Path | None,
     must_include: Path | None,
@@ -128,7 +136,7 @@ def command(
                 loaded,
                 int(n_items or 0),
                 stages="auto" if stages == "auto" else int(stages),
-                method=method_of_options(method, design),
+                method=_method(method, n_abilities, design),
                 per_scenario=per_scenario,
                 exclude=exclude,
                 must_include=must_include,
@@ -153,6 +161,13 @@ def command(
     elif output is None or output_format == "csv":
         title = f"{chosen.n_items} of {loaded.n_items} items of bank {loaded.bank_id} by {chosen.method}"
         print_rows(chosen.to_dict()["items"], output_format, title=title)
+
+
+def _method(method: str, n_abilities: int, design: Mapping[str, Any]) -> "SelectionSpec | str":
+    """Return the method with what was chosen of it."""
+    chosen = method_of_options(method, design)
+    refuse_unused(("n_abilities", chosen == "v-optimal", "--method v-optimal"))
+    return VOptimal(n_abilities=n_abilities) if chosen == "v-optimal" else chosen
 
 
 def _first(
@@ -194,5 +209,5 @@ def _check_stage(n_items: int | None, after: tuple[Path, ...], selection: Path |
         )
     if not after and n_items is None:
         raise click.UsageError("Say how many items to choose: -n N. Or choose a next stage: --after RESPONSES.")
-    first = ("n_items", "stages", "per_scenario", "method", "exclude", "must_include", "seed", *design)
+    first = ("n_items", "stages", "per_scenario", "method", "n_abilities", "exclude", "must_include", "seed", *design)
     refuse_unused(*((name, not after, "a first stage, not with --after") for name in first))

@@ -174,6 +174,10 @@ class VOptimal(SelectionSpec):
         'auto' measures it on calibration models left out, and that of subscenarios too (`bank_factor_model`).
         Without it items that past models hardly told apart are never asked, and a model stronger than all of
         them is a surprise: on AlpacaEval split by date the error of the score was then four times as large.
+    n_abilities : int
+        Let half of what is made small be the mean uncertainty at this many abilities of calibration models, where
+        items tell as much of ability, and scatter as much, as the item model says of models of that ability
+        (`local_model`). 0: none.
     """
 
     target: str | Mapping[str, float] = "balanced"
@@ -181,6 +185,7 @@ class VOptimal(SelectionSpec):
     allocation: BenchmarkAllocation = "free"
     minimum_per_scenario: int = 1
     discrepancy: float | Literal["auto"] = "auto"
+    n_abilities: int = 0
 
     def __post_init__(self) -> None:
         """Check the choices."""
@@ -189,6 +194,7 @@ class VOptimal(SelectionSpec):
             raise ParameterError(f"discrepancy must be 'auto' or a number in [0, 1], got {self.discrepancy!r}.")
         check_one_of("allocation", self.allocation, get_args(BenchmarkAllocation))
         check_whole("minimum_per_scenario", self.minimum_per_scenario, least=0)
+        check_whole("n_abilities", self.n_abilities, least=0)
         if isinstance(self.target, str):
             return
         values = list(self.target.values())

@@ -6,17 +6,16 @@ items are observed and not on what the responses are: the items can be chosen be
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 
 from itembank.data.score_names import OVERALL
 from itembank.data.targets import ScoreTargets
 from itembank.errors import ParameterError, shown
-from itembank.factors.linear_gaussian import FactorModel
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.ties import first_largest
-from itembank.selection.anchor_latent import latent_features
 from itembank.selection.greedy import allowed_scenarios
 from itembank.selection.nearest import weighted_by_nearest
 from itembank.selection.pools import Choice, ScenarioPool
@@ -27,6 +26,28 @@ SMALLEST_VARIANCE = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
+class LinearModel:
+    """What a linear-Gaussian model says of how responses vary, and how much it counts beside others.
+
+    Attributes
+    ----------
+    loadings : (n_items, n_factors)
+    noise : (n_items,)
+        Variances, non-negative.
+    weight : float
+        Of the targets' variances under this model in their mean over all.
+    """
+
+    loadings: FloatArray
+    noise: FloatArray
+    weight: float = 1.0
+
+    def take(self, items: IntArray) -> Self:
+        """Return the model of the items at these positions."""
+        return replace(self, loadings=self.loadings[items], noise=self.noise[items])
+
+
+@dataclass(frozen=True, slots=True)
 class GreedyItems:
     """Items in the order in which they were chosen.
 
@@ -34,7 +55,7 @@ class GreedyItems:
     ----------
     items : (n_chosen,)
     variances : (n_chosen + 1, n_targets)
-        Posterior variance of each target before the first item and after each.
+        Posterior variance of each target before the first item and after each: the weighted sum over models.
     """
 
     items: IntArray
@@ -42,23 +63,31 @@ class GreedyItems:
 
 
 def choose_v_optimal(
-    model: FactorModel, targets: ScoreTargets, spec: VOptimal, pools: Sequence[ScenarioPool], counts: IntArray
+    models: Sequence[LinearModel],
+    targets: ScoreTargets,
+    spec: VOptimal,
+    pools: Sequence[ScenarioPool],
+    counts: IntArray,
+    *,
+    features: FloatArray,
 ) -> list[Choice]:
     """Choose from all scenarios at once, for the scores that the spec names.
 
-    Weights are those of `weighted_by_nearest` on the means and loadings of the factor model. The chosen items are
+    Weights are those of `weighted_by_nearest` on the features. The chosen items are
     informative, not typical: with these weights or with a non-negative regression of the scenario
     score on them the weighted mean errs several times as much as that of a random sample (on real leaderboards,
     the regression a tenth less), so that estimates should come from a model or a regression with an intercept.
 
     Parameters
     ----------
-    model : FactorModel
+    models : sequence of LinearModel
     targets : ScoreTargets
     spec : VOptimal
     pools : sequence of n_scenarios pools
     counts : (n_scenarios,)
         Items of each scenario with equal allocation; their sum is what 'free' allocation chooses.
+    features : (n_items, n_features)
+        What makes items similar, for the weights of the chosen ones.
 
     Raises
     ------
@@ -69,8 +98,7 @@ def choose_v_optimal(
     items = np.concatenate([pool.items for pool in pools])  # in their order, the first of equals is taken
     at_least, at_most = _bounds(spec, pools, counts)
     greedy = greedy_v_optimal(
-        model.loadings[items],
-        model.noise[items],
+        [model.take(items) for model in models],
         target_weights[items],
         importance,
         int(counts.sum()),
@@ -81,7 +109,6 @@ def choose_v_optimal(
         first=np.isin(items, np.concatenate([pool.items[pool.included] for pool in pools])),
     )
     chosen = items[greedy.items]
-    features = latent_features(model)
     return [
         weighted_by_nearest(pool, features[pool.items], np.flatnonzero(np.isin(pool.items, chosen))) for pool in pools
     ]
@@ -123,8 +150,7 @@ def _bounds(spec: VOptimal, pools: Sequence[ScenarioPool], counts: IntArray) -> 
 
 
 def greedy_v_optimal(
-    loadings: FloatArray,
-    noise: FloatArray,
+    models: Sequence[LinearModel],
     target_weights: FloatArray,
     importance: FloatArray,
     n_items: int,
@@ -139,7 +165,8 @@ def greedy_v_optimal(
 
     Targets are ``Z_t = sum_i omega_it y_i``, with each item's own noise. Given the chosen items S, item i lowers
     the variance of ``Z_t`` by ``c_it^2 / v_i`` with ``c_it = Cov(Z_t, y_i | S)`` and ``v_i = Var(y_i | S)``;
-    the item of the largest sum over targets of importance times reduction comes next. Choosing item i changes
+    the item of the largest sum over models and targets of weight times importance times reduction comes next.
+    In each model, choosing item i changes
 
     ``v_j <- v_j - b_j^2 / v_i``, ``c_jt <- c_jt - b_j c_it / v_i``, ``A <- A - A L_i' L_i A / v_i``
 
@@ -148,9 +175,7 @@ def greedy_v_optimal(
 
     Parameters
     ----------
-    loadings : (n_items, n_factors)
-    noise : (n_items,)
-        Variances, non-negative.
+    models : sequence of LinearModel
     target_weights : (n_items, n_targets)
         omega.
     importance : (n_targets,)
@@ -169,34 +194,83 @@ def greedy_v_optimal(
     -------
     GreedyItems
     """
-    # before the first item: A = I, v_i = |L_i|^2 + s_i, and c_it = sum_j omega_jt Cov(y_j, y_i)
-    posterior = np.eye(loadings.shape[1])
-    variance = np.sum(loadings**2, axis=1) + noise  # (n_items,)
-    covariance = loadings @ (loadings.T @ target_weights) + noise[:, None] * target_weights  # (n_items, n_targets)
-    target_variance = np.sum(target_weights * covariance, axis=0)
-    variances, items = [target_variance], []
+    given = [_Given.nothing(model, target_weights) for model in models]
+    variances, items = [_mean_variance(given)], []
     is_open, counts = is_candidate.copy(), np.zeros(at_most.shape[0], dtype=np.int64)
     first = np.zeros(is_candidate.shape, dtype=bool) if first is None else first
     for n_left in range(n_items, 0, -1):
         is_allowed = is_open & first
         if not is_allowed.any():
             is_allowed = is_open & allowed_scenarios(counts, at_least, at_most, n_left)[group]
-        # sum over targets of importance times c_it^2 / v_i
-        gain = (covariance**2 @ importance) / np.maximum(variance, SMALLEST_VARIANCE)
+        gain = sum((each.model.weight * each.gain(importance) for each in given), np.zeros(is_open.size))
         item = int(first_largest(np.where(is_allowed, gain, -np.inf)))  # items with equal answers tie
-        direction = posterior @ loadings[item]
-        item_variance = max(float(variance[item]), SMALLEST_VARIANCE)
-        item_covariance = covariance[item].copy()
-        # b_j = L_j A L_i'; an item shares its own noise with itself only
-        cross_covariance = loadings @ direction  # (n_items,)
-        cross_covariance[item] += noise[item]
-        # condition every variance and covariance on y_i (a rank-one update each)
-        variance = variance - cross_covariance**2 / item_variance
-        covariance = covariance - cross_covariance[:, None] * (item_covariance / item_variance)
-        posterior = posterior - np.outer(direction, direction) / item_variance
-        target_variance = target_variance - item_covariance**2 / item_variance
+        given = [each.and_item(item) for each in given]
         is_open[item] = False
         counts[group[item]] += 1
         items.append(item)
-        variances.append(target_variance)
+        variances.append(_mean_variance(given))
     return GreedyItems(np.array(items, dtype=np.int64), np.array(variances))
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """Variances and covariances under one model, given the responses to the items chosen so far.
+
+    Attributes
+    ----------
+    model : LinearModel
+    factors : (n_factors, n_factors)
+        A.
+    variance : (n_items,)
+        v.
+    covariance : (n_items, n_targets)
+        c.
+    target_variance : (n_targets,)
+    """
+
+    model: LinearModel
+    factors: FloatArray
+    variance: FloatArray
+    covariance: FloatArray
+    target_variance: FloatArray
+
+    @classmethod
+    def nothing(cls, model: LinearModel, target_weights: FloatArray) -> Self:
+        """Before the first item: A = I, v_i = |L_i|^2 + s_i, and c_it = sum_j omega_jt Cov(y_j, y_i)."""
+        loadings, noise = model.loadings, model.noise
+        covariance = loadings @ (loadings.T @ target_weights) + noise[:, None] * target_weights
+        return cls(
+            model,
+            np.eye(loadings.shape[1]),
+            np.sum(loadings**2, axis=1) + noise,
+            covariance,
+            np.sum(target_weights * covariance, axis=0),
+        )
+
+    def gain(self, importance: FloatArray) -> FloatArray:
+        """Sum over targets of importance times c_it^2 / v_i, (n_items,)."""
+        result: FloatArray = (self.covariance**2 @ importance) / np.maximum(self.variance, SMALLEST_VARIANCE)
+        return result
+
+    def and_item(self, item: int) -> Self:
+        """Condition every variance and covariance on one more response (a rank-one update each)."""
+        loadings = self.model.loadings
+        direction = self.factors @ loadings[item]
+        item_variance = max(float(self.variance[item]), SMALLEST_VARIANCE)
+        item_covariance = self.covariance[item].copy()
+        # b_j = L_j A L_i'; an item shares its own noise with itself only
+        cross_covariance = loadings @ direction  # (n_items,)
+        cross_covariance[item] += self.model.noise[item]
+        return replace(
+            self,
+            factors=self.factors - np.outer(direction, direction) / item_variance,
+            variance=self.variance - cross_covariance**2 / item_variance,
+            covariance=self.covariance - cross_covariance[:, None] * (item_covariance / item_variance),
+            target_variance=self.target_variance - item_covariance**2 / item_variance,
+        )
+
+
+def _mean_variance(given: Sequence[_Given]) -> FloatArray:
+    """Weighted sum over models of the variance of each target, (n_targets,)."""
+    result: FloatArray = np.sum([each.model.weight * each.target_variance for each in given], axis=0)
+    return result

@@ -1,0 +1,143 @@
+"""The linear-Gaussian model of responses near an ability.
+
+Near a model's ability the item model is linear and Gaussian: responses rise with ability as steeply as the items'
+curves do there, and scatter as much as they do there. What the item model does not explain of the calibration models'
+responses is a factor model of its own. Together they say which items tell most about models of this ability, where
+`bank_factor_model` takes slopes and scatter of an average one.
+"""
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from itembank.data.bank_factors import bank_factor_model, fitted_factor_model
+from itembank.data.banks import Bank
+from itembank.factors.linear_gaussian import FactorModel, fit_factor_model
+from itembank.irt.bernoulli import probability
+from itembank.irt.families import ResponseModel
+from itembank.irt.means import mean_terms
+from itembank.irt.parameters import ItemParameters
+from itembank.numerics.arrays import FloatArray
+from itembank.selection.specs import VOptimal
+
+N_NODES = 7
+"""Gauss-Hermite nodes over a model's uncertain ability: exact for polynomials of degree 13 in the logit."""
+SMALLEST_NOISE = 0.02
+"""Least noise of an item at any ability, as a fraction of the items' mean: curves are never known to be so flat."""
+
+
+@dataclass(frozen=True, slots=True)
+class LocalModel:
+    """What of a bank the linear-Gaussian models at all abilities are made of.
+
+    Attributes
+    ----------
+    parameters : ItemParameters
+    prior_root : (n_dims, n_dims)
+        Lower Cholesky factor of the covariance of the ability prior.
+    residual : FactorModel
+        Of the calibration responses less the item model's means.
+    shifts : (n_items, n_shifts)
+        Loadings of the shifts of `bank_factor_model`.
+    scatter : (n_items,)
+        Mean of p (1 - p) over the calibration models: what the residuals' size belongs to.
+    """
+
+    parameters: ItemParameters
+    prior_root: FloatArray
+    residual: FactorModel
+    shifts: FloatArray
+    scatter: FloatArray
+
+    @classmethod
+    def of_bank(cls, bank: Bank, spec: VOptimal) -> Self:
+        """Fit the residuals of the calibration models, which the bank must hold."""
+        means = probability(bank.parameters, bank.calibration.abilities)  # (n_models, n_items)
+        usual = bank_factor_model(bank, n_factors=spec.n_factors, discrepancy=spec.discrepancy)
+        return cls(
+            bank.parameters,
+            np.linalg.cholesky(bank.calibration.prior.covariance),
+            _residual_model(bank.responses.responses - means, spec),
+            usual.loadings[:, fitted_factor_model(bank, spec.n_factors).n_factors :],
+            np.mean(means * (1.0 - means), axis=0),
+        )
+
+    def at(self, theta: FloatArray, covariance: FloatArray) -> FactorModel:
+        """Linear-Gaussian model of one model's responses: its factors are ability, those of residuals, and shifts.
+
+        ``y_i = E p_i + E[dp_i/dtheta]' (theta - E theta) + k_i (R_i f + e_i) + S_i u`` with expectations over the
+        posterior of ability, R and ``Var e_i`` of the residuals, shifts S, and ``k_i^2 = E[p_i (1 - p_i)]`` over its
+        mean for the calibration models: residuals keep their size in units of a response's standard deviation, and
+        shifts, which stand for what calibration models do not show, in points. In every family of responses their
+        variance is ``p (1 - p)`` times a factor of the item (for one: one over the number of trials), so that
+        residuals measured on the responses themselves serve all families. The factors of ability have the prior's
+        covariance, which the answers then narrow as any other factor's.
+
+        Parameters
+        ----------
+        theta, covariance : (n_dims,), (n_dims, n_dims)
+            Posterior of ability; a covariance of zero for one that is known.
+        """
+        parameters, residual = self.parameters, self.residual
+        spread = np.sqrt(np.einsum("id,de,ie->i", parameters.loadings, covariance, parameters.loadings))
+        mean, slope, scatter = _expected_curve(parameters, parameters.loadings @ theta + parameters.intercept, spread)
+        ratio = scatter / np.maximum(self.scatter, np.finfo(np.float64).tiny)
+        noise = np.maximum(residual.noise * ratio, SMALLEST_NOISE * residual.noise.mean())
+        of_ability = slope[:, None] * (parameters.loadings @ self.prior_root)
+        of_residual = residual.loadings * np.sqrt(ratio)[:, None]
+        return FactorModel(mean, np.column_stack([of_ability, of_residual, self.shifts]), noise)
+
+
+def _expected_curve(
+    parameters: ItemParameters, logit: FloatArray, spread: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Means over a normal logit of each item of p, its slope in the logit, and p (1 - p), each (n_items,)."""
+    asymptotes = ResponseModel.of(parameters).asymptotes
+    nodes, weights = np.polynomial.hermite_e.hermegauss(N_NODES)
+    result = np.zeros((3, logit.size))
+    for node, weight in zip(nodes, weights / weights.sum(), strict=True):
+        at = mean_terms(logit + node * spread, asymptotes)
+        result += weight * np.stack([at.p, at.first, at.p * at.q])
+    return result[0], result[1], result[2]
+
+
+def _residual_model(residual: FloatArray, spec: VOptimal) -> FactorModel:
+    """Fit residuals (n_models, n_items) of responses in [0, 1]."""
+    # as numbers in [0, 1], since missing responses are filled in as such
+    fitted = fit_factor_model((residual + 1.0) / 2.0, n_factors=spec.n_factors)
+    return FactorModel(2.0 * fitted.mean - 1.0, 2.0 * fitted.loadings, 4.0 * fitted.noise)
+
+
+def usual_abilities(bank: Bank, n_abilities: int) -> FloatArray:
+    """Abilities at which calibration models are found: means of groups of equal size in the order of their scores.
+
+    Parameters
+    ----------
+    bank : Bank
+    n_abilities : int
+        Number of groups, of at most as many as there are models.
+
+    Returns
+    -------
+    (n_abilities, n_dims)
+    """
+    abilities = bank.calibration.abilities
+    # by the scores that the item model expects, since responses may be missing
+    scores = probability(bank.parameters, abilities) @ bank.targets.overall_weights
+    groups = np.array_split(np.argsort(scores, kind="stable"), min(n_abilities, scores.size))
+    return np.stack([abilities[group].mean(axis=0) for group in groups])
+
+
+def models_near_abilities(bank: Bank, spec: VOptimal) -> list[FactorModel]:
+    """Linear-Gaussian models at as many abilities as the spec wants (`usual_abilities`), as if these were known.
+
+    Raises
+    ------
+    DataError
+        For a bank that was published without responses.
+    """
+    bank.check_responses("V-optimal items for single abilities need")
+    local = LocalModel.of_bank(bank, spec)
+    certain = np.zeros_like(local.prior_root)
+    return [local.at(theta, certain) for theta in usual_abilities(bank, spec.n_abilities)]
