@@ -34,7 +34,9 @@ def test_the_page_runs_and_its_two_loops_agree(tmp_path, monkeypatch):
     shell, python = read_session("run.jsonl"), read_session("python.jsonl")
     assert shell.reason_stopped == python.reason_stopped is not None
     assert asked("run.jsonl") == asked("python.jsonl")
-    np.testing.assert_equal(shell.estimate().scores.rows(), python.estimate().scores.rows())
+    found, other = shell.estimate().scores, python.estimate().scores
+    for name in ("value", "low", "high"):  # two processes may place arrays otherwise, which moves the last digits
+        np.testing.assert_allclose(getattr(found, name), getattr(other, name), rtol=1e-9)
     assert f"{shell.estimate().scores.rows()[-1]['estimate']:.4f}" in printed[1]
     assert printed[-1].count('"event":"told"') == 3
     known = namespace["response"]
