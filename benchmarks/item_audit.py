@@ -27,7 +27,7 @@ from itembank.diagnostics.defect_model import (
     share_right,
 )
 from itembank.diagnostics.item_audit import audit_items
-from itembank.diagnostics.item_audit_results import REASONS
+from itembank.diagnostics.item_audit_names import REASONS
 from itembank.diagnostics.item_evidence import item_evidence
 from itembank.diagnostics.item_statistics import item_statistics
 from itembank.diagnostics.panel import panel_of
@@ -129,6 +129,7 @@ def labels(shared: Path) -> None:
 
 
 if __name__ == "__main__":
-    import os,sys
-    SH=Path(os.environ["ITEMBANK_SHARED"])
-    learn() if sys.argv[1]=="learn" else labels(SH)
+    import os, sys
+
+    SH = Path(os.environ["ITEMBANK_SHARED"])
+    learn() if sys.argv[1] == "learn" else labels(SH)

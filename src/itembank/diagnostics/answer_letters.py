@@ -60,7 +60,9 @@ def rival_answers(choices: pl.DataFrame, responses: ResponseMatrix, panel: Panel
     told = known.join(ours, on=["model_id", "item_id"])
     n_key = told.group_by("item_id").agg(n_key=pl.col("is_right").sum())
     wrong = told.filter(~pl.col("is_right")).group_by("item_id", "choice").agg(n_rival=pl.len())
-    rivals = wrong.sort(["n_rival", "choice"], descending=[True, False]).group_by("item_id", maintain_order=True).first()
+    rivals = (
+        wrong.sort(["n_rival", "choice"], descending=[True, False]).group_by("item_id", maintain_order=True).first()
+    )
     return n_key.join(rivals.rename({"choice": "rival"}), on="item_id", how="left").select(
         "item_id", "rival", pl.col("n_rival").fill_null(0), "n_key"
     )

@@ -142,14 +142,11 @@ def _column(responses: ResponseMatrix, name: str) -> pl.Series:
 def _comparisons(column: pl.Series) -> Iterator[Comparison]:
     """Give every group of enough models with enough others; or one covariate."""
     known = column.is_not_null().to_numpy()
-    feature = None if column.dtype == pl.Boolean else NumberFeature.fit(column)
-    if feature is not None and not column.dtype.is_integer() or (feature is not None and column.n_unique() > 2):
-        numbers = feature.of(column)
-        known = known & ~np.isnan(numbers)
-        spread = numbers[known].std()
-        if known.sum() >= 2 * LEAST_IN_GROUP and spread > 0.0:
-            scaled = np.where(known, (numbers - numbers[known].mean()) / spread, 0.0)
-            yield Comparison(column.name, scaled, known, is_group=False)
+    is_two = column.dtype == pl.Boolean or column.drop_nulls().n_unique() <= 2
+    feature = None if is_two else NumberFeature.fit(column)
+    if feature is not None:
+        if known.sum() >= 2 * LEAST_IN_GROUP and feature.spread > 0.0:
+            yield Comparison(column.name, feature.of(column)[:, 0], known, is_group=False)
         return
     text = column.cast(pl.String)
     for name in sorted(text.drop_nulls().unique().to_list()):

@@ -22,7 +22,8 @@ from itembank.diagnostics.defect_model import (
 from itembank.diagnostics.differential_items import differential_of, responses_of
 from itembank.diagnostics.differential_results import DifferentialItems
 from itembank.diagnostics.duplicates import duplicates_of
-from itembank.diagnostics.item_audit_results import ORDERS, ItemAudit, LabelCheck
+from itembank.diagnostics.item_audit_names import ORDERS
+from itembank.diagnostics.item_audit_results import ItemAudit, LabelCheck
 from itembank.diagnostics.item_evidence import ItemEvidence, item_evidence
 from itembank.diagnostics.item_reasons import flags, with_reasons
 from itembank.diagnostics.item_statistics import ItemStatistics, item_statistics
@@ -113,7 +114,7 @@ def audit_items(
         is_bad = _labels(responses, known)
         probability = out_of_fold(features, is_bad, _folds(panel.group))
         labels = _label_check(probability, is_bad)
-    flagged = flags(statistics, evidence)
+    flagged = flags(statistics, evidence, probability)
     table = _table(responses, statistics, evidence, probability)
     if duplicates:
         progress("duplicates", 0.3)

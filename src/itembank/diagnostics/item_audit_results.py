@@ -2,30 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 import polars as pl
 
 from itembank.checks import check_one_of
 from itembank.diagnostics.differential_results import DifferentialItems
+from itembank.diagnostics.item_audit_names import REASONS
 from itembank.tabular import Tabular
-
-REASONS: Final = {
-    "wrong-key": "another answer as the key explains the answers far better",
-    "best-fail": "the best models fail on it, though not on other items of its group",
-    "noise": "answers have nothing to do with ability",
-    "duplicate": "models answer it as if it were another item asked again",
-    "differs": "easier or harder for some models than for others of equal ability",
-    "dead": "no model is right",
-    "saturated": "every model is right",
-}
-"""What an item may be flagged for, the gravest first."""
-ORDERS: Final = {
-    "suspicion": "probability",
-    "probability": "suspicion",
-    "key-ratio": "suspicion",
-}
-"""What items can be put in order by, and what decides between equals."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,27 +5,36 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from itembank.diagnostics.item_audit_results import REASONS
+from itembank.diagnostics.item_audit_names import REASONS
 from itembank.diagnostics.item_evidence import ItemEvidence
 from itembank.diagnostics.item_statistics import ItemStatistics
-from itembank.numerics.arrays import BoolArray
+from itembank.numerics.arrays import BoolArray, FloatArray
 
 TWENTY_TIMES = float(np.log(20.0))
 """Another explanation must be so much likelier, or odds so much lower than is usual, for a flag."""
 NEGATIVE = 2.0
 """An item-rest correlation of -2 / sqrt(n_models) is enough by itself; half of that with a likelihood ratio."""
+LIKELY = 0.5
+"""Probability of a defect from which the best models' failure is more than a hard item."""
 LEAST_BEST = 3
 """Best models that must all fail."""
 
 
-def flags(statistics: ItemStatistics, evidence: ItemEvidence) -> dict[str, BoolArray]:
-    """Which items have each of the reasons that the answers alone give, (n_items,) each."""
+def flags(statistics: ItemStatistics, evidence: ItemEvidence, probability: FloatArray) -> dict[str, BoolArray]:
+    """Which items have each of the reasons that the answers alone give, (n_items,) each.
+
+    Parameters
+    ----------
+    statistics : ItemStatistics
+    evidence : ItemEvidence
+    probability : (n_items,)
+        Of a defect.
+    """
     n, mean = statistics.n_models, np.nan_to_num(statistics.mean, nan=0.5)
     margin = statistics.item_rest * np.sqrt(n)
     wrong_key = ((evidence.key_lr > TWENTY_TIMES) & (margin < -0.5 * NEGATIVE)) | (margin < -NEGATIVE)
-    best_fail = (
-        (statistics.n_best >= LEAST_BEST) & (statistics.n_best_right == 0.0) & (evidence.suspicion > TWENTY_TIMES)
-    )
+    all_fail = (statistics.n_best >= LEAST_BEST) & (statistics.n_best_right == 0.0)
+    best_fail = all_fail & (evidence.suspicion > TWENTY_TIMES) & (probability > LIKELY)
     return {
         "wrong-key": wrong_key,
         "best-fail": best_fail & ~wrong_key,
