@@ -182,7 +182,7 @@ def _write(audit: "ItemAudit", output: Path) -> None:
 
 def _print(audit: "ItemAudit", chosen: "pl.DataFrame", output_format: str) -> None:
     """Print the facts and the items."""
-    facts = audit.to_dict()
+    facts, columns = audit.to_dict(), COLUMNS if "text" in chosen.columns else COLUMNS[:-1]
     if output_format != "table":
         print_record(facts, "items", chosen.to_dicts(), output_format)
         return
@@ -195,7 +195,7 @@ def _print(audit: "ItemAudit", chosen: "pl.DataFrame", output_format: str) -> No
         "table",
         title="Item audit",
         heading=f"Items by {audit.order}; worth in average items",
-        columns=COLUMNS if "text" in chosen.columns else COLUMNS[:-1],
+        columns=columns if chosen.height else (),
         least=("text", "worth", "best right", "mean", "item-rest", "suspicion"),
     )
     if audit.differential is not None:
@@ -213,7 +213,7 @@ def _known_words(audit: "ItemAudit") -> dict[str, str]:
 
 
 def _row(row: dict[str, Any]) -> dict[str, Any]:
-    """A row as a terminal shows it."""
+    """Make a row as a terminal shows it."""
     text = row.get("text")
     return {
         "item_id": row["item_id"],

@@ -104,14 +104,14 @@ def _null_fit(answers: FloatArray, known: FloatArray, design: FloatArray) -> Flo
         gradient = (known * (answers - p)).T @ design - RIDGE * weights
         weights = weights + np.linalg.solve(_curvature(known * p * (1.0 - p), design), gradient[..., None])[..., 0]
         p = expit(np.clip(design @ weights.T, -30.0, 30.0))
-    return p
+    return np.asarray(p)
 
 
 def _curvature(information: FloatArray, design: FloatArray) -> FloatArray:
     """Weighted cross-products of the design for every item, (n_items, n_columns, n_columns), with the ridge."""
     n_columns = design.shape[1]
     products = (design[:, :, None] * design[:, None, :]).reshape(design.shape[0], -1)
-    return (information.T @ products).reshape(-1, n_columns, n_columns) + RIDGE * np.eye(n_columns)
+    return np.asarray((information.T @ products).reshape(-1, n_columns, n_columns) + RIDGE * np.eye(n_columns))
 
 
 def _degrees_of_freedom(covariate: FloatArray, clusters: IntArray) -> float:
@@ -133,7 +133,9 @@ def _effect(residual: FloatArray, known: FloatArray, covariate: FloatArray) -> F
     total = np.maximum(known.sum(axis=0), 1e-12)
     centred = covariate[:, None] - np.sum(known * covariate[:, None], axis=0) / total
     square = np.sum(known * centred**2, axis=0)
-    return np.divide(np.sum(centred * residual, axis=0), square, out=np.zeros(total.shape), where=square > 1e-9)
+    return np.asarray(
+        np.divide(np.sum(centred * residual, axis=0), square, out=np.zeros(total.shape), where=square > 1e-9)
+    )
 
 
 def mantel_haenszel_delta(

@@ -18,7 +18,7 @@ from itembank.diagnostics.differential import (
     score_test,
 )
 from itembank.diagnostics.differential_results import DifferentialItems
-from itembank.diagnostics.panel import Panel, panel_of
+from itembank.diagnostics.panel import Panel, panel_of, without_items
 from itembank.errors import DataError, did_you_mean, shown
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.threads import one_blas_thread
@@ -106,7 +106,7 @@ def differential_of(
     tables, scores = [], []
     for number, one in enumerate(compared):
         progress(f"{column} {one.name}", number / len(compared))
-        tables.append(_tested(responses, panel, one, cluster))
+        tables.append(_tested(responses, _purified(responses, panel, one, cluster, level), one, cluster))
         scores.append(_score_effects(responses, panel, one))
     table = pl.concat(tables)
     table = table.with_columns(adjusted_p=benjamini_hochberg(table["p_value"].to_numpy()))
@@ -155,6 +155,14 @@ def _comparisons(column: pl.Series) -> Iterator[Comparison]:
             yield Comparison(name, mine.astype(np.float64), known, is_group=True)
 
 
+def _purified(
+    responses: ResponseMatrix, panel: Panel, one: Comparison, cluster: pl.Series | None, level: float
+) -> Panel:
+    """Leave items that differ out of the abilities: they would make others seem to differ the other way."""
+    p_values = _tested(responses, panel, one, cluster)["p_value"].to_numpy()
+    return without_items(panel, benjamini_hochberg(p_values) < level)
+
+
 def _tested(responses: ResponseMatrix, panel: Panel, one: Comparison, cluster: pl.Series | None) -> pl.DataFrame:
     """Test every item, group of items by group of items."""
     rows = np.flatnonzero(one.known)
@@ -184,7 +192,7 @@ def _tested(responses: ResponseMatrix, panel: Panel, one: Comparison, cluster: p
 
 
 def _numbered(cluster: pl.Series, rows: IntArray) -> IntArray:
-    """Number clusters from 0; a model whose cluster is not known is one of its own."""
+    """Return clusters numbered from 0; a model whose cluster is not known is one of its own."""
     own = pl.Series([f"\0{row}" for row in range(cluster.len())])
     names = cluster.cast(pl.String).fill_null(own)
     return np.unique(names.to_numpy()[rows], return_inverse=True)[1].astype(np.int64)

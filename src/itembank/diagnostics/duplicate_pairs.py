@@ -59,12 +59,12 @@ def with_residual_factors(probability: FloatArray, values: FloatArray, observed:
     n_factors = min(MOST_FACTORS, values.shape[0] // MODELS_A_FACTOR)
     p = np.clip(probability, NEAREST, 1.0 - NEAREST)
     if n_factors == 0:
-        return p
+        return np.asarray(p)
     spread = np.sqrt(p * (1.0 - p))
     residual = np.where(observed, (np.nan_to_num(values) - p) / spread, 0.0)
     _, vectors = np.linalg.eigh(residual @ residual.T)
     leading = vectors[:, -n_factors:]
-    return np.clip(p + spread * (leading @ (leading.T @ residual)), NEAREST, 1.0 - NEAREST)
+    return np.asarray(np.clip(p + spread * (leading @ (leading.T @ residual)), NEAREST, 1.0 - NEAREST))
 
 
 def duplicate_pairs(values: FloatArray, observed: BoolArray, probability: FloatArray, least: float) -> Pairs:

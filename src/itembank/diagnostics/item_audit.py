@@ -38,7 +38,7 @@ TEXT_COLUMNS = ("question", "text", "prompt", "input", "problem", "query", "inst
 """Columns of an item table that may hold its text, the likeliest first."""
 N_FOLDS, LEAST_GROUPS = 5, 3
 """Of items at random, where there are fewer than three groups to leave out."""
-LEAST_LABELS = 20
+LEAST_LABELS = 10
 """Known bad items, and others, that a model of defects can be learnt from."""
 RANGES = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.7, 1.0)
 """Of probability, for what came true of it."""
@@ -71,7 +71,7 @@ def audit_items(
     source : Bank, ResponseMatrix, path or paths
         Of a bank, its calibration responses.
     known : sequence of str, optional
-        Ids of items that are known to be bad, at least twenty. The probability of a defect is then learnt from them,
+        Ids of items that are known to be bad, at least ten. The probability of a defect is then learnt from them,
         for each item by a model that has not seen the items of its group.
     choices : table or path, optional
         Which answer each model gave: columns `model_id`, `item_id`, `choice`.
@@ -145,13 +145,14 @@ def _labels(responses: ResponseMatrix, known: Sequence[str]) -> BoolArray:
     if not LEAST_LABELS <= is_bad.sum() <= responses.n_items - LEAST_LABELS:
         raise DataError(
             f"at least {LEAST_LABELS} items known to be bad, and as many others, are needed to learn from, got "
-            f"{is_bad.sum()} bad of {responses.n_items}. Leave them out: the probability then rests on simulated faults."
+            f"{is_bad.sum()} bad of {responses.n_items}. Give more, or none."
+            " (Without them the probability rests on simulated faults.)"
         )
     return is_bad
 
 
 def _folds(group: IntArray) -> IntArray:
-    """Groups of items, or, where there are few, items in turn."""
+    """Return groups of items, or, where there are few, items dealt out in turn."""
     return group if group.max() + 1 >= LEAST_GROUPS else np.arange(group.size) % N_FOLDS
 
 
@@ -232,8 +233,9 @@ def _cautions(panel: Panel, statistics: ItemStatistics) -> Iterator[str]:
     n_items = statistics.mean.size
     if n_items >= ENOUGH_ITEMS and not (statistics.item_rest < 0.0).any():
         yield (
-            f"None of {n_items} items has a negative item-rest correlation: items were probably selected by what they "
-            "tell of models, which throws out items with wrong keys. Audit the whole benchmark."
+            f"None of {n_items} items has a negative item-rest correlation. Either all keys are right, or items were "
+            "selected by what they tell of models, which throws out most items with wrong keys: audit the whole "
+            "benchmark then."
         )
     if panel.scores.std() < FEW_POINTS:
         yield (

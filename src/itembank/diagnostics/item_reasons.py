@@ -1,5 +1,6 @@
 """From evidence to reasons: which items are flagged for what, and a sentence on each."""
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -47,25 +48,16 @@ def flags(statistics: ItemStatistics, evidence: ItemEvidence, probability: Float
 def with_reasons(table: pl.DataFrame, flagged: dict[str, BoolArray]) -> pl.DataFrame:
     """Add `reason`, `reasons` and `evidence` to a table of one row an item."""
     marks = [pl.when(pl.Series(flagged[name])).then(pl.lit(name)) for name in REASONS if name in flagged]
-    table = table.with_columns(
-        reason=pl.coalesce(marks), reasons=pl.concat_list(marks).list.drop_nulls().list.join(", ")
-    )
+    reasons = pl.concat_list(marks).list.drop_nulls().list.join(", ")
+    table = table.with_columns(reason=pl.coalesce(marks))
+    table = table.with_columns(reasons=pl.when(pl.col("reason").is_not_null()).then(reasons))
     words = [None if row["reason"] is None else _sentence(row) for row in table.iter_rows(named=True)]
     return table.with_columns(evidence=pl.Series(words, dtype=pl.String))
 
 
 def _sentence(row: dict[str, Any]) -> str:
     """Say what speaks against an item."""
-    says = {
-        "wrong-key": _wrong_key,
-        "best-fail": _best_fail,
-        "noise": _noise,
-        "duplicate": lambda one: f"models answer it as they answer {one['duplicate_of']}",
-        "differs": lambda one: f"{100.0 * one['differs_by']:+.0f} points for {one['differs_for']} at equal ability",
-        "dead": lambda one: f"none of {one['n_models']} models is right",
-        "saturated": lambda one: f"all {one['n_models']} models are right",
-    }
-    text = "; ".join(str(says[name](row)) for name in row["reasons"].split(", "))
+    text = "; ".join(SAYS[name](row) for name in row["reasons"].split(", "))
     if row.get("rival") is not None and row["n_rival"] > row["n_key"]:
         text += f"; of the best models {row['n_rival']} answer {row['rival']}, {row['n_key']} the key"
     return text
@@ -88,3 +80,15 @@ def _best_fail(row: dict[str, Any]) -> str:
 def _noise(row: dict[str, Any]) -> str:
     times = np.exp(min(row["noise_ratio"], 20.0))
     return f"guessing explains the answers {times:,.0f} times better than ability, item-rest {row['item_rest']:.2f}"
+
+
+SAYS: Mapping[str, Callable[[dict[str, Any]], str]] = {
+    "wrong-key": _wrong_key,
+    "best-fail": _best_fail,
+    "noise": _noise,
+    "duplicate": lambda row: f"models answer it as they answer {row['duplicate_of']}",
+    "differs": lambda row: f"{100.0 * row['differs_by']:+.0f} points for {row['differs_for']} at equal ability",
+    "dead": lambda row: f"none of {row['n_models']} models is right",
+    "saturated": lambda row: f"all {row['n_models']} models are right",
+}
+"""How each reason is told of an item."""

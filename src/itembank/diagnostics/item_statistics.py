@@ -73,7 +73,7 @@ def item_rest_correlations(answers: FloatArray, observed: BoolArray) -> FloatArr
     sum_yr = (total / n_other) @ answers - (1.0 / n_other) @ square
     covariance = sum_yr - sum_y * sum_r / n
     spread = np.maximum(sum_yy - sum_y**2 / n, 0.0) * np.maximum(sum_rr - sum_r**2 / n, 0.0)
-    return np.divide(covariance, np.sqrt(spread), out=np.zeros(n.size), where=spread > SMALL)
+    return np.asarray(np.divide(covariance, np.sqrt(spread), out=np.zeros(n.size), where=spread > SMALL))
 
 
 def best_models(theta: FloatArray, observed: BoolArray) -> BoolArray:
@@ -86,7 +86,7 @@ def best_models(theta: FloatArray, observed: BoolArray) -> BoolArray:
 
 
 def item_worth(answers: FloatArray, observed: BoolArray) -> FloatArray:
-    """What the signal-to-noise ratio of the total score loses without each item, in shares of an average item.
+    """Compute what the signal-to-noise ratio of the total score loses without each item, in average items.
 
     With Cronbach's alpha, ``alpha / (1 - alpha)`` grows in proportion to the number of like items (Spearman-Brown), so
     its loss counts items. Alpha without an item follows from the item's variance and its covariance with the total.
@@ -111,4 +111,4 @@ def _signal_to_noise(total: FloatArray, own: FloatArray, n_items: int) -> FloatA
         return np.full(total.shape, np.nan)
     signal = (total - own) * n_items / (n_items - 1)
     noise = total - signal
-    return np.divide(signal, noise, out=np.full(total.shape, np.nan), where=noise > SMALL)
+    return np.asarray(np.divide(signal, noise, out=np.full(total.shape, np.nan), where=noise > SMALL))

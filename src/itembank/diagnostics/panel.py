@@ -1,6 +1,6 @@
 """Answers of many models with what an audit compares every item against: the models' abilities from answers alone."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
@@ -26,6 +26,8 @@ class Panel:
     ----------
     values, observed : (n_models, n_items)
         Responses in [0, 1], and where there is one.
+    scenario : (n_items,)
+        Number, from 0, of each item's scenario.
     group : (n_items,)
         Number, from 0, of each item's group: its subscenario, or where that is small its scenario.
     scores : (n_models,)
@@ -39,6 +41,7 @@ class Panel:
 
     values: FloatArray
     observed: BoolArray
+    scenario: IntArray
     group: IntArray
     scores: FloatArray
     overall: FloatArray
@@ -60,17 +63,27 @@ def panel_of(responses: ResponseMatrix) -> Panel:
             f"an audit compares what models answered: there must be at least {LEAST_MODELS} models with answers, got "
             f"{n_models}. Add results of further models."
         )
-    rows = observed.any(axis=1)
-    values, observed = responses.responses[rows], observed[rows]
-    scenario = _numbers(responses.items["scenario"])
-    group = _groups(responses.items)
+    scenario, group = _numbers(responses.items["scenario"]), _groups(responses.items)
+    return _with_abilities(responses.responses, observed, scenario, group)
+
+
+def without_items(panel: Panel, is_left_out: BoolArray) -> Panel:
+    """Return the panel with abilities that rest on the other items; a group keeps its items where few would be left."""
+    n_items = np.bincount(panel.group)
+    n_left = np.bincount(panel.group, ~is_left_out)
+    is_used = ~is_left_out | (n_left < 0.5 * n_items)[panel.group]
+    used = _with_abilities(panel.values, panel.observed & is_used, panel.scenario, panel.group)
+    return replace(panel, scores=used.scores, overall=used.overall, theta=used.theta)
+
+
+def _with_abilities(values: FloatArray, observed: BoolArray, scenario: IntArray, group: IntArray) -> Panel:
     scores = adjusted_scores(values, observed)
     overall = _standard(scores, observed.sum(axis=1))
     by_scenario = _own_abilities(values, observed, scenario, np.tile(overall[:, None], (1, scenario.max() + 1)))
     scenario_of = np.zeros(group.max() + 1, dtype=np.int64)
     scenario_of[group] = scenario
     theta = _own_abilities(values, observed, group, by_scenario[:, scenario_of])
-    return Panel(values, observed, group, scores, overall, theta)
+    return Panel(values, observed, scenario, group, scores, overall, theta)
 
 
 def adjusted_scores(values: FloatArray, observed: BoolArray) -> FloatArray:
@@ -89,7 +102,7 @@ def adjusted_scores(values: FloatArray, observed: BoolArray) -> FloatArray:
     total = filled.sum(axis=1)
     scores = total / n_answers
     if observed.all():
-        return scores
+        return np.asarray(scores)
     known = observed.astype(np.float64)
     item_total, n_models = filled.sum(axis=0), np.maximum(known.sum(axis=0), 1.0)
     ease = np.zeros(item_total.size)
@@ -128,12 +141,12 @@ def _own_abilities(values: FloatArray, observed: BoolArray, group: IntArray, par
 
 
 def _numbers(names: pl.Series) -> IntArray:
-    """Number names from 0, in their order."""
+    """Return names numbered from 0, in their order."""
     return np.unique(names.to_numpy(), return_inverse=True)[1].astype(np.int64)
 
 
 def _groups(items: pl.DataFrame) -> IntArray:
-    """Number the groups of items: subscenarios of enough items, and scenarios for all others."""
+    """Return the number of each item's group: subscenarios of enough items, and scenarios for all others."""
     both = ["scenario", "subscenario"]
     is_large = pl.col("subscenario").is_not_null() & (pl.len().over(both) >= LEAST_ITEMS)
     named = items.with_columns(own=pl.when(is_large).then("subscenario"))

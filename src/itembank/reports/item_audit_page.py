@@ -12,7 +12,8 @@ MOST_ROWS = 500
 """Flagged items that the page lists; a benchmark with more has other troubles, and a table (.csv) holds all."""
 STYLE = """body{font:15px/1.45 system-ui,sans-serif;margin:2rem auto;max-width:75rem;padding:0 1rem;color:#1a1a1a}
 table{border-collapse:collapse;width:100%;margin:1rem 0}th,td{text-align:left;padding:.3rem .6rem;vertical-align:top;
-border-bottom:1px solid #ddd}th{border-bottom:2px solid #888}td.number{text-align:right;font-variant-numeric:tabular-nums}
+border-bottom:1px solid #ddd}th{border-bottom:2px solid #888}
+td.number{text-align:right;font-variant-numeric:tabular-nums}
 td.id{font-family:ui-monospace,monospace;overflow-wrap:anywhere}td.text{max-width:28rem;color:#444}
 .caution{background:#fff4d6;padding:.6rem 1rem;border-left:4px solid #d9a400}"""
 
@@ -57,7 +58,7 @@ def _known(audit: ItemAudit) -> str:
 
 
 def _groups(audit: ItemAudit) -> str:
-    """What items that differ do to scores."""
+    """Say what items that differ do to scores."""
     if audit.differential is None:
         return ""
     rows = [
