@@ -61,6 +61,16 @@ def test_the_score_test_comes_near_the_likelihood_ratio_test():
     assert found.effect[0] > 0.03
 
 
+def test_an_item_that_ability_tells_apart_completely_says_nothing_of_groups():
+    theta = np.linspace(-2.0, 2.0, 80)
+    values = (theta > 0.3).astype(float)[:, None]
+    found = score_test(
+        values, np.ones((80, 1), dtype=bool), np.column_stack([np.ones(80), theta]), (np.arange(80) % 4 == 0) * 1.0
+    )
+    assert np.abs(found.z[0]) < 2.0
+    assert found.p_value[0] > 0.05
+
+
 def test_copies_of_models_count_once():
     values, theta = make_answers(n_models=60, n_items=8, seed=5)
     group, design = np.arange(60) % 3 == 0, np.column_stack([np.ones(60), theta])

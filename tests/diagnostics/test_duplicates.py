@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from itembank.data.builtin import load_builtin
 from itembank.data.responses import ResponseMatrix
 from itembank.diagnostics import duplicate_pairs as kernels
 from itembank.diagnostics import find_duplicates
@@ -66,6 +67,14 @@ def test_copies_are_found_and_nothing_else():
     }
     with pytest.raises(ParameterError, match="review must be a finite number >= 0"):
         find_duplicates(ResponseMatrix.create(values), review=-1.0)
+
+
+def test_the_flower_that_is_twice_in_fishers_iris_data_is_found():
+    classifiers = load_builtin("classifiers")
+    iris = classifiers.take(items=np.flatnonzero((classifiers.items["scenario"] == "iris").to_numpy()))
+    first = find_duplicates(iris).rows()[0]
+    # rows 102 and 143 of the data, counted from 1, are the same flower
+    assert (first["duplicate_of"], first["item_id"], first["verdict"]) == ("iris/101", "iris/142", "duplicate")
 
 
 def test_easy_items_prove_nothing():

@@ -13,8 +13,11 @@ from scipy.special import expit, stdtr
 
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 
-N_PASSES = 12
-"""Of Newton's method for the items' curves in ability; six reach the sixth digit."""
+N_PASSES, LONGEST_STEP = 15, 2.0
+"""Of Newton's method for the items' curves in ability: six reach the sixth digit, and items that ability tells apart
+completely, whose steps are bounded, take more."""
+LEAST_INFORMATION = 0.25
+"""Variance of the score below which an item tells nothing of a group: that of one fair coin."""
 RIDGE = 0.01
 """Precision of the prior of a curve's coefficients, so that items which nobody gets right have one."""
 DELTA = -2.35
@@ -71,15 +74,17 @@ def score_test(
     remaining = covariate[:, None] - design @ explained.T
     score = np.sum(remaining * residual, axis=0)
     skewness = 0.0
+    expected = np.sum(remaining**2 * information, axis=0)
+    tells = expected > LEAST_INFORMATION
     if clusters is None:
-        variance, n_free = np.sum(remaining**2 * information, axis=0), np.inf
+        variance, n_free = expected, np.inf
         third = np.sum(remaining**3 * information * (1.0 - 2.0 * p), axis=0)
-        skewness = np.divide(third, variance**1.5, out=np.zeros_like(third), where=variance > 1e-9)
+        skewness = np.divide(third, variance**1.5, out=np.zeros_like(third), where=tells)
     else:
         sums = np.zeros((int(clusters.max()) + 1, score.size))
         np.add.at(sums, clusters, remaining * residual)
         variance, n_free = np.sum(sums**2, axis=0), _degrees_of_freedom(covariate, clusters)
-    z = np.divide(score, np.sqrt(variance), out=np.zeros_like(score), where=variance > 1e-9)
+    z = np.divide(score, np.sqrt(variance), out=np.zeros_like(score), where=tells & (variance > 0.0))
     z = _without_skewness(z, skewness)
     return ScoreTest(z, _two_sided(z, n_free), _effect(residual, known, covariate))
 
@@ -102,7 +107,8 @@ def _null_fit(answers: FloatArray, known: FloatArray, design: FloatArray) -> Flo
     p = expit(design @ weights.T)
     for _ in range(N_PASSES):
         gradient = (known * (answers - p)).T @ design - RIDGE * weights
-        weights = weights + np.linalg.solve(_curvature(known * p * (1.0 - p), design), gradient[..., None])[..., 0]
+        step = np.linalg.solve(_curvature(known * p * (1.0 - p), design), gradient[..., None])[..., 0]
+        weights = weights + np.clip(step, -LONGEST_STEP, LONGEST_STEP)
         p = expit(np.clip(design @ weights.T, -30.0, 30.0))
     return np.asarray(p)
 
