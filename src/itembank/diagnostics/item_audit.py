@@ -185,7 +185,7 @@ def _table(
         "worth": statistics.worth,
     }
     return responses.items.select("item_id", "scenario", "subscenario").with_columns(
-        pl.Series(name, values) for name, values in numbers.items()
+        pl.Series(name, values, nan_to_null=True) for name, values in numbers.items()
     )
 
 

@@ -9,6 +9,8 @@ from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 
 N_BEST = 3
 """Best models whose failure on an item is told."""
+LEAST_FILLED = 0.5
+"""Share of answers that must be there for totals of models to be compared."""
 SMALL = 1e-12
 
 
@@ -28,7 +30,8 @@ class ItemStatistics:
         Of the best models that answered, three at most: how many, and the sum of their responses.
     worth : (n_items,)
         What the ranking of models would lose without the item, in average items: 1 as much as without an average item,
-        0 nothing, below 0 the ranking would gain. NaN where models differ no more than chance explains.
+        0 nothing, below 0 the ranking would gain. NaN where models differ no more than chance explains, or fewer than
+        half of the answers are there.
     """
 
     n_models: IntArray
@@ -100,7 +103,9 @@ def item_worth(answers: FloatArray, observed: BoolArray) -> FloatArray:
     covariance = (total @ answers) / n - mean * (total @ known) / n
     whole = _signal_to_noise(np.array([total.var()]), np.array([variance.sum()]), n_items)
     without = _signal_to_noise(total.var() - 2.0 * covariance + variance, variance.sum() - variance, n_items - 1)
-    if n_items < 3 or not whole[0] > SMALL:
+    # 1 / (1 - alpha) is a ratio of variances: by chance alone its standard deviation is about sqrt(2 / (n_models - 1))
+    by_chance = 2.0 * np.sqrt(2.0 / max(answers.shape[0] - 1, 1))
+    if n_items < 3 or not whole[0] > by_chance or observed.mean() < LEAST_FILLED:
         return np.full(n_items, np.nan)
     return np.asarray((whole - without) / (whole / n_items))
 

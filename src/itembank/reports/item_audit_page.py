@@ -83,12 +83,12 @@ def _items(rows: Iterable[Mapping[str, Any]], *, has_text: bool) -> str:
 
 
 def _item(row: Mapping[str, Any], *, has_text: bool) -> list[str]:
-    worth = "-" if row["worth"] is None else f"{row['worth']:.1f}"
+    mean, worth = ("-" if row[name] is None else f"{row[name]:.2f}" for name in ("mean", "worth"))
     return [
         _cell(row["item_id"], "id"),
         _cell(row["reasons"]),
         _cell(f"{row['probability']:.2f}", "number"),
-        _cell(f"{row['mean']:.2f}", "number"),
+        _cell(mean, "number"),
         _cell(f"{row['item_rest']:.2f}", "number"),
         _cell(f"{row['n_best_right']:g}/{row['n_best']}", "number"),
         _cell(worth, "number"),
