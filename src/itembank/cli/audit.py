@@ -18,13 +18,14 @@ from itembank.cli.options import (
     reading_spec,
     refuse_unused,
 )
-from itembank.cli.render import note, print_record, progress, warnings_as_notes
+from itembank.cli.render import note, print_record, print_rows, progress, warnings_as_notes
 from itembank.diagnostics.item_audit_names import ORDERS, REASONS
 from itembank.errors import visible
 
 if TYPE_CHECKING:
     import polars as pl
 
+    from itembank.diagnostics.differential_results import DifferentialItems
     from itembank.diagnostics.item_audit_results import ItemAudit
 
 SUFFIXES = (".csv", ".parquet", ".html", ".htm")
@@ -76,8 +77,8 @@ def _check_output(_ctx: click.Context, _parameter: click.Parameter, path: Path |
     type=click.Choice(list(ORDERS)),
     default="suspicion",
     show_default=True,
-    help="Which come first: those on which the best models fail though not on others like them; the most probably "
-    "defect; or those whose answers another key explains best.",
+    help="Which come first: those on which the best models fail though not on others like them; those most "
+    "probably defective; or those whose answers another key explains best.",
 )
 @click.option("--reason", "reasons", type=click.Choice(list(REASONS)), multiple=True, help="Print these. Repeatable.")
 @click.option(
@@ -187,7 +188,7 @@ def _print(audit: "ItemAudit", chosen: "pl.DataFrame", output_format: str) -> No
         print_record(facts, "items", chosen.to_dicts(), output_format)
         return
     told = {name: facts[name] for name in ("n_models", "n_items")}
-    told |= {REASONS[name]: f"{count} {name}" for name, count in audit.counts.items() if count}
+    told |= {name: f"{count}: {REASONS[name]}" for name, count in audit.counts.items() if count}
     print_record(
         told | _known_words(audit),
         "items",
@@ -199,7 +200,7 @@ def _print(audit: "ItemAudit", chosen: "pl.DataFrame", output_format: str) -> No
         least=("text", "worth", "best right", "mean", "item-rest", "suspicion"),
     )
     if audit.differential is not None:
-        _print_groups(audit)
+        _print_groups(audit.differential)
     for caution in audit.cautions:
         note(f"Note: {visible(caution)}")
 
@@ -229,11 +230,8 @@ def _row(row: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _print_groups(audit: "ItemAudit") -> None:
+def _print_groups(differential: "DifferentialItems") -> None:
     """Print what differing items do to scores."""
-    from itembank.cli.render import print_rows  # noqa: PLC0415
-
-    assert audit.differential is not None  # noqa: S101 (the caller has asked)
     rows = [
         {
             "group": row["group"],
@@ -242,8 +240,8 @@ def _print_groups(audit: "ItemAudit") -> None:
             "items that differ": f"{row['n_flagged']}/{row['n_items']}",
             "points by these": f"{100.0 * row['flagged_effect']:+.1f}",
         }
-        for row in audit.differential.scores.to_dicts()
+        for row in differential.scores.to_dicts()
     ]
-    print_rows(rows, "table", title=f"Scores by {audit.differential.column}")
-    for one in audit.differential.notes:
+    print_rows(rows, "table", title=f"Scores by {differential.column}")
+    for one in differential.notes:
         note(f"Note: {visible(one)}")

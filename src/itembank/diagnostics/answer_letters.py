@@ -8,6 +8,7 @@ import polars as pl
 from itembank.data.responses import ResponseMatrix
 from itembank.diagnostics.panel import Panel
 from itembank.errors import DataError, shown
+from itembank.numerics.ties import rounded
 
 COLUMNS = ("model_id", "item_id", "choice")
 BEST_SHARE, LEAST_BEST = 0.25, 5
@@ -38,7 +39,7 @@ def rival_answers(choices: pl.DataFrame, responses: ResponseMatrix, panel: Panel
     """
     _check(choices)
     n_best = max(LEAST_BEST, round(BEST_SHARE * responses.n_models))
-    best = np.argsort(-panel.overall, kind="stable")[:n_best]
+    best = np.argsort(-rounded(panel.overall), kind="stable")[:n_best]
     rows, columns = np.nonzero(panel.observed[best])
     known = pl.DataFrame(
         {

@@ -73,12 +73,15 @@ def differential_items(
     >>> differential_items("responses.parquet", "family").flagged  # doctest: +SKIP
     """
     check_fraction("level", level)
-    responses = responses_of(source, "Finding items that behave differently")
+    responses = responses_of(source, "Finding items that behave differently needs")
     return differential_of(responses, panel_of(responses), column, clusters=clusters, level=level, progress=progress)
 
 
 def responses_of(source: Bank | GivenResponses, what: str) -> ResponseMatrix:
-    """Return the responses, or those that a bank was calibrated on; of models that answered anything."""
+    """Return the responses, or those that a bank was calibrated on, of models that answered anything.
+
+    `what` begins the message where a bank has none: "An audit needs".
+    """
     given = as_bank_or_responses(source)
     if isinstance(given, Bank):
         given.check_responses(what)
@@ -110,9 +113,7 @@ def differential_of(
         scores.append(_score_effects(responses, panel, one))
     table = pl.concat(tables)
     table = table.with_columns(adjusted_p=benjamini_hochberg(table["p_value"].to_numpy()))
-    table = table.with_columns(
-        is_flagged=(pl.col("adjusted_p") < level).fill_null(value=False) & pl.col("adjusted_p").is_not_nan()
-    )
+    table = table.with_columns(is_flagged=pl.col("adjusted_p") < level)  # NaN is above every number in polars
     table = table.sort(pl.col("is_flagged"), pl.col("effect").abs(), descending=True, maintain_order=True)
     per_score = pl.concat(scores).join(_flagged_effects(table), on=["scenario", "group"], maintain_order="left")
     return DifferentialItems(column, level, table, per_score, tuple(_notes(table, compared, clusters)))
@@ -136,7 +137,8 @@ def _column(responses: ResponseMatrix, name: str) -> pl.Series:
             f"the models must have a column {name!r}, got {shown(columns, 10)}.{did_you_mean(name, columns)} Give a "
             "table of models that has it."
         )
-    return responses.models[name]
+    column = responses.models[name]
+    return column.fill_nan(None) if column.dtype.is_float() else column
 
 
 def _comparisons(column: pl.Series) -> Iterator[Comparison]:

@@ -84,7 +84,7 @@ def find_duplicates(source: Bank | GivenResponses, *, review: float = 3.0) -> Du
     >>> find_duplicates("responses.parquet").to_polars()  # doctest: +SKIP
     """
     check_not_negative("review", review)
-    responses = responses_of(source, "Finding duplicates")
+    responses = responses_of(source, "Finding duplicates needs")
     panel = panel_of(responses)
     return duplicates_of(responses, panel, item_evidence(panel), review=review)
 

@@ -104,7 +104,7 @@ def audit_items(
     >>> audit.having(["wrong-key"])  # doctest: +SKIP
     """
     check_one_of("order", order, ORDERS)
-    responses = responses_of(source, "An audit")
+    responses = responses_of(source, "An audit needs")
     progress("abilities and statistics", 0.0)
     panel = panel_of(responses)
     statistics, evidence = item_statistics(panel), item_evidence(panel)

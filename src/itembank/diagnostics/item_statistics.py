@@ -6,6 +6,7 @@ import numpy as np
 
 from itembank.diagnostics.panel import Panel
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.numerics.ties import rounded
 
 N_BEST = 3
 """Best models whose failure on an item is told."""
@@ -81,7 +82,7 @@ def item_rest_correlations(answers: FloatArray, observed: BoolArray) -> FloatArr
 
 def best_models(theta: FloatArray, observed: BoolArray) -> BoolArray:
     """Mark the best models among those that answered each item, (n_models, n_items); of equals the first."""
-    order = np.argsort(-theta, kind="stable")
+    order = np.argsort(-rounded(theta), kind="stable")
     place = np.cumsum(observed[order], axis=0, dtype=np.int32)
     result = np.empty_like(observed)
     result[order] = observed[order] & (place <= N_BEST)
