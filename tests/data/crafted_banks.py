@@ -159,6 +159,7 @@ HISTORIES = {
     "one target twice": of_record("history", "targets", 1, "name", value="quiz@1"),
     "a current target that is not there": of_record("history", "current", value=7),
     "a target of other scenarios": of_record("history", "targets", 1, "scenarios", value=["a", "b", "c"]),
+    "an earlier target of other scenarios": of_record(*_FIRST, "scenarios", value=["code", "code", "law"]),
     "a target scored anyhow": of_record(*_FIRST, "within", value="anyhow"),
     "weights of too few items": of_arrays(**{"target.0.weights": lambda held: held[:5]}),
     "weights that sum to two": of_arrays(**{"target.1.weights": lambda held: held * 2.0}),

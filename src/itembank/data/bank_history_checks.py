@@ -36,5 +36,6 @@ def _check_target(known: KnownTarget, whole: Bank) -> None:
     for name, (shape, wanted) in shapes.items():
         if shape != wanted:
             raise ValueError(f"{name} of target {quoted(known.target_id)} must have shape {wanted}, got {shape}")
-    if known.items.size == 0:
-        raise ValueError(f"target {quoted(known.target_id)} must have items, got none")
+    scenarios = set(whole.responses.items["scenario"].gather(known.items).to_list())
+    if not scenarios or scenarios != set(known.scenarios) or len(scenarios) < n_scenarios:
+        raise ValueError(f"target {quoted(known.target_id)} must have items, and their scenarios, each once")
