@@ -167,6 +167,7 @@ HISTORIES = {
     "biases of another number": of_arrays(**{"target.1.item_model_bias": lambda held: held[:1]}),
     "an unknown status": of_items(status=pl.lit(9)),
     "a status of half": of_items(status=pl.lit(0.5)),
+    "a retired item that counts": of_items(status=pl.lit(0)),
     "items of the future": of_items(since=pl.lit(99)),
     "no marks on items": lambda folder, _: _drop(folder / "items.parquet", "bank.status"),
 }

@@ -151,8 +151,7 @@ def _marks(before: BankHistory, whole: Bank, statuses: Mapping[str, str]) -> tup
     status = np.concatenate([before.status, np.full(n_new, STATUSES.index(ACTIVE), dtype=np.int64)])
     for item, one in statuses.items():
         status[place[item]] = STATUSES.index(one)
-    # the first change is number 0; a bank without changes was there before it
-    since = np.concatenate([before.since, np.full(n_new, len(before.changes) + (not before.changes), dtype=np.int64)])
+    since = np.concatenate([before.since, np.full(n_new, len(before.changes) + 1, dtype=np.int64)])
     return status, since
 
 

@@ -1,6 +1,7 @@
 """Whether what was made for one bank goes with another: selections, sessions, answers."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from itembank.data.bank_views import whole_bank, with_target
 from itembank.data.banks import Bank
@@ -33,6 +34,15 @@ def check_made_for(bank: Bank, selection: Selection) -> None:
             "Choose again from this bank, or estimate with the bank it was made for.",
             DataWarning,
         )
+
+
+def repeatable(bank: Bank, selection: Selection) -> Selection:
+    """Return a selection whose recipe this bank can follow: items that it had to leave out may have been retired."""
+    excluded = () if selection.recipe is None else selection.recipe.get("excluded", ())
+    aside = set(aside_items(bank, excluded))
+    if not aside or selection.recipe is None:
+        return selection
+    return replace(selection, recipe={**selection.recipe, "excluded": [one for one in excluded if one not in aside]})
 
 
 def aside_items(bank: Bank, item_ids: Sequence[str]) -> list[str]:
