@@ -62,15 +62,18 @@ def test_a_selection_goes_with_descendants_that_still_count_all_its_items(bank, 
     check_made_for(with_target(without, "quiz@1"), selection)
 
 
+@pytest.mark.usefixtures("few_folds")
 def test_a_choice_is_repeated_without_what_was_retired(bank):
     chosen = select(bank, 6, method="anchor-irt", rng=0, excluded=["math/0", "law/2"])
     clean = retire(bank, ["math/0"], reason="bad")
     assert repeatable(bank, chosen) is chosen
     assert repeatable(clean, chosen).recipe["excluded"] == ["law/2"]
+    odd = dataclasses.replace(chosen, recipe={"excluded": 5})
+    assert repeatable(clean, odd) is odd
     some = bank.responses.take(models=np.arange(2))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        estimate(clean, some.take(items=some.item_indices(chosen.item_ids)), selection=chosen)
+        estimate(clean, some.take(items=some.item_indices(chosen.item_ids)), selection=chosen, method="p-irt")
 
 
 def test_a_stranger_s_selection_is_warned_of(bank, selection):
