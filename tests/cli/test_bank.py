@@ -61,6 +61,7 @@ def test_info_says_which_version_it_is(run, folder):
     parent = load_bank(folder / "bank").bank_id
     assert (about["name"], about["version"], about["parent"]) == ("quiz", "2.0.0", parent)
     assert (about["target_id"], about["n_items_aside"]) == ("quiz@2", 2)
+    assert f"quiz 2.0.0, from bank {parent}" in run("info", "new").out
 
 
 def test_both_scores_are_estimated_with_their_intervals(run, folder):

@@ -116,7 +116,12 @@ def _explained(about: dict[str, Any]) -> dict[str, Any]:
         "n_degenerate_items": "all models answered alike",
         "n_negative_items": "stronger models fail more often; check their keys",
     }
-    return {name: f"{value:.4g} ({words[name]})" if name in words else value for name, value in about.items()}
+    rows = {name: f"{value:.4g} ({words[name]})" if name in words else value for name, value in about.items()}
+    if "version" in about:
+        parent = rows.pop("parent")
+        came_from = f", from bank {parent}" if parent else ""
+        rows["version"] = f"{rows.pop('name') or ''} {rows['version']}{came_from}".strip()
+    return rows
 
 
 def _precision_by_target(bank: "Bank") -> list[float] | None:
