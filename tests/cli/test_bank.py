@@ -22,7 +22,7 @@ def test_ids_come_from_files_and_from_the_command_line(run, folder):
     )
     assert outcome.code == 0, outcome.err
     (row,) = json.loads(outcome.out)
-    assert (row["version"], row["target"], row["items"], row["items_aside"]) == ("2.0.0", "quiz@2", 26, 4)
+    assert (row["version"], row["target_id"], row["items"], row["items_aside"]) == ("2.0.0", "quiz@2", 26, 4)
     assert not {"math/0", "code/1", "law/2", "law/5"} & set(load_bank(folder / "new").item_ids)
     assert load_bank(folder / "bank").n_items == 30
 
@@ -48,7 +48,7 @@ def test_the_log_says_who_did_what_when_and_why(run, folder, monkeypatch):
     assert "quiz 2.0.0" in outcome.out
     first, last = json.loads(run("bank", "log", "new", "--format", "json").out)
     assert (first["operation"], first["note"]) == ("note", "as it was")
-    assert (last["operation"], last["note"], last["target"]) == ("retire", "wrong key", "quiz@1-clean")
+    assert (last["operation"], last["note"], last["target_id"]) == ("retire", "wrong key", "quiz@1-clean")
     assert last["items_dropped"]["first"] == ["code/1", "math/0"]
     assert last["by"].startswith("itembank ")
     for word in ("retire", "wrong key", "-2", last["at"]):

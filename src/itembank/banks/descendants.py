@@ -176,7 +176,7 @@ def _change(
         operation=operation.name,
         version=version,
         bank=target.bank_id,
-        target=target.target_id,
+        target_id=target.target_id,
         parents=(parent.bank_id, *operation.other_parents),
         by=writer(),
         at=now(),

@@ -38,7 +38,7 @@ def named(history: BankHistory) -> list[KnownTarget]:
     """Give targets without a name one, where the bank has a name: that of the first version that gave them."""
     if not history.name:
         return list(history.targets)
-    majors = {change.target: change.version.split(".")[0] for change in reversed(history.changes)}
+    majors = {change.target_id: change.version.split(".")[0] for change in reversed(history.changes)}
     return [
         one if one.name else replace(one, name=f"{history.name}@{majors.get(one.digest, '1')}")
         for one in history.targets
