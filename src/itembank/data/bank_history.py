@@ -174,7 +174,7 @@ def check_name(name: str) -> str:
     """Return a bank's name, or raise `ParameterError`: it stands in the ids of targets."""
     if not _NAME.fullmatch(name):
         raise ParameterError(
-            "a bank's name must begin with a letter or digit and hold letters, digits, dots, dashes and underscores "
+            "a name must begin with a letter or digit and hold letters, digits, dots, dashes and underscores "
             f"only, at most 80, got {quoted(name)}."
         )
     return name
