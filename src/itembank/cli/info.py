@@ -65,6 +65,7 @@ def _about(bank: "Bank") -> dict[str, Any]:
     loadings = calibration.parameters.loadings
     return {
         "bank": bank.bank_id,
+        **_about_versions(bank),
         "n_models": bank.n_models,
         "n_items": bank.n_items,
         **_about_responses(bank),
@@ -80,6 +81,20 @@ def _about(bank: "Bank") -> dict[str, Any]:
         "score_within_scenarios": bank.targets.within,
         "overall_score_over": bank.targets.across,
         "costs": sorted(bank.responses.costs),
+    }
+
+
+def _about_versions(bank: "Bank") -> dict[str, Any]:
+    """Name, version, parent and score of a bank that has a history."""
+    if bank.history is None:
+        return {}
+    changes = bank.history.changes
+    return {
+        "name": bank.name or None,
+        "version": bank.version,
+        "parent": changes[-1].parents[0] if changes and changes[-1].parents else None,
+        "target_id": bank.target_id,
+        "n_items_aside": bank.n_aside,
     }
 
 
@@ -101,7 +116,12 @@ def _explained(about: dict[str, Any]) -> dict[str, Any]:
         "n_degenerate_items": "all models answered alike",
         "n_negative_items": "stronger models fail more often; check their keys",
     }
-    return {name: f"{value:.4g} ({words[name]})" if name in words else value for name, value in about.items()}
+    rows = {name: f"{value:.4g} ({words[name]})" if name in words else value for name, value in about.items()}
+    if "version" in about:
+        parent = rows.pop("parent")
+        came_from = f", from bank {parent}" if parent else ""
+        rows["version"] = f"{rows.pop('name') or ''} {rows['version']}{came_from}".strip()
+    return rows
 
 
 def _precision_by_target(bank: "Bank") -> list[float] | None:
