@@ -21,6 +21,7 @@ from itembank.data.atomic import check_destination, replacing_folder
 from itembank.data.bank_checks import bank_problems
 from itembank.data.bank_records import (
     FAMILY_SCHEMA_VERSION,
+    FEW_MODELS_SCHEMA_VERSION,
     FILES,
     PUBLISHED_SCHEMA_VERSION,
     RECORD,
@@ -181,6 +182,8 @@ def _record(bank: Bank) -> dict[str, Any]:
 def _schema_version(bank: Bank) -> int:
     if bank.published is not None:
         return PUBLISHED_SCHEMA_VERSION
+    if not bank.calibration.is_fitted:
+        return FEW_MODELS_SCHEMA_VERSION
     return SCHEMA_VERSION if bank.parameters.family == "bernoulli" else FAMILY_SCHEMA_VERSION
 
 

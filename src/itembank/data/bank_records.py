@@ -19,7 +19,10 @@ FAMILY_SCHEMA_VERSION = 2
 PUBLISHED_SCHEMA_VERSION = 3
 """Of banks that were published without past models' responses."""
 
-READABLE = (SCHEMA_VERSION, FAMILY_SCHEMA_VERSION, PUBLISHED_SCHEMA_VERSION)
+FEW_MODELS_SCHEMA_VERSION = 5
+"""Of banks that were begun with few past models, or none, and have no item model that was fitted."""
+
+READABLE = (SCHEMA_VERSION, FAMILY_SCHEMA_VERSION, PUBLISHED_SCHEMA_VERSION, FEW_MODELS_SCHEMA_VERSION)
 RECORD = "bank.json"
 FILES = ("items.parquet", "models.parquet", "responses.parquet", "arrays.safetensors")
 

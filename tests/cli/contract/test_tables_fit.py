@@ -40,6 +40,7 @@ CALLS = {
     "import inspect": ["inspect -o made.parquet"],
     "simulate": ["-o simulated.parquet --models 5 --items 400 --tasks 20"],
     "calibrate": ["past.csv -o made-bank --method map --dims 1 --no-folds"],
+    "start": ["items.csv -o made-start"],
     "info": ["bank", "suite-bank"],
     "prepare": ["bank"],
     "publish-tiny": ["bank -n 9 -o made-tiny"],
