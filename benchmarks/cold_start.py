@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 import itembank as ib
-from itembank.calibration import start_bank as starting
+from itembank.banks import starting
 from itembank.data.responses import ResponseMatrix
 from itembank.errors import ItembankWarning
 from itembank.numerics.arrays import FloatArray
@@ -53,7 +53,7 @@ def _one_draw(
     """Begin a bank with some models, and estimate others."""
     order = np.random.default_rng([draw, 7]).permutation(whole.n_models)
     past, new = order[:n_past], whole.take(models=np.sort(order[n_past:][-N_NEW:]))
-    bank = starting.start_bank(whole.items, whole.take(models=np.sort(past)) if n_past else None)
+    bank = starting.start(whole.items, whole.take(models=np.sort(past)) if n_past else None)
     truth = bank.targets.with_overall(bank.targets.scenario_means(new.responses, missing=True))
     found = []
     for n_items in arguments.items:

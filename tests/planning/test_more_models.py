@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 from scipy.stats import t
 
-from itembank.calibration.start_bank import start_bank
+from itembank.banks.starting import start
 from itembank.data.responses import ResponseMatrix
 from itembank.errors import ParameterError
 from itembank.planning.more_models import USUAL_AGREEMENT, between_models, plan_models
@@ -19,7 +19,7 @@ def simulated(n_models: int, rng: np.random.Generator, *, agreement: float, n_it
 
 
 def test_half_width_of_a_plain_sample_is_the_textbook_one():
-    bank = start_bank(pl.DataFrame({"item_id": [f"q{number}" for number in range(1000)]}))
+    bank = start(pl.DataFrame({"item_id": [f"q{number}" for number in range(1000)]}))
     found = plan_models(bank, 100, more=())
     assert found.half_width[0] == pytest.approx(t.ppf(0.975, 99) * np.sqrt(0.25 / 100 * 0.9))
     assert not found.is_measured
@@ -29,12 +29,12 @@ def test_half_width_of_a_plain_sample_is_the_textbook_one():
 def test_agreement_of_models_is_found(rng):
     for agreement in (0.2, 0.5):
         responses = simulated(8, rng, agreement=agreement)
-        assert between_models(start_bank(responses.items, responses)) == pytest.approx(agreement, abs=0.03)
+        assert between_models(start(responses.items, responses)) == pytest.approx(agreement, abs=0.03)
 
 
 def test_forecast_is_what_more_models_bring(rng):
     responses = simulated(9, rng, agreement=0.5)
-    said = plan_models(start_bank(responses.items, responses.take(models=np.arange(3))), 200, more=(5,)).half_width
+    said = plan_models(start(responses.items, responses.take(models=np.arange(3))), 200, more=(5,)).half_width
     # what 3 and 8 past means explain of the ninth model's answers, by least squares
     for half, n_past in zip(said, (3, 8), strict=True):
         mean, last = responses.responses[:n_past].mean(axis=0), responses.responses[8]
@@ -45,11 +45,11 @@ def test_forecast_is_what_more_models_bring(rng):
 
 def test_one_model_cannot_tell_how_alike_models_are(rng):
     responses = simulated(1, rng, agreement=0.5, n_items=50)
-    assert np.isnan(between_models(start_bank(responses.items, responses)))
+    assert np.isnan(between_models(start(responses.items, responses)))
 
 
 def test_level_and_size_are_checked():
-    bank = start_bank(pl.DataFrame({"item_id": ["a", "b"]}))
+    bank = start(pl.DataFrame({"item_id": ["a", "b"]}))
     with pytest.raises(ParameterError, match="number of items"):
         plan_models(bank, 0)
     with pytest.raises(ParameterError, match="level"):

@@ -69,7 +69,7 @@ def command(
       itembank estimate bank first-model.csv --selection selection.json
       itembank start items.csv first-model-full.csv -o bank --force
     """  # noqa: D301
-    from itembank.calibration.start_bank import start_bank  # noqa: PLC0415
+    from itembank.banks.starting import start  # noqa: PLC0415
     from itembank.data.atomic import check_destination  # noqa: PLC0415
     from itembank.data.bank_files import check_bank_destination, save_bank  # noqa: PLC0415
     from itembank.data.readers.agreement import read_new_responses  # noqa: PLC0415
@@ -88,7 +88,7 @@ def command(
         if responses:
             matrix = read_new_responses(responses, table, spec=reading_spec(reading), models=reading["models"])
         with progress("start") as report:
-            bank = start_bank(table, matrix, within=within, across=across, rng=seed, progress=report)
+            bank = start(table, matrix, within=within, across=across, rng=seed, progress=report)
         chosen = None if n_items is None else select(bank, n_items, rng=seed)
     save_bank(bank, output, overwrite=force)
     if chosen is not None and selection is not None:

@@ -92,8 +92,11 @@ _START = Case(
         "results": Mode(
             "halves.csv repeated.csv --repeats last -o out/bank",
             unseen=("bank.json",),
-            about=(*RESPONSES, "--models", "--across"),
+            about=(*RESPONSES, "--models"),
             then=_OF_BANK,
+        ),
+        "logs": Mode(
+            "log-items.csv logs -o out/bank", unseen=("bank.json",), about=tuple(RESPONSES), then=_OF_BANK
         ),
         "replacing": Mode("items.csv -o out/two-bank", about=("--force",), brings=("two-bank",), codes=(1,)),
     },
@@ -109,7 +112,8 @@ _START = Case(
         "--selection": "--selection out/other.json",
     },
     never={**USABLE, "--model-id": "it names one model: it is refused with more"},
-    nowhere=MEMORY,
+    nowhere={**MEMORY, "--across": "both halves have as many items; calibrate has it"},
+    no_effect=settled("logs", "--repeats"),
     stops={("results", "--max-response"): "at least one item must tell models apart"},
 )
 _PREPARE = Case(modes={"a bank": Mode("out/two-bank", brings=("two-bank",))}, values={"--format": "--format json"})

@@ -9,8 +9,8 @@ from scipy.special import expit, logit
 
 import itembank as ib
 from itembank.adaptive.session_spec import SessionSpec
+from itembank.banks.starting import FEWEST_TO_FIT, start
 from itembank.calibration.few_models import PRIOR_ANSWERS, SMALLEST_MEAN, calibration_of_few
-from itembank.calibration.start_bank import FEWEST_TO_FIT, start_bank
 from itembank.data.responses import ResponseMatrix
 from itembank.data.selections import Selection
 from itembank.errors import DataError, DataWarning
@@ -50,7 +50,7 @@ def test_variance_of_an_intercept_is_that_of_the_logit_of_a_beta_variable(rng):
 
 def test_difficulty_prior_stands_where_it_is_given():
     items = ITEMS.with_columns(difficulty_prior=pl.Series([1.5, None] * 30))
-    bank = start_bank(items)
+    bank = start(items)
     found = probability(bank.parameters, np.zeros((1, 1)))[0]
     np.testing.assert_allclose(found[::2], expit(-1.5))
     np.testing.assert_allclose(found[1::2], 0.5)
@@ -58,7 +58,7 @@ def test_difficulty_prior_stands_where_it_is_given():
 
 def test_difficulty_prior_that_is_no_number_is_refused():
     with pytest.raises(DataError, match=r"difficulty_prior must be a finite number of logits.*'q1'"):
-        start_bank(pl.DataFrame({"item_id": ["q0", "q1"], "difficulty_prior": ["0.5", "hard"]}))
+        start(pl.DataFrame({"item_id": ["q0", "q1"], "difficulty_prior": ["0.5", "hard"]}))
 
 
 def test_scenario_that_all_solved_is_not_taken_to_be_solved_for_ever():
@@ -70,7 +70,7 @@ def test_scenario_that_all_solved_is_not_taken_to_be_solved_for_ever():
 
 @pytest.mark.parametrize("n_models", [0, 1, 2, FEWEST_TO_FIT - 1])
 def test_bank_comes_back_from_its_folder_the_same(tmp_path, rng, n_models):
-    bank = start_bank(ITEMS, answers(n_models, rng) if n_models else None)
+    bank = start(ITEMS, answers(n_models, rng) if n_models else None)
     ib.save_bank(bank, tmp_path / "bank")
     loaded = ib.load_bank(tmp_path / "bank")
     assert loaded.bank_id == bank.bank_id
@@ -80,25 +80,25 @@ def test_bank_comes_back_from_its_folder_the_same(tmp_path, rng, n_models):
 
 
 def test_item_model_is_fitted_from_ten_models_on(rng):
-    bank = start_bank(ITEMS, answers(FEWEST_TO_FIT, rng))
+    bank = start(ITEMS, answers(FEWEST_TO_FIT, rng))
     assert bank.calibration.is_fitted
     assert bank.n_items == 60
 
 
 def test_answers_to_some_items_leave_the_others_to_be_answered(rng):
-    bank = start_bank(ITEMS, answers(2, rng, n_items=50))
+    bank = start(ITEMS, answers(2, rng, n_items=50))
     assert bank.n_items == 60
     assert np.isnan(bank.responses.responses[:, 50:]).all()
 
 
 def test_answers_to_items_outside_the_table_are_refused(rng):
     with pytest.raises(DataError, match=r"q59"):
-        start_bank(ITEMS.head(59), answers(1, rng))
+        start(ITEMS.head(59), answers(1, rng))
 
 
 def test_without_past_models_the_estimate_is_the_sample_mean_of_each_scenario():
     # by hand: no item predicts anything, so the difference estimator is the mean of the answers
-    bank = start_bank(ITEMS)
+    bank = start(ITEMS)
     drawn = [*range(0, 40, 4), *range(40, 60, 2)]
     selection = Selection(
         tuple(f"q{number}" for number in drawn),
@@ -116,7 +116,7 @@ def test_without_past_models_the_estimate_is_the_sample_mean_of_each_scenario():
 
 
 def test_own_items_count_as_a_random_sample_with_a_warning(rng):
-    bank = start_bank(ITEMS)
+    bank = start(ITEMS)
     responses = answers(1, rng).take(items=np.arange(0, 60, 3))
     with pytest.warns(DataWarning, match="count as drawn at random"):
         found = ib.estimate(bank, responses)
@@ -126,7 +126,7 @@ def test_own_items_count_as_a_random_sample_with_a_warning(rng):
 
 def test_intervals_hold_for_models_of_every_strength(rng):
     # 60 items that nobody answered before: every model's own coverage over 200 draws of 24 items
-    bank = start_bank(ITEMS)
+    bank = start(ITEMS)
     truth_of = (rng.random((6, 60)) < np.array([[0.1], [0.3], [0.5], [0.7], [0.9], [0.97]])).astype(float)
     responses = ResponseMatrix.create(truth_of, items=ITEMS)
     truth = bank.targets.with_overall(bank.targets.scenario_means(truth_of))
@@ -148,13 +148,13 @@ def test_intervals_hold_for_models_of_every_strength(rng):
 )
 def test_what_needs_an_item_model_says_how_to_get_one(what, call):
     with pytest.raises(DataError, match=rf"{what}.*begun with 0 past models.*itembank start ITEMS RESPONSES"):
-        call(start_bank(ITEMS))
+        call(start(ITEMS))
 
 
 def test_every_sample_of_a_tiny_bank_is_right_on_average():
     # enumeration: the mean of the estimates over all samples of 2 of 4 items is the score
     items = pl.DataFrame({"item_id": list("abcd")})
-    bank = start_bank(items)
+    bank = start(items)
     values = np.array([[1.0, 0.0, 1.0, 1.0]])
     estimates = []
     for pair in itertools.combinations(range(4), 2):

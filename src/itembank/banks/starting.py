@@ -1,4 +1,4 @@
-"""The verb `start_bank`: a bank of items that no model, or next to none, has answered."""
+"""The verb `start`: a bank of items that no model, or next to none, has answered."""
 
 from typing import Any
 
@@ -33,7 +33,7 @@ UNKNOWN_VARIANCE = 0.25
 """Of right and wrong answers where nobody knows how many are right: the largest there is."""
 
 
-def start_bank(
+def start(
     items: Any,
     responses: GivenResponses | None = None,
     *,
@@ -77,7 +77,7 @@ def start_bank(
     Examples
     --------
     >>> import polars as pl
-    >>> bank = start_bank(pl.DataFrame({"item_id": [f"q{number}" for number in range(500)]}))
+    >>> bank = start(pl.DataFrame({"item_id": [f"q{number}" for number in range(500)]}))
     >>> bank.n_items, bank.n_models
     (500, 0)
     """
