@@ -11,5 +11,6 @@ from .records import Change as Change
 from .records import Link as Link
 from .records import whole_bank as whole_bank
 from .records import with_target as with_target
+from .starting import start as start
 from .statuses import restore as restore
 from .statuses import retire as retire
