@@ -95,9 +95,7 @@ _START = Case(
             about=(*RESPONSES, "--models"),
             then=_OF_BANK,
         ),
-        "logs": Mode(
-            "log-items.csv logs -o out/bank", unseen=("bank.json",), about=tuple(RESPONSES), then=_OF_BANK
-        ),
+        "logs": Mode("log-items.csv logs -o out/bank", unseen=("bank.json",), about=tuple(RESPONSES), then=_OF_BANK),
         "replacing": Mode("items.csv -o out/two-bank", about=("--force",), brings=("two-bank",), codes=(1,)),
     },
     values={
