@@ -7,6 +7,7 @@ harnesses) throws nothing away, and a change of what the numbers come from alway
 import ast
 import re
 from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -27,8 +28,14 @@ def files_used(*roots: Path) -> list[Path]:
         file = waiting.pop()
         if file not in found:
             found.add(file)
-            waiting.extend(_imported(file))
+            waiting.extend(_imports_of(file))
     return sorted(found)
+
+
+@cache
+def _imports_of(file: Path) -> tuple[Path, ...]:
+    """Return the files that a file imports; every benchmark asks it of the same ones."""
+    return tuple(_imported(file))
 
 
 def _imported(file: Path) -> Iterator[Path]:
@@ -39,9 +46,8 @@ def _imported(file: Path) -> Iterator[Path]:
         elif isinstance(node, ast.Import):
             for alias in node.names:
                 yield from _named(alias.name, [])
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            if module := MODULE.match(node.value):
-                yield from _named(module[1], [])
+        elif isinstance(node, ast.Constant) and (module := MODULE.match(str(node.value))):
+            yield from _named(module[1], [])
 
 
 def _absolute(file: Path, node: ast.ImportFrom) -> str:
