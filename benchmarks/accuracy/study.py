@@ -2,6 +2,7 @@
 
 import time
 import warnings
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -9,7 +10,6 @@ import polars as pl
 
 from benchmarks.accuracy.data_sets import DataSet
 from benchmarks.accuracy.splits import Split, splits
-from benchmarks.kept_parts import Make
 from itembank.calibration.build import build_bank
 from itembank.data.banks import Bank
 from itembank.data.responses import ResponseMatrix
@@ -36,7 +36,7 @@ ESTIMATORS: dict[str, EstimationSpec] = {
 }
 
 
-def parts(data_set: DataSet, n_repeats: int, n_draws: int) -> dict[str, Make]:
+def parts(data_set: DataSet, n_repeats: int, n_draws: int) -> dict[str, Callable[[], pl.DataFrame]]:
     """Give the work by name, split by split; each part returns its estimates as a table."""
     work = {}
     for kind in data_set.splits:
