@@ -53,7 +53,7 @@ def mean_error(estimates: pl.DataFrame, seed: int = 0) -> Resampled:
 
 
 def geometric_mean(ratios: list[Resampled]) -> Resampled:
-    """Return the geometric mean of ratios whose models were drawn independently (by other seeds)."""
+    """Return the geometric mean of ratios; those on the same models must come from the same draws (of one seed)."""
     logs = np.log([one.draws for one in ratios]).mean(axis=0)
     return Resampled(float(np.exp(np.mean(np.log([one.value for one in ratios])))), np.exp(logs))
 

@@ -11,7 +11,7 @@ from itembank.estimation.typicality import FLAGGED
 
 LEVEL = 0.95
 BLUE, ORANGE, GREY = "#1b6ca8", "#d95f02", "#555555"
-FEWEST_IN_WINDOW = 40
+FEWEST_IN_WINDOW = 60
 """Estimates from which the 95th percentile of their errors tells anything."""
 
 
@@ -65,7 +65,10 @@ def draw_widths(default: pl.DataFrame, path: Path) -> None:
     studies = [name for name in NAMES if name in set(default["study"])]
     n_columns = min(len(studies), 3)
     n_rows = -(-len(studies) // n_columns)
-    figure, axes = plt.subplots(n_rows, n_columns, figsize=(3.6 * n_columns, 3.5 * n_rows + 0.5), squeeze=False)
+    legend_columns = 1 if n_columns == 1 else 2
+    legend_height = 0.25 * (4 / legend_columns) + 0.1  # inches
+    size = (max(3.6 * n_columns, 4.6), 3.4 * n_rows + legend_height)
+    figure, axes = plt.subplots(n_rows, n_columns, figsize=size, squeeze=False)
     for axis, name in zip(axes.flat, studies, strict=False):
         _panel(axis, default.filter(study=name), NAMES[name])
     for axis in axes.flat[len(studies) :]:
@@ -73,8 +76,8 @@ def draw_widths(default: pl.DataFrame, path: Path) -> None:
     for axis in axes[:, 0]:
         axis.set_ylabel("absolute error (points)", fontsize=9)
     handles, labels = axes.flat[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="lower center", ncol=2, fontsize=8.5, frameon=False)
-    figure.tight_layout(rect=(0, 0.5 / figure.get_figheight(), 1, 1))
+    figure.legend(handles, labels, loc="lower center", ncol=legend_columns, fontsize=8.5, frameon=False)
+    figure.tight_layout(rect=(0, legend_height / size[1], 1, 1))
     figure.savefig(path, dpi=120)
     plt.close(figure)
 
@@ -84,7 +87,7 @@ def _panel(axis, rows: pl.DataFrame, title: str) -> None:
     width = 50.0 * (rows["high"] - rows["low"]).to_numpy()
     error = 100.0 * (rows["estimate"] - rows["truth"]).abs().to_numpy()
     flagged = rows["typicality"].to_numpy() < FLAGGED
-    axis.scatter(width[~flagged], error[~flagged], s=7, color=GREY, alpha=0.35, linewidths=0, label="one estimate")
+    axis.scatter(width[~flagged], error[~flagged], s=9, color=GREY, alpha=0.4, linewidths=0, label="an estimate")
     axis.scatter(
         width[flagged],
         error[flagged],
@@ -92,12 +95,14 @@ def _panel(axis, rows: pl.DataFrame, title: str) -> None:
         facecolors="none",
         edgecolors=ORANGE,
         linewidths=0.8,
-        label="of a model that answered unlike past ones",
+        label="an estimate of a model that answered unlike past ones",
     )
     limit = 1.05 * max(width.max(), error.max())
-    axis.plot([0, limit], [0, limit], color="black", linewidth=0.8, label="error = half-width: outside above the line")
+    axis.plot(
+        [0, limit], [0, limit], color="black", linewidth=0.8, label="above this line the interval missed the score"
+    )
     middle, percentile = running_percentile(width, error)
-    axis.plot(middle, percentile, color=BLUE, linewidth=1.6, label="95th percentile of errors at like widths")
+    axis.plot(middle, percentile, color=BLUE, linewidth=1.6, label="95th percentile of the errors at such widths")
     axis.set_xlim(0, 1.05 * width.max())
     axis.set_ylim(0, 1.05 * max(error.max(), np.quantile(width, 0.5)))
     axis.set_title(f"{title} ({error.size} estimates)", fontsize=9)

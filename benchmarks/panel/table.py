@@ -44,10 +44,13 @@ CELL = ("study", "split", "budget")
 def cells(estimates: pl.DataFrame) -> list[dict[str, object]]:
     """Return one record for each split and number of items of every study; numbers of errors are `Resampled`.
 
-    Models are drawn again with a seed of each cell, so that cells are independent as far as their models are.
+    The same models are drawn again for all numbers of items of a split, and other ones for other splits.
     """
-    found = estimates.group_by(CELL, maintain_order=True)
-    return [_cell(dict(zip(CELL, key, strict=True)), rows, seed) for seed, (key, rows) in enumerate(found)]
+    seeds = {pair: seed for seed, pair in enumerate(estimates.select(CELL[:2]).unique(maintain_order=True).iter_rows())}
+    return [
+        _cell(dict(zip(CELL, key, strict=True)), rows, seeds[key[:2]])
+        for key, rows in estimates.group_by(CELL, maintain_order=True)
+    ]
 
 
 def _cell(place: dict[str, object], rows: pl.DataFrame, seed: int) -> dict[str, object]:
