@@ -27,12 +27,13 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", choices=list(REPEATS), default=list(REPEATS))
     parser.add_argument("--only-kept", action="store_true", help="the table of the folds that are done; run nothing")
     parser.add_argument("-o", "--output", type=Path, default=Path("benchmarks/results/stages"))
+    parser.add_argument("--jobs", type=int, default=-1, help="processes; -1 for one on each core")
     arguments = parser.parse_args()
     found: list[pl.DataFrame] = []
     for name in arguments.only:
         spec, responses, folder = open_study(name, kept_as="stages")
         spec = replace(spec, selectors=SELECTORS, estimators=ESTIMATORS, pairs=PAIRS, repeats=REPEATS[name])
-        found += run_parts(folder, parts(name, spec, responses), only_kept=arguments.only_kept)
+        found += run_parts(folder, parts(name, spec, responses), jobs=arguments.jobs, only_kept=arguments.only_kept)
     text = markdown(pl.concat(found))
     arguments.output.mkdir(parents=True, exist_ok=True)
     (arguments.output / "stages.md").write_text(text, encoding="utf-8")

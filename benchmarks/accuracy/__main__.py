@@ -25,6 +25,7 @@ def main() -> None:
     parser.add_argument("-o", "--output", type=Path, default=Path("benchmarks/results/accuracy"))
     parser.add_argument("--only-kept", action="store_true", help="tables of the splits that are done; run nothing")
     parser.add_argument("--figure", type=Path, help="PNG file")
+    parser.add_argument("--jobs", type=int, default=-1, help="processes; -1 for one on each core")
     arguments = parser.parse_args()
     tables_of_splits: list[pl.DataFrame] = []
     for name in arguments.only:
@@ -33,7 +34,7 @@ def main() -> None:
         n_repeats, n_draws = (1, 1) if is_large else (arguments.repeats, arguments.draws)
         folder = kept_folder(f"accuracy-{name}", [Path(__file__).with_name("study.py")], data=[name])
         work = parts(load(name, data_folder(name).parent), n_repeats, n_draws)
-        tables_of_splits += run_parts(folder, work, only_kept=arguments.only_kept)
+        tables_of_splits += run_parts(folder, work, jobs=arguments.jobs, only_kept=arguments.only_kept)
     estimates = pl.concat(tables_of_splits)
     summary = summarise(estimates)
     arguments.output.mkdir(parents=True, exist_ok=True)
