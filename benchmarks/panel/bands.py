@@ -45,7 +45,7 @@ def markdown(default: pl.DataFrame, families: Mapping[str, Mapping[str, str]]) -
         "decile of the estimate": by_decile(default),
         "family": by_family(default, families),
     }
-    return "\n\n".join(_table(head, groups) for head, groups in tables.items())
+    return "\n\n".join(_table(head, groups) for head, groups in tables.items() if groups)
 
 
 def by_misfit(default: pl.DataFrame) -> dict[str, pl.DataFrame]:

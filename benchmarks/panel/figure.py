@@ -114,7 +114,7 @@ def _panel(axis, rows: pl.DataFrame, title: str) -> None:
 def running_percentile(width: np.ndarray, error: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Median width and 95th percentile of the errors in windows of estimates ordered by width, half overlapping."""
     order = np.argsort(width, kind="stable")
-    size = max(FEWEST_IN_WINDOW, width.size // 10)
+    size = max(FEWEST_IN_WINDOW, width.size // 8)
     starts = range(0, max(width.size - size, 0) + 1, max(size // 2, 1)) if width.size >= FEWEST_IN_WINDOW else []
     windows = [order[start : start + size] for start in starts]
     middle = np.array([np.median(width[window]) for window in windows])
