@@ -113,9 +113,10 @@ def _panel(axis, rows: pl.DataFrame, title: str) -> None:
 
 def running_percentile(width: np.ndarray, error: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Median width and 95th percentile of the errors in windows of estimates ordered by width, half overlapping."""
-    order = np.argsort(width, kind="stable")
-    size = max(FEWEST_IN_WINDOW, width.size // 8)
-    starts = range(0, max(width.size - size, 0) + 1, max(size // 2, 1)) if width.size >= FEWEST_IN_WINDOW else []
+    if width.size < FEWEST_IN_WINDOW:
+        return np.zeros(0), np.zeros(0)
+    order, size = np.argsort(width, kind="stable"), max(FEWEST_IN_WINDOW, width.size // 8)
+    starts = np.unique([*range(0, width.size - size, size // 2), width.size - size])
     windows = [order[start : start + size] for start in starts]
     middle = np.array([np.median(width[window]) for window in windows])
     return middle, np.array([np.quantile(error[window], LEVEL) for window in windows])
