@@ -1,4 +1,4 @@
-"""Do stages pay? ``ITEMBANK_SHARED=... python -m benchmarks.stages`` (an hour of CPU, a fold at a time).
+"""Do stages pay? ``ITEMBANK_SHARED=... python -m benchmarks.stages`` (two CPU-hours).
 
 Splits of the panel: one batch by the default, two stages of as many items, IRT++ (anchor-irt and gp-irt), and whether
 ``stages='auto'`` takes them. Errors, coverage and interval score of 95 % intervals of the overall score of the tested
