@@ -7,6 +7,7 @@ import polars as pl
 
 from itembank.data.bank_cache import BankCache
 from itembank.data.calibrations import Calibration
+from itembank.data.known_scores import KnownScores
 from itembank.data.published import Published
 from itembank.data.responses import ResponseMatrix
 from itembank.data.targets import ScoreTargets
@@ -124,5 +125,13 @@ class Bank(Compact):
 
     @property
     def scenario_scores(self) -> FloatArray:
-        """Scenario scores of the calibration models, over the items each answered, (n_models, n_scenarios)."""
+        """Mean of each scenario's items that a calibration model answered, (n_models, n_scenarios).
+
+        NaN without any. These are full scores of the models that answered everything only: see `known_scores`.
+        """
         return self.targets.scenario_means(self.responses.responses, missing=True)
+
+    @property
+    def known_scores(self) -> KnownScores:
+        """Full scores of the calibration models, where enough was answered to know them."""
+        return self.cache.remember("known scores", lambda: KnownScores.of(self.responses.responses, self.targets))

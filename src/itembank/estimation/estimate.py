@@ -369,7 +369,8 @@ def _win_rates(
     bank.check_responses("The mean win rate needs")
     is_other = ~bank.responses.models["model_id"].is_in(pl.Series(responses.model_ids).implode()).to_numpy()
     reference = bank.scenario_scores[is_other]
-    reference = reference[~np.isnan(reference).any(axis=1)]
+    is_known = bank.known_scores.is_known[is_other].all(axis=1)
+    reference = reference[is_known if is_known.any() else ~np.isnan(reference).any(axis=1)]
     if reference.shape[0] == 0:
         raise DataError("the mean win rate needs a calibration model other than those estimated, got none.")
     rates, errors = np.full((2, responses.n_models), np.nan)

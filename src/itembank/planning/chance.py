@@ -48,6 +48,7 @@ class Chance:
         scores = calibration_scores(bank)
         answers = ExpectedAnswers.of(bank, answered, theta, attempts_of(bank.responses))
         single = item_variance(answers, np.nan_to_num(scores))[:, target]
+        single = single[~np.isnan(scores[:, target])]
         return cls(float(np.sqrt(single.mean())), float(np.sqrt(_paired_variance(bank, target, scores[:, target]))))
 
     def of_intervals(self, half_widths: FloatArray, *, level: float) -> FloatArray:
