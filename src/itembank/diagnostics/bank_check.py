@@ -125,7 +125,7 @@ def _checked(
     """Estimate all models' scores from the chosen items."""
     sample = sample_of(bank, selection)
     spec = choose_method(bank, sample, selection, progress=progress).spec
-    estimates = estimate(bank, responses, selection=selection, method=spec, level=level, progress=progress)
+    estimates = estimate(bank, responses, selection=selection, level=level, progress=progress)
     expected = np.full(truth.shape[1], np.nan)
     if folds(bank):
         errors = np.abs(try_methods(bank, sample, selection, spec.members).by(spec).error)  # type: ignore[union-attr, arg-type]

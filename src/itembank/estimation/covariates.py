@@ -55,8 +55,9 @@ def forecast_scores(
     parts = folds(bank, progress=progress)
     if not parts:
         raise DataError(
-            f"covariates need calibration models that can be left out in turn, the bank has {bank.n_models} models. "
-            "Leave the covariates out, or add models to the bank."
+            "covariates need calibration models that can be left out in turn, the bank has "
+            f"{bank.known_scores.models.size} models whose full scores are known. Leave the covariates out, or add "
+            "models to the bank."
         )
     for fold in parts:
         known = fold.bank.responses.models

@@ -24,9 +24,9 @@ from itembank.data.score_names import WIN_RATE
 from itembank.data.selections import Selection
 from itembank.data.targets import mean_win_rate
 from itembank.errors import DataError, DataWarning, ParameterError, remedy, shown, warn
-from itembank.estimation.automatic import Chosen, choose_method
+from itembank.estimation.automatic import Chosen, choose_method, too_few
 from itembank.estimation.covariates import explain_alone, explain_forecast, forecast_alone, forecast_scores
-from itembank.estimation.design_based import check_design, scores_by_design
+from itembank.estimation.design_based import check_design, is_by_design, scores_by_design
 from itembank.estimation.estimand_names import ESTIMANDS, RUN, Estimand
 from itembank.estimation.estimands import estimand_variance, widened
 from itembank.estimation.estimated_scores import estimated_scores
@@ -87,13 +87,15 @@ def estimate(
         those.
     method : spec or str
         A name of `METHODS` in `itembank.estimation.specs`, or a spec with its choices. 'auto' takes what served the
-        calibration models best (`explanation` says why): mostly 'stacked', with few models 'gp-irt'.
+        calibration models best (`explanation` says why): mostly 'stacked'; with few models the design-based estimate,
+        or 'gp-irt' of items that were not drawn by chance.
     level : float
         Of the intervals.
     interval : {'calibrated', 'model-based', 'design'}
         'calibrated': as wide as the errors for calibration models left out in turn ask for (`calibrated_half_widths`);
-        with fewer than ten calibration models it is 'model-based': ``T +- z sqrt(V + (T - m)^2)`` from the item model
-        alone (`score_posterior`). 'design': from how the items were drawn, valid also where the item model is
+        with fewer than ten of them whose full scores are known (`Bank.known_scores`) it is 'design' where the items
+        were drawn by chance and the method is 'auto', else 'model-based': ``T +- z sqrt(V + (T - m)^2)`` from the item
+        model alone (`score_posterior`). 'design': from how the items were drawn, valid also where the item model is
         wrong; it brings its own estimate (`design_based_estimates`) and needs items drawn by chance.
     estimand : {'run', 'expected', 'items-like-these'}
         Which score the interval is for. 'run': that of one full run on the bank's items. 'expected': the mean over
@@ -146,10 +148,14 @@ def estimate(
     if isinstance(spec, SampleMean):
         _warn_of_unequal_weights(bank)
     known = Known.of(bank, observations, forecast)
+    is_calibrated = interval == "calibrated" and _has_past_errors(bank, selection, spec, progress)
+    is_for_few = interval == "calibrated" and not is_calibrated and isinstance(spec, Auto) and bank.published is None
     if interval == "design":
         estimated = _by_design(known, matrix.model_ids, selection, level)
+    elif is_for_few and is_by_design(known, selection):
+        by_design = _by_design(known, matrix.model_ids, selection, level)
+        estimated = replace(by_design, explanation=f"design-based, since {too_few(bank)}.")
     else:
-        is_calibrated = interval == "calibrated" and _has_past_errors(bank, selection, spec, progress)
         estimated = _by_pattern(known, selection, spec, level=level, is_calibrated=is_calibrated, progress=progress)
     if estimand != RUN:
         variance = estimand_variance(estimand, known, matrix, estimated.scores.value)

@@ -9,6 +9,7 @@ from itembank.crossfit.folds import folds
 from itembank.data.banks import Bank
 from itembank.data.selections import Selection
 from itembank.errors import ParameterError
+from itembank.estimation.automatic import too_few
 from itembank.estimation.method_trials import sample_of, try_methods, try_stages
 from itembank.estimation.specs import IN_STAGES, Stacked
 from itembank.numerics.arrays import FloatArray
@@ -77,7 +78,7 @@ def choose_selection(
     random from strata, which asks nothing of the bank.
     """
     ids = tuple(sorted(excluded)), tuple(sorted(included))
-    recipes = [Recipe(spec, n_items, per_scenario, *ids) for spec in candidates_for(bank.n_models)]
+    recipes = [Recipe(spec, n_items, per_scenario, *ids) for spec in candidates_for(bank.known_scores.models.size)]
     # any number of items that a method can choose this one can: refuses before the long work what none could
     fallback = select_by_recipe(bank, replace(recipes[0], spec=FALLBACK), seed)
     if bank.published is not None:
@@ -89,8 +90,7 @@ def choose_selection(
     if not folds(bank, progress=part_of(progress, 0.0, FRACTION_OF_FITS)):
         return replace(
             fallback,
-            explanation=f"{fallback.method}, since {bank.n_models} calibration models are too few to leave some out "
-            "and compare methods.",
+            explanation=f"{fallback.method}, since {too_few(bank)}.",
         )
     tried, refusals = [], []
     report = part_of(progress, FRACTION_OF_FITS, 1.0, "trying ")
@@ -115,7 +115,7 @@ def choose_selection(
 
 
 def candidates_for(n_models: int) -> tuple[SelectionSpec, ...]:
-    """Return the methods that are tried on a bank of so many calibration models; the first is the default."""
+    """Return the methods that are tried where so many models' scores are known; the first is the default."""
     return tuple(spec for spec in CANDIDATES if spec != FOR_FEW_MODELS or n_models < FEW_MODELS)
 
 
