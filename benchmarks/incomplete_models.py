@@ -76,7 +76,11 @@ def rows_of(draw: int, name: str) -> Iterator[dict[str, object]]:
     for number, target in enumerate(bank.targets.names):
         low, high, value, true = found.low[:, number], found.high[:, number], found.value[:, number], truth[:, number]
         yield {
-            **{"draw": draw, "bank": name, "target": target, "interval": found.interval_kind, "n_dims": n_dims},
+            "draw": draw,
+            "bank": name,
+            "target": target,
+            "interval": found.interval_kind,
+            "n_dims": n_dims,
             "error": 100.0 * float(np.abs(value - true).mean()),
             "coverage": float(((low <= true) & (true <= high)).mean()),
             "half_width": 50.0 * float((high - low).mean()),

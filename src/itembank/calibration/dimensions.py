@@ -81,10 +81,11 @@ def choose_n_dims(
 ) -> DimensionChoice:
     """Choose the number of dimensions by predicting held-out models on hidden items (tinyBenchmarks 4.4).
 
-    Every fifth model with a known score (`KnownScores`) is held out; the others calibrate each candidate; the held-out models' abilities come from the
-    even items, and predict the odd ones. Of more than 6,000 items every k-th is used. The smallest candidate within
-    0.0025 of the best mean absolute error of the scenarios' plain (micro) scores is chosen. A candidate needs
-    four calibration models for each of its dimensions, and marginal ML has two dimensions at most.
+    Every fifth model with a known score (`KnownScores`) is held out; the others calibrate each candidate; the held-out
+    models' abilities come from the even items, and predict the odd ones. Of more than 6,000 items every k-th is used.
+    The smallest candidate within 0.0025 of the best mean absolute error of the scenarios' plain (micro) scores is
+    chosen. A candidate needs four calibration models for each of its dimensions, and marginal ML has two dimensions at
+    most.
 
     Parameters
     ----------

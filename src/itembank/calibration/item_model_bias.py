@@ -35,9 +35,10 @@ def item_model_bias(
     """Mean absolute error of the predicted score of unseen items, by scenario: gp-IRT's b (tinyBenchmarks 4.2, i-vii).
 
     Split the models with a known score (`KnownScores`) in two, since of others the mean response to hidden items is
-    hardly known; these take part in the fit. Fit the item model on one half; find the ability of the other half's models from half
-    of the items of every scenario; predict their other items; compare the mean prediction with the mean response of
-    each model, both with the target weights and over the same cells; average the absolute differences over models.
+    hardly known; these take part in the fit. Fit the item model on one half; find the ability of the other half's
+    models from half of the items of every scenario; predict their other items; compare the mean prediction with the
+    mean response of each model, both with the target weights and over the same cells; average the absolute differences
+    over models.
 
     Parameters
     ----------

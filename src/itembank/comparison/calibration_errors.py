@@ -70,7 +70,8 @@ def calibration_errors(
     Returns
     -------
     CalibrationErrors or None
-        None with fewer than 15 calibration models whose scores are known, or an estimator that cannot be fitted without some of them.
+        None with fewer than 15 calibration models whose scores are known, or an estimator that cannot be fitted
+        without some of them.
     """
     kept = None if spec is None else published_subset(bank, selection, spec)
     if kept is not None:

@@ -56,15 +56,15 @@ def folds(bank: Bank, *, progress: ProgressCallback = silent) -> tuple[Fold, ...
     """Calibrate the bank's items anew without each tenth (with 100 models or more: fifth) of its models.
 
     Only models with a known score (`Bank.known_scores`) are left out, since the others cannot tell an error: these
-    take part in every fit, as they do in the bank's. The item model, its number of dimensions and gp-IRT's b stay those of the whole bank. The parameters are
-    kept in the bank's cache, so that this takes time once.
+    take part in every fit, as they do in the bank's. The item model, its number of dimensions and gp-IRT's b stay those
+    of the whole bank. The parameters are kept in the bank's cache, so that this takes time once.
 
     Returns
     -------
     tuple of Fold
         Empty with fewer than ten such models, or where a fit without some of them is impossible.
     """
-    if bank.n_models < MINIMUM_FOR_FOLDS or bank.known_scores.models.size < MINIMUM_FOR_FOLDS:
+    if bank.known_scores.models.size < MINIMUM_FOR_FOLDS:
         return ()
     return bank.cache.remember("folds", lambda: _make_folds(bank, progress))
 

@@ -135,3 +135,10 @@ class Bank(Compact):
     def known_scores(self) -> KnownScores:
         """Full scores of the calibration models, where enough was answered to know them."""
         return self.cache.remember("known scores", lambda: KnownScores.of(self.responses.responses, self.targets))
+
+    @property
+    def best_known_scores(self) -> FloatArray:
+        """Known scores; of a target of which none is known, what was observed of them, (n_models, n_targets)."""
+        known = self.known_scores.value
+        observed = self.targets.with_overall(self.scenario_scores)
+        return np.where(np.isnan(known).all(axis=0), observed, known)

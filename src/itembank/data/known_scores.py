@@ -7,6 +7,7 @@ import numpy as np
 
 from itembank.data.targets import ScoreTargets
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.numerics.ties import RELATIVE
 
 KNOWN_FROM = 0.8
 """A score is known from answers to this fraction of its items, by their weight.
@@ -111,11 +112,13 @@ def _mean_variance(responses: FloatArray, weights: FloatArray) -> FloatArray:
     spread = np.sum(shares * (filled - mean) ** 2, axis=1)
     freedom = 1.0 - squares
     is_enough = (freedom > 1e-9) & (squares > 0.0)
-    return np.divide(spread * squares, freedom, out=np.full(spread.shape, np.nan), where=is_enough)
+    result: FloatArray = np.divide(spread * squares, freedom, out=np.full(spread.shape, np.nan), where=is_enough)
+    return result
 
 
 def _is_answered(fraction: FloatArray) -> BoolArray:
     """Whether enough of each scenario was answered, (n_models, n_scenarios), given the fractions."""
+    fraction = fraction + RELATIVE  # four of five items are four fifths, whatever their weights add up to
     well = fraction >= KNOWN_FROM
     result: BoolArray = np.where(well.sum(axis=0) >= ENOUGH, well, fraction >= KNOWN_FROM_IF_FEW)
     return result

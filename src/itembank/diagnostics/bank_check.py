@@ -17,7 +17,6 @@ from itembank.estimation.automatic import choose_method
 from itembank.estimation.estimate import estimate
 from itembank.estimation.method_trials import sample_of, try_methods
 from itembank.estimation.observations import bank_positions, known_items
-from itembank.estimation.point import calibration_scores
 from itembank.estimation.scenario_sums import scenario_sums
 from itembank.numerics.arrays import FloatArray
 from itembank.planning.select import select
@@ -143,7 +142,7 @@ def _checked(
 
 def _hints(bank: Bank, responses: ResponseMatrix, truth: FloatArray) -> Iterator[str]:
     """Say what may make these models unlike those of the bank: scores outside theirs, and dates after theirs."""
-    known = calibration_scores(bank)[:, -1]
+    known = bank.best_known_scores[:, -1]
     low, high = float(np.nanmin(known)), float(np.nanmax(known))
     for where, is_there in (("above", truth[:, -1] > high), ("below", truth[:, -1] < low)):
         names = [responses.model_ids[row] for row in np.flatnonzero(is_there).tolist()]

@@ -115,10 +115,7 @@ def _responses_and_scores(known: Known) -> tuple[FloatArray, FloatArray, FloatAr
     """Calibration models' responses to the observed items, their scores, and the new models' responses."""
     bank, observations = known.bank, known.observations
     bank.check_responses("This method of estimation needs")
-    scores = calibration_scores(bank)
-    # better from what was seen of the scores than from nothing
-    scores = np.where(np.isnan(scores).all(axis=0), bank.targets.with_overall(bank.scenario_scores), scores)
-    return bank.responses.responses[:, observations.positions], scores, observations.responses
+    return bank.responses.responses[:, observations.positions], bank.best_known_scores, observations.responses
 
 
 def _variance_factor(known: Known, spec: specs.GPIRT) -> FloatArray:
