@@ -1,14 +1,16 @@
 """Do models with few answers spoil a bank? ``ITEMBANK_SHARED=... python -m benchmarks.incomplete_models``.
 
-Banks of the Open LLM Leaderboard v1, calibrated as `itembank calibrate` does. 170 models that no bank holds answer 100
-items, which `select` chooses, and are estimated by `estimate`. Per draw of the models:
+Banks of the Open LLM Leaderboard v1, calibrated with one ability, or with ``--dims auto`` with as many as `itembank
+calibrate` takes. 170 models that no bank holds answer 100 items, which `select` chooses, and are estimated by
+`estimate`. Per draw of the models:
 
 - 3, 5 and 10 complete models;
 - 30 complete models; the same and 400 models that answered 60, or 300, of 1,537 items, by chance; 430 complete models.
 
 Prints, averaged over draws: mean absolute error in points, coverage and half-width of 95 % intervals, of the overall
 score, then the worst scenario's coverage, mean half-width of scenarios, and the mean error that `estimate` says past
-models left out had. One draw takes about three CPU-minutes; what is done is kept, and further draws are added.
+models left out had. One draw takes a CPU-minute with one ability, ten with more; what is done is kept, and further draws are
+added.
 """
 
 import argparse
@@ -48,26 +50,28 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--draws", type=int, default=4)
     parser.add_argument("--only", nargs="+", choices=list(BANKS), default=list(BANKS))
+    parser.add_argument("--dims", choices=["1", "auto"], default="1")
     parser.add_argument("-o", "--output", type=Path, default=Path("benchmarks/results/incomplete_models.parquet"))
     arguments = parser.parse_args()
     arguments.output.parent.mkdir(parents=True, exist_ok=True)
     done = pl.read_parquet(arguments.output) if arguments.output.exists() else pl.DataFrame()
     for draw in range(arguments.draws):
         for name in arguments.only:
-            if done.height and done.filter(draw=draw, bank=name).height:
+            if done.height and done.filter(draw=draw, bank=name, dims=arguments.dims).height:
                 continue
             print("draw", draw, "bank", name, flush=True)
-            done = pl.concat([done, pl.DataFrame(list(rows_of(draw, name)))], how="diagonal_relaxed")
+            done = pl.concat([done, pl.DataFrame(list(rows_of(draw, name, arguments.dims)))], how="diagonal_relaxed")
             done.write_parquet(arguments.output)
-    show(done)
+    show(done.filter(dims=arguments.dims))
 
 
-def rows_of(draw: int, name: str) -> Iterator[dict[str, object]]:
+def rows_of(draw: int, name: str, dims: str) -> Iterator[dict[str, object]]:
     """Yield what came out for every target of a bank."""
     past, new = models_of(draw, *BANKS[name])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ItembankWarning)
-        n_dims = choose_n_dims(past).n_dims if past.n_models >= MINIMUM_TO_CHOOSE else 1
+        is_chosen = dims == "auto" and past.n_models >= MINIMUM_TO_CHOOSE
+        n_dims = choose_n_dims(past).n_dims if is_chosen else 1
         bank = ib.build_bank(past, Variational("2pl" if n_dims == 1 else "mirt", n_dims=n_dims), rng=0)
         selection = ib.select(bank, N_ITEMS, rng=draw)
         found = ib.estimate(bank, new, selection=selection)
@@ -80,6 +84,7 @@ def rows_of(draw: int, name: str) -> Iterator[dict[str, object]]:
             "bank": name,
             "target": target,
             "interval": found.interval_kind,
+            "dims": dims,
             "n_dims": n_dims,
             "error": 100.0 * float(np.abs(value - true).mean()),
             "coverage": float(((low <= true) & (true <= high)).mean()),

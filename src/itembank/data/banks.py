@@ -142,6 +142,11 @@ class Bank(Compact):
         """Number of calibration models, also of a bank that was published without their responses."""
         return self.n_models if self.published is None else self.published.n_models
 
+    @property
+    def n_compared_models(self) -> int:
+        """Number of calibration models that new ones are compared with: those whose scores are known."""
+        return self.known_scores.models.size if self.published is None else self.published.n_models
+
     def check_responses(self, what: str) -> None:
         """Raise `DataError` where the bank was published without responses; `what` begins it: "A plan needs"."""
         if self.published is not None:

@@ -24,7 +24,7 @@ from itembank.data.score_names import WIN_RATE
 from itembank.data.selections import Selection
 from itembank.data.targets import mean_win_rate
 from itembank.errors import DataError, DataWarning, ParameterError, remedy, shown, warn
-from itembank.estimation.automatic import Chosen, choose_method, too_few
+from itembank.estimation.automatic import Chosen, choose_method, has_too_few, too_few
 from itembank.estimation.covariates import explain_alone, explain_forecast, forecast_alone, forecast_scores
 from itembank.estimation.design_based import check_design, is_by_design, scores_by_design
 from itembank.estimation.estimand_names import ESTIMANDS, RUN, Estimand
@@ -149,10 +149,10 @@ def estimate(
         _warn_of_unequal_weights(bank)
     known = Known.of(bank, observations, forecast)
     is_calibrated = interval == "calibrated" and _has_past_errors(bank, selection, spec, progress)
-    is_for_few = interval == "calibrated" and not is_calibrated and isinstance(spec, Auto) and bank.published is None
+    has_nothing_better = interval == "calibrated" and not is_calibrated and isinstance(spec, Auto)
     if interval == "design":
         estimated = _by_design(known, matrix.model_ids, selection, level)
-    elif is_for_few and is_by_design(known, selection):
+    elif has_nothing_better and has_too_few(bank) and is_by_design(known, selection):
         by_design = _by_design(known, matrix.model_ids, selection, level)
         estimated = replace(by_design, explanation=f"design-based, since {too_few(bank)}.")
     else:
@@ -331,7 +331,7 @@ def _packed(
         ability_covariance=summary.ability_covariance,
         typicality=estimated.typicality,
     )
-    warn_of_shift(estimates, bank.n_calibration_models)
+    warn_of_shift(estimates, bank.n_compared_models)
     return checked(estimates, is_owed)
 
 
