@@ -78,7 +78,7 @@ def choose_selection(
     random from strata, which asks nothing of the bank.
     """
     ids = tuple(sorted(excluded)), tuple(sorted(included))
-    recipes = [Recipe(spec, n_items, per_scenario, *ids) for spec in candidates_for(bank.known_scores.models.size)]
+    recipes = [Recipe(spec, n_items, per_scenario, *ids) for spec in candidates_for(bank.n_models)]
     # any number of items that a method can choose this one can: refuses before the long work what none could
     fallback = select_by_recipe(bank, replace(recipes[0], spec=FALLBACK), seed)
     if bank.published is not None:
@@ -115,7 +115,7 @@ def choose_selection(
 
 
 def candidates_for(n_models: int) -> tuple[SelectionSpec, ...]:
-    """Return the methods that are tried where so many models' scores are known; the first is the default."""
+    """Return the methods that are tried on a bank of so many calibration models; the first is the default."""
     return tuple(spec for spec in CANDIDATES if spec != FOR_FEW_MODELS or n_models < FEW_MODELS)
 
 
