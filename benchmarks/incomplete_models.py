@@ -8,8 +8,8 @@ calibrate` takes. 170 models that no bank holds answer 100 items, which `select`
 - 30 complete models; the same and 400 models that answered 60, or 300, of 1,537 items, by chance; 430 complete models.
 
 Prints, averaged over draws: mean absolute error in points, coverage and half-width of 95 % intervals, of the overall
-score, then the worst scenario's coverage, mean half-width of scenarios, and the mean error that `estimate` says past
-models left out had. One draw takes a CPU-minute with one ability, ten with more; what is done is kept, and further draws are
+score, and the mean error that `estimate` says past models left out had; then the scenarios' mean error, the least
+coverage of one, and their mean half-width. One draw takes a CPU-minute with one ability, ten with more; what is done is kept, and further draws are
 added.
 """
 
@@ -111,7 +111,9 @@ def show(done: pl.DataFrame) -> None:
     per_target = done.group_by("bank", "target", maintain_order=True).agg(
         pl.col("draw").n_unique().alias("draws"), pl.col("error", "coverage", "half_width", "said").mean()
     )
-    print("\n| bank | draws | error | said | coverage | half-width | scenarios: worst coverage | half-width | error |")
+    print(
+        "\n| past models | draws | error | said | coverage | half-width | scenarios: error | least coverage | half-width |"
+    )
     print("|---|---|---|---|---|---|---|---|---|")
     for name in BANKS:
         rows = per_target.filter(bank=name)
@@ -120,8 +122,8 @@ def show(done: pl.DataFrame) -> None:
             said = "-" if row["said"] is None else f"{row['said']:.2f}"
             print(
                 f"| {name} | {row['draws']} | {row['error']:.2f} | {said} | {row['coverage']:.3f} "
-                f"| {row['half_width']:.1f} | {own['coverage'].min():.3f} | {own['half_width'].mean():.1f} "
-                f"| {own['error'].mean():.2f} |"
+                f"| {row['half_width']:.1f} | {own['error'].mean():.2f} | {own['coverage'].min():.3f} "
+                f"| {own['half_width'].mean():.1f} |"
             )
 
 
