@@ -9,8 +9,8 @@ calibrate` takes. 170 models that no bank holds answer 100 items, which `select`
 
 Prints, averaged over draws: mean absolute error in points, coverage and half-width of 95 % intervals, of the overall
 score, and the mean error that `estimate` says past models left out had; then the scenarios' mean error, the least
-coverage of one, and their mean half-width. One draw takes a CPU-minute with one ability, ten with more; what is done is kept, and further draws are
-added.
+coverage of one, and their mean half-width. One draw takes a CPU-minute with one ability, ten with more; what is done is
+kept, and further draws are added.
 """
 
 import argparse
@@ -111,10 +111,8 @@ def show(done: pl.DataFrame) -> None:
     per_target = done.group_by("bank", "target", maintain_order=True).agg(
         pl.col("draw").n_unique().alias("draws"), pl.col("error", "coverage", "half_width", "said").mean()
     )
-    print(
-        "\n| past models | draws | error | said | coverage | half-width | scenarios: error | least coverage | half-width |"
-    )
-    print("|---|---|---|---|---|---|---|---|---|")
+    print("\n| past models | draws | error | said | coverage | half-width", end=" ")
+    print("| scenarios: error | least coverage | half-width |\n" + "|---" * 9 + "|")
     for name in BANKS:
         rows = per_target.filter(bank=name)
         for row in rows.filter(overall).iter_rows(named=True):

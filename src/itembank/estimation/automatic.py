@@ -52,8 +52,8 @@ def choose_method(
     if not folds(bank, progress=progress):
         return Chosen(
             FALLBACK,
-            f"gp-irt, since {too_few(bank)}. Intervals of the item model alone are too narrow with so few: draw items at "
-            "random and leave method and interval as they are.",
+            f"gp-irt, since {too_few(bank)}. Intervals of the item model alone are too narrow with so few: draw items "
+            "at random and leave method and interval as they are.",
         )
     recipe = None if selection is None else read_recipe(selection)
     stacked = IN_STAGES if recipe is not None and recipe.stages else Stacked()
