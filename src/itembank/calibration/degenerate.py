@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from itembank.calibration.fits import Fit
+from itembank.calibration.pooled_regression import FeatureValues, pooled_regression
 from itembank.irt.family_names import Family
 from itembank.irt.parameters import AbilityPrior, ItemParameters
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
@@ -31,6 +32,8 @@ class DegenerateItems:
         Of all items.
     n_trials : (n_models, n_items) or None
         Behind each response, zero where missing; None for one.
+    features : FeatureValues or None
+        What is known of all items, where intercepts follow that.
     """
 
     is_degenerate: BoolArray
@@ -39,6 +42,7 @@ class DegenerateItems:
     is_majority: bool = False
     family: Family = "bernoulli"
     n_trials: IntArray | None = None
+    features: FeatureValues | None = None
 
 
 def find_degenerate(responses: FloatArray) -> BoolArray:
@@ -57,7 +61,7 @@ def put_back(fit: Fit, responses: FloatArray, items: DegenerateItems) -> tuple[I
     rises with ability from where all of them stand. (A constant probability fits them as well, but a new model
     beyond their range then never gets the credit: on AlpacaEval split by date it made p-IRT's error six times as
     large, `docs/results-tables.md`.) With `is_majority` it is that constant (WILD A.1), of ``(n + 1/2) / (n + 1)`` for
-    n equal answers.
+    n equal answers. Where intercepts follow what is known of items, that moves the centre of the prior.
 
     Parameters
     ----------
@@ -81,8 +85,13 @@ def put_back(fit: Fit, responses: FloatArray, items: DegenerateItems) -> tuple[I
     if items.is_majority:
         coefficients[is_degenerate, -1], covariance[is_degenerate, -1, -1] = _majority(responses, items)
     else:
+        expected = _expected_intercepts(fit, items)
+        coefficients[~is_degenerate, -1] -= expected[~is_degenerate]
         for group, dims in _groups(items, n_dims):
-            _put_back_group(fit, responses, items, group=group, dims=dims, into=(coefficients, covariance))
+            _put_back_group(
+                fit, responses, items, group=group, dims=dims, expected=expected, into=(coefficients, covariance)
+            )
+        coefficients[:, -1] += expected
     parameters = ItemParameters.create(
         coefficients[:, :-1], coefficients[:, -1], items.lower_asymptote, family=items.family, precision=fit.precision
     )
@@ -105,9 +114,13 @@ def _put_back_group(
     *,
     group: BoolArray,
     dims: IntArray,
+    expected: FloatArray,
     into: tuple[FloatArray, FloatArray],
 ) -> None:
-    """Write the degenerate items of a group into coefficients and covariances, from its other items."""
+    """Write the degenerate items of a group into coefficients and covariances, from its other items.
+
+    Intercepts count from where they are expected, (n_items,).
+    """
     coefficients, covariance = into
     columns = np.append(dims, fit.loadings.shape[1])
     fitted = group & ~items.is_degenerate
@@ -115,10 +128,11 @@ def _put_back_group(
         fitted = ~items.is_degenerate
     prior = _item_prior(coefficients[np.ix_(np.flatnonzero(fitted), columns)])
     missing = group & items.is_degenerate
-    for lower in np.unique(items.lower_asymptote[missing]):
-        alike = np.flatnonzero(missing & (items.lower_asymptote == lower))
+    for lower, offset in np.unique(np.column_stack([items.lower_asymptote, expected])[missing], axis=0):
+        alike = np.flatnonzero(missing & (items.lower_asymptote == lower) & (expected == offset))
         trials = None if items.n_trials is None else items.n_trials[:, alike]
-        modes, spreads = _by_prior(responses[:, alike], trials, fit.abilities[:, dims], prior, lower=lower)
+        places = _places(fit.abilities[:, dims], lower=lower, offset=offset)
+        modes, spreads = _by_prior(responses[:, alike], trials, places, prior)
         coefficients[np.ix_(alike, columns)] = modes
         covariance[np.ix_(alike, columns, columns)] = spreads
 
@@ -145,17 +159,31 @@ def _item_prior(coefficients: FloatArray) -> AbilityPrior:
     return AbilityPrior(coefficients.mean(axis=0), np.cov(coefficients.T) + SMALLEST_VARIANCE * np.eye(size))
 
 
-def _by_prior(
-    responses: FloatArray, n_trials: IntArray | None, abilities: FloatArray, prior: AbilityPrior, *, lower: float
-) -> tuple[FloatArray, FloatArray]:
-    """Posterior mode and covariance of (loadings, intercept) of items given abilities.
+def _expected_intercepts(fit: Fit, items: DegenerateItems) -> FloatArray:
+    """How far intercepts are expected from their mean, by what is known of the items, (n_items,)."""
+    if items.features is None:
+        return np.zeros(items.is_degenerate.shape[0])
+    fitted = items.features.take(~items.is_degenerate)
+    found = pooled_regression(fit.intercept, fit.item_covariance[:, -1, -1], fitted)
+    result: FloatArray = (items.features.values - fitted.values.mean(axis=0)) @ found.weights
+    return result
 
-    Item and model change places: with ``x_l = (theta_l, 1)`` the logit ``x_l . (a_i, c_i)`` is that of a "model"
-    whose "ability" is ``(a_i, c_i)`` on an "item" of loadings ``x_l``, so the ability kernel finds it.
+
+def _places(abilities: FloatArray, *, lower: float, offset: float) -> ItemParameters:
+    """Let item and model change places.
+
+    With ``x_l = (theta_l, 1)`` the logit ``x_l . (a_i, c_i)`` is that of a "model" whose "ability" is ``(a_i, c_i)`` on
+    an "item" of loadings ``x_l``, so the ability kernel finds it.
     """
-    places = ItemParameters.create(
-        np.column_stack([abilities, np.ones(len(abilities))]), np.zeros(len(abilities)), lower
+    return ItemParameters.create(
+        np.column_stack([abilities, np.ones(len(abilities))]), np.full(len(abilities), offset), lower
     )
+
+
+def _by_prior(
+    responses: FloatArray, n_trials: IntArray | None, places: ItemParameters, prior: AbilityPrior
+) -> tuple[FloatArray, FloatArray]:
+    """Posterior mode and covariance of (loadings, intercept less its offset) of items given abilities."""
     if n_trials is not None:
         posterior = map_abilities(places, responses.T, prior, weights=n_trials.T.astype(np.float64))
         return posterior.theta, posterior.covariance
