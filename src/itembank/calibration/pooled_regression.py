@@ -95,7 +95,7 @@ def pooled_regression(values: FloatArray, variances: FloatArray, features: Featu
     centred, column = features.values - features.values.mean(axis=0), features.column
     gram, products, mean = centred.T @ centred, centred.T @ values, float(values.mean())
     residual_variance = float(values.var() + variances.mean())
-    tau = np.ones(int(column.max()) + 1)
+    tau: FloatArray = np.ones(int(column.max()) + 1)
     before: FloatArray = np.full(column.shape[0] + 1, np.inf)
     for _ in range(MOST_ROUNDS):
         weights, covariance = posterior_weights(gram, products, 1.0 / residual_variance, tau[column])

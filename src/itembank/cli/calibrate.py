@@ -246,8 +246,10 @@ def _note_on_items(bank: "Bank") -> None:
 
     if covariate_features(bank.responses.items, bank.calibration.item_covariates) is not None:
         found = item_regression(bank)
-        names = " and ".join(found.features.columns)
-        note(f"Known of items: {names} explain {100.0 * found.explained:.0f} % of the variance of intercepts.")
+        names = found.features.columns
+        verb = "explains" if len(names) == 1 else "explain"
+        share = f"{100.0 * found.explained:.0f} % of the variance of intercepts"
+        note(f"Known of items: {' and '.join(names)} {verb} {share}.")
 
 
 def _summary(bank: "Bank") -> dict[str, Any]:
