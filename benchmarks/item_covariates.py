@@ -1,11 +1,10 @@
 """What is it worth to know items beforehand? ``ITEMBANK_SHARED=... python -m benchmarks.item_covariates`` (an hour).
 
-Banks of 10, 20, 40 and 75 past models, calibrated with and without columns of the item table (`item_covariates`), and
-with items of a task sharing the centre of their priors (`by_task`, slopes too). The columns were fixed before any error
-was seen. New models answer the same V-optimal items for all banks: log-likelihood of their answers to all other items,
-and errors of their overall score by p-IRT and by `auto`. Then a third of the items keeps the answers of three past
-models only: log-likelihood of new models' answers to these items, after 100 others. Standard errors are of differences
-from banks without, over splits.
+Banks of 10, 20, 40 and 75 past models, calibrated with and without columns of the item table (`item_covariates`). The
+columns were fixed before any error was seen. New models answer the same V-optimal items for both banks: log-likelihood
+of their answers to all other items, and errors of their overall score by p-IRT and by `auto`. Then a third of the items
+keeps the answers of three past models only: log-likelihood of new models' answers to these items, after 100 others.
+Standard errors are of differences from banks without, over splits.
 """
 
 import argparse
@@ -37,7 +36,7 @@ N_PAST = (10, 20, 40, 75)
 SIZES = (10, 30, 100)
 N_NEW, MOST_ITEMS = 25, 2000
 FEW = 3
-WITHOUT, WITH, BY_TASK = "without", "with", "by task"
+WITHOUT, WITH = "without", "with"
 
 
 def main() -> None:
@@ -70,14 +69,13 @@ def loaded(name: str) -> ib.ResponseMatrix:
 
 
 def tried(name: str, responses: ib.ResponseMatrix, repeat: int) -> Iterator[dict[str, object]]:
-    """Calibrate on few models, in all ways, and predict what others answer."""
+    """Calibrate on few models, with and without covariates, and predict what others answer."""
     order = np.random.default_rng([141, repeat]).permutation(responses.n_models)
     n_new = min(N_NEW, responses.n_models // 4)
     new = responses.take(models=np.sort(order[-n_new:]))
     ways = {
         WITHOUT: ib.calibrations.Variational(),
         WITH: ib.calibrations.Variational(item_covariates=COVARIATES[name]),
-        BY_TASK: ib.calibrations.Variational(by_task=True),
     }
     for n_past in N_PAST:
         if n_past > responses.n_models - n_new:
@@ -146,16 +144,16 @@ def log_likelihood(
 
 
 def show(table: pl.DataFrame) -> None:
-    """Print figures without, and differences with each way, with standard errors over splits."""
+    """Print figures without covariates, and differences with them, with standard errors over splits."""
     keys, values = ["data", "past", "items"], ["log_likelihood", "p_irt", "auto", "inside"]
     base = table.filter(pl.col("way") == WITHOUT).select(*keys, "repeat", *values)
-    pairs = table.filter(pl.col("way") != WITHOUT).join(base, on=[*keys, "repeat"], suffix="_0")
+    pairs = table.filter(pl.col("way") == WITH).join(base, on=[*keys, "repeat"], suffix="_0")
     pairs = pairs.with_columns((pl.col(name) - pl.col(f"{name}_0")).alias(f"d_{name}") for name in values)
     differences = [f"d_{name}" for name in values]
     means = [pl.col(name).mean() for name in ("explained", *(f"{name}_0" for name in values), *differences)]
     errors = [pl.col(name).std().truediv(pl.len().sqrt()).alias(f"se_{name[2:]}") for name in differences]
     with pl.Config(tbl_rows=-1, tbl_cols=-1, float_precision=4, tbl_width_chars=250):
-        for by in (["way", *keys], ["way", "past", "items"]):
+        for by in (keys, ["past", "items"]):
             of_split = pairs.group_by(*dict.fromkeys([*by, "data", "repeat"])).agg(means)
             print(of_split.group_by(by).agg(means + errors).sort(by))
 

@@ -88,7 +88,7 @@ class Calibration(Compact):
     def item_covariates(self) -> tuple[str, ...]:
         """Columns of the item table that the prior of the intercepts followed."""
         found = self.options.get("item_covariates", ())
-        return found if isinstance(found, tuple) else ()
+        return tuple(one for one in found if isinstance(one, str)) if isinstance(found, tuple) else ()
 
     @property
     def n_items(self) -> int:
