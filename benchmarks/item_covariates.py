@@ -3,8 +3,8 @@
 Banks of 10, 20, 40 and 75 past models, calibrated with and without columns of the item table (`item_covariates`). The
 columns were fixed before any error was seen. New models answer the same V-optimal items for both banks: log-likelihood
 of their answers to all other items, and errors of their overall score by p-IRT and by `auto`. Then a third of the items
-keeps the answers of three past models only: log-likelihood of new models' answers to these items, after 100 others.
-Standard errors are of differences from banks without, over splits.
+keeps the answers of three past models only: log-likelihood of new models' answers to these items, after 100 others, with
+a column of noise in the place of the covariates, too. Standard errors are of differences from banks without, over splits.
 """
 
 import argparse
@@ -36,7 +36,7 @@ N_PAST = (10, 20, 40, 75)
 SIZES = (10, 30, 100)
 N_NEW, MOST_ITEMS = 25, 2000
 FEW = 3
-WITHOUT, WITH = "without", "with"
+WITHOUT, WITH, NOISE = "without", "with", "noise"
 
 
 def main() -> None:
@@ -63,6 +63,7 @@ def loaded(name: str) -> ib.ResponseMatrix:
     about = pl.read_csv(folder / "items.csv", infer_schema_length=None).cast({"item_id": pl.String})
     known = about.select("item_id", *(one for one in COVARIATES[name] if one not in matrix.items.columns))
     items = matrix.items.join(known, on="item_id", how="left", maintain_order="left")
+    items = items.with_columns(noise=pl.Series(np.random.default_rng(5).normal(size=items.height)))
     complete = np.flatnonzero(~np.isnan(matrix.responses).any(axis=0))
     complete = complete[:: -(-complete.size // MOST_ITEMS)]
     return ib.ResponseMatrix.create(matrix.responses[:, complete], models=matrix.models, items=items[complete.tolist()])
@@ -81,15 +82,18 @@ def tried(name: str, responses: ib.ResponseMatrix, repeat: int) -> Iterator[dict
         if n_past > responses.n_models - n_new:
             continue
         past = responses.take(models=np.sort(order[:n_past]))
-        some, rare = with_few_answers(past, repeat)
         for way, spec in ways.items():
             known = {"data": name, "past": n_past, "repeat": repeat, "way": way}
             bank = ib.build_bank(past, spec)
             explained = item_regression(bank).explained if way == WITH else None
             for n_items in SIZES:
                 yield known | {"items": n_items, "explained": explained} | judged(bank, new, n_items)
+        some, rare = with_few_answers(past, repeat)
+        noise = ib.calibrations.Variational(item_covariates=("noise",))
+        for way, spec in (ways | {NOISE: noise}).items():
             sparse = ib.calibrations.calibrate(some, spec)
-            yield known | {"items": 0, "log_likelihood": likelihood_of_rare(sparse, new, rare)}
+            known = {"data": name, "past": n_past, "repeat": repeat, "way": way, "items": 0}
+            yield known | {"log_likelihood": likelihood_of_rare(sparse, new, rare)}
 
 
 def with_few_answers(past: ib.ResponseMatrix, seed: int) -> tuple[ib.ResponseMatrix, np.ndarray]:
@@ -147,13 +151,13 @@ def show(table: pl.DataFrame) -> None:
     """Print figures without covariates, and differences with them, with standard errors over splits."""
     keys, values = ["data", "past", "items"], ["log_likelihood", "p_irt", "auto", "inside"]
     base = table.filter(pl.col("way") == WITHOUT).select(*keys, "repeat", *values)
-    pairs = table.filter(pl.col("way") == WITH).join(base, on=[*keys, "repeat"], suffix="_0")
+    pairs = table.filter(pl.col("way") != WITHOUT).join(base, on=[*keys, "repeat"], suffix="_0")
     pairs = pairs.with_columns((pl.col(name) - pl.col(f"{name}_0")).alias(f"d_{name}") for name in values)
     differences = [f"d_{name}" for name in values]
     means = [pl.col(name).mean() for name in ("explained", *(f"{name}_0" for name in values), *differences)]
     errors = [pl.col(name).std().truediv(pl.len().sqrt()).alias(f"se_{name[2:]}") for name in differences]
     with pl.Config(tbl_rows=-1, tbl_cols=-1, float_precision=4, tbl_width_chars=250):
-        for by in (keys, ["past", "items"]):
+        for by in (["way", *keys], ["way", "past", "items"]):
             of_split = pairs.group_by(*dict.fromkeys([*by, "data", "repeat"])).agg(means)
             print(of_split.group_by(by).agg(means + errors).sort(by))
 
