@@ -3,8 +3,9 @@
 Banks of 10, 20, 40 and 75 past models, calibrated with and without columns of the item table (`item_covariates`). The
 columns were fixed before any error was seen. New models answer the same V-optimal items for both banks: log-likelihood
 of their answers to all other items, and errors of their overall score by p-IRT and by `auto`. Then a third of the items
-keeps the answers of three past models only: log-likelihood of new models' answers to these items, after 100 others, with
-a column of noise in the place of the covariates, too. Standard errors are of differences from banks without, over splits.
+keeps the answers of three past models only: log-likelihood of new models' answers to these items, after 100 others, and
+the same with a column of noise in the place of the covariates. Standard errors are of differences from banks without,
+over splits.
 """
 
 import argparse
