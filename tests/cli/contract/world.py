@@ -132,6 +132,8 @@ def _tables(folder):
         "bank": "b",
     }
     (folder / "estimates.json").write_text(json.dumps([estimate]), encoding="utf-8")
+    answered = past.select("model_id", "item_id", choice=pl.when(pl.col("response") == 1).then(pl.lit("A")))
+    answered.with_columns(pl.col("choice").fill_null("B")).write_csv(folder / "choices.csv")
     (folder / "exclude.txt").write_text("\n".join(items[:16]), encoding="utf-8")
 
 
