@@ -1,0 +1,208 @@
+"""Fixed-parameter calibration: new items on the scale of old ones, whose parameters stay as they are (Kim 2006).
+
+EM. The posterior of each linking model's ability comes from its answers to old items, in one and two dimensions to new
+ones, too; then each new item's posterior, and then the normal population that the new items are drawn from, which
+is fitted to them. A population centred at zero, the usual default, costs twice the error where models are few.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from itembank.irt.parameters import AbilityPrior, ItemParameters
+from itembank.linking.ability_nodes import MOST_GAUSS_DIMS, AbilityNodes, ability_nodes
+from itembank.linking.item_posterior import (
+    ItemPosterior,
+    item_modes,
+    item_moments,
+    lost_information,
+    places_of,
+    posterior_points,
+    standard_points,
+)
+from itembank.linking.linking_data import LinkingData
+from itembank.numerics.arrays import FloatArray
+from itembank.numerics.quadrature import normal_grid
+from itembank.scoring.newton import map_abilities
+
+FLAT = 1e12
+"""Variance of a prior that says nothing."""
+PSEUDO_ITEMS = 4.0
+"""The spread of the old items counts as that of so many new ones, so that two or three new items have a population."""
+
+
+@dataclass(frozen=True, slots=True)
+class FixedParameters:
+    """Choices of a fixed-parameter calibration.
+
+    Attributes
+    ----------
+    has_population : bool
+        New items share a normal population that is fitted to them. Without it each item is fitted by maximum
+        likelihood, as mirt's `fixedCalib` does.
+    pseudo_models : float
+        The bank's prior of ability counts as so many linking models; 0 leaves its mean and variance free.
+    n_quadrature : int
+        Points of each ability.
+    tolerance : float
+        Largest change of a parameter, in standard errors, at which it stops.
+    max_steps : int
+    """
+
+    has_population: bool = True
+    pseudo_models: float = 4.0
+    n_quadrature: int = 5
+    tolerance: float = 1e-3
+    max_steps: int = 200
+
+
+class FixedFit(NamedTuple):
+    """Result of `calibrate_fixed`.
+
+    Attributes
+    ----------
+    posterior : ItemPosterior
+    covariance : (n_new, n_dims + 1, n_dims + 1)
+        Of (loadings, intercept), the uncertainty of abilities included.
+    population : AbilityPrior
+        Of the new items' (loadings, intercept).
+    abilities : AbilityPrior
+        The normal distribution of the linking models' abilities.
+    nodes : AbilityNodes
+    converged : bool
+    """
+
+    posterior: ItemPosterior
+    covariance: FloatArray
+    population: AbilityPrior
+    abilities: AbilityPrior
+    nodes: AbilityNodes
+    converged: bool
+
+
+def calibrate_fixed(
+    data: LinkingData, spec: FixedParameters, *, start: FixedFit | None = None
+) -> FixedFit:
+    """Find the new items' parameters, with the old ones' held fixed.
+
+    Parameters
+    ----------
+    data : LinkingData
+    spec : FixedParameters
+    start : FixedFit, optional
+        Where to begin: the fit of nearly the same data.
+    """
+    base = item_population(data.old)
+    population, abilities = (base, data.prior) if start is None else (start.population, start.abilities)
+    if not spec.has_population:
+        population = AbilityPrior(base.mean, FLAT * np.eye(base.n_dims))
+    mode = np.tile(base.mean, (data.n_new, 1)) if start is None else start.posterior.mode
+    nodes, converged = _nodes(data, None, abilities, spec), False
+    for _ in range(spec.max_steps):
+        places, before = places_of(nodes), mode
+        mode, precision = item_modes(data, places, population, mode)
+        posterior = ItemPosterior(mode, precision, mode, np.linalg.inv(precision))
+        if spec.has_population:
+            posterior = item_moments(data, places, population, mode, precision)
+            population = _population(posterior, base)
+        abilities = _ability_population(nodes, data.prior, spec.pseudo_models)
+        nodes = _nodes(data, mode, abilities, spec)
+        step = mode - before
+        if np.einsum("ia,iab,ib->i", step, precision, step).max() < spec.tolerance**2:
+            converged = True
+            break
+    covariance = _with_unknown_abilities(posterior.covariance, lost_information(data, nodes, mode))
+    return FixedFit(posterior, covariance, population, abilities, nodes, converged)
+
+
+def item_population(items: ItemParameters) -> AbilityPrior:
+    """Return the normal distribution of items' (loadings, intercept)."""
+    coefficients = np.column_stack([items.loadings, items.intercept])
+    spread = np.cov(coefficients.T) if len(coefficients) > 1 else np.zeros((coefficients.shape[1],) * 2)
+    # a hundredth of a unit matrix: items with a common slope, or only a few of them, have a spread all the same
+    return AbilityPrior(coefficients.mean(axis=0), spread + 0.01 * np.eye(coefficients.shape[1]))
+
+
+def expected_curves(data: LinkingData, fit: FixedFit) -> FloatArray:
+    """Find the (loadings, intercept) whose curve is nearest to each item's expected one, (n_new, n_dims + 1).
+
+    The chance that a model answers an item right is the mean of the item's curve over the posterior of its parameters,
+    flatter than the curve of their mean or mode. A mean over many new items keeps that difference: with 5 linking
+    models it is 1 point of the score. The nearest logistic curve maximises the expected log-likelihood of an answer by
+    a model drawn from the bank's distribution of ability.
+    """
+    points, log_weights = _ability_grid(data.prior)
+    design = ItemParameters.create(np.column_stack([points, np.ones(len(points))]), np.zeros(len(points)))
+    result = np.empty_like(fit.posterior.mode)
+    flat = AbilityPrior(fit.population.mean, FLAT * np.eye(fit.population.n_dims))
+    for block, items, weights in posterior_points(
+        data, places_of(fit.nodes), fit.population, fit.posterior.mode, fit.posterior.precision
+    ):
+        curves = _mean_curves(items, weights, design.loadings)
+        counts = np.broadcast_to(np.exp(log_weights), curves.shape)
+        result[block] = map_abilities(design, curves, flat, weights=counts, start=fit.posterior.mean[block]).theta
+    return result
+
+
+def _mean_curves(items: FloatArray, weights: FloatArray, design: FloatArray) -> FloatArray:
+    """Mean of the logistic curves of each item's points (n_items, n_points, n_dims + 1) at each row of the design."""
+    result = np.zeros((len(items), len(design)))
+    for point in range(items.shape[1]):
+        result += weights[:, point, None] / (1.0 + np.exp(-np.clip(items[:, point] @ design.T, -500.0, 500.0)))
+    return result
+
+
+def _ability_grid(prior: AbilityPrior) -> tuple[FloatArray, FloatArray]:
+    """Points of the bank's distribution of ability, and the logs of their weights."""
+    if prior.n_dims <= MOST_GAUSS_DIMS:
+        units, log_weights = normal_grid(41, n_dims=prior.n_dims)
+    else:
+        units, _ = standard_points(prior.n_dims)
+        log_weights = np.full(len(units), -np.log(len(units)))
+    return prior.mean + units @ np.linalg.cholesky(prior.covariance).T, log_weights
+
+
+def _nodes(data: LinkingData, mode: FloatArray | None, prior: AbilityPrior, spec: FixedParameters) -> AbilityNodes:
+    """Posteriors of ability, from the old items and, where points integrate the posterior itself, from the new ones."""
+    if mode is None or prior.n_dims > MOST_GAUSS_DIMS:
+        return ability_nodes(
+            data.old, data.old_responses, prior, n_trials=data.old_trials, n_quadrature=spec.n_quadrature
+        )
+    items = ItemParameters.create(
+        np.concatenate([data.old.loadings, mode[:, :-1]]),
+        np.concatenate([data.old.intercept, mode[:, -1]]),
+        np.concatenate([data.old.lower_asymptote, data.new_lower]),
+        np.concatenate([data.old.upper_asymptote, np.ones(data.n_new)]),
+        family=data.family,
+    )
+    return ability_nodes(items, data.responses, prior, n_trials=data.trials, n_quadrature=spec.n_quadrature)
+
+
+def _population(posterior: ItemPosterior, base: AbilityPrior) -> AbilityPrior:
+    """Fit the population of the new items to their posteriors."""
+    n_items = len(posterior.mean)
+    mean = (base.mean + posterior.mean.sum(axis=0)) / (1.0 + n_items)
+    away = posterior.mean - mean
+    spread = posterior.covariance.sum(axis=0) + away.T @ away
+    return AbilityPrior(mean, (PSEUDO_ITEMS * base.covariance + spread) / (PSEUDO_ITEMS + n_items))
+
+
+def _ability_population(nodes: AbilityNodes, prior: AbilityPrior, pseudo: float) -> AbilityPrior:
+    """Fit the distribution of the linking models' abilities, the bank's counting as `pseudo` models."""
+    n_models = len(nodes.mean)
+    mean = (pseudo * prior.mean + nodes.mean.sum(axis=0)) / (pseudo + n_models)
+    away = nodes.mean - mean
+    spread = nodes.covariance.sum(axis=0) + away.T @ away
+    return AbilityPrior(mean, (pseudo * prior.covariance + spread) / (pseudo + n_models))
+
+
+def _with_unknown_abilities(covariance: FloatArray, lost: FloatArray) -> FloatArray:
+    """Take lost information out of the precision; where all would be lost, leave a hundredth."""
+    roots = np.linalg.cholesky(covariance)
+    # in units of the precision the information kept is I - R' lost R
+    values, vectors = np.linalg.eigh(roots.transpose(0, 2, 1) @ lost @ roots)
+    kept = np.maximum(1.0 - values, 0.01)
+    whole = roots @ vectors
+    result: FloatArray = np.einsum("iab,ib,icb->iac", whole, 1.0 / kept, whole)
+    return result
