@@ -1,3 +1,4 @@
+from . import banks as banks
 from . import calibrations as calibrations
 from . import criteria as criteria
 from . import diagnostics as diagnostics

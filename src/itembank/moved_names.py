@@ -10,6 +10,7 @@ NAMESPACES = (
     "selectors",
     "estimators",
     "criteria",
+    "banks",
     "scaling",
     "studies",
     "diagnostics",

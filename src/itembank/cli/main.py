@@ -16,6 +16,7 @@ SECTIONS = {
         "import": ("itembank.cli.import_group", "Turn per-item results into a response file."),
         "calibrate": ("itembank.cli.calibrate", "Fit item parameters and write a bank."),
         "info": ("itembank.cli.info", "Show what a bank holds."),
+        "bank": ("itembank.cli.bank", "Retire items, merge and compare banks, see their history."),
         "prepare": ("itembank.cli.prepare", "Get a bank ready for calibrated estimates."),
         "select": ("itembank.cli.select", "Choose the items to run on a new model."),
         "run": ("itembank.cli.run", "Run chosen items inside an evaluation harness."),

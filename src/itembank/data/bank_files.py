@@ -8,6 +8,7 @@ What later work derives from the bank may lie in ``cache/``, see `BankCache`.
 import importlib.metadata
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -19,7 +20,10 @@ from safetensors.numpy import save as tensors_to_bytes
 
 from itembank.data.atomic import check_destination, replacing_folder
 from itembank.data.bank_checks import bank_problems
+from itembank.data.bank_history_checks import check_history
+from itembank.data.bank_history_files import history_arrays, history_columns, history_record, read_history
 from itembank.data.bank_records import (
+    ASIDE_SCHEMA_VERSION,
     FAMILY_SCHEMA_VERSION,
     FILES,
     PUBLISHED_SCHEMA_VERSION,
@@ -28,6 +32,7 @@ from itembank.data.bank_records import (
     read_record,
     record_digest,
 )
+from itembank.data.bank_views import view_of, whole_bank
 from itembank.data.banks import Bank
 from itembank.data.calibrations import Calibration
 from itembank.data.digests import digest_of
@@ -75,12 +80,17 @@ def save_bank(bank: Bank, path: str | Path, *, overwrite: bool = False) -> None:
     """
     path = Path(path)
     check_bank_destination(path, overwrite=overwrite)
+    whole = replace(whole_bank(bank), history=bank.history)  # with the items that are kept aside
     with replacing_folder(path) as folder:
-        _item_table(bank).write_parquet(folder / "items.parquet")
-        _model_table(bank).write_parquet(folder / "models.parquet")
-        pack_responses(bank.responses).write_parquet(folder / "responses.parquet")
-        (folder / "arrays.safetensors").write_bytes(tensors_to_bytes(_arrays(bank)))
-        record = {**_record(bank), "files": {name: _checksum(folder / name) for name in FILES}}
+        _item_table(whole).write_parquet(folder / "items.parquet")
+        _model_table(whole).write_parquet(folder / "models.parquet")
+        pack_responses(whole.responses).write_parquet(folder / "responses.parquet")
+        (folder / "arrays.safetensors").write_bytes(tensors_to_bytes(_arrays(whole)))
+        record = {
+            **_record(whole),
+            "bank_id": bank.bank_id,
+            "files": {name: _checksum(folder / name) for name in FILES},
+        }
         record["record_sha256"] = record_digest(record)
         text = json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False)
         (folder / RECORD).write_text(text + "\n", encoding="utf-8")
@@ -127,7 +137,8 @@ def load_bank(path: str | Path) -> Bank:
         bank = _assemble(record, content)
     except DAMAGED as error:
         raise IntegrityError(f"{path}: the bank's files do not fit together ({error}). Calibrate it again.") from error
-    problems = bank_problems(bank)
+    whole = whole_bank(bank)
+    problems = bank_problems(whole) or ([] if whole is bank else bank_problems(bank))
     if problems:
         raise IntegrityError(
             f"{path} holds what no calibration gives: {' '.join(problems[:N_SHOWN])} Its files are those its record "
@@ -175,10 +186,13 @@ def _record(bank: Bank) -> dict[str, Any]:
         "item_model_bias": _with_null(bank.item_model_bias),
         "response_variance": _with_null(bank.response_variance),
         **({} if bank.published is None else {"published": bank.published.record()}),
+        **({} if bank.history is None else {"history": history_record(bank.history)}),
     }
 
 
 def _schema_version(bank: Bank) -> int:
+    if bank.history is not None and bank.history.whole is not None:
+        return ASIDE_SCHEMA_VERSION
     if bank.published is not None:
         return PUBLISHED_SCHEMA_VERSION
     return SCHEMA_VERSION if bank.parameters.family == "bernoulli" else FAMILY_SCHEMA_VERSION
@@ -192,6 +206,7 @@ def _arrays(bank: Bank) -> dict[str, FloatArray]:
         "ability_covariance": np.ascontiguousarray(calibration.ability_covariance, dtype=np.float64),
         "history": np.ascontiguousarray(calibration.history, dtype=np.float64),
         **({} if bank.published is None else bank.published.arrays()),
+        **({} if bank.history is None else history_arrays(bank.history)),
     }
 
 
@@ -207,6 +222,7 @@ def _item_table(bank: Bank) -> pl.DataFrame:
         **({} if parameters.precision is None else {"precision": parameters.precision}),
         **({} if error is None else {"log_precision_error": error}),
         "is_degenerate": bank.calibration.is_degenerate,
+        **({} if bank.history is None else history_columns(bank.history)),
         **{f"expected_{name}": cost for name, cost in bank.responses.expected_costs().items()},
     }
     return _with_own(bank.responses.items, own)
@@ -238,7 +254,7 @@ def _assemble(record: dict[str, Any], content: Mapping[str, bytes]) -> Bank:
     responses = unpack_responses(read_parquet(content["responses.parquet"]), _theirs(models), _theirs(items))
     arrays = load_tensors(content["arrays.safetensors"])
     calibration = _calibration(record, _ours(items), _ours(models), arrays)
-    return Bank(
+    whole = Bank(
         str(record["bank_id"]),
         responses,
         calibration,
@@ -247,6 +263,11 @@ def _assemble(record: dict[str, Any], content: Mapping[str, bytes]) -> Bank:
         _without_null(record["response_variance"]),
         read_published(record["published"], arrays) if "published" in record else None,
     )
+    if "history" not in record:
+        return whole
+    history = read_history(record["history"], _ours(items), arrays)
+    check_history(history, whole)
+    return view_of(whole, history)
 
 
 def _calibration(

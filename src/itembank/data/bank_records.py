@@ -19,7 +19,10 @@ FAMILY_SCHEMA_VERSION = 2
 PUBLISHED_SCHEMA_VERSION = 3
 """Of banks that were published without past models' responses."""
 
-READABLE = (SCHEMA_VERSION, FAMILY_SCHEMA_VERSION, PUBLISHED_SCHEMA_VERSION)
+ASIDE_SCHEMA_VERSION = 4
+"""Of banks that keep items aside, which count in the score no more."""
+
+READABLE = (SCHEMA_VERSION, FAMILY_SCHEMA_VERSION, PUBLISHED_SCHEMA_VERSION, ASIDE_SCHEMA_VERSION)
 RECORD = "bank.json"
 FILES = ("items.parquet", "models.parquet", "responses.parquet", "arrays.safetensors")
 

@@ -6,7 +6,9 @@ import numpy as np
 import polars as pl
 
 from itembank.data.bank_cache import BankCache
+from itembank.data.bank_history import FIRST_VERSION, BankHistory
 from itembank.data.calibrations import Calibration
+from itembank.data.known_targets import target_digest
 from itembank.data.published import Published
 from itembank.data.responses import ResponseMatrix
 from itembank.data.targets import ScoreTargets
@@ -38,6 +40,8 @@ class Bank(Compact):
     published : Published or None
         What stands in for the responses of a bank that was published without them: it has no models, and what learns
         from responses refuses it.
+    history : BankHistory or None
+        What the bank was before, and the items that are kept aside; None for one that was never changed nor named.
     cache : BankCache
         What was derived from the bank before: fits that leave models out, errors measured on them.
     """
@@ -49,6 +53,7 @@ class Bank(Compact):
     item_model_bias: FloatArray
     response_variance: FloatArray
     published: Published | None = None
+    history: BankHistory | None = None
     cache: BankCache = field(default_factory=BankCache, init=False, compare=False, repr=False)
 
     @property
@@ -60,6 +65,28 @@ class Bank(Compact):
     def ids(self) -> tuple[str, ...]:
         """Ids of the banks whose selections fit: its own, and that of the bank it was published from."""
         return (self.bank_id,) if self.published is None else (self.bank_id, self.published.whole_bank)
+
+    @property
+    def name(self) -> str:
+        """Name of the benchmark; empty where none was given."""
+        return "" if self.history is None else self.history.name
+
+    @property
+    def version(self) -> str:
+        """Version of the bank: major.minor.patch."""
+        return FIRST_VERSION if self.history is None else self.history.version
+
+    @property
+    def target_digest(self) -> str:
+        """Digest of the items and weights that its scores are of: banks of the same one estimate the same score."""
+        return self.cache.remember("target", lambda: target_digest(self.item_ids, self.targets))
+
+    @property
+    def target_id(self) -> str:
+        """What its scores estimate: `mmlu_pro@1`, or the digest where the bank has no name."""
+        if self.history is None:
+            return self.target_digest
+        return self.history.targets[self.history.current].target_id
 
     @property
     def item_ids(self) -> list[str]:

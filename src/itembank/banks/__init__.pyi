@@ -1,0 +1,9 @@
+from .descendants import Operation as Operation
+from .descendants import descendant as descendant
+from .records import BankHistory as BankHistory
+from .records import Change as Change
+from .records import Link as Link
+from .records import whole_bank as whole_bank
+from .records import with_target as with_target
+from .statuses import restore as restore
+from .statuses import retire as retire

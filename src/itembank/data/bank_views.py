@@ -1,0 +1,83 @@
+"""Banks of some items of a whole bank: those that count today, or those of an earlier target."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from itembank.data.bank_checks import bank_problems
+from itembank.data.bank_history import BankHistory
+from itembank.data.banks import Bank
+from itembank.data.calibrations import Calibration
+from itembank.data.known_targets import KnownTarget
+from itembank.errors import BankError, IntegrityError, did_you_mean, quoted, shown
+from itembank.numerics.arrays import IntArray
+
+
+def whole_bank(bank: Bank) -> Bank:
+    """Return the bank of all items, also those kept aside; what changes a bank works on this one."""
+    return bank if bank.history is None or bank.history.whole is None else bank.history.whole
+
+
+def view_of(whole: Bank, history: BankHistory) -> Bank:
+    """Return the bank of the current target of a history; the whole bank itself where all items belong to it."""
+    known = history.targets[history.current]
+    chosen = known.items
+    if chosen.size == whole.n_items:
+        return replace(_view(whole, known, chosen), history=replace(history, whole=None))
+    return replace(_view(whole, known, chosen), history=replace(history, whole=replace(whole, history=None)))
+
+
+def with_target(bank: Bank, target: str) -> Bank:
+    """Return the bank that gives the score of another target, by its name or digest.
+
+    Everything that takes a bank takes it: estimates from answers to items that were retired since, too.
+
+    Raises
+    ------
+    BankError
+        When the bank does not know the target, or has not all of its items any more.
+    """
+    if target in (bank.target_id, bank.target_digest):
+        return bank
+    history = bank.history
+    known = () if history is None else history.targets
+    for number, one in enumerate(known):
+        if history is not None and target in (one.name, one.digest):
+            view = view_of(whole_bank(bank), replace(history, current=number))
+            problems = bank_problems(view)
+            if problems or view.target_digest != one.digest:  # only the current target was checked with the file
+                raise IntegrityError(f"target {quoted(target)} is not what its bank says: {' '.join(problems)}")
+            return view
+    names = [one.target_id for one in known] or [bank.target_id]
+    raise BankError(
+        f"the target must be one that bank {bank.bank_id} can give, {shown(names)}, got {target!r}."
+        f"{did_you_mean(target, names)} Take the version of the bank that it was made for."
+    )
+
+
+def _view(whole: Bank, known: KnownTarget, chosen: IntArray) -> Bank:
+    """Cut the whole bank to some items, with their weights and what was measured of them."""
+    is_all = chosen.size == whole.n_items
+    responses = whole.responses if is_all else whole.responses.take(items=chosen)
+    return replace(
+        whole,
+        bank_id=known.bank_id,
+        responses=responses,
+        calibration=whole.calibration if is_all else _cut(whole.calibration, chosen, known.scenarios),
+        targets=known.score_targets(responses.items["scenario"].to_list()),
+        item_model_bias=known.item_model_bias,
+        response_variance=known.response_variance,
+    )
+
+
+def _cut(calibration: Calibration, chosen: IntArray, scenarios: tuple[str, ...]) -> Calibration:
+    """Return the calibration of some items; abilities stay those that all answers gave."""
+    error = calibration.log_precision_error
+    return replace(
+        calibration,
+        parameters=calibration.parameters.take(chosen),
+        item_covariance=np.ascontiguousarray(calibration.item_covariance[chosen]),
+        is_degenerate=calibration.is_degenerate[chosen],
+        thresholds={name: at for name, at in calibration.thresholds.items() if name in scenarios},
+        log_precision_error=None if error is None else error[chosen],
+    )
