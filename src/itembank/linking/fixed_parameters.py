@@ -81,9 +81,7 @@ class FixedFit(NamedTuple):
     converged: bool
 
 
-def calibrate_fixed(
-    data: LinkingData, spec: FixedParameters, *, start: FixedFit | None = None
-) -> FixedFit:
+def calibrate_fixed(data: LinkingData, spec: FixedParameters, *, start: FixedFit | None = None) -> FixedFit:
     """Find the new items' parameters, with the old ones' held fixed.
 
     Parameters
@@ -132,7 +130,7 @@ def expected_curves(data: LinkingData, fit: FixedFit) -> FloatArray:
     models it is 1 point of the score. The nearest logistic curve maximises the expected log-likelihood of an answer by
     a model drawn from the bank's distribution of ability.
     """
-    points, log_weights = _ability_grid(data.prior)
+    points, point_weights = ability_grid(data.prior)
     design = ItemParameters.create(np.column_stack([points, np.ones(len(points))]), np.zeros(len(points)))
     result = np.empty_like(fit.posterior.mode)
     flat = AbilityPrior(fit.population.mean, FLAT * np.eye(fit.population.n_dims))
@@ -140,7 +138,7 @@ def expected_curves(data: LinkingData, fit: FixedFit) -> FloatArray:
         data, places_of(fit.nodes), fit.population, fit.posterior.mode, fit.posterior.precision
     ):
         curves = _mean_curves(items, weights, design.loadings)
-        counts = np.broadcast_to(np.exp(log_weights), curves.shape)
+        counts = np.broadcast_to(point_weights, curves.shape)
         result[block] = map_abilities(design, curves, flat, weights=counts, start=fit.posterior.mean[block]).theta
     return result
 
@@ -153,14 +151,14 @@ def _mean_curves(items: FloatArray, weights: FloatArray, design: FloatArray) -> 
     return result
 
 
-def _ability_grid(prior: AbilityPrior) -> tuple[FloatArray, FloatArray]:
-    """Points of the bank's distribution of ability, and the logs of their weights."""
+def ability_grid(prior: AbilityPrior) -> tuple[FloatArray, FloatArray]:
+    """Points of the bank's distribution of ability, (n_points, n_dims), and their weights, summing to one."""
     if prior.n_dims <= MOST_GAUSS_DIMS:
         units, log_weights = normal_grid(41, n_dims=prior.n_dims)
     else:
         units, _ = standard_points(prior.n_dims)
         log_weights = np.full(len(units), -np.log(len(units)))
-    return prior.mean + units @ np.linalg.cholesky(prior.covariance).T, log_weights
+    return prior.mean + units @ np.linalg.cholesky(prior.covariance).T, np.exp(log_weights)
 
 
 def _nodes(data: LinkingData, mode: FloatArray | None, prior: AbilityPrior, spec: FixedParameters) -> AbilityNodes:

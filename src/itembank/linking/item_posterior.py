@@ -181,10 +181,8 @@ def _answers(data: LinkingData, places: Places, block: IntArray) -> tuple[FloatA
     return responses, weights
 
 
-def _log_likelihood(
-    data: LinkingData, places: Places, block: IntArray, points: FloatArray, lower: float
-) -> FloatArray:
-    """Expected log-likelihood of some items at points (n_block, n_points, n_dims + 1): (n_block, n_points)."""
+def _log_likelihood(data: LinkingData, places: Places, block: IntArray, points: FloatArray, lower: float) -> FloatArray:
+    """Give the expected log-likelihood at points (n_block, n_points, n_dims + 1), (n_block, n_points)."""
     responses, weights = _answers(data, places, block)
     weights = np.where(np.isnan(responses), 0.0, weights)
     right = weights * np.where(np.isnan(responses), 0.0, responses)
