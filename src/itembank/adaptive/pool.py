@@ -45,7 +45,7 @@ class SessionPool(Compact):
     spec : SessionSpec
     criterion : Criterion
         The spec's.
-    bank_id : str
+    bank_id, target_id, target_digest : str
     item_table : DataFrame
         The bank's table of items.
     item_ids : tuple of n_items ids
@@ -82,6 +82,8 @@ class SessionPool(Compact):
     spec: SessionSpec
     criterion: Criterion
     bank_id: str
+    target_id: str
+    target_digest: str
     item_table: pl.DataFrame
     item_ids: tuple[str, ...]
     positions: Mapping[str, int]
@@ -128,6 +130,8 @@ class SessionPool(Compact):
             spec,
             criterion,
             bank.bank_id,
+            bank.target_id,
+            bank.target_digest,
             bank.responses.items,
             tuple(positions),
             positions,

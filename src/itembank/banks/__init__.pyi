@@ -1,5 +1,11 @@
+from .conversion import Conversion as Conversion
+from .conversion import convert as convert
 from .descendants import Operation as Operation
 from .descendants import descendant as descendant
+from .differences import BankDiff as BankDiff
+from .differences import diff as diff
+from .merging import merge as merge
+from .notes import note as note
 from .records import BankHistory as BankHistory
 from .records import Change as Change
 from .records import Link as Link

@@ -56,8 +56,23 @@ def score_targets_of(
     for one in known:
         if np.array_equal(one.items, counted):
             return one.digest, one.score_targets(items["scenario"].to_list())
-    targets = ScoreTargets.create(items, within=scheme.within, across=scheme.across)
+    targets = _in_order(ScoreTargets.create(items, within=scheme.within, across=scheme.across), scheme.scenarios)
     return target_digest(items["item_id"].to_list(), targets), targets
+
+
+def _in_order(targets: ScoreTargets, wanted: Sequence[str]) -> ScoreTargets:
+    """Put scenarios into the order of the bank before; new ones last."""
+    names = [
+        *(name for name in wanted if name in targets.scenarios),
+        *(n for n in targets.scenarios if n not in wanted),
+    ]
+    order = np.array([targets.scenarios.index(name) for name in names])
+    return replace(
+        targets,
+        scenarios=tuple(names),
+        scenario_index=np.argsort(order)[targets.scenario_index],
+        scenario_weights=targets.scenario_weights[order],
+    )
 
 
 def measured(known: KnownTarget, whole: Bank, *, is_other: bool) -> KnownTarget:

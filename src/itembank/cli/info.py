@@ -65,6 +65,7 @@ def _about(bank: "Bank") -> dict[str, Any]:
     loadings = calibration.parameters.loadings
     return {
         "bank": bank.bank_id,
+        **_about_versions(bank),
         "n_models": bank.n_models,
         "n_items": bank.n_items,
         **_about_responses(bank),
@@ -80,6 +81,21 @@ def _about(bank: "Bank") -> dict[str, Any]:
         "score_within_scenarios": bank.targets.within,
         "overall_score_over": bank.targets.across,
         "costs": sorted(bank.responses.costs),
+    }
+
+
+def _about_versions(bank: "Bank") -> dict[str, Any]:
+    """Name, version, parent and score of a bank that has a history."""
+    if bank.history is None:
+        return {}
+    changes = bank.history.changes
+    aside = 0 if bank.history.whole is None else bank.history.whole.n_items - bank.n_items
+    return {
+        "name": bank.name or None,
+        "version": bank.version,
+        "parent": changes[-1].parents[0] if changes and changes[-1].parents else None,
+        "target_id": bank.target_id,
+        "n_items_aside": aside,
     }
 
 

@@ -92,7 +92,7 @@ def check_design(bank: Bank, selection: Selection) -> None:
             "design-based intervals need the probability with which each item was drawn, and this selection "
             f"(method {selection.method!r}) does not know it. {HOW}."
         )
-    if selection.bank and selection.bank != bank.bank_id:
+    if selection.bank not in ("", bank.bank_id) and selection.target_digest != bank.target_digest:
         raise DataError(
             f"inclusion probabilities hold for the bank the items were drawn from, {selection.bank}, not "
             f"{bank.bank_id}. Choose again from this bank, or estimate with that one."

@@ -318,6 +318,7 @@ def _packed(
         method=estimated.method,
         explanation=estimated.explanation,
         bank_id=bank.bank_id,
+        target_id=bank.target_id,
         interval_kind=estimated.interval_kind,
         estimand=estimand,
         sample_share=estimated.sample_share,

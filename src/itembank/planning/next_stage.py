@@ -83,6 +83,8 @@ def next_stage(bank: GivenBank, selection: GivenSelection, responses: GivenRespo
         recipe={ROUTING: done.method, **(done.recipe or {}), STAGE: number + 1},
         explanation=f"{name} at the ability of {answers.model_ids[0]}: stage {number + 1} of {len(sizes)}.",
         earlier=replace(done, weights=weights[: asked.size]),
+        target=bank.target_id,
+        target_digest=bank.target_digest,
     )
 
 

@@ -182,6 +182,8 @@ _ESTIMATE = Case(
                            values={"--interval": "--interval model-based"}),
         "win rate": Mode("bank one.csv --method gp-irt --interval model-based --win-rate --format csv",
                          about=("--seed", "--interval", "--level", "--method", "--estimand")),
+        "target": Mode("retired-bank new.csv --repeats last --method p-irt --interval model-based --format csv",
+                       about=("--target",)),
         "one model": Mode("bank new-nameless.csv --model-id m --method p-irt --interval model-based --format csv",
                           about=("--model-id",)),
         "unknown items": Mode("bank more.csv --method p-irt --interval model-based --format csv",
@@ -199,6 +201,7 @@ _ESTIMATE = Case(
         "--models": "--models other-models.csv",
         "--level": "--level 0.8",
         "--win-rate": "--win-rate",
+        "--target": "--target quiz@1",
     },
     no_effect={
         **no_chance("table", "model-based", "design", "random forest"),  # of a forest its spec has the seed
