@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 
 from itembank.banks.notes import note
+from itembank.banks.statuses import retire
 from itembank.calibration.item_model_bias import response_variance
 from itembank.data.fingerprint import bank_fingerprint
 from tests.data.banks import make_bank
@@ -23,3 +24,8 @@ def measured_bank(**sizes):
 def named_bank(name="quiz", **sizes):
     """Make the same bank with a name."""
     return note(measured_bank(**sizes), "as it was", name=name)
+
+
+def retired_bank():
+    """Make a bank that keeps an item aside."""
+    return retire(named_bank(), ["math/0"], reason="wrong key")

@@ -55,13 +55,13 @@ def test_what_cannot_be_converted_is_refused():
     bank = retire(named_bank(n_models=30), ["math/0", "code/1"], reason="bad")
     with pytest.raises(BankError, match="Did you mean 'quiz@1'"):
         convert(bank, 0.5, to="quizz@1")
-    with pytest.raises(ParameterError, match="scores must be numbers from 0 to 1, got .*Divide percentages by 100"):
+    with pytest.raises(ParameterError, match=r"scores must be numbers from 0 to 1, got .*Divide percentages by 100"):
         convert(bank, 50, to="quiz@1")
     with pytest.raises(ParameterError, match="Did you mean 'math'"):
         convert(bank, {"maths": 0.5}, to="quiz@1")
     with pytest.raises(ParameterError, match="standard_error must be"):
         convert(bank, 0.5, to="quiz@1", standard_error=2)
-    with pytest.raises(DataError, match="needs 10 models .* and the bank has 9"):
+    with pytest.raises(DataError, match=r"needs 10 models .* and the bank has 9"):
         convert(retire(named_bank(n_models=9), ["math/0"], reason="bad"), 0.5, to="quiz@1")
     with pytest.warns(match="its conversion is extrapolated"):
         convert(bank, 1.0, to="quiz@1")

@@ -10,6 +10,8 @@ from itembank.banks.changed_parts import ChangedParts
 from itembank.banks.new_targets import known_targets_of, measured, named, new_target, score_targets_of
 from itembank.data.bank_history import (
     ACTIVE,
+    MOST_CHANGES,
+    MOST_TEXT,
     STATUSES,
     BankHistory,
     Change,
@@ -51,6 +53,14 @@ class Operation:
     arguments: Mapping[str, Any] = field(default_factory=dict)
     link: Link | None = None
     other_parents: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse what no history can hold."""
+        for what, text in (("a note", self.note), ("arguments", str(self.arguments))):
+            if len(text) > MOST_TEXT:
+                raise ParameterError(
+                    f"{what} of a change must have at most {MOST_TEXT:,} characters, got {len(text):,}."
+                )
 
 
 def descendant(
@@ -96,6 +106,8 @@ def descendant(
     before, old = history_of(parent), whole_bank(parent)
     if whole.item_ids[: old.n_items] != old.item_ids:
         raise DataError("the items of a changed bank must begin with those of its parent, in their order.")
+    if len(before.changes) >= MOST_CHANGES:
+        raise DataError(f"a history holds at most {MOST_CHANGES:,} changes. Calibrate the bank again.")
     if name:
         before = replace(before, name=check_name(name))
     status, since = _marks(before, whole, statuses or {})

@@ -1,5 +1,6 @@
 """`itembank bank`: banks that change, each change a new version of the bank."""
 
+import os
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -238,7 +239,7 @@ def item_ids(bank: "Bank", given: Sequence[str]) -> tuple[str, ...]:
     known = set(whole_bank(bank).item_ids)
     found: dict[str, None] = {}
     for one in given:
-        is_file = one not in known and Path(one).is_file()
+        is_file = one not in known and os.path.isfile(one)  # noqa: PTH113 (no path at all is no file)
         found |= dict.fromkeys(ids_of_file(Path(one)) if is_file else (one,))
     return tuple(found)
 

@@ -267,7 +267,10 @@ def _assemble(record: dict[str, Any], content: Mapping[str, bytes]) -> Bank:
         return whole
     history = read_history(record["history"], _ours(items), arrays)
     check_history(history, whole)
-    return view_of(whole, history)
+    bank = view_of(whole, history)
+    if bank.target_digest != history.targets[history.current].digest:
+        raise ValueError("the digest of its target is not that of its items and weights")
+    return bank
 
 
 def _calibration(

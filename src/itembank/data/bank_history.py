@@ -24,8 +24,11 @@ STATUSES = (ACTIVE, RETIRED, SUSPECT, FIELD_TEST)
 COUNTED = (ACTIVE, SUSPECT)
 """Statuses of items that count in the score; the others are kept aside."""
 FIRST_VERSION = "1.0.0"
-MOST_IDS = 20
-"""Ids that a change lists; of more it keeps the first few, how many there were and their digest."""
+MOST_IDS, LONGEST_ID = 20, 200
+"""Ids that a change lists, and characters of each; of more it keeps the first, how many there were and their digest."""
+MOST_CHANGES, MOST_ARGUMENTS = 1_000, 50
+MOST_TEXT = 2_000
+"""Characters of any one text of a history, which may be a stranger's."""
 ANSWERED_HOW = "answered_how"
 """Column of the model table: how each model's items were chosen ('complete', 'random', 'fixed', 'adaptive')."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
@@ -53,7 +56,7 @@ class Ids:
         if not ids:
             return cls()
         ids = sorted(ids)
-        return cls(len(ids), digest_of("\n".join(ids).encode())[:12], tuple(ids[:MOST_IDS]))
+        return cls(len(ids), digest_of("\n".join(ids).encode())[:12], tuple(one[:LONGEST_ID] for one in ids[:MOST_IDS]))
 
 
 @dataclass(frozen=True, slots=True)
