@@ -147,11 +147,9 @@ def _separate_link(bank: Bank, data: LinkingData) -> _Separate | None:
     except DataError:  # nothing tells so few models apart
         return None
     n_old = data.old.n_items
-    told_apart = np.flatnonzero(~free.is_degenerate[:n_old])
-    if not told_apart.size:
-        return None
     points, weights = ability_grid(data.prior)
-    line = stocking_lord(data.old.take(told_apart), free.parameters.take(told_apart), points[:, 0], weights)
+    # all old items, also those that these few models answered alike: leaving them out would shift the scale
+    line = stocking_lord(data.old, free.parameters.take(np.arange(n_old)), points[:, 0], weights)
     new = free.parameters.take(np.arange(n_old, n_old + data.n_new))
     loadings, intercept = line.apply(new.loadings, new.intercept)
     turn = np.array([[1.0 / line.slope, 0.0], [-line.intercept / line.slope, 1.0]])
