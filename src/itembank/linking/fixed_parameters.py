@@ -30,6 +30,8 @@ FLAT = 1e12
 """Variance of a prior that says nothing."""
 PSEUDO_ITEMS = 4.0
 """The spread of the old items counts as that of so many new ones, so that two or three new items have a population."""
+LONGEST_JUMP = 16.0
+"""Of SQUAREM, in steps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,7 @@ class FixedParameters:
     n_quadrature : int
         Points of each ability.
     tolerance : float
-        Largest change of a parameter, in standard errors, at which it stops.
+        Root mean square change of the items in a step, in standard errors, at which it stops.
     max_steps : int
     """
 
@@ -81,8 +83,33 @@ class FixedFit(NamedTuple):
     converged: bool
 
 
+class _State(NamedTuple):
+    """What an EM step begins with: items (n_new, n_dims + 1) and both populations."""
+
+    mode: FloatArray
+    population: AbilityPrior
+    abilities: AbilityPrior
+
+
+class _Step(NamedTuple):
+    """An EM step: where it led, and what it found on the way."""
+
+    following: _State
+    posterior: ItemPosterior
+    nodes: AbilityNodes
+
+    def length_from(self, before: _State) -> float:
+        """Root mean square change of an item, in its standard errors."""
+        moved = self.posterior.mode - before.mode
+        squares = np.einsum("ia,iab,ib->i", moved, self.posterior.precision, moved)
+        return float(np.sqrt(np.maximum(squares, 0.0).mean()))
+
+
 def calibrate_fixed(data: LinkingData, spec: FixedParameters, *, start: FixedFit | None = None) -> FixedFit:
     """Find the new items' parameters, with the old ones' held fixed.
+
+    EM, with SQUAREM jumps (Varadhan and Roland 2008, scheme S3): where new items are many, their shift against the old
+    ones and the abilities' would follow each other in small steps.
 
     Parameters
     ----------
@@ -92,26 +119,74 @@ def calibrate_fixed(data: LinkingData, spec: FixedParameters, *, start: FixedFit
         Where to begin: the fit of nearly the same data.
     """
     base = item_population(data.old)
-    population, abilities = (base, data.prior) if start is None else (start.population, start.abilities)
-    if not spec.has_population:
-        population = AbilityPrior(base.mean, FLAT * np.eye(base.n_dims))
-    mode = np.tile(base.mean, (data.n_new, 1)) if start is None else start.posterior.mode
-    nodes, converged = _nodes(data, None, abilities, spec), False
-    for _ in range(spec.max_steps):
-        places, before = places_of(nodes), mode
-        mode, precision = item_modes(data, places, population, mode)
-        posterior = ItemPosterior(mode, precision, mode, np.linalg.inv(precision))
-        if spec.has_population:
-            posterior = item_moments(data, places, population, mode, precision)
-            population = _population(posterior, base)
-        abilities = _ability_population(nodes, data.prior, spec.pseudo_models)
-        nodes = _nodes(data, mode, abilities, spec)
-        step = mode - before
-        if np.einsum("ia,iab,ib->i", step, precision, step).max() < spec.tolerance**2:
-            converged = True
+    state = (
+        _start(data, base, spec) if start is None else _State(start.posterior.mode, start.population, start.abilities)
+    )
+    converged, n_steps = False, 0
+    while True:
+        first = _em_step(data, base, state, spec)
+        second = _em_step(data, base, first.following, spec)
+        n_steps += 2
+        converged = second.length_from(first.following) < spec.tolerance
+        if converged or n_steps >= spec.max_steps:
             break
-    covariance = _with_unknown_abilities(posterior.covariance, lost_information(data, nodes, mode))
-    return FixedFit(posterior, covariance, population, abilities, nodes, converged)
+        state = _jump(state, first.following, second.following)
+    found, posterior = second.following, second.posterior
+    covariance = _with_unknown_abilities(posterior.covariance, lost_information(data, second.nodes, found.mode))
+    return FixedFit(posterior, covariance, found.population, found.abilities, second.nodes, converged)
+
+
+def _start(data: LinkingData, base: AbilityPrior, spec: FixedParameters) -> _State:
+    """Begin with items alike, found from the abilities that the old items tell."""
+    population = base if spec.has_population else AbilityPrior(base.mean, FLAT * np.eye(base.n_dims))
+    places = places_of(_nodes(data, None, data.prior, spec))
+    mode, _ = item_modes(data, places, population, np.tile(base.mean, (data.n_new, 1)))
+    return _State(mode, population, data.prior)
+
+
+def _em_step(data: LinkingData, base: AbilityPrior, state: _State, spec: FixedParameters) -> _Step:
+    """Abilities given items, then items given abilities, then both populations."""
+    nodes = _nodes(data, state.mode, state.abilities, spec)
+    places, population = places_of(nodes), state.population
+    mode, precision = item_modes(data, places, population, state.mode)
+    posterior = ItemPosterior(mode, precision, mode, np.linalg.inv(precision))
+    if spec.has_population:
+        posterior = item_moments(data, places, population, mode, precision)
+        population = _population(posterior, base)
+    abilities = _ability_population(nodes, data.prior, spec.pseudo_models)
+    return _Step(_State(mode, population, abilities), posterior, nodes)
+
+
+def _jump(start: _State, middle: _State, end: _State) -> _State:
+    """Extrapolate two steps: ``x0 + 2 s r + s^2 v`` with r the first step, v its change, and ``s = |r| / |v|``."""
+    x0, x1, x2 = (_packed(state) for state in (start, middle, end))
+    first, change = x1 - x0, (x2 - x1) - (x1 - x0)
+    size = float(np.linalg.norm(change))
+    stretch = float(np.clip(np.linalg.norm(first) / size, 1.0, LONGEST_JUMP)) if size > 0.0 else 1.0
+    return _unpacked(x0 + 2.0 * stretch * first + stretch**2 * change, end)
+
+
+def _packed(state: _State) -> FloatArray:
+    """One vector; covariances as Cholesky factors with logarithms on the diagonal, so that any vector is a state."""
+    parts = [state.mode.ravel()]
+    for one in (state.population, state.abilities):
+        root = np.linalg.cholesky(one.covariance)
+        lower = root[np.tril_indices(one.n_dims, -1)]
+        parts += [one.mean, np.log(np.diag(root)), lower]
+    return np.concatenate(parts)
+
+
+def _unpacked(vector: FloatArray, like: _State) -> _State:
+    """Undo `_packed`."""
+    place, priors = like.mode.size, []
+    for one in (like.population, like.abilities):
+        n, n_lower = one.n_dims, one.n_dims * (one.n_dims - 1) // 2
+        mean, logs, lower = np.split(vector[place : place + 2 * n + n_lower], [n, 2 * n])
+        root = np.diag(np.exp(logs))
+        root[np.tril_indices(n, -1)] = lower
+        priors.append(AbilityPrior(mean, root @ root.T))
+        place += 2 * n + n_lower
+    return _State(vector[: like.mode.size].reshape(like.mode.shape), *priors)
 
 
 def item_population(items: ItemParameters) -> AbilityPrior:

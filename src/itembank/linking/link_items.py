@@ -27,6 +27,7 @@ from itembank.linking.linked_items import Anchors, LinkedItems, LinkMethod, Othe
 from itembank.linking.linking_answers import FEW_MODELS, LinkingAnswers, linking_answers
 from itembank.linking.linking_data import LinkingData
 from itembank.linking.linking_error import jackknife_error
+from itembank.linking.prediction_errors import prediction_error
 from itembank.linking.spread import covered_range, spread_over
 from itembank.linking.stocking_lord import ScaleLink, stocking_lord
 from itembank.numerics.arrays import FloatArray
@@ -39,8 +40,8 @@ MOST_APART = 2.0
 """Linking errors by which the two links may differ; with few linking models a calibration of theirs alone is poor."""
 N_FURTHER = 5
 """Models that are proposed."""
-SPEC = FixedParameters(tolerance=0.01)
-AGAIN = FixedParameters(tolerance=0.05, max_steps=50)
+SPEC = FixedParameters(n_quadrature=3, tolerance=0.003)
+AGAIN = FixedParameters(n_quadrature=3, tolerance=0.01, max_steps=20)
 """For links that differ from a known one by a model or a group."""
 
 
@@ -95,7 +96,10 @@ def link(bank: Bank, responses: ResponseMatrix, *, method: LinkMethod, progress:
     if method == "stocking-lord":
         items, covariance = _required(separate, data)
     strength, known = _scores(bank, fit.nodes.mean), _scores(bank, bank.calibration.abilities)
-    error = _linking_error(data, fit, strength, part_of(progress, 0.3, 1.0))
+    error = max(
+        _jackknife(data, fit, strength, part_of(progress, 0.3, 1.0)),
+        prediction_error(bank, bank.n_items, data.n_new, np.random.default_rng(0)) / np.sqrt(data.n_models),
+    )
     covered = covered_range(strength, known)
     _warn(covered, anchors, other if data.n_models >= FEW_MODELS else None, error)
     progress("linking", 1.0)
@@ -174,7 +178,7 @@ def _other(data: LinkingData, items: FloatArray, separate: _Separate) -> OtherLi
     return OtherLink(separate.line.slope, separate.line.intercept, _root_mean_square(difference, weights))
 
 
-def _linking_error(data: LinkingData, fit: FixedFit, strength: FloatArray, progress: ProgressCallback) -> float:
+def _jackknife(data: LinkingData, fit: FixedFit, strength: FloatArray, progress: ProgressCallback) -> float:
     """Jackknife the mean score on the new items over the linking models."""
     points, weights = ability_grid(data.prior)
 

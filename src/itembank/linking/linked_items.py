@@ -82,7 +82,8 @@ class LinkedItems(Tabular):
     anchors : Anchors
     linking_error : float
         Standard error that the link adds to the mean score on the new items, on the scale of scores: root mean square
-        over the bank's abilities.
+        over the bank's abilities. The larger of two: a jackknife over the linking models; and what as many of the
+        bank's models would miss by if items drawn from its own were the new ones.
     covered : float
         Part of the range of the bank's models' scores that the linking models span.
     other : OtherLink or None
