@@ -8,6 +8,7 @@ from itembank.banks import link_items
 from itembank.data.responses import ResponseMatrix
 from itembank.errors import DataError, DataWarning, ParameterError
 from itembank.irt.bernoulli import probability
+from itembank.linking.fixed_parameters import FixedParameters
 from itembank.linking.new_item_scores import new_item_scores
 from tests.banks.living import measured_bank
 from tests.linking.answers import answers_to, items_of
@@ -25,8 +26,10 @@ def bank():
 
 @pytest.fixture(autouse=True)
 def few_links(monkeypatch):
-    """Link three times for the linking error, not ten: nothing here turns on it."""
-    monkeypatch.setattr("itembank.linking.linking_error.MOST_GROUPS", 3)
+    """Link by few steps, and twice for the linking error, not ten times: nothing here turns on it."""
+    monkeypatch.setattr("itembank.linking.linking_error.MOST_GROUPS", 2)
+    monkeypatch.setattr("itembank.linking.link_items.SPEC", FixedParameters(n_quadrature=3, max_steps=6))
+    monkeypatch.setattr("itembank.linking.link_items.AGAIN", FixedParameters(n_quadrature=3, max_steps=2))
 
 
 def linking(bank, *, n_models=6, n_new=12, seed=0, with_old=True, theta=None, new=None, ids=None):
