@@ -89,7 +89,7 @@ def test_history_says_what_came_and_went():
     assert (models.models_added.first, models.items_added.n, models.items_changed.n) == (("new-0",), 0, 0)
     assert (dropped.items_dropped.first, dropped.note) == (("new/1",), "bad")
     assert dropped.parents == (later.bank_id,)
-    assert last.history.since.tolist() == [0] * 30 + [1] * 2
+    assert last.history.since.tolist() == [0] * 30 + [2] * 2
     assert [one.name for one in last.history.targets] == ["quiz@1", "quiz@2", "quiz@3"]
     assert last.history.ancestors[0] == bank.bank_id
 

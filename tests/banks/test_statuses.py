@@ -9,6 +9,7 @@ from itembank.estimation.estimate import estimate
 from itembank.planning.select import select
 from tests.banks.living import measured_bank, named_bank
 
+pytestmark = pytest.mark.usefixtures("few_folds")
 BAD = ["math/0", "code/1", "math/9"]
 
 
@@ -24,16 +25,16 @@ def test_retired_items_are_neither_chosen_nor_counted():
     np.testing.assert_allclose(clean.scenario_scores[:, 0], bank.responses.responses[:, rows].mean(axis=1))
 
 
-@pytest.mark.parametrize("extras", [False, True])
-def test_restored_banks_give_the_very_estimates_of_before(tmp_path, extras):
-    bank = measured_bank(n_models=15, with_extras=extras)
+@pytest.mark.parametrize(("extras", "interval"), [(False, "calibrated"), (True, "model-based")])
+def test_restored_banks_give_the_very_estimates_of_before(tmp_path, extras, interval):
+    bank = measured_bank(n_models=15, n_dims=1, with_extras=extras)
     save_bank(retire(bank, BAD, reason="wrong key"), tmp_path / "retired")
     save_bank(restore(load_bank(tmp_path / "retired"), BAD, reason="right after all"), tmp_path / "restored")
     back = load_bank(tmp_path / "restored")
     assert back.bank_id == bank.bank_id
     assert back.target_digest == bank.target_digest
     some = bank.responses.take(models=np.arange(3), items=np.arange(0, 30, 2))
-    before, after = estimate(bank, some), estimate(back, some)
+    before, after = (estimate(one, some, method="p-irt", interval=interval) for one in (bank, back))
     for name in ("value", "standard_error", "low", "high"):
         np.testing.assert_array_equal(getattr(before, name), getattr(after, name))
 
@@ -43,11 +44,12 @@ def test_the_score_of_before_is_still_given_with_its_interval():
     clean = retire(bank, BAD, reason="wrong key", label="clean")
     assert (bank.target_id, clean.target_id) == ("quiz@1", "quiz@1-clean")
     some = bank.responses.take(models=np.arange(3), items=np.arange(0, 30, 2))
-    before, of_old = estimate(bank, some), estimate(with_target(clean, "quiz@1"), some)
+    fast = {"method": "p-irt", "interval": "model-based"}
+    before, of_old = (estimate(one, some, **fast) for one in (bank, with_target(clean, "quiz@1")))
     assert of_old.target_id == "quiz@1"
     np.testing.assert_array_equal(before.low, of_old.low)
     with pytest.warns(match="1 of 15 items count no more in the score of bank"):
-        of_new = estimate(clean, some)
+        of_new = estimate(clean, some, **fast)
     assert of_new.target_id == "quiz@1-clean"
     assert np.abs(of_new.value - before.value).max() > 1e-6
     assert with_target(clean, "quiz@1-clean") is clean

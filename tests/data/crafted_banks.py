@@ -159,6 +159,7 @@ HISTORIES = {
     "one target twice": of_record("history", "targets", 1, "name", value="quiz@1"),
     "a current target that is not there": of_record("history", "current", value=7),
     "a target of other scenarios": of_record("history", "targets", 1, "scenarios", value=["a", "b", "c"]),
+    "an earlier target of other scenarios": of_record(*_FIRST, "scenarios", value=["code", "code", "law"]),
     "a target scored anyhow": of_record(*_FIRST, "within", value="anyhow"),
     "weights of too few items": of_arrays(**{"target.0.weights": lambda held: held[:5]}),
     "weights that sum to two": of_arrays(**{"target.1.weights": lambda held: held * 2.0}),
@@ -166,6 +167,7 @@ HISTORIES = {
     "biases of another number": of_arrays(**{"target.1.item_model_bias": lambda held: held[:1]}),
     "an unknown status": of_items(status=pl.lit(9)),
     "a status of half": of_items(status=pl.lit(0.5)),
+    "a retired item that counts": of_items(status=pl.lit(0)),
     "items of the future": of_items(since=pl.lit(99)),
     "no marks on items": lambda folder, _: _drop(folder / "items.parquet", "bank.status"),
 }

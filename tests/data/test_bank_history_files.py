@@ -51,6 +51,12 @@ def test_writing_and_reading_change_nothing(tmp_path, retired):
     assert record["created"] == bank.history.changes[-1].at
 
 
+def test_a_bank_of_an_earlier_score_is_not_written(tmp_path, retired):
+    with pytest.raises(BankError, match="got one asked for its earlier score 'quiz@1'"):
+        save_bank(with_target(retired, "quiz@1"), tmp_path / "bank")
+    assert not (tmp_path / "bank").exists()
+
+
 def test_only_banks_that_keep_items_aside_are_refused_by_older_releases(tmp_path, retired, monkeypatch):
     save_bank(retired, tmp_path / "retired")
     save_bank(named_bank(), tmp_path / "named")

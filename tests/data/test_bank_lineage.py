@@ -1,11 +1,13 @@
 import dataclasses
 import warnings
 
+import numpy as np
 import pytest
 
 from itembank.banks import Link, Operation, descendant, retire, whole_bank, with_target
-from itembank.data.bank_lineage import bank_for, check_made_for
+from itembank.data.bank_lineage import bank_for, check_made_for, repeatable
 from itembank.errors import DataError, DataWarning
+from itembank.estimation.estimate import estimate
 from itembank.planning.select import select
 from tests.banks.living import named_bank
 from tests.banks.test_descendants import with_intercepts, with_models
@@ -58,6 +60,20 @@ def test_a_selection_goes_with_descendants_that_still_count_all_its_items(bank, 
     with pytest.raises(DataError, match=r"and 1 of 6 do not any more: .*with_target\(bank, 'quiz@1'\)"):
         check_made_for(without, selection)
     check_made_for(with_target(without, "quiz@1"), selection)
+
+
+@pytest.mark.usefixtures("few_folds")
+def test_a_choice_is_repeated_without_what_was_retired(bank):
+    chosen = select(bank, 6, method="anchor-irt", rng=0, excluded=["math/0", "law/2"])
+    clean = retire(bank, ["math/0"], reason="bad")
+    assert repeatable(bank, chosen) is chosen
+    assert repeatable(clean, chosen).recipe["excluded"] == ["law/2"]
+    odd = dataclasses.replace(chosen, recipe={"excluded": 5})
+    assert repeatable(clean, odd) is odd
+    some = bank.responses.take(models=np.arange(2))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        estimate(clean, some.take(items=some.item_indices(chosen.item_ids)), selection=chosen, method="p-irt")
 
 
 def test_a_stranger_s_selection_is_warned_of(bank, selection):

@@ -116,15 +116,15 @@ def descendant(
         raise ParameterError("a bank must keep items that count in its score, got none. Retire fewer.")
     changed = ChangedParts.of(old, whole)
     known = [measured(one, whole, is_other=changed.has_other_numbers) for one in named(before)]
-    digest, scores = score_targets_of(whole, counted, known, parent.targets)
-    is_new_score = digest != known[before.current].digest
+    score = score_targets_of(whole, counted, known, parent.targets)
+    is_new_score = score[0] != known[before.current].digest
     version = bumped(before.version, changed.part(is_new_score=is_new_score, is_linked=operation.link is not None))
-    current = next((number for number, one in enumerate(known) if one.digest == digest), len(known))
+    current = next((number for number, one in enumerate(known) if one.digest == score[0]), len(known))
     if current == len(known):
-        known.append(new_target(whole, counted, scores, known, before, version=version, label=label))
+        known.append(new_target(whole, counted, score, known, before, version=version, label=label))
     history = replace(before, targets=tuple(known), current=current, status=status, since=since, whole=None)
     change = _change(parent, whole, operation, histories=(before, history), changed=changed, version=version)
-    return view_of(replace(whole, history=None, published=None), replace(history, changes=(*before.changes, change)))
+    return view_of(replace(whole, history=None), replace(history, changes=(*before.changes, change)))
 
 
 def history_of(bank: Bank) -> BankHistory:
@@ -151,8 +151,7 @@ def _marks(before: BankHistory, whole: Bank, statuses: Mapping[str, str]) -> tup
     status = np.concatenate([before.status, np.full(n_new, STATUSES.index(ACTIVE), dtype=np.int64)])
     for item, one in statuses.items():
         status[place[item]] = STATUSES.index(one)
-    # the first change is number 0; a bank without changes was there before it
-    since = np.concatenate([before.since, np.full(n_new, len(before.changes) + (not before.changes), dtype=np.int64)])
+    since = np.concatenate([before.since, np.full(n_new, len(before.changes) + 1, dtype=np.int64)])
     return status, since
 
 

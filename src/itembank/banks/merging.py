@@ -59,8 +59,8 @@ def merge(first: GivenBank, second: GivenBank, *, note: str = "") -> Bank:
     _check_scale(both, first, second)
     _check_items(both)
     whole = _merged(both)
-    status = history_of(second).status
-    statuses = {other.item_ids[k]: STATUSES[status[k]] for k in both.new_items.tolist() if status[k] != 0}
+    ids, status = other.item_ids, history_of(second).status
+    statuses = {ids[k]: STATUSES[status[k]] for k in both.new_items.tolist()}
     arguments = {"first": first.bank_id, "second": second.bank_id}
     operation = Operation("merge", note.strip(), arguments, other_parents=(second.bank_id,))
     return descendant(first, whole, operation, statuses=statuses)
@@ -151,7 +151,7 @@ def _check_scale(both: _Both, first: Bank, second: Bank) -> None:
     elif one.parameters.n_dims != other.parameters.n_dims:
         reason = f"they have {one.parameters.n_dims} and {other.parameters.n_dims} abilities"
     elif changed.any():
-        names = [one.item_ids[k] for k in ours[changed].tolist()]
+        names = np.array(one.item_ids, dtype=object)[ours[changed]].tolist()
         reason = f"{len(names)} of {ours.size} common items have other parameters, {shown(names)}"
     elif not is_same_prior(one, other):
         reason = "their priors of ability differ"
@@ -177,7 +177,7 @@ def _check_items(both: _Both) -> None:
     one, other = both.one, both.other
     ours, theirs = both.common_items
     scenarios = one.responses.items["scenario"].gather(ours) != other.responses.items["scenario"].gather(theirs)
-    moved = [one.item_ids[k] for k in ours[scenarios.to_numpy()].tolist()]
+    moved = np.array(one.item_ids, dtype=object)[ours[scenarios.to_numpy()]].tolist()
     if moved:
         raise DataError(
             f"an item must belong to one scenario, and {len(moved)} belong to another in bank {other.bank_id}: "

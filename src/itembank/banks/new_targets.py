@@ -89,7 +89,7 @@ def measured(known: KnownTarget, whole: Bank, *, is_other: bool) -> KnownTarget:
 def new_target(
     whole: Bank,
     counted: IntArray,
-    targets: ScoreTargets,
+    score: tuple[str, ScoreTargets],
     known: Sequence[KnownTarget],
     before: BankHistory,
     *,
@@ -100,6 +100,7 @@ def new_target(
 
     The item model's bias stays what was measured of the scenario before: few items make little difference to it.
     """
+    digest, targets = score
     last = known[before.current]
     bias = dict(zip(whole.targets.scenarios, whole.item_model_bias.tolist(), strict=True))
     bias |= dict(zip(last.scenarios, last.item_model_bias.tolist(), strict=True))
@@ -107,7 +108,7 @@ def new_target(
     weights[counted] = targets.weights
     made = KnownTarget(
         name=_name(before.name, last, known, version=version, label=label),
-        digest=target_digest([whole.item_ids[k] for k in counted.tolist()], targets),
+        digest=digest,
         bank_id="",
         within=targets.within,
         across=targets.across,

@@ -29,7 +29,6 @@ def write_bank(bank: "Bank", output: Path, output_format: str, *, force: bool) -
     from itembank.data.bank_files import save_bank  # noqa: PLC0415
 
     save_bank(bank, output, overwrite=force)
-    whole = bank.n_items if bank.history is None or bank.history.whole is None else bank.history.whole.n_items
     row = {
         "bank": bank.bank_id,
         "name": bank.name or None,
@@ -37,7 +36,7 @@ def write_bank(bank: "Bank", output: Path, output_format: str, *, force: bool) -
         "target": bank.target_id,
         "models": bank.n_models,
         "items": bank.n_items,
-        "items_aside": whole - bank.n_items,
+        "items_aside": bank.n_aside,
     }
     print_rows([row], output_format)
     note(f"Written to {output}.")

@@ -89,13 +89,12 @@ def _about_versions(bank: "Bank") -> dict[str, Any]:
     if bank.history is None:
         return {}
     changes = bank.history.changes
-    aside = 0 if bank.history.whole is None else bank.history.whole.n_items - bank.n_items
     return {
         "name": bank.name or None,
         "version": bank.version,
         "parent": changes[-1].parents[0] if changes and changes[-1].parents else None,
         "target_id": bank.target_id,
-        "n_items_aside": aside,
+        "n_items_aside": bank.n_aside,
     }
 
 

@@ -20,7 +20,7 @@ from safetensors.numpy import save as tensors_to_bytes
 
 from itembank.data.atomic import check_destination, replacing_folder
 from itembank.data.bank_checks import bank_problems
-from itembank.data.bank_history_checks import check_history
+from itembank.data.bank_history_checks import check_history, gives_what_counts
 from itembank.data.bank_history_files import history_arrays, history_columns, history_record, read_history
 from itembank.data.bank_records import (
     ASIDE_SCHEMA_VERSION,
@@ -74,12 +74,18 @@ def save_bank(bank: Bank, path: str | Path, *, overwrite: bool = False) -> None:
     Raises
     ------
     BankError
-        When something stands at `path` that is not a bank, or is one and `overwrite` is not set.
+        When something stands at `path` that is not a bank, or is one and `overwrite` is not set; or the bank is asked
+        for an earlier score (`itembank.banks.with_target`).
     ParameterError
         When a file stands at `path`, or nothing can be made there.
     """
     path = Path(path)
     check_bank_destination(path, overwrite=overwrite)
+    if bank.history is not None and not gives_what_counts(bank.history):
+        raise BankError(
+            f"a bank is written with the items that count, got one asked for its earlier score {bank.target_id!r}. "
+            "Write the bank itself, which gives that score, too; or restore the retired items and write that."
+        )
     whole = replace(whole_bank(bank), history=bank.history)  # with the items that are kept aside
     with replacing_folder(path) as folder:
         _item_table(whole).write_parquet(folder / "items.parquet")

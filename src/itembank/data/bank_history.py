@@ -139,7 +139,7 @@ class BankHistory(Compact):
     status : (n_whole_items,)
         Number of each item's status in `STATUSES`, in the order of the whole bank.
     since : (n_whole_items,)
-        Number of the change that brought each item, from 0: the first.
+        Number of the change that brought each item, counted from 1; 0 where it was there before the first.
     whole : Bank or None
         The bank of all items, where some are kept aside; None where all count.
     """

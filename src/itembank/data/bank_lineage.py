@@ -1,6 +1,7 @@
 """Whether what was made for one bank goes with another: selections, sessions, answers."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from itembank.data.bank_views import whole_bank, with_target
 from itembank.data.banks import Bank
@@ -35,12 +36,22 @@ def check_made_for(bank: Bank, selection: Selection) -> None:
         )
 
 
+def repeatable(bank: Bank, selection: Selection) -> Selection:
+    """Return a selection whose recipe this bank can follow: items that it had to leave out may have been retired."""
+    recipe = selection.recipe or {}
+    excluded = recipe.get("excluded")
+    if not isinstance(excluded, list | tuple):  # a file may hold anything
+        return selection
+    aside = set(aside_items(bank, list(map(str, excluded))))
+    kept = [one for one in excluded if str(one) not in aside]
+    return replace(selection, recipe={**recipe, "excluded": kept}) if aside else selection
+
+
 def aside_items(bank: Bank, item_ids: Sequence[str]) -> list[str]:
     """Return those of some items that the bank keeps aside: they count in its score no more."""
-    if bank.history is None or bank.history.whole is None:
+    if not bank.n_aside:
         return []
-    known = set(bank.item_ids)
-    aside = set(whole_bank(bank).item_ids) - known
+    aside = set(whole_bank(bank).item_ids) - set(bank.item_ids)
     return [item for item in item_ids if item in aside]
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from itembank.data.bank_checks import bank_problems
-from itembank.data.bank_history import BankHistory
+from itembank.data.bank_history import ACTIVE, STATUSES, BankHistory
 from itembank.data.banks import Bank
 from itembank.data.calibrations import Calibration
 from itembank.data.known_targets import KnownTarget
@@ -28,14 +28,14 @@ def view_of(whole: Bank, history: BankHistory) -> Bank:
 
 
 def history_of_view(bank: Bank, bank_id: str) -> BankHistory | None:
-    """Return the history of a bank of its counted items alone, under another id: what is kept aside is forgotten."""
+    """Return the history of a bank of the items of its target alone, under another id; others are forgotten."""
     history = bank.history
     if history is None:
         return None
     known = history.targets[history.current]
     alone = replace(known, bank_id=bank_id, weights=known.weights[known.items])
-    status, since = history.status[known.items], history.since[known.items]
-    return replace(history, targets=(alone,), current=0, status=status, since=since, whole=None)
+    status, since = np.where(history.counted, history.status, STATUSES.index(ACTIVE)), history.since[known.items]
+    return replace(history, targets=(alone,), current=0, status=status[known.items], since=since, whole=None)
 
 
 def with_target(bank: Bank, target: str) -> Bank:

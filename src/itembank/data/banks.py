@@ -141,6 +141,12 @@ class Bank(Compact):
         """Number of calibration models, also of a bank that was published without their responses."""
         return self.n_models if self.published is None else self.published.n_models
 
+    @property
+    def n_aside(self) -> int:
+        """Number of items that are kept aside and count in no score: retired, or on trial."""
+        whole = None if self.history is None else self.history.whole
+        return 0 if whole is None else whole.n_items - self.n_items
+
     def check_responses(self, what: str) -> None:
         """Raise `DataError` where the bank was published without responses; `what` begins it: "A plan needs"."""
         if self.published is not None:
