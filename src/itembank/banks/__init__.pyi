@@ -13,7 +13,9 @@ from .records import BankHistory as BankHistory
 from .records import Change as Change
 from .records import Link as Link
 from .records import LinkedItems as LinkedItems
+from .records import NewItemScores as NewItemScores
 from .records import link_items as link_items
+from .records import new_item_scores as new_item_scores
 from .records import whole_bank as whole_bank
 from .records import with_target as with_target
 from .statuses import restore as restore
