@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 from itembank.banks import add_items, add_models, recalibrate, retire, with_target
-from itembank.data.answered_how import ADDED, is_adaptive, is_usable, with_ways
+from itembank.data.answered_how import ADDED
 from itembank.data.bank_files import load_bank, save_bank
 from itembank.data.bank_history import ANSWERED_HOW
 from itembank.data.responses import ResponseMatrix
@@ -110,6 +110,13 @@ def test_difficulties_follow_models_that_found_items_easier(bank):
         recalibrate(newer)
 
 
+def test_banks_without_errors_of_items_keep_their_difficulties(bank):
+    covariance = np.full_like(bank.calibration.item_covariance, np.nan)
+    blind = dataclasses.replace(bank, calibration=dataclasses.replace(bank.calibration, item_covariance=covariance))
+    with pytest.raises(DataError, match="gave none"):
+        recalibrate(blind, new_models(bank), how="random")
+
+
 def test_an_item_whose_key_changed_moves_most(bank):
     given = new_models(bank, n_models=40)
     values = given.responses.copy()
@@ -134,16 +141,3 @@ def test_everything_is_calibrated_anew_without_adaptive_answers(bank):
     assert newer.target_id == bank.target_id
     with pytest.raises(DataError, match="none is known to be such"):
         recalibrate(bank, asked, parameters="all", how="adaptive")
-
-
-def test_how_items_were_chosen_is_kept_where_it_is_known(bank):
-    given = new_models(bank, n_models=4)
-    values = given.responses.copy()
-    values[1:, 0] = np.nan
-    models = given.models.with_columns(pl.Series(ANSWERED_HOW, [None, "adaptive", "random", None]))
-    told = with_ways(dataclasses.replace(given, responses=values, models=models), 40)
-    assert told.models[ANSWERED_HOW].to_list() == ["complete", "adaptive", "random", None]
-    assert is_adaptive(told.models).tolist() == [False, True, False, False]
-    assert is_usable(told.models).tolist() == [True, False, True, True]
-    added = told.models.with_columns(pl.lit("1.1.0").alias(ADDED))
-    assert is_usable(added).tolist() == [True, False, True, False]

@@ -8,6 +8,7 @@ from itembank.banks import link_items
 from itembank.data.responses import ResponseMatrix
 from itembank.errors import DataError, DataWarning, ParameterError
 from itembank.irt.bernoulli import probability
+from itembank.irt.parameters import ItemParameters
 from itembank.linking.fixed_parameters import FixedParameters
 from itembank.linking.new_item_scores import new_item_scores
 from tests.banks.living import measured_bank
@@ -141,6 +142,17 @@ def test_items_without_answers_and_answers_without_new_items_are_refused(bank):
         link_items(bank, responses.take(items=np.arange(40)))
     with pytest.raises(ParameterError, match="method must be one of"):
         link_items(bank, responses, method="mean-sigma")
+
+
+def test_banks_that_a_few_models_cannot_extend_are_refused(bank):
+    responses, _ = linking(bank)
+    bifactor = dataclasses.replace(bank, calibration=dataclasses.replace(bank.calibration, item_model="bifactor"))
+    with pytest.raises(DataError, match="item_model 'bifactor'"):
+        link_items(bifactor, responses)
+    items = ItemParameters.create(bank.parameters.loadings, bank.parameters.intercept, family="beta", precision=5.0)
+    beta = dataclasses.replace(bank, calibration=dataclasses.replace(bank.calibration, parameters=items))
+    with pytest.raises(DataError, match="family 'beta'"):
+        link_items(beta, responses)
 
 
 @pytest.mark.filterwarnings("default:.*10 to 20:itembank.errors.DataWarning")

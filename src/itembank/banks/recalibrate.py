@@ -109,6 +109,11 @@ def _with_new_difficulties(whole: Bank, added: BoolArray, progress: ProgressCall
             "difficulties are updated in banks of right and wrong answers or of counts, got family "
             f"{whole.parameters.family!r}. Take parameters='all'."
         )
+    if not np.isfinite(whole.calibration.item_covariance).all():
+        raise DataError(
+            "difficulties are updated by the errors that they have, and this bank's calibration gave none. Take "
+            "parameters='all'."
+        )
     calibration, given = whole.calibration, whole.responses.take(models=np.flatnonzero(added))
     scenarios = given.items["scenario"].to_list()
     progress("updating difficulties", 0.0)

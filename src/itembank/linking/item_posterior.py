@@ -18,8 +18,9 @@ from itembank.linking.linking_data import LinkingData
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.scoring.newton import map_abilities
 
-WIDENING = 1.3
-"""Points lie this much farther out than the normal approximation says: posteriors of few answers have longer tails."""
+WIDENING = 0.6
+"""Points lie farther out than the normal approximation says, by this over the number of parameters: posteriors of few
+answers have longer tails. In many dimensions a wide density would leave little weight on most points."""
 LINE_NODES = 7
 """Gauss-Hermite nodes for each parameter of items in one dimension."""
 MANY_DIMS_POINTS = 256
@@ -115,7 +116,8 @@ def posterior_points(
     inverse = np.linalg.inv(population.covariance)
     for block, lower in _alike(data, len(places.owner) * len(units)):
         roots = np.linalg.cholesky(np.linalg.inv(precision[block]))
-        points = mode[block][:, None, :] + WIDENING * np.einsum("iab,qb->iqa", roots, units)
+        wider = 1.0 + WIDENING / mode.shape[1]
+        points = mode[block][:, None, :] + wider * np.einsum("iab,qb->iqa", roots, units)
         away = points - population.mean
         values = -0.5 * np.einsum("iqa,ab,iqb->iq", away, inverse, away) + log_unit_weights
         values += _log_likelihood(data, places, block, points, lower)

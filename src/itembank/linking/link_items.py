@@ -190,7 +190,7 @@ def _jackknife(data: LinkingData, fit: FixedFit, strength: FloatArray, progress:
 
 def _anchors(bank: Bank, answers: LinkingAnswers) -> Anchors:
     """Displacements of the old items, and which do not link."""
-    variance = bank.calibration.item_covariance[answers.old, -1, -1]
+    variance = np.nan_to_num(bank.calibration.item_covariance[answers.old, -1, -1])  # NaN: the method gives none
     found = drifted_anchors(answers.data, variance)
     ids = tuple(bank.item_ids[k] for k in answers.old)
     return Anchors(ids, found.value, found.standard_error, found.is_unlinked)

@@ -49,9 +49,9 @@ def linking_answers(bank: Bank, responses: ResponseMatrix) -> LinkingAnswers:
     ------
     DataError
         Without new items, for new items that no linking model answered, with fewer than three linking models, and for
-        banks of probabilities or over-dispersed counts.
+        bifactor banks and those of probabilities or over-dispersed counts.
     """
-    _check_family(bank)
+    _check_kind(bank)
     known = {name: place for place, name in enumerate(bank.item_ids)}
     is_new = np.array([name not in known for name in responses.item_ids], dtype=bool)
     if not is_new.any():
@@ -118,8 +118,13 @@ def new_lower_asymptotes(bank: Bank, new: ResponseMatrix) -> FloatArray:
     return known_lower_asymptote(new.items)
 
 
-def _check_family(bank: Bank) -> None:
+def _check_kind(bank: Bank) -> None:
     bank.check_responses("New items need")
+    if bank.calibration.item_model == "bifactor":
+        raise DataError(
+            "items are added to banks whose abilities count in all items, got item_model 'bifactor', with one for "
+            "each scenario. Calibrate a bank of all items anew."
+        )
     if bank.parameters.family in WITH_PRECISION:
         raise DataError(
             f"items are added to banks of right and wrong answers or of counts, got family {bank.parameters.family!r}, "
