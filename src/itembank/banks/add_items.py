@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from itembank.banks.descendants import Operation, descendant
+from itembank.banks.descendants import Operation, descendant, history_of
 from itembank.banks.grown_parts import answered_alike, grown_part, marked_as_added
 from itembank.banks.merging import overlaid
 from itembank.data.answered_how import with_ways
@@ -10,6 +10,7 @@ from itembank.data.arguments import GivenBank, GivenResponses, as_bank, as_new_r
 from itembank.data.bank_history import ACTIVE, Link
 from itembank.data.bank_views import whole_bank
 from itembank.data.banks import Bank
+from itembank.data.linked_batches import with_batch
 from itembank.data.responses import ResponseMatrix
 from itembank.data.targets import ScoreTargets
 from itembank.irt.parameters import ItemParameters
@@ -95,7 +96,8 @@ def _part(bank: Bank, whole: Bank, given: ResponseMatrix, linked: LinkedItems) -
     alike = answered_alike(given) & is_new
     alike[~is_new] = whole.calibration.is_degenerate[places]
     covariance = np.concatenate([whole.calibration.item_covariance[places], linked.item_covariance])
-    return grown_part(whole, marked_as_added(bank, given), parameters, covariance, is_degenerate=alike)
+    given = with_batch(marked_as_added(bank, given), is_new, history_of(bank).version, linked.linking_error)
+    return grown_part(whole, given, parameters, covariance, is_degenerate=alike)
 
 
 def _link(bank: Bank, part: Bank, linked: LinkedItems) -> Link:

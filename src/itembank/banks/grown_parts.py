@@ -9,7 +9,6 @@ from itembank.banks.descendants import history_of
 from itembank.calibration.degenerate import find_degenerate
 from itembank.calibration.item_model_bias import response_variance
 from itembank.data.answered_how import ADDED
-from itembank.data.bank_history import bumped
 from itembank.data.banks import Bank
 from itembank.data.responses import ResponseMatrix
 from itembank.data.targets import ScoreTargets
@@ -72,6 +71,5 @@ def answered_alike(responses: ResponseMatrix) -> BoolArray:
 
 def marked_as_added(bank: Bank, responses: ResponseMatrix) -> ResponseMatrix:
     """Say in the model table that no parameter of the bank rests on these models' answers."""
-    version = bumped(history_of(bank).version, "minor")
-    models = responses.models.with_columns(pl.lit(version).alias(ADDED))
+    models = responses.models.with_columns(pl.lit(history_of(bank).version).alias(ADDED))
     return ResponseMatrix(responses.responses, models, responses.items, responses.n_trials, responses.costs)
