@@ -13,8 +13,8 @@ WAYS = (COMPLETE, RANDOM, FIXED, ADAPTIVE)
 """All items; drawn at random; the same items for all models; chosen by the model's own answers."""
 
 ADDED = "added_after"
-"""Column of the model table: the version of the bank that a model came to, on whose answers no parameter rests yet; null
-for others."""
+"""Column of the model table: the version of the bank that a model came to, on whose answers no parameter rests yet;
+null for others."""
 
 
 def with_ways(responses: ResponseMatrix, n_items: int, how: str | None = None) -> ResponseMatrix:

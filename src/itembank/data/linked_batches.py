@@ -9,8 +9,8 @@ from itembank.data.responses import ResponseMatrix
 from itembank.numerics.arrays import BoolArray
 
 BATCH, LINKING_ERROR = "linked_after", "linking_error"
-"""Columns of the item table: the version of the bank that a linked item came to, and the standard error of the mean score
-on all items of its batch (0 to 1); null for items of a calibration."""
+"""Columns of the item table: the version of the bank that a linked item came to, and the standard error of the mean
+score on all items of its batch (0 to 1); null for items of a calibration."""
 
 
 def with_batch(responses: ResponseMatrix, is_new: BoolArray, version: str, error: float) -> ResponseMatrix:

@@ -12,7 +12,7 @@ from itembank.tabular import Tabular
 
 LinkMethod = Literal["fixed", "stocking-lord"]
 
-NORMAL_95 = 1.959964
+NORMAL_95 = 1.959963985
 """Quantile of the interval of a difficulty."""
 
 
