@@ -39,7 +39,12 @@ def data(shared_dir, golden):
 
 def fitted(data, pseudo_models):
     spec = FixedParameters(
-        has_population=False, pseudo_models=pseudo_models, n_quadrature=7, tolerance=1e-3, max_steps=500
+        has_population=False,
+        uses_new_answers=True,
+        pseudo_models=pseudo_models,
+        n_quadrature=7,
+        tolerance=1e-3,
+        max_steps=500,
     )
     fit = calibrate_fixed(data, spec)
     assert fit.converged

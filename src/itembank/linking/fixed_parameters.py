@@ -1,8 +1,10 @@
 """Fixed-parameter calibration: new items on the scale of old ones, whose parameters stay as they are (Kim 2006).
 
-EM. The posterior of each linking model's ability comes from its answers to old items, in one and two dimensions to new
-ones, too; then each new item's posterior, and then the normal population that the new items are drawn from, which
-is fitted to them. A population centred at zero, the usual default, costs twice the error where models are few.
+EM. The posterior of each linking model's ability comes from its answers to old items; then each new item's posterior,
+and then the normal population that the new items are drawn from, which is fitted to them. A population centred at zero,
+the usual default, costs twice the error where models are few. Maximum likelihood (mirt's) lets answers to new items tell
+of abilities, too. With few old and many new items that costs half as much again: models do differently on new items, and
+nothing but the old ones holds the scale.
 """
 
 from dataclasses import dataclass
@@ -41,8 +43,10 @@ class FixedParameters:
     Attributes
     ----------
     has_population : bool
-        New items share a normal population that is fitted to them. Without it each item is fitted by maximum
-        likelihood, as mirt's `fixedCalib` does.
+        New items share a normal population that is fitted to them. Without it each item has the mode of its own
+        likelihood.
+    uses_new_answers : bool
+        Abilities follow from answers to new items, too, as in maximum likelihood; in one and two dimensions.
     pseudo_models : float
         The bank's prior of ability counts as so many linking models; 0 leaves its mean and variance free.
     n_quadrature : int
@@ -53,6 +57,7 @@ class FixedParameters:
     """
 
     has_population: bool = True
+    uses_new_answers: bool = False
     pseudo_models: float = 4.0
     n_quadrature: int = 5
     tolerance: float = 1e-3
@@ -237,8 +242,8 @@ def ability_grid(prior: AbilityPrior) -> tuple[FloatArray, FloatArray]:
 
 
 def _nodes(data: LinkingData, mode: FloatArray | None, prior: AbilityPrior, spec: FixedParameters) -> AbilityNodes:
-    """Posteriors of ability, from the old items and, where points integrate the posterior itself, from the new ones."""
-    if mode is None or prior.n_dims > MOST_GAUSS_DIMS:
+    """Posteriors of ability, from the old items or from all; points that stand for a normal posterior take the old."""
+    if mode is None or not spec.uses_new_answers or prior.n_dims > MOST_GAUSS_DIMS:
         return ability_nodes(
             data.old, data.old_responses, prior, n_trials=data.old_trials, n_quadrature=spec.n_quadrature
         )
