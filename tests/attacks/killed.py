@@ -223,10 +223,9 @@ JOBS = {
         (*RETIRE, "-o", "new"), ("bank",), ("new",), again=(*RETIRE, "-o", "new", "--force"), read=dateless
     ),
     "bank restore --force": Job(
-        ("bank", "restore", "retired", "math/0", "--reason", "right", "-o", "retired", "--force"),
-        ("retired",),
-        ("retired",),
-        again=("bank", "log", "retired"),
+        ("bank", "restore", "retired", "math/0", "--reason", "right", "-o", "named", "--force"),
+        ("retired", "named"),
+        ("named",),
         read=dateless,
     ),
     "prepare": Job(("prepare", "bank"), ("bank",), ("bank",)),

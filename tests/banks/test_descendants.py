@@ -107,10 +107,20 @@ def test_items_must_stay_in_their_order():
 
 
 def test_a_name_must_fit_a_file_and_an_id():
-    with pytest.raises(ParameterError, match="a bank's name must begin with a letter or digit"):
+    with pytest.raises(ParameterError, match="a name must begin with a letter or digit"):
         note(named_bank(), "x", name="../quiz")
     with pytest.raises(ParameterError, match="a target's name must be new, got 'quiz@1-clean'"):
         retire(retire(named_bank(), ["math/0"], reason="x", label="clean"), ["code/1"], reason="x", label="clean")
+
+
+def test_a_label_follows_the_version_of_the_score_before():
+    bank = retire(named_bank("mmlu-pro"), ["math/0"], reason="bad", label="clean")
+    assert bank.target_id == "mmlu-pro@1-clean"
+    assert retire(bank, ["code/1"], reason="bad", label="cleaner").target_id == "mmlu-pro@1-cleaner"
+    with pytest.raises(ParameterError, match="a name must begin"):
+        retire(bank, ["code/1"], reason="bad", label="not this")
+    with pytest.raises(ParameterError, match="a label is for a new score, got 'odd' where the score is 'mmlu-pro@1-cl"):
+        retire(bank, ["code/1"], reason="bad", status="suspect", label="odd")
 
 
 def test_numbers_of_versions():

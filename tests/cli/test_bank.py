@@ -22,7 +22,7 @@ def test_ids_come_from_files_and_from_the_command_line(run, folder):
     )
     assert outcome.code == 0, outcome.err
     (row,) = json.loads(outcome.out)
-    assert (row["version"], row["target"], row["items"], row["items_aside"]) == ("2.0.0", "quiz@2", 26, 4)
+    assert (row["version"], row["target_id"], row["items"], row["items_aside"]) == ("2.0.0", "quiz@2", 26, 4)
     assert not {"math/0", "code/1", "law/2", "law/5"} & set(load_bank(folder / "new").item_ids)
     assert load_bank(folder / "bank").n_items == 30
 
@@ -48,7 +48,7 @@ def test_the_log_says_who_did_what_when_and_why(run, folder, monkeypatch):
     assert "quiz 2.0.0" in outcome.out
     first, last = json.loads(run("bank", "log", "new", "--format", "json").out)
     assert (first["operation"], first["note"]) == ("note", "as it was")
-    assert (last["operation"], last["note"], last["target"]) == ("retire", "wrong key", "quiz@1-clean")
+    assert (last["operation"], last["note"], last["target_id"]) == ("retire", "wrong key", "quiz@1-clean")
     assert last["items_dropped"]["first"] == ["code/1", "math/0"]
     assert last["by"].startswith("itembank ")
     for word in ("retire", "wrong key", "-2", last["at"]):
@@ -61,6 +61,7 @@ def test_info_says_which_version_it_is(run, folder):
     parent = load_bank(folder / "bank").bank_id
     assert (about["name"], about["version"], about["parent"]) == ("quiz", "2.0.0", parent)
     assert (about["target_id"], about["n_items_aside"]) == ("quiz@2", 2)
+    assert f"quiz 2.0.0, from bank {parent}" in run("info", "new").out
 
 
 def test_both_scores_are_estimated_with_their_intervals(run, folder):
@@ -100,7 +101,7 @@ def test_banks_are_compared_and_merged(run, folder):
     assert load_bank(folder / "both").history.changes[-1].note == "both"
     named = run("bank", "note", "bank", "text", "--name", "../x", "-o", "other")
     assert named.code == 2
-    assert "a bank's name must begin" in named.err
+    assert "a name must begin" in named.err
 
 
 def test_a_bank_that_never_changed_has_no_history(run, bank_folder):

@@ -111,11 +111,13 @@ class SessionPool(Compact):
         Raises
         ------
         DataError
-            When an item, column, model or cost that the spec names is not in the bank.
+            When the bank has no item model, or an item, column, model or cost that the spec names is not
+            in it.
         ParameterError
             When nothing may be asked, constraints contradict each other, a score is unknown, or the criterion does
             not fit the bank.
         """
+        bank.check_item_model("An adaptive session needs")
         criterion, cost = CRITERIA.resolve(spec.criterion), spec.cost_unit
         check_criterion(criterion, bank.parameters.n_dims)
         unit = (cost or CostUnit()) if uses_cost(criterion) else None

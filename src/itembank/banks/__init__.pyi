@@ -18,5 +18,6 @@ from .records import link_items as link_items
 from .records import new_item_scores as new_item_scores
 from .records import whole_bank as whole_bank
 from .records import with_target as with_target
+from .starting import start as start
 from .statuses import restore as restore
 from .statuses import retire as retire

@@ -120,6 +120,11 @@ def descendant(
     is_new_score = score[0] != known[before.current].digest
     version = bumped(before.version, changed.part(is_new_score=is_new_score, is_linked=operation.link is not None))
     current = next((number for number, one in enumerate(known) if one.digest == score[0]), len(known))
+    if label and current < len(known):
+        raise ParameterError(
+            f"a label is for a new score, got {label!r} where the score is {known[current].target_id!r}, which the "
+            "bank gave before. Leave the label out."
+        )
     if current == len(known):
         known.append(new_target(whole, counted, score, known, before, version=version, label=label))
     history = replace(before, targets=tuple(known), current=current, status=status, since=since, whole=None)
@@ -176,7 +181,7 @@ def _change(
         operation=operation.name,
         version=version,
         bank=target.bank_id,
-        target=target.target_id,
+        target_id=target.target_id,
         parents=(parent.bank_id, *operation.other_parents),
         by=writer(),
         at=now(),

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from itembank.calibration.item_model_bias import response_variance
-from itembank.data.bank_history import BankHistory
+from itembank.data.bank_history import BankHistory, check_name
 from itembank.data.banks import Bank
 from itembank.data.fingerprint import bank_fingerprint
 from itembank.data.known_targets import KnownTarget, target_digest
@@ -38,7 +38,7 @@ def named(history: BankHistory) -> list[KnownTarget]:
     """Give targets without a name one, where the bank has a name: that of the first version that gave them."""
     if not history.name:
         return list(history.targets)
-    majors = {change.target: change.version.split(".")[0] for change in reversed(history.changes)}
+    majors = {change.target_id: change.version.split(".")[0] for change in reversed(history.changes)}
     return [
         one if one.name else replace(one, name=f"{history.name}@{majors.get(one.digest, '1')}")
         for one in history.targets
@@ -127,7 +127,10 @@ def _name(bank: str, last: KnownTarget, known: Sequence[KnownTarget], *, version
         if label:
             raise ParameterError(f"a target is labelled after the bank's name, and this bank has none, got {label!r}.")
         return ""
-    name = f"{last.name.partition('-')[0]}-{label}" if label else f"{bank}@{version.split('.', maxsplit=1)[0]}"
+    name = f"{bank}@{version.partition('.')[0]}"
+    if label:
+        of, _, rest = last.name.rpartition("@")
+        name = f"{of}@{rest.partition('-')[0]}-{check_name(label)}"
     if any(one.name == name for one in known):
         raise ParameterError(f"a target's name must be new, got {name!r}, which is another one. Choose another label.")
     return name

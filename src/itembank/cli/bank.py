@@ -243,7 +243,7 @@ def _in_words(change: "Change") -> dict[str, Any]:
         "operation": change.operation,
         "items": _counted(counts),
         "models": _counted(models),
-        "target": change.target,
+        "target_id": change.target_id,
         "note": change.note,
         "link": None if change.link is None else change.link.method,
         "bank": change.bank,

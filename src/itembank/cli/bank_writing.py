@@ -33,7 +33,7 @@ def write_bank(bank: "Bank", output: Path, output_format: str, *, force: bool) -
         "bank": bank.bank_id,
         "name": bank.name or None,
         "version": bank.version,
-        "target": bank.target_id,
+        "target_id": bank.target_id,
         "models": bank.n_models,
         "items": bank.n_items,
         "items_aside": bank.n_aside,

@@ -25,6 +25,7 @@ from itembank.data.bank_history_files import history_arrays, history_columns, hi
 from itembank.data.bank_records import (
     ASIDE_SCHEMA_VERSION,
     FAMILY_SCHEMA_VERSION,
+    FEW_MODELS_SCHEMA_VERSION,
     FILES,
     PUBLISHED_SCHEMA_VERSION,
     RECORD,
@@ -201,6 +202,8 @@ def _schema_version(bank: Bank) -> int:
         return ASIDE_SCHEMA_VERSION
     if bank.published is not None:
         return PUBLISHED_SCHEMA_VERSION
+    if not bank.calibration.is_fitted:
+        return FEW_MODELS_SCHEMA_VERSION
     return SCHEMA_VERSION if bank.parameters.family == "bernoulli" else FAMILY_SCHEMA_VERSION
 
 

@@ -90,7 +90,7 @@ class Change:
     ----------
     operation : str
         'retire', 'restore', 'merge', 'note', 'add-models', ...
-    version, bank, target : str
+    version, bank, target_id : str
         Version and id of the bank that came of it, and the id of the target that its scores estimate.
     parents : tuple of str
         Ids of the banks it was made from; the first is the one it goes on from.
@@ -108,7 +108,7 @@ class Change:
     operation: str
     version: str
     bank: str
-    target: str
+    target_id: str
     parents: tuple[str, ...]
     by: str
     at: str
@@ -174,7 +174,7 @@ def check_name(name: str) -> str:
     """Return a bank's name, or raise `ParameterError`: it stands in the ids of targets."""
     if not _NAME.fullmatch(name):
         raise ParameterError(
-            "a bank's name must begin with a letter or digit and hold letters, digits, dots, dashes and underscores "
+            "a name must begin with a letter or digit and hold letters, digits, dots, dashes and underscores "
             f"only, at most 80, got {quoted(name)}."
         )
     return name

@@ -39,7 +39,7 @@ def history_record(history: BankHistory) -> dict[str, Any]:
         "version": history.version,
         "parent": history.changes[-1].parents[0] if history.changes and history.changes[-1].parents else None,
         "created": history.changes[-1].at if history.changes else None,
-        "target": history.targets[history.current].target_id,
+        "target_id": history.targets[history.current].target_id,
         "changes": [asdict(change) for change in history.changes],
         "current": history.current,
         "targets": [
@@ -95,7 +95,7 @@ def _change(about: Any) -> Change:
         operation=_text(about["operation"]),
         version=_matching(_VERSION, about["version"], "a version"),
         bank=_text(about["bank"]),
-        target=_text(about["target"]),
+        target_id=_text(about["target_id"]),
         parents=tuple(map(_text, _list(about["parents"]))),
         by=_text(about["by"]),
         at=_text(about["at"]),

@@ -105,6 +105,32 @@ def check_design(bank: Bank, selection: Selection) -> None:
         )
 
 
+def as_if_drawn(bank: Bank, observations: Observations, selection: Selection | None) -> Selection:
+    """Return a selection that says how its items were drawn: itself, or a simple random sample of each scenario.
+
+    A `DataWarning` says so where nothing tells how the items came about.
+    """
+    if selection is not None and selection.inclusion_probabilities is not None:
+        return selection
+    warn(
+        "nothing tells how these items were chosen, and so they count as drawn at random within each scenario. If "
+        "they are not, scores and intervals are wrong. Choose items with itembank select, and give the selection.",
+        DataWarning,
+    )
+    index, n_scenarios = bank.targets.scenario_index, bank.targets.n_scenarios
+    counts = bank.targets.weights > 0.0
+    chosen = observations.selected[counts[observations.selected]]
+    n_drawn, n_all = (np.bincount(index[items], minlength=n_scenarios) for items in (chosen, np.flatnonzero(counts)))
+    return Selection(
+        item_ids=tuple(bank.item_ids[item] for item in chosen.tolist()),
+        scenarios=tuple(bank.targets.scenarios[index[item]] for item in chosen.tolist()),
+        weights=1.0 / n_drawn[index[chosen]],
+        method="random",
+        bank=bank.bank_id,
+        inclusion_probabilities=(n_drawn / np.maximum(n_all, 1))[index[chosen]],
+    )
+
+
 def scores_by_design(known: Known, model_ids: Sequence[str], selection: Selection, *, level: float) -> Scores:
     """Estimate the same scores from responses that are aligned with the items of a checked selection."""
     bank, observations = known.bank, known.observations

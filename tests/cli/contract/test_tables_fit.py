@@ -40,6 +40,7 @@ CALLS = {
     "import inspect": ["inspect -o made.parquet"],
     "simulate": ["-o simulated.parquet --models 5 --items 400 --tasks 20"],
     "calibrate": ["past.csv -o made-bank --method map --dims 1 --no-folds"],
+    "start": ["items.csv -o made-start"],
     "info": ["bank", "suite-bank"],
     "bank retire": ["named-bank math/0 --reason key -o made-retired"],
     "bank restore": ["retired-bank math/0 --reason right -o made-restored"],
