@@ -2,9 +2,9 @@
 
 EM. The posterior of each linking model's ability comes from its answers to old items; then each new item's posterior,
 and then the normal population that the new items are drawn from, which is fitted to them. A population centred at zero,
-the usual default, costs twice the error where models are few. Maximum likelihood (mirt's) lets answers to new items tell
-of abilities, too. With few old and many new items that costs half as much again: models do differently on new items, and
-nothing but the old ones holds the scale.
+the usual default, costs twice the error where models are few. Maximum likelihood (mirt's) lets answers to new items
+tell of abilities, too. With few old and many new items that costs half as much again: models do differently on new
+items, and nothing but the old ones holds the scale.
 """
 
 from dataclasses import dataclass
