@@ -127,18 +127,21 @@ def calibrate_fixed(data: LinkingData, spec: FixedParameters, *, start: FixedFit
     state = (
         _start(data, base, spec) if start is None else _State(start.posterior.mode, start.population, start.abilities)
     )
-    converged, n_steps = False, 0
-    while True:
+    best: _Step | None = None
+    converged, n_steps, shortest, safe = False, 0, np.inf, state
+    while best is None or not (converged or n_steps >= spec.max_steps):
         first = _em_step(data, base, state, spec)
         second = _em_step(data, base, first.following, spec)
         n_steps += 2
-        converged = second.length_from(first.following) < spec.tolerance
-        if converged or n_steps >= spec.max_steps:
-            break
+        length = second.length_from(first.following)
+        if length > shortest and state is not safe:  # a jump that led away: go on from where it began
+            state = safe
+            continue
+        best, safe, shortest, converged = second, second.following, length, length < spec.tolerance
         state = _jump(state, first.following, second.following)
-    found, posterior = second.following, second.posterior
-    covariance = _with_unknown_abilities(posterior.covariance, lost_information(data, second.nodes, found.mode))
-    return FixedFit(posterior, covariance, found.population, found.abilities, second.nodes, converged)
+    found, posterior = best.following, best.posterior
+    covariance = _with_unknown_abilities(posterior.covariance, lost_information(data, best.nodes, found.mode))
+    return FixedFit(posterior, covariance, found.population, found.abilities, best.nodes, converged)
 
 
 def _start(data: LinkingData, base: AbilityPrior, spec: FixedParameters) -> _State:
