@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import norm, qmc
+from scipy.special import ndtri
 
 from itembank.irt.logistic import asymptotes_of, likelihood_terms, log_probabilities
 from itembank.irt.parameters import AbilityPrior, ItemParameters
@@ -24,7 +24,7 @@ answers have longer tails. In many dimensions a wide density would leave little 
 LINE_NODES = 7
 """Gauss-Hermite nodes for each parameter of items in one dimension."""
 MANY_DIMS_POINTS = 256
-"""Of a Sobol sequence, for items in more dimensions."""
+"""Half of them of an additive sequence, the others opposite, for items in more dimensions."""
 BLOCK_CELLS = 1 << 21
 """Numbers worked on at once: 16 MiB an array."""
 
@@ -133,9 +133,14 @@ def standard_points(size: int) -> tuple[FloatArray, FloatArray]:
         units = np.stack(np.meshgrid(*[line] * size, indexing="ij"), axis=-1).reshape(-1, size)
         logs = np.stack(np.meshgrid(*[np.log(line_weights)] * size, indexing="ij"), axis=-1).reshape(-1, size)
         return units, logs.sum(axis=1) + 0.5 * np.sum(units**2, axis=1)
-    # half a step keeps the first point of the sequence off zero, whose quantile is infinite
-    uniform = qmc.Sobol(size, scramble=False).random(MANY_DIMS_POINTS) + 0.5 / MANY_DIMS_POINTS
-    units = norm.ppf(uniform)
+    # Roberts' sequence: multiples of g^-1, ..., g^-size modulo 1, with g^(size + 1) = g + 1, fill the cube evenly
+    root = 2.0
+    for _ in range(64):
+        root = (1.0 + root) ** (1.0 / (size + 1.0))
+    steps = root ** -np.arange(1.0, size + 1.0)
+    half = ndtri((0.5 + np.outer(np.arange(1, MANY_DIMS_POINTS // 2 + 1), steps)) % 1.0)
+    units = np.concatenate([half, -half])
+    units = np.linalg.solve(np.linalg.cholesky(units.T @ units / len(units)), units.T).T  # of unit covariance
     return units, 0.5 * np.sum(units**2, axis=1)
 
 
