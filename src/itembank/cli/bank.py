@@ -25,6 +25,7 @@ def command() -> None:
     """Change a bank, or see how it changed. Every change writes a new bank; the old one stays as it is.
 
     \b
+      itembank bank add-models bank new-models.parquet --how random -o bank-2
       itembank bank retire bank wrong-keys.txt --reason "wrong key" -o bank-2
       itembank bank log bank-2
       itembank estimate bank-2 new-model.csv --target mmlu_pro@1
@@ -59,6 +60,7 @@ def retire(*, bank: Path, items: tuple[str, ...], force: bool, output: Path, out
     estimated (--target of itembank estimate).
 
     \b
+      itembank bank add-models bank new-models.parquet --how random -o bank-2
       itembank bank retire bank wrong-keys.txt --reason "wrong key" -o bank-2
       itembank bank retire bank law/17 law/18 --reason "duplicates of law/3" --label clean -o bank-2
     """  # noqa: D301

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import expit
 
 from itembank.irt.parameters import AbilityPrior, ItemParameters
 from itembank.linking.ability_nodes import MOST_GAUSS_DIMS, AbilityNodes, ability_nodes
@@ -230,7 +231,7 @@ def _mean_curves(items: FloatArray, weights: FloatArray, design: FloatArray) -> 
     """Mean of the logistic curves of each item's points (n_items, n_points, n_dims + 1) at each row of the design."""
     result = np.zeros((len(items), len(design)))
     for point in range(items.shape[1]):
-        result += weights[:, point, None] / (1.0 + np.exp(-np.clip(items[:, point] @ design.T, -500.0, 500.0)))
+        result += weights[:, point, None] * expit(items[:, point] @ design.T)
     return result
 
 
