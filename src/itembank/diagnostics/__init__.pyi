@@ -3,4 +3,8 @@ from .bank_check_results import BankCheck as BankCheck
 from .dimensionality_results import Dimensionality as Dimensionality
 from .dimensions import dimensionality as dimensionality
 from .homogeneity_results import Homogeneity as Homogeneity
+from .item_drift import item_drift as item_drift
+from .item_drift_results import ItemDrift as ItemDrift
+from .person_fit import check_fit as check_fit
+from .person_fit_results import FitCheck as FitCheck
 from .scenario_homogeneity import homogeneity as homogeneity

@@ -1,0 +1,68 @@
+"""The fit of a bank's own models, left out in turn: what the fit of new models is compared with."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from itembank.crossfit.folds import folds
+from itembank.data.bank_factors import bank_factor_model
+from itembank.data.banks import Bank
+from itembank.diagnostics.fit_statistics import FitStatistics, ItemGroup, fit_statistics
+from itembank.errors import DataError
+from itembank.factors.linear_gaussian import FactorModel
+from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.progress import ProgressCallback
+
+LEAST_ANSWERED = 0.8
+"""Fraction of the items that a past model must have answered to count; the rest would be other items."""
+
+
+def factor_model_of(bank: Bank) -> FactorModel:
+    """Return the factor model whose misfit typicality is made of (`Expectations`)."""
+    return bank_factor_model(bank, discrepancy="auto")
+
+
+def check_folds(bank: Bank, progress: ProgressCallback) -> None:
+    """Refuse a bank that cannot leave its own models out."""
+    bank.check_responses("The fit of models needs")
+    if not folds(bank, progress=progress):
+        raise DataError(
+            f"the fit of new models is compared with that of the bank's own models left out, which takes at least ten: "
+            f"bank {bank.bank_id} has {bank.n_models}. Add models (itembank bank add-models)."
+        )
+
+
+def past_statistics(bank: Bank, items: IntArray, groups: tuple[ItemGroup, ...], *, is_ordered: bool) -> FitStatistics:
+    """Measure the fit of the bank's own models to these items, each by the factor model of other models.
+
+    Returns
+    -------
+    FitStatistics
+        Of all models of the bank; NaN for those that answered too few of the items.
+    """
+    result = FitStatistics.unknown(bank.n_models, len(groups))
+    for fold in folds(bank):
+        model = factor_model_of(fold.bank)
+        responses = bank.responses.responses[np.ix_(fold.held_out, items)]
+        for rows, columns in patterns(responses, least=LEAST_ANSWERED):
+            answers = responses[np.ix_(rows, columns)]
+            found = fit_statistics(model, items[columns], answers, groups, is_ordered=is_ordered)
+            result.set_rows(fold.held_out[rows], found)
+    return result
+
+
+def patterns(responses: FloatArray, *, least: float = 0.0) -> Iterator[tuple[IntArray, IntArray]]:
+    """Yield rows that answered the same columns, and those columns; not those that answered few or none.
+
+    Parameters
+    ----------
+    responses : (n_models, n_columns)
+        NaN where missing.
+    least : float
+        Fraction of the columns that must be answered.
+    """
+    observed = ~np.isnan(responses)
+    kinds, kind_of = np.unique(observed, axis=0, return_inverse=True)
+    for number, kind in enumerate(kinds):
+        if kind.any() and kind.mean() >= least:
+            yield np.flatnonzero(kind_of.ravel() == number), np.flatnonzero(kind)
