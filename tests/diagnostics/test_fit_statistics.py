@@ -7,6 +7,7 @@ from scipy.stats import binom
 
 from itembank.diagnostics.fit_p_values import detectable_rises, fit_p_values, joint_p_value, upper_p_values
 from itembank.diagnostics.fit_statistics import FitStatistics, ItemGroup, cumulative_sums, fit_statistics, onset
+from itembank.diagnostics.outfit import mean_square
 from itembank.factors.linear_gaussian import FactorModel
 
 NOTHING = np.zeros(0, dtype=bool)
@@ -44,7 +45,8 @@ def statistics(rng, n_models, n_groups=4):
     common = rng.normal(size=(n_models, 1))
     deviation = 3.0 * (common + rng.normal(size=(n_models, n_groups)))
     misfit = np.exp(0.3 * common[:, 0] + 0.2 * rng.normal(size=n_models))
-    return FitStatistics(misfit, 0.1 * deviation, deviation, np.abs(rng.normal(size=n_models)))
+    outfit = misfit * rng.uniform(0.8, 1.2, n_models)
+    return FitStatistics(misfit, outfit, 0.1 * deviation, deviation, np.abs(rng.normal(size=n_models)))
 
 
 def test_models_like_the_past_ones_are_called_unusual_as_often_as_said(rng):
@@ -69,6 +71,11 @@ def test_detectable_rises_are_found_nine_times_in_ten(rng):
     rise = detectable_rises(past)
     raised = new._replace(deviation=new.deviation + 10.0 * rise)
     assert np.mean(fit_p_values(raised, past, groups).groups <= 0.05) == pytest.approx(0.9, abs=0.03)
+
+
+def test_outfit_by_hand():
+    answers, expected = np.array([[1.0, 0.0, 1.0]]), np.array([[0.5, 0.2, 0.001]])
+    assert_allclose(mean_square(answers, expected), [(1.0 + 0.2 / 0.8 + 0.98 / 0.02) / 3.0])
 
 
 def test_groups_of_too_few_answers_are_not_examined(rng):

@@ -1,7 +1,8 @@
 """How `itembank check` prints what it found: as sections below each other, one JSON object, or one CSV table."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -75,25 +76,27 @@ def _as_record(checks: Checks) -> dict[str, Any]:
 
 
 def _print_sections(checks: Checks) -> None:
-    for sentence in checks.changes:
-        click.echo(visible(f"Changed: {sentence}"))
+    """Print one section below the other, with an empty line between them."""
+    sections: list[Callable[[], None]] = []
     if checks.changes:
-        click.echo()
+        sections.append(lambda: _say([f"Changed: {sentence}" for sentence in checks.changes]))
     if checks.fit is not None:
-        _print_fit(checks.fit)
+        sections.append(partial(_print_fit, checks.fit))
     if checks.drift is not None:
-        _print_drift(checks.drift)
+        sections.append(partial(_print_drift, checks.drift))
     if checks.accuracy is not None:
-        _print_accuracy(checks.accuracy)
+        sections.append(partial(_print_accuracy, checks.accuracy))
+    for number, show in enumerate(sections):
+        if number:
+            click.echo()
+        show()
     for hint in checks.hints:
         note(visible(hint))
 
 
-def _say(sentences: tuple[str, ...]) -> None:
+def _say(sentences: Sequence[str]) -> None:
     for sentence in sentences:
         click.echo(visible(sentence))
-    if sentences:
-        click.echo()
 
 
 def _print_fit(fit: "FitCheck") -> None:

@@ -19,7 +19,7 @@ class FitPValues(NamedTuple):
     Attributes
     ----------
     overall : (n_models,)
-        Of the misfit, or of the most unusual group if that is rarer.
+        Of the misfit, the outfit or the most unusual group, whichever is rarest.
     groups : (n_models, n_groups)
         For named groups of answers that are better than expected, each group by itself; for others of a difference
         either way, in any of them.
@@ -36,7 +36,7 @@ def fit_p_values(found: FitStatistics, past: FitStatistics, groups: tuple[ItemGr
     """Compare statistics of new models with those of the bank's own models left out, on the same items.
 
     Groups of the bank are compared by ``max_g |z_g| / rms(past z_g)``, so that many groups alarm no oftener than one.
-    The smaller of two p-values is no p-value: it is compared with that of the past models in turn.
+    The smallest of three p-values is no p-value: it is compared with that of the past models in turn.
     """
     is_named = np.array([group.kind == NAMED for group in groups], dtype=bool)
     sizes, past_sizes = (
@@ -47,8 +47,9 @@ def fit_p_values(found: FitStatistics, past: FitStatistics, groups: tuple[ItemGr
     p_groups[:, ~is_named] = upper_p_values(sizes, largest)
     for column in np.flatnonzero(is_named).tolist():
         p_groups[:, column] = upper_p_values(found.deviation[:, column], past.deviation[:, column])
-    smallest = np.fmin(upper_p_values(found.misfit, past.misfit), upper_p_values(_largest(sizes), largest))
-    of_past = np.fmin(_own_p_values(past.misfit), _own_p_values(largest))
+    views = ((found.misfit, past.misfit), (found.outfit, past.outfit), (_largest(sizes), largest))
+    smallest = np.fmin.reduce([upper_p_values(new, old) for new, old in views])
+    of_past = np.fmin.reduce([_own_p_values(old) for _, old in views])
     return FitPValues(upper_p_values(-smallest, -of_past), p_groups, upper_p_values(found.cusum, past.cusum))
 
 

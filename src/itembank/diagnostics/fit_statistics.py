@@ -42,6 +42,8 @@ class FitStatistics(NamedTuple):
     ----------
     misfit : (n_models,)
         Mean squared distance from what is expected (`FactorPrediction.misfit`).
+    outfit : (n_models,)
+        `outfits`; NaN where responses are not right or wrong.
     difference : (n_models, n_groups)
         Mean answer to a group's items less what the answers to its reference let expect; NaN where too few were
         answered.
@@ -52,6 +54,7 @@ class FitStatistics(NamedTuple):
     """
 
     misfit: FloatArray
+    outfit: FloatArray
     difference: FloatArray
     deviation: FloatArray
     cusum: FloatArray
@@ -59,8 +62,8 @@ class FitStatistics(NamedTuple):
     @classmethod
     def unknown(cls, n_models: int, n_groups: int) -> Self:
         """Return those of models of which nothing is known."""
-        of_groups = (n_models, n_groups)
-        return cls(*(np.full(shape, np.nan) for shape in (n_models, of_groups, of_groups, n_models)))
+        shapes = (n_models, n_models, (n_models, n_groups), (n_models, n_groups), n_models)
+        return cls(*(np.full(shape, np.nan) for shape in shapes))
 
     def set_rows(self, rows: IntArray, other: "FitStatistics") -> None:
         """Write those of some of the models in place."""
@@ -76,7 +79,7 @@ def fit_statistics(
     *,
     is_ordered: bool,
 ) -> FitStatistics:
-    """Measure the fit of models that answered these items.
+    """Measure the fit of models that answered these items, all but the outfit, by the factor model.
 
     Parameters
     ----------

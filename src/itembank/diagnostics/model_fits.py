@@ -8,8 +8,8 @@ import numpy as np
 from itembank.data.banks import Bank
 from itembank.diagnostics.fit_groups import NAMED
 from itembank.diagnostics.fit_p_values import FitPValues, detectable_rises, fit_p_values
-from itembank.diagnostics.fit_statistics import FitStatistics, ItemGroup, cumulative_sums, fit_statistics, onset
-from itembank.diagnostics.past_fit import factor_model_of, past_statistics
+from itembank.diagnostics.fit_statistics import FitStatistics, ItemGroup, cumulative_sums, onset
+from itembank.diagnostics.past_fit import factor_model_of, past_statistics, statistics_by
 from itembank.diagnostics.person_fit_results import GroupFit, ModelFit, OrderFit, SurprisingAnswer
 from itembank.estimation.typicality import PastMisfit
 from itembank.factors.residuals import item_residuals, successive_residuals
@@ -44,7 +44,7 @@ class Answered:
 def model_fits(bank: Bank, answered: Answered, groups: tuple[ItemGroup, ...]) -> Iterator[ModelFit]:
     """Compare models that answered the same items with the bank's own, left out."""
     factors, items, is_ordered = factor_model_of(bank), answered.items, answered.is_ordered
-    found = fit_statistics(factors, items, answered.responses, groups, is_ordered=is_ordered)
+    found = statistics_by(bank, items, answered.responses, groups, is_ordered=is_ordered)
     past = past_statistics(bank, items, groups, is_ordered=is_ordered)
     p_values = fit_p_values(found, past, groups)
     typicality = PastMisfit.of(past.misfit, past.misfit).typicality_of(found.misfit).typicality
@@ -65,6 +65,7 @@ def model_fits(bank: Bank, answered: Answered, groups: tuple[ItemGroup, ...]) ->
             n_items=int(items.size),
             n_past=n_past,
             misfit=float(found.misfit[row]),
+            outfit=float(found.outfit[row]),
             typicality=float(typicality[row]),
             p_value=float(p_values.overall[row]),
             groups=tuple(_group_fits(answered, row, groups, found=found, p_values=p_values, detectable=detectable)),

@@ -8,6 +8,7 @@ from itembank.crossfit.folds import folds
 from itembank.data.bank_factors import bank_factor_model
 from itembank.data.banks import Bank
 from itembank.diagnostics.fit_statistics import FitStatistics, ItemGroup, fit_statistics
+from itembank.diagnostics.outfit import outfits
 from itembank.errors import DataError
 from itembank.factors.linear_gaussian import FactorModel
 from itembank.numerics.arrays import FloatArray, IntArray
@@ -32,6 +33,14 @@ def check_folds(bank: Bank, progress: ProgressCallback) -> None:
         )
 
 
+def statistics_by(
+    bank: Bank, items: IntArray, responses: FloatArray, groups: tuple[ItemGroup, ...], *, is_ordered: bool
+) -> FitStatistics:
+    """Measure the fit of models that answered these items by a bank that has not seen them (`fit_statistics`)."""
+    found = fit_statistics(factor_model_of(bank), items, responses, groups, is_ordered=is_ordered)
+    return found._replace(outfit=outfits(bank, items, responses))
+
+
 def past_statistics(bank: Bank, items: IntArray, groups: tuple[ItemGroup, ...], *, is_ordered: bool) -> FitStatistics:
     """Measure the fit of the bank's own models to these items, each by the factor model of other models.
 
@@ -42,11 +51,10 @@ def past_statistics(bank: Bank, items: IntArray, groups: tuple[ItemGroup, ...], 
     """
     result = FitStatistics.unknown(bank.n_models, len(groups))
     for fold in folds(bank):
-        model = factor_model_of(fold.bank)
         responses = bank.responses.responses[np.ix_(fold.held_out, items)]
         for rows, columns in patterns(responses, least=LEAST_ANSWERED):
             answers = responses[np.ix_(rows, columns)]
-            found = fit_statistics(model, items[columns], answers, groups, is_ordered=is_ordered)
+            found = statistics_by(fold.bank, items[columns], answers, groups, is_ordered=is_ordered)
             result.set_rows(fold.held_out[rows], found)
     return result
 

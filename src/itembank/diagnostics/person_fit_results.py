@@ -147,8 +147,10 @@ class ModelFit:
     misfit, typicality : float
         As of an estimate (`Typicality`): mean squared distance from what past answers let expect, and the fraction of
         the bank's models that fitted no better.
+    outfit : float
+        Mean squared surprise of right and wrong answers at the model's ability, by the item model: 1 on average.
     p_value : float
-        How often one of the bank's own models is as unusual, overall or in the most unusual of the groups.
+        How often one of the bank's own models is as unusual, by misfit, by outfit or in the most unusual of the groups.
     groups : tuple of GroupFit
     right, wrong : tuple of SurprisingAnswer
         The answers that were most against expectation, the most surprising first.
@@ -161,6 +163,7 @@ class ModelFit:
     n_past: int
     misfit: float
     typicality: float
+    outfit: float
     p_value: float
     groups: tuple[GroupFit, ...]
     right: tuple[SurprisingAnswer, ...]
@@ -220,6 +223,7 @@ class ModelFit:
             "n_past": self.n_past,
             "misfit": known_number(self.misfit),
             "typicality": known_number(self.typicality),
+            "outfit": known_number(self.outfit),
             "p_value": known_number(self.p_value),
             "verdict": self.verdict,
             "groups": [one.name for one in (*self.unusual_groups, *self.raised_groups)],
