@@ -1,5 +1,6 @@
 """How `itembank check` prints what it found: as sections below each other, one JSON object, or one CSV table."""
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -120,12 +121,17 @@ def _named_rows(fit: "FitCheck") -> Iterator[dict[str, Any]]:
                 "group": row["group"],
                 "items": row["n_items"],
                 "others": row["n_reference"],
-                "answered": f"{100.0 * row['mean']:.1f}",
-                "expected": f"{100.0 * row['expected']:.1f}",
-                "difference": f"{100.0 * row['difference']:+.1f}",
+                "answered": _points(row["mean"], ".1f"),
+                "expected": _points(row["expected"], ".1f"),
+                "difference": _points(row["difference"], "+.1f"),
                 "p_value": row["p_value"],
                 "verdict": row["verdict"],
             }
+
+
+def _points(value: float, form: str) -> str:
+    """Write a score in points; nothing where it is not known."""
+    return "" if math.isnan(value) else f"{100.0 * value:{form}}"
 
 
 def _print_drift(drift: "ItemDrift") -> None:
@@ -134,7 +140,7 @@ def _print_drift(drift: "ItemDrift") -> None:
             "item_id": row["item_id"],
             "scenario": row["scenario"],
             "models": row["n_models"],
-            "difference": f"{100.0 * row['difference']:+.1f}",
+            "difference": _points(row["difference"], "+.1f"),
             "z": f"{row['z']:.1f}",
             "verdict": row["verdict"],
         }

@@ -5,6 +5,7 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
+from itembank.estimation.regression.factor import predict_factor
 from itembank.factors.linear_gaussian import FactorModel
 from itembank.factors.residuals import group_residuals, successive_residuals
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
@@ -92,8 +93,7 @@ def fit_statistics(
     is_ordered : bool
     """
     found = FitStatistics.unknown(responses.shape[0], len(groups))
-    successive = successive_residuals(model, items, responses)
-    found.misfit[:] = np.mean(successive**2, axis=1)
+    found.misfit[:] = predict_factor(model, items, np.zeros((model.n_items, 0)), responses).misfit
     for column, group in enumerate(groups):
         inside, reference = np.flatnonzero(group.is_member[items]), np.flatnonzero(group.is_reference[items])
         if inside.size >= LEAST_GROUP and reference.size >= LEAST_REFERENCE:
@@ -101,7 +101,8 @@ def fit_statistics(
             found.difference[:, column] = difference
             found.deviation[:, column] = difference / np.sqrt(variance)
     if is_ordered:
-        found.cusum[:] = np.abs(cumulative_sums(successive)).max(axis=(0, 2))
+        sums = cumulative_sums(successive_residuals(model, items, responses))
+        found.cusum[:] = np.abs(sums).max(axis=(0, 2))
     return found
 
 
