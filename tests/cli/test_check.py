@@ -184,5 +184,5 @@ def test_a_bank_that_cannot_leave_models_out_still_says_how_good_estimates_are(r
     save_bank(make_bank(n_models=8), tmp_path / "small")
     outcome = run("check", tmp_path / "small", full_run, "-n", 12, "--format", "json")
     assert "fit" not in json.loads(outcome.out)
-    assert "the bank has 8 models" in outcome.err
+    assert "takes at least 10, and bank" in outcome.err
     assert run("check", tmp_path / "small", full_run, "--only", "fit").code == 1

@@ -160,7 +160,7 @@ def test_few_models_cannot_tell_and_say_so():
     found = check_fit(small, small.responses.take(models=np.array([0, 1])))
     assert any("none can be called unusual" in hint for hint in found.hints)
     assert not any(one.is_flagged for one in found.models)
-    with pytest.raises(DataError, match="at least ten"):
+    with pytest.raises(DataError, match="takes at least 10, and bank"):
         check_fit(make_bank(n_models=9), small.responses)
 
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from itembank.data.banks import Bank
     from itembank.data.responses import ResponseMatrix
     from itembank.diagnostics.bank_check_results import BankCheck
+    from itembank.progress import ProgressCallback
 
 FIT, DRIFT, ACCURACY = PARTS = ("fit", "drift", "accuracy")
 ENOUGH_FOR_DRIFT = 5
@@ -113,6 +114,7 @@ def command(
     from itembank.diagnostics.item_drift import item_drift  # noqa: PLC0415
     from itembank.diagnostics.person_fit import check_fit  # noqa: PLC0415
     from itembank.diagnostics.run_conditions import with_same_content  # noqa: PLC0415
+    from itembank.estimation.observations import known_items  # noqa: PLC0415
 
     wanted = parts or PARTS
     is_typed = bool(accuracy["sizes"] or accuracy["selection"])
@@ -126,18 +128,18 @@ def command(
     loaded = load_bank(bank)
     with warnings_as_notes(), progress("check") as report:
         matrix, order = _read(loaded, responses, reading)
+        matrix = known_items(loaded, matrix, None, ignore_unknown=ignore_unknown)
         note_known_models(loaded, matrix.model_ids)
         same, changes = with_same_content(loaded, matrix)
-        options: dict[str, Any] = {"ignore_unknown": ignore_unknown, "progress": report}
         fit = drift = scores = None
-        if FIT in wanted and (FIT in parts or groups or reference or _can_leave_out(loaded)):
+        if FIT in wanted and (FIT in parts or groups or reference or _can_leave_out(loaded, report)):
             named, trusted = _named(groups), None if reference is None else ids_of_file(reference)
-            fit = check_fit(loaded, same, groups=named, reference=trusted, order=order, **options)
+            fit = check_fit(loaded, same, groups=named, reference=trusted, order=order, progress=report)
         if DRIFT in parts or since or (DRIFT in wanted and fit and matrix.n_models >= ENOUGH_FOR_DRIFT):
             column, _, day = (since or "").rpartition("=")
-            drift = item_drift(loaded, same, since=day or None, date_column=column or None, **options)
+            drift = item_drift(loaded, same, since=day or None, date_column=column or None, progress=report)
         if ACCURACY in parts or is_typed or (ACCURACY in wanted and ran_all_of_a_scenario(loaded, same)):
-            scores = _accuracy(loaded, same, accuracy, options)
+            scores = _accuracy(loaded, same, accuracy, report)
     checks = Checks(loaded.bank_id, changes, fit, drift, scores)
     print_checks(checks, output_format)
     if scores is not None:
@@ -161,18 +163,14 @@ def _read(
     return journal_responses(bank, journals)
 
 
-def _can_leave_out(bank: "Bank") -> bool:
+def _can_leave_out(bank: "Bank", report: "ProgressCallback") -> bool:
     """Whether the fit of the bank's own models can be known; else say that it cannot."""
-    from itembank.crossfit.folds import MINIMUM_FOR_FOLDS  # noqa: PLC0415
+    from itembank.diagnostics.past_fit import why_not_examined  # noqa: PLC0415
 
-    if bank.published is None and bank.n_models >= MINIMUM_FOR_FOLDS:
-        return True
-    has = "has no responses" if bank.published is not None else f"has {bank.n_models} models"
-    note(
-        f"The fit of models is not examined: it is compared with that of the bank's own models left out, which takes "
-        f"at least {MINIMUM_FOR_FOLDS}, and the bank {has}."
-    )
-    return False
+    reason = why_not_examined(bank, report)
+    if reason:
+        note(f"The fit of models is not examined, by that of the bank's own models left out: {reason}.")
+    return not reason
 
 
 def _named(groups: Sequence[str]) -> dict[str, tuple[str, ...]]:
@@ -190,7 +188,9 @@ def _named(groups: Sequence[str]) -> dict[str, tuple[str, ...]]:
     return found
 
 
-def _accuracy(bank: "Bank", matrix: "ResponseMatrix", accuracy: dict[str, Any], options: dict[str, Any]) -> "BankCheck":
+def _accuracy(
+    bank: "Bank", matrix: "ResponseMatrix", accuracy: dict[str, Any], report: "ProgressCallback"
+) -> "BankCheck":
     """Compare estimates from few items with full runs."""
     from itembank.data.selections import Selection  # noqa: PLC0415
     from itembank.diagnostics.bank_check import check_bank  # noqa: PLC0415
@@ -203,5 +203,5 @@ def _accuracy(bank: "Bank", matrix: "ResponseMatrix", accuracy: dict[str, Any], 
         selection=None if path is None else Selection.load(path),
         level=accuracy["level"],
         rng=accuracy["seed"],
-        **options,
+        progress=report,
     )

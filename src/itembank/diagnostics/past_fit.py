@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from itembank.crossfit.folds import folds
+from itembank.crossfit.folds import MINIMUM_FOR_FOLDS, folds
 from itembank.data.bank_factors import bank_factor_model
 from itembank.data.banks import Bank
 from itembank.diagnostics.fit_statistics import FitStatistics, ItemGroup, fit_statistics
@@ -23,13 +23,24 @@ def factor_model_of(bank: Bank) -> FactorModel:
     return bank_factor_model(bank, discrepancy="auto")
 
 
+def why_not_examined(bank: Bank, progress: ProgressCallback) -> str:
+    """Say why the fit of new models cannot be compared with that of the bank's own; nothing where it can."""
+    if bank.published is not None:
+        return f"bank {bank.bank_id} was published without responses"
+    if folds(bank, progress=progress):
+        return ""
+    if bank.n_models < MINIMUM_FOR_FOLDS:
+        return f"that takes at least {MINIMUM_FOR_FOLDS}, and bank {bank.bank_id} has {bank.n_models}"
+    return f"without some of its models bank {bank.bank_id} cannot be fitted"
+
+
 def check_folds(bank: Bank, progress: ProgressCallback) -> None:
     """Refuse a bank that cannot leave its own models out."""
-    bank.check_responses("The fit of models needs")
-    if not folds(bank, progress=progress):
+    reason = why_not_examined(bank, progress)
+    if reason:
         raise DataError(
-            f"the fit of new models is compared with that of the bank's own models left out, which takes at least ten: "
-            f"bank {bank.bank_id} has {bank.n_models}. Add models (itembank bank add-models)."
+            f"the fit of new models is compared with that of the bank's own models left out: {reason}. Take a bank of "
+            "more models, with their responses."
         )
 
 

@@ -14,7 +14,7 @@ from itembank.tabular import Tabular
 
 RARE: Final = 0.05
 """A model, a named group or a session is called unusual where fewer of the bank's own models are as unusual."""
-FEWEST_PAST: Final = 19
+FEWEST_PAST: Final = 20
 """With fewer models left out even the most unusual of all is not rarer than that."""
 SHIFT: Final = (
     "No statistic shows a change that makes all answers a little worse or better: it is lower or higher ability. Only "
