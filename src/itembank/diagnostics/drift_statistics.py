@@ -56,12 +56,15 @@ class Drift(NamedTuple):
     z : (n_items,)
     n_models : (n_items,)
     is_marked : (n_items,)
+    is_cut : bool
+        Whether more items are beyond the bound than may be marked.
     """
 
     difference: FloatArray
     z: FloatArray
     n_models: IntArray
     is_marked: BoolArray
+    is_cut: bool
 
 
 def find_drift(model: FactorModel, items: IntArray, responses: FloatArray, past: PastResiduals) -> Drift:
@@ -93,8 +96,10 @@ def find_drift(model: FactorModel, items: IntArray, responses: FloatArray, past:
         z, n_models = standardised_sums(deviation, past)
         open_z = np.where(is_marked, 0.0, _counted_z(z, difference))
         worst = int(np.argmax(open_z))
-        if open_z[worst] <= LARGEST_Z or is_marked.sum() + 1 > MOST_MARKED * np.sum(~np.isnan(z)):
-            return Drift(mean_where_known(difference), z, n_models, is_marked)
+        is_limited = bool(is_marked.sum() + 1 > MOST_MARKED * np.sum(~np.isnan(z)))
+        if open_z[worst] <= LARGEST_Z or is_limited:
+            is_cut = is_limited and bool(open_z[worst] > LARGEST_Z)
+            return Drift(mean_where_known(difference), z, n_models, is_marked, is_cut)
         is_marked[worst] = True
         changed = [one for one in alike if worst in one[1]]
 

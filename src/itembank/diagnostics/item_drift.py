@@ -10,7 +10,6 @@ from itembank.data.arguments import GivenBank, GivenResponses, as_bank, as_new_r
 from itembank.data.banks import Bank
 from itembank.data.responses import ResponseMatrix
 from itembank.diagnostics.drift_statistics import (
-    MOST_MARKED,
     Drift,
     PastResiduals,
     find_drift,
@@ -90,7 +89,7 @@ def item_drift(
         "" if first_day is None else first_day.isoformat(),
         tuple(_drifted_items(bank, items, found)),
         by_chance,
-        bool(found.is_marked.sum() + 1 > MOST_MARKED * np.sum(~np.isnan(found.z)) > 0.0),
+        found.is_cut,
     )
 
 

@@ -59,7 +59,7 @@ class ItemDrift(Tabular):
     by_chance : float
         Items that as many of the bank's own models, left out, would mark.
     is_limited : bool
-        Whether a fifth of the items was marked, where marking stops: then it is the models that differ, or the run.
+        Whether more items would have been marked than a fifth: then it is the models that differ, or the run.
     """
 
     bank_id: str
@@ -85,7 +85,7 @@ class ItemDrift(Tabular):
             f"expected (by chance about {math.ceil(self.by_chance)})."
         )
         if self.is_limited:
-            return (f"{found} That is a fifth of them, where marking stops: the run or the models changed, not items.",)
+            return (f"{found} Marking stops at a fifth, and there are more: the run or the models changed, not items.",)
         if len(self.drifted) > 2.0 * self.by_chance:
             return (
                 f"{found} Look at them (itembank audit), and take them out of the score if they are at fault (itembank "
