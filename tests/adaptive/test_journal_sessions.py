@@ -1,5 +1,6 @@
 """Sessions with a journal: started, gone on with, looked at."""
 
+import dataclasses
 import errno
 import json
 import os
@@ -15,6 +16,7 @@ from itembank.adaptive.limits import Budget
 from itembank.adaptive.preparation import prepare_sessions
 from itembank.adaptive.session import AdaptiveSession
 from itembank.adaptive.session_spec import SessionSpec
+from itembank.banks import retire
 from itembank.data.bank_files import load_bank, save_bank
 from itembank.errors import BankError, DataError, JournalError, ParameterError
 from tests.adaptive.session_worker import response_to, work
@@ -156,6 +158,22 @@ def test_another_bank_is_refused(journal):
             with result:
                 pass
     assert journal.read_bytes() == before
+
+
+def test_a_later_version_of_the_bank_goes_on_while_it_gives_the_score(journal, bank):
+    asked = read_session(journal).history
+    header = read_journal(journal).header
+    assert (header["target"], header["target_digest"]) == (bank.target_id, bank.target_digest)
+    pending = read_session(journal).pending[0]
+    clean = retire(bank, [pending], reason="wrong key")
+    with open_session(journal, clean) as session:  # for the score that it was started for
+        assert (session.history, session.pool.target_digest) == (asked, bank.target_digest)
+        session.tell(pending, 0.0)
+        assert session.estimate().scores.target_id == bank.target_id
+    assert read_session(journal).n_items == 2
+    stranger = dataclasses.replace(clean, history=None)
+    with pytest.raises(BankError, match="or a later version of it that still gives its score"):
+        read_session(journal, stranger)
 
 
 def test_a_full_disk_changes_nothing_and_the_session_goes_on(journal, bank, monkeypatch):

@@ -20,12 +20,13 @@ from tests.attacks.campaigns import campaign, import_everything
 from tests.attacks.mutated_files import attack
 from tests.attacks.running import run_here
 from tests.attacks.workplace import make_workplace
-from tests.data.crafted_banks import FURTHER, REVIEWED, craft
+from tests.banks.living import retired_bank
+from tests.data.crafted_banks import FURTHER, HISTORIES, REVIEWED, craft
 
 Record = dict[str, Any]
 
 COUNTS = {
-    "banks": len(REVIEWED) + len(FURTHER),  # crafted, their digests right
+    "banks": len(REVIEWED) + len(FURTHER) + len(HISTORIES),  # crafted, their digests right
     "bombs": len(bombs.BOMBS),
     "names": 1,  # all hostile names through all commands
     "flips": 500 * len(flipped.KINDS),  # single bits of files that itembank writes
@@ -66,9 +67,10 @@ class Attacks:
 
     def banks(self, number: int) -> Record:
         """Give a crafted bank to a command."""
-        name, change = list((REVIEWED | FURTHER).items())[number]
+        name, change = list((REVIEWED | FURTHER | HISTORIES).items())[number]
         with tempfile.TemporaryDirectory(prefix="itembank-bank-") as place:
-            outcome = run_here(("info", craft(Path(place) / "bank", change)))
+            bank = retired_bank() if name in HISTORIES else None
+            outcome = run_here(("info", craft(Path(place) / "bank", change, bank)))
         is_refused = judging.verdict(outcome) == judging.REFUSED and outcome.code == 4
         kind = "of the review" if name in REVIEWED else "further ones"
         return {"kind": kind, "verdict": judging.REFUSED if is_refused else "taken", "detail": f"{name}: {outcome.err}"}

@@ -64,6 +64,7 @@ def make_hostile(folder: Path) -> None:
         ("import", "table", "all.jsonl", "-o", "all.parquet"),
         ("calibrate", "all.parquet", "-o", "bank", "--item-model", "2pl", "--no-folds"),
         ("select", "bank", "-n", "9", "--method", "random", "-o", "selection.json"),
+        ("bank", "retire", "bank", NAMES[0], NAMES[2], "--reason", NAMES[1], "-o", "retired"),
         ("session", "start", "bank", "-o", "run.jsonl", "--model-id", NAMES[0], "--max-items", "9", *FAST[2:]),
     ):
         outcome = run_here(words, folder=folder)
@@ -73,6 +74,8 @@ def make_hostile(folder: Path) -> None:
 
 COMMANDS = (
     ("info", "bank"),
+    ("bank", "log", "retired"),
+    ("bank", "diff", "bank", "retired"),
     ("select", "bank", "-n", "45", "--method", "random"),
     ("estimate", "bank", "new.jsonl", *FAST),
     ("compare", "bank", "new.jsonl", "--method", "p-irt", "--target", "all"),

@@ -89,6 +89,19 @@ def numbers_of_study(folder: Path) -> object:
     }
 
 
+def dateless(folder: Path) -> object:
+    """Files of a bank less the times of its changes."""
+    if not (folder / "bank.json").is_file():
+        return None
+    record = json.loads((folder / "bank.json").read_text(encoding="utf-8"))
+    for change in record.get("history", {}).get("changes", ()):
+        change.pop("at")
+    record.get("history", {}).pop("created", None)
+    record.pop("record_sha256")
+    return {**{name: one for name, one in contents(folder).items() if name != "bank.json"}, "record": record}
+
+
+RETIRE = ("bank", "retire", "bank", "math/0", "--reason", "wrong key")
 CALIBRATE = ("calibrate", "responses.parquet", "-o", "new", "--item-model", "2pl", "--no-folds")
 ESTIMATE = ("estimate", "bank", "new.csv", "--selection", "selection.json", "--method", "p-irt", "--format", "csv")
 PLOT = ("study", "plot", "study", "--kind", "error", "--figure", "error.png")
@@ -205,6 +218,15 @@ JOBS = {
         ("replay", "bank", "new.csv", "--max-items", "5", "--interval", "model-based", "-o", "asked.csv"),
         ("bank", "new.csv"),
         ("asked.csv",),
+    ),
+    "bank retire": Job(
+        (*RETIRE, "-o", "new"), ("bank",), ("new",), again=(*RETIRE, "-o", "new", "--force"), read=dateless
+    ),
+    "bank restore --force": Job(
+        ("bank", "restore", "retired", "math/0", "--reason", "right", "-o", "named", "--force"),
+        ("retired", "named"),
+        ("named",),
+        read=dateless,
     ),
     "prepare": Job(("prepare", "bank"), ("bank",), ("bank",)),
     "sample-data": Job(("sample-data", "-o", "sample"), (), ("sample/past.csv", "sample/new-model.csv")),

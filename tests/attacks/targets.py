@@ -75,6 +75,13 @@ def sign_selection(path: Path) -> None:
 
 ESTIMATE = ("estimate", "bank", "new.csv", *FAST, *JSON)
 BANK = (("info", "bank", *JSON), ESTIMATE, ("select", "bank", "-n", "6", "--method", "anchor-irt", *JSON))
+CHANGED_BANK = (
+    ("bank", "log", "retired", *JSON),
+    ("estimate", "retired", "new.csv", "--target", "quiz@1", *FAST, *JSON),
+    ("bank", "restore", "retired", "math/0", "--reason", "right", "-o", "back", *JSON),
+    ("bank", "diff", "named", "retired", *JSON),
+    ("bank", "merge", "retired", "named", "-o", "back", "--force", *JSON),
+)
 SESSION = (
     ("session", "status", "run.jsonl", *JSON),
     ("session", "ask", "run.jsonl"),
@@ -93,6 +100,9 @@ def _bank_files() -> dict[str, Target]:
     for name in files:
         targets[f"bank: {name}"] = Target(f"bank/{name}", BANK, ("bank", "new.csv"))
         targets[f"bank, signed: {name}"] = Target(f"bank/{name}", BANK, ("bank", "new.csv"), sign=sign_bank)
+        targets[f"changed bank, signed: {name}"] = Target(
+            f"retired/{name}", CHANGED_BANK, ("retired", "named", "new.csv"), ("back",), sign=sign_bank
+        )
     return targets
 
 

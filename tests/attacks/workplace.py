@@ -136,6 +136,8 @@ def _bank(folder: Path) -> None:
     (folder / "answers.jsonl").write_text("".join(json.dumps(one) + "\n" for one in told), encoding="utf-8")
     (folder / "excluded.txt").write_text("\n".join(bank.responses.item_ids[:3]) + "\n", encoding="utf-8")
     (folder / "config.toml").write_text(CONFIG, encoding="utf-8")
+    _run("bank", "note", folder / "bank", "as it was", "--name", "quiz", "-o", folder / "named")
+    _run("bank", "retire", folder / "named", "math/0", "--reason", "wrong key", "-o", folder / "retired")
     # another bank beside it whose cache is full, so that the first stays without
     save_bank(bank, folder / "cached")
     cached = load_bank(folder / "cached")

@@ -222,7 +222,7 @@ def test_every_help_mentions_what_all_commands_have(run):
 @pytest.mark.parametrize(
     ("words", "incomplete", "wanted"),
     [
-        ([], "s", ["select", "session", "study", "simulate", "scaling", "sample-data"]),
+        ([], "s", ["start", "select", "session", "study", "simulate", "scaling", "sample-data"]),
         ([], "--q", ["--quiet"]),
         (["scaling"], "v", ["validity"]),
         (["scaling", "validity"], "--ki", ["--kind"]),

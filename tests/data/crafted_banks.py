@@ -130,9 +130,57 @@ FURTHER = {
 }
 
 
-def craft(folder, change):
+_FIRST, _CHANGE = ("history", "targets", 0), ("history", "changes", 0)
+HISTORIES = {
+    "a version of words": of_record(*_CHANGE, "version", value="latest"),
+    "a note of a megabyte": of_record(*_CHANGE, "note", value="x" * 1_000_000),
+    "a note that is a number": of_record(*_CHANGE, "note", value=7),
+    "ten thousand changes": of_record("history", "changes", value=[{}] * 10_000),
+    "changes as text": of_record("history", "changes", value="none"),
+    "a change without a time": of_record(*_CHANGE, value={"version": "1.0.0"}),
+    "arguments without end": of_record(*_CHANGE, "arguments", value={str(k): k for k in range(1000)}),
+    "parents as text": of_record(*_CHANGE, "parents", value="me"),
+    "less than no items": of_record(*_CHANGE, "items_dropped", "n", value=-3),
+    "a link of infinite slope": of_record(
+        *_CHANGE,
+        "link",
+        value={
+            "method": "x",
+            "n_models": 1,
+            "n_items": 1,
+            "slope": float("inf"),
+            "intercept": 0.0,
+            "linking_error": 0.0,
+        },
+    ),
+    "a name that is a path": of_record("history", "name", value="../../etc"),
+    "a target that drives the terminal": of_record(*_FIRST, "name", value="\x1b[2J"),
+    "a target with another digest": of_record("history", "targets", 1, "digest", value="0" * 12),
+    "one target twice": of_record("history", "targets", 1, "name", value="quiz@1"),
+    "a current target that is not there": of_record("history", "current", value=7),
+    "a target of other scenarios": of_record("history", "targets", 1, "scenarios", value=["a", "b", "c"]),
+    "an earlier target of other scenarios": of_record(*_FIRST, "scenarios", value=["code", "code", "law"]),
+    "a target scored anyhow": of_record(*_FIRST, "within", value="anyhow"),
+    "weights of too few items": of_arrays(**{"target.0.weights": lambda held: held[:5]}),
+    "weights that sum to two": of_arrays(**{"target.1.weights": lambda held: held * 2.0}),
+    "a target of no items": of_arrays(**{"target.0.weights": lambda held: held * np.nan}),
+    "biases of another number": of_arrays(**{"target.1.item_model_bias": lambda held: held[:1]}),
+    "an unknown status": of_items(status=pl.lit(9)),
+    "a status of half": of_items(status=pl.lit(0.5)),
+    "a retired item that counts": of_items(status=pl.lit(0)),
+    "items of the future": of_items(since=pl.lit(99)),
+    "no marks on items": lambda folder, _: _drop(folder / "items.parquet", "bank.status"),
+}
+"""Histories that no change wrote; made of a bank that retired an item."""
+
+
+def _drop(path, column):
+    pl.read_parquet(path).drop(column).write_parquet(path)
+
+
+def craft(folder, change, bank=None):
     """Write a small bank into `folder`, change it, and sign it as if it had been written so."""
-    save_bank(make_bank(), folder)
+    save_bank(make_bank() if bank is None else bank, folder)
     record = json.loads((folder / bank_files.RECORD).read_text(encoding="utf-8"))
     change(folder, record)
     sign(folder, record)

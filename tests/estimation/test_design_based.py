@@ -136,9 +136,12 @@ def test_items_not_drawn_by_chance_are_an_error(bank, method):
 
 
 def test_a_selection_of_another_bank_is_an_error(bank):
-    other = make_bank(n_models=20, n_items=90, seed=3)
-    with pytest.raises(DataError, match=f"drawn from, {other.bank_id}, not {bank.bank_id}"):
-        design_based_estimates(bank, bank.responses, select(other, 30, method="random", rng=0))
+    other = make_bank(n_models=20, n_items=90, seed=3)  # of the same items and weights
+    selection = select(other, 30, method="random", rng=0)
+    assert np.isfinite(design_based_estimates(bank, bank.responses, selection)[0]).all()
+    smaller = make_bank(n_models=20, n_items=60, seed=3)
+    with pytest.raises(DataError, match=f"drawn from, {smaller.bank_id}, not {bank.bank_id}"):
+        design_based_estimates(bank, bank.responses, select(smaller, 30, method="random", rng=0))
 
 
 @pytest.mark.parametrize("level", [0.0, 1.0, 95.0])

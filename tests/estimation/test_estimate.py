@@ -179,7 +179,7 @@ def test_items_of_another_benchmark_are_refused(bank):
 
 
 def test_a_selection_of_another_bank_is_used_with_a_warning(bank):
-    selection = dataclasses.replace(select(bank, 12, rng=0), bank="another")
+    selection = dataclasses.replace(select(bank, 12, rng=0), bank="another", target_digest="another")
     with pytest.warns(DataWarning, match="made for bank another"):
         estimate(bank, new_models(bank), selection=selection)
 

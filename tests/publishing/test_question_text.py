@@ -3,6 +3,7 @@ import dataclasses
 import polars as pl
 import pytest
 
+from itembank.banks import retire, whole_bank
 from itembank.errors import DataError
 from itembank.publishing.question_text import check_no_questions, without_columns
 from tests.data.banks import make_bank
@@ -64,3 +65,12 @@ def test_a_bank_without_columns_is_the_same_bank():
 def test_a_column_to_include_must_be_there():
     with pytest.raises(DataError, match="'promt'"):
         check_no_questions(BANK, ("promt",))
+
+
+def test_items_that_are_kept_aside_lose_their_columns_too():
+    bank = retire(with_column("prompt", "2+2="), BANK.item_ids[:1], reason="wrong key")
+    with pytest.raises(DataError, match="columns 'prompt'"):
+        check_no_questions(bank)
+    slim = without_columns(bank, ("prompt",))
+    assert "prompt" not in whole_bank(slim).responses.items.columns
+    assert whole_bank(slim).n_items == BANK.n_items

@@ -5,6 +5,7 @@ import polars as pl
 import pytest
 
 import itembank as ib
+from itembank.banks import note, retire, with_target
 from itembank.data.bank_files import load_bank, save_bank
 from itembank.errors import BankError, DataError, IntegrityError, ParameterError
 from itembank.estimation.specs import METHODS, Factor
@@ -175,3 +176,28 @@ def test_differences_are_those_of_the_whole_bank_with_calibrated_intervals(whole
     # how alike past models answered is not known: errors count by the two models' standard errors alone
     ratio = found.difference.standard_error / expected.difference.standard_error
     assert np.all((ratio > 0.7) & (ratio < 1.4))
+
+
+def test_nothing_of_what_is_kept_aside_is_left(whole, tmp_path):
+    aside = whole.item_ids[:2]
+    changed = retire(whole, aside, reason="wrong key")
+    save_bank(without_responses(changed), tmp_path / "bank")
+    again = load_bank(tmp_path / "bank")
+    assert (again.history.whole, again.n_models, again.version) == (None, 0, "2.0.0")
+    assert again.item_ids == changed.item_ids
+    assert (again.target_digest, again.bank_id) == (changed.target_digest, without_responses(changed).bank_id)
+    assert [one.digest for one in again.history.targets] == [changed.target_digest]
+    save_bank(without_responses(with_target(changed, whole.target_digest)), tmp_path / "earlier")
+    assert load_bank(tmp_path / "earlier").item_ids == whole.item_ids
+    with pytest.raises(BankError, match="the target must be one that bank"):
+        with_target(again, whole.target_digest)
+
+
+def test_a_note_leaves_it_without_responses(published, tmp_path):
+    save_bank(note(published, "as published", name="quiz"), tmp_path / "bank")
+    again = load_bank(tmp_path / "bank")
+    assert (again.bank_id, again.target_id, again.version) == (published.bank_id, "quiz@1", "1.0.1")
+    assert again.published is not None
+    assert again.published.subset.selection.item_ids == published.published.subset.selection.item_ids
+    with pytest.raises(DataError, match="Another status of items needs past models' responses"):
+        retire(published, published.item_ids[:1], reason="bad")

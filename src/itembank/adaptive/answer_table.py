@@ -5,12 +5,15 @@ import polars as pl
 
 from itembank.adaptive.events import Told
 from itembank.adaptive.session import AdaptiveSession
+from itembank.data.bank_history import ANSWERED_HOW
 from itembank.data.responses import ResponseMatrix
 from itembank.errors import DataError
 
 
 def session_responses(session: AdaptiveSession) -> ResponseMatrix:
     """Return the answers of a session as responses of one model to the answered items, in the bank's order.
+
+    The table of models says in `answered_how` that its answers chose the items.
 
     Raises
     ------
@@ -25,7 +28,7 @@ def session_responses(session: AdaptiveSession) -> ResponseMatrix:
     answers = [answered[item_id] for item_id in items["item_id"]]
     return ResponseMatrix.create(
         np.array([[answer.response for answer in answers]]),
-        models=pl.DataFrame({"model_id": [session.model_id]}),
+        models=pl.DataFrame({"model_id": [session.model_id], ANSWERED_HOW: ["adaptive"]}),
         items=items,
         n_trials=_trials(answers),
         costs=_costs(answers),

@@ -129,6 +129,7 @@ def session_estimate(
         method=STACKED if near[0] and mean_weights(near[0])[1:].any() else BY_ITEM_MODEL,
         explanation="",
         bank_id=pool.bank_id,
+        target_id=pool.target_id,
         interval_kind=MODEL_BASED if pool.past is None else CALIBRATED,
         sample_share=None,
         abilities=abilities.theta,

@@ -15,6 +15,7 @@ from itembank.adaptive.preparation import prepare_sessions, ready_pool
 from itembank.adaptive.session import AdaptiveSession, check_model_id
 from itembank.adaptive.session_spec import SessionSpec
 from itembank.data.arguments import GivenBank, as_bank
+from itembank.data.bank_lineage import bank_for
 from itembank.data.bank_records import RECORD
 from itembank.data.banks import Bank
 from itembank.data.hub_names import is_hub_name
@@ -72,6 +73,8 @@ def start_session(
     header = {
         "itembank_version": importlib.metadata.version("itembank"),
         "bank_id": bank.bank_id,
+        "target": bank.target_id,
+        "target_digest": bank.target_digest,
         "bank_path": None if place is None else _kept_path(place, Path(path).parent),
         MODEL_ID: check_model_id(model_id),
         "settings": {**pool.spec.to_dict(), MODEL_ID: model_id},
@@ -155,12 +158,14 @@ def _bank_of(content: JournalContent, path: Path, bank: GivenBank | None) -> Ban
         bank = place
     bank = as_bank(bank)
     wanted = content.header.get("bank_id")
-    if bank.bank_id != wanted:
+    fitting = bank_for(bank, str(wanted), str(content.header.get("target_digest", "")))
+    if fitting is None:
         raise BankError(
-            f"{path} must go on with the bank it was started with, {wanted}, got bank {bank.bank_id}. Give that bank "
-            "(bank=, --bank), or start another session with this one."
+            f"{path} must go on with the bank it was started with, {wanted}, or a later version of it that still gives "
+            f"its score, got bank {bank.bank_id}. Give that bank (bank=, --bank), or start another session with this "
+            "one."
         )
-    return bank
+    return fitting
 
 
 def _place_of_bank(content: JournalContent, path: Path) -> Path:

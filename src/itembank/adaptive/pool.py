@@ -45,7 +45,7 @@ class SessionPool(Compact):
     spec : SessionSpec
     criterion : Criterion
         The spec's.
-    bank_id : str
+    bank_id, target_id, target_digest : str
     item_table : DataFrame
         The bank's table of items.
     item_ids : tuple of n_items ids
@@ -82,6 +82,8 @@ class SessionPool(Compact):
     spec: SessionSpec
     criterion: Criterion
     bank_id: str
+    target_id: str
+    target_digest: str
     item_table: pl.DataFrame
     item_ids: tuple[str, ...]
     positions: Mapping[str, int]
@@ -109,11 +111,13 @@ class SessionPool(Compact):
         Raises
         ------
         DataError
-            When an item, column, model or cost that the spec names is not in the bank.
+            When the bank has no item model, or an item, column, model or cost that the spec names is not
+            in it.
         ParameterError
             When nothing may be asked, constraints contradict each other, a score is unknown, or the criterion does
             not fit the bank.
         """
+        bank.check_item_model("An adaptive session needs")
         criterion, cost = CRITERIA.resolve(spec.criterion), spec.cost_unit
         check_criterion(criterion, bank.parameters.n_dims)
         unit = (cost or CostUnit()) if uses_cost(criterion) else None
@@ -128,6 +132,8 @@ class SessionPool(Compact):
             spec,
             criterion,
             bank.bank_id,
+            bank.target_id,
+            bank.target_digest,
             bank.responses.items,
             tuple(positions),
             positions,

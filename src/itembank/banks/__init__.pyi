@@ -1,9 +1,16 @@
+from .conversion import Conversion as Conversion
+from .conversion import convert as convert
 from .descendants import Operation as Operation
 from .descendants import descendant as descendant
+from .differences import BankDiff as BankDiff
+from .differences import diff as diff
+from .merging import merge as merge
+from .notes import note as note
 from .records import BankHistory as BankHistory
 from .records import Change as Change
 from .records import Link as Link
 from .records import whole_bank as whole_bank
 from .records import with_target as with_target
+from .starting import start as start
 from .statuses import restore as restore
 from .statuses import retire as retire

@@ -6,7 +6,7 @@ from typing import Self
 import numpy as np
 
 from itembank.data.banks import Bank
-from itembank.numerics.arrays import BoolArray, FloatArray
+from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,14 +36,14 @@ class ChangedParts:
     def of(cls, old: Bank, new: Bank) -> Self:
         """Compare two banks; the items of the new one begin with those of the old one."""
         old_models, new_models = old.responses.model_ids, new.responses.model_ids
-        prior, other = old.calibration.prior, new.calibration.prior
+        same = np.arange(old.n_items)
         return cls(
-            _other_rows(_coefficients(old), _coefficients(new)[: old.n_items]),
-            _other_responses(old, new),
+            other_parameters(old, new, same, same),
+            other_responses(old, new, same, same),
             sorted(set(new_models) - set(old_models)),
             sorted(set(old_models) - set(new_models)),
             new.n_items - old.n_items,
-            not (np.array_equal(prior.mean, other.mean) and np.array_equal(prior.covariance, other.covariance)),
+            not is_same_prior(old, new),
         )
 
     @property
@@ -65,6 +65,32 @@ class ChangedParts:
         return "minor" if self.n_new_items or self.has_other_numbers else "patch"
 
 
+def is_same_prior(one: Bank, other: Bank) -> bool:
+    """Whether two banks have the same prior of ability."""
+    ours, theirs = one.calibration.prior, other.calibration.prior
+    return np.array_equal(ours.mean, theirs.mean) and np.array_equal(ours.covariance, theirs.covariance)
+
+
+def other_parameters(one: Bank, other: Bank, ours: IntArray, theirs: IntArray) -> BoolArray:
+    """Whether items of one bank have other parameters in another, (n_common,); by their positions in both."""
+    a, b = _coefficients(one)[ours], _coefficients(other)[theirs]
+    if a.shape != b.shape:
+        return np.ones(ours.size, dtype=bool)
+    result: BoolArray = (a != b).any(axis=1)
+    return result
+
+
+def other_responses(one: Bank, other: Bank, ours: IntArray, theirs: IntArray) -> BoolArray:
+    """Whether a model of both banks answered items otherwise, (n_common,); by their positions in both."""
+    place = {model: row for row, model in enumerate(other.responses.model_ids)}
+    rows = [(row, place[model]) for row, model in enumerate(one.responses.model_ids) if model in place]
+    result = np.zeros(ours.size, dtype=bool)
+    for row, same in rows:  # a row at a time: whole copies of the matrix would fill the memory
+        a, b = one.responses.responses[row, ours], other.responses.responses[same, theirs]
+        result |= (a != b) & ~(np.isnan(a) & np.isnan(b))
+    return result
+
+
 def _coefficients(bank: Bank) -> FloatArray:
     """Every parameter of each item, (n_items, n_parameters)."""
     parameters = bank.parameters
@@ -72,21 +98,3 @@ def _coefficients(bank: Bank) -> FloatArray:
     if parameters.precision is not None:
         columns.append(parameters.precision)
     return np.column_stack([parameters.loadings, *columns])
-
-
-def _other_rows(old: FloatArray, new: FloatArray) -> BoolArray:
-    if old.shape != new.shape:
-        return np.ones(old.shape[0], dtype=bool)
-    result: BoolArray = (old != new).any(axis=1)
-    return result
-
-
-def _other_responses(old: Bank, new: Bank) -> BoolArray:
-    """Whether models of both banks answered an item otherwise, (n_old_items,)."""
-    place = {model: row for row, model in enumerate(new.responses.model_ids)}
-    rows = [(row, place[model]) for row, model in enumerate(old.responses.model_ids) if model in place]
-    result = np.zeros(old.n_items, dtype=bool)
-    for ours, theirs in rows:  # a row at a time: whole copies of the matrix would fill the memory
-        a, b = old.responses.responses[ours], new.responses.responses[theirs, : old.n_items]
-        result |= (a != b) & ~(np.isnan(a) & np.isnan(b))
-    return result

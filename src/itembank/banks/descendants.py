@@ -10,6 +10,8 @@ from itembank.banks.changed_parts import ChangedParts
 from itembank.banks.new_targets import known_targets_of, measured, named, new_target, score_targets_of
 from itembank.data.bank_history import (
     ACTIVE,
+    MOST_CHANGES,
+    MOST_TEXT,
     STATUSES,
     BankHistory,
     Change,
@@ -51,6 +53,14 @@ class Operation:
     arguments: Mapping[str, Any] = field(default_factory=dict)
     link: Link | None = None
     other_parents: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse what no history can hold."""
+        for what, text in (("a note", self.note), ("arguments", str(self.arguments))):
+            if len(text) > MOST_TEXT:
+                raise ParameterError(
+                    f"{what} of a change must have at most {MOST_TEXT:,} characters, got {len(text):,}."
+                )
 
 
 def descendant(
@@ -96,6 +106,8 @@ def descendant(
     before, old = history_of(parent), whole_bank(parent)
     if whole.item_ids[: old.n_items] != old.item_ids:
         raise DataError("the items of a changed bank must begin with those of its parent, in their order.")
+    if len(before.changes) >= MOST_CHANGES:
+        raise DataError(f"a history holds at most {MOST_CHANGES:,} changes. Calibrate the bank again.")
     if name:
         before = replace(before, name=check_name(name))
     status, since = _marks(before, whole, statuses or {})
@@ -104,15 +116,20 @@ def descendant(
         raise ParameterError("a bank must keep items that count in its score, got none. Retire fewer.")
     changed = ChangedParts.of(old, whole)
     known = [measured(one, whole, is_other=changed.has_other_numbers) for one in named(before)]
-    digest, scores = score_targets_of(whole, counted, known, parent.targets)
-    is_new_score = digest != known[before.current].digest
+    score = score_targets_of(whole, counted, known, parent.targets)
+    is_new_score = score[0] != known[before.current].digest
     version = bumped(before.version, changed.part(is_new_score=is_new_score, is_linked=operation.link is not None))
-    current = next((number for number, one in enumerate(known) if one.digest == digest), len(known))
+    current = next((number for number, one in enumerate(known) if one.digest == score[0]), len(known))
+    if label and current < len(known):
+        raise ParameterError(
+            f"a label is for a new score, got {label!r} where the score is {known[current].target_id!r}, which the "
+            "bank gave before. Leave the label out."
+        )
     if current == len(known):
-        known.append(new_target(whole, counted, scores, known, before, version=version, label=label))
+        known.append(new_target(whole, counted, score, known, before, version=version, label=label))
     history = replace(before, targets=tuple(known), current=current, status=status, since=since, whole=None)
     change = _change(parent, whole, operation, histories=(before, history), changed=changed, version=version)
-    return view_of(replace(whole, history=None, published=None), replace(history, changes=(*before.changes, change)))
+    return view_of(replace(whole, history=None), replace(history, changes=(*before.changes, change)))
 
 
 def history_of(bank: Bank) -> BankHistory:
@@ -139,8 +156,7 @@ def _marks(before: BankHistory, whole: Bank, statuses: Mapping[str, str]) -> tup
     status = np.concatenate([before.status, np.full(n_new, STATUSES.index(ACTIVE), dtype=np.int64)])
     for item, one in statuses.items():
         status[place[item]] = STATUSES.index(one)
-    # the first change is number 0; a bank without changes was there before it
-    since = np.concatenate([before.since, np.full(n_new, len(before.changes) + (not before.changes), dtype=np.int64)])
+    since = np.concatenate([before.since, np.full(n_new, len(before.changes) + 1, dtype=np.int64)])
     return status, since
 
 
@@ -165,7 +181,7 @@ def _change(
         operation=operation.name,
         version=version,
         bank=target.bank_id,
-        target=target.target_id,
+        target_id=target.target_id,
         parents=(parent.bank_id, *operation.other_parents),
         by=writer(),
         at=now(),

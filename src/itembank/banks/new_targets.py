@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from itembank.calibration.item_model_bias import response_variance
-from itembank.data.bank_history import BankHistory
+from itembank.data.bank_history import BankHistory, check_name
 from itembank.data.banks import Bank
 from itembank.data.fingerprint import bank_fingerprint
 from itembank.data.known_targets import KnownTarget, target_digest
@@ -38,7 +38,7 @@ def named(history: BankHistory) -> list[KnownTarget]:
     """Give targets without a name one, where the bank has a name: that of the first version that gave them."""
     if not history.name:
         return list(history.targets)
-    majors = {change.target: change.version.split(".")[0] for change in reversed(history.changes)}
+    majors = {change.target_id: change.version.split(".")[0] for change in reversed(history.changes)}
     return [
         one if one.name else replace(one, name=f"{history.name}@{majors.get(one.digest, '1')}")
         for one in history.targets
@@ -56,8 +56,23 @@ def score_targets_of(
     for one in known:
         if np.array_equal(one.items, counted):
             return one.digest, one.score_targets(items["scenario"].to_list())
-    targets = ScoreTargets.create(items, within=scheme.within, across=scheme.across)
+    targets = _in_order(ScoreTargets.create(items, within=scheme.within, across=scheme.across), scheme.scenarios)
     return target_digest(items["item_id"].to_list(), targets), targets
+
+
+def _in_order(targets: ScoreTargets, wanted: Sequence[str]) -> ScoreTargets:
+    """Put scenarios into the order of the bank before; new ones last."""
+    names = [
+        *(name for name in wanted if name in targets.scenarios),
+        *(n for n in targets.scenarios if n not in wanted),
+    ]
+    order = np.array([targets.scenarios.index(name) for name in names])
+    return replace(
+        targets,
+        scenarios=tuple(names),
+        scenario_index=np.argsort(order)[targets.scenario_index],
+        scenario_weights=targets.scenario_weights[order],
+    )
 
 
 def measured(known: KnownTarget, whole: Bank, *, is_other: bool) -> KnownTarget:
@@ -74,7 +89,7 @@ def measured(known: KnownTarget, whole: Bank, *, is_other: bool) -> KnownTarget:
 def new_target(
     whole: Bank,
     counted: IntArray,
-    targets: ScoreTargets,
+    score: tuple[str, ScoreTargets],
     known: Sequence[KnownTarget],
     before: BankHistory,
     *,
@@ -85,6 +100,7 @@ def new_target(
 
     The item model's bias stays what was measured of the scenario before: few items make little difference to it.
     """
+    digest, targets = score
     last = known[before.current]
     bias = dict(zip(whole.targets.scenarios, whole.item_model_bias.tolist(), strict=True))
     bias |= dict(zip(last.scenarios, last.item_model_bias.tolist(), strict=True))
@@ -92,7 +108,7 @@ def new_target(
     weights[counted] = targets.weights
     made = KnownTarget(
         name=_name(before.name, last, known, version=version, label=label),
-        digest=target_digest([whole.item_ids[k] for k in counted.tolist()], targets),
+        digest=digest,
         bank_id="",
         within=targets.within,
         across=targets.across,
@@ -111,7 +127,10 @@ def _name(bank: str, last: KnownTarget, known: Sequence[KnownTarget], *, version
         if label:
             raise ParameterError(f"a target is labelled after the bank's name, and this bank has none, got {label!r}.")
         return ""
-    name = f"{last.name.partition('-')[0]}-{label}" if label else f"{bank}@{version.split('.', maxsplit=1)[0]}"
+    name = f"{bank}@{version.partition('.')[0]}"
+    if label:
+        of, _, rest = last.name.rpartition("@")
+        name = f"{of}@{rest.partition('-')[0]}-{check_name(label)}"
     if any(one.name == name for one in known):
         raise ParameterError(f"a target's name must be new, got {name!r}, which is another one. Choose another label.")
     return name

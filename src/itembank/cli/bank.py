@@ -1,15 +1,17 @@
 """`itembank bank`: banks that change, each change a new version of the bank."""
 
+import os
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from itembank.cli.command import Function, Group
-from itembank.cli.options import bank_argument, format_option, ids_of_file, output_option
-from itembank.cli.render import note, print_rows, warnings_as_notes
-from itembank.errors import visible
+from itembank.cli.options import BankPath, bank_argument, format_option, ids_of_file, level_option, output_option
+from itembank.cli.render import note, print_record, print_rows, warnings_as_notes
+from itembank.errors import shown, visible
 
 if TYPE_CHECKING:
     from itembank.data.bank_history import Change
@@ -43,15 +45,14 @@ def write_bank(bank: "Bank", output: Path, output_format: str, *, force: bool) -
     from itembank.data.bank_files import save_bank  # noqa: PLC0415
 
     save_bank(bank, output, overwrite=force)
-    whole = bank.n_items if bank.history is None or bank.history.whole is None else bank.history.whole.n_items
     row = {
         "bank": bank.bank_id,
         "name": bank.name or None,
         "version": bank.version,
-        "target": bank.target_id,
+        "target_id": bank.target_id,
         "models": bank.n_models,
         "items": bank.n_items,
-        "items_aside": whole - bank.n_items,
+        "items_aside": bank.n_aside,
     }
     print_rows([row], output_format)
     note(f"Written to {output}.")
@@ -114,6 +115,101 @@ def restore(*, bank: Path, items: tuple[str, ...], reason: str, force: bool, out
     write_bank(changed, output, output_format, force=force)
 
 
+@command.command("merge")
+@bank_argument
+@click.argument("other", type=BankPath())
+@click.option("--note", "text", default="", metavar="TEXT", help="Why; the bank's history keeps it.")
+@writing
+def merge(*, bank: Path, other: Path, text: str, force: bool, output: Path, output_format: str) -> None:
+    """Merge BANK and OTHER, which stand on one scale, into a bank of the items and models of both.
+
+    Nothing is fitted anew: common items must have the same parameters. Banks on different scales are refused; link one
+    to the other first.
+
+    \b
+      itembank bank merge bank-of-law bank-of-medicine -o bank
+    """  # noqa: D301
+    from itembank.banks.merging import merge as merge_banks  # noqa: PLC0415
+    from itembank.data.bank_files import load_bank  # noqa: PLC0415
+
+    loaded = _checked(bank, output, force=force)
+    with warnings_as_notes():
+        changed = merge_banks(loaded, load_bank(other), note=text)
+    write_bank(changed, output, output_format, force=force)
+
+
+@command.command("note")
+@bank_argument
+@click.argument("text")
+@click.option("--name", default="", metavar="NAME", help="The benchmark's name: its scores are NAME@1, NAME@2, ...")
+@writing
+def note_command(*, bank: Path, text: str, name: str, force: bool, output: Path, output_format: str) -> None:
+    """Write TEXT into a bank's history, and name the bank.
+
+    \b
+      itembank bank note bank "as published in May" --name mmlu_pro -o bank-named
+    """  # noqa: D301
+    from itembank.banks.notes import note as note_bank  # noqa: PLC0415
+
+    loaded = _checked(bank, output, force=force)
+    write_bank(note_bank(loaded, text, name=name), output, output_format, force=force)
+
+
+@command.command("diff")
+@bank_argument
+@click.argument("other", type=BankPath())
+@format_option
+def diff(*, bank: Path, other: Path, output_format: str) -> None:
+    """Show what differs between BANK and OTHER: score, scale, items, models.
+
+    JSON lists every id; CSV holds the differences alone.
+
+    \b
+      itembank bank diff bank bank-2
+    """  # noqa: D301
+    from itembank.banks.differences import diff as diff_banks  # noqa: PLC0415
+
+    found = diff_banks(bank, other)
+    rows = found.rows()
+    if output_format == "table":
+        rows = [{**row, "ids": shown(row["ids"])} for row in rows]
+    print_record(
+        found.to_dict(), "differences", rows, output_format, title=f"{bank} and {other}", heading="Differences"
+    )
+
+
+@command.command("convert")
+@bank_argument
+@click.argument("scores", nargs=-1, required=True, metavar="SCORES...")
+@click.option("--to", required=True, metavar="ID", help="Target to convert to: NAME@1.")
+@click.option("--of", default="", metavar="ID", help="Target of the scores.  [default: the bank's]")
+@click.option(
+    "--standard-error",
+    type=click.FloatRange(min=0.0, max=1.0, max_open=True),
+    default=0.0,
+    show_default=True,
+    help="Of the scores given, if they were estimated.",
+)
+@level_option
+@format_option
+def convert(*, bank: Path, scores: tuple[str, ...], output_format: str, **asked: Any) -> None:
+    """Convert published SCORES between two targets of a bank: numbers from 0 to 1, or SCENARIO=NUMBER.
+
+    The bank's models, of which both scores are known, say what the other score is and how far off that may be. With
+    the model's answers, itembank estimate --target is better.
+
+    \b
+      itembank bank convert bank-2 0.712 --of mmlu_pro@1 --to mmlu_pro@2
+      itembank bank convert bank-2 law=0.55 overall=0.712 --of mmlu_pro@1 --to mmlu_pro@2
+    """  # noqa: D301
+    from itembank.banks.conversion import convert as convert_scores  # noqa: PLC0415
+    from itembank.data.bank_files import load_bank  # noqa: PLC0415
+
+    with warnings_as_notes():
+        found = convert_scores(load_bank(bank), _scores(scores), **asked)
+    print_rows(found.rows(), output_format, title="Converted scores, from 0 to 1", least=("bank", "n_models", "level"))
+
+
 @command.command("log")
 @bank_argument
 @format_option
@@ -142,9 +238,23 @@ def item_ids(bank: "Bank", given: Sequence[str]) -> tuple[str, ...]:
     known = set(whole_bank(bank).item_ids)
     found: dict[str, None] = {}
     for one in given:
-        is_file = one not in known and Path(one).is_file()
+        is_file = one not in known and os.path.isfile(one)  # noqa: PTH113 (no path at all is no file)
         found |= dict.fromkeys(ids_of_file(Path(one)) if is_file else (one,))
     return tuple(found)
+
+
+def _scores(given: Sequence[str]) -> dict[str, float]:
+    """Read SCENARIO=NUMBER, or a number, which is of the overall score."""
+    found = {}
+    for text in given:
+        name, _, number = text.rpartition("=")
+        try:
+            found[name or "overall"] = float(number)
+        except ValueError as error:
+            raise click.BadParameter(
+                f"must be numbers or SCENARIO=NUMBER, got {text!r}.", param_hint="SCORES"
+            ) from error
+    return found
 
 
 def _checked(bank: Path, output: Path, *, force: bool) -> "Bank":
@@ -165,7 +275,7 @@ def _in_words(change: "Change") -> dict[str, Any]:
         "operation": change.operation,
         "items": _counted(counts),
         "models": _counted(models),
-        "target": change.target,
+        "target_id": change.target_id,
         "note": change.note,
         "link": None if change.link is None else change.link.method,
         "bank": change.bank,
@@ -174,8 +284,6 @@ def _in_words(change: "Change") -> dict[str, Any]:
 
 
 def _in_full(change: "Change") -> dict[str, Any]:
-    from dataclasses import asdict  # noqa: PLC0415
-
     return asdict(change)
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -20,6 +20,7 @@ from itembank.cli.options import (
     reading_spec,
     refuse_unused,
     responses_argument,
+    score_options,
     seed_option,
 )
 from itembank.cli.render import note, print_rows, progress, warnings_as_notes
@@ -82,23 +83,6 @@ _ITEM_MODEL = headed(
         "variational, 1 ability: slopes above zero.",
     ),
 )
-_SCORES = headed(
-    "Scores",
-    click.option(
-        "--within",
-        type=click.Choice(get_args(Within)),
-        default="micro",
-        show_default=True,
-        help="A scenario: mean over items or subscenarios, or by column weight.",
-    ),
-    click.option(
-        "--across",
-        type=click.Choice(get_args(Across)),
-        default="scenarios",
-        show_default=True,
-        help="The overall score: mean over scenarios or over all items.",
-    ),
-)
 
 
 @click.command("calibrate", cls=Command)
@@ -116,7 +100,7 @@ _SCORES = headed(
     help="How many abilities; auto tries several.  [default: by --item-model, else auto]",
 )
 @gathered("choices", _ITEM_MODEL)
-@_SCORES
+@score_options
 @click.option(
     "--folds/--no-folds",
     default=True,

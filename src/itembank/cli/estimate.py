@@ -27,6 +27,7 @@ from itembank.cli.options import (
 )
 from itembank.cli.render import note, print_rows, progress, refuse_empty, warnings_as_notes
 from itembank.cli.typicality_words import note_flagged, typicality_text
+from itembank.errors import visible
 from itembank.estimation.estimand_names import ESTIMANDS_IN_WORDS, RUN, Estimand
 from itembank.estimation.specs import METHODS, IntervalKind
 
@@ -76,6 +77,11 @@ TITLES = {
     help="What else is known of models, such as date or size: a column of the bank's model table and of --models. "
     "Repeatable.",
 )
+@click.option(
+    "--target",
+    metavar="ID",
+    help="Of which set of items: NAME@1, a score that the bank gave before items were retired.",
+)
 @click.option("--win-rate", is_flag=True, help="Add the mean win rate over scenarios against the bank's models.")
 @reading_options(models_option)
 @seed_option
@@ -92,6 +98,7 @@ def command(
     level: float,
     covariates: tuple[str, ...],
     win_rate: bool,
+    target: str | None,
     reading: dict[str, Any],
     seed: int,
     output_format: str,
@@ -108,12 +115,13 @@ def command(
       itembank estimate bank new-model.csv --models models.csv --covariate date
     """  # noqa: D301
     from itembank.data.bank_files import load_bank  # noqa: PLC0415
+    from itembank.data.bank_views import with_target  # noqa: PLC0415
     from itembank.data.selections import Selection  # noqa: PLC0415
     from itembank.estimation.estimate import estimate  # noqa: PLC0415
 
     if reading["models"] and not covariates:
         raise click.UsageError("--models goes with --covariate. Leave it out.")
-    loaded = load_bank(bank)
+    loaded = load_bank(bank) if target is None else with_target(load_bank(bank), target)
     chosen = None if selection is None else Selection.load(selection).whole
     with warnings_as_notes():
         matrix = _new_results(loaded, responses, reading, chosen, has_covariates=bool(covariates))
@@ -187,7 +195,8 @@ def print_estimates(estimates: "ScoreEstimates", output_format: str) -> None:
             for row in rows
         ]
     what = TITLES[estimates.estimand]
-    title = f"{what}, from 0 to 1, by {estimates.method}, bank {estimates.bank_id}"
+    of = f" of {visible(estimates.target_id)}" if "@" in estimates.target_id else ""
+    title = f"{what}{of}, from 0 to 1, by {estimates.method}, bank {estimates.bank_id}"
     print_rows(rows, output_format, title=title, least=("typicality", "items"))
 
 

@@ -65,6 +65,7 @@ def _about(bank: "Bank") -> dict[str, Any]:
     loadings = calibration.parameters.loadings
     return {
         "bank": bank.bank_id,
+        **_about_versions(bank),
         "n_models": bank.n_models,
         "n_items": bank.n_items,
         **_about_responses(bank),
@@ -83,8 +84,24 @@ def _about(bank: "Bank") -> dict[str, Any]:
     }
 
 
+def _about_versions(bank: "Bank") -> dict[str, Any]:
+    """Name, version, parent and score of a bank that has a history."""
+    if bank.history is None:
+        return {}
+    changes = bank.history.changes
+    return {
+        "name": bank.name or None,
+        "version": bank.version,
+        "parent": changes[-1].parents[0] if changes and changes[-1].parents else None,
+        "target_id": bank.target_id,
+        "n_items_aside": bank.n_aside,
+    }
+
+
 def _about_responses(bank: "Bank") -> dict[str, Any]:
     """Facts on the past models' responses, or what is there without them."""
+    if not (bank.published or bank.n_models):
+        return {}
     if bank.published is None:
         return {"density": float(bank.responses.observed.mean()), "binary": bank.responses.is_binary}
     about, subset = bank.published, bank.published.subset
@@ -101,7 +118,12 @@ def _explained(about: dict[str, Any]) -> dict[str, Any]:
         "n_degenerate_items": "all models answered alike",
         "n_negative_items": "stronger models fail more often; check their keys",
     }
-    return {name: f"{value:.4g} ({words[name]})" if name in words else value for name, value in about.items()}
+    rows = {name: f"{value:.4g} ({words[name]})" if name in words else value for name, value in about.items()}
+    if "version" in about:
+        parent = rows.pop("parent")
+        came_from = f", from bank {parent}" if parent else ""
+        rows["version"] = f"{rows.pop('name') or ''} {rows['version']}{came_from}".strip()
+    return rows
 
 
 def _precision_by_target(bank: "Bank") -> list[float] | None:
@@ -139,7 +161,7 @@ def _scenario_rows(bank: "Bank") -> list[dict[str, Any]]:
             "target": name,
             "n_items": sizes[j],
             "weight": weights[j],
-            **({} if bank.published else _range(scores[:, j])),
+            **(_range(scores[:, j]) if bank.n_models else {}),
             "item_model_bias": biases[j],
             **({} if precision is None else {"precision": precision[j]}),
         }

@@ -14,6 +14,7 @@ from itembank.errors import command_line_words
 SECTIONS = {
     "From past results to scores": {
         "import": ("itembank.cli.import_group", "Turn per-item results into a response file."),
+        "start": ("itembank.cli.start", "Begin a bank without past results, or with few."),
         "calibrate": ("itembank.cli.calibrate", "Fit item parameters and write a bank."),
         "info": ("itembank.cli.info", "Show what a bank holds."),
         "bank": ("itembank.cli.bank", "Retire items, merge and compare banks, see their history."),

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 import click
 from click.core import ParameterSource
@@ -13,6 +13,7 @@ from itembank.cli.render import is_quiet, note
 from itembank.cli.spec_options import spec_option
 from itembank.data.readers.sources import SOURCES
 from itembank.data.readers.specs import ReadingSpec
+from itembank.data.score_names import Across, Within
 from itembank.estimation.estimand_names import ESTIMANDS, RUN
 
 if TYPE_CHECKING:
@@ -95,6 +96,26 @@ def output_option(what: str, *, required: bool = True) -> Decorator:
         metavar="PATH",
         help=f"Where to write {what}.",
     )
+
+
+score_options = headed(
+    "Scores",
+    click.option(
+        "--within",
+        type=click.Choice(get_args(Within)),
+        default="micro",
+        show_default=True,
+        help="A scenario: mean over items or subscenarios, or by column weight.",
+    ),
+    click.option(
+        "--across",
+        type=click.Choice(get_args(Across)),
+        default="scenarios",
+        show_default=True,
+        help="The overall score: mean over scenarios or over all items.",
+    ),
+)
+"""How items make scenario scores, and these the overall score."""
 
 
 def folder_option(name: str, what: str) -> Decorator:

@@ -51,6 +51,7 @@ def print_session(journal: Path, bank: "Bank | None", output_format: str) -> Non
         "model_id": session.model_id,
         "last_event": times[-1] if times else None,
         "bank": session.pool.bank_id,
+        "target_id": session.pool.target_id,
         **session_facts(session),
         "ability": estimate.theta.tolist(),
         "ability_errors": estimate.standard_errors.tolist(),

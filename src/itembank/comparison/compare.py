@@ -123,6 +123,7 @@ def compare(
         method=PAIRED if estimator is None else METHODS.name_of(estimator),
         interval_kind="calibrated" if is_learnt.all() else "classical",
         bank_id=bank.bank_id,
+        target_id=bank.target_id,
         typicality=typicality,
     )
 

@@ -172,7 +172,7 @@ class Comparison(Tabular):
         The method taken, also where 'auto' was asked for.
     interval_kind : str
         'calibrated': on pairs of calibration models; 'classical': the standard error of a random sample.
-    bank_id : str
+    bank_id, target_id : str
     typicality : Typicality
         How typical each model's answers are of the calibration models; unknown (NaN) for raw differences, and where the
         bank has too few models.
@@ -189,6 +189,7 @@ class Comparison(Tabular):
     method: str
     interval_kind: str
     bank_id: str
+    target_id: str
     typicality: Typicality
 
     @property
@@ -211,6 +212,7 @@ class Comparison(Tabular):
             "method": self.method,
             "interval": self.interval_kind,
             "bank": self.bank_id,
+            "target_id": self.target_id,
         }
         first, second = self.pairs.first.tolist(), self.pairs.second.tolist()
         flags = self._flags()

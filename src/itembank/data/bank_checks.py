@@ -7,13 +7,14 @@ import numpy as np
 import polars as pl
 
 from itembank.data.banks import Bank
+from itembank.data.calibrations import FEW_MODELS
 from itembank.data.score_names import RESERVED_NAMES, Across, Within
 from itembank.data.validation import check_response_matrix
 from itembank.errors import DataError, quoted, shown
 from itembank.methods import installed_methods
 from itembank.numerics.arrays import BoolArray, FloatArray
 
-METHODS = ("variational", "map", "mml")
+METHODS = ("variational", "map", "mml", FEW_MODELS)
 ITEM_MODELS = ("1pl", "2pl", "mirt", "nested", "bifactor")
 ROUNDING = 1e-6
 """How far sums of weights may be from one, and a covariance from its transpose."""
@@ -88,6 +89,9 @@ def _shape_problems(bank: Bank) -> Iterator[str]:
 def _response_problems(bank: Bank) -> Iterator[str]:
     """Ids must be unique, responses in [0, 1], trials counts, costs amounts."""
     matrix = bank.responses
+    if not (bank.n_models or bank.calibration.is_fitted):
+        yield from _item_id_problems(bank)
+        return
     try:
         check_response_matrix(matrix.responses, matrix.model_ids, matrix.item_ids, matrix.n_trials, matrix.costs)
     except DataError as error:
@@ -99,6 +103,14 @@ def _response_problems(bank: Bank) -> Iterator[str]:
             yield f"cost {unit!r} must be finite numbers >= 0, got {cost[bad][0]:g} and {int(bad.sum())} such in all."
 
 
+def _item_id_problems(bank: Bank) -> Iterator[str]:
+    """Ids of the items of a bank without models must be as those of one with a model."""
+    try:
+        check_response_matrix(np.zeros((1, bank.n_items)), ["any"], bank.item_ids, None, {})
+    except DataError as error:
+        yield str(error)
+
+
 def _published_problems(bank: Bank) -> Iterator[str]:
     """Without responses there are no models; what stands in for them must be numbers of its shape."""
     published = bank.published
@@ -106,10 +118,7 @@ def _published_problems(bank: Bank) -> Iterator[str]:
         return
     if bank.n_models or published.n_models < 1:
         yield f"a bank without responses must hold no models, and was made of some, got {bank.n_models}."
-    try:
-        check_response_matrix(np.zeros((1, bank.n_items)), ["any"], bank.item_ids, None, {})
-    except DataError as error:
-        yield str(error)
+    yield from _item_id_problems(bank)
     model, n_scenarios = published.factor_model, bank.targets.n_scenarios
     n_factors = model.loadings.shape[-1] if model.loadings.ndim else 0
     wanted = {

@@ -20,11 +20,12 @@ from safetensors.numpy import save as tensors_to_bytes
 
 from itembank.data.atomic import check_destination, replacing_folder
 from itembank.data.bank_checks import bank_problems
-from itembank.data.bank_history_checks import check_history
+from itembank.data.bank_history_checks import check_history, gives_what_counts
 from itembank.data.bank_history_files import history_arrays, history_columns, history_record, read_history
 from itembank.data.bank_records import (
     ASIDE_SCHEMA_VERSION,
     FAMILY_SCHEMA_VERSION,
+    FEW_MODELS_SCHEMA_VERSION,
     FILES,
     PUBLISHED_SCHEMA_VERSION,
     RECORD,
@@ -74,12 +75,18 @@ def save_bank(bank: Bank, path: str | Path, *, overwrite: bool = False) -> None:
     Raises
     ------
     BankError
-        When something stands at `path` that is not a bank, or is one and `overwrite` is not set.
+        When something stands at `path` that is not a bank, or is one and `overwrite` is not set; or the bank is asked
+        for an earlier score (`itembank.banks.with_target`).
     ParameterError
         When a file stands at `path`, or nothing can be made there.
     """
     path = Path(path)
     check_bank_destination(path, overwrite=overwrite)
+    if bank.history is not None and not gives_what_counts(bank.history):
+        raise BankError(
+            f"a bank is written with the items that count, got one asked for its earlier score {bank.target_id!r}. "
+            "Write the bank itself, which gives that score, too; or restore the retired items and write that."
+        )
     whole = replace(whole_bank(bank), history=bank.history)  # with the items that are kept aside
     with replacing_folder(path) as folder:
         _item_table(whole).write_parquet(folder / "items.parquet")
@@ -195,6 +202,8 @@ def _schema_version(bank: Bank) -> int:
         return ASIDE_SCHEMA_VERSION
     if bank.published is not None:
         return PUBLISHED_SCHEMA_VERSION
+    if not bank.calibration.is_fitted:
+        return FEW_MODELS_SCHEMA_VERSION
     return SCHEMA_VERSION if bank.parameters.family == "bernoulli" else FAMILY_SCHEMA_VERSION
 
 
@@ -267,7 +276,10 @@ def _assemble(record: dict[str, Any], content: Mapping[str, bytes]) -> Bank:
         return whole
     history = read_history(record["history"], _ours(items), arrays)
     check_history(history, whole)
-    return view_of(whole, history)
+    bank = view_of(whole, history)
+    if bank.target_digest != history.targets[history.current].digest:
+        raise ValueError("the digest of its target is not that of its items and weights")
+    return bank
 
 
 def _calibration(

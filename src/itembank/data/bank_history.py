@@ -24,8 +24,11 @@ STATUSES = (ACTIVE, RETIRED, SUSPECT, FIELD_TEST)
 COUNTED = (ACTIVE, SUSPECT)
 """Statuses of items that count in the score; the others are kept aside."""
 FIRST_VERSION = "1.0.0"
-MOST_IDS = 20
-"""Ids that a change lists; of more it keeps the first few, how many there were and their digest."""
+MOST_IDS, LONGEST_ID = 20, 200
+"""Ids that a change lists, and characters of each; of more it keeps the first, how many there were and their digest."""
+MOST_CHANGES, MOST_ARGUMENTS = 1_000, 50
+MOST_TEXT = 2_000
+"""Characters of any one text of a history, which may be a stranger's."""
 ANSWERED_HOW = "answered_how"
 """Column of the model table: how each model's items were chosen ('complete', 'random', 'fixed', 'adaptive')."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
@@ -53,7 +56,7 @@ class Ids:
         if not ids:
             return cls()
         ids = sorted(ids)
-        return cls(len(ids), digest_of("\n".join(ids).encode())[:12], tuple(ids[:MOST_IDS]))
+        return cls(len(ids), digest_of("\n".join(ids).encode())[:12], tuple(one[:LONGEST_ID] for one in ids[:MOST_IDS]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +90,7 @@ class Change:
     ----------
     operation : str
         'retire', 'restore', 'merge', 'note', 'add-models', ...
-    version, bank, target : str
+    version, bank, target_id : str
         Version and id of the bank that came of it, and the id of the target that its scores estimate.
     parents : tuple of str
         Ids of the banks it was made from; the first is the one it goes on from.
@@ -105,7 +108,7 @@ class Change:
     operation: str
     version: str
     bank: str
-    target: str
+    target_id: str
     parents: tuple[str, ...]
     by: str
     at: str
@@ -136,7 +139,7 @@ class BankHistory(Compact):
     status : (n_whole_items,)
         Number of each item's status in `STATUSES`, in the order of the whole bank.
     since : (n_whole_items,)
-        Number of the change that brought each item, from 0: the first.
+        Number of the change that brought each item, counted from 1; 0 where it was there before the first.
     whole : Bank or None
         The bank of all items, where some are kept aside; None where all count.
     """
@@ -171,7 +174,7 @@ def check_name(name: str) -> str:
     """Return a bank's name, or raise `ParameterError`: it stands in the ids of targets."""
     if not _NAME.fullmatch(name):
         raise ParameterError(
-            "a bank's name must begin with a letter or digit and hold letters, digits, dots, dashes and underscores "
+            "a name must begin with a letter or digit and hold letters, digits, dots, dashes and underscores "
             f"only, at most 80, got {quoted(name)}."
         )
     return name

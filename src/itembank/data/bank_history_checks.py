@@ -1,5 +1,7 @@
 """What a history must be to belong to its bank, whoever wrote it."""
 
+import numpy as np
+
 from itembank.data.bank_history import STATUSES, BankHistory
 from itembank.data.banks import Bank
 from itembank.data.known_targets import KnownTarget
@@ -22,6 +24,13 @@ def check_history(history: BankHistory, whole: Bank) -> None:
         raise ValueError("names and digests of targets must be unique")
     for one in history.targets:
         _check_target(one, whole)
+    if not gives_what_counts(history):
+        raise ValueError("the items of the current target must be those whose status counts")
+
+
+def gives_what_counts(history: BankHistory) -> bool:
+    """Whether the current target is that of the items that count; else it is an earlier one, asked for by its name."""
+    return np.array_equal(history.targets[history.current].items, np.flatnonzero(history.counted))
 
 
 def _check_target(known: KnownTarget, whole: Bank) -> None:
@@ -36,5 +45,6 @@ def _check_target(known: KnownTarget, whole: Bank) -> None:
     for name, (shape, wanted) in shapes.items():
         if shape != wanted:
             raise ValueError(f"{name} of target {quoted(known.target_id)} must have shape {wanted}, got {shape}")
-    if known.items.size == 0:
-        raise ValueError(f"target {quoted(known.target_id)} must have items, got none")
+    scenarios = set(whole.responses.items["scenario"].gather(known.items).to_list())
+    if not scenarios or scenarios != set(known.scenarios) or len(scenarios) < n_scenarios:
+        raise ValueError(f"target {quoted(known.target_id)} must have items, and their scenarios, each once")

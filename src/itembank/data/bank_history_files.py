@@ -8,7 +8,16 @@ from typing import Any, get_args
 
 import numpy as np
 
-from itembank.data.bank_history import BankHistory, Change, Ids, Link, check_name
+from itembank.data.bank_history import (
+    MOST_ARGUMENTS,
+    MOST_CHANGES,
+    MOST_TEXT,
+    BankHistory,
+    Change,
+    Ids,
+    Link,
+    check_name,
+)
 from itembank.data.known_targets import KnownTarget
 from itembank.data.score_names import Across, Within
 from itembank.errors import quoted
@@ -16,11 +25,9 @@ from itembank.numerics.arrays import FloatArray, IntArray
 
 PART = "target."
 """Begins the names of arrays of targets."""
-MOST_CHANGES = 1_000
-MOST_TEXT = 2_000
-"""Characters of any one text of a history: it may be a stranger's."""
-MOST_ARGUMENTS = 50
 _VERSION = re.compile(r"\d{1,6}\.\d{1,6}\.\d{1,6}")
+_TARGET = re.compile(r"[A-Za-z0-9._@-]{0,200}")
+_DIGEST = re.compile(r"[0-9a-f]{12}")
 _TEXTS = ("name", "digest", "bank_id", "within", "across")
 _ARRAYS = ("weights", "scenario_weights", "item_model_bias", "response_variance")
 
@@ -32,7 +39,7 @@ def history_record(history: BankHistory) -> dict[str, Any]:
         "version": history.version,
         "parent": history.changes[-1].parents[0] if history.changes and history.changes[-1].parents else None,
         "created": history.changes[-1].at if history.changes else None,
-        "target": history.targets[history.current].target_id,
+        "target_id": history.targets[history.current].target_id,
         "changes": [asdict(change) for change in history.changes],
         "current": history.current,
         "targets": [
@@ -81,17 +88,14 @@ def read_history(
 
 
 def _change(about: Any) -> Change:
-    version = _text(about["version"])
-    if not _VERSION.fullmatch(version):
-        raise ValueError(f"a version must be three numbers, got {quoted(version)}")
     arguments = about["arguments"]
     if not isinstance(arguments, dict) or len(arguments) > MOST_ARGUMENTS or len(str(arguments)) > MOST_TEXT:
         raise ValueError(f"arguments must be an object of at most {MOST_TEXT:,} characters, got {quoted(arguments)}")
     return Change(
         operation=_text(about["operation"]),
-        version=version,
+        version=_matching(_VERSION, about["version"], "a version"),
         bank=_text(about["bank"]),
-        target=_text(about["target"]),
+        target_id=_text(about["target_id"]),
         parents=tuple(map(_text, _list(about["parents"]))),
         by=_text(about["by"]),
         at=_text(about["at"]),
@@ -124,12 +128,12 @@ def _target(about: Any, arrays: Mapping[str, FloatArray], number: int) -> KnownT
             raise ValueError(f"{word} of a target must be one of {', '.join(allowed)}, got {quoted(about[word])}")
     own = {name: arrays[f"{PART}{number}.{name}"] for name in _ARRAYS}
     return KnownTarget(
-        name=_text(about["name"]),
-        digest=_text(about["digest"]),
+        name=_matching(_TARGET, about["name"], "a target's name"),
+        digest=_matching(_DIGEST, about["digest"], "a target's digest"),
         bank_id=_text(about["bank_id"]),
         within=about["within"],
         across=about["across"],
-        scenarios=tuple(map(_text, _list(about["scenarios"]))),
+        scenarios=tuple(map(str, _list(about["scenarios"]))),
         weights=own["weights"],
         scenario_weights=own["scenario_weights"],
         item_model_bias=own["item_model_bias"],
@@ -141,6 +145,12 @@ def _text(value: Any) -> str:
     if not isinstance(value, str) or len(value) > MOST_TEXT:
         raise ValueError(f"there must be a text of at most {MOST_TEXT:,} characters, got {quoted(value)}")
     return value
+
+
+def _matching(pattern: re.Pattern[str], value: Any, what: str) -> str:
+    if not pattern.fullmatch(_text(value)):
+        raise ValueError(f"{what} must match {pattern.pattern}, got {quoted(value)}")
+    return str(value)
 
 
 def _list(value: Any) -> list[Any]:

@@ -22,7 +22,16 @@ PUBLISHED_SCHEMA_VERSION = 3
 ASIDE_SCHEMA_VERSION = 4
 """Of banks that keep items aside, which count in the score no more."""
 
-READABLE = (SCHEMA_VERSION, FAMILY_SCHEMA_VERSION, PUBLISHED_SCHEMA_VERSION, ASIDE_SCHEMA_VERSION)
+FEW_MODELS_SCHEMA_VERSION = 5
+"""Of banks that were begun with few past models, or none, and have no item model that was fitted."""
+
+READABLE = (
+    SCHEMA_VERSION,
+    FAMILY_SCHEMA_VERSION,
+    PUBLISHED_SCHEMA_VERSION,
+    ASIDE_SCHEMA_VERSION,
+    FEW_MODELS_SCHEMA_VERSION,
+)
 RECORD = "bank.json"
 FILES = ("items.parquet", "models.parquet", "responses.parquet", "arrays.safetensors")
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from itembank.data.bank_checks import bank_problems
-from itembank.data.bank_history import BankHistory
+from itembank.data.bank_history import ACTIVE, STATUSES, BankHistory
 from itembank.data.banks import Bank
 from itembank.data.calibrations import Calibration
 from itembank.data.known_targets import KnownTarget
@@ -25,6 +25,17 @@ def view_of(whole: Bank, history: BankHistory) -> Bank:
     if chosen.size == whole.n_items:
         return replace(_view(whole, known, chosen), history=replace(history, whole=None))
     return replace(_view(whole, known, chosen), history=replace(history, whole=replace(whole, history=None)))
+
+
+def history_of_view(bank: Bank, bank_id: str) -> BankHistory | None:
+    """Return the history of a bank of the items of its target alone, under another id; others are forgotten."""
+    history = bank.history
+    if history is None:
+        return None
+    known = history.targets[history.current]
+    alone = replace(known, bank_id=bank_id, weights=known.weights[known.items])
+    status, since = np.where(history.counted, history.status, STATUSES.index(ACTIVE)), history.since[known.items]
+    return replace(history, targets=(alone,), current=0, status=status[known.items], since=since, whole=None)
 
 
 def with_target(bank: Bank, target: str) -> Bank:
@@ -47,12 +58,21 @@ def with_target(bank: Bank, target: str) -> Bank:
             problems = bank_problems(view)
             if problems or view.target_digest != one.digest:  # only the current target was checked with the file
                 raise IntegrityError(f"target {quoted(target)} is not what its bank says: {' '.join(problems)}")
+            _keep_apart(view, bank)
             return view
     names = [one.target_id for one in known] or [bank.target_id]
     raise BankError(
         f"the target must be one that bank {bank.bank_id} can give, {shown(names)}, got {target!r}."
         f"{did_you_mean(target, names)} Take the version of the bank that it was made for."
     )
+
+
+def _keep_apart(view: Bank, bank: Bank) -> None:
+    """Give what is derived from a view a place of its own in the user's cache folder."""
+    view.cache.bank_id = view.bank_id
+    if bank.cache.user_folder is not None:
+        folder = bank.cache.user_folder
+        view.cache.user_folder = folder.with_name(f"{folder.name}-{view.target_digest}")
 
 
 def _view(whole: Bank, known: KnownTarget, chosen: IntArray) -> Bank:

@@ -14,7 +14,7 @@ from itembank.data.responses import ResponseMatrix
 from itembank.data.targets import ScoreTargets
 from itembank.errors import DataError
 from itembank.irt.parameters import ItemParameters
-from itembank.numerics.arrays import FloatArray
+from itembank.numerics.arrays import FloatArray, mean_where_known
 from itembank.tabular import Compact
 
 
@@ -120,11 +120,10 @@ class Bank(Compact):
 
     @property
     def mean_responses(self) -> FloatArray:
-        """Mean response of the calibration models to each item, (n_items,)."""
+        """Mean response of the calibration models to each item, NaN where none answered, (n_items,)."""
         if self.published is not None:
             return self.published.factor_model.mean
-        result: FloatArray = np.nanmean(self.responses.responses, axis=0)
-        return result
+        return mean_where_known(self.responses.responses)
 
     @property
     def n_items(self) -> int:
@@ -141,12 +140,27 @@ class Bank(Compact):
         """Number of calibration models, also of a bank that was published without their responses."""
         return self.n_models if self.published is None else self.published.n_models
 
+    @property
+    def n_aside(self) -> int:
+        """Number of items that are kept aside and count in no score: retired, or on trial."""
+        whole = None if self.history is None else self.history.whole
+        return 0 if whole is None else whole.n_items - self.n_items
+
     def check_responses(self, what: str) -> None:
-        """Raise `DataError` where the bank was published without responses; `what` begins it: "A plan needs"."""
+        """Raise `DataError` where the bank has next to no responses; `what` begins the message: "A plan needs"."""
         if self.published is not None:
             raise DataError(
                 f"{what} past models' responses, and this bank was published without them. "
                 f"For that, take the whole bank, {self.published.whole_bank}."
+            )
+        self.check_item_model(what)
+
+    def check_item_model(self, what: str) -> None:
+        """Raise `DataError` where the bank has no item model; `what` begins it: "A session needs"."""
+        if not self.calibration.is_fitted:
+            raise DataError(
+                f"{what} an item model, and this bank was begun with {self.n_models} past models, too few to fit "
+                "one. Begin it again with ten or more: itembank start ITEMS RESPONSES."
             )
 
     @property

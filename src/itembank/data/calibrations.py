@@ -11,6 +11,9 @@ from itembank.irt.parameters import AbilityPrior, ItemParameters
 from itembank.numerics.arrays import BoolArray, FloatArray
 from itembank.tabular import Compact
 
+FEW_MODELS = "few-models"
+"""The method where fewer than ten past models say too little of items for an item model (`calibration_of_few`)."""
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Calibration(Compact):
@@ -31,7 +34,7 @@ class Calibration(Compact):
     thresholds : mapping of scenario to threshold, or empty
         Where responses were made binary by ``Y >= threshold`` (tinyBenchmarks 4.3).
     method, item_model : str
-        'variational', 'map' or 'mml'; '1pl', '2pl', 'mirt', 'nested' or 'bifactor'.
+        'variational', 'map', 'mml' or 'few-models'; '1pl', '2pl', 'mirt', 'nested' or 'bifactor'.
     converged : bool
     n_iterations : int
     message : str
@@ -63,6 +66,11 @@ class Calibration(Compact):
     tolerance: float | None = None
     options: Mapping[str, float | str | bool] = field(default_factory=dict)
     log_precision_error: FloatArray | None = None
+
+    @property
+    def is_fitted(self) -> bool:
+        """Whether an item model was fitted: banks that were begun with fewer than ten past models have none."""
+        return self.method != FEW_MODELS
 
     @property
     def standard_errors(self) -> FloatArray:

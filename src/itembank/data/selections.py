@@ -49,6 +49,8 @@ class Selection(Compact):
         way.
     explanation : str
         Why these items, where the method was chosen for the user.
+    target, target_digest : str
+        Which score they stand for: the bank's `target_id` and `target_digest`; empty in files of earlier releases.
     earlier : Selection or None
         Of a later stage: the items of the stages before it, which the model has answered. Weights are then those that
         the items of all these stages have together (`whole`).
@@ -64,6 +66,8 @@ class Selection(Compact):
     recipe: Mapping[str, Any] | None = None
     explanation: str = ""
     earlier: "Selection | None" = None
+    target: str = ""
+    target_digest: str = ""
 
     @property
     def whole(self) -> "Selection":
@@ -99,6 +103,8 @@ class Selection(Compact):
             "schema_version": SCHEMA_VERSION if self.earlier is None else LATER_STAGE,
             "method": self.method,
             "bank": self.bank,
+            "target": self.target,
+            "target_digest": self.target_digest,
             "seed": self.seed,
             "explanation": self.explanation,
             "recipe": None if self.recipe is None else dict(self.recipe),
@@ -135,7 +141,20 @@ class Selection(Compact):
             earlier = cls(*_read_rows(content[EARLIER], source), method, bank)
             _check_unique((*earlier.item_ids, *ids), source)
         explanation, seed = str(content.get("explanation", "")), content.get("seed")
-        return cls(ids, scenarios, weights, method, bank, seed, probabilities, recipe, explanation, earlier)
+        return cls(
+            ids,
+            scenarios,
+            weights,
+            method,
+            bank,
+            seed,
+            probabilities,
+            recipe,
+            explanation,
+            earlier,
+            str(content.get("target", "")),
+            str(content.get("target_digest", "")),
+        )
 
     def save(self, path: str | Path) -> None:
         """Write the JSON file, whole or not at all."""

@@ -92,7 +92,7 @@ def check_design(bank: Bank, selection: Selection) -> None:
             "design-based intervals need the probability with which each item was drawn, and this selection "
             f"(method {selection.method!r}) does not know it. {HOW}."
         )
-    if selection.bank and selection.bank != bank.bank_id:
+    if selection.bank not in ("", bank.bank_id) and selection.target_digest != bank.target_digest:
         raise DataError(
             f"inclusion probabilities hold for the bank the items were drawn from, {selection.bank}, not "
             f"{bank.bank_id}. Choose again from this bank, or estimate with that one."
@@ -103,6 +103,32 @@ def check_design(bank: Bank, selection: Selection) -> None:
             f"inclusion probabilities hold for the {n_asked} items that were drawn, and this selection has "
             f"{selection.n_items}. Give the selection as it was made: items that were not run count as missing."
         )
+
+
+def as_if_drawn(bank: Bank, observations: Observations, selection: Selection | None) -> Selection:
+    """Return a selection that says how its items were drawn: itself, or a simple random sample of each scenario.
+
+    A `DataWarning` says so where nothing tells how the items came about.
+    """
+    if selection is not None and selection.inclusion_probabilities is not None:
+        return selection
+    warn(
+        "nothing tells how these items were chosen, and so they count as drawn at random within each scenario. If "
+        "they are not, scores and intervals are wrong. Choose items with itembank select, and give the selection.",
+        DataWarning,
+    )
+    index, n_scenarios = bank.targets.scenario_index, bank.targets.n_scenarios
+    counts = bank.targets.weights > 0.0
+    chosen = observations.selected[counts[observations.selected]]
+    n_drawn, n_all = (np.bincount(index[items], minlength=n_scenarios) for items in (chosen, np.flatnonzero(counts)))
+    return Selection(
+        item_ids=tuple(bank.item_ids[item] for item in chosen.tolist()),
+        scenarios=tuple(bank.targets.scenarios[index[item]] for item in chosen.tolist()),
+        weights=1.0 / n_drawn[index[chosen]],
+        method="random",
+        bank=bank.bank_id,
+        inclusion_probabilities=(n_drawn / np.maximum(n_all, 1))[index[chosen]],
+    )
 
 
 def scores_by_design(known: Known, model_ids: Sequence[str], selection: Selection, *, level: float) -> Scores:

@@ -26,7 +26,7 @@ from itembank.data.targets import mean_win_rate
 from itembank.errors import DataError, DataWarning, ParameterError, remedy, shown, warn
 from itembank.estimation.automatic import Chosen, choose_method
 from itembank.estimation.covariates import explain_alone, explain_forecast, forecast_alone, forecast_scores
-from itembank.estimation.design_based import check_design, scores_by_design
+from itembank.estimation.design_based import as_if_drawn, check_design, scores_by_design
 from itembank.estimation.estimand_names import ESTIMANDS, RUN, Estimand
 from itembank.estimation.estimands import estimand_variance, widened
 from itembank.estimation.estimated_scores import estimated_scores
@@ -92,9 +92,11 @@ def estimate(
         Of the intervals.
     interval : {'calibrated', 'model-based', 'design'}
         'calibrated': as wide as the errors for calibration models left out in turn ask for (`calibrated_half_widths`);
-        with fewer than ten calibration models it is 'model-based': ``T +- z sqrt(V + (T - m)^2)`` from the item model
-        alone (`score_posterior`). 'design': from how the items were drawn, valid also where the item model is
-        wrong; it brings its own estimate (`design_based_estimates`) and needs items drawn by chance.
+        with fewer than ten calibration models it is 'model-based', or 'design' where the bank was begun without an item
+        model. 'model-based':
+        ``T +- z sqrt(V + (T - m)^2)`` from the item model alone (`score_posterior`). 'design': from how the items were
+        drawn, valid also where the item model is wrong; it brings its own estimate (`design_based_estimates`) and needs
+        items drawn by chance.
     estimand : {'run', 'expected', 'items-like-these'}
         Which score the interval is for. 'run': that of one full run on the bank's items. 'expected': the mean over
         repeated runs, for models that answer differently each time (`run_variance`; it needs repeated attempts).
@@ -146,6 +148,8 @@ def estimate(
     if isinstance(spec, SampleMean):
         _warn_of_unequal_weights(bank)
     known = Known.of(bank, observations, forecast)
+    if interval == "calibrated" and not bank.calibration.is_fitted and isinstance(spec, Auto):
+        interval, selection = "design", as_if_drawn(bank, observations, selection)
     if interval == "design":
         estimated = _by_design(known, matrix.model_ids, selection, level)
     else:
@@ -318,6 +322,7 @@ def _packed(
         method=estimated.method,
         explanation=estimated.explanation,
         bank_id=bank.bank_id,
+        target_id=bank.target_id,
         interval_kind=estimated.interval_kind,
         estimand=estimand,
         sample_share=estimated.sample_share,

@@ -40,6 +40,8 @@ class ScoreEstimates(Tabular):
     explanation : str
         Why, where 'auto' was asked for; else empty.
     bank_id : str
+    target_id : str
+        Which set of items, with which weights, the scores are of: `Bank.target_id`.
     interval_kind : str
         'calibrated': on the errors for calibration models left out in turn. 'model-based': from the item model
         alone. 'design': from how the items were drawn. The mean win rate's is always by the item model, whose errors
@@ -72,6 +74,7 @@ class ScoreEstimates(Tabular):
     ability_covariance: FloatArray
     typicality: Typicality
     estimand: str = RUN
+    target_id: str = ""
 
     @property
     def value(self) -> FloatArray:
@@ -127,6 +130,7 @@ class ScoreEstimates(Tabular):
                 "typicality": known_number(self.typicality.typicality[l]),
                 "method": self.method,
                 "bank": self.bank_id,
+                "target_id": self.target_id,
             }
             for l, model in enumerate(self.model_ids)  # noqa: E741 (l is the model index of the formulas)
             for t, target in enumerate(self.targets)

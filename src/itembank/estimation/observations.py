@@ -6,6 +6,7 @@ from typing import Self
 import numpy as np
 import polars as pl
 
+from itembank.data.bank_lineage import aside_items, check_made_for
 from itembank.data.banks import Bank
 from itembank.data.readers.agreement import only_items
 from itembank.data.responses import ResponseMatrix
@@ -105,22 +106,18 @@ def observe(
 ) -> Observations:
     """Find the bank's items among the responses; with a selection keep only its items.
 
-    A `DataWarning` tells of a selection made for another bank, of its items that are missing, and of models without
-    any response. Where all `may_be_silent`, so much is known of the models besides their answers.
+    A `DataWarning` tells of a selection made for a stranger's bank, of its items that are missing, and of models
+    without any response. Where all `may_be_silent`, so much is known of the models besides their answers.
 
     Raises
     ------
     DataError
-        When an item is not in the bank, or nothing of the selection was answered.
+        When an item is not in the bank or was retired, or nothing of the selection was answered.
     """
+    if selection is not None:
+        check_made_for(bank, selection)
     observations = found_items(bank, responses, selection)
     if selection is not None:
-        if selection.bank and selection.bank not in bank.ids:
-            warn(
-                f"this selection was made for bank {selection.bank}, not {bank.bank_id}: its weights may not fit. "
-                "Choose again from this bank, or estimate with the bank it was made for.",
-                DataWarning,
-            )
         _warn_of_missing(responses, selection, observations.n_missing)
     return observations if may_be_silent else _checked(responses, observations)
 
@@ -222,12 +219,14 @@ def known_items(
     known, others = only_items(responses, bank.responses.items["item_id"])
     if not others:
         return responses
-    if known.n_items == 0 or (selection is None and not ignore_unknown):
+    aside = aside_items(bank, others)
+    if known.n_items == 0 or (selection is None and not ignore_unknown and len(aside) < len(others)):
         way_out = remedy("ignore_unknown=True", "--ignore-unknown")
         advice = f"Leave them out ({way_out}), or check" if known.n_items else "Check"
         bank_positions(bank, responses.items["item_id"], "responses", advice=advice)
+    what = "are not in" if len(aside) < len(others) else "count no more in the score of"
     warn(
-        f"{len(others)} of {responses.n_items} items are not in bank {bank.bank_id} and are left out: {shown(others)}.",
+        f"{len(others)} of {responses.n_items} items {what} bank {bank.bank_id} and are left out: {shown(others)}.",
         DataWarning,
     )
     return known

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from itembank.data.bank_lineage import repeatable
 from itembank.data.banks import Bank
 from itembank.data.published import PublishedSubset
 from itembank.data.selections import Selection
@@ -14,7 +15,9 @@ from itembank.estimation.typicality import PastMisfit
 def selection_or_published(bank: Bank, selection: Selection | None) -> Selection | None:
     """Return the selection, or else the items that a bank was published with, where there are such."""
     subset = None if bank.published is None else bank.published.subset
-    return subset.selection if selection is None and subset is not None else selection
+    if selection is None:
+        return None if subset is None else subset.selection
+    return repeatable(bank, selection)
 
 
 def published_subset(bank: Bank, selection: Selection | None, spec: PointSpec | Stacked) -> PublishedSubset | None:

@@ -13,6 +13,7 @@ from itembank.data.arguments import (
     as_new_responses,
     as_selection,
 )
+from itembank.data.bank_lineage import repeatable
 from itembank.data.selections import Selection
 from itembank.errors import DataError, remedy, shown
 from itembank.estimation.observations import bank_positions, known_items, observe
@@ -57,7 +58,7 @@ def next_stage(bank: GivenBank, selection: GivenSelection, responses: GivenRespo
     >>> estimate(bank, ["runs/m1", "runs/m1-2"], selection=module)  # doctest: +SKIP
     """
     bank, given = as_bank(bank), as_selection(selection, may_be_later=True)
-    recipe, sizes, number = _plan(given)
+    recipe, sizes, number = _plan(None if given is None else repeatable(bank, given))
     done = given.whole  # type: ignore[union-attr]
     answers = known_items(bank, as_new_responses(bank, responses, done), done, ignore_unknown=True)
     if answers.n_models != 1:
@@ -83,6 +84,8 @@ def next_stage(bank: GivenBank, selection: GivenSelection, responses: GivenRespo
         recipe={ROUTING: done.method, **(done.recipe or {}), STAGE: number + 1},
         explanation=f"{name} at the ability of {answers.model_ids[0]}: stage {number + 1} of {len(sizes)}.",
         earlier=replace(done, weights=weights[: asked.size]),
+        target=bank.target_id,
+        target_digest=bank.target_digest,
     )
 
 

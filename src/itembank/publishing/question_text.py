@@ -5,6 +5,7 @@ from collections.abc import Collection
 
 import polars as pl
 
+from itembank.data.bank_views import whole_bank
 from itembank.data.banks import Bank
 from itembank.errors import DataError, remedy, shown
 
@@ -27,7 +28,7 @@ def check_no_questions(bank: Bank, included: Collection[str] = ()) -> None:
     DataError
         When there are such columns, or one to be included is not there.
     """
-    items = bank.responses.items
+    items = whole_bank(bank).responses.items  # those that were retired are published, too
     unknown = [name for name in included if name not in items.columns]
     if unknown:
         raise DataError(f"columns to be included must be in the bank's items, got {shown(unknown)}.")
@@ -55,13 +56,21 @@ def without_columns(bank: Bank, names: Collection[str]) -> Bank:
         raise DataError(f"columns to be left out must be further columns of the bank's items, got {shown(wrong)}.")
     if not names:
         return bank
-    slim = dataclasses.replace(bank, responses=dataclasses.replace(bank.responses, items=items.drop(names)))
+    slim = _slim(bank, names)
+    if slim.history is not None and slim.history.whole is not None:
+        whole = _slim(slim.history.whole, names)
+        slim = dataclasses.replace(slim, history=dataclasses.replace(slim.history, whole=whole))
     slim.cache.folder, slim.cache.user_folder, slim.cache.bank_id = (
         bank.cache.folder,
         bank.cache.user_folder,
         bank.cache.bank_id,
     )
     return slim
+
+
+def _slim(bank: Bank, names: Collection[str]) -> Bank:
+    responses = dataclasses.replace(bank.responses, items=bank.responses.items.drop(names))
+    return dataclasses.replace(bank, responses=responses)
 
 
 def _looks_like_text(column: pl.Series) -> bool:

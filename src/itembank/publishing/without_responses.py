@@ -8,6 +8,7 @@ import polars as pl
 from itembank.crossfit.folds import folds
 from itembank.data.arguments import GivenBank, GivenSelection, as_bank, as_selection
 from itembank.data.bank_factors import fitted_factor_model, measured_discrepancy
+from itembank.data.bank_views import history_of_view
 from itembank.data.banks import Bank
 from itembank.data.fingerprint import bank_fingerprint
 from itembank.data.published import Published, PublishedSubset
@@ -72,6 +73,7 @@ def without_responses(
             ability_covariance=bank.calibration.ability_covariance[:0],
         ),
         published=published,
+        history=history_of_view(bank, bank_id),
     )
 
 

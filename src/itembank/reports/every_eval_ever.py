@@ -151,6 +151,7 @@ def _result(row: Mapping[str, Any]) -> dict[str, Any]:
                 "items_run": str(row["n_items"]),
                 "items_of_the_benchmark": str(row["n_total"]),
                 "item_bank": str(row["bank"]),
+                **({"score_target": str(row["target_id"])} if row.get("target_id") else {}),
             },
         },
         "metric_config": {

@@ -62,6 +62,8 @@ def select(
         # covers its part of the score
         np.concatenate(probabilities) if is_known else None,
         recipe_of(spec, n_items, per_scenario=per_scenario, excluded=excluded, included=included),
+        target=bank.target_id,
+        target_digest=bank.target_digest,
     )
 
 

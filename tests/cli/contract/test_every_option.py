@@ -7,6 +7,7 @@ mode, mend the command: `itembank.cli.options.refuse_unused` refuses what was ty
 import pytest
 
 from itembank.adaptive import journal
+from itembank.banks import descendants
 from itembank.data import builtin
 from itembank.reports import canvas
 from tests.cli.contract.calls import OUTPUT, carry_out, run
@@ -67,6 +68,7 @@ def world(tmp_path_factory, remembered):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(builtin, "load_builtin", tiny)
         patch.setattr(canvas, "save_figure", written_plainly)
+        patch.setattr(descendants, "now", lambda: "2026-01-01T00:00:00Z")
         patch.setattr(journal, "_now", lambda: "2026-01-01T00:00:00Z")  # the time of day is no effect
         with pytest.MonkeyPatch.context() as place:
             place.chdir(folder)

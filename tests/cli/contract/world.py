@@ -28,6 +28,8 @@ COMMANDS = (
     "select bank -n 12 --method random -o random.json",
     "select bank -n 9 --stages 2 --method v-optimal -o stage1.json",
     "select bank -n 12 --stages 2 --method v-optimal -o other-stage1.json",
+    "bank note bank text --name quiz -o named-bank",
+    "bank retire named-bank math/0 code/1 --reason key -o retired-bank",
     "session start bank-2 -o run.jsonl --model-id new --max-items 4 --interval model-based",
     "session start bank-2 -o asked.jsonl --model-id new --max-items 4 --interval model-based",
     "session ask asked.jsonl -n 2",

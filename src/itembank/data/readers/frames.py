@@ -58,7 +58,9 @@ def responses_from_frame(
     rows = rows_of_table(Table(NAME, frame), spec)
     if spec.model_id is not None:
         rows = rename_model(rows, spec.model_id)
-    known = {key: _known(given, key) for key, given in (("model_id", models), ("item_id", items)) if given is not None}
+    known = {
+        key: known_things(given, key) for key, given in (("model_id", models), ("item_id", items)) if given is not None
+    }
     for key, labels in (("model_id", rows.models), ("item_id", rows.items)):
         if key in known:
             check_kinds(key, labels, known[key][1], NAME)
@@ -94,8 +96,8 @@ def _with_named_index(table: Any) -> Any:
     return table.reset_index() if any(name in LONG_COLUMNS for name in names) else table
 
 
-def _known(given: Any, key: str) -> tuple[pl.DataFrame, Labels]:
-    """Return a table of models or items, from a file or from memory."""
+def known_things(given: Any, key: str) -> tuple[pl.DataFrame, Labels]:
+    """Return a table of models (key `model_id`) or items (`item_id`), from a file or from memory, checked."""
     if isinstance(given, str | Path):
         return read_known(Path(given), key)
     return known_table(Table(f"the table of {key.removesuffix('_id')}s", to_polars(given)), key)

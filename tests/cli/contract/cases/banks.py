@@ -15,6 +15,7 @@ def _calibrate(words, *, about=_SPEC, **more):
     return Mode(f"{words} -o out/bank --no-folds", about=about, unseen=("bank.json",), then=then, **more)
 
 
+_ALONE = ("--n-items", "--selection", "--seed", "--output", "--within", "--format")
 _FOR_ALL = ("--general-weight", "--degenerate", "--by-task", "--precision", "--positive-discrimination")
 _CALIBRATE = Case(
     nowhere={**MEMORY, "--positive-discrimination": "no slope of these data is negative; tests/calibration has some"},
@@ -81,6 +82,37 @@ _CALIBRATE = Case(
         ("bifactor", "--family"): "no family 'beta'",
         ("bifactor", "--dims"): "n_dims of item_model 'bifactor' is one more than there are scenarios",
     },
+)
+_OF_BANK = (("info out/bank --format csv", ""),)
+_START = Case(
+    modes={
+        "items alone": Mode(
+            "items.csv -o out/bank -n 9 --selection out/s.json", unseen=("bank.json",), about=_ALONE, then=_OF_BANK
+        ),
+        "results": Mode(
+            "halves.csv repeated.csv --repeats last -o out/bank",
+            unseen=("bank.json",),
+            about=(*RESPONSES, "--models"),
+            then=_OF_BANK,
+        ),
+        "logs": Mode("log-items.csv logs -o out/bank", unseen=("bank.json",), about=tuple(RESPONSES), then=_OF_BANK),
+        "replacing": Mode("items.csv -o out/two-bank", about=("--force",), brings=("two-bank",), codes=(1,)),
+    },
+    values={
+        **RESPONSES,
+        "--models": "--models models.csv",
+        **COMMON,
+        "--output": "-o out/other",
+        "--within": "--within custom",
+        "--across": "--across items",
+        "--force": "--force",
+        "--n-items": "-n 10",
+        "--selection": "--selection out/other.json",
+    },
+    never={**USABLE, "--model-id": "it names one model: it is refused with more"},
+    nowhere={**MEMORY, "--across": "both halves have as many items; calibrate has it"},
+    no_effect=settled("logs", "--repeats"),
+    stops={("results", "--max-response"): "at least one item must tell models apart"},
 )
 _PREPARE = Case(modes={"a bank": Mode("out/two-bank", brings=("two-bank",))}, values={"--format": "--format json"})
 _INFO = Case(
@@ -195,6 +227,8 @@ _ESTIMATE = Case(
                            values={"--interval": "--interval model-based"}),
         "win rate": Mode("bank one.csv --method gp-irt --interval model-based --win-rate --format csv",
                          about=("--seed", "--interval", "--level", "--method", "--estimand")),
+        "target": Mode("retired-bank new.csv --repeats last --method p-irt --interval model-based --format csv",
+                       about=("--target",)),
         "one model": Mode("bank new-nameless.csv --model-id m --method p-irt --interval model-based --format csv",
                           about=("--model-id",)),
         "unknown items": Mode("bank more.csv --method p-irt --interval model-based --format csv",
@@ -212,6 +246,7 @@ _ESTIMATE = Case(
         "--models": "--models other-models.csv",
         "--level": "--level 0.8",
         "--win-rate": "--win-rate",
+        "--target": "--target quiz@1",
     },
     no_effect={
         **no_chance("table", "model-based", "design", "random forest"),  # of a forest its spec has the seed
@@ -309,6 +344,7 @@ _PLAN = Case(
 CASES = {
     "calibrate": _CALIBRATE,
     "info": _INFO,
+    "start": _START,
     "prepare": _PREPARE,
     "select": _SELECT,
     "check": _CHECK,

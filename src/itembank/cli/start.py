@@ -1,0 +1,132 @@
+"""`itembank start`: begin a bank without past results, or with few."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from itembank.cli.command import Command
+from itembank.cli.options import (
+    FILE,
+    format_option,
+    models_option,
+    output_option,
+    reading_options,
+    reading_spec,
+    score_options,
+    seed_option,
+)
+from itembank.cli.render import note, print_rows, progress, warnings_as_notes
+from itembank.data.score_names import Across, Within
+
+if TYPE_CHECKING:
+    from itembank.data.banks import Bank
+    from itembank.planning.more_models import MoreModels
+
+
+@click.command("start", cls=Command)
+@click.argument("items", type=FILE)
+@click.argument("responses", nargs=-1, type=click.Path(exists=True, path_type=Path))
+@output_option("the bank folder")
+@click.option("--force", is_flag=True, help="Replace the bank that stands at -o.")
+@click.option(
+    "-n", "--n-items", type=click.IntRange(min=1), help="Also choose this many items for the next model: --selection."
+)
+@click.option(
+    "--selection",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Where to write the chosen items.",
+)
+@score_options
+@seed_option
+@format_option
+@reading_options(models_option)
+def command(
+    *,
+    items: Path,
+    responses: tuple[Path, ...],
+    output: Path,
+    force: bool,
+    n_items: int | None,
+    selection: Path | None,
+    within: Within,
+    across: Across,
+    seed: int,
+    output_format: str,
+    reading: Mapping[str, Any],
+) -> None:
+    """Begin a bank without past results, or with those of a few models.
+
+    ITEMS is a table of the benchmark's items: a column item_id, and where known scenario, subscenario, weight and
+    difficulty_prior (in logits, for an average model). RESPONSES are past results, if there are any.
+
+    With fewer than ten past models, items are drawn at random and intervals rest on the draw alone: they hold whatever
+    the items are like. From ten models on an item model is fitted. Begin again with more results as they come.
+
+    \b
+      itembank start items.csv -o bank -n 100 --selection selection.json
+      itembank estimate bank first-model.csv --selection selection.json
+      itembank start items.csv first-model-full.csv -o bank --force
+    """  # noqa: D301
+    from itembank.banks.starting import start  # noqa: PLC0415
+    from itembank.data.atomic import check_destination  # noqa: PLC0415
+    from itembank.data.bank_files import check_bank_destination, save_bank  # noqa: PLC0415
+    from itembank.data.readers.agreement import read_new_responses  # noqa: PLC0415
+    from itembank.data.readers.known import read_known  # noqa: PLC0415
+    from itembank.planning.more_models import plan_models  # noqa: PLC0415
+    from itembank.planning.select import select  # noqa: PLC0415
+
+    if (n_items is None) != (selection is None):
+        raise click.UsageError("Say how many items to choose and where to write them: -n N --selection FILE, or none.")
+    check_bank_destination(output, overwrite=force)
+    if selection is not None:
+        check_destination(selection)
+    with warnings_as_notes():
+        table, _ = read_known(items, "item_id")
+        matrix = None
+        if responses:
+            matrix = read_new_responses(responses, table, spec=reading_spec(reading), models=reading["models"])
+        with progress("start") as report:
+            bank = start(table, matrix, within=within, across=across, rng=seed, progress=report)
+        chosen = None if n_items is None else select(bank, n_items, rng=seed)
+    save_bank(bank, output, overwrite=force)
+    if chosen is not None and selection is not None:
+        chosen.save(selection)
+        note(f"{chosen.n_items} of {bank.n_items} items by {chosen.method} written to {selection}.")
+    plan = plan_models(bank, min(n_items or 100, bank.n_items))
+    print_rows([_summary(bank, plan)], output_format, title=f"Bank {output}")
+    _say_next(bank, plan, output, selection)
+
+
+def _summary(bank: "Bank", plan: "MoreModels") -> dict[str, Any]:
+    """One row on the bank, and how wide intervals will be."""
+    now, *later = plan.rows()
+    return {
+        "bank": bank.bank_id,
+        "n_models": bank.n_models,
+        "n_items": bank.n_items,
+        "n_scenarios": bank.targets.n_scenarios,
+        "method": bank.calibration.method,
+        "n_items_to_run": plan.n_items,
+        "half_width": now["half_width"],
+        **{f"half_width_{row['n_models']}_models": row["half_width"] for row in later},
+    }
+
+
+def _say_next(bank: "Bank", plan: "MoreModels", output: Path, selection: Path | None) -> None:
+    """Say what to run, and what more past models would do."""
+    now, *later = plan.rows()
+    note(
+        f"Expect {100.0 * plan.level:g} % intervals of +-{100.0 * now['half_width']:.1f} points for the overall score "
+        f"from {plan.n_items} items drawn at random."
+    )
+    how = "this bank's models" if plan.is_measured else "models usually do"
+    widths = " or ".join(
+        f"+-{100.0 * row['half_width']:.1f} with {row['n_models'] - bank.n_models} more" for row in later
+    )
+    note(f"More models that run all items narrow this to {widths}, if they answer as much alike as {how}.")
+    if selection is None:
+        note(f"Next: itembank select {output} -n {plan.n_items} -o selection.json")
+    else:
+        note(f"Next: run these items, then itembank estimate {output} RESULTS --selection {selection}")

@@ -1,0 +1,43 @@
+"""Cases of commands that change banks, or show how they changed."""
+
+from tests.cli.contract.case import Case, Mode
+
+_WRITING = {
+    "--output": "-o out/other",
+    "--force": "--force",
+    "--format": "--format csv",
+}
+_IDLE = {("new", "--force"): "nothing stands there"}
+_LOG = (("bank log out/made --format json", ""),)
+
+
+def _writing(words, **values):
+    """A bank counts by its history; its files are compared, too."""
+    modes = {
+        "new": Mode(f"{words} -o out/made", then=_LOG),
+        "replacing": Mode(f"{words} -o out/two-bank", about=("--force",), brings=("two-bank",), codes=(1,)),
+    }
+    return Case(modes=modes, values={**_WRITING, **values}, no_effect=dict(_IDLE))
+
+
+CASES = {
+    "bank retire": _writing(
+        "named-bank math/0 --reason key",
+        **{"--reason": "--reason noise", "--status": "--status suspect", "--label": "--label clean"},
+    ),
+    "bank restore": _writing("retired-bank math/0 --reason right", **{"--reason": "--reason fine"}),
+    "bank merge": _writing("retired-bank named-bank", **{"--note": "--note both"}),
+    "bank note": _writing("named-bank text", **{"--name": "--name other"}),
+    "bank log": Case(modes={"log": Mode("retired-bank")}, values={"--format": "--format json"}),
+    "bank diff": Case(modes={"diff": Mode("named-bank retired-bank")}, values={"--format": "--format json"}),
+    "bank convert": Case(
+        modes={"convert": Mode("retired-bank 0.5 --to quiz@1")},
+        values={
+            "--to": "--to quiz@2",
+            "--of": "--of quiz@1",
+            "--standard-error": "--standard-error 0.02",
+            "--level": "--level 0.8",
+            "--format": "--format csv",
+        },
+    ),
+}

@@ -1,0 +1,110 @@
+import json
+
+import pytest
+
+from itembank.data.bank_files import load_bank, save_bank
+from tests.banks.living import named_bank
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder with a bank of a name, and files of ids."""
+    monkeypatch.chdir(tmp_path)
+    save_bank(named_bank(n_models=15), tmp_path / "bank")
+    (tmp_path / "bad.txt").write_text("math/0\ncode/1\n", encoding="utf-8")
+    (tmp_path / "bad.csv").write_text("item_id\nlaw/2\nmath/0\n", encoding="utf-8")
+    return tmp_path
+
+
+def test_ids_come_from_files_and_from_the_command_line(run, folder):
+    outcome = run(
+        "bank", "retire", "bank", "bad.txt", "bad.csv", "law/5", "--reason", "key", "-o", "new", "--format", "json"
+    )
+    assert outcome.code == 0, outcome.err
+    (row,) = json.loads(outcome.out)
+    assert (row["version"], row["target_id"], row["items"], row["items_aside"]) == ("2.0.0", "quiz@2", 26, 4)
+    assert not {"math/0", "code/1", "law/2", "law/5"} & set(load_bank(folder / "new").item_ids)
+    assert load_bank(folder / "bank").n_items == 30
+
+
+def test_unknown_ids_and_files_are_named(run, folder):
+    outcome = run("bank", "retire", "bank", "mth/3", "--reason", "key", "-o", "new")
+    assert outcome.code == 1
+    assert "Did you mean 'math/3'?" in outcome.err
+    assert run("bank", "retire", "bank", "bad.txt", "--reason", " ", "-o", "new").code == 2
+    assert run("bank", "retire", "bank", "bad.txt", "--reason", "key", "-o", "bank").code == 1
+    assert not (folder / "new").exists()
+
+
+def test_a_bank_may_take_the_place_of_the_one_before(run, folder):
+    assert run("bank", "retire", "bank", "bad.txt", "--reason", "key", "-o", "bank", "--force").code == 0
+    assert load_bank(folder / "bank").n_items == 28
+
+
+def test_the_log_says_who_did_what_when_and_why(run, folder, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "160")
+    run("bank", "retire", "bank", "bad.txt", "--reason", "wrong key", "--label", "clean", "-o", "new")
+    outcome = run("bank", "log", "new")
+    assert "quiz 2.0.0" in outcome.out
+    first, last = json.loads(run("bank", "log", "new", "--format", "json").out)
+    assert (first["operation"], first["note"]) == ("note", "as it was")
+    assert (last["operation"], last["note"], last["target_id"]) == ("retire", "wrong key", "quiz@1-clean")
+    assert last["items_dropped"]["first"] == ["code/1", "math/0"]
+    assert last["by"].startswith("itembank ")
+    for word in ("retire", "wrong key", "-2", last["at"]):
+        assert word in outcome.out
+
+
+def test_info_says_which_version_it_is(run, folder):
+    run("bank", "retire", "bank", "bad.txt", "--reason", "wrong key", "-o", "new")
+    about = json.loads(run("info", "new", "--format", "json").out)
+    parent = load_bank(folder / "bank").bank_id
+    assert (about["name"], about["version"], about["parent"]) == ("quiz", "2.0.0", parent)
+    assert (about["target_id"], about["n_items_aside"]) == ("quiz@2", 2)
+    assert f"quiz 2.0.0, from bank {parent}" in run("info", "new").out
+
+
+def test_both_scores_are_estimated_with_their_intervals(run, folder):
+    run("bank", "retire", "bank", "bad.txt", "--reason", "wrong key", "-o", "new")
+    ids = load_bank(folder / "bank").item_ids[::2]
+    (folder / "one.csv").write_text(
+        "model_id,item_id,response\n" + "".join(f"m,{item},{k % 2}\n" for k, item in enumerate(ids)), encoding="utf-8"
+    )
+    fast = ("--method", "p-irt", "--interval", "model-based", "--format", "json")
+    before = json.loads(run("estimate", "bank", "one.csv", *fast).out)
+    of_old = json.loads(run("estimate", "new", "one.csv", "--target", "quiz@1", *fast).out)
+    of_new = json.loads(run("estimate", "new", "one.csv", *fast).out)
+    assert of_old == before
+    assert {row["target_id"] for row in of_new} == {"quiz@2"}
+    assert of_new[-1]["n_total"] == 28
+    outcome = run("estimate", "new", "one.csv", "--target", "quiz@9", *fast)
+    assert outcome.code == 1
+    assert "'quiz@1', 'quiz@2', got 'quiz@9'" in outcome.err
+
+
+def test_scores_are_converted(run, folder):
+    run("bank", "retire", "bank", "bad.txt", "--reason", "wrong key", "-o", "new")
+    words = ("bank", "convert", "new", "0.5", "law=0.4", "--of", "quiz@1", "--to", "quiz@2", "--format", "json")
+    overall, law = json.loads(run(*words).out)
+    assert (overall["target"], law["target"], law["score"]) == ("overall", "law", 0.4)
+    assert overall["low"] < overall["estimate"] < overall["high"]
+    assert run("bank", "convert", "new", "half", "--to", "quiz@1").code == 2
+
+
+def test_banks_are_compared_and_merged(run, folder):
+    run("bank", "retire", "bank", "bad.txt", "--reason", "wrong key", "-o", "new")
+    found = json.loads(run("bank", "diff", "bank", "new", "--format", "json").out)
+    assert found["is_same_score"] is False
+    assert [row["what"] for row in found["differences"]] == ["items with another status"]
+    outcome = run("bank", "merge", "new", "bank", "--note", "both", "-o", "both")
+    assert outcome.code == 0, outcome.err
+    assert load_bank(folder / "both").history.changes[-1].note == "both"
+    named = run("bank", "note", "bank", "text", "--name", "../x", "-o", "other")
+    assert named.code == 2
+    assert "a name must begin" in named.err
+
+
+def test_a_bank_that_never_changed_has_no_history(run, bank_folder):
+    outcome = run("bank", "log", bank_folder)
+    assert (outcome.code, outcome.out.split(",")[0]) == (0, "Bank 1.0.0")
+    assert "has no history" in outcome.err
