@@ -50,6 +50,9 @@ def test_clean_models_fit():
     found = check_fit(bank(), clean(40, 5))
     assert sum(one.is_flagged for one in found.models) <= 6  # of 40, at one in twenty and past models counted anew
     assert {one.n_past for one in found.models} == {60}
+    fitting = dataclasses.replace(found, models=tuple(one for one in found.models if not one.is_flagged))
+    assert fitting.suits
+    assert fitting.verdicts[0].endswith(": nothing unusual.")
     assert ONE_RUN in found.hints
     assert SHIFT in found.hints
 
@@ -159,6 +162,7 @@ def test_few_models_cannot_tell_and_say_so():
     small = make_bank(n_models=14, n_items=40, n_dims=1, seed=6)
     found = check_fit(small, small.responses.take(models=np.array([0, 1])))
     assert any("none can be called unusual" in hint for hint in found.hints)
+    assert found.verdicts == ()
     assert not any(one.is_flagged for one in found.models)
     with pytest.raises(DataError, match="takes at least 10, and bank"):
         check_fit(make_bank(n_models=9), small.responses)

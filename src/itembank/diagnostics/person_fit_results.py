@@ -264,8 +264,10 @@ class FitCheck(Tabular):
 
     @property
     def verdicts(self) -> tuple[str, ...]:
-        """Sentences on what is unusual."""
-        return tuple(sentence for one in self.models for sentence in one.sentences())
+        """Sentences on what is unusual, or that nothing is."""
+        found = tuple(sentence for one in self.models for sentence in one.sentences())
+        told = [one.model_id for one in self.models if one.n_past >= FEWEST_PAST]
+        return found or ((f"{shown(told)}: nothing unusual.",) if told else ())
 
     @property
     def hints(self) -> tuple[str, ...]:
