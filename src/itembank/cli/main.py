@@ -31,6 +31,7 @@ SECTIONS = {
         "replay": ("itembank.cli.replay", "Run recorded models through adaptive sessions."),
     },
     "The benchmark and larger models": {
+        "audit": ("itembank.cli.audit", "Find items that may be wrong."),
         "diagnose": ("itembank.cli.diagnose", "Examine the benchmark itself."),
         "study": ("itembank.cli.study", "Compare ways to select and to estimate, on models left out."),
         "simulate": ("itembank.cli.simulate", "Simulate responses whose true parameters are known."),

@@ -72,6 +72,7 @@ CALLS = {
     "session run": ["run.jsonl --command 'echo 1'"],
     "session status": ["answered.jsonl"],
     "session export": ["answered.jsonl"],
+    "audit": ["past.csv --known exclude.txt", "past.csv whole.csv --models models.csv --by family"],
     "diagnose dimensions": ["past.csv --dims 1 --method map"],
     "diagnose homogeneity": ["bank"],
     "scaling pretrain": [_LAW, *(f"{_LAW} --show {one}" for one in ("comparison", "decisions", "held-out", "curves"))],
