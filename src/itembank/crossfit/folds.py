@@ -10,6 +10,7 @@ from itembank.calibration.calibrate import MINIMUM_MODELS, calibrate, known_lowe
 from itembank.calibration.families import without_repeated_warnings
 from itembank.calibration.item_model_bias import response_variance
 from itembank.calibration.specs import METHODS, CalibrationSpec, ItemModel
+from itembank.data.answered_how import is_adaptive
 from itembank.data.banks import Bank
 from itembank.data.calibrations import Calibration
 from itembank.data.known_scores import ENOUGH
@@ -153,8 +154,11 @@ def _named_part(progress: ProgressCallback, text: str, number: int, n_parts: int
 
 
 def _fit(bank: Bank, rows: IntArray, *, progress: ProgressCallback) -> dict[str, FloatArray]:
-    """Fit the items to the models at these rows; items that none of them answered get the mean of the others."""
-    seen = bank.responses.observed[rows]
+    """Fit the items to the models at these rows; items that none of them answered get the mean of the others.
+
+    Models whose items were chosen by their own answers are left out, as in every calibration of items.
+    """
+    seen = bank.responses.observed[rows] & ~is_adaptive(bank.responses.models)[rows, None]
     usable, answers_any = np.flatnonzero(seen.any(axis=0)), seen.any(axis=1)
     if np.sum(answers_any) < MINIMUM_MODELS:
         raise DataError("too few models with responses are left.")

@@ -32,6 +32,7 @@ from itembank.estimation.estimands import estimand_variance, widened
 from itembank.estimation.estimated_scores import estimated_scores
 from itembank.estimation.estimates import ScoreEstimates, checked
 from itembank.estimation.forecast import Forecast
+from itembank.estimation.linking_variance import linking_variance
 from itembank.estimation.method_trials import try_methods
 from itembank.estimation.observations import known_items, observe
 from itembank.estimation.point import Known
@@ -120,7 +121,8 @@ def estimate(
     Returns
     -------
     ScoreEstimates
-        Intervals lie in [0, 1], and between what the score would be with all unseen items failed and all solved.
+        Intervals lie in [0, 1], and between what the score would be with all unseen items failed and all solved. Where
+        items were linked to the bank (`add_items`), they contain the linking error.
         A `DataWarning` tells when items of the selection are missing.
 
     Raises
@@ -160,6 +162,9 @@ def estimate(
         estimated = replace(by_design, explanation=f"design-based, since {too_few(bank)}.")
     else:
         estimated = _by_pattern(known, selection, spec, level=level, is_calibrated=is_calibrated, progress=progress)
+        of_links = linking_variance(bank, observations)
+        if of_links is not None:
+            estimated = replace(estimated, scores=widened(estimated.scores, of_links, level=level))
     if estimand != RUN:
         variance = estimand_variance(estimand, known, matrix, estimated.scores.value)
         estimated = replace(estimated, scores=widened(estimated.scores, variance, level=level))
