@@ -31,7 +31,7 @@ from itembank.linking.linking_answers import linking_answers
 from itembank.linking.new_item_scores import new_item_scores
 from itembank.scoring.newton import map_abilities
 
-SIZES = (3, 5, 10, 20, 50)
+SIZES = (3, 5, 10, 20)
 N_OLD, N_BANK, N_POOL, N_ANSWERED = 1037, 300, 100, 100
 
 
