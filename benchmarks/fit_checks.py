@@ -113,7 +113,7 @@ def session_rows(bank: ib.Bank, new: ResponseMatrix, rng: np.random.Generator) -
     pool = prepare_sessions(bank, SessionSpec(interval="model-based"))
     column = {item: place for place, item in enumerate(new.item_ids)}
     for fault in ("clean", "second half"):
-        flagged, starts = [], []
+        flagged, starts, misfits = [], [], []
         for row in range(N_SESSIONS):
             session, order, values = AdaptiveSession(pool, seed=row), [], np.full((1, new.n_items), np.nan)
             while len(order) < N_ANSWERS and (asked := session.ask()):
@@ -123,11 +123,14 @@ def session_rows(bank: ib.Bank, new: ResponseMatrix, rng: np.random.Generator) -
                 session.tell(asked[0], values[0, place])
                 order.append(asked[0])
             one = dataclasses.replace(new.take(models=np.array([row])), responses=values)
-            (found,) = check_fit(bank, one, order={one.model_ids[0]: order}).models
+            name = one.model_ids[0]
+            (found,) = check_fit(bank, one, order={name: order}, sessions={name: pool.spec}).models
+            misfits.append(found.is_flagged)
             flagged.append(found.order.is_flagged)
             starts.append(found.order.first_answer if found.order.is_flagged else np.nan)
         start = float(np.nanmedian(starts)) if any(flagged) else float("nan")
-        yield {"fault": fault, "n": N_ANSWERS, "changes": np.mean(flagged), "from answer": start}
+        rates = {"misfits": np.mean(misfits), "changes": np.mean(flagged)}
+        yield {"fault": fault, "n": N_ANSWERS, **rates, "from answer": start}
 
 
 def drift_rows(bank: ib.Bank, new: ResponseMatrix, rng: np.random.Generator) -> Iterator[dict[str, object]]:

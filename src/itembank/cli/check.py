@@ -24,6 +24,7 @@ from itembank.cli.options import (
 from itembank.cli.render import note, progress, warnings_as_notes
 
 if TYPE_CHECKING:
+    from itembank.adaptive.journal_answers import JournalAnswers
     from itembank.data.banks import Bank
     from itembank.data.responses import ResponseMatrix
     from itembank.diagnostics.bank_check_results import BankCheck
@@ -127,14 +128,22 @@ def command(
     )
     loaded = load_bank(bank)
     with warnings_as_notes(), progress("check") as report:
-        matrix, order = _read(loaded, responses, reading)
+        matrix, order, sessions = _read(loaded, responses, reading)
         matrix = known_items(loaded, matrix, None, ignore_unknown=ignore_unknown)
         note_known_models(loaded, matrix.model_ids)
         same, changes = with_same_content(loaded, matrix)
         fit = drift = scores = None
         if FIT in wanted and (FIT in parts or groups or reference or _can_leave_out(loaded, report)):
             named, trusted = _named(groups), None if reference is None else ids_of_file(reference)
-            fit = check_fit(loaded, same, groups=named, reference=trusted, order=order, progress=report)
+            fit = check_fit(
+                loaded,
+                same,
+                groups=named,
+                reference=trusted,
+                order=order,
+                sessions=sessions,
+                progress=report,
+            )
         if DRIFT in parts or since or (DRIFT in wanted and fit and matrix.n_models >= ENOUGH_FOR_DRIFT):
             column, _, day = (since or "").rpartition("=")
             drift = item_drift(loaded, same, since=day or None, date_column=column or None, progress=report)
@@ -148,15 +157,13 @@ def command(
         click.get_current_context().exit(EXIT_IMPRECISE)
 
 
-def _read(
-    bank: "Bank", paths: Sequence[Path], reading: dict[str, Any]
-) -> tuple["ResponseMatrix", dict[str, list[str]] | None]:
+def _read(bank: "Bank", paths: Sequence[Path], reading: dict[str, Any]) -> "JournalAnswers":
     """Read results, or the answers of sessions with their order."""
-    from itembank.adaptive.journal_answers import is_journal, journal_responses  # noqa: PLC0415
+    from itembank.adaptive.journal_answers import JournalAnswers, is_journal, journal_responses  # noqa: PLC0415
 
     journals = [path for path in paths if is_journal(path)]
     if not journals:
-        return read_new_results(bank, paths, reading, same_content=False), None
+        return JournalAnswers(read_new_results(bank, paths, reading, same_content=False), {}, {})
     if len(journals) < len(paths):
         raise click.UsageError("RESPONSES must be journals of sessions or other results, not both. Check them apart.")
     refuse_unused(*((name, False, "results that are no journals of sessions") for name in reading))
