@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from itembank.adaptive.events import Told
 from itembank.adaptive.limits import Budget, Stopping
 from itembank.adaptive.past_session_results import PastSessions
 from itembank.adaptive.pool import SessionPool
@@ -133,8 +134,8 @@ def past_orders(bank: Bank, spec: SessionSpec, n_answers: int, *, progress: Prog
         result = np.full((fold.held_out.size, n_answers), np.nan)
         for place, session in _sessions(bank, fold, tried, progress):
             answer_from_record(session, _record(bank), int(fold.held_out[place]), n_answers=n_answers)
-            told = [session.pool.positions[item] for item in session.told]
-            result[place, : len(told)] = told
+            told = [event.item_id for event in session.history if isinstance(event, Told)]
+            result[place, : len(told)] = [session.pool.positions[item] for item in told]
         return result
 
     name = cache_name(_name("past-session-orders", tried), n_answers)
