@@ -1,6 +1,6 @@
 """`itembank check`: do new models fit a bank, did items drift, and how good are estimates of full runs."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +25,7 @@ from itembank.cli.render import note, progress, warnings_as_notes
 
 if TYPE_CHECKING:
     from itembank.adaptive.journal_answers import JournalAnswers
+    from itembank.adaptive.session_spec import SessionSpec
     from itembank.data.banks import Bank
     from itembank.data.responses import ResponseMatrix
     from itembank.diagnostics.bank_check_results import BankCheck
@@ -144,7 +145,9 @@ def command(
                 sessions=sessions,
                 progress=report,
             )
-        if DRIFT in parts or since or (DRIFT in wanted and fit and matrix.n_models >= ENOUGH_FOR_DRIFT):
+        is_asked = DRIFT in parts or since is not None
+        if is_asked or (DRIFT in wanted and fit and not sessions and matrix.n_models >= ENOUGH_FOR_DRIFT):
+            _refuse_sessions(sessions)
             column, _, day = (since or "").rpartition("=")
             drift = item_drift(loaded, same, since=day or None, date_column=column or None, progress=report)
         if ACCURACY in parts or is_typed or (ACCURACY in wanted and ran_all_of_a_scenario(loaded, same)):
@@ -168,6 +171,15 @@ def _read(bank: "Bank", paths: Sequence[Path], reading: dict[str, Any]) -> "Jour
         raise click.UsageError("RESPONSES must be journals of sessions or other results, not both. Check them apart.")
     refuse_unused(*((name, False, "results that are no journals of sessions") for name in reading))
     return journal_responses(bank, journals)
+
+
+def _refuse_sessions(sessions: "Mapping[str, SessionSpec]") -> None:
+    """Refuse to look for drift among items that sessions chose by the answers."""
+    if sessions:
+        raise click.UsageError(
+            "drift is looked for among items that were not chosen by the answers, as those of adaptive sessions were. "
+            "Give full runs or runs of a selection."
+        )
 
 
 def _can_leave_out(bank: "Bank", report: "ProgressCallback") -> bool:
