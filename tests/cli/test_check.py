@@ -155,6 +155,7 @@ def test_journals_are_examined_in_the_order_of_their_answers(run, bank_folder, n
         (("--only", "drift", "--reference", "here"), "--reference"),
         (("--only", "fit", "-n", 12), "-n"),
         (("--only", "fit", "--level", 0.9), "--level"),
+        (("--level", 0.9), "--level goes with models that ran everything"),
     ],
 )
 def test_options_of_what_is_not_examined_are_refused(run, bank_folder, new_run, tmp_path, words, named):
