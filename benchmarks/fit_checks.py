@@ -11,6 +11,7 @@ ways. Per draw of the models (five CPU-minutes; what is done is kept, further dr
 
 import argparse
 import dataclasses
+import functools
 import warnings
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -49,27 +50,34 @@ def main() -> None:
     arguments.output.parent.mkdir(parents=True, exist_ok=True)
     done = pl.read_parquet(arguments.output) if arguments.output.exists() else pl.DataFrame()
     for draw in range(arguments.draws):
-        if done.is_empty() or done.filter(draw=draw).is_empty():
-            done = pl.concat([done, pl.DataFrame(list(rows_of(draw)))], how="diagonal_relaxed")
-            done.write_parquet(arguments.output)
+        for part in PARTS:
+            if done.is_empty() or done.filter(draw=draw, part=part).is_empty():
+                done = pl.concat([done, pl.DataFrame(list(rows_of(draw, part)))], how="diagonal_relaxed")
+                done.write_parquet(arguments.output)
     show(done)
 
 
 @one_blas_thread()
-def rows_of(draw: int) -> Iterator[dict[str, object]]:
-    """Yield every figure of one draw of the models."""
+def rows_of(draw: int, part: str) -> Iterator[dict[str, object]]:
+    """Yield every figure of a part, for one draw of the models."""
+    bank, new = bank_and_new(draw)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ItembankWarning)
+        for row in PARTS[part](bank, new, np.random.default_rng([SEED, draw, list(PARTS).index(part)])):
+            print(draw, part, row, flush=True)
+            yield {"draw": draw, "part": part, **row}
+
+
+@functools.lru_cache(maxsize=1)
+def bank_and_new(draw: int) -> tuple[ib.Bank, ResponseMatrix]:
+    """Make the bank of one draw, and return the models that it does not hold."""
     responses = load_data(load_study(STUDY).data)
-    rng = np.random.default_rng([SEED, draw])
-    order = rng.permutation(responses.n_models)
+    order = np.random.default_rng([SEED, draw]).permutation(responses.n_models)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ItembankWarning)
         spec = Variational(item_model="mirt", n_dims=N_DIMS)
         bank = ib.build_bank(responses.take(models=np.sort(order[:N_CALIBRATION])), spec)
-        new = responses.take(models=np.sort(order[N_CALIBRATION:]))
-        for part in (fit_rows, session_rows, drift_rows, interval_rows):
-            for row in part(bank, new, rng):
-                print(draw, row, flush=True)
-                yield {"draw": draw, "part": part.__name__.removesuffix("_rows"), **row}
+    return bank, responses.take(models=np.sort(order[N_CALIBRATION:]))
 
 
 def fit_rows(bank: ib.Bank, new: ResponseMatrix, rng: np.random.Generator) -> Iterator[dict[str, object]]:
@@ -113,7 +121,7 @@ def session_rows(bank: ib.Bank, new: ResponseMatrix, rng: np.random.Generator) -
     pool = prepare_sessions(bank, SessionSpec(interval="model-based"))
     column = {item: place for place, item in enumerate(new.item_ids)}
     for fault in ("clean", "second half"):
-        flagged, starts = [], []
+        flagged, starts, misfits = [], [], []
         for row in range(N_SESSIONS):
             session, order, values = AdaptiveSession(pool, seed=row), [], np.full((1, new.n_items), np.nan)
             while len(order) < N_ANSWERS and (asked := session.ask()):
@@ -123,11 +131,14 @@ def session_rows(bank: ib.Bank, new: ResponseMatrix, rng: np.random.Generator) -
                 session.tell(asked[0], values[0, place])
                 order.append(asked[0])
             one = dataclasses.replace(new.take(models=np.array([row])), responses=values)
-            (found,) = check_fit(bank, one, order={one.model_ids[0]: order}).models
+            name = one.model_ids[0]
+            (found,) = check_fit(bank, one, order={name: order}, sessions={name: pool.spec}).models
+            misfits.append(found.is_flagged)
             flagged.append(found.order.is_flagged)
             starts.append(found.order.first_answer if found.order.is_flagged else np.nan)
         start = float(np.nanmedian(starts)) if any(flagged) else float("nan")
-        yield {"fault": fault, "n": N_ANSWERS, "changes": np.mean(flagged), "from answer": start}
+        rates = {"misfits": np.mean(misfits), "changes": np.mean(flagged)}
+        yield {"fault": fault, "n": N_ANSWERS, **rates, "from answer": start}
 
 
 def drift_rows(bank: ib.Bank, new: ResponseMatrix, rng: np.random.Generator) -> Iterator[dict[str, object]]:
@@ -179,9 +190,12 @@ def interval_rows(bank: ib.Bank, new: ResponseMatrix, rng: np.random.Generator) 
                 }
 
 
+PARTS = {"fit": fit_rows, "session": session_rows, "interval": interval_rows, "drift": drift_rows}
+
+
 def show(done: pl.DataFrame) -> None:
     """Print the means over draws, a table for each part."""
-    for part in ("fit", "session", "drift", "interval"):
+    for part in PARTS:
         rows = done.filter(part=part)
         rows = rows[[column.name for column in rows if column.null_count() < rows.height]].drop("part", "draw")
         keys = [name for name in ("fault", "models", "n", "verdict") if name in rows.columns]

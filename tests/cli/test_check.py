@@ -145,6 +145,7 @@ def test_journals_are_examined_in_the_order_of_their_answers(run, bank_folder, n
     assert 0.0 < found["fit"][0]["order_p_value"] <= 1.0
     assert run("check", bank_folder, journal, new_run).code == 2
     assert run("check", bank_folder, journal, "--metric", "acc").code == 2
+    assert run("check", bank_folder, journal, "--only", "drift").code == 2
 
 
 @pytest.mark.parametrize(
@@ -154,6 +155,7 @@ def test_journals_are_examined_in_the_order_of_their_answers(run, bank_folder, n
         (("--only", "drift", "--reference", "here"), "--reference"),
         (("--only", "fit", "-n", 12), "-n"),
         (("--only", "fit", "--level", 0.9), "--level"),
+        (("--level", 0.9), "--level goes with models that ran everything"),
     ],
 )
 def test_options_of_what_is_not_examined_are_refused(run, bank_folder, new_run, tmp_path, words, named):

@@ -6,6 +6,9 @@ import numpy as np
 import polars as pl
 import pytest
 
+from itembank.adaptive.preparation import prepare_sessions
+from itembank.adaptive.session import AdaptiveSession
+from itembank.adaptive.session_spec import SessionSpec
 from itembank.data.responses import ResponseMatrix
 from itembank.diagnostics.person_fit import check_fit
 from itembank.diagnostics.person_fit_results import ONE_RUN, SHIFT
@@ -121,6 +124,31 @@ def test_a_session_that_gets_worse_is_found_and_where():
     assert 50 <= found[name].order.first_answer <= 70
     assert found[spoilt.model_ids[1]].order is None
     assert any("get worse" in sentence for sentence in found[name].sentences())
+
+
+def test_adaptive_sessions_are_compared_with_such_sessions_of_the_banks_models(monkeypatch):
+    monkeypatch.setattr("itembank.adaptive.past_sessions.MOST_MODELS", 25)
+    spec = SessionSpec(interval="model-based")
+    pool, rng = prepare_sessions(bank(), spec), np.random.default_rng(1)
+    orders, values = {}, np.full(clean(2).responses.shape, np.nan)
+    for row, name in enumerate(clean(2).model_ids):
+        session = AdaptiveSession(pool, model_id=name)
+        for number in range(60):
+            (item,) = session.ask()
+            column = clean(2).item_indices([item])[0]
+            spoilt = row == 1 and number >= 30 and rng.random() < 0.9
+            values[row, column] = 0.0 if spoilt else clean(2).responses[row, column]
+            session.tell(item, values[row, column])
+            orders.setdefault(name, []).append(item)
+    answered = dataclasses.replace(clean(2), responses=values)
+    fits = check_fit(bank(), answered, order=orders, sessions=dict.fromkeys(orders, spec)).models
+    assert [one.n_past for one in fits] == [25, 25]
+    assert fits[1].order.p_value <= fits[0].order.p_value
+    assert not fits[1].order.got_better
+    assert 20 <= fits[1].order.first_answer <= 40
+    same_items = check_fit(bank(), answered, order=orders).models
+    assert [one.n_past for one in same_items] == [60, 60]
+    assert [one.misfit for one in same_items] == [one.misfit for one in fits]
 
 
 def test_models_with_other_answers_are_each_compared_with_their_own_items():

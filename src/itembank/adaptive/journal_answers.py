@@ -2,15 +2,35 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
 from itembank.adaptive.events import Failed, Told, event_from_dict
 from itembank.adaptive.journal import read_journal, warn_of_torn
 from itembank.adaptive.journal_lines import BEGINNING
+from itembank.adaptive.journal_sessions import MODEL_ID, settings_of, spec_of_settings
+from itembank.adaptive.session_spec import SessionSpec
 from itembank.data.banks import Bank
 from itembank.data.responses import ResponseMatrix
 from itembank.errors import DataError, shown
+
+
+class JournalAnswers(NamedTuple):
+    """Answers of sessions.
+
+    Attributes
+    ----------
+    responses : ResponseMatrix
+        One model a journal, over all items that any was asked.
+    order : dict of model id to item ids
+        In the order of answering.
+    sessions : dict of model id to SessionSpec
+    """
+
+    responses: ResponseMatrix
+    order: dict[str, list[str]]
+    sessions: dict[str, SessionSpec]
 
 
 def is_journal(path: Path) -> bool:
@@ -21,7 +41,7 @@ def is_journal(path: Path) -> bool:
         return file.read(len(BEGINNING)) == BEGINNING
 
 
-def journal_responses(bank: Bank, paths: Sequence[Path]) -> tuple[ResponseMatrix, dict[str, list[str]]]:
+def journal_responses(bank: Bank, paths: Sequence[Path]) -> JournalAnswers:
     """Read the answers of sessions with this bank.
 
     The last word on an item counts, in the place of the first answer to it.
@@ -33,10 +53,7 @@ def journal_responses(bank: Bank, paths: Sequence[Path]) -> tuple[ResponseMatrix
 
     Returns
     -------
-    ResponseMatrix
-        One model a journal, over all items that any was asked.
-    dict of model id to item ids
-        In the order of answering.
+    JournalAnswers
 
     Raises
     ------
@@ -45,7 +62,7 @@ def journal_responses(bank: Bank, paths: Sequence[Path]) -> tuple[ResponseMatrix
     IntegrityError, JournalError
         As `read_journal`.
     """
-    answers = [_answers(path) for path in paths]
+    answers, specs = zip(*map(_answers, paths), strict=True)
     names = [name for name, _ in answers]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
@@ -61,15 +78,16 @@ def journal_responses(bank: Bank, paths: Sequence[Path]) -> tuple[ResponseMatrix
     values = np.array([[found.get(item, np.nan) for item in asked] for _, found in answers])
     items = bank.responses.items[bank.responses.item_indices(asked)]
     matrix = ResponseMatrix.create(values, items=items, model_ids=names)
-    return matrix, {name: list(found) for name, found in answers}
+    order = {name: list(found) for name, found in answers}
+    return JournalAnswers(matrix, order, dict(zip(names, specs, strict=True)))
 
 
-def _answers(path: Path) -> tuple[str, dict[str, float]]:
-    """Model and answers of one journal, in the order of answering."""
+def _answers(path: Path) -> tuple[tuple[str, dict[str, float]], SessionSpec]:
+    """Model and answers of one journal, in the order of answering, and the settings."""
     content = read_journal(path)
     warn_of_torn(path, content)
-    settings = content.header.get("settings")
-    name = settings.get("model_id") if isinstance(settings, dict) else None
+    settings = settings_of(content, path)
+    name = settings.get(MODEL_ID)
     found: dict[str, float] = {}
     for event in map(event_from_dict, content.events):
         if isinstance(event, Told):
@@ -78,4 +96,4 @@ def _answers(path: Path) -> tuple[str, dict[str, float]]:
             found.pop(event.item_id, None)
     if not found or not isinstance(name, str):
         raise DataError(f"{path}: a session must name its model and have been told an answer to be examined.")
-    return name, found
+    return (name, found), spec_of_settings(settings)

@@ -1,6 +1,7 @@
 """`itembank check`: do new models fit a bank, did items drift, and how good are estimates of full runs."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,9 +25,12 @@ from itembank.cli.options import (
 from itembank.cli.render import note, progress, warnings_as_notes
 
 if TYPE_CHECKING:
+    from itembank.adaptive.journal_answers import JournalAnswers
     from itembank.data.banks import Bank
     from itembank.data.responses import ResponseMatrix
     from itembank.diagnostics.bank_check_results import BankCheck
+    from itembank.diagnostics.item_drift_results import ItemDrift
+    from itembank.diagnostics.person_fit_results import FitCheck
     from itembank.progress import ProgressCallback
 
 FIT, DRIFT, ACCURACY = PARTS = ("fit", "drift", "accuracy")
@@ -110,53 +114,122 @@ def command(
       itembank check bank session.jsonl
     """  # noqa: D301
     from itembank.data.bank_files import load_bank  # noqa: PLC0415
-    from itembank.diagnostics.bank_check import ran_all_of_a_scenario  # noqa: PLC0415
-    from itembank.diagnostics.item_drift import item_drift  # noqa: PLC0415
-    from itembank.diagnostics.person_fit import check_fit  # noqa: PLC0415
     from itembank.diagnostics.run_conditions import with_same_content  # noqa: PLC0415
     from itembank.estimation.observations import known_items  # noqa: PLC0415
 
-    wanted = parts or PARTS
-    is_typed = bool(accuracy["sizes"] or accuracy["selection"])
-    refuse_unused(
-        ("sizes", accuracy["selection"] is None, "items that are to be chosen, not with --selection"),
-        ("seed", accuracy["selection"] is None, "items that are to be chosen, not with --selection"),
-        *((name, ACCURACY in wanted, "--only accuracy") for name in ("sizes", "selection", "level", "seed")),
-        *((name, FIT in wanted, "--only fit") for name in ("groups", "reference")),
-        ("since", DRIFT in wanted, "--only drift"),
-    )
+    choices = _Choices(parts, groups, reference, since, accuracy)
+    _refuse_idle(choices)
     loaded = load_bank(bank)
     with warnings_as_notes(), progress("check") as report:
-        matrix, order = _read(loaded, responses, reading)
-        matrix = known_items(loaded, matrix, None, ignore_unknown=ignore_unknown)
-        note_known_models(loaded, matrix.model_ids)
-        same, changes = with_same_content(loaded, matrix)
-        fit = drift = scores = None
-        if FIT in wanted and (FIT in parts or groups or reference or _can_leave_out(loaded, report)):
-            named, trusted = _named(groups), None if reference is None else ids_of_file(reference)
-            fit = check_fit(loaded, same, groups=named, reference=trusted, order=order, progress=report)
-        if DRIFT in parts or since or (DRIFT in wanted and fit and matrix.n_models >= ENOUGH_FOR_DRIFT):
-            column, _, day = (since or "").rpartition("=")
-            drift = item_drift(loaded, same, since=day or None, date_column=column or None, progress=report)
-        if ACCURACY in parts or is_typed or (ACCURACY in wanted and ran_all_of_a_scenario(loaded, same)):
-            scores = _accuracy(loaded, same, accuracy, report)
-    checks = Checks(loaded.bank_id, changes, fit, drift, scores)
+        answers = _read(loaded, responses, reading)
+        known = known_items(loaded, answers.responses, None, ignore_unknown=ignore_unknown)
+        note_known_models(loaded, known.model_ids)
+        same, changes = with_same_content(loaded, known)
+        checks = _examined(loaded, answers._replace(responses=same), choices, changes, report)
     print_checks(checks, output_format)
-    if scores is not None:
+    if checks.accuracy is not None:
         note_overall(loaded)
     if not checks.suits:
         click.get_current_context().exit(EXIT_IMPRECISE)
 
 
-def _read(
-    bank: "Bank", paths: Sequence[Path], reading: dict[str, Any]
-) -> tuple["ResponseMatrix", dict[str, list[str]] | None]:
+@dataclass(frozen=True)
+class _Choices:
+    """What is to be examined, and how."""
+
+    parts: tuple[str, ...]
+    groups: tuple[str, ...]
+    reference: Path | None
+    since: str | None
+    accuracy: dict[str, Any]
+
+    def wants(self, part: str) -> bool:
+        """Whether a part is examined if it can be."""
+        return not self.parts or part in self.parts
+
+    def asks(self, part: str) -> bool:
+        """Whether a part was asked for, and must be examined."""
+        others: dict[str, Any] = {
+            FIT: self.groups or self.reference,
+            DRIFT: self.since is not None,
+            ACCURACY: self.accuracy["sizes"] or self.accuracy["selection"],
+        }
+        return part in self.parts or bool(others[part])
+
+
+def _refuse_idle(choices: _Choices) -> None:
+    """Refuse options of what is not to be examined."""
+    is_chosen = choices.accuracy["selection"] is None
+    refuse_unused(
+        *((name, is_chosen, "items that are to be chosen, not with --selection") for name in ("sizes", "seed")),
+        *((name, choices.wants(ACCURACY), "--only accuracy") for name in choices.accuracy),
+        *((name, choices.wants(FIT), "--only fit") for name in ("groups", "reference")),
+        ("since", choices.wants(DRIFT), "--only drift"),
+    )
+
+
+def _examined(
+    bank: "Bank", answers: "JournalAnswers", choices: _Choices, changes: tuple[str, ...], report: "ProgressCallback"
+) -> Checks:
+    """Examine what is asked for, and what the results allow."""
+    from itembank.diagnostics.bank_check import ran_all_of_a_scenario  # noqa: PLC0415
+
+    named = _named(choices.groups)
+    if answers.sessions and choices.asks(DRIFT):
+        raise click.UsageError(
+            "drift is looked for among items that were not chosen by the answers, as those of adaptive sessions were. "
+            "Give full runs or runs of a selection."
+        )
+    has_full_runs = ran_all_of_a_scenario(bank, answers.responses)
+    if choices.wants(ACCURACY) and not choices.asks(ACCURACY):
+        refuse_unused(*((name, has_full_runs, "models that ran everything") for name in ("level", "seed")))
+    fit = drift = scores = None
+    if choices.asks(FIT) or (choices.wants(FIT) and _can_leave_out(bank, report)):
+        fit = _fit(bank, answers, named, choices.reference, report)
+    is_enough = fit is not None and not answers.sessions and answers.responses.n_models >= ENOUGH_FOR_DRIFT
+    if choices.asks(DRIFT) or (choices.wants(DRIFT) and is_enough):
+        drift = _drift(bank, answers.responses, choices.since or "", report)
+    if choices.asks(ACCURACY) or (choices.wants(ACCURACY) and has_full_runs):
+        scores = _accuracy(bank, answers.responses, choices.accuracy, report)
+    return Checks(bank.bank_id, changes, fit, drift, scores)
+
+
+def _fit(
+    bank: "Bank",
+    answers: "JournalAnswers",
+    groups: dict[str, tuple[str, ...]],
+    reference: Path | None,
+    report: "ProgressCallback",
+) -> "FitCheck":
+    """Examine how well models fit."""
+    from itembank.diagnostics.person_fit import check_fit  # noqa: PLC0415
+
+    return check_fit(
+        bank,
+        answers.responses,
+        groups=groups,
+        reference=None if reference is None else ids_of_file(reference),
+        order=answers.order,
+        sessions=answers.sessions,
+        progress=report,
+    )
+
+
+def _drift(bank: "Bank", matrix: "ResponseMatrix", since: str, report: "ProgressCallback") -> "ItemDrift":
+    """Look for drifted items since a day."""
+    from itembank.diagnostics.item_drift import item_drift  # noqa: PLC0415
+
+    column, _, day = since.rpartition("=")
+    return item_drift(bank, matrix, since=day or None, date_column=column or None, progress=report)
+
+
+def _read(bank: "Bank", paths: Sequence[Path], reading: dict[str, Any]) -> "JournalAnswers":
     """Read results, or the answers of sessions with their order."""
-    from itembank.adaptive.journal_answers import is_journal, journal_responses  # noqa: PLC0415
+    from itembank.adaptive.journal_answers import JournalAnswers, is_journal, journal_responses  # noqa: PLC0415
 
     journals = [path for path in paths if is_journal(path)]
     if not journals:
-        return read_new_results(bank, paths, reading, same_content=False), None
+        return JournalAnswers(read_new_results(bank, paths, reading, same_content=False), {}, {})
     if len(journals) < len(paths):
         raise click.UsageError("RESPONSES must be journals of sessions or other results, not both. Check them apart.")
     refuse_unused(*((name, False, "results that are no journals of sessions") for name in reading))

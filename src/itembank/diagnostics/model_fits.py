@@ -5,15 +5,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from itembank.adaptive.session_spec import SessionSpec
 from itembank.data.banks import Bank
 from itembank.diagnostics.fit_groups import NAMED
 from itembank.diagnostics.fit_p_values import FitPValues, detectable_rises, fit_p_values
 from itembank.diagnostics.fit_statistics import FitStatistics, ItemGroup, cumulative_sums, onset
-from itembank.diagnostics.past_fit import factor_model_of, past_statistics, statistics_by
+from itembank.diagnostics.past_fit import factor_model_of, past_session_statistics, past_statistics, statistics_by
 from itembank.diagnostics.person_fit_results import GroupFit, ModelFit, OrderFit, SurprisingAnswer
 from itembank.estimation.typicality import PastMisfit
 from itembank.factors.residuals import item_residuals, successive_residuals
 from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.progress import ProgressCallback
 
 N_WORST = 3
 """Surprising answers that are listed, each way."""
@@ -33,19 +35,27 @@ class Answered:
     responses : (n_models, n_observed)
         Complete.
     is_ordered : bool
+    session : SessionSpec or None
+        Of the adaptive session that chose the items.
     """
 
     model_ids: tuple[str, ...]
     items: IntArray
     responses: FloatArray
     is_ordered: bool
+    session: SessionSpec | None = None
 
 
-def model_fits(bank: Bank, answered: Answered, groups: tuple[ItemGroup, ...]) -> Iterator[ModelFit]:
+def model_fits(
+    bank: Bank, answered: Answered, groups: tuple[ItemGroup, ...], *, progress: ProgressCallback
+) -> Iterator[ModelFit]:
     """Compare models that answered the same items with the bank's own, left out."""
     factors, items, is_ordered = factor_model_of(bank), answered.items, answered.is_ordered
     found = statistics_by(bank, items, answered.responses, groups, is_ordered=is_ordered)
-    past = past_statistics(bank, items, groups, is_ordered=is_ordered)
+    if answered.session is None:
+        past = past_statistics(bank, items, groups, is_ordered=is_ordered)
+    else:
+        past = past_session_statistics(bank, answered.session, items.size, groups, progress=progress)
     p_values = fit_p_values(found, past, groups)
     typicality = PastMisfit.of(past.misfit, past.misfit).typicality_of(found.misfit).typicality
     residual, variance = item_residuals(factors, items, answered.responses)

@@ -4,6 +4,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from itembank.adaptive.past_sessions import past_orders
+from itembank.adaptive.session_spec import SessionSpec
 from itembank.crossfit.folds import MINIMUM_FOR_FOLDS, folds
 from itembank.data.bank_factors import bank_factor_model
 from itembank.data.banks import Bank
@@ -67,6 +69,30 @@ def past_statistics(bank: Bank, items: IntArray, groups: tuple[ItemGroup, ...], 
             answers = responses[np.ix_(rows, columns)]
             found = statistics_by(fold.bank, items[columns], answers, groups, is_ordered=is_ordered)
             result.set_rows(fold.held_out[rows], found)
+    return result
+
+
+def past_session_statistics(
+    bank: Bank, spec: SessionSpec, n_answers: int, groups: tuple[ItemGroup, ...], *, progress: ProgressCallback
+) -> FitStatistics:
+    """Measure the fit of the bank's own models, left out, to the items that sessions of this spec ask each of them.
+
+    A session asks what its model may get right or wrong. On the same items other models answer with less doubt, and the
+    session's model would seem unusual for that alone.
+
+    Returns
+    -------
+    FitStatistics
+        Of all models of the bank; NaN for those that were not tried, or whose sessions ended before so many answers.
+    """
+    result = FitStatistics.unknown(bank.n_models, len(groups))
+    orders = past_orders(bank, spec, n_answers, progress=progress)
+    for fold in folds(bank):
+        for row in fold.held_out[~np.isnan(orders[fold.held_out]).any(axis=1)].tolist():
+            items = orders[row].astype(np.int64)
+            answers = bank.responses.responses[[row]][:, items]
+            found = statistics_by(fold.bank, items, answers, groups, is_ordered=True)
+            result.set_rows(np.array([row]), found)
     return result
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
+from itembank.adaptive.session_spec import SessionSpec
 from itembank.data.arguments import GivenBank, GivenResponses, as_bank, as_new_responses
 from itembank.data.banks import Bank
 from itembank.data.responses import ResponseMatrix
@@ -26,6 +27,7 @@ def check_fit(
     groups: Mapping[str, Sequence[str]] | None = None,
     reference: Sequence[str] | None = None,
     order: Mapping[str, Sequence[str]] | None = None,
+    sessions: Mapping[str, SessionSpec] | None = None,
     ignore_unknown: bool = False,
     progress: ProgressCallback = silent,
 ) -> FitCheck:
@@ -47,6 +49,9 @@ def check_fit(
         Items that cannot have leaked. Groups are compared with these alone; without groups all other items are.
     order : mapping of model id to item ids, optional
         The order in which a model answered, for a CUSUM: do answers get worse or better on the way?
+    sessions : mapping of model id to SessionSpec, optional
+        Settings of the adaptive session that asked a model whose order is known (`journal_responses` reads all of it
+        from journals): it is compared with such sessions of the bank's models, which take seconds the first time.
     ignore_unknown : bool
         Leave out items that the bank does not hold.
     progress : ProgressCallback
@@ -74,15 +79,19 @@ def check_fit(
     of_bank = item_groups(bank, groups or {}, reference)
     matrix, changes = with_same_content(bank, matrix)
     models: dict[str, ModelFit] = {}
-    sets = list(_answered(bank, matrix, order or {}))
+    sets = list(_answered(bank, matrix, order or {}, sessions or {}))
     for number, one in enumerate(sets):
-        progress("examining models", PART_OF_FOLDS + (1.0 - PART_OF_FOLDS) * number / len(sets))
-        models.update((found.model_id, found) for found in model_fits(bank, one, of_bank))
+        start, end = (PART_OF_FOLDS + (1.0 - PART_OF_FOLDS) * (number + k) / len(sets) for k in (0, 1))
+        progress("examining models", start)
+        fits = model_fits(bank, one, of_bank, progress=part_of(progress, start, end))
+        models.update((found.model_id, found) for found in fits)
     in_order = tuple(models[name] for name in matrix.model_ids if name in models)
     return FitCheck(bank.bank_id, changes, in_order)
 
 
-def _answered(bank: Bank, matrix: ResponseMatrix, order: Mapping[str, Sequence[str]]) -> Iterator[Answered]:
+def _answered(
+    bank: Bank, matrix: ResponseMatrix, order: Mapping[str, Sequence[str]], sessions: Mapping[str, SessionSpec]
+) -> Iterator[Answered]:
     """Put models together that answered the same items; each whose order is known stands alone."""
     positions = bank_positions(bank, matrix.items["item_id"], "responses")
     names = np.array(matrix.model_ids, dtype=object)
@@ -95,4 +104,5 @@ def _answered(bank: Bank, matrix: ResponseMatrix, order: Mapping[str, Sequence[s
         wanted = [column_of[item] for item in order[names[row]] if item in column_of]
         columns = np.array([one for one in wanted if not np.isnan(matrix.responses[row, one])], dtype=np.int64)
         if columns.size:
-            yield Answered((names[row],), positions[columns], matrix.responses[np.ix_(np.array([row]), columns)], True)
+            answers = matrix.responses[np.ix_(np.array([row]), columns)]
+            yield Answered((names[row],), positions[columns], answers, True, sessions.get(names[row]))
