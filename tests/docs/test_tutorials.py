@@ -80,4 +80,4 @@ def test_the_tutorial_on_logs_runs_on_few_items(tmp_path, monkeypatch):
 def test_every_tutorial_shows_what_it_prints():
     for page in (*PAGES, RUNS):
         assert all(code.strip() for code in printed(page.read_text(encoding="utf-8"))), page.name
-    assert len(PAGES) == 4
+    assert len(PAGES) == 5
