@@ -5,9 +5,10 @@ import numpy as np
 import polars as pl
 import pytest
 
+from itembank.adaptive.events import Told
 from itembank.adaptive.limits import Budget, Decision, Stopping
 from itembank.adaptive.past_session_results import PastSessions, mean_weights
-from itembank.adaptive.past_sessions import STACKED, _method, past_expectations, past_sessions
+from itembank.adaptive.past_sessions import STACKED, _method, past_expectations, past_orders, past_sessions
 from itembank.adaptive.prior_specs import GroupPrior, RegressionPrior
 from itembank.adaptive.session_spec import SessionSpec
 from itembank.calibration.build import build_bank
@@ -65,6 +66,16 @@ def test_sessions_are_run_over_banks_that_left_the_model_out(choices):
             found[:, checkpoint, row, :n_targets], np.stack(expected_of(part, session))[:, 0], rtol=1e-9, atol=1e-12
         )
         np.testing.assert_array_equal(found[0, checkpoint, row], session.estimate().scores.value[0])
+
+
+def test_orders_are_those_in_which_such_sessions_ask():
+    spec = SessionSpec(budget=BUDGET, stopping=Stopping(half_width=0.2))
+    found = past_orders(BANK, spec, 6)
+    for part in folds(BANK)[:2]:
+        row = int(part.held_out[0])
+        asked = [event.item_id for event in by_hand(part, row, 9).history if isinstance(event, Told)][:6]
+        assert [BANK.item_ids[int(position)] for position in found[row]] == asked
+    np.testing.assert_array_equal(past_orders(BANK, spec, 4), found[:, :4])
 
 
 @pytest.mark.usefixtures("stacked")

@@ -1,20 +1,22 @@
 """`itembank check`: the table, the verdicts and the exit codes."""
 
+import dataclasses
 import json
 
 import numpy as np
 import polars as pl
 import pytest
 
-from itembank.data.bank_files import load_bank
+from itembank.data.bank_files import load_bank, save_bank
 from itembank.data.readers.read import read_responses
 from itembank.data.response_files import write_responses
 from itembank.data.responses import ResponseMatrix
 from itembank.diagnostics import bank_check
 from itembank.diagnostics.bank_check_results import BankCheck, CheckedScore
+from tests.cli.session.loops import FAST, play
 from tests.data.banks import make_bank
 
-SMALL = ("-n", 12)
+SMALL = ("--only", "accuracy", "-n", 12)
 
 
 @pytest.fixture
@@ -39,7 +41,8 @@ def test_prints_scores_verdicts_and_hints(run, bank_folder, full_run):
 
 def test_checks_a_selection_that_is_given(run, bank_folder, full_run, tmp_path):
     run("select", bank_folder, "-n", 9, "--method", "random", "-o", tmp_path / "s.json")
-    found = json.loads(run("check", bank_folder, full_run, "--selection", tmp_path / "s.json", "--format", "json").out)
+    accuracy = ("check", bank_folder, full_run, "--only", "accuracy")
+    found = json.loads(run(*accuracy, "--selection", tmp_path / "s.json", "--format", "json").out)
     assert {row["n_chosen"] for row in found["scores"]} == {9}
     refused = run("check", bank_folder, full_run, "--selection", tmp_path / "s.json", *SMALL)
     assert (refused.code, "-n" in refused.err) == (2, True)
@@ -65,7 +68,123 @@ def test_exits_with_3_where_the_bank_does_not_suit(run, bank_folder, full_run, m
     low = 0.45 if held else 0.55
     score = CheckedScore("new\x1b", "overall", 12, 12, 30, 0.5, 0.6, low, 0.7, 0.02)
     monkeypatch.setattr(bank_check, "check_bank", lambda *args, **more: BankCheck("b", 0.95, (score,), ("a hint",)))
-    outcome = run("check", bank_folder, full_run)
+    outcome = run("check", bank_folder, full_run, "--only", "accuracy")
     assert outcome.code == code
     assert f"new\\x1b, 12 items: the error of 10.0 points is {'within' if held else 'outside'}" in outcome.out
     assert "a hint" in outcome.err
+
+
+@pytest.fixture(scope="module")
+def new_run(tmp_path_factory):
+    """The bank's answers of a few models, those of the last spoilt: it fails what others solve."""
+    matrix = make_bank().responses.take(models=np.arange(6))
+    values = matrix.responses.copy()
+    values[5] = 1.0 - (matrix.responses.mean(axis=0) > 0.5)
+    models = pl.DataFrame({"model_id": [f"new-{i}" for i in range(6)], "day": [f"2025-01-0{i + 1}" for i in range(6)]})
+    new = ResponseMatrix.create(values, models=models, items=matrix.items)
+    path = tmp_path_factory.mktemp("new") / "new.parquet"
+    write_responses(new.take(items=np.arange(25)), path)
+    return path
+
+
+def test_reads_as_one_result_whatever_is_examined(run, bank_folder, full_run):
+    found = json.loads(run("check", bank_folder, full_run, "-n", 12, "--format", "json").out)
+    assert {"bank", "suits", "changes", "verdicts", "hints", "fit", "groups", "level", "scores"} == set(found)
+    outcome = run("check", bank_folder, full_run, "-n", 12)
+    assert "Fit of each model beside the bank's own" in outcome.out.splitlines()[0]
+    assert "errors in points" in outcome.out
+    assert "No statistic shows a change that makes all answers a little worse" in outcome.err
+    assert outcome.code in {0, 3}
+
+
+def test_models_that_did_not_run_everything_are_examined_for_fit_alone(run, bank_folder, new_run):
+    found = json.loads(run("check", bank_folder, new_run, "--format", "json").out)
+    assert {"fit", "groups", "drift"} <= set(found)
+    assert "scores" not in found
+    assert [row["model_id"] for row in found["fit"]] == [f"new-{i}" for i in range(6)]
+    assert [row["n_items"] for row in found["fit"]] == [25] * 6
+    assert found["fit"][5]["typicality"] == min(row["typicality"] for row in found["fit"])
+    refused = run("check", bank_folder, new_run, *SMALL)
+    assert refused.code == 1
+    assert "needs models that ran all 30 items" in refused.err
+
+
+def test_suspected_items_have_a_table_of_their_own(run, bank_folder, new_run, tmp_path):
+    ids = read_responses([new_run]).item_ids
+    (tmp_path / "leaked.txt").write_text("\n".join(ids[:8]) + "\n")
+    (tmp_path / "private.txt").write_text("\n".join(ids[8:]) + "\n")
+    group = ("--group", f"public={tmp_path / 'leaked.txt'}")
+    outcome = run("check", bank_folder, new_run, *group)
+    assert "Suspected items, in points" in outcome.out
+    assert "public: with 8 answers beside 17 others a rise of" in outcome.err
+    found, alone = (
+        json.loads(run("check", bank_folder, new_run, *words, "--format", "json").out)["groups"]
+        for words in (group, ("--reference", tmp_path / "private.txt"))
+    )
+    assert [row["n_reference"] for row in found if row["kind"] == "named"] == [17] * 6
+    assert {row["group"] for row in alone if row["kind"] == "named"} == {"all others"}
+    for words in (("--group", "public"), ("--group", "a=nowhere.txt"), (*group, *group)):
+        assert run("check", bank_folder, new_run, *words).code == 2
+
+
+def test_drift_since_a_day(run, bank_folder, new_run):
+    words = ("check", bank_folder, new_run, "--only", "drift", "--format", "json")
+    assert json.loads(run(*words).out)["drift"]["n_models"] == 6
+    for since in ("2025-01-03", "day=2025-01-03"):
+        assert json.loads(run(*words, "--since", since).out)["drift"]["n_models"] == 4
+    assert run(*words, "--since", "seen=2025-01-03").code == 2
+
+
+def test_journals_are_examined_in_the_order_of_their_answers(run, bank_folder, new_run, tmp_path):
+    journal = tmp_path / "run.jsonl"
+    run("session", "start", bank_folder, "-o", journal, "--model-id", "new", "--max-items", 20, *FAST)
+    play(run, journal)
+    found = json.loads(run("check", bank_folder, journal, "--format", "json").out)
+    assert [row["model_id"] for row in found["fit"]] == ["new"]
+    assert found["fit"][0]["n_items"] == 20
+    assert 0.0 < found["fit"][0]["order_p_value"] <= 1.0
+    assert run("check", bank_folder, journal, new_run).code == 2
+    assert run("check", bank_folder, journal, "--metric", "acc").code == 2
+    assert run("check", bank_folder, journal, "--only", "drift").code == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        (("--only", "fit", "--since", "2025-01-01"), "--since"),
+        (("--only", "drift", "--reference", "here"), "--reference"),
+        (("--only", "fit", "-n", 12), "-n"),
+        (("--only", "fit", "--level", 0.9), "--level"),
+        (("--level", 0.9), "--level goes with models that ran everything"),
+    ],
+)
+def test_options_of_what_is_not_examined_are_refused(run, bank_folder, new_run, tmp_path, words, named):
+    (tmp_path / "here").write_text("math/0\n")
+    outcome = run("check", bank_folder, new_run, *(tmp_path / one if one == "here" else one for one in words))
+    assert outcome.code == 2
+    assert named in outcome.err
+
+
+def test_what_changed_is_said_first(run, tmp_path, new_run):
+    bank = make_bank()
+    items = bank.responses.items.with_columns(task_version=pl.lit("1"), content_hash=pl.lit("same"))
+    save_bank(dataclasses.replace(bank, responses=dataclasses.replace(bank.responses, items=items)), tmp_path / "bank")
+    new = read_responses([new_run])
+    is_first = pl.int_range(pl.len()) < 3
+    other = items.head(25).with_columns(
+        task_version=pl.lit("2"), content_hash=pl.when(is_first).then(pl.lit("new")).otherwise("content_hash")
+    )
+    write_responses(dataclasses.replace(new, items=other), tmp_path / "changed.parquet")
+    outcome = run("check", tmp_path / "bank", tmp_path / "changed.parquet", "--only", "fit")
+    assert outcome.code == 3
+    first, second = outcome.out.splitlines()[:2]
+    assert first.startswith("Changed: the content of 3 of 25 items")
+    assert second.startswith("Changed: task_version is another than the bank's for 25 of 25 items")
+
+
+def test_a_bank_that_cannot_leave_models_out_still_says_how_good_estimates_are(run, tmp_path, full_run):
+    save_bank(make_bank(n_models=8), tmp_path / "small")
+    outcome = run("check", tmp_path / "small", full_run, "-n", 12, "--format", "json")
+    assert "fit" not in json.loads(outcome.out)
+    assert "takes at least 10, and bank" in outcome.err
+    assert run("check", tmp_path / "small", full_run, "--only", "fit").code == 1

@@ -178,24 +178,29 @@ def _place_of_bank(content: JournalContent, path: Path) -> Path:
 
 def _pool_of(bank: Bank, content: JournalContent, path: Path, progress: ProgressCallback) -> SessionPool:
     """Get the bank ready for the session of a journal."""
-    plain = _settings(content, path)
+    plain = settings_of(content, path)
     with _named(path):
-        spec = SessionSpec.from_dict({name: value for name, value in plain.items() if name != MODEL_ID})
-        return ready_pool(bank, spec, progress=progress)
+        return ready_pool(bank, spec_of_settings(plain), progress=progress)
 
 
 def _resumed(pool: SessionPool, content: JournalContent, path: Path, journal: Journal | None) -> AdaptiveSession:
     """Make the session of a journal's content."""
     with _named(path):
-        model_id, events = _settings(content, path).get(MODEL_ID, ""), map(event_from_dict, content.events)
+        model_id, events = settings_of(content, path).get(MODEL_ID, ""), map(event_from_dict, content.events)
         return AdaptiveSession(pool, model_id=model_id, events=events, journal=journal)
 
 
-def _settings(content: JournalContent, path: Path) -> Mapping[str, Any]:
+def settings_of(content: JournalContent, path: Path) -> Mapping[str, Any]:
+    """Return the settings in a journal's header, those of its spec and the model's id."""
     settings = content.header.get("settings")
     if not isinstance(settings, Mapping):
         raise DataError(f"{path}: the header must have settings, got {settings!r}.")
     return settings
+
+
+def spec_of_settings(settings: Mapping[str, Any]) -> SessionSpec:
+    """Make the spec of the settings of a journal."""
+    return SessionSpec.from_dict({name: value for name, value in settings.items() if name != MODEL_ID})
 
 
 @contextmanager

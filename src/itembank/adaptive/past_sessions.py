@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from itembank.adaptive.events import Told
 from itembank.adaptive.limits import Budget, Stopping
 from itembank.adaptive.past_session_results import PastSessions
 from itembank.adaptive.pool import SessionPool
@@ -115,6 +116,30 @@ def past_expectations(
 
     shape, name = (*sizes, bank.n_models, n_scores), _name("past-sessions-expected", tried)
     return checkpoints, run_trial(bank, name, try_fold, shape, progress=progress)
+
+
+@one_blas_thread()
+def past_orders(bank: Bank, spec: SessionSpec, n_answers: int, *, progress: ProgressCallback = silent) -> FloatArray:
+    """Run the sessions, and keep which items each calibration model left out was asked, in order.
+
+    Returns
+    -------
+    (n_models, n_answers)
+        Positions of the items; NaN for models that were not tried, and after a session's end.
+    """
+    tried = _tried_spec(bank, spec)
+    tried = replace(tried, budget=Budget(n_items=max(tried.budget.n_items or 0, n_answers)))
+
+    def try_fold(fold: Fold, progress: ProgressCallback) -> FloatArray:
+        result = np.full((fold.held_out.size, n_answers), np.nan)
+        for place, session in _sessions(bank, fold, tried, progress):
+            answer_from_record(session, _record(bank), int(fold.held_out[place]), n_answers=n_answers)
+            told = [event.item_id for event in session.history if isinstance(event, Told)]
+            result[place, : len(told)] = [session.pool.positions[item] for item in told]
+        return result
+
+    name = cache_name(_name("past-session-orders", tried), n_answers)
+    return run_trial(bank, name, try_fold, (bank.n_models, n_answers), progress=progress)
 
 
 def _name(kind: str, tried: SessionSpec) -> str:

@@ -1,123 +1,280 @@
-"""`itembank check`: how good a bank's estimates are for models that ran everything."""
+"""`itembank check`: do new models fit a bank, did items drift, and how good are estimates of full runs."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from itembank.cli.command import Command
+from itembank.cli.check_tables import Checks, print_checks
+from itembank.cli.command import Command, headed
 from itembank.cli.main import EXIT_IMPRECISE
 from itembank.cli.new_results import ignore_unknown_option, note_known_models, note_overall, read_new_results
 from itembank.cli.options import (
     FILE,
     bank_argument,
     format_option,
+    ids_of_file,
     level_option,
     reading_options,
     refuse_unused,
     responses_argument,
     seed_option,
 )
-from itembank.cli.render import note, print_record, print_rows, progress, warnings_as_notes
-from itembank.errors import visible
+from itembank.cli.render import note, progress, warnings_as_notes
 
 if TYPE_CHECKING:
+    from itembank.adaptive.journal_answers import JournalAnswers
+    from itembank.data.banks import Bank
+    from itembank.data.responses import ResponseMatrix
     from itembank.diagnostics.bank_check_results import BankCheck
+    from itembank.diagnostics.item_drift_results import ItemDrift
+    from itembank.diagnostics.person_fit_results import FitCheck
+    from itembank.progress import ProgressCallback
+
+FIT, DRIFT, ACCURACY = PARTS = ("fit", "drift", "accuracy")
+ENOUGH_FOR_DRIFT = 5
+"""New models from which on items are examined unasked."""
+
+_accuracy_options = headed(
+    "Accuracy, on models that ran everything",
+    click.option(
+        "-n",
+        "--n-items",
+        "sizes",
+        type=click.IntRange(min=1),
+        multiple=True,
+        help="Number of items to choose. Repeatable.  [default: 30, 100 and 300]",
+    ),
+    click.option("--selection", type=FILE, help="Check these chosen items instead."),
+    level_option,
+    seed_option,
+)
 
 
 @click.command("check", cls=Command)
 @bank_argument
 @responses_argument
 @click.option(
-    "-n",
-    "--n-items",
-    "sizes",
-    type=click.IntRange(min=1),
+    "--only",
+    "parts",
+    type=click.Choice(PARTS),
     multiple=True,
-    help="Number of items to choose. Repeatable.  [default: 30, 100 and 300]",
+    help="Examine this alone. Repeatable.  [default: all that RESPONSES allow]",
 )
-@click.option("--selection", type=FILE, help="Check these chosen items instead.")
+@click.option(
+    "--group",
+    "groups",
+    multiple=True,
+    metavar="NAME=FILE",
+    help="Items that are suspected of having leaked: one id a line, a table or a selection. Repeatable.",
+)
+@click.option("--reference", type=FILE, help="Items that cannot have leaked; the others are compared with these.")
+@click.option(
+    "--since", metavar="[COLUMN=]DATE", help="Look for drifted items over the models of this day (2025-01-31) or later."
+)
 @ignore_unknown_option
-@level_option
+@_accuracy_options
 @reading_options()
-@seed_option
 @format_option
 def command(
     *,
     bank: Path,
     responses: tuple[Path, ...],
-    sizes: tuple[int, ...],
-    selection: Path | None,
+    parts: tuple[str, ...],
+    groups: tuple[str, ...],
+    reference: Path | None,
+    since: str | None,
     ignore_unknown: bool,
-    level: float,
     reading: dict[str, Any],
-    seed: int,
     output_format: str,
+    **accuracy: Any,
 ) -> None:
-    """Check how good a bank's estimates are, on models that ran everything.
+    """Check whether new models fit a bank, and how good its estimates are.
 
-    RESPONSES are full runs of models that did not help to calibrate the bank. Items are chosen as itembank select does,
-    scores estimated from these alone, and compared with the scores from all items. The exit code is 3 when the overall
-    scores of more models lie outside their intervals than chance explains; of a single model, when it does.
+    RESPONSES are results of models that did not help to calibrate the bank, or journals of sessions. First it says what
+    is known of changed prompts, versions and harnesses. Then come, as far as RESPONSES allow:
 
     \b
-      itembank check bank full-run.parquet
-      itembank check bank full-run.parquet -n 50 -n 200 --format json
-      itembank check bank full-run.parquet --selection selection.json
+      fit       Does each model answer like the bank's, overall, on every group of
+                items, and from the beginning of a session to its end?
+      drift     Which items do new models answer otherwise? From 5 models on.
+      accuracy  Of models that ran everything: items are chosen as itembank select
+                does, scores estimated from these, and compared with the full run.
+
+    The exit code is 3 when more models misfit, or lie outside their intervals, than chance explains (of a single model,
+    when it does), or when something is known to have changed.
+
+    \b
+      itembank check bank new.csv
+      itembank check bank new.csv --group public=leaked.txt --reference private.txt
+      itembank check bank this-year.parquet --only drift --since 2025-01-01
+      itembank check bank full-run.parquet --only accuracy -n 50 -n 200
+      itembank check bank session.jsonl
     """  # noqa: D301
     from itembank.data.bank_files import load_bank  # noqa: PLC0415
-    from itembank.data.selections import Selection  # noqa: PLC0415
-    from itembank.diagnostics.bank_check import check_bank  # noqa: PLC0415
+    from itembank.diagnostics.run_conditions import with_same_content  # noqa: PLC0415
+    from itembank.estimation.observations import known_items  # noqa: PLC0415
 
-    refuse_unused(
-        ("sizes", selection is None, "items that are to be chosen, not with --selection"),
-        ("seed", selection is None, "items that are to be chosen, not with --selection"),
-    )
+    choices = _Choices(parts, groups, reference, since, accuracy)
+    _refuse_idle(choices)
     loaded = load_bank(bank)
-    chosen = None if selection is None else Selection.load(selection)
-    with warnings_as_notes():
-        matrix = read_new_results(loaded, responses, reading)
-        note_known_models(loaded, matrix.model_ids)
-        with progress("check") as report:
-            check = check_bank(
-                loaded,
-                matrix,
-                sizes=sizes,
-                selection=chosen,
-                level=level,
-                ignore_unknown=ignore_unknown,
-                rng=seed,
-                progress=report,
-            )
-    _print(check, output_format)
-    note_overall(loaded)
-    if not check.suits:
+    with warnings_as_notes(), progress("check") as report:
+        answers = _read(loaded, responses, reading)
+        known = known_items(loaded, answers.responses, None, ignore_unknown=ignore_unknown)
+        note_known_models(loaded, known.model_ids)
+        same, changes = with_same_content(loaded, known)
+        checks = _examined(loaded, answers._replace(responses=same), choices, changes, report)
+    print_checks(checks, output_format)
+    if checks.accuracy is not None:
+        note_overall(loaded)
+    if not checks.suits:
         click.get_current_context().exit(EXIT_IMPRECISE)
 
 
-def _print(check: "BankCheck", output_format: str) -> None:
-    """Print the scores, and below a table the verdicts and hints."""
-    if output_format != "table":
-        print_record(check.to_dict(), "scores", check.rows(), output_format)
-        return
-    level = f"{100 * check.level:g} % interval"
-    rows = [
-        {
-            "model_id": row["model_id"],
-            "target": row["target"],
-            "items": f"{row['n_items']}/{row['n_total']}",
-            "full run": row["truth"],
-            "estimate": row["estimate"],
-            level: f"{row['low']:.4f} to {row['high']:.4f}",
-            "error": f"{100.0 * row['error']:+.2f}",
-            "expected": f"{100.0 * row['expected_error']:.2f}",
-            "verdict": row["verdict"],
+@dataclass(frozen=True)
+class _Choices:
+    """What is to be examined, and how."""
+
+    parts: tuple[str, ...]
+    groups: tuple[str, ...]
+    reference: Path | None
+    since: str | None
+    accuracy: dict[str, Any]
+
+    def wants(self, part: str) -> bool:
+        """Whether a part is examined if it can be."""
+        return not self.parts or part in self.parts
+
+    def asks(self, part: str) -> bool:
+        """Whether a part was asked for, and must be examined."""
+        others: dict[str, Any] = {
+            FIT: self.groups or self.reference,
+            DRIFT: self.since is not None,
+            ACCURACY: self.accuracy["sizes"] or self.accuracy["selection"],
         }
-        for row in check.rows()
-    ]
-    title = f"Scores from 0 to 1, and errors in points, bank {check.bank_id}"
-    print_rows(rows, "table", title=title, least=("expected", "items"))
-    for sentence in check.verdicts:
-        click.echo(visible(sentence))
-    for hint in check.hints:
-        note(visible(hint))
+        return part in self.parts or bool(others[part])
+
+
+def _refuse_idle(choices: _Choices) -> None:
+    """Refuse options of what is not to be examined."""
+    is_chosen = choices.accuracy["selection"] is None
+    refuse_unused(
+        *((name, is_chosen, "items that are to be chosen, not with --selection") for name in ("sizes", "seed")),
+        *((name, choices.wants(ACCURACY), "--only accuracy") for name in choices.accuracy),
+        *((name, choices.wants(FIT), "--only fit") for name in ("groups", "reference")),
+        ("since", choices.wants(DRIFT), "--only drift"),
+    )
+
+
+def _examined(
+    bank: "Bank", answers: "JournalAnswers", choices: _Choices, changes: tuple[str, ...], report: "ProgressCallback"
+) -> Checks:
+    """Examine what is asked for, and what the results allow."""
+    from itembank.diagnostics.bank_check import ran_all_of_a_scenario  # noqa: PLC0415
+
+    named = _named(choices.groups)
+    if answers.sessions and choices.asks(DRIFT):
+        raise click.UsageError(
+            "drift is looked for among items that were not chosen by the answers, as those of adaptive sessions were. "
+            "Give full runs or runs of a selection."
+        )
+    has_full_runs = ran_all_of_a_scenario(bank, answers.responses)
+    if choices.wants(ACCURACY) and not choices.asks(ACCURACY):
+        refuse_unused(*((name, has_full_runs, "models that ran everything") for name in ("level", "seed")))
+    fit = drift = scores = None
+    if choices.asks(FIT) or (choices.wants(FIT) and _can_leave_out(bank, report)):
+        fit = _fit(bank, answers, named, choices.reference, report)
+    is_enough = fit is not None and not answers.sessions and answers.responses.n_models >= ENOUGH_FOR_DRIFT
+    if choices.asks(DRIFT) or (choices.wants(DRIFT) and is_enough):
+        drift = _drift(bank, answers.responses, choices.since or "", report)
+    if choices.asks(ACCURACY) or (choices.wants(ACCURACY) and has_full_runs):
+        scores = _accuracy(bank, answers.responses, choices.accuracy, report)
+    return Checks(bank.bank_id, changes, fit, drift, scores)
+
+
+def _fit(
+    bank: "Bank",
+    answers: "JournalAnswers",
+    groups: dict[str, tuple[str, ...]],
+    reference: Path | None,
+    report: "ProgressCallback",
+) -> "FitCheck":
+    """Examine how well models fit."""
+    from itembank.diagnostics.person_fit import check_fit  # noqa: PLC0415
+
+    return check_fit(
+        bank,
+        answers.responses,
+        groups=groups,
+        reference=None if reference is None else ids_of_file(reference),
+        order=answers.order,
+        sessions=answers.sessions,
+        progress=report,
+    )
+
+
+def _drift(bank: "Bank", matrix: "ResponseMatrix", since: str, report: "ProgressCallback") -> "ItemDrift":
+    """Look for drifted items since a day."""
+    from itembank.diagnostics.item_drift import item_drift  # noqa: PLC0415
+
+    column, _, day = since.rpartition("=")
+    return item_drift(bank, matrix, since=day or None, date_column=column or None, progress=report)
+
+
+def _read(bank: "Bank", paths: Sequence[Path], reading: dict[str, Any]) -> "JournalAnswers":
+    """Read results, or the answers of sessions with their order."""
+    from itembank.adaptive.journal_answers import JournalAnswers, is_journal, journal_responses  # noqa: PLC0415
+
+    journals = [path for path in paths if is_journal(path)]
+    if not journals:
+        return JournalAnswers(read_new_results(bank, paths, reading, same_content=False), {}, {})
+    if len(journals) < len(paths):
+        raise click.UsageError("RESPONSES must be journals of sessions or other results, not both. Check them apart.")
+    refuse_unused(*((name, False, "results that are no journals of sessions") for name in reading))
+    return journal_responses(bank, journals)
+
+
+def _can_leave_out(bank: "Bank", report: "ProgressCallback") -> bool:
+    """Whether the fit of the bank's own models can be known; else say that it cannot."""
+    from itembank.diagnostics.past_fit import why_not_examined  # noqa: PLC0415
+
+    reason = why_not_examined(bank, report)
+    if reason:
+        note(f"The fit of models is not examined, by that of the bank's own models left out: {reason}.")
+    return not reason
+
+
+def _named(groups: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Read the item ids of NAME=FILE."""
+    found = {}
+    for text in groups:
+        name, equals, path = text.partition("=")
+        if not (name and equals and Path(path).is_file()):
+            raise click.BadParameter(
+                f"must be NAME=FILE with a file that is there, got {text!r}.", param_hint="--group"
+            )
+        if name in found:
+            raise click.BadParameter(f"must name each group once, got {name!r} twice.", param_hint="--group")
+        found[name] = ids_of_file(Path(path))
+    return found
+
+
+def _accuracy(
+    bank: "Bank", matrix: "ResponseMatrix", accuracy: dict[str, Any], report: "ProgressCallback"
+) -> "BankCheck":
+    """Compare estimates from few items with full runs."""
+    from itembank.data.selections import Selection  # noqa: PLC0415
+    from itembank.diagnostics.bank_check import check_bank  # noqa: PLC0415
+
+    path = accuracy["selection"]
+    return check_bank(
+        bank,
+        matrix,
+        sizes=accuracy["sizes"],
+        selection=None if path is None else Selection.load(path),
+        level=accuracy["level"],
+        rng=accuracy["seed"],
+        progress=report,
+    )

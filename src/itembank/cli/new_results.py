@@ -22,9 +22,17 @@ ignore_unknown_option = click.option(
 
 
 def read_new_results(
-    bank: "Bank", paths: Sequence[Path], reading: Mapping[str, Any], selection: "Selection | None" = None
+    bank: "Bank",
+    paths: Sequence[Path],
+    reading: Mapping[str, Any],
+    selection: "Selection | None" = None,
+    *,
+    same_content: bool = True,
 ) -> "ResponseMatrix":
-    """Read results as the bank's were read; of items outside the selection say how many are left out."""
+    """Read results as the bank's were read; of items outside the selection say how many are left out.
+
+    With `same_content`, items whose content is not the bank's are refused.
+    """
     from itembank.data.readers.agreement import check_same_content, only_items, read_new_responses  # noqa: PLC0415
     from itembank.errors import shown  # noqa: PLC0415
 
@@ -41,7 +49,8 @@ def read_new_results(
         if others:
             names = visible(shown(others))
             note(f"{len(others)} of {n_items} items are outside the selection and are left out: {names}.")
-    check_same_content(matrix.items, bank.responses.items)
+    if same_content:
+        check_same_content(matrix.items, bank.responses.items)
     return matrix
 
 
@@ -55,7 +64,8 @@ def note_overall(bank: "Bank") -> None:
 def why_not_calibrated(bank: "Bank") -> str:
     """Say why intervals could not be calibrated."""
     if bank.published is None:
-        return f"The bank has {bank.n_models} models, too few to leave some out and calibrate intervals."
+        n_models = f"{bank.n_models} past model{'' if bank.n_models == 1 else 's'}"
+        return f"The bank has {n_models}, too few to leave some out and calibrate intervals."
     return (
         "The bank was published without past models' responses: only intervals of the method 'auto' from the published "
         "items are calibrated."

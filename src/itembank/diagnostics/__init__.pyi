@@ -9,4 +9,8 @@ from .duplicates import find_duplicates as find_duplicates
 from .homogeneity_results import Homogeneity as Homogeneity
 from .item_audit import audit_items as audit_items
 from .item_audit_results import ItemAudit as ItemAudit
+from .item_drift import item_drift as item_drift
+from .item_drift_results import ItemDrift as ItemDrift
+from .person_fit import check_fit as check_fit
+from .person_fit_results import FitCheck as FitCheck
 from .scenario_homogeneity import homogeneity as homogeneity

@@ -9,6 +9,7 @@ from itembank.checks import check_fraction, check_whole
 from itembank.crossfit.folds import folds
 from itembank.data.arguments import GivenBank, GivenResponses, GivenSelection, as_bank, as_new_responses, as_selection
 from itembank.data.banks import Bank
+from itembank.data.readers.agreement import only_items
 from itembank.data.responses import ResponseMatrix
 from itembank.data.selections import Selection
 from itembank.diagnostics.bank_check_results import BankCheck, CheckedScore
@@ -18,7 +19,7 @@ from itembank.estimation.estimate import estimate
 from itembank.estimation.method_trials import sample_of, try_methods
 from itembank.estimation.observations import bank_positions, known_items
 from itembank.estimation.scenario_sums import scenario_sums
-from itembank.numerics.arrays import FloatArray
+from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.planning.select import select
 from itembank.progress import ProgressCallback, part_of, silent
 
@@ -94,22 +95,32 @@ def _default_sizes(bank: Bank) -> list[int]:
     return [size for size in SIZES if least <= size < bank.n_items] or [max(least, bank.n_items // 2)]
 
 
+def ran_all_of_a_scenario(bank: Bank, responses: ResponseMatrix) -> bool:
+    """Whether any model answered every item of any scenario, so that its score can be compared with an estimate."""
+    known, _ = only_items(responses, bank.responses.items["item_id"])
+    return bool(known.n_items) and not np.isnan(_scores_and_missing(bank, known)[0]).all()
+
+
 def _full_scores(bank: Bank, responses: ResponseMatrix) -> FloatArray:
     """Scores from all items, (n_models, n_targets); NaN where a model did not run all that count."""
-    values = np.full((responses.n_models, bank.n_items), np.nan)
-    values[:, bank_positions(bank, responses.items["item_id"], "responses")] = responses.responses
-    is_missing = np.isnan(values) & (bank.targets.weights > 0.0)
-    n_missing_of = scenario_sums(is_missing.astype(np.float64), bank.targets.scenario_index, bank.targets.n_scenarios)
-    means = np.where(n_missing_of > 0.0, np.nan, bank.targets.scenario_means(values, missing=True))
-    result = bank.targets.with_overall(means)
+    result, n_missing = _scores_and_missing(bank, responses)
     if np.isnan(result).all():
-        n_missing = is_missing.sum(axis=1)
         names = [f"{name} ({n} missing)" for name, n in zip(responses.model_ids, n_missing.tolist(), strict=True)]
         raise DataError(
             f"a check needs models that ran all {bank.n_items} items of the bank, or all of a scenario, got "
             f"{shown(names)}. Give their full runs."
         )
     return result
+
+
+def _scores_and_missing(bank: Bank, responses: ResponseMatrix) -> tuple[FloatArray, IntArray]:
+    """Scores (n_models, n_targets), NaN where not all that counts was run, and items that each model did not run."""
+    values = np.full((responses.n_models, bank.n_items), np.nan)
+    values[:, bank_positions(bank, responses.items["item_id"], "responses")] = responses.responses
+    is_missing = np.isnan(values) & (bank.targets.weights > 0.0)
+    n_missing_of = scenario_sums(is_missing.astype(np.float64), bank.targets.scenario_index, bank.targets.n_scenarios)
+    means = np.where(n_missing_of > 0.0, np.nan, bank.targets.scenario_means(values, missing=True))
+    return bank.targets.with_overall(means), is_missing.sum(axis=1)
 
 
 def _checked(

@@ -11,6 +11,9 @@ from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 FLAGGED = 0.1
 """A model is flagged where fewer of the calibration models than this answered at least as unusually."""
 
+OUTSIDE_GUARANTEE = "outside the guarantee"
+"""What is said of intervals of such models: they are calibrated on models that answer otherwise."""
+
 MOST_FLAGGED = 0.25
 """Fraction of the new models beyond which it is not some models that are unusual, but all new ones that differ."""
 CHANCE = 0.05

@@ -58,7 +58,7 @@ CALLS = {
     "sample-data": ["-o made-sample"],
     "select": ["bank -n 7 --method v-optimal", "bank-2 -n 7 --criterion d-optimal --cost tokens"],
     "estimate": ["bank new.parquet --method p-irt --interval model-based"],
-    "check": ["bank whole.csv --selection random.json"],
+    "check": ["bank whole.csv --selection random.json --group public=selection.json"],
     "compare": [
         "bank past.csv new.csv --repeats last --method p-irt --model m0 --model m1 --model m14 --target all",
         "bank new.csv --repeats last --method p-irt",

@@ -13,6 +13,9 @@ from itembank.data.responses import ResponseMatrix
 from itembank.errors import DataError, remedy, shown
 from itembank.progress import ProgressCallback, silent
 
+CONTENT = "content_hash"
+"""Column of the item table: a digest of what was asked and what is right."""
+
 
 def read_new_responses(
     paths: Sequence[str | Path],
@@ -77,17 +80,30 @@ def check_same_content(items: pl.DataFrame, known: pl.DataFrame) -> None:
     items, known : tables with `item_id` and maybe `content_hash`
         Items without a hash in either are not compared.
     """
-    column = "content_hash"
-    if column not in items.columns or column not in known.columns:
-        return
-    both = items.select("item_id", column).join(known.select("item_id", column), on="item_id", suffix="_known")
-    changed = both.filter(pl.col(column) != pl.col(column + "_known"))["item_id"].to_list()
+    both = in_both(items, known, CONTENT)
+    changed = other_in(both, CONTENT)
     if changed:
         raise DataError(
             f"items must have the content the bank was calibrated on, got {len(changed)} of {both.height} with "
             f"another: {shown(changed)}. The benchmark changed, or unsorted ids were given to lm_eval --samples; run "
             "the version of the bank, or calibrate a new one."
         )
+
+
+def in_both(items: pl.DataFrame, known: pl.DataFrame, column: str) -> pl.DataFrame:
+    """Return the items that both tables have: `item_id`, the column as text, and the known one as `column_known`.
+
+    Without rows where either table lacks the column.
+    """
+    if column not in items.columns or column not in known.columns:
+        return pl.DataFrame(schema=dict.fromkeys(("item_id", column, f"{column}_known"), pl.String))
+    ours, theirs = (table.select("item_id", pl.col(column).cast(pl.String)) for table in (items, known))
+    return ours.join(theirs, on="item_id", suffix="_known")
+
+
+def other_in(both: pl.DataFrame, column: str) -> list[str]:
+    """Ids of the items of `in_both` whose values are known and differ."""
+    return both.filter(pl.col(column) != pl.col(f"{column}_known"))["item_id"].to_list()
 
 
 def _choices(items: pl.DataFrame, column: str) -> tuple[str, ...]:

@@ -177,11 +177,16 @@ _SELECT = Case(
 _AS_THE_BANK = {"--response": "logs are read as the bank's were; another response is refused"}
 _CHECK = Case(
     modes={
-        "choose": Mode("bank whole.csv -n 9 --format csv", codes=(0, 3), about=("--n-items", "--level", "--format")),
-        "selection": Mode("bank whole.csv --selection selection.json --format csv", codes=(0, 3),
+        "choose": Mode("bank whole.csv --only accuracy -n 9 --format csv", codes=(0, 3),
+                       about=("--n-items", "--level", "--format")),
+        "selection": Mode("bank whole.csv --only accuracy --selection selection.json --format csv", codes=(0, 3),
                           about=("--selection", "--n-items", "--seed")),
-        "table": Mode("bank whole.csv --selection selection.json --format csv", codes=(0, 3), about=tuple(RESPONSES)),
+        "table": Mode("bank whole.csv --only accuracy --selection selection.json --format csv", codes=(0, 3),
+                      about=tuple(RESPONSES)),
         "logs": Mode("logs-bank logs -n 6 --format csv", codes=(0, 1, 3), about=tuple(RESPONSES)),
+        "fit": Mode("bank past.csv --only fit --format json", codes=(0, 3),
+                    about=("--only", "--group", "--reference", "--since", "--level")),
+        "drift": Mode("bank past.csv --only drift --format json", about=("--since", "--group", "--n-items")),
     },
     values={
         **RESPONSES,
@@ -190,6 +195,10 @@ _CHECK = Case(
         "--selection": "--selection random.json",
         "--ignore-unknown": "--ignore-unknown",
         "--level": "--level 0.8",
+        "--only": "--only drift",
+        "--group": "--group public=selection.json",
+        "--reference": "--reference random.json",
+        "--since": "--since 2025-01-31",
     },
     no_effect={**settled("table", "--repeats"), **settled("logs", "--repeats")},
     nowhere={
@@ -199,7 +208,11 @@ _CHECK = Case(
         "--model-id": "full runs here name their models; estimate reads others by the same options",
         "--repeats": "full runs here hold one response an item; replay and compare read others by the same options",
     },
-    never={**USABLE, "--ignore-unknown": "no full run here has more items; tests/cli/test_check.py has one"},
+    never={
+        **USABLE,
+        "--ignore-unknown": "no full run here has more items; tests/cli/test_check.py has one",
+        "--since": "no results here have dates; tests/cli/test_check.py has some",
+    },
 )  # fmt: skip
 _ESTIMATE = Case(
     modes={

@@ -1,0 +1,99 @@
+"""The answers of a journal in the order in which they came, without making its session anew."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from itembank.adaptive.events import Failed, Told, event_from_dict
+from itembank.adaptive.journal import read_journal, warn_of_torn
+from itembank.adaptive.journal_lines import BEGINNING
+from itembank.adaptive.journal_sessions import MODEL_ID, settings_of, spec_of_settings
+from itembank.adaptive.session_spec import SessionSpec
+from itembank.data.banks import Bank
+from itembank.data.responses import ResponseMatrix
+from itembank.errors import DataError, shown
+
+
+class JournalAnswers(NamedTuple):
+    """Answers of sessions.
+
+    Attributes
+    ----------
+    responses : ResponseMatrix
+        One model a journal, over all items that any was asked.
+    order : dict of model id to item ids
+        In the order of answering.
+    sessions : dict of model id to SessionSpec
+    """
+
+    responses: ResponseMatrix
+    order: dict[str, list[str]]
+    sessions: dict[str, SessionSpec]
+
+
+def is_journal(path: Path) -> bool:
+    """Whether a file is a session's journal, by its first bytes."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return file.read(len(BEGINNING)) == BEGINNING
+
+
+def journal_responses(bank: Bank, paths: Sequence[Path]) -> JournalAnswers:
+    """Read the answers of sessions with this bank.
+
+    The last word on an item counts, in the place of the first answer to it.
+
+    Parameters
+    ----------
+    bank : Bank
+    paths : journals
+
+    Returns
+    -------
+    JournalAnswers
+
+    Raises
+    ------
+    DataError
+        When a journal has no answer, two are of one model, or an item is not in the bank.
+    IntegrityError, JournalError
+        As `read_journal`.
+    """
+    answers, specs = zip(*map(_answers, paths), strict=True)
+    names = [name for name, _ in answers]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise DataError(f"each journal must be of another model, got several of {shown(twice)}. Give one at a time.")
+    told = {item for _, found in answers for item in found}
+    asked = [item for item in bank.responses.item_ids if item in told]
+    unknown = sorted(told - set(asked))
+    if unknown:
+        raise DataError(
+            f"every item of a session must be in bank {bank.bank_id}, got {len(unknown)} that are not: "
+            f"{shown(unknown)}. Take the bank that the sessions were started with."
+        )
+    values = np.array([[found.get(item, np.nan) for item in asked] for _, found in answers])
+    items = bank.responses.items[bank.responses.item_indices(asked)]
+    matrix = ResponseMatrix.create(values, items=items, model_ids=names)
+    order = {name: list(found) for name, found in answers}
+    return JournalAnswers(matrix, order, dict(zip(names, specs, strict=True)))
+
+
+def _answers(path: Path) -> tuple[tuple[str, dict[str, float]], SessionSpec]:
+    """Model and answers of one journal, in the order of answering, and the settings."""
+    content = read_journal(path)
+    warn_of_torn(path, content)
+    settings = settings_of(content, path)
+    name = settings.get(MODEL_ID)
+    found: dict[str, float] = {}
+    for event in map(event_from_dict, content.events):
+        if isinstance(event, Told):
+            found[event.item_id] = event.response
+        elif isinstance(event, Failed):
+            found.pop(event.item_id, None)
+    if not found or not isinstance(name, str):
+        raise DataError(f"{path}: a session must name its model and have been told an answer to be examined.")
+    return (name, found), spec_of_settings(settings)

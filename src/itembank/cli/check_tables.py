@@ -1,0 +1,175 @@
+"""How `itembank check` prints what it found: as sections below each other, one JSON object, or one CSV table."""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from itembank.cli.render import note, print_object, print_rows
+from itembank.errors import visible
+
+if TYPE_CHECKING:
+    from itembank.diagnostics.bank_check_results import BankCheck
+    from itembank.diagnostics.item_drift_results import ItemDrift
+    from itembank.diagnostics.person_fit_results import FitCheck
+
+MOST_DRIFTED = 20
+"""Drifted items in a table."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checks:
+    """All that a call of the command examined; None where it did not."""
+
+    bank_id: str
+    changes: tuple[str, ...]
+    fit: "FitCheck | None"
+    drift: "ItemDrift | None"
+    accuracy: "BankCheck | None"
+
+    @property
+    def suits(self) -> bool:
+        """Whether nothing was found that chance does not explain."""
+        found = [one.suits for one in (self.fit, self.accuracy) if one is not None]
+        return not self.changes and all(found)
+
+    @property
+    def parts(self) -> "list[FitCheck | ItemDrift | BankCheck]":
+        """What was examined, in the order of printing."""
+        return [one for one in (self.fit, self.drift, self.accuracy) if one is not None]
+
+    @property
+    def hints(self) -> list[str]:
+        """What else there is to say of models and of what such a check can find."""
+        return [hint for one in (self.fit, self.accuracy) if one is not None for hint in one.hints]
+
+
+def print_checks(checks: Checks, output_format: str) -> None:
+    """Print what was found."""
+    if output_format == "json":
+        print_object(_as_record(checks))
+    elif output_format == "csv":
+        tables = [one for one in (checks.accuracy, checks.fit, checks.drift) if one is not None]
+        print_rows(tables[0].rows() if tables else [], output_format)
+    else:
+        _print_sections(checks)
+
+
+def _as_record(checks: Checks) -> dict[str, Any]:
+    record: dict[str, Any] = {
+        "bank": checks.bank_id,
+        "suits": checks.suits,
+        "changes": list(checks.changes),
+        "verdicts": [sentence for one in checks.parts for sentence in one.verdicts],
+        "hints": checks.hints,
+    }
+    if checks.fit is not None:
+        record |= {"fit": checks.fit.rows(), "groups": checks.fit.group_rows()}
+    if checks.drift is not None:
+        drifted = [one.to_dict() for one in checks.drift.drifted]
+        record["drift"] = {**checks.drift.to_dict(), "items": drifted}
+    if checks.accuracy is not None:
+        record |= {"level": checks.accuracy.level, "scores": checks.accuracy.rows()}
+    return record
+
+
+def _print_sections(checks: Checks) -> None:
+    """Print one section below the other, with an empty line between them."""
+    sections: list[Callable[[], None]] = []
+    if checks.changes:
+        sections.append(lambda: _say([f"Changed: {sentence}" for sentence in checks.changes]))
+    if checks.fit is not None:
+        sections.append(partial(_print_fit, checks.fit))
+    if checks.drift is not None:
+        sections.append(partial(_print_drift, checks.drift))
+    if checks.accuracy is not None:
+        sections.append(partial(_print_accuracy, checks.accuracy))
+    for number, show in enumerate(sections):
+        if number:
+            click.echo()
+        show()
+    for hint in checks.hints:
+        note(visible(hint))
+
+
+def _say(sentences: Sequence[str]) -> None:
+    for sentence in sentences:
+        click.echo(visible(sentence))
+
+
+def _print_fit(fit: "FitCheck") -> None:
+    names = ("model_id", "misfit", "typicality", "p_value", "verdict", "groups")
+    rows = [{"items" if name == "n_items" else name: row[name] for name in ("n_items", *names)} for row in fit.rows()]
+    columns = ("model_id", "items", *names[1:])
+    title = f"Fit of each model beside the bank's own, left out, bank {fit.bank_id}"
+    print_rows(rows, "table", title=title, columns=columns, least=("misfit", "items"))
+    named = list(_named_rows(fit))
+    if named:
+        title = "Suspected items, in points of what the other answers let expect"
+        print_rows(named, "table", title=title, least=("items", "others"))
+    _say(fit.verdicts)
+
+
+def _named_rows(fit: "FitCheck") -> Iterator[dict[str, Any]]:
+    for row in fit.group_rows():
+        if row["kind"] == "named":
+            yield {
+                "model_id": row["model_id"],
+                "group": row["group"],
+                "items": row["n_items"],
+                "others": row["n_reference"],
+                "answered": _points(row["mean"], ".1f"),
+                "expected": _points(row["expected"], ".1f"),
+                "difference": _points(row["difference"], "+.1f"),
+                "p_value": row["p_value"],
+                "verdict": row["verdict"],
+            }
+
+
+def _points(value: float, form: str) -> str:
+    """Write a score in points; nothing where it is not known."""
+    return "" if math.isnan(value) else f"{100.0 * value:{form}}"
+
+
+def _print_drift(drift: "ItemDrift") -> None:
+    rows = [
+        {
+            "item_id": row["item_id"],
+            "scenario": row["scenario"],
+            "models": row["n_models"],
+            "difference": _points(row["difference"], "+.1f"),
+            "z": f"{row['z']:.1f}",
+            "verdict": row["verdict"],
+        }
+        for row in (one.to_dict() for one in drift.drifted[:MOST_DRIFTED])
+    ]
+    if rows:
+        title = "Drifted items, in points of what other answers let expect"
+        print_rows(rows, "table", title=title, least=("models", "scenario"))
+    _say(drift.verdicts)
+    if len(drift.drifted) > MOST_DRIFTED:
+        note(f"{len(drift.drifted) - MOST_DRIFTED} more drifted items: take --format json for all.")
+
+
+def _print_accuracy(check: "BankCheck") -> None:
+    level = f"{100 * check.level:g} % interval"
+    rows = [
+        {
+            "model_id": row["model_id"],
+            "target": row["target"],
+            "items": f"{row['n_items']}/{row['n_total']}",
+            "full run": row["truth"],
+            "estimate": row["estimate"],
+            level: f"{row['low']:.4f} to {row['high']:.4f}",
+            "error": f"{100.0 * row['error']:+.2f}",
+            "expected": f"{100.0 * row['expected_error']:.2f}",
+            "verdict": row["verdict"],
+        }
+        for row in check.rows()
+    ]
+    title = f"Scores from 0 to 1, and errors in points, bank {check.bank_id}"
+    print_rows(rows, "table", title=title, least=("expected", "items"))
+    _say(check.verdicts)
