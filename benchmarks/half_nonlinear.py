@@ -18,7 +18,7 @@ import polars as pl
 
 import itembank as ib
 from benchmarks.panel.table import NAMES
-from benchmarks.stages import errors_by_model, resampled, total
+from benchmarks.resampling import Resampled, mean_error
 from itembank.data.responses import ResponseMatrix
 from itembank.errors import ItembankWarning
 from itembank.numerics.threads import one_blas_thread
@@ -128,19 +128,19 @@ def markdown(table: pl.DataFrame) -> str:
         "|---|---|---|---|---|---|---|---|---|---|---|---|",
     ]
     keys = ["n_items", "split", "data"]
-    rng, ratios = np.random.default_rng(0), {}
+    ratios = {}
     for n_items, split, data in (
         table.select(keys).unique().sort("n_items", pl.col("split") != "random", "data").iter_rows()
     ):
         cell = table.filter(data=data, split=split, n_items=n_items)
         tested, past = (cell.filter(place=place) for place in ("tested", "left out"))
         pairs = ((tested, LINEAR, HALF), (past, LINEAR, HALF), (tested, GATED_OLD, GATED))
-        found = [log_ratio(*pair, rng) for pair in pairs]
+        found = [log_ratio(*pair) for pair in pairs]
         if split == "random":
             ratios.setdefault(n_items, []).append(found)
         n_splits, said = cell["fold"].n_unique(), [as_ratio(*one) for one in found]
         n_taken = (cell.filter(kind=GATED).unique("fold")["taken"] == HALF).sum()
-        auto = [f"{100 * total(errors_by_model(tested.filter(kind=kind))):.2f}" for kind in (GATED_OLD, GATED)]
+        auto = [f"{error_of(tested, kind).value:.2f}" for kind in (GATED_OLD, GATED)]
         coverage = ", ".join(f"{tested.filter(kind=kind)['inside'].mean():.3f}" for kind in (GATED_OLD, GATED))
         columns = [NAMES[data], split, f"{cell['n_past'].mean():.0f}", n_items, n_splits, *said[:2], n_taken]
         lines.append(f"| {' | '.join(map(str, [*columns, *auto, said[2], coverage]))} |")
@@ -152,11 +152,15 @@ def markdown(table: pl.DataFrame) -> str:
     return "\n".join(lines)
 
 
-def log_ratio(rows: pl.DataFrame, reference: str, other: str, rng: np.random.Generator) -> tuple[float, float]:
+def log_ratio(rows: pl.DataFrame, reference: str, other: str) -> tuple[float, float]:
     """Logarithm of the ratio of two kinds' mean errors, and its standard error."""
-    first, second = (errors_by_model(rows.filter(kind=kind).drop_nans("value")) for kind in (reference, other))
-    drawn = [np.log(theirs / ours) for ours, theirs in resampled(rng, first, second)]
-    return float(np.log(total(second) / total(first))), float(np.std(drawn, ddof=1))
+    ratio = error_of(rows, other) / error_of(rows, reference)
+    return float(np.log(ratio.value)), float(np.std(np.log(ratio.draws), ddof=1))
+
+
+def error_of(rows: pl.DataFrame, kind: str) -> Resampled:
+    """Mean absolute error of a kind, in points."""
+    return mean_error(rows.filter(kind=kind).drop_nans("value").rename({"value": "estimate", "true": "truth"}))
 
 
 def as_ratio(log: float, error: float) -> str:

@@ -91,7 +91,7 @@ def what_goes_in(run: Run) -> dict[str, dict[str, str]]:
     return {
         "code": library_code(),
         "benchmark": {name: _benchmark_digest(ROOT / name) for name in run.benchmark},
-        "data": {name: _data_digest(name) for name in run.data},
+        "data": {name: data_digest(name) for name in run.data},
     }
 
 
@@ -203,10 +203,14 @@ def _benchmark_digest(path: Path) -> str:
     return digest(code_digest(_python_files(path)).encode() + b"".join(one.read_bytes() for one in settings))
 
 
-def _data_digest(name: str) -> str:
+def data_folder(name: str) -> Path:
+    """Return where the files of a set stand."""
+    return Path(os.environ.get("ITEMBANK_SHARED", ROOT.parent / "shared")) / "data" / name
+
+
+def data_digest(name: str) -> str:
     """Digest of the files of a set that benchmarks read; 'absent' where they are not here."""
-    folder = Path(os.environ.get("ITEMBANK_SHARED", ROOT.parent / "shared")) / "data" / name
-    files = [path for path in sorted(folder.glob("*")) if path.suffix in {".parquet", ".csv", ".npz"}]
+    files = [path for path in sorted(data_folder(name).glob("*")) if path.suffix in {".parquet", ".csv", ".npz"}]
     if not files:
         return "absent"
     found = hashlib.sha256()

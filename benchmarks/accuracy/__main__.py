@@ -1,41 +1,41 @@
-"""Run the study: ``python -m benchmarks.accuracy --data DIR -o DIR``.
+"""Run the study: ``ITEMBANK_SHARED=... python -m benchmarks.accuracy -o DIR``.
 
+Every split is kept when it is done (`benchmarks.kept_parts`): stopped, the same command goes on.
 Writes `estimates.parquet` (every single estimate), `summary.csv`, and the tables of docs/results-tables.md.
 """
 
 import argparse
-import os
-import time
 from pathlib import Path
 
 import polars as pl
 
 from benchmarks.accuracy.data_sets import NAMES, load
 from benchmarks.accuracy.figure import draw
-from benchmarks.accuracy.study import run_data_set
+from benchmarks.accuracy.study import parts
 from benchmarks.accuracy.summary import summarise, tables
-
-SHARED = Path(os.environ.get("ITEMBANK_SHARED", Path(__file__).resolve().parents[3] / "shared"))
+from benchmarks.kept_parts import kept_folder, run_parts
+from benchmarks.result_manifests import data_folder
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.accuracy", description=__doc__)
-    parser.add_argument("--data", type=Path, default=SHARED / "data", help="folder of the data sets")
     parser.add_argument("--repeats", type=int, default=5, help="splits (by date: groups of draws)")
     parser.add_argument("--draws", type=int, default=4, help="selections a split and repeat")
     parser.add_argument("--only", nargs="+", choices=NAMES, default=NAMES, help="data sets to run")
     parser.add_argument("-o", "--output", type=Path, default=Path("benchmarks/results/accuracy"))
+    parser.add_argument("--only-kept", action="store_true", help="tables of the splits that are done; run nothing")
     parser.add_argument("--figure", type=Path, help="PNG file")
+    parser.add_argument("--jobs", type=int, default=-1, help="processes; -1 for one on each core")
     arguments = parser.parse_args()
-    started = time.process_time()
-    parts = []
+    tables_of_splits: list[pl.DataFrame] = []
     for name in arguments.only:
-        data_set = load(name, arguments.data)
         # one split of the large simulation is enough: 553 new models, and minutes of work
         is_large = name == "leaderboard2_factors"
         n_repeats, n_draws = (1, 1) if is_large else (arguments.repeats, arguments.draws)
-        parts.extend(run_data_set(data_set, n_repeats, n_draws))
-    estimates = pl.concat(parts)
+        folder = kept_folder(f"accuracy-{name}", [Path(__file__).with_name("study.py")], data=[name])
+        work = parts(load(name, data_folder(name).parent), n_repeats, n_draws)
+        tables_of_splits += run_parts(folder, work, jobs=arguments.jobs, only_kept=arguments.only_kept)
+    estimates = pl.concat(tables_of_splits)
     summary = summarise(estimates)
     arguments.output.mkdir(parents=True, exist_ok=True)
     estimates.write_parquet(arguments.output / "estimates.parquet")
@@ -45,7 +45,7 @@ def main() -> None:
         print(f"{name}\n\n{text}\n")
     if arguments.figure:
         draw(summary, arguments.figure)
-    print(f"{time.process_time() - started:.0f} CPU-s in all; written to {arguments.output}")
+    print(f"written to {arguments.output}")
 
 
 if __name__ == "__main__":

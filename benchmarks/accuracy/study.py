@@ -1,8 +1,9 @@
-"""Run every strategy on every split and keep every estimate."""
+"""Run every strategy on every split."""
 
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import polars as pl
@@ -35,18 +36,24 @@ ESTIMATORS: dict[str, EstimationSpec] = {
 }
 
 
-def run_data_set(data_set: DataSet, n_repeats: int, n_draws: int) -> Iterator[pl.DataFrame]:
-    """Give the estimates of each split as a table."""
+def parts(data_set: DataSet, n_repeats: int, n_draws: int) -> dict[str, Callable[[], pl.DataFrame]]:
+    """Give the work by name, split by split; each part returns its estimates as a table."""
+    work = {}
     for kind in data_set.splits:
-        started = time.process_time()
-        for split in splits(data_set, kind, n_repeats):
-            with warnings.catch_warnings():
-                # half-sample fits that stop early, and the few missing cells of alpacaeval2
-                warnings.simplefilter("ignore", ItembankWarning)
-                bank = _bank(data_set, split)
-                found = _estimates(bank, data_set.responses.take(models=split.test), split, n_draws)
-            yield found.with_columns(data_set=pl.lit(data_set.name), split=pl.lit(kind))
-        print(f"{data_set.name}, {kind}: {time.process_time() - started:.0f} CPU-s", flush=True)
+        for number, split in enumerate(splits(data_set, kind, n_repeats)):
+            # the numbers of repeats and draws name other estimates of the same split
+            name = f"{data_set.name}-{kind}-{number}-repeats{len(split.repeats)}-draws{n_draws}"
+            work[name] = partial(estimates_of, data_set, kind, split, n_draws)
+    return work
+
+
+def estimates_of(data_set: DataSet, kind: str, split: Split, n_draws: int) -> pl.DataFrame:
+    """Run every strategy on a split."""
+    with warnings.catch_warnings():
+        # half-sample fits that stop early, and the few missing cells of alpacaeval2
+        warnings.simplefilter("ignore", ItembankWarning)
+        found = _estimates(_bank(data_set, split), data_set.responses.take(models=split.test), split, n_draws)
+    return found.with_columns(data_set=pl.lit(data_set.name), split=pl.lit(kind))
 
 
 def _bank(data_set: DataSet, split: Split) -> Bank:

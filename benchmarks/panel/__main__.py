@@ -1,6 +1,7 @@
 """Run the panel: ``ITEMBANK_SHARED=... python -m benchmarks.panel -o DIR``.
 
-Every study is resumed where it stopped. Writes `panel.md`, `summary.csv` and `coverage.png` beside the studies.
+Every fold is kept when it is done (`benchmarks.kept_parts`): stopped, the same command goes on; other code starts
+anew. Writes `panel.md`, `estimates.parquet` and the figures `coverage.png` and `widths.png`.
 """
 
 import argparse
@@ -8,37 +9,32 @@ from pathlib import Path
 
 import polars as pl
 
-from benchmarks.panel.figure import draw_coverage
-from benchmarks.panel.table import NAMES, cells, markdown
-from itembank.studies.run import run_study
-from itembank.studies.study_files import load_study
-
-HERE = Path(__file__).parent
+from benchmarks.kept_parts import run_parts
+from benchmarks.panel import goals
+from benchmarks.panel.report import report
+from benchmarks.panel.studies import STUDIES, open_study
+from benchmarks.panel.work import parts
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.panel", description=__doc__)
-    parser.add_argument("--only", nargs="+", choices=list(NAMES), default=list(NAMES), help="studies to run")
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.panel", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--only", nargs="+", choices=STUDIES, default=STUDIES, help="studies to run")
+    parser.add_argument("--only-kept", action="store_true", help="tables of the folds that are done; run nothing")
     parser.add_argument("--jobs", type=int, default=-1, help="processes; -1 for one on each core")
     parser.add_argument("-o", "--output", type=Path, default=Path("benchmarks/results/panel"))
+    parser.add_argument("--figures", type=Path, help="folder of the figures, where it is not the output's")
     arguments = parser.parse_args()
-    arguments.output.mkdir(parents=True, exist_ok=True)
-    summaries, found = [], []
+    found, models = [], {}
     for name in arguments.only:
-        result = run_study(
-            load_study(HERE / f"{name}.toml"), arguments.output / name, n_jobs=arguments.jobs, progress=_say
-        )
-        summaries.append(result.summary.with_columns(study=pl.lit(name)))
-        found.append(cells(name, result.estimates, result.summary))
-    table = pl.concat(found)
-    pl.concat(summaries, how="diagonal").write_csv(arguments.output / "summary.csv")
-    (arguments.output / "panel.md").write_text(markdown(table), encoding="utf-8")
-    draw_coverage(table, arguments.output / "coverage.png")
-    print(markdown(table))
-
-
-def _say(text: str, share: float) -> None:
-    print(f"{share:.0%} {text}", flush=True)
+        spec, responses, folder = open_study(name, kept_as="panel")
+        work = parts(name, spec, responses)
+        found += run_parts(folder, work, jobs=arguments.jobs, only_kept=arguments.only_kept)
+        models[name] = responses.models
+    figures = arguments.figures or arguments.output
+    text = report("panel", pl.concat(found), models, arguments.output, goals=goals.markdown, figures=figures)
+    print(text)
 
 
 if __name__ == "__main__":

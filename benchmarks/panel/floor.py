@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.panel.studies import STUDIES
 from benchmarks.panel.table import NAMES
 from itembank.calibration.build import build_bank
 from itembank.data.bank_factors import bank_factor_model
@@ -27,7 +28,7 @@ def main() -> None:
     parser.add_argument("-o", "--output", type=Path, default=Path("benchmarks/results/floor"))
     output = parser.parse_args().output
     floors: dict[int, list[float]] = {}
-    for name in NAMES:
+    for name in STUDIES:
         spec = load_study(HERE / f"{name}.toml")
         bank = build_bank(load_data(spec.data))
         model = bank_factor_model(bank)
@@ -44,7 +45,7 @@ def main() -> None:
 
 def markdown(floors: dict[int, list[float]]) -> str:
     """Return a table: a row for each number of items, a column for each set."""
-    lines = [f"| items | {' | '.join(NAMES.values())} |", "|---" * (len(NAMES) + 1) + "|"]
+    lines = [f"| items | {' | '.join(NAMES[name] for name in STUDIES)} |", "|---" * (len(STUDIES) + 1) + "|"]
     lines += [f"| {n_items} | {' | '.join(f'{one:.2f}' for one in row)} |" for n_items, row in floors.items()]
     return "\n".join(lines)
 

@@ -1,12 +1,17 @@
-"""One row for each study, split and number of items: the default against IRT++ and the best published method."""
+"""One row for each study, split and number of items: the default against IRT++, published methods, and recent ones."""
 
 import numpy as np
 import polars as pl
 
-from itembank.studies.ratios import error_ratios
+from benchmarks.panel.work import BY_TRIAL, DEFAULT, STAGES, of_method
+from benchmarks.recent_methods import AIPW, QUADRATURE
+from benchmarks.resampling import IntervalQuality, mean_error
+from itembank.estimation.typicality import Typicality
+from itembank.studies.summary import summarise
 
-DEFAULT = ("auto", "auto")
 IRT = ("anchor-irt", "gp-irt")
+RANDOM_AIPW = ("stratified", AIPW)
+QUADRATURES = (QUADRATURE, QUADRATURE)
 PUBLISHED = (
     IRT,
     ("anchor-irt", "p-irt"),
@@ -19,89 +24,116 @@ PUBLISHED = (
     ("disagreement", "knn"),
     ("disagreement", "random-forest"),
     ("information", "metabench"),
+    RANDOM_AIPW,
+    QUADRATURES,
 )
-"""Selections and estimates of tinyBenchmarks, ridge regression of WILD, DISCO and metabench."""
+"""Selections and estimates of tinyBenchmarks, ridge regression of WILD, DISCO, metabench, AIPW and ProEval."""
 NAMES = {
     "openllm1_core": "Open LLM v1",
     "swebench_verified": "SWE-bench Verified",
     "bfcl_v1": "BFCL",
     "alpacaeval2": "AlpacaEval",
     "mmlu_pro": "MMLU-Pro",
+    "swebench_bashonly_cost": "SWE-bench, one minimal agent",
+    "openllm1_gsm8k": "GSM8K, Open LLM Leaderboard v1",
 }
 """What tables call the sets."""
+CELL = ("study", "split", "budget")
 
 
-def cells(name: str, estimates: pl.DataFrame, summary: pl.DataFrame) -> pl.DataFrame:
-    """Return one row for each split and number of items of a study."""
-    overall = summary.filter(pl.col("target") == "overall")
-    rows = []
-    for split, budget in overall.select("split", "budget").unique(maintain_order=True).iter_rows():
-        own = overall.filter((pl.col("split") == split) & (pl.col("budget") == budget))
-        ours, theirs = _one(own, DEFAULT), _one(own, IRT)
-        ran = set(own.select("selector", "estimator").iter_rows())
-        published = [_one(own, pair) for pair in PUBLISHED if pair in ran]
-        best = min(published, key=lambda row: row["mae"])
-        to_irt = _ratio(estimates, split, budget, IRT)
-        to_best = _ratio(estimates, split, budget, (best["selector"], best["estimator"]))
-        rows.append(
-            {
-                "study": name,
-                "split": split,
-                "n_items": int(budget),
-                "n_estimates": ours["n_estimates"],
-                "auto": 100.0 * ours["mae"],
-                "auto_se": 100.0 * ours["mae_se"],
-                "irt": 100.0 * theirs["mae"],
-                "irt_se": 100.0 * theirs["mae_se"],
-                "ratio": to_irt["ratio"],
-                "ratio_se": to_irt["ratio_se"],
-                "best": f"{best['selector']}, {best['estimator']}",
-                "best_mae": 100.0 * best["mae"],
-                "versus_best": to_best["ratio"],
-                "versus_best_se": to_best["ratio_se"],
-                "coverage": ours["coverage"],
-                "half_width": 100.0 * ours["half_width"],
-                "half_width_over_p95": ours["half_width_over_p95"],
-                "spearman": ours["spearman"],
-                "best_spearman": max(row["spearman"] for row in published),
-            }
-        )
-    return pl.DataFrame(rows)
+def cells(estimates: pl.DataFrame) -> list[dict[str, object]]:
+    """Return one record for each split and number of items of every study; numbers of errors are `Resampled`.
+
+    The same models are drawn again for all numbers of items of a split, and other ones for other splits.
+    """
+    seeds = {pair: seed for seed, pair in enumerate(estimates.select(CELL[:2]).unique(maintain_order=True).iter_rows())}
+    return [
+        _cell(dict(zip(CELL, key, strict=True)), rows, seeds[key[:2]])
+        for key, rows in estimates.group_by(CELL, maintain_order=True)
+    ]
 
 
-def markdown(table: pl.DataFrame) -> str:
-    """Return the rows as a Markdown table, with the sums that the goals speak of."""
+def _cell(place: dict[str, object], rows: pl.DataFrame, seed: int) -> dict[str, object]:
+    """Measure every method in a cell."""
+    summary = summarise(rows)
+    ran = set(rows.select("selector", "estimator").unique().iter_rows())
+    errors = {method: mean_error(of_method(rows, method), seed) for method in (*PUBLISHED, DEFAULT) if method in ran}
+    best = min((method for method in PUBLISHED if method in errors), key=lambda method: errors[method].value)
+    default = _summary_of(summary, DEFAULT)
+    record = {
+        **place,
+        "n_models": of_method(rows, DEFAULT)["model_id"].n_unique(),
+        "n_estimates": default["n_estimates"],
+        "errors": errors,
+        "ratio": errors[DEFAULT] / errors[IRT],
+        "best": best,
+        "coverage": default["coverage"],
+        "half_width_over_p95": default["half_width_over_p95"],
+        "is_shift": _is_shift(of_method(rows, DEFAULT)),
+        "spearman": default["spearman"],
+        "best_spearman": max(_summary_of(summary, method)["spearman"] for method in PUBLISHED if method in ran),
+    }
+    for name, method in (("stages", STAGES), ("by_trial", BY_TRIAL)):
+        asked = of_method(rows, method)
+        record[name] = mean_error(asked, seed) / errors[IRT]
+        record[f"{name}_coverage"] = IntervalQuality.of(asked).coverage
+    record["taken"] = float(of_method(rows, STAGES)["takes_stages"].mean())
+    return record
+
+
+def _is_shift(default: pl.DataFrame) -> float:
+    """Share of the folds and repeats in which `estimate` warns that new models differ from past ones."""
+    warned = []
+    for _, rows in default.group_by("repeat", "fold"):
+        misfit, typicality = rows["misfit"].to_numpy(), rows["typicality"].to_numpy()
+        unknown = np.full(misfit.size, np.nan)
+        warned.append(Typicality(misfit, typicality, unknown, unknown).is_shift(rows["n_calibration"][0]))
+    return float(np.mean(warned))
+
+
+def _summary_of(summary: pl.DataFrame, method: tuple[str, str]) -> dict[str, float]:
+    return summary.filter(selector=method[0], estimator=method[1], target="overall").row(0, named=True)
+
+
+def markdown(records: list[dict[str, object]]) -> str:
+    """Return the records as a Markdown table: the default against IRT++ and the best published method."""
     lines = [
-        "| data | split | items | auto | IRT++ | ratio | best published | coverage | width | Spearman (best) |",
-        "|---|---|---|---|---|---|---|---|---|---|",
+        "| data | split | items | auto | IRT++ | ratio | ratio with stages by trial (taken) | best published "
+        "| coverage | with stages | shift warned | width | Spearman (best) |",
+        f"|{'---|' * 13}",
     ]
-    lines += [
-        f"| {NAMES[row['study']]} | {row['split']} | {row['n_items']} | {row['auto']:.2f} ± {row['auto_se']:.2f} "
-        f"| {row['irt']:.2f} ± {row['irt_se']:.2f} | {row['ratio']:.2f} ± {row['ratio_se']:.2f} "
-        f"| {row['best_mae']:.2f} ({row['best']}) | {row['coverage']:.3f} | {row['half_width_over_p95']:.2f} "
-        f"| {row['spearman']:.3f} ({row['best_spearman']:.3f}) |"
-        for row in table.iter_rows(named=True)
-    ]
-    weight = table["n_estimates"].to_numpy()
-    coverage = float(np.average(table["coverage"].to_numpy(), weights=weight))
-    lines += [
-        "",
-        f"Geometric mean of the ratios: {_geometric_mean(table['ratio']):.3f} over {table.height} cells; coverage "
-        f"{coverage:.3f} over {int(weight.sum())} estimates, {float(table['coverage'].mean()):.3f} over cells.",
-    ]
+    for row in records:
+        errors = row["errors"]
+        columns = [
+            *_named(row),
+            f"{errors[DEFAULT]}",
+            f"{errors[IRT]}",
+            f"{row['ratio']}",
+            f"{row['by_trial']} ({row['taken']:.1f})",
+            f"{errors[row['best']].value:.2f} ({', '.join(row['best'])})",
+            f"{row['coverage']:.3f}",
+            f"{row['by_trial_coverage']:.3f}",
+            f"{row['is_shift']:.1f}",
+            f"{row['half_width_over_p95']:.2f}",
+            f"{row['spearman']:.3f} ({row['best_spearman']:.3f})",
+        ]
+        lines.append(f"| {' | '.join(columns)} |")
     return "\n".join(lines)
 
 
-def _geometric_mean(values: pl.Series) -> float:
-    return float(np.exp(np.mean(np.log(values.to_numpy()))))
+def recent_markdown(records: list[dict[str, object]]) -> str:
+    """Return a table of the default against AIPW and Bayesian quadrature."""
+    lines = [
+        "| data | split | items | auto | random items, AIPW | auto / AIPW | Bayesian quadrature | auto / quadrature |",
+        f"|{'---|' * 8}",
+    ]
+    for row in records:
+        errors = row["errors"]
+        recent = [errors[method] for method in (RANDOM_AIPW, QUADRATURES)]
+        columns = [f"{errors[DEFAULT]}", *(f"{one} | {errors[DEFAULT] / one}" for one in recent)]
+        lines.append(f"| {' | '.join([*_named(row), *columns])} |")
+    return "\n".join(lines)
 
 
-def _one(summary: pl.DataFrame, pair: tuple[str, str]) -> dict:
-    selector, estimator = pair
-    return summary.filter((pl.col("selector") == selector) & (pl.col("estimator") == estimator)).row(0, named=True)
-
-
-def _ratio(estimates: pl.DataFrame, split: str, budget: float, reference: tuple[str, str]) -> dict:
-    """Ratio of the default's mean absolute error to that of a reference in one cell, and its standard error."""
-    cell = estimates.filter((pl.col("target") == "overall") & (pl.col("split") == split) & (pl.col("budget") == budget))
-    return _one(error_ratios(cell, *reference), DEFAULT)
+def _named(row: dict[str, object]) -> list[str]:
+    return [NAMES[row["study"]], row["split"], f"{row['budget']:.0f}"]

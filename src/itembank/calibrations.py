@@ -2,6 +2,8 @@
 
 from itembank.calibration.calibrate import calibrate
 from itembank.calibration.dimensions import choose_n_dims, parallel_analysis
+from itembank.calibration.item_regression import item_regression
+from itembank.calibration.item_regressions import ItemRegression
 from itembank.calibration.specs import JointMAP, MarginalML, Variational
 from itembank.data.calibrations import Calibration
 from itembank.irt.parameters import AbilityPrior, ItemParameters
@@ -10,10 +12,12 @@ __all__ = [
     "AbilityPrior",
     "Calibration",
     "ItemParameters",
+    "ItemRegression",
     "JointMAP",
     "MarginalML",
     "Variational",
     "calibrate",
     "choose_n_dims",
+    "item_regression",
     "parallel_analysis",
 ]

@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks.accuracy.data_sets import DataSet
 from benchmarks.accuracy.splits import splits
-from benchmarks.accuracy.study import run_data_set
+from benchmarks.accuracy.study import parts
 from benchmarks.accuracy.summary import GROUP, summarise, tables
 from itembank.calibration.specs import Variational
 from itembank.data.responses import ResponseMatrix
@@ -83,7 +83,7 @@ def test_a_small_study_gives_every_strategy_and_the_tables(data_set, monkeypatch
         monkeypatch.setattr(f"benchmarks.accuracy.{module}.SIZES", (30, 100))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        estimates = pl.concat(list(run_data_set(data_set, 1, 1)))
+        estimates = pl.concat([make() for make in parts(data_set, 1, 1).values()])
     summary = summarise(estimates)
     assert summary.height == 2 * 4 * 4  # numbers of items, selections, estimators
     assert summary["error"].is_between(0.0, 40.0).all()

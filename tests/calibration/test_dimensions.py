@@ -29,6 +29,21 @@ def test_one_ability_is_found_where_there_is_one():
     assert "1" in choice.message
 
 
+def test_models_without_a_known_score_are_not_held_out(monkeypatch):
+    responses = simulated(20, 40, 1).responses
+    responses[5:10, 10:] = np.nan
+    held_out = []
+
+    def remember(_, split):
+        held_out.extend(split.test.tolist())
+        raise DataError("enough")
+
+    monkeypatch.setattr("itembank.calibration.dimensions.leave_out", remember)
+    with pytest.raises(DataError, match="enough"):
+        choose_n_dims(ResponseMatrix.create(responses), QUICK)
+    assert held_out == [0, 10, 15]
+
+
 def test_three_abilities_are_found_where_there_are_three():
     choice = choose_n_dims(simulated(120, 240, 3), QUICK, candidates=(1, 2, 3, 5))
     assert choice.n_dims == 3

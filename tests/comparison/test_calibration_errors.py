@@ -73,3 +73,15 @@ def test_items_chosen_by_the_calibration_models_widen_the_interval():
         for one in (chosen, dataclasses.replace(chosen, recipe=None))
     )
     assert (wide.high - wide.low)[0, 0] > 1.2 * (narrow.high - narrow.low)[0, 0]
+
+
+def test_models_without_a_known_score_teach_nothing(bank):
+    values = bank.responses.responses.copy()
+    values[10:, 50:] = np.nan
+    few = dataclasses.replace(bank, responses=dataclasses.replace(bank.responses, responses=values))
+    assert errors_of(few, select(few, 20, method="random", rng=0)) is None
+    values[10:30] = bank.responses.responses[10:30]
+    more = dataclasses.replace(bank, responses=dataclasses.replace(bank.responses, responses=values))
+    found = errors_of(more, select(more, 20, method="random", rng=0))
+    assert found.errors.shape[0] == 30
+    assert not np.isnan(found.errors).any()

@@ -6,7 +6,7 @@ import pytest
 from itembank.calibration.build import build_bank
 from itembank.calibration.calibrate import calibrate
 from itembank.calibration.specs import JointMAP, Variational
-from itembank.crossfit.folds import MINIMUM_FOR_FOLDS, TOLERANCE, folds, spec_of
+from itembank.crossfit.folds import MINIMUM_FOR_FOLDS, TOLERANCE, fold_numbers, folds, spec_of
 from itembank.data.bank_files import load_bank, save_bank
 from itembank.data.targets import ScoreTargets
 from tests.data.banks import make_bank
@@ -184,3 +184,22 @@ def test_nested_banks_are_saved_and_fitted_anew_with_all_their_choices(spec, tmp
     fitted = calibrate(fold.bank.responses, spec)
     np.testing.assert_allclose(fold.bank.parameters.loadings, fitted.parameters.loadings)
     np.testing.assert_allclose(fold.bank.calibration.prior.covariance, fitted.prior.covariance)
+
+
+def test_models_without_a_known_score_are_in_every_fit(bank):
+    values = bank.responses.responses.copy()
+    values[3:9, 6:] = np.nan
+    incomplete = with_responses(bank, values)
+    parts = folds(incomplete)
+    assert len(parts) == 10
+    np.testing.assert_array_equal(
+        np.sort(np.concatenate([part.held_out for part in parts])), [*range(3), *range(9, 23)]
+    )
+    assert all(set(bank.responses.model_ids[3:9]) <= set(part.bank.responses.model_ids) for part in parts)
+    np.testing.assert_array_equal(fold_numbers(incomplete)[3:9], -1)
+
+
+def test_models_without_a_known_score_do_not_make_folds(bank):
+    values = bank.responses.responses.copy()
+    values[MINIMUM_FOR_FOLDS - 1 :, 8:] = np.nan
+    assert folds(with_responses(bank, values)) == ()

@@ -92,3 +92,27 @@ def test_an_item_nobody_answered_is_survived():
     model = fit_factor_model(responses)
     assert np.isfinite(model.mean).all()
     assert np.abs(model.loadings[7]).max() < 0.1
+
+
+def test_models_that_answered_hardly_anything_change_nothing():
+    rng = np.random.default_rng(8)
+    responses, _ = simulated(rng, 230, 300, 3)
+    sparse = np.where(rng.random((200, 300)) < 0.05, responses[30:], np.nan)
+    alone, beside = fit_factor_model(responses[:30]), fit_factor_model(np.vstack([responses[:30], sparse]))
+    np.testing.assert_array_equal(beside.mean, alone.mean)
+    np.testing.assert_array_equal(beside.loadings, alone.loadings)
+    only_sparse = fit_factor_model(sparse)  # better from these than from nothing
+    assert np.corrcoef(only_sparse.mean, np.nanmean(sparse, axis=0))[0, 1] > 0.9
+
+
+@pytest.mark.parametrize("fraction", [0.2, 0.5])
+def test_incomplete_models_make_the_fit_better(fraction):
+    distances = []
+    for seed in range(3):
+        rng = np.random.default_rng([9, seed])
+        responses, loadings = simulated(rng, 330, 300, 3)
+        true, more = loadings @ loadings.T, np.where(rng.random((300, 300)) < fraction, responses[30:], np.nan)
+        models = (fit_factor_model(part) for part in (responses[:30], np.vstack([responses[:30], more])))
+        distances.append([np.linalg.norm(model.loadings @ model.loadings.T - true) for model in models])
+    alone, beside = np.mean(distances, axis=0)
+    assert beside < 0.9 * alone

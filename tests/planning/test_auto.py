@@ -127,7 +127,7 @@ def test_what_no_method_could_choose_is_refused_before_anything_is_fitted(choice
     fresh = small_bank(n_models=14, n_items=36)
     with pytest.raises((ParameterError, DataError)):
         choose_selection(fresh, **{"per_scenario": False, "excluded": (), "seed": 5, **choices})
-    assert fresh.cache.memory == {}
+    assert set(fresh.cache.memory) <= {"known scores"}
 
 
 def test_the_choice_follows_from_the_errors_of_models_left_out(bank, chosen):

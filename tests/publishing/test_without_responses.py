@@ -128,7 +128,7 @@ def test_few_models_leave_no_past_errors(new):
     few = make_bank(n_models=8, n_items=36, n_dims=1, seed=3)
     chosen = ib.select(few, 12, method="random", rng=0)
     known = ib.estimate(without_responses(few, selection=chosen), new)
-    assert (known.method, known.interval_kind) == ("gp-irt", "model-based")
+    assert (known.method, known.interval_kind) == ("design-based", "design")
     np.testing.assert_allclose(numbers(known), numbers(ib.estimate(few, new, selection=chosen)), rtol=0.0, atol=1e-10)
 
 

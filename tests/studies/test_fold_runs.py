@@ -7,7 +7,7 @@ from itembank.estimation.estimate import estimate
 from itembank.estimation.specs import GPIRT
 from itembank.selection.select import select
 from itembank.studies import fold_runs
-from itembank.studies.fold_runs import prepare_fold, run_fold
+from itembank.studies.fold_runs import fold_estimates, prepare_fold, run_fold
 from itembank.studies.leaks import answers_of
 from itembank.studies.specs import CalibrationChoice, CostBudget
 from itembank.studies.split_specs import ByGroup, LeaveOneOut, NamedGroup
@@ -46,6 +46,19 @@ def test_estimates_are_those_of_the_verbs():
     # An oracle made by hand: the whole benchmark, where the weighted mean is the truth.
     complete = run_fold(make_spec(selectors=("random",), estimators=("weighted",), n_items=(60,)), RESPONSES, FOLD)
     np.testing.assert_allclose(complete["estimate"].to_numpy(), complete["truth"].to_numpy(), atol=1e-12)
+
+
+def test_typicality_is_that_of_the_verb():
+    spec = make_spec(selectors=("anchor-irt",), estimators=("gp-irt",), n_items=(12,), interval="calibrated")
+    prepared = prepare_fold(spec, RESPONSES, FOLD)
+    found = fold_estimates(spec, prepared, FOLD).filter(target="overall")
+    rng = stream(spec.seed, "select", FOLD.split, FOLD.repeats[0], FOLD.fold, 0, "anchor-irt", "12")
+    selection = select(prepared.bank, 12, method="anchor-irt", rng=rng)
+    answers = answers_of(prepared.new, prepared.new.item_indices(selection.item_ids))
+    expected = estimate(prepared.bank, answers, selection=selection, method="gp-irt").typicality
+    np.testing.assert_allclose(found["misfit"].to_numpy(), expected.misfit)
+    np.testing.assert_allclose(found["typicality"].to_numpy(), expected.typicality)
+    assert (expected.misfit > 0.0).all()
 
 
 def test_only_the_chosen_items_are_used(table):

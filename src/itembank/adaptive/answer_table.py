@@ -5,15 +5,18 @@ import polars as pl
 
 from itembank.adaptive.events import Told
 from itembank.adaptive.session import AdaptiveSession
+from itembank.data.answered_how import ADAPTIVE, FIXED, RANDOM
 from itembank.data.bank_history import ANSWERED_HOW
 from itembank.data.responses import ResponseMatrix
 from itembank.errors import DataError
+from itembank.selection.criteria import MinimumCost, RandomItem, UniformOverScenarios
 
 
 def session_responses(session: AdaptiveSession) -> ResponseMatrix:
     """Return the answers of a session as responses of one model to the answered items, in the bank's order.
 
-    The table of models says in `answered_how` that its answers chose the items.
+    The model table says in `answered_how` how the items were chosen, so that no bank calibrates items on answers that
+    chose them.
 
     Raises
     ------
@@ -28,11 +31,18 @@ def session_responses(session: AdaptiveSession) -> ResponseMatrix:
     answers = [answered[item_id] for item_id in items["item_id"]]
     return ResponseMatrix.create(
         np.array([[answer.response for answer in answers]]),
-        models=pl.DataFrame({"model_id": [session.model_id], ANSWERED_HOW: ["adaptive"]}),
+        models=pl.DataFrame({"model_id": [session.model_id], ANSWERED_HOW: [_way(session.pool.spec.criterion)]}),
         items=items,
         n_trials=_trials(answers),
         costs=_costs(answers),
     )
+
+
+def _way(criterion: object) -> str:
+    """How a criterion chooses items, in the words of the model table."""
+    if isinstance(criterion, RandomItem | UniformOverScenarios):
+        return RANDOM
+    return FIXED if isinstance(criterion, MinimumCost) else ADAPTIVE
 
 
 def _trials(answers: list[Told]) -> np.ndarray | None:

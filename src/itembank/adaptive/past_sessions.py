@@ -71,7 +71,7 @@ def past_sessions(bank: Bank, spec: SessionSpec, *, progress: ProgressCallback =
     progress : ProgressCallback
         Seconds the first time, a minute where the folds have not been fitted yet.
     """
-    if bank.n_models < MINIMUM_FOR_FOLDS:
+    if bank.known_scores.models.size < MINIMUM_FOR_FOLDS:
         return None
     n_scores = _n_scores(bank, spec)
 
@@ -197,7 +197,7 @@ def _tried_spec(bank: Bank, spec: SessionSpec) -> SessionSpec:
         least, constraints = 0, replace(constraints, at_least=0)
     if isinstance(prior, RegressionPrior):
         prior = replace(prior, known={})
-    elif isinstance(prior, GroupPrior) and group_rows(bank.responses.models, prior).size < MINIMUM_FOR_FOLDS:
+    elif isinstance(prior, GroupPrior) and _tried_models(bank, spec).size < MINIMUM_FOR_FOLDS:
         prior = BANK
     return replace(
         spec,
@@ -226,7 +226,7 @@ def _checkpoints(bank: Bank, spec: SessionSpec) -> IntArray:
 
 
 def _truth(bank: Bank, spec: SessionSpec) -> FloatArray:
-    """Scores of the calibration models over what each answered, (n_models, n_targets); a custom target last."""
+    """Known scores of the calibration models, (n_models, n_targets); a custom target last, over what was answered."""
     scores = calibration_scores(bank)
     if isinstance(spec.target, str):
         return scores
@@ -258,9 +258,10 @@ def _fold_pool(fold: Fold, spec: SessionSpec) -> SessionPool | None:
 
 
 def _tried_models(bank: Bank, spec: SessionSpec) -> IntArray:
-    """Rows of the calibration models that are tried."""
-    prior = spec.prior
-    rows = group_rows(bank.responses.models, prior) if isinstance(prior, GroupPrior) else np.arange(bank.n_models)
+    """Rows of the calibration models that are tried: of those whose scores are known."""
+    rows, prior = bank.known_scores.models, spec.prior
+    if isinstance(prior, GroupPrior):
+        rows = np.intersect1d(rows, group_rows(bank.responses.models, prior))
     if rows.size <= MOST_MODELS:
         return rows
     return np.sort(np.random.default_rng(SEED).choice(rows, MOST_MODELS, replace=False))

@@ -21,7 +21,7 @@ from itembank.estimation.basis import ScoreBasis
 from itembank.estimation.estimand_names import RUN
 from itembank.estimation.estimands import AttemptNoise, known_ratio
 from itembank.estimation.expectations import FactorModels
-from itembank.estimation.point import calibration_scores, target_weights, weighted_means
+from itembank.estimation.point import target_weights, weighted_means
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.selection.criteria import CRITERIA, Criterion, VOptimality, check_criterion, uses_cost
 from itembank.selection.design import DesignItems, check_goal, goal_matrix
@@ -241,7 +241,7 @@ def _decision_threshold(decision: Decision | None, bank: Bank, custom: ScoreTarg
     if targets is custom:
         value = float(weighted_means(responses, weights[counts])[0])
     else:
-        value = float(calibration_scores(bank)[row[0], targets.names.index(name)])
+        value = float(targets.with_overall(bank.scenario_scores[row])[0, targets.names.index(name)])
     if np.isnan(value):
         raise DataError(
             f"model {decision.model!r} must have a score on {decision.target!r}, but some scenario of it has no answer."

@@ -80,7 +80,7 @@ def replay(
             fraction = len(ends) / n_models
             progress(f"{len(ends)} of {n_models} models", before + (1.0 - before) * fraction)
     result = joined_sessions(ends)
-    warn_of_shift(result.estimates, bank.n_models)
+    warn_of_shift(result.estimates, bank.n_compared_models)
     return result
 
 

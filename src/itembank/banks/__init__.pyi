@@ -1,3 +1,5 @@
+from .add_items import add_items as add_items
+from .add_models import add_models as add_models
 from .conversion import Conversion as Conversion
 from .conversion import convert as convert
 from .descendants import Operation as Operation
@@ -6,9 +8,14 @@ from .differences import BankDiff as BankDiff
 from .differences import diff as diff
 from .merging import merge as merge
 from .notes import note as note
+from .recalibrate import recalibrate as recalibrate
 from .records import BankHistory as BankHistory
 from .records import Change as Change
 from .records import Link as Link
+from .records import LinkedItems as LinkedItems
+from .records import NewItemScores as NewItemScores
+from .records import link_items as link_items
+from .records import new_item_scores as new_item_scores
 from .records import whole_bank as whole_bank
 from .records import with_target as with_target
 from .starting import start as start

@@ -66,6 +66,19 @@ def merge(first: GivenBank, second: GivenBank, *, note: str = "") -> Bank:
     return descendant(first, whole, operation, statuses=statuses)
 
 
+def overlaid(one: Bank, other: Bank) -> Bank:
+    """Lay a whole bank over another of its own scale: models and items of both, nothing fitted, no history.
+
+    Raises
+    ------
+    DataError
+        When models answered common items differently, or an item has another scenario or content.
+    """
+    both = _Both.of(one, other)
+    _check_items(both)
+    return _merged(both)
+
+
 @dataclass(frozen=True, slots=True)
 class _Both:
     """Two whole banks, and where the models and items of the second stand in the first.

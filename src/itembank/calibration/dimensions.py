@@ -7,10 +7,13 @@ import numpy as np
 from itembank.calibration.held_out_dims import feasible, fit_candidate, hidden_errors, leave_out, thinned
 from itembank.calibration.specs import METHODS, CalibrationSpec
 from itembank.data.arguments import GivenResponses, as_responses
+from itembank.data.known_scores import KnownScores
+from itembank.data.responses import ResponseMatrix
+from itembank.data.targets import ScoreTargets
 from itembank.data.validation import check_enough_models
 from itembank.errors import ParameterError
 from itembank.numerics.arrays import BoolArray, FloatArray
-from itembank.numerics.splits import dealt_out, splits_of
+from itembank.numerics.splits import Split
 from itembank.numerics.threads import one_blas_thread
 from itembank.progress import ProgressCallback, silent
 
@@ -78,10 +81,11 @@ def choose_n_dims(
 ) -> DimensionChoice:
     """Choose the number of dimensions by predicting held-out models on hidden items (tinyBenchmarks 4.4).
 
-    Every fifth model is held out; the others calibrate each candidate; the held-out models' abilities come from the
-    even items, and predict the odd ones. Of more than 6,000 items every k-th is used. The smallest candidate within
-    0.0025 of the best mean absolute error of the scenarios' plain (micro) scores is chosen. A candidate needs
-    four calibration models for each of its dimensions, and marginal ML has two dimensions at most.
+    Every fifth model with a known score (`KnownScores`) is held out; the others calibrate each candidate; the held-out
+    models' abilities come from the even items, and predict the odd ones. Of more than 6,000 items every k-th is used.
+    The smallest candidate within 0.0025 of the best mean absolute error of the scenarios' plain (micro) scores is
+    chosen. A candidate needs four calibration models for each of its dimensions, and marginal ML has two dimensions at
+    most.
 
     Parameters
     ----------
@@ -109,7 +113,7 @@ def choose_n_dims(
         candidates = NESTED_CANDIDATES if is_nested else CANDIDATES
     check_enough_models(responses.n_models, MINIMUM_TO_CHOOSE, "choosing the number of dimensions")
     responses, _ = thinned(responses)
-    held_out = leave_out(responses, splits_of(dealt_out(np.arange(responses.n_models), HELD_OUT_EVERY))[0])
+    held_out = leave_out(responses, _every_fifth(responses))
     tried = feasible(candidates, held_out.n_calibration, spec)
     measured = []
     for position, n_dims in enumerate(tried):
@@ -151,6 +155,14 @@ def parallel_analysis(
     below = np.flatnonzero(eigenvalues <= thresholds)
     n_dims = int(below[0]) if below.size else eigenvalues.shape[0]
     return ParallelAnalysis(n_dims, eigenvalues, thresholds)
+
+
+def _every_fifth(responses: ResponseMatrix) -> Split:
+    """Hold out every fifth of the models whose scores are known, or of all where these are too few."""
+    rows = KnownScores.of(responses.responses, ScoreTargets.create(responses.items)).models
+    if rows.size < MINIMUM_TO_CHOOSE:
+        rows = np.arange(responses.n_models)
+    return Split.of(np.isin(np.arange(responses.n_models), rows[::HELD_OUT_EVERY]))
 
 
 def _scenario_means(errors: FloatArray) -> FloatArray:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from itembank.calibration.pooled_regression import FeatureValues
 from itembank.irt.family_names import Family
 from itembank.irt.parameters import AbilityPrior
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
@@ -32,6 +33,8 @@ class FitData:
         is one behind each.
     precision_index : (n_items,) or None
         Which items share one precision, numbered from zero; for families that have one.
+    features : FeatureValues or None
+        What is known of the items, where their intercepts follow that.
     """
 
     responses: FloatArray
@@ -42,6 +45,7 @@ class FitData:
     family: Family = "bernoulli"
     n_trials: FloatArray | None = None
     precision_index: IntArray | None = None
+    features: FeatureValues | None = None
 
     @property
     def weights(self) -> FloatArray | BoolArray | None:
@@ -63,6 +67,7 @@ class FitData:
             self.family,
             None if self.n_trials is None else self.n_trials[:, items],
             None if self.precision_index is None else self.precision_index[items],
+            None if self.features is None else self.features.take(items),
         )
 
 

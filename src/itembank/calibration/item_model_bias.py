@@ -6,6 +6,7 @@ from itembank.calibration.calibrate import MINIMUM_MODELS, calibrate
 from itembank.calibration.families import with_family, without_repeated_warnings
 from itembank.calibration.specs import CalibrationSpec
 from itembank.data.calibrations import Calibration
+from itembank.data.known_scores import KnownScores
 from itembank.data.responses import ResponseMatrix
 from itembank.data.targets import ScoreTargets
 from itembank.errors import DataError
@@ -33,9 +34,11 @@ def item_model_bias(
 ) -> FloatArray:
     """Mean absolute error of the predicted score of unseen items, by scenario: gp-IRT's b (tinyBenchmarks 4.2, i-vii).
 
-    Split the models in two; fit the item model on one half; find the ability of the other half's models from half
-    of the items of every scenario; predict their other items; compare the mean prediction with the mean response of
-    each model, both with the target weights and over the same cells; average the absolute differences over models.
+    Split the models with a known score (`KnownScores`) in two, since of others the mean response to hidden items is
+    hardly known; these take part in the fit. Fit the item model on one half; find the ability of the other half's
+    models from half of the items of every scenario; predict their other items; compare the mean prediction with the
+    mean response of each model, both with the target weights and over the same cells; average the absolute differences
+    over models.
 
     Parameters
     ----------
@@ -50,14 +53,16 @@ def item_model_bias(
     Returns
     -------
     (n_scenarios,)
-        NaN with fewer than eight models, where half of them have nothing to calibrate on, and in scenarios
+        NaN with fewer than eight such models, where half of them have nothing to calibrate on, and in scenarios
         without an item left to predict.
     """
     unmeasured = np.full(targets.n_scenarios, np.nan)
-    if responses.n_models < MINIMUM_FOR_BIAS:
+    known = KnownScores.of(responses.responses, targets).models
+    if known.size < MINIMUM_FOR_BIAS:
         return unmeasured
-    order = id_order(responses.model_ids)[rng.permutation(responses.n_models)]
-    halves = Split(np.sort(order[: responses.n_models // 2]), np.sort(order[responses.n_models // 2 :]))
+    by_id = known[id_order([responses.model_ids[row] for row in known.tolist()])]
+    order = by_id[rng.permutation(known.size)]
+    halves = Split.of(np.isin(np.arange(responses.n_models), order[known.size // 2 :]))
     is_shown = _half_of_each(targets.scenario_index, id_order(responses.item_ids), rng)
     seen = responses.observed[halves.train]
     usable, answered = np.flatnonzero(seen.any(axis=0)), halves.train[seen.any(axis=1)]

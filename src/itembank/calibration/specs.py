@@ -4,9 +4,9 @@ Without numpy, so that a command's help can list them.
 """
 
 from dataclasses import dataclass, fields, replace
-from typing import Literal, get_args
+from typing import Literal, TypeGuard, get_args
 
-from itembank.checks import check_not_negative, check_one_of, check_positive, check_whole
+from itembank.checks import check_names, check_not_negative, check_one_of, check_positive, check_whole
 from itembank.errors import ParameterError, shown
 from itembank.irt.family_names import FAMILIES, WITH_PRECISION, Family
 from itembank.methods import Method, MethodTable
@@ -21,6 +21,8 @@ PLAIN_L1 = 0.1
 
 Degenerate = Literal["prior", "majority"]
 PrecisionChoice = Literal["global", "scenario"]
+Option = float | str | bool | tuple[str, ...]
+"""What a bank's record can hold of a choice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,11 @@ class CalibrationSpec:
     def by_task(self) -> bool:
         """Whether items of one task share the centre of their prior."""
         return False
+
+    @property
+    def item_covariates(self) -> tuple[str, ...]:
+        """Columns of the item table that the prior of the intercepts follows."""
+        return ()
 
     @property
     def degenerate(self) -> Degenerate:
@@ -93,15 +100,22 @@ class Variational(CalibrationSpec):
         Of families 'beta' and 'beta-binomial': phi given, one learned for all items, or one for each scenario.
     positive_discrimination : bool
         Keep slopes above zero; one dimension only.
+    item_covariates : tuple of column names
+        What is known of items beforehand: the prior of an item's intercept is centred where a regression on these
+        columns of the item table, and on the scenario, expects it. Its weights are learned in the fit, and come out as
+        nearly zero for columns that say nothing. Numbers, words (as categories) and vectors (lists of numbers) will do.
+        Not with `by_task`.
     """
 
     single_precision: bool = True
     by_task: bool = False
     precision: float | PrecisionChoice = "scenario"
     positive_discrimination: bool = False
+    item_covariates: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Check the choices."""
+        object.__setattr__(self, "item_covariates", check_names("item_covariates", self.item_covariates))
         check_item_model(self.item_model, self.n_dims, (*PLAIN_ITEM_MODELS, "nested"))
         check_iterations(self.max_iterations, self.tolerance)
         check_family(self.family, self.precision)
@@ -112,6 +126,11 @@ class Variational(CalibrationSpec):
             )
         if self.by_task and self.item_model == "1pl":
             raise ParameterError("by_task is for item models with a slope an item, got item_model '1pl'. Use '2pl'.")
+        if self.by_task and self.item_covariates:
+            raise ParameterError(
+                f"by_task goes without item_covariates, got {shown(self.item_covariates)}. Leave by_task out and add "
+                "'subscenario' to the covariates."
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,7 +321,7 @@ OWN_FIELDS = ("item_model", "n_dims", "known_guessing", "tolerance")
 """What a calibration states by itself."""
 
 
-def plain_options(spec: CalibrationSpec) -> dict[str, float | str | bool]:
+def plain_options(spec: CalibrationSpec) -> dict[str, Option]:
     """Return the choices of a spec that differ from its defaults and that files can hold, but `OWN_FIELDS`."""
     values = {one.name: (getattr(spec, one.name), one.default) for one in fields(spec) if one.name not in OWN_FIELDS}
     return {name: value for name, (value, default) in values.items() if _is_plain(value) and value != default}
@@ -317,8 +336,10 @@ def has_family(spec: CalibrationSpec, family: Family) -> bool:
     return True
 
 
-def _is_plain(value: object) -> bool:
-    return isinstance(value, str | float | int | bool)
+def _is_plain(value: object) -> TypeGuard[Option]:
+    return isinstance(value, str | float | int | bool) or (
+        isinstance(value, tuple) and all(isinstance(one, str) for one in value)
+    )
 
 
 def check_item_model(item_model: str, n_dims: int, known: tuple[str, ...] = PLAIN_ITEM_MODELS) -> None:

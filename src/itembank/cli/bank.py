@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from itembank.cli.command import Function, Group
-from itembank.cli.options import BankPath, bank_argument, format_option, ids_of_file, level_option, output_option
+from itembank.cli.bank_growing import add_items, add_models, link, recalibrate
+from itembank.cli.bank_writing import loaded_for_change, write_bank, writing
+from itembank.cli.command import Group
+from itembank.cli.options import BankPath, bank_argument, format_option, ids_of_file, level_option
 from itembank.cli.render import note, print_record, print_rows, warnings_as_notes
 from itembank.errors import shown, visible
 
@@ -23,40 +25,15 @@ def command() -> None:
     """Change a bank, or see how it changed. Every change writes a new bank; the old one stays as it is.
 
     \b
+      itembank bank add-models bank new-models.parquet --how random -o bank-2
       itembank bank retire bank wrong-keys.txt --reason "wrong key" -o bank-2
       itembank bank log bank-2
       itembank estimate bank-2 new-model.csv --target mmlu_pro@1
     """  # noqa: D301
 
 
-def writing(function: Function) -> Function:
-    """Add what commands take that write a new bank: `-o`, `--force`, `--format`."""
-    for option in (
-        format_option,
-        click.option("--force", is_flag=True, help="Replace the bank that stands at -o."),
-        output_option("the new bank"),
-    ):
-        function = option(function)
-    return function
-
-
-def write_bank(bank: "Bank", output: Path, output_format: str, *, force: bool) -> None:
-    """Write a changed bank and say what it is."""
-    from itembank.data.bank_files import save_bank  # noqa: PLC0415
-
-    save_bank(bank, output, overwrite=force)
-    row = {
-        "bank": bank.bank_id,
-        "name": bank.name or None,
-        "version": bank.version,
-        "target_id": bank.target_id,
-        "models": bank.n_models,
-        "items": bank.n_items,
-        "items_aside": bank.n_aside,
-    }
-    print_rows([row], output_format)
-    note(f"Written to {output}.")
-
+for _one in (link, add_items, add_models, recalibrate):
+    command.add_command(_one)
 
 _ITEMS = click.argument("items", nargs=-1, required=True, metavar="ITEMS...")
 _REASON = click.option("--reason", required=True, metavar="TEXT", help="Why; the bank's history keeps it.")
@@ -83,12 +60,13 @@ def retire(*, bank: Path, items: tuple[str, ...], force: bool, output: Path, out
     estimated (--target of itembank estimate).
 
     \b
+      itembank bank add-models bank new-models.parquet --how random -o bank-2
       itembank bank retire bank wrong-keys.txt --reason "wrong key" -o bank-2
       itembank bank retire bank law/17 law/18 --reason "duplicates of law/3" --label clean -o bank-2
     """  # noqa: D301
     from itembank.banks.statuses import retire as retire_items  # noqa: PLC0415
 
-    loaded = _checked(bank, output, force=force)
+    loaded = loaded_for_change(bank, output, force=force)
     with warnings_as_notes():
         changed = retire_items(loaded, item_ids(loaded, items), **asked)
     write_bank(changed, output, output_format, force=force)
@@ -109,7 +87,7 @@ def restore(*, bank: Path, items: tuple[str, ...], reason: str, force: bool, out
     """  # noqa: D301
     from itembank.banks.statuses import restore as restore_items  # noqa: PLC0415
 
-    loaded = _checked(bank, output, force=force)
+    loaded = loaded_for_change(bank, output, force=force)
     with warnings_as_notes():
         changed = restore_items(loaded, item_ids(loaded, items), reason=reason)
     write_bank(changed, output, output_format, force=force)
@@ -132,7 +110,7 @@ def merge(*, bank: Path, other: Path, text: str, force: bool, output: Path, outp
     from itembank.banks.merging import merge as merge_banks  # noqa: PLC0415
     from itembank.data.bank_files import load_bank  # noqa: PLC0415
 
-    loaded = _checked(bank, output, force=force)
+    loaded = loaded_for_change(bank, output, force=force)
     with warnings_as_notes():
         changed = merge_banks(loaded, load_bank(other), note=text)
     write_bank(changed, output, output_format, force=force)
@@ -151,7 +129,7 @@ def note_command(*, bank: Path, text: str, name: str, force: bool, output: Path,
     """  # noqa: D301
     from itembank.banks.notes import note as note_bank  # noqa: PLC0415
 
-    loaded = _checked(bank, output, force=force)
+    loaded = loaded_for_change(bank, output, force=force)
     write_bank(note_bank(loaded, text, name=name), output, output_format, force=force)
 
 
@@ -255,14 +233,6 @@ def _scores(given: Sequence[str]) -> dict[str, float]:
                 f"must be numbers or SCENARIO=NUMBER, got {text!r}.", param_hint="SCORES"
             ) from error
     return found
-
-
-def _checked(bank: Path, output: Path, *, force: bool) -> "Bank":
-    """Load a bank once it is sure that the new one can be written."""
-    from itembank.data.bank_files import check_bank_destination, load_bank  # noqa: PLC0415
-
-    check_bank_destination(output, overwrite=force)
-    return load_bank(bank)
 
 
 def _in_words(change: "Change") -> dict[str, Any]:

@@ -79,6 +79,13 @@ _ITEM_MODEL = headed(
     ),
     spec_option(
         Variational,
+        "item_covariates",
+        "variational: let intercepts follow this column of the items. Repeatable.",
+        "--item-covariate",
+        metavar="COLUMN",
+    ),
+    spec_option(
+        Variational,
         "positive_discrimination",
         "variational, 1 ability: slopes above zero.",
     ),
@@ -132,6 +139,7 @@ def command(
     \b
       itembank calibrate responses.parquet -o bank
       itembank calibrate results.csv -o bank --items items.csv --known-guessing
+      itembank calibrate results.csv -o bank --items items.csv --item-covariate length
       itembank calibrate probabilities.parquet -o bank --item-model 2pl --family beta
     """  # noqa: D301
     from itembank.adaptive.preparation import prepare  # noqa: PLC0415
@@ -153,6 +161,7 @@ def command(
             with progress("calibrate") as report:
                 prepare(load_bank(output), keep_in_bank=True, progress=report)
     print_rows([_summary(bank)], output_format, title=f"Bank {output}")
+    _note_on_items(bank)
     # a fifth of a small bank: as many as there are would be refused, or leave nothing to estimate
     n_items = min(100, max(bank.targets.n_scenarios, bank.n_items // 5))
     note(f"Next: itembank select {output} -n {n_items} -o selection.json")
@@ -166,6 +175,7 @@ def _given(method: str, choices: Mapping[str, Any]) -> dict[str, Any]:
         *((name, name in _fields(method), f"--method {' or '.join(having[name])}") for name in choices),
         ("general_weight", model in GENERAL_ITEM_MODELS, "--item-model nested or bifactor"),
         ("precision", choices["family"] in WITH_PRECISION, "--family beta or beta-binomial"),
+        ("by_task", not choices["item_covariates"], "no --item-covariate: add --item-covariate subscenario instead"),
         ("by_task", not has_one_slope, "items of different slopes, not with --item-model 1pl"),
         ("positive_discrimination", not has_one_slope, "items of different slopes, not with --item-model 1pl"),
     ]
@@ -211,6 +221,19 @@ def _chosen_n_dims(responses: "ResponseMatrix", spec: "CalibrationSpec", *, is_a
         choice = choose_n_dims(responses, spec, progress=report)
     note(f"{choice.n_dims} {'dimension' if choice.n_dims == 1 else 'dimensions'}: {choice.message}.")
     return choice.n_dims
+
+
+def _note_on_items(bank: "Bank") -> None:
+    """Say how much of the items' difficulty goes with what is known of them, where that was asked."""
+    from itembank.calibration.item_regression import item_regression  # noqa: PLC0415
+    from itembank.data.item_features import covariate_features  # noqa: PLC0415
+
+    if covariate_features(bank.responses.items, bank.calibration.item_covariates) is not None:
+        found = item_regression(bank)
+        names = found.features.columns
+        verb = "explains" if len(names) == 1 else "explain"
+        share = f"{100.0 * found.explained:.0f} % of the variance of intercepts"
+        note(f"Known of items: {' and '.join(names)} {verb} {share}.")
 
 
 def _summary(bank: "Bank") -> dict[str, Any]:

@@ -117,7 +117,7 @@ def command(
                 progress=report,
             )
     _print(comparison, output_format, why_not_calibrated(loaded), is_ranking=ranking)
-    note_flagged(comparison, loaded.n_calibration_models)
+    note_flagged(comparison, loaded.n_compared_models)
     if estimand != RUN:
         note(f"Differences are of {ESTIMANDS_IN_WORDS[estimand]}.")
     refuse_empty(comparison.rows(), "difference", ("model_a", "model_b", "target"))

@@ -149,7 +149,7 @@ def command(
     note(MEANING[estimates.interval_kind])
     if estimates.estimand != RUN:
         note(f"Intervals are for {ESTIMANDS_IN_WORDS[estimates.estimand]}.")
-    note_flagged(estimates, loaded.n_calibration_models)
+    note_flagged(estimates, loaded.n_compared_models)
     note_overall(loaded)
     if win_rate and estimates.interval_kind != "model-based":
         note("The interval of the mean win rate is model-based.")

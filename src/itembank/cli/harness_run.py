@@ -105,7 +105,7 @@ def print_run(scores: "ScoreEstimates", bank: "Bank", output: Path, output_forma
         print_object({"bank": bank.bank_id, "overall_is": overall_is, "logs": str(output), "scores": scores.rows()})
     else:
         print_estimates(scores, output_format)
-    note_flagged(scores, bank.n_calibration_models)
+    note_flagged(scores, bank.n_compared_models)
     note(_MEANING_OF_OVERALL[overall_is])
     note("What the harness printed as a score is the mean of the items that were run, no estimate of the whole.")
 

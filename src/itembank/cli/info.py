@@ -151,7 +151,7 @@ def _range(scores: "FloatArray") -> dict[str, float]:
 
 def _scenario_rows(bank: "Bank") -> list[dict[str, Any]]:
     """One row a scenario, and one for the overall score."""
-    scores = bank.targets.with_overall(bank.scenario_scores)
+    scores = bank.best_known_scores
     sizes = [*bank.targets.scenario_sizes.tolist(), bank.n_items]
     weights = [*bank.targets.scenario_weights.tolist(), 1.0]
     biases = [*bank.item_model_bias.tolist(), float("nan")]

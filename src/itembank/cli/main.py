@@ -17,7 +17,7 @@ SECTIONS = {
         "start": ("itembank.cli.start", "Begin a bank without past results, or with few."),
         "calibrate": ("itembank.cli.calibrate", "Fit item parameters and write a bank."),
         "info": ("itembank.cli.info", "Show what a bank holds."),
-        "bank": ("itembank.cli.bank", "Retire items, merge and compare banks, see their history."),
+        "bank": ("itembank.cli.bank", "Add models and items, retire items, merge banks, see history."),
         "prepare": ("itembank.cli.prepare", "Get a bank ready for calibrated estimates."),
         "select": ("itembank.cli.select", "Choose the items to run on a new model."),
         "run": ("itembank.cli.run", "Run chosen items inside an evaluation harness."),
@@ -31,6 +31,7 @@ SECTIONS = {
         "replay": ("itembank.cli.replay", "Run recorded models through adaptive sessions."),
     },
     "The benchmark and larger models": {
+        "audit": ("itembank.cli.audit", "Find items that may be wrong."),
         "diagnose": ("itembank.cli.diagnose", "Examine the benchmark itself."),
         "study": ("itembank.cli.study", "Compare ways to select and to estimate, on models left out."),
         "simulate": ("itembank.cli.simulate", "Simulate responses whose true parameters are known."),

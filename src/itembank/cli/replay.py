@@ -79,7 +79,7 @@ def command(
     if output is not None:
         _write(result, output)
     _print(result, choices["cost"], output_format)
-    note_flagged(result.estimates, loaded.n_calibration_models)
+    note_flagged(result.estimates, loaded.n_compared_models)
     if spec.stopping.has_rules and not result.is_precise.all():
         note(f"{int((~result.is_precise).sum())} of {result.n_models} sessions ended without the precision asked for.")
         click.get_current_context().exit(EXIT_IMPRECISE)

@@ -70,16 +70,19 @@ def calibration_errors(
     Returns
     -------
     CalibrationErrors or None
-        None with fewer than 15 calibration models, or an estimator that cannot be fitted without some of them.
+        None with fewer than 15 calibration models whose scores are known, or an estimator that cannot be fitted
+        without some of them.
     """
     kept = None if spec is None else published_subset(bank, selection, spec)
     if kept is not None:
         size = error_inflation(kept.errors, kept.scales)
         return CalibrationErrors(None, kept.errors, kept.scales * size)
-    if bank.n_models < MINIMUM_MODELS:
+    known = bank.known_scores.models
+    if known.size < MINIMUM_MODELS:
         return None
     # evenly, not the first: models often stand in order of date or score
-    rows = np.unique(np.linspace(0, bank.n_models - 1, min(bank.n_models, MAXIMUM_MODELS)).round().astype(np.int64))
+    places = np.linspace(0, known.size - 1, min(known.size, MAXIMUM_MODELS)).round().astype(np.int64)
+    rows = known[np.unique(places)]
     items = observations.take(models=np.arange(0), columns=np.flatnonzero(columns))
     responses = bank.responses.responses[np.ix_(rows, items.positions)]
     if spec is None:

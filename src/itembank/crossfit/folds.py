@@ -10,8 +10,10 @@ from itembank.calibration.calibrate import MINIMUM_MODELS, calibrate, known_lowe
 from itembank.calibration.families import without_repeated_warnings
 from itembank.calibration.item_model_bias import response_variance
 from itembank.calibration.specs import METHODS, CalibrationSpec, ItemModel
+from itembank.data.answered_how import is_adaptive
 from itembank.data.banks import Bank
 from itembank.data.calibrations import Calibration
+from itembank.data.known_scores import ENOUGH
 from itembank.errors import DataError, IntegrityError, ParameterError
 from itembank.irt.parameters import AbilityPrior, ItemParameters
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
@@ -19,8 +21,9 @@ from itembank.numerics.splits import Split, dealt_out, splits_of
 from itembank.numerics.ties import id_order, rounded
 from itembank.progress import ProgressCallback, silent
 
-MINIMUM_FOR_FOLDS = 10
-"""With fewer calibration models neither the models left out nor those that remain are enough to learn from."""
+MINIMUM_FOR_FOLDS = ENOUGH
+"""With fewer calibration models whose scores are known neither the models left out nor those that remain are enough to
+learn from."""
 MANY_MODELS = 100
 N_FOLDS_MANY, N_FOLDS_FEW = 5, 10
 """With few models a fit is cheap and each model left out matters more: more, smaller folds."""
@@ -53,22 +56,23 @@ class Fold:
 def folds(bank: Bank, *, progress: ProgressCallback = silent) -> tuple[Fold, ...]:
     """Calibrate the bank's items anew without each tenth (with 100 models or more: fifth) of its models.
 
-    The item model, its number of dimensions and gp-IRT's b stay those of the whole bank. The parameters are
-    kept in the bank's cache, so that this takes time once.
+    Only models with a known score (`Bank.known_scores`) are left out, since the others cannot tell an error: these
+    take part in every fit, as they do in the bank's. The item model, its number of dimensions and gp-IRT's b stay those
+    of the whole bank. The parameters are kept in the bank's cache, so that this takes time once.
 
     Returns
     -------
     tuple of Fold
-        Empty with fewer than ten calibration models, or where a fit without some of them is impossible.
+        Empty with fewer than ten such models, or where a fit without some of them is impossible.
     """
-    if bank.n_models < MINIMUM_FOR_FOLDS:
+    if bank.known_scores.models.size < MINIMUM_FOR_FOLDS:
         return ()
     return bank.cache.remember("folds", lambda: _make_folds(bank, progress))
 
 
 def fold_numbers(bank: Bank) -> IntArray:
-    """Return the number of the fold that leaves each calibration model out, (n_models,)."""
-    result = np.empty(bank.n_models, dtype=np.int64)
+    """Return the number of the fold that leaves each calibration model out, (n_models,); -1 where none does."""
+    result = np.full(bank.n_models, -1, dtype=np.int64)
     for fold in folds(bank):
         result[fold.held_out] = fold.number
     return result
@@ -119,12 +123,18 @@ def _make_folds(bank: Bank, progress: ProgressCallback) -> tuple[Fold, ...]:
 
 
 def _fold_of_each_model(bank: Bank) -> IntArray:
-    """Deal out the models in order of their score, equal scores in order of their ids, (n_models,)."""
-    by_id = id_order(bank.responses.model_ids)
-    score = rounded(np.nanmean(bank.responses.responses, axis=1))
+    """Deal out the models in order of their score, equal scores in order of their ids, (n_models,).
+
+    -1 for those without a known score.
+    """
+    known = bank.known_scores.models
+    by_id = id_order([bank.responses.model_ids[row] for row in known.tolist()])
+    score = rounded(np.nanmean(bank.responses.responses[known], axis=1))
     order = by_id[np.argsort(score[by_id], kind="stable")]
-    n_folds = N_FOLDS_MANY if bank.n_models >= MANY_MODELS else N_FOLDS_FEW
-    return dealt_out(order, n_folds, np.random.default_rng(SEED))
+    n_folds = N_FOLDS_MANY if known.size >= MANY_MODELS else N_FOLDS_FEW
+    result = np.full(bank.n_models, -1, dtype=np.int64)
+    result[known] = dealt_out(order, n_folds, np.random.default_rng(SEED))
+    return result
 
 
 def _fit_all(bank: Bank, splits: Sequence[Split], progress: ProgressCallback) -> dict[str, FloatArray]:
@@ -144,8 +154,11 @@ def _named_part(progress: ProgressCallback, text: str, number: int, n_parts: int
 
 
 def _fit(bank: Bank, rows: IntArray, *, progress: ProgressCallback) -> dict[str, FloatArray]:
-    """Fit the items to the models at these rows; items that none of them answered get the mean of the others."""
-    seen = bank.responses.observed[rows]
+    """Fit the items to the models at these rows; items that none of them answered get the mean of the others.
+
+    Models whose items were chosen by their own answers are left out, as in every calibration of items.
+    """
+    seen = bank.responses.observed[rows] & ~is_adaptive(bank.responses.models)[rows, None]
     usable, answers_any = np.flatnonzero(seen.any(axis=0)), seen.any(axis=1)
     if np.sum(answers_any) < MINIMUM_MODELS:
         raise DataError("too few models with responses are left.")

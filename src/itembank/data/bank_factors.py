@@ -64,7 +64,10 @@ def measured_discrepancy(bank: Bank) -> Discrepancy:
         return bank.published.discrepancy
 
     def measure() -> dict[str, FloatArray]:
-        in_order = bank.responses.responses[id_order(bank.responses.model_ids)]
+        rows = bank.known_scores.models  # what others did not answer would be filled in, and seem not to shift
+        rows = rows if rows.size else np.arange(bank.n_models)
+        ids = [bank.responses.model_ids[row] for row in rows.tolist()]
+        in_order = bank.responses.responses[rows[id_order(ids)]]
         found = measure_discrepancy(in_order, bank.targets.scenario_index, subgroups=_subscenarios(bank))
         return {"scales": np.array([found.level, found.subgroup])}
 

@@ -8,6 +8,7 @@ import polars as pl
 from itembank.data.bank_cache import BankCache
 from itembank.data.bank_history import FIRST_VERSION, BankHistory
 from itembank.data.calibrations import Calibration
+from itembank.data.known_scores import KnownScores
 from itembank.data.known_targets import target_digest
 from itembank.data.published import Published
 from itembank.data.responses import ResponseMatrix
@@ -141,6 +142,11 @@ class Bank(Compact):
         return self.n_models if self.published is None else self.published.n_models
 
     @property
+    def n_compared_models(self) -> int:
+        """Number of calibration models that new ones are compared with: those whose scores are known."""
+        return self.known_scores.models.size if self.published is None else self.published.n_models
+
+    @property
     def n_aside(self) -> int:
         """Number of items that are kept aside and count in no score: retired, or on trial."""
         whole = None if self.history is None else self.history.whole
@@ -165,5 +171,20 @@ class Bank(Compact):
 
     @property
     def scenario_scores(self) -> FloatArray:
-        """Scenario scores of the calibration models, over the items each answered, (n_models, n_scenarios)."""
+        """Mean of each scenario's items that a calibration model answered, (n_models, n_scenarios).
+
+        NaN without any. These are full scores of the models that answered everything only: see `known_scores`.
+        """
         return self.targets.scenario_means(self.responses.responses, missing=True)
+
+    @property
+    def known_scores(self) -> KnownScores:
+        """Full scores of the calibration models, where enough was answered to know them."""
+        return self.cache.remember("known scores", lambda: KnownScores.of(self.responses.responses, self.targets))
+
+    @property
+    def best_known_scores(self) -> FloatArray:
+        """Known scores; of a target of which none is known, what was observed of them, (n_models, n_targets)."""
+        known = self.known_scores.value
+        observed = self.targets.with_overall(self.scenario_scores)
+        return np.where(np.isnan(known).all(axis=0), observed, known)

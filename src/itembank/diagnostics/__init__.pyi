@@ -1,8 +1,14 @@
 from .bank_check import check_bank as check_bank
 from .bank_check_results import BankCheck as BankCheck
+from .differential_items import differential_items as differential_items
+from .differential_results import DifferentialItems as DifferentialItems
 from .dimensionality_results import Dimensionality as Dimensionality
 from .dimensions import dimensionality as dimensionality
+from .duplicates import Duplicates as Duplicates
+from .duplicates import find_duplicates as find_duplicates
 from .homogeneity_results import Homogeneity as Homogeneity
+from .item_audit import audit_items as audit_items
+from .item_audit_results import ItemAudit as ItemAudit
 from .item_drift import item_drift as item_drift
 from .item_drift_results import ItemDrift as ItemDrift
 from .person_fit import check_fit as check_fit

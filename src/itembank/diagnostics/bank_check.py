@@ -18,7 +18,6 @@ from itembank.estimation.automatic import choose_method
 from itembank.estimation.estimate import estimate
 from itembank.estimation.method_trials import sample_of, try_methods
 from itembank.estimation.observations import bank_positions, known_items
-from itembank.estimation.point import calibration_scores
 from itembank.estimation.scenario_sums import scenario_sums
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.planning.select import select
@@ -136,7 +135,7 @@ def _checked(
     """Estimate all models' scores from the chosen items."""
     sample = sample_of(bank, selection)
     spec = choose_method(bank, sample, selection, progress=progress).spec
-    estimates = estimate(bank, responses, selection=selection, method=spec, level=level, progress=progress)
+    estimates = estimate(bank, responses, selection=selection, level=level, progress=progress)
     expected = np.full(truth.shape[1], np.nan)
     if folds(bank):
         errors = np.abs(try_methods(bank, sample, selection, spec.members).by(spec).error)  # type: ignore[union-attr, arg-type]
@@ -154,7 +153,7 @@ def _checked(
 
 def _hints(bank: Bank, responses: ResponseMatrix, truth: FloatArray) -> Iterator[str]:
     """Say what may make these models unlike those of the bank: scores outside theirs, and dates after theirs."""
-    known = calibration_scores(bank)[:, -1]
+    known = bank.best_known_scores[:, -1]
     if not known.size:
         return
     low, high = float(np.nanmin(known)), float(np.nanmax(known))

@@ -50,15 +50,39 @@ def choose_method(
             FALLBACK, "gp-irt, since the bank was published without past models' responses to compare methods on."
         )
     if not folds(bank, progress=progress):
-        reason = "too few" if bank.n_models < MINIMUM_FOR_FOLDS else "too unlike in what they answered"
         return Chosen(
             FALLBACK,
-            f"gp-irt, since {bank.n_models} calibration models are {reason} to leave some out and compare methods.",
+            f"gp-irt, since {too_few(bank)}. Intervals of the item model alone are too narrow with so few: draw items "
+            "at random and leave method and interval as they are.",
         )
     recipe = None if selection is None else read_recipe(selection)
     stacked = IN_STAGES if recipe is not None and recipe.stages else Stacked()
     trials = try_methods(bank, observations, selection, stacked.members, progress=progress)
-    return Chosen(stacked, _why(stacked, np.abs(trials.errors[:, :, -1]), np.abs(trials.stacked(stacked).error[:, -1])))
+    errors = np.stack([trials.single(number).error for number in range(len(stacked.members))])
+    return Chosen(stacked, _why(stacked, np.abs(errors[:, :, -1]), np.abs(trials.stacked(stacked).error[:, -1])))
+
+
+def has_too_few(bank: Bank) -> bool:
+    """Whether the models are too few, or too unlike in what they answered, to leave some out in turn.
+
+    A bank that was published without responses has none to leave out, but may have been made from many.
+    """
+    if bank.published is not None:
+        return bank.n_compared_models < MINIMUM_FOR_FOLDS
+    return not folds(bank)
+
+
+def too_few(bank: Bank) -> str:
+    """Say why the bank's models cannot be left out in turn."""
+    known, why = bank.n_compared_models, "to leave some out and compare methods"
+    if known >= MINIMUM_FOR_FOLDS:
+        return f"{known} calibration models are too unlike in what they answered {why}"
+    if known == bank.n_calibration_models:
+        return f"{known} calibration models are too few {why}"
+    return (
+        f"{known} of {bank.n_models} calibration models answered enough items for their full scores to be known, too "
+        f"few {why}"
+    )
 
 
 def _why(stacked: Stacked, errors: FloatArray, together: FloatArray) -> str:

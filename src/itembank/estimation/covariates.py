@@ -18,6 +18,7 @@ from itembank.estimation.point import calibration_scores
 from itembank.estimation.regression.ridge import predict_ridge
 from itembank.estimation.scores import Scores
 from itembank.estimation.specs import Stacked
+from itembank.numerics.arrays import mean_where_known
 from itembank.progress import ProgressCallback, silent
 
 LEAST_GAIN = 1e-3
@@ -54,8 +55,9 @@ def forecast_scores(
     parts = folds(bank, progress=progress)
     if not parts:
         raise DataError(
-            f"covariates need calibration models that can be left out in turn, the bank has {bank.n_models} models. "
-            "Leave the covariates out, or add models to the bank."
+            "covariates need calibration models that can be left out in turn, the bank has "
+            f"{bank.known_scores.models.size} models whose full scores are known. Leave the covariates out, or add "
+            "models to the bank."
         )
     for fold in parts:
         known = fold.bank.responses.models
@@ -91,7 +93,7 @@ def explain_forecast(members: MembersOutOfFold, forecast: Forecast, spec: Stacke
 
 def explain_alone(bank: Bank, forecast: Forecast) -> str:
     """Say what forecasts without any answer were worth for past models left out."""
-    error = 100.0 * float(np.nanmean(np.abs(forecast.past - calibration_scores(bank))[:, -1]))
+    error = 100.0 * float(mean_where_known(np.abs(forecast.past - calibration_scores(bank)))[-1])
     names = " and ".join(forecast.columns)
     return f"{names} alone. Mean error of the overall score of past models left out in turn: {error:.2f} points."
 
@@ -113,7 +115,7 @@ def forecast_alone(bank: Bank, forecast: Forecast, *, level: float) -> Scores:
     """
     errors = forecast.past - calibration_scores(bank)
     half = calibrated_half_widths(errors, np.ones(errors.shape), np.ones(forecast.new.shape), level=level)
-    size = np.broadcast_to(np.sqrt(np.nanmean(errors**2, axis=0)), half.shape)
+    size = np.broadcast_to(np.sqrt(mean_where_known(errors**2)), half.shape)
     value = forecast.new
     return Scores(value, size.copy(), np.clip(value - half, 0.0, 1.0), np.clip(value + half, 0.0, 1.0))
 

@@ -26,7 +26,7 @@ from itembank.estimation.response_summary import blocks_of_models
 from itembank.estimation.scenario_sums import scenario_sums
 from itembank.estimation.scores import Scores
 from itembank.irt.bernoulli import probability
-from itembank.numerics.arrays import FloatArray
+from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.splits import dealt_out, splits_of
 from itembank.numerics.threads import one_blas_thread
 from itembank.scoring.newton import map_abilities
@@ -105,6 +105,18 @@ def check_design(bank: Bank, selection: Selection) -> None:
         )
 
 
+def is_by_design(known: Known, selection: Selection | None) -> bool:
+    """Whether the items were drawn by chance, and each model that answered anything answered enough of them."""
+    if selection is None:
+        return False
+    try:
+        check_design(known.bank, selection)
+    except DataError:
+        return False
+    _, is_lacking = _answered(known.bank, known.observations)
+    return not is_lacking[~known.summary.is_silent].any()
+
+
 def as_if_drawn(bank: Bank, observations: Observations, selection: Selection | None) -> Selection:
     """Return a selection that says how its items were drawn: itself, or a simple random sample of each scenario.
 
@@ -146,15 +158,13 @@ def scores_by_design(known: Known, model_ids: Sequence[str], selection: Selectio
 
 def _check_answered(bank: Bank, observations: Observations, model_ids: Sequence[str]) -> None:
     """Refuse too few answers, and warn how missing answers count."""
-    names, n_scenarios, index = bank.targets.scenarios, bank.targets.n_scenarios, bank.targets.scenario_index
-    n_drawn = np.bincount(index[observations.selected], minlength=n_scenarios)
+    names, n_scenarios = bank.targets.scenarios, bank.targets.n_scenarios
+    n_drawn = np.bincount(bank.targets.scenario_index[observations.selected], minlength=n_scenarios)
     absent = [names[j] for j in np.flatnonzero(n_drawn == 0)]
     if absent:
         raise DataError(f"every scenario needs chosen items, got none in {shown(absent)}. {HOW}.")
-    observed = ~np.isnan(observations.responses)
-    answered = scenario_sums(observed.astype(np.float64), index[observations.positions], n_scenarios).astype(np.int64)
-    n_counting = np.bincount(index[bank.targets.weights > 0.0], minlength=n_scenarios)
-    lacking = np.argwhere((answered < 2) & (answered < n_counting))
+    answered, is_lacking = _answered(bank, observations)
+    lacking = np.argwhere(is_lacking)
     if lacking.shape[0]:
         where = [f"{model_ids[model]} in {names[j]} ({answered[model, j]})" for model, j in lacking.tolist()]
         raise DataError(
@@ -169,6 +179,15 @@ def _check_answered(bank: Bank, observations: Observations, model_ids: Sequence[
             "count as missing at random within their scenario; if hard items are missing, scores come out too high.",
             DataWarning,
         )
+
+
+def _answered(bank: Bank, observations: Observations) -> tuple[IntArray, BoolArray]:
+    """Count the answered items of each scenario, and say where they are too few, both (n_models, n_scenarios)."""
+    n_scenarios, index = bank.targets.n_scenarios, bank.targets.scenario_index
+    observed = (~np.isnan(observations.responses)).astype(np.float64)
+    answered = scenario_sums(observed, index[observations.positions], n_scenarios).astype(np.int64)
+    n_counting = np.bincount(index[bank.targets.weights > 0.0], minlength=n_scenarios)
+    return answered, (answered < 2) & (answered < n_counting)
 
 
 def _block(known: Known, probabilities: FloatArray, level: float) -> Scores:

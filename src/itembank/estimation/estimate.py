@@ -24,14 +24,15 @@ from itembank.data.score_names import WIN_RATE
 from itembank.data.selections import Selection
 from itembank.data.targets import mean_win_rate
 from itembank.errors import DataError, DataWarning, ParameterError, remedy, shown, warn
-from itembank.estimation.automatic import Chosen, choose_method
+from itembank.estimation.automatic import Chosen, choose_method, has_too_few, too_few
 from itembank.estimation.covariates import explain_alone, explain_forecast, forecast_alone, forecast_scores
-from itembank.estimation.design_based import as_if_drawn, check_design, scores_by_design
+from itembank.estimation.design_based import as_if_drawn, check_design, is_by_design, scores_by_design
 from itembank.estimation.estimand_names import ESTIMANDS, RUN, Estimand
 from itembank.estimation.estimands import estimand_variance, widened
 from itembank.estimation.estimated_scores import estimated_scores
 from itembank.estimation.estimates import ScoreEstimates, checked
 from itembank.estimation.forecast import Forecast
+from itembank.estimation.linking_variance import linking_variance
 from itembank.estimation.method_trials import try_methods
 from itembank.estimation.observations import known_items, observe
 from itembank.estimation.point import Known
@@ -87,13 +88,14 @@ def estimate(
         those.
     method : spec or str
         A name of `METHODS` in `itembank.estimation.specs`, or a spec with its choices. 'auto' takes what served the
-        calibration models best (`explanation` says why): mostly 'stacked', with few models 'gp-irt'.
+        calibration models best (`explanation` says why): mostly 'stacked'; with few models the design-based estimate,
+        or 'gp-irt' of items that were not drawn by chance.
     level : float
         Of the intervals.
     interval : {'calibrated', 'model-based', 'design'}
         'calibrated': as wide as the errors for calibration models left out in turn ask for (`calibrated_half_widths`);
-        with fewer than ten calibration models it is 'model-based', or 'design' where the bank was begun without an item
-        model. 'model-based':
+        with fewer than ten of them whose full scores are known (`Bank.known_scores`) it is 'design' where the items
+        were drawn by chance and the method is 'auto', or the bank was begun without an item model, else 'model-based':
         ``T +- z sqrt(V + (T - m)^2)`` from the item model alone (`score_posterior`). 'design': from how the items were
         drawn, valid also where the item model is wrong; it brings its own estimate (`design_based_estimates`) and needs
         items drawn by chance.
@@ -119,7 +121,8 @@ def estimate(
     Returns
     -------
     ScoreEstimates
-        Intervals lie in [0, 1], and between what the score would be with all unseen items failed and all solved.
+        Intervals lie in [0, 1], and between what the score would be with all unseen items failed and all solved. Where
+        items were linked to the bank (`add_items`), they contain the linking error.
         A `DataWarning` tells when items of the selection are missing.
 
     Raises
@@ -150,11 +153,18 @@ def estimate(
     known = Known.of(bank, observations, forecast)
     if interval == "calibrated" and not bank.calibration.is_fitted and isinstance(spec, Auto):
         interval, selection = "design", as_if_drawn(bank, observations, selection)
+    is_calibrated = interval == "calibrated" and _has_past_errors(bank, selection, spec, progress)
+    has_nothing_better = interval == "calibrated" and not is_calibrated and isinstance(spec, Auto)
     if interval == "design":
         estimated = _by_design(known, matrix.model_ids, selection, level)
+    elif has_nothing_better and has_too_few(bank) and is_by_design(known, selection):
+        by_design = _by_design(known, matrix.model_ids, selection, level)
+        estimated = replace(by_design, explanation=f"design-based, since {too_few(bank)}.")
     else:
-        is_calibrated = interval == "calibrated" and _has_past_errors(bank, selection, spec, progress)
         estimated = _by_pattern(known, selection, spec, level=level, is_calibrated=is_calibrated, progress=progress)
+        of_links = linking_variance(bank, observations)
+        if of_links is not None:
+            estimated = replace(estimated, scores=widened(estimated.scores, of_links, level=level))
     if estimand != RUN:
         variance = estimand_variance(estimand, known, matrix, estimated.scores.value)
         estimated = replace(estimated, scores=widened(estimated.scores, variance, level=level))
@@ -330,7 +340,7 @@ def _packed(
         ability_covariance=summary.ability_covariance,
         typicality=estimated.typicality,
     )
-    warn_of_shift(estimates, bank.n_calibration_models)
+    warn_of_shift(estimates, bank.n_compared_models)
     return checked(estimates, is_owed)
 
 
@@ -374,7 +384,8 @@ def _win_rates(
     bank.check_responses("The mean win rate needs")
     is_other = ~bank.responses.models["model_id"].is_in(pl.Series(responses.model_ids).implode()).to_numpy()
     reference = bank.scenario_scores[is_other]
-    reference = reference[~np.isnan(reference).any(axis=1)]
+    is_known = bank.known_scores.is_known[is_other].all(axis=1)
+    reference = reference[is_known if is_known.any() else ~np.isnan(reference).any(axis=1)]
     if reference.shape[0] == 0:
         raise DataError("the mean win rate needs a calibration model other than those estimated, got none.")
     rates, errors = np.full((2, responses.n_models), np.nan)

@@ -13,7 +13,7 @@ from itembank.errors import DataError, ParameterError
 from itembank.estimation.expectations import Expectations
 from itembank.estimation.observations import Observations
 from itembank.estimation.out_of_fold import OutOfFold, grown, with_tail
-from itembank.estimation.point import Known, calibration_scores, point_scores
+from itembank.estimation.point import Known, point_scores
 from itembank.estimation.specs import PointSpec, Stacked
 from itembank.estimation.stacking import combined, reconciled, stack_weights
 from itembank.estimation.typicality import PastMisfit
@@ -62,9 +62,11 @@ class MembersOutOfFold:
     expectations : Expectations
         Of the calibration models, by fits that they took no part in.
     fold : (n_models,)
-        Number of the fold each model was left out in.
+        Number of the fold each model was left out in, -1 for none.
     scenario_weights : (n_targets - 1,)
         Of the overall score, the last target.
+    truth_variance : (n_models, n_targets) or None
+        As in `OutOfFold`.
     """
 
     truth: FloatArray
@@ -72,6 +74,7 @@ class MembersOutOfFold:
     expectations: Expectations
     fold: IntArray
     scenario_weights: FloatArray
+    truth_variance: FloatArray | None = None
 
     @property
     def errors(self) -> FloatArray:
@@ -110,7 +113,7 @@ class MembersOutOfFold:
     def stacked(self, spec: Stacked) -> OutOfFold:
         """Return the stacked estimates, each fold's with weights from the other folds."""
         value = np.full(self.truth.shape, np.nan)
-        for number in np.unique(self.fold):
+        for number in np.unique(self.fold[self.fold >= 0]):
             inside = self.fold == number
             # weights that had seen the errors of this fold would make its stacked errors too small
             weights = _weights(self.errors[:, ~inside], spec)
@@ -124,7 +127,7 @@ class MembersOutOfFold:
     def _of(self, value: FloatArray) -> OutOfFold:
         expected = self.expectations
         scale = expected.error_scale(value, np.inf)
-        return OutOfFold(self.truth, value, expected.standard_error(value), scale)
+        return OutOfFold(self.truth, value, expected.standard_error(value), scale, self.truth_variance)
 
 
 def _weights(errors: FloatArray, spec: Stacked) -> FloatArray:
@@ -213,11 +216,12 @@ def _of_trial(
     values = run_trial(bank, name, try_fold, shape, progress=progress)
     n_members = len(specs)
     return MembersOutOfFold(
-        calibration_scores(bank),
+        bank.known_scores.value,
         values[:n_members],
         Expectations(*values[n_members:]),
         fold_numbers(bank),
         bank.targets.scenario_weights,
+        bank.known_scores.variance,
     )
 
 

@@ -9,6 +9,8 @@ from itembank.numerics.arrays import FloatArray
 
 UNUSUAL = 0.9
 """Quantile of the misfit of calibration models from which errors may grow faster."""
+LEAST_OWN = 0.25
+"""Part of the squared errors that is the estimates' own at the least: what is taken out is itself uncertain."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,22 +27,55 @@ class OutOfFold:
         By the item model alone, not calibrated.
     scale : (n_models, n_targets)
         Expected size of each error up to a factor, which the widths of intervals follow.
+    truth_variance : (n_models, n_targets) or None
+        Sampling variance of the truths (`KnownScores`); None where these are exact.
     """
 
     truth: FloatArray
     value: FloatArray
     standard_error: FloatArray
     scale: FloatArray
+    truth_variance: FloatArray | None = None
 
     @property
     def error(self) -> FloatArray:
-        """Estimate less truth, (n_models, n_targets)."""
-        return self.value - self.truth
+        """Estimate less truth, what is not known of the truth taken out, (n_models, n_targets)."""
+        error: FloatArray = self.value - self.truth
+        if self.truth_variance is None:
+            return error
+        return without_sampling_error(error, self.truth_variance, self.scale)
 
     @property
     def interval_scores(self) -> FloatArray:
         """Winkler's scores of the overall score's 95 % intervals, if they rested on these errors, (n_models,)."""
         return interval_scores(self.error[:, -1], self.scale[:, -1])
+
+
+def without_sampling_error(error: FloatArray, variance: FloatArray, scale: FloatArray) -> FloatArray:
+    """Shrink errors against truths that are known up to a sampling variance to the size of the errors themselves.
+
+    The truth's own error is independent of the estimate's, so ``E[(T - Z_obs)^2] = k^2 s^2 + v``. With k from all
+    models, each error is multiplied by ``sqrt(k^2 s^2 / (k^2 s^2 + v))``, which gives it the right variance, and for
+    normal errors the right distribution. Where all of v is zero the errors stay as they are.
+
+    Parameters
+    ----------
+    error, variance, scale : (n_models, n_targets)
+        NaN where unknown.
+    """
+    is_known = ~(np.isnan(error) | np.isnan(variance) | np.isnan(scale))
+    if not np.any(variance[is_known] > 0.0):
+        return error
+    squares, known_variance, expected = (np.where(is_known, part, 0.0) for part in (error**2, variance, scale**2))
+    # sums, not means of ratios: a model that answered everything has no scale
+    observed = squares.sum(axis=0)
+    own = np.maximum(observed - known_variance.sum(axis=0), LEAST_OWN * observed)
+    total = expected.sum(axis=0)
+    own_variance = expected * np.divide(own, total, out=np.zeros(own.shape), where=total > 0.0)
+    both = own_variance + known_variance
+    factor = np.sqrt(np.divide(own_variance, both, out=np.ones(both.shape), where=known_variance > 0.0))
+    result: FloatArray = error * factor
+    return result
 
 
 def with_tail(estimates: OutOfFold, misfit: FloatArray) -> tuple[OutOfFold, float]:

@@ -114,8 +114,8 @@ def weighted_means(responses: FloatArray, weights: FloatArray) -> FloatArray:
 
 
 def calibration_scores(bank: Bank) -> FloatArray:
-    """Full scores of the calibration models over the items each answered, (n_models, n_scenarios + 1)."""
-    return bank.cache.remember("scores", lambda: bank.targets.with_overall(bank.scenario_scores))
+    """Full scores of the calibration models, (n_models, n_scenarios + 1); NaN where they are not known."""
+    return bank.known_scores.value
 
 
 def target_weights(bank: Bank) -> FloatArray:

@@ -115,7 +115,7 @@ def _responses_and_scores(known: Known) -> tuple[FloatArray, FloatArray, FloatAr
     """Calibration models' responses to the observed items, their scores, and the new models' responses."""
     bank, observations = known.bank, known.observations
     bank.check_responses("This method of estimation needs")
-    return bank.responses.responses[:, observations.positions], calibration_scores(bank), observations.responses
+    return bank.responses.responses[:, observations.positions], bank.best_known_scores, observations.responses
 
 
 def _variance_factor(known: Known, spec: specs.GPIRT) -> FloatArray:
@@ -132,4 +132,4 @@ def _variance_factor(known: Known, spec: specs.GPIRT) -> FloatArray:
     answered = bank.responses.responses[:, positions]
     weighted = weighted_mean(answered, observations.selected_weights, scenario, n_scenarios)
     n_selected = np.bincount(scenario, minlength=n_scenarios)
-    return estimated_factor(weighted, bank.scenario_scores, bank.response_variance, n_selected)
+    return estimated_factor(weighted, calibration_scores(bank)[:, :-1], bank.response_variance, n_selected)

@@ -19,7 +19,8 @@ def stack_weights(errors: FloatArray, *, prior_models: float) -> FloatArray:
     Parameters
     ----------
     errors : (n_models, n_members)
-        Rows with NaN are left out; so is a method (weight 0) that has NaN for half of the models or more.
+        Rows with NaN are left out; so is a method (weight 0) that has NaN for half or more of the models that any
+        method has an error for.
     prior_models : float
 
     Returns
@@ -27,7 +28,8 @@ def stack_weights(errors: FloatArray, *, prior_models: float) -> FloatArray:
     (n_members,)
     """
     weights = np.zeros(errors.shape[1])
-    usable = np.isnan(errors).mean(axis=0) < 0.5
+    errors = errors[~np.isnan(errors).all(axis=1)]  # nothing is known of a model whose score is not
+    usable = np.isnan(errors).sum(axis=0) < 0.5 * errors.shape[0]
     if not usable.any():
         return np.full(errors.shape[1], 1.0 / errors.shape[1])
     known = errors[:, usable]

@@ -28,7 +28,7 @@ class Split:
 
 
 def splits_of(fold: IntArray) -> list[Split]:
-    """Leave out every fold once, given the fold of each row, (n,), numbered from 0."""
+    """Leave out every fold once, given the fold of each row, (n,), numbered from 0; -1 is never left out."""
     return [Split.of(fold == number) for number in range(int(fold.max()) + 1)]
 
 

@@ -9,6 +9,7 @@ from itembank.crossfit.folds import folds
 from itembank.data.banks import Bank
 from itembank.data.selections import Selection
 from itembank.errors import ParameterError
+from itembank.estimation.automatic import too_few
 from itembank.estimation.method_trials import sample_of, try_methods, try_stages
 from itembank.estimation.specs import IN_STAGES, Stacked
 from itembank.numerics.arrays import FloatArray
@@ -89,8 +90,7 @@ def choose_selection(
     if not folds(bank, progress=part_of(progress, 0.0, FRACTION_OF_FITS)):
         return replace(
             fallback,
-            explanation=f"{fallback.method}, since {bank.n_models} calibration models are too few to leave some out "
-            "and compare methods.",
+            explanation=f"{fallback.method}, since {too_few(bank)}.",
         )
     tried, refusals = [], []
     report = part_of(progress, FRACTION_OF_FITS, 1.0, "trying ")

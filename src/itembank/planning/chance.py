@@ -10,7 +10,7 @@ from itembank.data.banks import Bank
 from itembank.estimation.estimand_names import RUN, Estimand
 from itembank.estimation.estimands import ExpectedAnswers, item_variance, run_variance
 from itembank.estimation.observations import Observations, attempts_of
-from itembank.estimation.point import calibration_scores, target_weights
+from itembank.estimation.point import target_weights
 from itembank.numerics.arrays import FloatArray
 
 
@@ -45,9 +45,10 @@ class Chance:
             variance = float(run_variance(bank, bank.responses, theta)[:, target].mean())
             return cls(np.sqrt(variance), np.sqrt(2.0 * variance))  # runs of two models are independent
         answered = _all_items(bank)
-        scores = calibration_scores(bank)
+        scores = bank.best_known_scores
         answers = ExpectedAnswers.of(bank, answered, theta, attempts_of(bank.responses))
         single = item_variance(answers, np.nan_to_num(scores))[:, target]
+        single = single[~np.isnan(scores[:, target])]
         return cls(float(np.sqrt(single.mean())), float(np.sqrt(_paired_variance(bank, target, scores[:, target]))))
 
     def of_intervals(self, half_widths: FloatArray, *, level: float) -> FloatArray:

@@ -141,7 +141,7 @@ def _check_folds(bank: Bank, progress: ProgressCallback) -> None:
     if not folds(bank, progress=progress):
         raise DataError(
             f"a plan needs at least {MINIMUM_FOR_FOLDS} calibration models that can be left out in turn, the bank "
-            f"has {bank.n_models}. Add per-item results of more models."
+            f"has {bank.known_scores.models.size} whose full scores are known. Add per-item results of more models."
         )
 
 

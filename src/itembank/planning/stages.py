@@ -41,7 +41,7 @@ def check_for_stages(bank: Bank, stages: object, *, is_auto: bool, per_scenario:
 
 def routing_method(bank: Bank) -> SelectionSpec:
     """Return how 'auto' chooses a routing stage: V-optimally, or by chance where few models say little of the items."""
-    return VOptimal() if bank.n_models >= MINIMUM_FOR_FOLDS else FALLBACK
+    return VOptimal() if bank.known_scores.models.size >= MINIMUM_FOR_FOLDS else FALLBACK
 
 
 def first_of_stages(selection: Selection, sizes: tuple[int, ...]) -> Selection:

@@ -156,7 +156,7 @@ def _scenarios(bank: Bank) -> str:
     sizes, weights = bank.targets.scenario_sizes.tolist(), bank.targets.scenario_weights
     rows: list[tuple[object, ...]] = []
     for index, name in enumerate(bank.targets.scenarios[:MOST_SHOWN]):
-        known = () if bank.published else _range(bank.scenario_scores[:, index])
+        known = () if bank.published else _range(bank.best_known_scores[:, index])
         rows.append((name, int(sizes[index]), f"{weights[index]:.3f}", *known))
     heads = ("scenario", "items", "weight in the overall score")
     text = table(heads if bank.published else (*heads, "mean score", "lowest", "highest"), rows)

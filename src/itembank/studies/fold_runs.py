@@ -17,6 +17,7 @@ from itembank.data.selections import Selection
 from itembank.errors import DataError, ItembankWarning
 from itembank.estimation.estimate import estimate
 from itembank.estimation.estimates import ScoreEstimates
+from itembank.estimation.typicality import Typicality
 from itembank.numerics.arrays import FloatArray
 from itembank.numerics.threads import one_blas_thread
 from itembank.planning.select import select as select_automatically
@@ -32,7 +33,7 @@ from itembank.studies.streams import stream
 
 COLUMNS = (
     *("study", "split", "repeat", "fold", "draw", "selector", "estimator", "budget", "n_items", "model_id", "target"),
-    *("truth", "estimate", "low", "high", "failure", "n_used", "effective_items", "cost"),
+    *("truth", "estimate", "low", "high", "misfit", "typicality", "failure", "n_used", "effective_items", "cost"),
     *("n_calibration", "n_dims", "converged", "seconds_calibrate", "seconds_select", "seconds_estimate"),
 )
 """Of a table of estimates; `StudyResult` says what they are."""
@@ -82,18 +83,22 @@ def run_fold(spec: StudySpec, responses: ResponseMatrix, fold: Fold) -> pl.DataF
     ItembankError
         As the methods, with the place in the study.
     """
-    where = f"split {fold.split!r}, repeat {fold.repeats[0]}, fold {fold.fold}"
     with warnings.catch_warnings():  # fits that stopped early are shown by the column `converged`
         warnings.simplefilter("ignore", ItembankWarning)
-        with errors_at(f"{where}, calibration"):
+        with errors_at(f"{_named(fold)}, calibration"):
             prepared = prepare_fold(spec, responses, fold)
-        places = itertools.starmap(
-            Place, itertools.product(fold.repeats, range(spec.n_draws), spec.selectors, spec.budgets)
-        )
-        parts: list[pl.DataFrame] = []
-        for place in places:
-            with errors_at(f"{where}, selector {place.selector.label!r}, n_items or amount {place.budget:g}"):
-                parts.extend(_estimates_at(spec, prepared, fold, place))
+        return fold_estimates(spec, prepared, fold)
+
+
+def fold_estimates(spec: StudySpec, prepared: PreparedFold, fold: Fold) -> pl.DataFrame:
+    """Return every estimate of a fold whose bank is there."""
+    places = itertools.starmap(
+        Place, itertools.product(fold.repeats, range(spec.n_draws), spec.selectors, spec.budgets)
+    )
+    parts: list[pl.DataFrame] = []
+    for place in places:
+        with errors_at(f"{_named(fold)}, selector {place.selector.label!r}, n_items or amount {place.budget:g}"):
+            parts.extend(_estimates_at(spec, prepared, fold, place))
     constant = {
         "study": spec.name,
         "split": fold.split,
@@ -105,6 +110,10 @@ def run_fold(spec: StudySpec, responses: ResponseMatrix, fold: Fold) -> pl.DataF
     }
     table: pl.DataFrame = pl.concat(parts)
     return table.with_columns(pl.lit(value).alias(name) for name, value in constant.items()).select(COLUMNS)
+
+
+def _named(fold: Fold) -> str:
+    return f"split {fold.split!r}, repeat {fold.repeats[0]}, fold {fold.fold}"
 
 
 def prepare_fold(spec: StudySpec, responses: ResponseMatrix, fold: Fold) -> PreparedFold:
@@ -216,14 +225,18 @@ def _table(estimates: ScoreEstimates | None, prepared: PreparedFold, effective: 
     """One row a model and target."""
     n_models, n_targets = prepared.truth.shape
     parts = [np.full(prepared.truth.shape, np.nan)] * 3 + [np.zeros(prepared.truth.shape, dtype=np.int64)]
+    typicality = Typicality.unknown(n_models)
     if estimates is not None:
         parts = [estimates.value, estimates.low, estimates.high, np.asarray(estimates.n_items)]
+        typicality = estimates.typicality
     return pl.DataFrame(
         {
             "model_id": np.repeat(np.array(prepared.new.model_ids, dtype=object), n_targets),
             "target": list(prepared.bank.targets.names) * n_models,
             "truth": prepared.truth.ravel(),
             **{name: part.ravel() for name, part in zip(("estimate", "low", "high", "n_used"), parts, strict=True)},
+            "misfit": np.repeat(typicality.misfit, n_targets),
+            "typicality": np.repeat(typicality.typicality, n_targets),
             "effective_items": np.tile(effective, n_models),
         },
         schema_overrides={"model_id": pl.String, "target": pl.String},

@@ -132,6 +132,13 @@ def _tables(folder):
         "bank": "b",
     }
     (folder / "estimates.json").write_text(json.dumps([estimate]), encoding="utf-8")
+    # models of the bank on items that are new to it
+    grown = past.with_columns(
+        item_id=pl.lit("late/") + pl.col("item_id").str.split("/").list.last(), scenario=pl.lit("law")
+    )
+    grown.filter(pl.col("item_id").str.len_chars() == 6).write_csv(folder / "late.csv")
+    answered = past.select("model_id", "item_id", choice=pl.when(pl.col("response") == 1).then(pl.lit("A")))
+    answered.with_columns(pl.col("choice").fill_null("B")).write_csv(folder / "choices.csv")
     (folder / "exclude.txt").write_text("\n".join(items[:16]), encoding="utf-8")
 
 

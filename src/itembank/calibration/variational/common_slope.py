@@ -52,7 +52,7 @@ def update_common_slope(posterior: Posterior, precision: FloatArray, linear: Flo
         precision[:, 0, 1],
         precision[:, 1, 1] + prior.precision[1],
         linear[:, 0].sum(),
-        linear[:, 1] + prior.precision[1] * prior.mean[1],
+        linear[:, 1] + prior.precision[1] * prior.centre[..., 1],
     )
     arrow = new if step == 1.0 else _arrow_of(posterior).toward(new, step)
     # Eliminate the intercepts from the arrow, solve for the slope, and put it back into them.

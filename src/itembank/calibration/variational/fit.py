@@ -1,7 +1,7 @@
 """Variational calibration (tinyBenchmarks 4.4): start, ascent, result."""
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple, cast
+from typing import NamedTuple, TypedDict, cast
 
 import numpy as np
 
@@ -16,11 +16,12 @@ from itembank.calibration.variational.beta_binomial_cells import BetaBinomialRul
 from itembank.calibration.variational.beta_cells import BetaRule, make_table
 from itembank.calibration.variational.blocks import Blocks, make_blocks, table_groups
 from itembank.calibration.variational.cells import jaakkola_jordan, normal_expectation
+from itembank.calibration.variational.covariates import start_covariates
 from itembank.calibration.variational.outlying import MOST_SDS, draw_in
 from itembank.calibration.variational.passes import CellRule, item_statistics
 from itembank.calibration.variational.precision import learn
 from itembank.calibration.variational.scale import in_general_axes, rescale
-from itembank.calibration.variational.state import Posterior, start_posterior
+from itembank.calibration.variational.state import CovariatePrior, Posterior, TaskPrior, start_posterior
 from itembank.calibration.variational.tasks import start_tasks
 from itembank.calibration.variational.updates import update_items
 from itembank.irt.family_names import WITH_PRECISION
@@ -57,6 +58,13 @@ class _Ended(NamedTuple):
     ascent: Ascent
     history: list[float]
     n_outlying: int = 0
+
+
+class _Centres(TypedDict, total=False):
+    """What the centres of the items' priors follow."""
+
+    tasks: TaskPrior
+    covariates: CovariatePrior
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +128,7 @@ def _fit_in_order(data: FitData, spec: Variational, rules: Rules, progress: Prog
     first = _to_the_end(some, rough.posterior, spec, rules, _stage(progress, f"fit {SUBSET_SIZE} items", 0.1, 0.5))
     if rules.has_precision:
         rules = Rules(first.rule, first.rule, rules.precision_of_group)
-    posterior = all_items(blocks, first.posterior, data.task_index, rules.rough)
+    posterior = all_items(blocks, first.posterior, data, rules.rough)
     ascent = _to_the_end(blocks, posterior, spec, rules, _stage(progress, "fit all items", 0.5, 1.0))
     n_sweeps = len(rough.history) + len(first.history) + ITEM_ROUNDS + len(ascent.history)
     return _fit(_robust(blocks, ascent, ascent.history, spec, rules), spec, rules, n_sweeps=n_sweeps)
@@ -159,9 +167,7 @@ def spread_over_difficulty(blocks: Blocks, size: int) -> IntArray:
     return np.sort(order[steps]).astype(np.int64)
 
 
-def all_items(
-    blocks: Blocks, of_some: Posterior, task_index: IntArray | None = None, rule: CellRule = jaakkola_jordan
-) -> Posterior:
+def all_items(blocks: Blocks, of_some: Posterior, data: FitData, rule: CellRule = jaakkola_jordan) -> Posterior:
     """Give a posterior of all items, each from nothing, given the abilities found from some of them."""
     posterior = start_posterior(
         of_some.ability_mean,
@@ -170,12 +176,19 @@ def all_items(
         has_common_slope=of_some.has_common_slope,
         is_nested=of_some.is_nested,
         is_positive=of_some.is_positive,
-        tasks=None if task_index is None else start_tasks(task_index, of_some.n_dims + 1),
+        **_start_of_centres(data, of_some.n_dims),
     )
     full_steps = np.ones(blocks.n_items)
     for _ in range(ITEM_ROUNDS):
         posterior = update_items(posterior, item_statistics(blocks, posterior, rule), full_steps)
     return rescale(posterior)
+
+
+def _start_of_centres(data: FitData, n_dims: int) -> _Centres:
+    """Start of what the centres of the items' priors follow, if anything."""
+    if data.features is not None:
+        return {"covariates": start_covariates(data.features)}
+    return {} if data.task_index is None else {"tasks": start_tasks(data.task_index, n_dims + 1)}
 
 
 def _from_nothing(blocks: Blocks, data: FitData, spec: Variational, rules: Rules) -> Ascent:
@@ -189,7 +202,7 @@ def _from_nothing(blocks: Blocks, data: FitData, spec: Variational, rules: Rules
         has_common_slope=spec.item_model == "1pl",
         is_nested=spec.item_model == "nested",
         is_positive=spec.positive_discrimination,
-        tasks=None if data.task_index is None else start_tasks(data.task_index, spec.n_dims + 1),
+        **_start_of_centres(data, spec.n_dims),
     )
     return ascend(
         blocks,

@@ -5,7 +5,7 @@ from tests.cli.contract.cases.reading import COMMON, MEMORY, READING, RESPONSES,
 
 _SPEC = (
     *("--item-model", "--dims", "--method", "--general-weight", "--degenerate", "--by-task", "--family"),
-    *("--precision", "--positive-discrimination", "--known-guessing", "--seed"),
+    *("--precision", "--positive-discrimination", "--known-guessing", "--item-covariate", "--seed"),
 )
 
 
@@ -16,7 +16,10 @@ def _calibrate(words, *, about=_SPEC, **more):
 
 
 _ALONE = ("--n-items", "--selection", "--seed", "--output", "--within", "--format")
-_FOR_ALL = ("--general-weight", "--degenerate", "--by-task", "--precision", "--positive-discrimination")
+_FOR_ALL = (
+    *("--general-weight", "--degenerate", "--by-task", "--precision", "--positive-discrimination"),
+    "--item-covariate",
+)
 _CALIBRATE = Case(
     nowhere={**MEMORY, "--positive-discrimination": "no slope of these data is negative; tests/calibration has some"},
     modes={
@@ -55,6 +58,7 @@ _CALIBRATE = Case(
         "--general-weight": "--general-weight 0.9",
         "--degenerate": "--degenerate majority",
         "--by-task": "--by-task",
+        "--item-covariate": "--item-covariate scenario --item-covariate weight",
         "--family": "--family beta",
         "--precision": "--precision 5",
         "--positive-discrimination": "--positive-discrimination",
@@ -77,6 +81,7 @@ _CALIBRATE = Case(
     stops={
         ("map", "--max-response"): "at least one item must tell models apart",
         ("logs", "--max-response"): "at least one item must tell models apart",
+        ("1pl", "--item-covariate"): "an item covariate must be a column of the item table",
         ("mml", "--family"): "no family 'beta'",
         ("nested", "--family"): "no family 'beta'",
         ("bifactor", "--family"): "no family 'beta'",

@@ -8,6 +8,7 @@ _WRITING = {
     "--format": "--format csv",
 }
 _IDLE = {("new", "--force"): "nothing stands there"}
+_LORD = "--method stocking-lord"
 _LOG = (("bank log out/made --format json", ""),)
 
 
@@ -28,6 +29,16 @@ CASES = {
     "bank restore": _writing("retired-bank math/0 --reason right", **{"--reason": "--reason fine"}),
     "bank merge": _writing("retired-bank named-bank", **{"--note": "--note both"}),
     "bank note": _writing("named-bank text", **{"--name": "--name other"}),
+    "bank link": Case(modes={"link": Mode("bank late.csv")}, values={"--method": _LORD, "--format": "--format json"}),
+    "bank add-items": _writing(
+        "bank late.csv",
+        **{"--method": _LORD, "--status": "--status field-test", "--how": "--how random", "--note": "--note may"},
+    ),
+    "bank add-models": _writing("bank one.csv", **{"--how": "--how random", "--note": "--note may"}),
+    "bank recalibrate": _writing(
+        "bank one.csv --how random",
+        **{"--parameters": "--parameters all", "--how": "--how fixed", "--note": "--note may"},
+    ),
     "bank log": Case(modes={"log": Mode("retired-bank")}, values={"--format": "--format json"}),
     "bank diff": Case(modes={"diff": Mode("named-bank retired-bank")}, values={"--format": "--format json"}),
     "bank convert": Case(

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from tests.cli.contract.case import Case, Mode
-from tests.cli.contract.cases.reading import COMMON, ITEMS, MEMORY, RESPONSES, USABLE, settled
+from tests.cli.contract.cases.reading import COMMON, ITEMS, MEMORY, READING, RESPONSES, USABLE, settled
 
 _ROOT = Case(
     modes={
@@ -367,6 +367,44 @@ _HOMOGENEITY = Case(
     never=_SEVERAL,
     nowhere=_OF_LOGS,
 )
+_AUDIT = Case(
+    modes={
+        "table": Mode("repeated.csv --repeats last --format json"),
+        "text": Mode("past.csv", about=("--sort", "--rows", "--reason", "--format")),
+        "wide": Mode("wide.csv --format json", about=("--items",)),
+        "groups": Mode(
+            "past.csv whole.csv --models models.csv --by size --format json",
+            about=("--by", "--clusters", "--models"),
+            values={"--models": "--models other-models.csv"},
+        ),
+        "bank": Mode("bank --format json"),
+        "logs": Mode("logs --format csv", about=("--response-column", "--column", "--repeats")),
+    },
+    values={
+        **READING,
+        "--format": "--format csv",
+        "--known": "--known exclude.txt",
+        "--choices": "--choices choices.csv",
+        "--by": "--by family",
+        "--clusters": "--clusters family",
+        "--no-duplicates": "--no-duplicates",
+        "--sort": "--sort key-ratio",
+        "--reason": "--reason dead",
+        "--rows": "-n 3",
+        "--output": "-o out/audit.csv",
+    },
+    no_effect={
+        ("table", "--items"): "the table has scenarios",
+        ("table", "--models"): "only --by looks at what is known of models",
+        **settled("logs", "--repeats"),
+    },
+    never={**_SEVERAL, "--fail-on": "no item of these data is flagged; tests/cli/test_audit.py has some that are"},
+    nowhere=_OF_LOGS,
+    stops={
+        ("table", "--by"): "the models must have a column 'family'",
+        ("bank", "--by"): "must divide the 14 models",
+    },
+)
 _QUICKSTART = Case(
     modes={"language models": Mode("-o out/quickstart -n 16 --repeats 1 --format csv")},
     values={"--output": "-o out/other", "--n-items": "-n 20", "--repeats": "--repeats 2", **COMMON},
@@ -391,6 +429,7 @@ CASES = {
     "simulate": _SIMULATE,
     "diagnose dimensions": _DIMENSIONS,
     "diagnose homogeneity": _HOMOGENEITY,
+    "audit": _AUDIT,
     "quickstart": _QUICKSTART,
     "sample-data": Case(
         modes={"files": Mode("-o out/sample")}, values={"--output": "-o out/other", "--format": "--format json"}

@@ -1,0 +1,24 @@
+"""The studies of the panel by name, and where their parts are kept."""
+
+from pathlib import Path
+
+from benchmarks.kept_parts import kept_folder
+from benchmarks.panel import work
+from benchmarks.recent_methods import install
+from itembank.data.responses import ResponseMatrix
+from itembank.studies.data_sets import load_data
+from itembank.studies.specs import StudySpec
+from itembank.studies.study_files import load_study
+
+STUDIES = ("openllm1_core", "swebench_verified", "bfcl_v1", "alpacaeval2", "mmlu_pro")
+HERE = Path(__file__).parent
+
+
+def open_study(name: str, *, kept_as: str) -> tuple[StudySpec, ResponseMatrix, Path]:
+    """Return a study, its responses, and the folder of its parts in a benchmark."""
+    settings = HERE / f"{name}.toml"
+    install()
+    spec = load_study(settings)
+    data = Path(spec.data.responses[0]).parent.name
+    folder = kept_folder(f"{kept_as}-{name}", [Path(work.__file__)], data=[data], settings=[settings])
+    return spec, load_data(spec.data), folder

@@ -1,0 +1,247 @@
+"""`itembank audit`: items of a benchmark that may be wrong."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from itembank.cli.command import Command
+from itembank.cli.main import EXIT_FAILED
+from itembank.cli.options import (
+    FILE,
+    BankPath,
+    format_option,
+    ids_of_file,
+    items_option,
+    models_option,
+    reading_options,
+    reading_spec,
+    refuse_unused,
+)
+from itembank.cli.render import note, print_record, print_rows, progress, warnings_as_notes
+from itembank.diagnostics.item_audit_names import ORDERS, REASONS
+from itembank.errors import visible
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from itembank.diagnostics.differential_results import DifferentialItems
+    from itembank.diagnostics.item_audit_results import ItemAudit
+
+SUFFIXES = (".csv", ".parquet", ".html", ".htm")
+COLUMNS = (
+    "item_id",
+    "reason",
+    "P(defect)",
+    "suspicion",
+    "mean",
+    "item-rest",
+    "best right",
+    "worth",
+    "evidence",
+    "text",
+)
+"""What a terminal has room for."""
+LONGEST_TEXT = 120
+"""Characters of an item's text that a table shows."""
+
+
+def _check_output(_ctx: click.Context, _parameter: click.Parameter, path: Path | None) -> Path | None:
+    """Refuse before the work what could not be written after it."""
+    if path is not None:
+        from itembank.data.atomic import check_destination  # noqa: PLC0415
+
+        if path.suffix.lower() not in SUFFIXES:
+            raise click.BadParameter(f"must end in .csv, .parquet or .html, got {path.name!r}.")
+        check_destination(path)
+    return path
+
+
+@click.command("audit", cls=Command)
+@click.argument("source", metavar="BANK|RESPONSES", nargs=-1, required=True, type=BankPath(file_okay=True))
+@click.option(
+    "--known",
+    type=FILE,
+    help="Items known to be bad (ids one a line, or a table with a column item_id): learn from them what a fault "
+    "looks like, and say how well they are found.",
+)
+@click.option("--choices", type=FILE, help="Table of the answers given: model_id, item_id, choice.")
+@click.option(
+    "--by", metavar="COLUMN", help="Also find items that differ between models: family, size, date, ... of --models."
+)
+@click.option("--clusters", metavar="COLUMN", help="--by: models with the same value here, a base model, count as one.")
+@click.option("--no-duplicates", is_flag=True, help="Do not look for duplicates, which takes longest.")
+@click.option(
+    "--sort",
+    "order",
+    type=click.Choice(list(ORDERS)),
+    default="suspicion",
+    show_default=True,
+    help="Which come first: those on which the best models fail though not on others like them; those most "
+    "probably defective; or those whose answers another key explains best.",
+)
+@click.option("--reason", "reasons", type=click.Choice(list(REASONS)), multiple=True, help="Print these. Repeatable.")
+@click.option(
+    "-n", "--rows", "n_rows", type=click.IntRange(min=1), default=20, show_default=True, help="Items to print."
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    callback=_check_output,
+    metavar="FILE",
+    help="Write all items to this file: .csv, .parquet, or a page, .html.",
+)
+@click.option(
+    "--fail-on",
+    type=click.Choice(list(REASONS)),
+    multiple=True,
+    help="Exit with code 1 when an item has this reason. Repeatable.",
+)
+@format_option
+@reading_options(models_option, items_option)
+def command(
+    *,
+    source: tuple[Path, ...],
+    known: Path | None,
+    choices: Path | None,
+    by: str | None,
+    clusters: str | None,
+    no_duplicates: bool,
+    order: str,
+    reasons: tuple[str, ...],
+    n_rows: int,
+    output: Path | None,
+    fail_on: tuple[str, ...],
+    output_format: str,
+    reading: dict[str, Any],
+) -> None:
+    """Find items with a wrong key, without sense, asked twice, or unlike for some models.
+
+    RESPONSES are results of at least five models, better thirty, the best among them. What is flagged should be read
+    by a person: answers show that something is odd, not what.
+
+    \b
+      itembank audit responses.parquet -o audit.html
+      itembank audit responses.parquet --reason wrong-key --fail-on wrong-key
+      itembank audit responses.parquet --models models.csv --by family --format json
+    """  # noqa: D301
+    from itembank.diagnostics.item_audit import audit_items  # noqa: PLC0415
+
+    refuse_unused(("clusters", by is not None, "--by COLUMN"))
+    with warnings_as_notes():
+        given = _read(source, reading)
+        with progress("audit") as report:
+            audit = audit_items(
+                given,
+                known=None if known is None else ids_of_file(known),
+                choices=choices,
+                by=by,
+                clusters=clusters,
+                duplicates=not no_duplicates,
+                order=order,
+                progress=report,
+            )
+    chosen = audit.having(reasons) if reasons else audit.table
+    if output is not None:
+        _write(audit, output)
+    _print(audit, chosen.head(n_rows), output_format)
+    if chosen.height > n_rows:
+        note(f"{n_rows} of {chosen.height} items shown: -n for more, -o FILE for all.")
+    found = [f"{audit.counts[reason]} {reason}" for reason in dict.fromkeys(fail_on) if audit.counts[reason]]
+    if found:
+        click.echo(f"Failed: there are items flagged {', '.join(found)} (--fail-on).", err=True)
+        click.get_current_context().exit(EXIT_FAILED)
+
+
+def _read(source: tuple[Path, ...], reading: dict[str, Any]) -> Any:
+    """Load the bank, or read the responses."""
+    from itembank.data.bank_files import load_bank  # noqa: PLC0415
+    from itembank.data.hub_names import is_hub_name  # noqa: PLC0415
+    from itembank.data.readers.read import read_responses  # noqa: PLC0415
+
+    is_bank = len(source) == 1 and (is_hub_name(source[0]) or (source[0] / "bank.json").is_file())
+    refuse_unused(*((name, not is_bank, "RESPONSES, not with a bank") for name in reading))
+    if is_bank:
+        return load_bank(source[0])
+    return read_responses(source, spec=reading_spec(reading), models=reading["models"], items=reading["items"])
+
+
+def _write(audit: "ItemAudit", output: Path) -> None:
+    """Write all items, whole or not at all."""
+    from itembank.data.atomic import replacing_file, write_text  # noqa: PLC0415
+    from itembank.reports.item_audit_page import item_audit_page  # noqa: PLC0415
+
+    kind = output.suffix.lower()
+    if kind in {".html", ".htm"}:
+        write_text(output, item_audit_page(audit))
+    else:
+        with replacing_file(output) as temporary:
+            audit.table.write_csv(temporary) if kind == ".csv" else audit.table.write_parquet(temporary)
+    note(f"{audit.table.height} items written to {output}.")
+
+
+def _print(audit: "ItemAudit", chosen: "pl.DataFrame", output_format: str) -> None:
+    """Print the facts and the items."""
+    facts, columns = audit.to_dict(), COLUMNS if "text" in chosen.columns else COLUMNS[:-1]
+    if output_format != "table":
+        print_record(facts, "items", chosen.to_dicts(), output_format)
+        return
+    told = {name: facts[name] for name in ("n_models", "n_items")}
+    told |= {name: f"{count}: {REASONS[name]}" for name, count in audit.counts.items() if count}
+    print_record(
+        told | _known_words(audit),
+        "items",
+        [_row(row) for row in chosen.to_dicts()],
+        "table",
+        title="Item audit",
+        heading=f"Items by {audit.order}; worth in average items",
+        columns=columns if chosen.height else (),
+        least=("text", "worth", "best right", "mean", "item-rest", "suspicion"),
+    )
+    if audit.differential is not None:
+        _print_groups(audit.differential)
+    for caution in audit.cautions:
+        note(f"Note: {visible(caution)}")
+
+
+def _known_words(audit: "ItemAudit") -> dict[str, str]:
+    """Say how well known bad items are found."""
+    if audit.labels is None:
+        return {}
+    first = ", ".join(f"{share:.0%} of the first {n}" for n, share in audit.labels.first.items())
+    return {"known to be bad": f"{audit.labels.n_bad}: AUC {audit.labels.area:.3f}, {first}"}
+
+
+def _row(row: dict[str, Any]) -> dict[str, Any]:
+    """Make a row as a terminal shows it."""
+    text = row.get("text")
+    return {
+        "item_id": row["item_id"],
+        "reason": row["reasons"],
+        "P(defect)": f"{row['probability']:.2f}",
+        "suspicion": f"{row['suspicion']:.1f}",
+        "mean": None if row["mean"] is None else f"{row['mean']:.2f}",
+        "item-rest": f"{row['item_rest']:.2f}",
+        "best right": f"{row['n_best_right']:g}/{row['n_best']}",
+        "worth": None if row["worth"] is None else f"{row['worth']:.1f}",
+        "evidence": row["evidence"],
+        "text": None if text is None else text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]}...",
+    }
+
+
+def _print_groups(differential: "DifferentialItems") -> None:
+    """Print what differing items do to scores."""
+    rows = [
+        {
+            "group": row["group"],
+            "scenario": row["scenario"],
+            "points at equal ability": f"{100.0 * row['score_effect']:+.1f}",
+            "items that differ": f"{row['n_flagged']}/{row['n_items']}",
+            "points by these": f"{100.0 * row['flagged_effect']:+.1f}",
+        }
+        for row in differential.scores.to_dicts()
+    ]
+    print_rows(rows, "table", title=f"Scores by {differential.column}")
+    for one in differential.notes:
+        note(f"Note: {visible(one)}")

@@ -1,0 +1,173 @@
+"""`itembank bank link | add-items | add-models | recalibrate`: banks that learn of new items and models."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from itembank.cli.bank_writing import loaded_for_change, write_bank, writing
+from itembank.cli.options import bank_argument, format_option, responses_argument
+from itembank.cli.render import note, print_record, progress, warnings_as_notes
+from itembank.errors import shown, visible
+
+if TYPE_CHECKING:
+    from itembank.linking.linked_items import LinkedItems
+
+_HOW = click.option(
+    "--how",
+    type=click.Choice(["complete", "random", "fixed", "adaptive"]),
+    help="How each model's items were chosen, where its file does not say.",
+)
+_NOTE = click.option("--note", "text", default="", metavar="TEXT", help="Why; the bank's history keeps it.")
+_METHOD = click.option(
+    "--method",
+    type=click.Choice(["fixed", "stocking-lord"]),
+    default="fixed",
+    show_default=True,
+    help="How new items come onto the bank's scale.",
+)
+
+
+@click.command("link")
+@bank_argument
+@responses_argument
+@_METHOD
+@format_option
+def link(*, bank: Path, responses: tuple[Path, ...], method: Any, output_format: str) -> None:
+    """Show what RESPONSES say of items that are new to BANK, and write nothing.
+
+    Each new item with its parameters on the bank's scale and their errors; the error that the link adds to a score; the
+    old items that moved; and the models of the bank that should be run on the new items next.
+
+    \b
+      itembank bank link bank answers-to-old-and-new-items.csv
+    """  # noqa: D301
+    from itembank.banks.records import link_items  # noqa: PLC0415
+
+    with warnings_as_notes(), progress("bank link") as report:
+        linked = link_items(bank, responses, method=method, progress=report)
+    print_record(
+        _facts(linked), "items", linked.rows(), output_format, least=("scenario", "n_answers", "mean_response")
+    )
+    if linked.further_models:
+        note(f"To know more, run these models of the bank on the new items: {visible(shown(linked.further_models))}.")
+
+
+@click.command("add-items")
+@bank_argument
+@responses_argument
+@_METHOD
+@click.option(
+    "--status",
+    type=click.Choice(["active", "suspect", "field-test"]),
+    default="active",
+    show_default=True,
+    help="field-test: not in the score yet.",
+)
+@_HOW
+@_NOTE
+@writing
+def add_items(
+    *, bank: Path, responses: tuple[Path, ...], text: str, force: bool, output: Path, output_format: str, **asked: Any
+) -> None:
+    """Add the items that BANK does not know to it, on its scale, with the models that answered them.
+
+    RESPONSES hold at least 3 models, better 10 to 20 that span the bank's abilities, with answers to new and to old
+    items; models of the bank need no old ones. Old items keep their parameters. The score is then one of old and new
+    items, and has an id of its own. See itembank bank link for the new items' parameters.
+
+    \b
+      itembank bank add-items bank questions-of-may.csv --note "questions of May" -o bank-2
+    """  # noqa: D301
+    from itembank.banks.add_items import add_items as add  # noqa: PLC0415
+
+    loaded = loaded_for_change(bank, output, force=force)
+    with warnings_as_notes(), progress("bank add-items") as report:
+        changed = add(loaded, responses, note=text, progress=report, **asked)
+    made = None if changed.history is None else changed.history.changes[-1].link
+    write_bank(changed, output, output_format, force=force)
+    if made is not None and made.linking_error is not None:
+        note(
+            f"Linked by {made.n_models} models and {made.n_items} old items: the link adds a standard error of "
+            f"{100 * made.linking_error:.2f} points to scores."
+        )
+
+
+@click.command("add-models")
+@bank_argument
+@responses_argument
+@_HOW
+@_NOTE
+@writing
+def add_models(
+    *,
+    bank: Path,
+    responses: tuple[Path, ...],
+    how: str | None,
+    text: str,
+    force: bool,
+    output: Path,
+    output_format: str,
+) -> None:
+    """Add the models of RESPONSES to BANK; its items keep their parameters, its scores what they mean.
+
+    \b
+      itembank bank add-models bank new-models.parquet --how random -o bank-2
+    """  # noqa: D301
+    from itembank.banks.add_models import add_models as add  # noqa: PLC0415
+
+    loaded = loaded_for_change(bank, output, force=force)
+    with warnings_as_notes():
+        changed = add(loaded, responses, how=how, note=text)
+    write_bank(changed, output, output_format, force=force)
+
+
+@click.command("recalibrate")
+@bank_argument
+@click.argument("responses", nargs=-1, type=click.Path(exists=True, path_type=Path))
+@click.option(
+    "--parameters",
+    type=click.Choice(["difficulties", "all"]),
+    default="difficulties",
+    show_default=True,
+    help="all: also slopes, on a new scale, from models whose items were not chosen by their own answers.",
+)
+@_HOW
+@_NOTE
+@writing
+def recalibrate(
+    *, bank: Path, responses: tuple[Path, ...], text: str, force: bool, output: Path, output_format: str, **asked: Any
+) -> None:
+    """Let BANK's items learn from models that were added since, and from those of RESPONSES.
+
+    Answers to items that a session chose make slopes look steeper than they are: they only move difficulties, with the
+    old values as a prior.
+
+    \b
+      itembank bank recalibrate bank-2 -o bank-3
+      itembank bank recalibrate bank new-models.parquet --how random --parameters all -o bank-2
+    """  # noqa: D301
+    from itembank.banks.recalibrate import recalibrate as learn  # noqa: PLC0415
+
+    loaded = loaded_for_change(bank, output, force=force)
+    with warnings_as_notes(), progress("bank recalibrate") as report:
+        changed = learn(loaded, responses or None, note=text, progress=report, **asked)
+    write_bank(changed, output, output_format, force=force)
+
+
+def _facts(linked: "LinkedItems") -> dict[str, Any]:
+    """Sum up the link as a whole."""
+    other = linked.other
+    return {
+        "bank": linked.bank_id,
+        "method": linked.method,
+        "linking_models": linked.n_models,
+        "range_covered": linked.covered,
+        "old_items": len(linked.anchors.item_ids),
+        "unlinked": list(linked.anchors.unlinked),
+        "linking_error": linked.linking_error,
+        "stocking_lord_slope": None if other is None else other.slope,
+        "stocking_lord_intercept": None if other is None else other.intercept,
+        "stocking_lord_differs_by": None if other is None else other.difference,
+        "further_models": list(linked.further_models),
+    }

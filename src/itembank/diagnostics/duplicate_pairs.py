@@ -1,0 +1,118 @@
+"""Pairs of items that models answer as if they were one: kernels on arrays.
+
+The log-likelihood ratio of a pair is ``sum over models of (log(1 - e) if both answers agree, else log(e)) -
+(log P_j + log P_k) / 2``: one question asked twice and answered otherwise with probability e, against two questions
+that have nothing in common but the abilities they measure. ``P_j`` is the probability of the answer that the model gave
+to item j. All pairs are products of matrices, made in blocks.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+
+SLIP = 0.05
+"""e: how often a model answers a question otherwise when asked again."""
+NEAREST = 0.02
+"""Probabilities lie so far from 0 and 1 at least: two answers that nearly all models give alike prove nothing."""
+MODELS_A_FACTOR, MOST_FACTORS = 50, 4
+"""Models it takes to tell one residual factor from chance, and how many factors are used at most."""
+ROWS, COLUMNS = 1024, 4096
+"""Pairs whose ratios are in memory at once: 17 MB."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """Pairs of items, the most alike first.
+
+    Attributes
+    ----------
+    first, second : (n_pairs,)
+        Indices of items; the first is the smaller.
+    log_ratio : (n_pairs,)
+        Log-likelihood ratio: the same question, against two.
+    n_shared, n_agree : (n_pairs,)
+        Models that answered both, and that answered both alike.
+    """
+
+    first: IntArray
+    second: IntArray
+    log_ratio: FloatArray
+    n_shared: IntArray
+    n_agree: IntArray
+
+
+def with_residual_factors(probability: FloatArray, values: FloatArray, observed: BoolArray) -> FloatArray:
+    """Add to probabilities what leading factors of the residuals explain, (n_models, n_items).
+
+    Where models are siblings, or a benchmark measures more than one ability, many pairs of items agree more than one
+    ability explains; that is no reason to call them duplicates.
+
+    Parameters
+    ----------
+    probability, values : (n_models, n_items)
+        What ability explains, and the responses.
+    observed : (n_models, n_items)
+    """
+    n_factors = min(MOST_FACTORS, values.shape[0] // MODELS_A_FACTOR)
+    p = np.clip(probability, NEAREST, 1.0 - NEAREST)
+    if n_factors == 0:
+        return np.asarray(p)
+    spread = np.sqrt(p * (1.0 - p))
+    residual = np.where(observed, (np.nan_to_num(values) - p) / spread, 0.0)
+    _, vectors = np.linalg.eigh(residual @ residual.T)
+    leading = vectors[:, -n_factors:]
+    return np.asarray(np.clip(p + spread * (leading @ (leading.T @ residual)), NEAREST, 1.0 - NEAREST))
+
+
+def duplicate_pairs(values: FloatArray, observed: BoolArray, probability: FloatArray, least: float) -> Pairs:
+    """Find all pairs whose log-likelihood ratio is at least so much.
+
+    Parameters
+    ----------
+    values, observed, probability : (n_models, n_items)
+        Responses in [0, 1], where there is one, and how probable a right answer was.
+    least : float
+    """
+    sign = np.where(observed, 2.0 * np.nan_to_num(values) - 1.0, 0.0).astype(np.float32)
+    half = 0.5 * np.where(sign > 0.0, np.log(probability), np.log1p(-probability))
+    known = None if observed.all() else observed.astype(np.float32)
+    half = np.where(observed, half, 0.0).astype(np.float32)
+    found = [part for part in _blocks(sign, half, known, least) if part[0].size]
+    if not found:
+        empty = np.empty(0, dtype=np.int64)
+        return Pairs(empty, empty, np.empty(0), empty, empty)
+    first, second, ratio = (np.concatenate(one) for one in zip(*found, strict=True))
+    order = np.lexsort((second, first, -ratio.round(3)))
+    first, second, ratio = first[order], second[order], ratio[order]
+    shared = observed[:, first] & observed[:, second]
+    agree = shared & ((sign[:, first] > 0.0) == (sign[:, second] > 0.0))
+    return Pairs(first, second, ratio, shared.sum(axis=0), agree.sum(axis=0))
+
+
+def _blocks(
+    sign: FloatArray, half: FloatArray, known: FloatArray | None, least: float
+) -> Iterator[tuple[IntArray, IntArray, FloatArray]]:
+    """Give the pairs of each block of the upper triangle whose ratio suffices."""
+    n_models, n_items = sign.shape
+    # agreement is (shared + product of signs) / 2, and disagreement (shared - product of signs) / 2
+    per_sign, per_shared = 0.5 * np.log((1.0 - SLIP) / SLIP), 0.5 * np.log((1.0 - SLIP) * SLIP)
+    own = half.sum(axis=0)
+    for start in range(0, n_items, ROWS):
+        rows = slice(start, min(start + ROWS, n_items))
+        for begin in range(start, n_items, COLUMNS):
+            columns = slice(begin, min(begin + COLUMNS, n_items))
+            ratio = sign[:, rows].T @ sign[:, columns]
+            ratio *= np.float32(per_sign)
+            if known is None:
+                ratio += np.float32(per_shared * n_models) - own[rows, None]
+                ratio -= own[columns]
+            else:
+                ratio += known[:, rows].T @ (np.float32(per_shared) * known[:, columns] - half[:, columns])
+                ratio -= half[:, rows].T @ known[:, columns]
+            i, j = np.nonzero(ratio >= least)
+            is_upper = i + start < j + begin
+            i, j = i[is_upper], j[is_upper]
+            yield i + start, j + begin, ratio[i, j].astype(np.float64)

@@ -1,0 +1,16 @@
+"""What items are flagged for, and what they can be put in order by: names that the command shows in its help."""
+
+from typing import Final
+
+REASONS: Final = {
+    "wrong-key": "another answer as the key explains the answers far better",
+    "best-fail": "the best models fail on it, though not on other items of its group",
+    "noise": "answers have nothing to do with ability",
+    "duplicate": "models answer it as if it were another item asked again",
+    "differs": "easier or harder for some models than for others of equal ability",
+    "dead": "no model is right",
+    "saturated": "every model is right",
+}
+"""The gravest first."""
+ORDERS: Final = {"suspicion": "probability", "probability": "suspicion", "key-ratio": "suspicion"}
+"""With what decides between equals."""

@@ -1,0 +1,163 @@
+from itertools import pairwise
+
+import numpy as np
+import polars as pl
+import pytest
+
+import itembank as ib
+from benchmarks import recent_methods, stages
+from benchmarks.panel import bands, goals
+from benchmarks.panel.figure import running_percentile
+from benchmarks.panel.report import report
+from benchmarks.panel.table import IRT, PUBLISHED, cells
+from benchmarks.panel.work import BY_TRIAL, DEFAULT, STAGES, of_method, parts, with_stages_by_trial
+from benchmarks.resampling import DRAWS, IntervalQuality, Resampled
+from itembank.studies.fold_runs import prepare_fold
+from itembank.studies.specs import CalibrationChoice, StudySpec
+from itembank.studies.split_specs import NamedGroup
+from itembank.studies.splits import make_folds
+from tests.studies.simulated import make_responses
+
+pytestmark = pytest.mark.usefixtures("few_folds", "installed")
+RESPONSES = make_responses(n_scenarios=1)
+PAIRS = (DEFAULT, IRT, ("stratified", "aipw"), ("bayesian-quadrature", "bayesian-quadrature"))
+
+
+@pytest.fixture(scope="module")
+def installed():
+    """Have the rivals in the tables for these tests alone."""
+    with pytest.MonkeyPatch.context() as patch:
+        for table in (recent_methods.ESTIMATORS, recent_methods.SELECTORS):
+            patch.setattr(table, "_methods", dict(table._methods))
+        recent_methods.install()
+        yield
+
+
+@pytest.fixture(scope="module")
+def spec(installed):
+    selectors, estimators = (tuple(dict.fromkeys(names)) for names in zip(*PAIRS, strict=True))
+    return StudySpec(
+        "bfcl_v1",
+        splits=(NamedGroup("is_odd", (True,), name="native"),),
+        selectors=selectors,
+        estimators=estimators,
+        pairs=PAIRS,
+        n_items=(12,),
+        calibration=CalibrationChoice("map", n_dims=1),
+        repeats=2,
+    )
+
+
+@pytest.fixture(scope="module")
+def estimates(spec, few_folds):
+    (make,) = parts("bfcl_v1", spec, RESPONSES).values()
+    return make()
+
+
+def test_a_part_is_named_after_its_split_repeats_and_fold(spec):
+    assert list(parts("bfcl_v1", spec, RESPONSES)) == ["native-0to1-0"]
+
+
+def test_two_stages_are_those_of_the_verbs(spec, estimates):
+    (fold,) = make_folds(spec.splits[0], RESPONSES.models, spec.repeats, spec.seed)
+    prepared = prepare_fold(spec, RESPONSES, fold)
+    model = prepared.new.take(models=np.array([4]))
+    routing = ib.select(prepared.bank, 12, stages=2, rng=0)
+    module = ib.selectors.next_stage(prepared.bank, routing, model)
+    expected = ib.estimate(prepared.bank, model, selection=module)
+    found = of_method(estimates, STAGES).filter(model_id=model.model_ids[0])
+    assert found["repeat"].to_list() == [0, 1]
+    assert found["estimate"].to_list() == pytest.approx([expected.value[0, -1]] * 2)
+    assert found["n_used"].to_list() == [12, 12]
+    is_taken = ib.select(prepared.bank, 12, stages="auto", rng=0).recipe.get("stages") is not None
+    assert found["takes_stages"].to_list() == [is_taken] * 2
+
+
+@pytest.mark.parametrize("taken", [True, False])
+def test_stages_by_trial_are_stages_where_taken_and_the_default_elsewhere(estimates, taken):
+    told = estimates.with_columns(takes_stages=pl.when(pl.col("takes_stages").is_not_null()).then(pl.lit(taken)))
+    found = of_method(with_stages_by_trial(told), BY_TRIAL).sort("repeat", "model_id")
+    expected = of_method(estimates, STAGES if taken else DEFAULT).sort("repeat", "model_id")
+    assert found.height == 2 * 20
+    assert found["estimate"].equals(expected["estimate"])
+
+
+def test_a_cell_compares_the_default_with_every_method(estimates):
+    (record,) = cells(with_stages_by_trial(estimates))
+    default, irt = (of_method(estimates, method) for method in (DEFAULT, IRT))
+    error = [100.0 * (one["estimate"] - one["truth"]).abs().mean() for one in (default, irt)]
+    assert record["errors"][DEFAULT].value == pytest.approx(error[0])
+    assert record["ratio"].value == pytest.approx(error[0] / error[1])
+    assert record["best"] in set(PAIRS) & set(PUBLISHED)
+    assert record["n_models"] == 20
+    assert record["coverage"] == pytest.approx(IntervalQuality.of(default).coverage)
+
+
+def test_the_report_has_every_table_and_figures_that_are_pictures(estimates, tmp_path):
+    models = {"bfcl_v1": RESPONSES.models.with_columns(mode="org")}
+    text = report("panel", estimates, models, tmp_path, goals=goals.markdown, figures=tmp_path)
+    assert "| BFCL | native | 12 |" in text
+    assert "(goal 0.75)" in text
+    for head in ("random items, AIPW", "misfit D", "answered unlike past models", "decile of the estimate"):
+        assert f"| {head} |" in text
+    assert (tmp_path / "panel.md").read_text() == text
+    for name in ("coverage", "widths"):
+        assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_table_of_stages_compares_both_with_irt(estimates):
+    row = stages.markdown(estimates).splitlines()[-1].split(" | ")
+    irt, batch, asked = (
+        100.0 * (one["estimate"] - one["truth"]).abs().mean()
+        for one in (of_method(estimates, method) for method in (IRT, DEFAULT, STAGES))
+    )
+    assert [float(cell.split()[0]) for cell in row[3:8]] == pytest.approx(
+        [irt, batch, asked, asked / batch, asked / irt], abs=0.006
+    )
+
+
+def test_every_estimate_is_in_one_band(estimates):
+    again = estimates.with_columns(repeat=pl.col("repeat") + 2)  # what a method without chance finds in other repeats
+    default = bands.default_estimates(pl.concat([estimates, again]))
+    assert default.height == 40
+    families = {"bfcl_v1": {model: f"org-{number % 3}" for number, model in enumerate(RESPONSES.model_ids)}}
+    for groups in (
+        bands.by_misfit(default),
+        bands.by_flag(default),
+        bands.by_decile(default),
+        bands.by_family(default, families),
+    ):
+        assert sorted(model for rows in groups.values() for model in rows["model_id"]) == sorted(default["model_id"])
+    assert all(rows["misfit"].is_between(0.7, 1.3).all() for rows in [bands.by_misfit(default)["0.7 to 1.3"]])
+    ranked = list(bands.by_decile(default).values())
+    assert [rows.height for rows in ranked] == [4] * 10
+    assert all(one["estimate"].max() <= two["estimate"].min() for one, two in pairwise(ranked))
+
+
+def test_families_of_few_models_stand_together(estimates):
+    default = bands.default_estimates(estimates)
+    kind = {
+        model: "large" if number < 8 else f"small-{number}"
+        for number, model in enumerate(default["model_id"].unique().sort())
+    }
+    found = bands.by_family(default, {"bfcl_v1": kind})
+    assert {name: rows.height for name, rows in found.items()} == {"BFCL: large": 16, "BFCL: others": 24}
+
+
+def test_the_running_percentile_of_right_intervals_is_their_half_width():
+    rng = np.random.default_rng(0)
+    width = rng.uniform(1.0, 5.0, 20_000)
+    middle, percentile = running_percentile(width, np.abs(rng.normal(size=width.size)) * width / 1.96)
+    assert middle.size > 10
+    np.testing.assert_allclose(percentile, middle, rtol=0.12)
+    assert running_percentile(width[:30], width[:30])[0].size == 0  # too few to tell
+
+
+def test_goals_name_the_cells_that_miss_them(estimates):
+    (record,) = cells(with_stages_by_trial(estimates))
+    draws = 1.2 + 0.1 * (-1.0) ** np.arange(DRAWS)
+    lost = {**record, "ratio": Resampled(1.2, draws), "coverage": 0.9, "is_shift": 1.0}
+    text = goals.markdown([lost, {**record, "coverage": 0.95, "study": "swebench_verified"}])
+    assert "one batch (goal: none): BFCL native 12: 1.20 ± 0.10" in text
+    assert "BFCL native 12: 0.900 (shift warned)" in text
+    assert "SWE-bench Verified native 12:" in text.splitlines()[2]

@@ -1,0 +1,102 @@
+"""`itembank audit`: what it prints and writes, and its exit codes."""
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+from itembank.data.response_files import write_responses
+from itembank.data.responses import ResponseMatrix
+from tests.diagnostics.panels import make_faulty
+
+
+@pytest.fixture(scope="module")
+def faulty(tmp_path_factory):
+    matrix = make_faulty()
+    items = matrix.items.with_columns(question=pl.lit("<b>What?</b> ") + pl.col("item_id"))
+    path = tmp_path_factory.mktemp("audit") / "responses.parquet"
+    write_responses(ResponseMatrix.create(matrix.responses, items=items), path)
+    return path
+
+
+def test_prints_reasons_and_evidence(run, faulty):
+    outcome = run("audit", faulty, "-n", "8")
+    assert outcome.code == 0, outcome.err
+    assert "best-fail" in outcome.out
+    assert "no model is right" in outcome.out
+    assert "8 of 120 items shown" in outcome.err
+    found = json.loads(run("audit", faulty, "--format", "json", "--reason", "wrong-key").out)
+    assert found["flagged"]["wrong-key"] == len(found["items"]) >= 4
+    assert found["n_items"] == 120
+    assert all("wrong-key" in row["reasons"] for row in found["items"])
+
+
+def test_ends_with_code_1_when_an_item_has_a_reason_that_is_not_to_be(run, faulty):
+    failed = run("audit", faulty, "--fail-on", "wrong-key", "--fail-on", "dead")
+    assert failed.code == 1
+    assert "Failed: there are items flagged" in failed.err
+    assert "1 dead" in failed.err
+    assert run("audit", faulty, "--fail-on", "noise").code == 0
+
+
+def test_says_nothing_of_items_where_none_has_the_reason(run, faulty):
+    outcome = run("audit", faulty, "--reason", "noise")
+    assert outcome.code == 0, outcome.err
+    assert "item-" not in outcome.out
+
+
+def test_writes_all_items_as_a_table(run, faulty, tmp_path):
+    for name, read in (("a.csv", pl.read_csv), ("a.parquet", pl.read_parquet)):
+        outcome = run("audit", faulty, "-o", tmp_path / name, "-n", "1")
+        assert f"120 items written to {tmp_path / name}" in outcome.err
+        table = read(tmp_path / name)
+        assert table.height == 120
+        assert table.filter(item_id="item-6")["mean"].to_list() == [0.0]
+
+
+def test_writes_a_page_in_which_everything_is_escaped(run, faulty, tmp_path):
+    run("audit", faulty, "-o", tmp_path / "a.html")
+    page = (tmp_path / "a.html").read_text(encoding="utf-8")
+    assert page.startswith("<!DOCTYPE html>")
+    assert "&lt;b&gt;What?&lt;/b&gt; item-6" in page
+    assert "<b>" not in page
+    assert "<script" not in page
+    assert "http" not in page
+
+
+def test_known_items_come_as_lines(run, faulty, tmp_path):
+    known = tmp_path / "known.txt"
+    known.write_text("\n".join(f"item-{j}" for j in range(1, 13)) + "\n", encoding="utf-8")
+    found = json.loads(run("audit", faulty, "--known", known, "--format", "json").out)
+    assert found["known"]["n_bad"] == 12
+    assert "AUC" in run("audit", faulty, "--known", known).out
+
+
+def test_groups_of_models_come_from_a_table(run, faulty, tmp_path):
+    models = pl.DataFrame({"model_id": [f"model-{i}" for i in range(1, 101)], "family": ["x", "y"] * 50})
+    models.write_csv(tmp_path / "models.csv")
+    outcome = run("audit", faulty, "--models", tmp_path / "models.csv", "--by", "family")
+    assert outcome.code == 0, outcome.err
+    assert "Scores by family" in outcome.out
+    assert "Models of one group may be copies of each other" in outcome.err
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (("-o", "audit.doc"), "must end in .csv, .parquet or .html"),
+        (("--clusters", "base"), "--clusters goes with --by COLUMN"),
+        (("--fail-on", "bad"), "'bad' is not one of"),
+    ],
+)
+def test_what_cannot_be_done_is_a_usage_error(run, faulty, words, text):
+    outcome = run("audit", faulty, *words)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert text in outcome.err
+
+
+def test_a_bank_is_audited_by_its_responses(run, bank_folder):
+    found = json.loads(run("audit", bank_folder, "--format", "json").out)
+    assert found["n_items"] == len(found["items"]) or len(found["items"]) == 20
+    assert np.isfinite([row["probability"] for row in found["items"]]).all()

@@ -1,0 +1,55 @@
+"""`itembank bank link | add-items | add-models | recalibrate`; what they do with models and items, see tests/banks."""
+
+import json
+
+import polars as pl
+import pytest
+
+from itembank.data.bank_files import load_bank, save_bank
+from itembank.data.response_files import write_responses
+from tests.banks.living import named_bank
+from tests.banks.test_growing import new_models
+from tests.linking.test_link_items import few_links, linking
+
+__all__ = ["few_links"]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    bank = named_bank(n_models=20, n_items=40, n_dims=1)
+    save_bank(bank, "bank")
+    write_responses(linking(bank)[0], "late.parquet")
+    write_responses(new_models(bank, n_items=20), "models.parquet")
+    return tmp_path
+
+
+def test_a_link_is_shown_and_nothing_written(folder, run):
+    shown = run("bank", "link", "bank", "late.parquet", "--format", "json")
+    found = json.loads(shown.out)
+    assert (found["linking_models"], len(found["items"])) == (6, 12)
+    assert found["linking_error"] > 0.0
+    assert "run these models of the bank on the new items" in shown.err
+    assert "6 models link; 10 to 20" in shown.err
+    assert sorted(path.name for path in folder.iterdir()) == ["bank", "late.parquet", "models.parquet"]
+
+
+def test_items_and_models_join_and_the_bank_learns(folder, run):
+    made = run("bank", "add-items", "bank", "late.parquet", "--note", "May", "-o", "bank-2")
+    assert made.code == 0
+    assert "points to scores" in made.err
+    assert run("bank", "add-models", "bank-2", "models.parquet", "--how", "random", "-o", "bank-3").code == 0
+    assert run("bank", "recalibrate", "bank-3", "-o", "bank-4").code == 0
+    log = pl.DataFrame(json.loads(run("bank", "log", "bank-4", "--format", "json").out))
+    assert log["operation"].to_list() == ["note", "add-items", "add-models", "recalibrate"]
+    assert load_bank("bank-4").n_models == 34
+
+
+def test_what_cannot_be_added_is_said(folder, run):
+    refused = run("bank", "add-models", "bank", "late.parquet", "-o", "bank-2")
+    assert refused.code == 1
+    assert "bank add-items" in refused.err
+    refused = run("bank", "add-items", "bank", "models.parquet", "-o", "bank-2")
+    assert refused.code == 1
+    assert "bank add-models" in refused.err
+    assert not (folder / "bank-2").exists()

@@ -1,0 +1,128 @@
+"""Models that answered few of the items must not spoil what complete models have told."""
+
+import dataclasses
+import functools
+
+import numpy as np
+import polars as pl
+import pytest
+
+from itembank.calibration.build import build_bank
+from itembank.calibration.specs import Variational
+from itembank.data.responses import ResponseMatrix
+from itembank.estimation.automatic import choose_method
+from itembank.estimation.estimate import estimate
+from itembank.estimation.method_trials import sample_of, try_methods
+from itembank.estimation.specs import PIRT, Stacked
+from itembank.selection.select import select
+from tests.estimation.simulated import full_scores, select_cells
+
+N_COMPLETE, N_MORE, N_NEW, N_SCENARIOS, N_ITEMS = 24, 60, 40, 3, 120
+SPEC = Variational(tolerance=1e-3)
+
+
+@functools.cache
+def simulated():
+    """Responses with a common ability and one of each scenario: past models, complete, then new ones."""
+    rng = np.random.default_rng(7)
+    scenario = np.arange(N_ITEMS) % N_SCENARIOS
+    n_models = N_COMPLETE + N_MORE + N_NEW
+    ability = rng.normal(size=(n_models, 1)) + 0.5 * rng.normal(size=(n_models, N_SCENARIOS))[:, scenario]
+    p = 1.0 / (1.0 + np.exp(-1.5 * (ability - rng.normal(size=N_ITEMS))))
+    items = pl.DataFrame({"item_id": [f"{i:03d}" for i in range(N_ITEMS)], "scenario": [f"s{j}" for j in scenario]})
+    models = pl.DataFrame({"model_id": [f"m{row:03d}" for row in range(n_models)]})
+    return ResponseMatrix.create((rng.random(p.shape) < p).astype(float), models=models, items=items)
+
+
+@functools.cache
+def bank_of(n_answers):
+    """Bank of the complete models, and of others that answered so many items; 0 without these."""
+    whole = simulated().take(models=np.arange(N_COMPLETE + (N_MORE if n_answers else 0)))
+    values, rng = whole.responses.copy(), np.random.default_rng(8)
+    for row in range(N_COMPLETE, whole.n_models):
+        values[row, rng.permutation(N_ITEMS)[n_answers:]] = np.nan
+    return build_bank(dataclasses.replace(whole, responses=values), SPEC, rng=0)
+
+
+def new_models():
+    return simulated().take(models=np.arange(N_COMPLETE + N_MORE, N_COMPLETE + N_MORE + N_NEW))
+
+
+def found_by(bank):
+    selection = select(bank, 36, method="stratified", rng=0)
+    return estimate(bank, select_cells(new_models(), selection), selection=selection), selection
+
+
+@pytest.mark.usefixtures("few_folds")
+@pytest.mark.parametrize("n_answers", [12, 30])
+def test_adding_incomplete_models_makes_nothing_worse(n_answers):
+    of_complete, selection = found_by(bank_of(0))
+    of_all, _ = found_by(bank_of(n_answers))
+    truth = full_scores(bank_of(0), new_models())
+    widths = [(each.high - each.low).mean(axis=0) for each in (of_complete, of_all)]
+    assert np.all(widths[1] < 1.25 * widths[0])
+    errors = [np.abs(each.value - truth).mean(axis=0) for each in (of_complete, of_all)]
+    assert np.all(errors[1] < 1.15 * errors[0])
+    said = [said_error(bank, selection) for bank in (bank_of(0), bank_of(n_answers))]
+    assert said[1] == pytest.approx(said[0], rel=0.25)
+    assert said[1] == pytest.approx(errors[1][-1], rel=0.5)
+    assert np.mean((of_all.low <= truth) & (truth <= of_all.high)) > 0.9
+
+
+def said_error(bank, selection):
+    sample = dataclasses.replace(selection, bank="")
+    trials = try_methods(bank, sample_of(bank, sample), sample, Stacked().members)
+    return np.nanmean(np.abs(trials.stacked(Stacked()).error[:, -1]))
+
+
+@pytest.mark.usefixtures("few_folds")
+def test_the_item_model_s_bias_is_that_of_models_with_a_known_score():
+    np.testing.assert_allclose(bank_of(12).item_model_bias, bank_of(0).item_model_bias, rtol=0.5)
+
+
+def test_few_known_scores_take_estimates_from_how_items_were_drawn():
+    whole = simulated()
+    values = whole.responses[:20].copy()
+    values[6:, 40:] = np.nan
+    bank = build_bank(dataclasses.replace(whole.take(models=np.arange(20)), responses=values), SPEC, rng=0)
+    found, selection = found_by(bank)
+    assert found.interval_kind == "design"
+    assert "6 of 20 calibration models answered enough items" in found.explanation
+    by_design = estimate(bank, select_cells(new_models(), selection), selection=selection, interval="design")
+    np.testing.assert_array_equal(found.low, by_design.low)
+    truth = full_scores(bank, new_models())
+    assert np.all(np.mean((found.low <= truth) & (truth <= found.high), axis=0) > 0.85)
+
+
+def test_where_items_were_not_drawn_or_a_method_is_named_the_item_model_is_left():
+    bank = build_bank(simulated().take(models=np.arange(5)), SPEC, rng=0)
+    telling, drawn = (select(bank, 30, method=method, rng=0) for method in ("v-optimal", "stratified"))
+    kinds = [
+        estimate(bank, select_cells(new_models(), selection), selection=selection, method=method).interval_kind
+        for selection, method in ((telling, "auto"), (drawn, PIRT()), (drawn, "auto"))
+    ]
+    assert kinds == ["model-based", "model-based", "design"]
+    nothing = choose_method(bank, sample_of(bank, telling), telling).explanation
+    assert nothing.startswith("gp-irt, since 5 calibration models are too few to leave some out")
+
+
+def test_too_few_answers_of_a_scenario_leave_the_item_model():
+    bank = build_bank(simulated().take(models=np.arange(5)), SPEC, rng=0)
+    selection = select(bank, 4, method="stratified", rng=0)
+    assert estimate(bank, select_cells(new_models(), selection), selection=selection).interval_kind == "model-based"
+
+
+@pytest.mark.usefixtures("few_folds")
+def test_scores_known_by_scenario_calibrate_that_scenario():
+    """Half of the models ran two scenarios, the others the third: every scenario has errors, the overall score none."""
+    whole = simulated().take(models=np.arange(40))
+    values, scenario = whole.responses.copy(), np.arange(N_ITEMS) % N_SCENARIOS
+    values[:20, scenario == 2] = np.nan
+    values[20:30, scenario != 2] = np.nan
+    bank = build_bank(dataclasses.replace(whole, responses=values), SPEC, rng=0)
+    assert bank.known_scores.n_known.tolist() == [30, 30, 20, 10]
+    found, selection = found_by(bank)
+    assert found.interval_kind == "calibrated"
+    trials = try_methods(bank, sample_of(bank, selection), selection, Stacked().members)
+    assert np.sum(~np.isnan(trials.stacked(Stacked()).error), axis=0).tolist() == [30, 30, 20, 10]
+    assert np.all(np.isfinite(found.low))
