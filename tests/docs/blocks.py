@@ -39,7 +39,7 @@ def run_page(text, name):
             printed = _run_python(code, name, namespace)
         elif language == "sh":
             commands = _commands(code)
-            is_ours = all(words[0] == "itembank" for words in commands)
+            is_ours = all(words[0] == "itembank" and "||" not in words for words in commands)
             printed = "".join(map(_run_command, commands)) if is_ours else in_bash(code)
         elif language == "text":
             return f"```text\n{_trimmed(printed)}```"

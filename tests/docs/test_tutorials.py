@@ -13,6 +13,8 @@ from tests.docs.blocks import blocks, run_page
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 RUNS = DOCS / "tutorial-run.md"
 PAGES = sorted(set(DOCS.glob("tutorial-*.md")) - {RUNS})
+SHARED = "ITEMBANK_SHARED"
+"""A page that names it reads data that are not part of the project."""
 IN_HARNESS = [pytest.mark.harness, pytest.mark.filterwarnings("ignore")]
 PARTS = [  # of the page on runs, each of which needs other programs
     pytest.param("1. lm-evaluation-harness", "lm_eval", marks=IN_HARNESS),
@@ -39,10 +41,13 @@ def words_and_numbers(code):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_tutorial_prints_what_it_shows(page, tmp_path, monkeypatch):
+def test_tutorial_prints_what_it_shows(page, tmp_path, monkeypatch, request):
     """Run `python scripts/make_tutorials.py` when a change of what is printed is meant."""
+    text = page.read_text(encoding="utf-8")
+    if SHARED in text:
+        monkeypatch.setenv(SHARED, str(request.getfixturevalue("shared_dir")))
     monkeypatch.chdir(tmp_path)
-    check_page(page.read_text(encoding="utf-8"), page.name)
+    check_page(text, page.name)
 
 
 @pytest.mark.parametrize(("title", "program"), PARTS)
@@ -75,4 +80,4 @@ def test_the_tutorial_on_logs_runs_on_few_items(tmp_path, monkeypatch):
 def test_every_tutorial_shows_what_it_prints():
     for page in (*PAGES, RUNS):
         assert all(code.strip() for code in printed(page.read_text(encoding="utf-8"))), page.name
-    assert len(PAGES) == 4
+    assert len(PAGES) == 5

@@ -29,19 +29,8 @@ if TYPE_CHECKING:
     from itembank.diagnostics.item_audit_results import ItemAudit
 
 SUFFIXES = (".csv", ".parquet", ".html", ".htm")
-COLUMNS = (
-    "item_id",
-    "reason",
-    "P(defect)",
-    "suspicion",
-    "mean",
-    "item-rest",
-    "best right",
-    "worth",
-    "evidence",
-    "text",
-)
-"""What a terminal has room for."""
+COLUMNS = ("item_id", "reason", "P(defect)", "mean", "item-rest", "evidence", "text")
+"""What a terminal has room for; the other formats and the written table have the rest."""
 LONGEST_TEXT = 120
 """Characters of an item's text that a table shows."""
 
@@ -195,9 +184,9 @@ def _print(audit: "ItemAudit", chosen: "pl.DataFrame", output_format: str) -> No
         [_row(row) for row in chosen.to_dicts()],
         "table",
         title="Item audit",
-        heading=f"Items by {audit.order}; worth in average items",
+        heading=f"Items by {audit.order}",
         columns=columns if chosen.height else (),
-        least=("text", "worth", "best right", "mean", "item-rest", "suspicion"),
+        least=("text", "item-rest", "mean"),
     )
     if audit.differential is not None:
         _print_groups(audit.differential)
@@ -220,11 +209,8 @@ def _row(row: dict[str, Any]) -> dict[str, Any]:
         "item_id": row["item_id"],
         "reason": row["reasons"],
         "P(defect)": f"{row['probability']:.2f}",
-        "suspicion": f"{row['suspicion']:.1f}",
         "mean": None if row["mean"] is None else f"{row['mean']:.2f}",
         "item-rest": f"{row['item_rest']:.2f}",
-        "best right": f"{row['n_best_right']:g}/{row['n_best']}",
-        "worth": None if row["worth"] is None else f"{row['worth']:.1f}",
         "evidence": row["evidence"],
         "text": None if text is None else text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]}...",
     }

@@ -64,7 +64,8 @@ def note_overall(bank: "Bank") -> None:
 def why_not_calibrated(bank: "Bank") -> str:
     """Say why intervals could not be calibrated."""
     if bank.published is None:
-        return f"The bank has {bank.n_models} models, too few to leave some out and calibrate intervals."
+        n_models = f"{bank.n_models} past model{'' if bank.n_models == 1 else 's'}"
+        return f"The bank has {n_models}, too few to leave some out and calibrate intervals."
     return (
         "The bank was published without past models' responses: only intervals of the method 'auto' from the published "
         "items are calibrated."

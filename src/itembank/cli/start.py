@@ -94,28 +94,34 @@ def command(
     if chosen is not None and selection is not None:
         chosen.save(selection)
         note(f"{chosen.n_items} of {bank.n_items} items by {chosen.method} written to {selection}.")
-    plan = plan_models(bank, min(n_items or 100, bank.n_items))
+    plan = None if bank.calibration.is_fitted else plan_models(bank, min(n_items or 100, bank.n_items))
     print_rows([_summary(bank, plan)], output_format, title=f"Bank {output}")
-    _say_next(bank, plan, output, selection)
+    if plan is not None:
+        _say_what_to_expect(bank, plan)
+    if selection is None:
+        note(f"Next: itembank select {output} -n {min(100, bank.n_items)} -o selection.json")
+    else:
+        note(f"Next: run these items, then itembank estimate {output} RESULTS --selection {selection}")
 
 
-def _summary(bank: "Bank", plan: "MoreModels") -> dict[str, Any]:
-    """One row on the bank, and how wide intervals will be."""
-    now, *later = plan.rows()
-    return {
+def _summary(bank: "Bank", plan: "MoreModels | None") -> dict[str, Any]:
+    """One row on the bank, and how wide intervals will be where they rest on the draw of items."""
+    row = {
         "bank": bank.bank_id,
         "n_models": bank.n_models,
         "n_items": bank.n_items,
         "n_scenarios": bank.targets.n_scenarios,
         "method": bank.calibration.method,
-        "n_items_to_run": plan.n_items,
-        "half_width": now["half_width"],
-        **{f"half_width_{row['n_models']}_models": row["half_width"] for row in later},
     }
+    if plan is None:
+        return row
+    now, *later = plan.rows()
+    widths = {f"half_width_{one['n_models']}_models": one["half_width"] for one in later}
+    return {**row, "n_items_to_run": plan.n_items, "half_width": now["half_width"], **widths}
 
 
-def _say_next(bank: "Bank", plan: "MoreModels", output: Path, selection: Path | None) -> None:
-    """Say what to run, and what more past models would do."""
+def _say_what_to_expect(bank: "Bank", plan: "MoreModels") -> None:
+    """Say how wide intervals will be, and what more past models would do."""
     now, *later = plan.rows()
     note(
         f"Expect {100.0 * plan.level:g} % intervals of +-{100.0 * now['half_width']:.1f} points for the overall score "
@@ -126,7 +132,3 @@ def _say_next(bank: "Bank", plan: "MoreModels", output: Path, selection: Path | 
         f"+-{100.0 * row['half_width']:.1f} with {row['n_models'] - bank.n_models} more" for row in later
     )
     note(f"More models that run all items narrow this to {widths}, if they answer as much alike as {how}.")
-    if selection is None:
-        note(f"Next: itembank select {output} -n {plan.n_items} -o selection.json")
-    else:
-        note(f"Next: run these items, then itembank estimate {output} RESULTS --selection {selection}")

@@ -124,14 +124,15 @@ def as_if_drawn(bank: Bank, observations: Observations, selection: Selection | N
     """
     if selection is not None and selection.inclusion_probabilities is not None:
         return selection
-    warn(
-        "nothing tells how these items were chosen, and so they count as drawn at random within each scenario. If "
-        "they are not, scores and intervals are wrong. Choose items with itembank select, and give the selection.",
-        DataWarning,
-    )
     index, n_scenarios = bank.targets.scenario_index, bank.targets.n_scenarios
     counts = bank.targets.weights > 0.0
     chosen = observations.selected[counts[observations.selected]]
+    if chosen.size < counts.sum():
+        warn(
+            "nothing tells how these items were chosen, and so they count as drawn at random within each scenario. If "
+            "they are not, scores and intervals are wrong. Choose items with itembank select, and give the selection.",
+            DataWarning,
+        )
     n_drawn, n_all = (np.bincount(index[items], minlength=n_scenarios) for items in (chosen, np.flatnonzero(counts)))
     return Selection(
         item_ids=tuple(bank.item_ids[item] for item in chosen.tolist()),
