@@ -12,6 +12,7 @@ ways. Per draw of the models (five CPU-minutes; what is done is kept, further dr
 import argparse
 import dataclasses
 import functools
+import os
 import warnings
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -29,10 +30,7 @@ from itembank.data.responses import ResponseMatrix
 from itembank.diagnostics import check_fit, item_drift
 from itembank.errors import ItembankWarning
 from itembank.numerics.threads import one_blas_thread
-from itembank.studies.data_sets import load_data
-from itembank.studies.study_files import load_study
 
-STUDY = Path(__file__).parent / "panel" / "openllm1_core.toml"
 SEED = 15
 N_CALIBRATION, N_DIMS = 400, 4
 N_ITEMS = (50, 100, 200, 400)
@@ -71,7 +69,7 @@ def rows_of(draw: int, part: str) -> Iterator[dict[str, object]]:
 @functools.lru_cache(maxsize=1)
 def bank_and_new(draw: int) -> tuple[ib.Bank, ResponseMatrix]:
     """Make the bank of one draw, and return the models that it does not hold."""
-    responses = load_data(load_study(STUDY).data)
+    responses = ib.read_responses(Path(os.environ["ITEMBANK_SHARED"]) / "data" / "openllm1_core" / "responses.parquet")
     order = np.random.default_rng([SEED, draw]).permutation(responses.n_models)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ItembankWarning)

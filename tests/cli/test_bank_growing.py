@@ -45,6 +45,47 @@ def test_items_and_models_join_and_the_bank_learns(folder, run):
     assert load_bank("bank-4").n_models == 34
 
 
+def test_answers_of_a_session_join_from_its_journal(folder, run):
+    assert (
+        run("session", "start", "bank", "-o", "s.jsonl", "--model-id", "tested", "--interval", "model-based").code == 0
+    )
+    for number in range(4):
+        asked = json.loads(run("session", "ask", "s.jsonl").out)["items"][0]["item_id"]
+        assert run("session", "tell", "s.jsonl", asked, "--response", number % 2).code == 0
+    assert run("bank", "add-models", "bank", "s.jsonl", "-o", "bank-2").code == 0
+    models = load_bank("bank-2").responses.models
+    assert models.filter(model_id="tested")["answered_how"].to_list() == ["adaptive"]
+    both = run("bank", "add-models", "bank", "s.jsonl", "models.parquet", "-o", "bank-3")
+    assert both.code == 2
+    assert "journals of sessions or other results" in both.err
+
+
+def test_a_selection_says_how_items_were_chosen(folder, run):
+    chosen = ("select", "bank", "-n", 10, "-o", "selection.json", "--method")
+    for method, way in (("random", "random"), ("v-optimal", "fixed")):
+        assert run(*chosen, method).code == 0
+        added = run(
+            "bank", "add-models", "bank", "models.parquet", "--selection", "selection.json", "-o", "grown", "--force"
+        )
+        assert added.code == 0
+        ways = load_bank("grown").responses.models["answered_how"].to_list()
+        assert ways[-1] in {way, "complete"}
+        assert way in ways
+    refused = run(
+        "bank",
+        "add-models",
+        "bank",
+        "models.parquet",
+        "--selection",
+        "selection.json",
+        "--how",
+        "random",
+        "-o",
+        "other",
+    )
+    assert refused.code == 2
+
+
 def test_what_cannot_be_added_is_said(folder, run):
     refused = run("bank", "add-models", "bank", "late.parquet", "-o", "bank-2")
     assert refused.code == 1

@@ -31,14 +31,14 @@ def session_responses(session: AdaptiveSession) -> ResponseMatrix:
     answers = [answered[item_id] for item_id in items["item_id"]]
     return ResponseMatrix.create(
         np.array([[answer.response for answer in answers]]),
-        models=pl.DataFrame({"model_id": [session.model_id], ANSWERED_HOW: [_way(session.pool.spec.criterion)]}),
+        models=pl.DataFrame({"model_id": [session.model_id], ANSWERED_HOW: [way_of(session.pool.spec.criterion)]}),
         items=items,
         n_trials=_trials(answers),
         costs=_costs(answers),
     )
 
 
-def _way(criterion: object) -> str:
+def way_of(criterion: object) -> str:
     """How a criterion chooses items, in the words of the model table."""
     if isinstance(criterion, RandomItem | UniformOverScenarios):
         return RANDOM

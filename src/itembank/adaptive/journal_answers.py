@@ -5,12 +5,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import polars as pl
 
+from itembank.adaptive.answer_table import way_of
 from itembank.adaptive.events import Failed, Told, event_from_dict
 from itembank.adaptive.journal import read_journal, warn_of_torn
 from itembank.adaptive.journal_lines import BEGINNING
 from itembank.adaptive.journal_sessions import MODEL_ID, settings_of, spec_of_settings
 from itembank.adaptive.session_spec import SessionSpec
+from itembank.data.bank_history import ANSWERED_HOW
 from itembank.data.banks import Bank
 from itembank.data.responses import ResponseMatrix
 from itembank.errors import DataError, shown
@@ -77,7 +80,8 @@ def journal_responses(bank: Bank, paths: Sequence[Path]) -> JournalAnswers:
         )
     values = np.array([[found.get(item, np.nan) for item in asked] for _, found in answers])
     items = bank.responses.items[bank.responses.item_indices(asked)]
-    matrix = ResponseMatrix.create(values, items=items, model_ids=names)
+    models = pl.DataFrame({"model_id": names, ANSWERED_HOW: [way_of(spec.criterion) for spec in specs]})
+    matrix = ResponseMatrix.create(values, items=items, models=models)
     order = {name: list(found) for name, found in answers}
     return JournalAnswers(matrix, order, dict(zip(names, specs, strict=True)))
 

@@ -1,22 +1,28 @@
 """`itembank bank link | add-items | add-models | recalibrate`: banks that learn of new items and models."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from itembank.cli.bank_writing import loaded_for_change, write_bank, writing
-from itembank.cli.options import bank_argument, format_option, responses_argument
+from itembank.cli.options import FILE, bank_argument, format_option, responses_argument
 from itembank.cli.render import note, print_record, progress, warnings_as_notes
 from itembank.errors import shown, visible
 
 if TYPE_CHECKING:
+    from itembank.data.banks import Bank
+    from itembank.data.responses import ResponseMatrix
     from itembank.linking.linked_items import LinkedItems
 
 _HOW = click.option(
     "--how",
     type=click.Choice(["complete", "random", "fixed", "adaptive"]),
     help="How each model's items were chosen, where its file does not say.",
+)
+_SELECTION = click.option(
+    "--selection", type=FILE, help="The items that the models were asked, in place of --how: random or fixed."
 )
 _NOTE = click.option("--note", "text", default="", metavar="TEXT", help="Why; the bank's history keeps it.")
 _METHOD = click.option(
@@ -97,6 +103,7 @@ def add_items(
 @bank_argument
 @responses_argument
 @_HOW
+@_SELECTION
 @_NOTE
 @writing
 def add_models(
@@ -104,6 +111,7 @@ def add_models(
     bank: Path,
     responses: tuple[Path, ...],
     how: str | None,
+    selection: Path | None,
     text: str,
     force: bool,
     output: Path,
@@ -111,15 +119,43 @@ def add_models(
 ) -> None:
     """Add the models of RESPONSES to BANK; its items keep their parameters, its scores what they mean.
 
+    RESPONSES are response files, logs of harnesses (also of itembank run), or journals of sessions.
+
     \b
-      itembank bank add-models bank new-models.parquet --how random -o bank-2
+      itembank bank add-models bank new-models.parquet --selection selection.json -o bank-2
+      itembank bank add-models bank session.jsonl -o bank-2
     """  # noqa: D301
     from itembank.banks.add_models import add_models as add  # noqa: PLC0415
 
     loaded = loaded_for_change(bank, output, force=force)
     with warnings_as_notes():
-        changed = add(loaded, responses, how=how, note=text)
+        changed = add(loaded, _read(loaded, responses), how=_way(how, selection), note=text)
     write_bank(changed, output, output_format, force=force)
+
+
+def _read(bank: "Bank", paths: Sequence[Path]) -> "ResponseMatrix":
+    """Read results of models, or the answers that journals of sessions hold."""
+    from itembank.adaptive.journal_answers import is_journal, journal_responses  # noqa: PLC0415
+    from itembank.data.arguments import as_new_responses  # noqa: PLC0415
+
+    journals = [path for path in paths if is_journal(path)]
+    if not journals:
+        return as_new_responses(bank, list(paths))
+    if len(journals) < len(paths):
+        raise click.UsageError("RESPONSES must be journals of sessions or other results, not both. Add them in turn.")
+    return journal_responses(bank, journals).responses
+
+
+def _way(how: str | None, selection: Path | None) -> str | None:
+    """Say how items were chosen, as it was given or as the selection that was run says."""
+    from itembank.data.answered_how import FIXED, RANDOM  # noqa: PLC0415
+    from itembank.data.selections import Selection  # noqa: PLC0415
+
+    if selection is None:
+        return how
+    if how is not None:
+        raise click.UsageError("--selection says how the items were chosen. Leave --how out.")
+    return RANDOM if Selection.load(selection).is_random else FIXED
 
 
 @click.command("recalibrate")
@@ -151,7 +187,7 @@ def recalibrate(
 
     loaded = loaded_for_change(bank, output, force=force)
     with warnings_as_notes(), progress("bank recalibrate") as report:
-        changed = learn(loaded, responses or None, note=text, progress=report, **asked)
+        changed = learn(loaded, _read(loaded, responses) if responses else None, note=text, progress=report, **asked)
     write_bank(changed, output, output_format, force=force)
 
 

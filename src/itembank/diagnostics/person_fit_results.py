@@ -21,7 +21,7 @@ SHIFT: Final = (
     "what is written of the runs (prompt, task version, harness) can tell."
 )
 ONE_RUN: Final = (
-    "Leaked items: one ordinary run cannot show them. Of models that know every fifth item about half are called "
+    "Leaked items: one ordinary run cannot show them. Of models that know every fifth item one in three is called "
     "unusual after 100 answers, and nothing says why. Name the suspected items (--group NAME=FILE; groups= in Python), "
     "and they are compared with the others."
 )

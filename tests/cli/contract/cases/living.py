@@ -34,7 +34,10 @@ CASES = {
         "bank late.csv",
         **{"--method": _LORD, "--status": "--status field-test", "--how": "--how random", "--note": "--note may"},
     ),
-    "bank add-models": _writing("bank one.csv", **{"--how": "--how random", "--note": "--note may"}),
+    "bank add-models": _writing(
+        "bank one.csv",
+        **{"--how": "--how random", "--selection": "--selection random.json", "--note": "--note may"},
+    ),
     "bank recalibrate": _writing(
         "bank one.csv --how random",
         **{"--parameters": "--parameters all", "--how": "--how fixed", "--note": "--note may"},
