@@ -126,7 +126,7 @@ def test_few_calibration_models_are_said(run, tmp_path):
     outcome = run("estimate", tmp_path / "bank", tmp_path / "new.parquet", "--format", "json")
     assert {(row["method"], row["interval"]) for row in json.loads(outcome.out)} == {("gp-irt", "model-based")}
     assert "gp-irt, since 6 calibration models are too few" in outcome.err
-    assert "The bank has 6 models, too few to leave some out" in outcome.err
+    assert "The bank has 6 past models, too few to leave some out" in outcome.err
     assert MEANING["model-based"] in outcome.err
 
 

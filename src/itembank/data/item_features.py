@@ -6,7 +6,6 @@ from typing import Self
 
 import numpy as np
 import polars as pl
-from scipy.linalg import block_diag
 
 from itembank.data.model_features import CategoryFeature, NumberFeature
 from itembank.errors import DataError, did_you_mean, remedy, shown
@@ -119,6 +118,8 @@ class ItemFeatures:
 
         An item of one category beside the average item, one that is a standard deviation longer, and so on.
         """
+        from scipy.linalg import block_diag  # noqa: PLC0415 (a session fits nothing)
+
         found: FloatArray = block_diag(*(_contrasts(part) for part in self.parts))
         return found
 

@@ -391,6 +391,7 @@ _AUDIT = Case(
         "--sort": "--sort key-ratio",
         "--reason": "--reason dead",
         "--rows": "-n 3",
+        "--fail-on": "--fail-on dead",
         "--output": "-o out/audit.csv",
     },
     no_effect={
