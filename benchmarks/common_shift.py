@@ -25,6 +25,7 @@ import polars as pl
 from scipy.special import ndtri
 
 import itembank as ib
+from benchmarks.panel.studies import panel_study
 from itembank.calibration.build import build_bank
 from itembank.calibration.specs import Variational
 from itembank.data.bank_factors import bank_factor_model
@@ -47,7 +48,6 @@ from itembank.selection.uncertainty import inclusion_probabilities
 from itembank.studies.data_sets import load_data
 from itembank.studies.fold_runs import prepare_fold
 from itembank.studies.splits import make_folds
-from itembank.studies.study_files import load_study
 
 N_ITEMS = 100
 SHARES = (0.1, 0.2)
@@ -74,7 +74,7 @@ def main() -> None:
 @one_blas_thread()
 def rows(n_repeats: int, n_draws: int) -> Iterator[dict[str, object]]:
     """One row for each split and share of random items."""
-    spec = load_study(Path(__file__).parent / "panel" / "openllm1_core.toml")
+    spec = panel_study("openllm1_core")
     responses = load_data(spec.data)
     for split in spec.splits:
         for fold in make_folds(split, responses.models, n_repeats, spec.seed):

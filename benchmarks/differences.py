@@ -15,14 +15,13 @@ import numpy as np
 import polars as pl
 
 import itembank as ib
+from benchmarks.panel.studies import panel_study
 from benchmarks.panel.untouched import MODELS
 from itembank.calibration.specs import Variational
 from itembank.errors import ItembankWarning
 from itembank.numerics.threads import one_blas_thread
 from itembank.studies.data_sets import load_data
-from itembank.studies.study_files import load_study
 
-PANEL = Path(__file__).parent / "panel"
 SIZES = (30, 100)
 MODELS_OF = {
     "classifiers": (202, 40),
@@ -94,7 +93,7 @@ def load(name: str) -> ib.ResponseMatrix:
     if name == "classifiers":
         return ib.load_builtin(name)
     if name != "openllm1_gsm8k":
-        return load_data(load_study(PANEL / f"{name}.toml").data)
+        return load_data(panel_study(name).data)
     responses = ib.read_responses(Path(os.environ["ITEMBANK_SHARED"]) / "data" / name / "responses.parquet")
     whole = np.flatnonzero(responses.observed.mean(axis=1) > 0.999)
     return responses.take(models=np.sort(np.random.default_rng(0).choice(whole, MODELS[name], replace=False)))

@@ -17,6 +17,7 @@ import numpy as np
 import polars as pl
 
 import itembank as ib
+from benchmarks.panel.studies import panel_study
 from benchmarks.panel.table import NAMES
 from benchmarks.resampling import Resampled, mean_error
 from itembank.data.responses import ResponseMatrix
@@ -29,9 +30,7 @@ from itembank.studies.fold_runs import PreparedFold, prepare_fold
 from itembank.studies.specs import StudySpec
 from itembank.studies.split_specs import ByDate, ByGroup, NamedGroup, RandomShare
 from itembank.studies.splits import make_folds
-from itembank.studies.study_files import load_study
 
-PANEL = Path(__file__).parent / "panel"
 REPEATS = {0: 6, 1: 10}
 """Random splits by seed."""
 SETS = ("swebench_verified", "alpacaeval2", "bfcl_v1", "mmlu_pro")
@@ -76,7 +75,7 @@ def estimates_of(name: str, seeds: list[int]) -> Iterator[list[dict[str, object]
 
 def study_of(name: str) -> tuple[StudySpec, ResponseMatrix]:
     """Return the study of the panel and its responses; of MMLU-Pro a fifth of the items, and a quarter of models."""
-    spec = load_study(PANEL / f"{name}.toml")
+    spec = panel_study(name)
     responses = load_data(spec.data)
     if name == "mmlu_pro":
         splits = (RandomShare(), ByGroup("family", test_share=0.25, name="family"))

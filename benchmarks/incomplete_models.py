@@ -24,14 +24,13 @@ import numpy as np
 import polars as pl
 
 import itembank as ib
+from benchmarks.panel.studies import panel_study
 from itembank.calibration.dimensions import MINIMUM_TO_CHOOSE, choose_n_dims
 from itembank.calibration.specs import Variational
 from itembank.data.responses import ResponseMatrix
 from itembank.errors import ItembankWarning
 from itembank.studies.data_sets import load_data
-from itembank.studies.study_files import load_study
 
-STUDY = Path(__file__).parent / "panel" / "openllm1_core.toml"
 SEED = 15
 N_CALIBRATION, N_ITEMS = 430, 100
 BANKS = {
@@ -95,7 +94,7 @@ def rows_of(draw: int, name: str, dims: str) -> Iterator[dict[str, object]]:
 
 def models_of(draw: int, n_complete: int, n_answers: int) -> tuple[ResponseMatrix, ResponseMatrix]:
     """Return the models of a bank, some of them incomplete, and those that it has not seen."""
-    responses = load_data(load_study(STUDY).data)
+    responses = load_data(panel_study("openllm1_core").data)
     order = np.random.default_rng([SEED, draw]).permutation(responses.n_models)
     past = responses.take(models=order[: N_CALIBRATION if n_answers else n_complete])
     rng = np.random.default_rng([SEED, draw, n_answers])

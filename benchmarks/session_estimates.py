@@ -16,6 +16,7 @@ import numpy as np
 import polars as pl
 
 import itembank as ib
+from benchmarks.panel.studies import panel_study
 from itembank.adaptive.past_sessions import past_expectations
 from itembank.adaptive.recorded import Recorded, answer_from_record
 from itembank.data.score_names import OVERALL
@@ -26,9 +27,7 @@ from itembank.numerics.threads import one_blas_thread
 from itembank.studies.data_sets import load_data
 from itembank.studies.fold_runs import prepare_fold
 from itembank.studies.splits import make_folds
-from itembank.studies.study_files import load_study
 
-HERE = Path(__file__).parent
 REPEATS = {"swebench_verified": 10, "alpacaeval2": 10, "bfcl_v1": 4}
 SIZES = (30, 100)
 SPLIT = "random"
@@ -54,7 +53,7 @@ def main() -> None:
 @one_blas_thread()
 def read_sessions(name: str, repeats: int) -> Iterator[dict[str, object]]:
     """Yield every reading of every session of each split."""
-    spec = load_study(HERE / "panel" / f"{name}.toml")
+    spec = panel_study(name)
     responses = load_data(spec.data)
     split = next(one for one in spec.splits if one.name == SPLIT)
     for fold in make_folds(split, responses.models, repeats, spec.seed):

@@ -15,6 +15,7 @@ import numpy as np
 import polars as pl
 
 import itembank as ib
+from benchmarks.panel.studies import panel_study
 from itembank.errors import ItembankWarning
 from itembank.estimation import estimated_scores
 from itembank.estimation.posterior import standard_error
@@ -23,9 +24,7 @@ from itembank.numerics.threads import one_blas_thread
 from itembank.studies.data_sets import load_data
 from itembank.studies.fold_runs import prepare_fold
 from itembank.studies.splits import make_folds
-from itembank.studies.study_files import load_study
 
-HERE = Path(__file__).parent
 REPEATS = {"swebench_verified": 10, "alpacaeval2": 10, "bfcl_v1": 10, "openllm1_core": 4}
 BANDS = (0.0, 0.7, 1.3, 1.8, 2.5, np.inf)
 WITH, WITHOUT = "with misfit", "without"
@@ -45,7 +44,7 @@ def main() -> None:
 @one_blas_thread()
 def estimates_of(name: str) -> Iterator[dict[str, object]]:
     """Yield the overall score of every tested model of every split, with both intervals."""
-    spec = load_study(HERE / "panel" / f"{name}.toml")
+    spec = panel_study(name)
     responses = load_data(spec.data)
     for split in spec.splits:
         for fold in make_folds(split, responses.models, REPEATS[name], spec.seed):

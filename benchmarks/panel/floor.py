@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.panel.studies import STUDIES
+from benchmarks.panel.studies import STUDIES, panel_study
 from benchmarks.panel.table import NAMES
 from itembank.calibration.build import build_bank
 from itembank.data.bank_factors import bank_factor_model
@@ -18,9 +18,6 @@ from itembank.estimation.regression.factor import predict_factor
 from itembank.selection.select import select
 from itembank.selection.specs import VOptimal
 from itembank.studies.data_sets import load_data
-from itembank.studies.study_files import load_study
-
-HERE = Path(__file__).parent
 
 
 def main() -> None:
@@ -29,7 +26,7 @@ def main() -> None:
     output = parser.parse_args().output
     floors: dict[int, list[float]] = {}
     for name in STUDIES:
-        spec = load_study(HERE / f"{name}.toml")
+        spec = panel_study(name)
         bank = build_bank(load_data(spec.data))
         model = bank_factor_model(bank)
         for n_items in spec.n_items:

@@ -14,11 +14,15 @@ STUDIES = ("openllm1_core", "swebench_verified", "bfcl_v1", "alpacaeval2", "mmlu
 HERE = Path(__file__).parent
 
 
+def panel_study(name: str) -> StudySpec:
+    """Return the settings of a study of the panel, whose baselines are installed."""
+    install()
+    return load_study(HERE / f"{name}.toml")
+
+
 def open_study(name: str, *, kept_as: str) -> tuple[StudySpec, ResponseMatrix, Path]:
     """Return a study, its responses, and the folder of its parts in a benchmark."""
-    settings = HERE / f"{name}.toml"
-    install()
-    spec = load_study(settings)
+    settings, spec = HERE / f"{name}.toml", panel_study(name)
     data = Path(spec.data.responses[0]).parent.name
     folder = kept_folder(f"{kept_as}-{name}", [Path(work.__file__)], data=[data], settings=[settings])
     return spec, load_data(spec.data), folder
