@@ -9,7 +9,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from itembank.data.responses import ResponseMatrix
-from itembank.diagnostics.drift_statistics import PastResiduals, find_drift, standardised_sums
+from itembank.diagnostics.drift_statistics import PastResiduals, find_drift, standardised_sums, surest_variance
 from itembank.diagnostics.item_drift import item_drift
 from itembank.errors import DataError, ParameterError
 from itembank.factors.linear_gaussian import FactorModel
@@ -29,9 +29,21 @@ def test_sums_by_hand():
 
 def test_past_residuals_are_means_and_spreads_where_enough_is_known():
     residuals = np.column_stack([np.arange(12.0), np.r_[np.full(5, np.nan), np.arange(7.0)], np.ones(12)])
-    past = PastResiduals.of(residuals)
+    past = PastResiduals.of(residuals, np.zeros(3, dtype=bool))
     assert_allclose(past.mean, [5.5, np.nan, np.nan])
     assert_allclose(past.spread, [np.std(np.arange(12.0)), np.nan, np.nan])
+
+
+def test_few_models_that_all_solve_an_item_do_not_make_it_sure():
+    """By hand: twelve solved it, three of five new models fail it."""
+    assert_allclose(surest_variance(np.array([12])), [1 / 14 * 13 / 14])
+    hardly_spread = np.r_[np.zeros(11), 1e-3][:, None]
+    past = PastResiduals.of(hardly_spread, np.ones(1, dtype=bool))
+    assert past.spread == [1.0]
+    model = FactorModel(np.array([1.0]), np.zeros((1, 1)), np.array([1e-6]))
+    found = find_drift(model, np.arange(1), np.array([[0.0], [0.0], [0.0], [1.0], [1.0]]), past)
+    deviation = -3 / np.sqrt(1 / 14 * 13 / 14) - 5e-3 / 12
+    assert_allclose(found.z, deviation / np.sqrt(5 * (1 + 5 / 12)), rtol=1e-6)
 
 
 def test_items_are_judged_by_those_that_are_not_marked():

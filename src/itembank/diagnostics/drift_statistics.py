@@ -36,14 +36,29 @@ class PastResiduals(NamedTuple):
     n_models: IntArray
 
     @classmethod
-    def of(cls, residuals: FloatArray) -> "PastResiduals":
-        """Sum up residuals (n_past, n_items), NaN where unknown."""
+    def of(cls, residuals: FloatArray, is_floored: BoolArray) -> "PastResiduals":
+        """Sum up residuals (n_past, n_items), NaN where unknown.
+
+        Where the variance they were divided by is `surest_variance`, (n_items,), their spread is one at least: an item
+        that all past models solved has next to none, which says that they were few and not that all models solve it.
+        """
         known = ~np.isnan(residuals)
         n_models = known.sum(axis=0)
         mean = mean_where_known(residuals)
         variance = mean_where_known((residuals - mean) ** 2)
         is_enough = (n_models >= LEAST_PAST) & (variance > 0.0)
-        return cls(np.where(is_enough, mean, np.nan), np.where(is_enough, np.sqrt(variance), np.nan), n_models)
+        spread = np.where(is_floored, np.maximum(np.sqrt(variance), 1.0), np.sqrt(variance))
+        return cls(np.where(is_enough, mean, np.nan), np.where(is_enough, spread, np.nan), n_models)
+
+
+def surest_variance(n_models: IntArray) -> FloatArray:
+    """Return the smallest variance of an answer that so many past models can vouch for, of the shape of `n_models`.
+
+    ``p (1 - p)`` with ``p = 1 / (n + 2)``, Laplace's chance of the answer that none of n models gave.
+    """
+    p = 1.0 / (n_models + 2.0)
+    result: FloatArray = p * (1.0 - p)
+    return result
 
 
 class Drift(NamedTuple):
@@ -92,7 +107,8 @@ def find_drift(model: FactorModel, items: IntArray, responses: FloatArray, past:
             answers = responses[np.ix_(rows, columns)]
             for own, residual, variance in _residuals(model, items[columns], answers, is_marked[columns]):
                 cells = np.ix_(rows, columns[own])
-                difference[cells], deviation[cells] = residual, residual / np.sqrt(variance)
+                surest = surest_variance(past.n_models[columns[own]])
+                difference[cells], deviation[cells] = residual, residual / np.sqrt(np.maximum(variance, surest))
         z, n_models = standardised_sums(deviation, past)
         open_z = np.where(is_marked, 0.0, _counted_z(z, difference))
         worst = int(np.argmax(open_z))

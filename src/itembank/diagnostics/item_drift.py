@@ -14,13 +14,14 @@ from itembank.diagnostics.drift_statistics import (
     PastResiduals,
     find_drift,
     marked_by_chance,
+    surest_variance,
 )
 from itembank.diagnostics.item_drift_results import DriftedItem, ItemDrift
 from itembank.diagnostics.past_fit import LEAST_ANSWERED, check_folds, factor_model_of, patterns
 from itembank.errors import DataError, ParameterError, remedy
 from itembank.estimation.observations import found_items, known_items
 from itembank.factors.residuals import item_residuals
-from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.progress import ProgressCallback, silent
 
 N_DRAWS = 10
@@ -79,8 +80,8 @@ def item_drift(
         matrix = _newer(matrix, first_day, date_column)
     observed = found_items(bank, matrix, None)
     items = observed.positions
-    past_difference, past_deviation = _past_residuals(bank, items)
-    past = PastResiduals.of(past_deviation)
+    past_difference, past_deviation, is_floored = _past_residuals(bank, items)
+    past = PastResiduals.of(past_deviation, is_floored)
     found = find_drift(factor_model_of(bank), items, observed.responses, past)
     by_chance = marked_by_chance(past_difference, past_deviation, ~np.isnan(observed.responses), past, n_draws=N_DRAWS)
     return ItemDrift(
@@ -93,17 +94,23 @@ def item_drift(
     )
 
 
-def _past_residuals(bank: Bank, items: IntArray) -> tuple[FloatArray, FloatArray]:
-    """Residuals of the bank's own models, left out, as they are and in standard deviations, (n_models, n_columns)."""
+def _past_residuals(bank: Bank, items: IntArray) -> tuple[FloatArray, FloatArray, BoolArray]:
+    """Residuals of the bank's own models, left out, as they are and in standard deviations, (n_models, n_columns).
+
+    Also the items whose standard deviation is the smallest that the bank's models can vouch for, (n_columns,).
+    """
     raw, scaled = (np.full((bank.n_models, items.size), np.nan) for _ in range(2))
+    surest = surest_variance(np.sum(~np.isnan(bank.responses.responses[:, items]), axis=0))
+    is_floored = np.zeros(items.size, dtype=bool)
     for fold in folds(bank):
         responses = bank.responses.responses[np.ix_(fold.held_out, items)]
         for rows, columns in patterns(responses, least=LEAST_ANSWERED):
             answers = responses[np.ix_(rows, columns)]
             residual, variance = item_residuals(factor_model_of(fold.bank), items[columns], answers)
             cells = np.ix_(fold.held_out[rows], columns)
-            raw[cells], scaled[cells] = residual, residual / np.sqrt(variance)
-    return raw, scaled
+            is_floored[columns] |= variance < surest[columns]
+            raw[cells], scaled[cells] = residual, residual / np.sqrt(np.maximum(variance, surest[columns]))
+    return raw, scaled, is_floored
 
 
 def _drifted_items(bank: Bank, items: IntArray, found: Drift) -> list[DriftedItem]:
