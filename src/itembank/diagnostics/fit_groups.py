@@ -62,11 +62,11 @@ def _marked(bank: Bank, item_ids: Sequence[str], source: str) -> BoolArray:
     """Mark those items of a list that count, (n_items,)."""
     if isinstance(item_ids, str):
         raise ParameterError(f"{source} must be a sequence of item ids, got the text {item_ids!r}.")
-    aside = set(aside_items(bank, item_ids))
+    aside = dict.fromkeys(aside_items(bank, item_ids))
     if aside:
         warn(
             f"{len(aside)} of {len(item_ids)} items of {source} count no more in the score of bank {bank.bank_id} and "
-            f"are left out: {shown(sorted(aside))}.",
+            f"are left out: {shown(list(aside))}.",
             DataWarning,
         )
     counting = pl.Series([item for item in item_ids if item not in aside], dtype=pl.String)
