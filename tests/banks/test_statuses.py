@@ -8,6 +8,7 @@ from itembank.errors import BankError, DataError, ParameterError
 from itembank.estimation.estimate import estimate
 from itembank.planning.select import select
 from tests.banks.living import measured_bank, named_bank
+from tests.data.banks import make_bank
 
 pytestmark = pytest.mark.usefixtures("few_folds")
 BAD = ["math/0", "code/1", "math/9"]
@@ -55,6 +56,13 @@ def test_the_score_of_before_is_still_given_with_its_interval():
     assert with_target(clean, "quiz@1-clean") is clean
     with pytest.raises(BankError, match=r"that bank .* can give, 'quiz@1', 'quiz@1-clean', got 'quiz@3'"):
         with_target(clean, "quiz@3")
+
+
+def test_no_target_is_meant_by_nothing():
+    bank = make_bank()
+    clean = retire(bank, bank.item_ids[:1], reason="wrong key")
+    with pytest.raises(BankError, match="got ''"):
+        with_target(clean, "")
 
 
 def test_a_whole_scenario_can_be_retired_and_come_back():

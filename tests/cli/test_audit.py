@@ -43,6 +43,7 @@ def test_ends_with_code_1_when_an_item_has_a_reason_that_is_not_to_be(run, fault
 def test_says_nothing_of_items_where_none_has_the_reason(run, faulty):
     outcome = run("audit", faulty, "--reason", "noise")
     assert outcome.code == 0, outcome.err
+    assert "No item is flagged noise." in outcome.err
     assert "item-" not in outcome.out
 
 

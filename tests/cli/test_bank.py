@@ -31,6 +31,7 @@ def test_unknown_ids_and_files_are_named(run, folder):
     outcome = run("bank", "retire", "bank", "mth/3", "--reason", "key", "-o", "new")
     assert outcome.code == 1
     assert "Did you mean 'math/3'?" in outcome.err
+    assert "files of ids that are there" in run("bank", "retire", "bank", "no.txt", "--reason", "key", "-o", "new").err
     assert run("bank", "retire", "bank", "bad.txt", "--reason", " ", "-o", "new").code == 2
     assert run("bank", "retire", "bank", "bad.txt", "--reason", "key", "-o", "bank").code == 1
     assert not (folder / "new").exists()
@@ -89,6 +90,9 @@ def test_scores_are_converted(run, folder):
     assert (overall["target"], law["target"], law["score"]) == ("overall", "law", 0.4)
     assert overall["low"] < overall["estimate"] < overall["high"]
     assert run("bank", "convert", "new", "half", "--to", "quiz@1").code == 2
+    outcome = run("bank", "convert", "new", "0.5", "overall=0.7", "--to", "quiz@1")
+    assert outcome.code == 2
+    assert "'overall' twice" in outcome.err
 
 
 def test_banks_are_compared_and_merged(run, folder):

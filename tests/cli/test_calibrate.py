@@ -193,6 +193,9 @@ def test_nested_banks_and_priors_of_items_by_the_variational_method(
 def test_what_is_known_of_items_is_said_to_explain_so_much(run, response_file, tmp_path):
     outcome = run("calibrate", response_file, "-o", tmp_path / "new", *VARIATIONAL, "--item-covariate", "scenario")
     assert "Known of items: scenario explains" in outcome.err
+    assert "Left out" not in outcome.err
+    outcome = run("calibrate", response_file, "-o", tmp_path / "idle", *VARIATIONAL, "--item-covariate", "item_id")
+    assert "do not tell kinds of items apart: 'item_id'." in outcome.err
     outcome = run("calibrate", response_file, "-o", tmp_path / "other", *VARIATIONAL, "--item-covariate", "lenght")
     assert outcome.code == 1
     assert "must be a column of the item table" in outcome.err

@@ -47,7 +47,9 @@ def test_a_second_bank_takes_the_first_results(run, tmp_path, items, rng):
 
 
 def test_info_shows_a_bank_without_models(run, tmp_path, items):
-    run("start", items, "-o", tmp_path / "bank")
+    outcome = run("start", items, "-o", tmp_path / "bank")
+    assert "all 80 items needs no interval" in outcome.err
+    assert "+-0.0" not in outcome.err
     outcome = run("info", tmp_path / "bank")
     assert outcome.code == 0
     assert "few-models" in outcome.out

@@ -25,7 +25,7 @@ from itembank.data.bank_history import (
 from itembank.data.bank_views import view_of, whole_bank
 from itembank.data.banks import Bank
 from itembank.data.known_targets import KnownTarget
-from itembank.errors import DataError, ParameterError, did_you_mean, shown
+from itembank.errors import DataError, ParameterError, did_you_mean, remedy, shown
 from itembank.numerics.arrays import IntArray
 
 
@@ -148,9 +148,10 @@ def _marks(before: BankHistory, whole: Bank, statuses: Mapping[str, str]) -> tup
     place = {item: position for position, item in enumerate(whole.item_ids)}
     unknown = [item for item in statuses if item not in place]
     if unknown:
+        way_out = remedy("Give ids of its items", "Give ids, or files of ids that are there")
         raise DataError(
             f"every item must be in the bank, and {len(unknown)} of {len(statuses)} are not: {shown(unknown)}."
-            f"{did_you_mean(unknown, place)}"
+            f"{did_you_mean(unknown, place)} {way_out}."
         )
     n_new = whole.n_items - before.status.size
     status = np.concatenate([before.status, np.full(n_new, STATUSES.index(ACTIVE), dtype=np.int64)])

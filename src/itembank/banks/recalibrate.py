@@ -17,7 +17,7 @@ from itembank.data.bank_history import Link
 from itembank.data.bank_views import whole_bank
 from itembank.data.banks import Bank
 from itembank.data.responses import ResponseMatrix
-from itembank.errors import DataError, DataWarning, shown, warn
+from itembank.errors import DataError, DataWarning, remedy, shown, warn
 from itembank.linking.linking_answers import binary, trials_of
 from itembank.linking.updated_difficulties import update_intercepts, updated_covariance
 from itembank.numerics.arrays import BoolArray
@@ -143,9 +143,13 @@ def _with_new_parameters(whole: Bank, added: BoolArray, progress: ProgressCallba
     """Calibrate everything anew on the models whose items were not chosen by their own answers."""
     usable = is_usable(whole.responses.models)
     if not (usable & added).any():
+        way_out = remedy(
+            "Take parameters='difficulties', or say how items were chosen (how).",
+            "Take --parameters difficulties, or say how items were chosen (--how).",
+        )
         raise DataError(
             f"'all' learns from models whose items were complete, random or the same for all, and of the {added.sum()} "
-            "added ones none is known to be such. Take parameters='difficulties', or say how items were chosen (how)."
+            f"added ones none is known to be such. {way_out}"
         )
     if not usable.all():
         names = [name for name, is_in in zip(whole.responses.model_ids, usable, strict=True) if not is_in]

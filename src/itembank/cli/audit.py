@@ -135,6 +135,8 @@ def command(
     if output is not None:
         _write(audit, output)
     _print(audit, chosen.head(n_rows), output_format)
+    if chosen.is_empty():
+        note(f"No item is flagged {' or '.join(dict.fromkeys(reasons))}.")
     if chosen.height > n_rows:
         note(f"{n_rows} of {chosen.height} items shown: -n for more, -o FILE for all.")
     found = [f"{audit.counts[reason]} {reason}" for reason in dict.fromkeys(fail_on) if audit.counts[reason]]

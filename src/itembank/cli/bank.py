@@ -227,11 +227,15 @@ def _scores(given: Sequence[str]) -> dict[str, float]:
     for text in given:
         name, _, number = text.rpartition("=")
         try:
-            found[name or "overall"] = float(number)
+            score = float(number)
         except ValueError as error:
             raise click.BadParameter(
                 f"must be numbers or SCENARIO=NUMBER, got {text!r}.", param_hint="SCORES"
             ) from error
+        name = name or "overall"
+        if name in found:
+            raise click.BadParameter(f"must be of one score each, got {name!r} twice.", param_hint="SCORES")
+        found[name] = score
     return found
 
 

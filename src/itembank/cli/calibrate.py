@@ -227,8 +227,14 @@ def _note_on_items(bank: "Bank") -> None:
     """Say how much of the items' difficulty goes with what is known of them, where that was asked."""
     from itembank.calibration.item_regression import item_regression  # noqa: PLC0415
     from itembank.data.item_features import covariate_features  # noqa: PLC0415
+    from itembank.errors import shown  # noqa: PLC0415
 
-    if covariate_features(bank.responses.items, bank.calibration.item_covariates) is not None:
+    asked = bank.calibration.item_covariates
+    features = covariate_features(bank.responses.items, asked)
+    idle = [name for name in asked if features is None or name not in features.columns]
+    if idle:
+        note(f"Left out as item covariates, since they do not tell kinds of items apart: {shown(idle)}.")
+    if features is not None:
         found = item_regression(bank)
         names = found.features.columns
         verb = "explains" if len(names) == 1 else "explain"

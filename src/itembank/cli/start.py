@@ -122,6 +122,9 @@ def _summary(bank: "Bank", plan: "MoreModels | None") -> dict[str, Any]:
 
 def _say_what_to_expect(bank: "Bank", plan: "MoreModels") -> None:
     """Say how wide intervals will be, and what more past models would do."""
+    if plan.n_items == bank.n_items:
+        note(f"A model that runs all {bank.n_items} items needs no interval; what fewer give: -n N --selection FILE.")
+        return
     now, *later = plan.rows()
     note(
         f"Expect {100.0 * plan.level:g} % intervals of +-{100.0 * now['half_width']:.1f} points for the overall score "

@@ -43,7 +43,7 @@ def fitted_factor_model(bank: Bank, n_factors: int | Literal["auto"] = "auto") -
     """Linear-Gaussian model of the calibration responses as they are, fitted once for a bank and kept in its cache."""
     if bank.published is not None and n_factors in {"auto", bank.published.factor_model.n_factors}:
         return bank.published.factor_model
-    bank.check_responses(f"A factor model of {n_factors} factors needs")
+    bank.check_responses("A factor model of past responses needs")
 
     def fit() -> dict[str, FloatArray]:
         fitted = fit_factor_model(bank.responses.responses, n_factors=n_factors)

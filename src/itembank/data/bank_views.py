@@ -53,7 +53,7 @@ def with_target(bank: Bank, target: str) -> Bank:
     history = bank.history
     known = () if history is None else history.targets
     for number, one in enumerate(known):
-        if history is not None and target in (one.name, one.digest):
+        if history is not None and target and target in (one.name, one.digest):
             view = view_of(whole_bank(bank), replace(history, current=number))
             problems = bank_problems(view)
             if problems or view.target_digest != one.digest:  # only the current target was checked with the file

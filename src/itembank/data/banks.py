@@ -164,8 +164,9 @@ class Bank(Compact):
     def check_item_model(self, what: str) -> None:
         """Raise `DataError` where the bank has no item model; `what` begins it: "A session needs"."""
         if not self.calibration.is_fitted:
+            models = "1 past model" if self.n_models == 1 else f"{self.n_models} past models"
             raise DataError(
-                f"{what} an item model, and this bank was begun with {self.n_models} past models, too few to fit "
+                f"{what} an item model, and this bank was begun with {models}, too few to fit "
                 "one. Begin it again with ten or more: itembank start ITEMS RESPONSES."
             )
 

@@ -5,9 +5,10 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 import polars as pl
 
+from itembank.data.bank_lineage import aside_items
 from itembank.data.banks import Bank
 from itembank.diagnostics.fit_statistics import ItemGroup
-from itembank.errors import DataError, ParameterError, remedy, shown
+from itembank.errors import DataError, DataWarning, ParameterError, remedy, shown, warn
 from itembank.estimation.observations import bank_positions
 from itembank.numerics.arrays import BoolArray
 
@@ -22,7 +23,8 @@ def item_groups(
     """Return the scenarios, the subscenarios and the named groups of a bank's items.
 
     A scenario is compared with all other items; a named group with the reference where there is one, else with all
-    other items. A reference without a named group is compared with all items outside it.
+    other items. A reference without a named group is compared with all items outside it. Items of lists that the bank
+    keeps aside are left out, with a `DataWarning`.
 
     Raises
     ------
@@ -57,11 +59,19 @@ def _of_table(bank: Bank) -> Iterator[ItemGroup]:
 
 
 def _marked(bank: Bank, item_ids: Sequence[str], source: str) -> BoolArray:
-    """Mark the items of a list, (n_items,)."""
+    """Mark those items of a list that count, (n_items,)."""
     if isinstance(item_ids, str):
         raise ParameterError(f"{source} must be a sequence of item ids, got the text {item_ids!r}.")
+    aside = dict.fromkeys(aside_items(bank, item_ids))
+    if aside:
+        warn(
+            f"{len(aside)} of {len(item_ids)} items of {source} count no more in the score of bank {bank.bank_id} and "
+            f"are left out: {shown(list(aside))}.",
+            DataWarning,
+        )
+    counting = pl.Series([item for item in item_ids if item not in aside], dtype=pl.String)
     result = np.zeros(bank.n_items, dtype=bool)
-    result[bank_positions(bank, pl.Series(list(item_ids), dtype=pl.String), source)] = True
+    result[bank_positions(bank, counting, source)] = True
     return result
 
 

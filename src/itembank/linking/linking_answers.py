@@ -95,9 +95,9 @@ def binary(bank: Bank, values: FloatArray, scenarios: list[str]) -> FloatArray:
         values = apply_thresholds(values, item_thresholds(thresholds, scenarios))
     if bank.parameters.family == "bernoulli" and not np.isin(values[~np.isnan(values)], (0.0, 1.0)).all():
         raise DataError(
-            "responses to new items must be 0 or 1, as those of the bank's calibration, got others, and the bank has "
+            "new responses must be 0 or 1, as those of the bank's calibration, got others, and the bank has "
             f"no threshold for {shown(sorted(set(scenarios) - set(thresholds)) or sorted(set(scenarios)))}. "
-            "Make them binary, or calibrate a bank of all items anew."
+            "Make them binary, or calibrate a bank of all responses anew."
         )
     return values
 
