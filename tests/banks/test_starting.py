@@ -31,6 +31,11 @@ def answers(n_models: int, rng: np.random.Generator, n_items: int = 60) -> Respo
     return ResponseMatrix.create(values, items=ITEMS.head(n_items))
 
 
+def one_model() -> ResponseMatrix:
+    """Answers of one model to everything."""
+    return ResponseMatrix.create(np.ones((1, 60)), items=ITEMS)
+
+
 def test_chance_of_an_item_is_the_mean_of_its_beta_distribution():
     values = np.array([[1.0, 0.0, np.nan, 1.0], [1.0, 1.0, np.nan, 0.0]])
     found = calibration_of_few(ResponseMatrix.create(values), np.zeros(4, dtype=np.int64))
@@ -143,6 +148,8 @@ def test_intervals_hold_for_models_of_every_strength(rng):
     [
         ("A plan needs", lambda bank: ib.plan(bank, half_width=0.03)),
         ("An adaptive session needs", lambda bank: ib.prepare_sessions(bank, SessionSpec())),
+        ("Method 'p-irt' needs", lambda bank: ib.estimate(bank, one_model(), method="p-irt")),
+        ("A model-based interval needs", lambda bank: ib.estimate(bank, one_model(), interval="model-based")),
         ("disagreement, need", lambda bank: ib.select(bank, 20, method="anchor-correctness")),
     ],
 )

@@ -55,6 +55,7 @@ def test_answers_of_a_session_join_from_its_journal(folder, run):
     assert run("bank", "add-models", "bank", "s.jsonl", "-o", "bank-2").code == 0
     models = load_bank("bank-2").responses.models
     assert models.filter(model_id="tested")["answered_how"].to_list() == ["adaptive"]
+    assert run("bank", "add-models", "bank", "s.jsonl", "--how", "random", "-o", "bank-3").code == 2
     both = run("bank", "add-models", "bank", "s.jsonl", "models.parquet", "-o", "bank-3")
     assert both.code == 2
     assert "journals of sessions or other results" in both.err

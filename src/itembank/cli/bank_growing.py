@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from itembank.cli.bank_writing import loaded_for_change, write_bank, writing
-from itembank.cli.options import FILE, bank_argument, format_option, responses_argument
+from itembank.cli.options import FILE, bank_argument, format_option, refuse_unused, responses_argument
 from itembank.cli.render import note, print_record, progress, warnings_as_notes
 from itembank.errors import shown, visible
 
@@ -143,6 +143,7 @@ def _read(bank: "Bank", paths: Sequence[Path]) -> "ResponseMatrix":
         return as_new_responses(bank, list(paths))
     if len(journals) < len(paths):
         raise click.UsageError("RESPONSES must be journals of sessions or other results, not both. Add them in turn.")
+    refuse_unused(("how", False, "results that are no journals of sessions, which say it themselves"))
     return journal_responses(bank, journals).responses
 
 

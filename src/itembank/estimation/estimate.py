@@ -143,6 +143,7 @@ def estimate(
     _check_estimand(estimand, include_win_rate=include_win_rate)
     _check_covariates(covariates, spec, interval)
     bank = as_bank(bank)
+    _check_item_model(bank, spec, interval)
     selection = selection_or_published(bank, as_whole_selection(selection))
     given = as_new_responses(bank, responses, selection)
     matrix = known_items(bank, given, selection, ignore_unknown=ignore_unknown)
@@ -199,6 +200,14 @@ def _check(level: float, interval: str, spec: EstimationSpec) -> None:
             f"design-based intervals bring their own estimate, got method {METHODS.name_of(spec)!r}. Leave the method "
             "at 'auto', or take another interval."
         )
+
+
+def _check_item_model(bank: Bank, spec: EstimationSpec, interval: str) -> None:
+    """Raise `DataError` where an item model is asked of a bank that was begun without one."""
+    if not isinstance(spec, Auto):
+        bank.check_item_model(f"Method {METHODS.name_of(spec)!r} needs")
+    if interval == "model-based":
+        bank.check_item_model("A model-based interval needs")
 
 
 def _check_estimand(estimand: str, *, include_win_rate: bool) -> None:
