@@ -39,7 +39,7 @@ def chart_script() -> str:
     kept = user_cache_folder() / "pages" / f"vega-{version('vl-convert-python')}.js.gz"
     script = _kept(kept)
     if script is None:
-        script = vl_convert.javascript_bundle(None)
+        script = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
         _keep(kept, script)
     return script
 

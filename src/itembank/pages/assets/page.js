@@ -20,7 +20,7 @@
   const fixed = (value, digits) => value.toFixed(digits).replace("-", "−");
   const written = {
     number: (v, d) => fixed(v, d),
-    percent: (v, d) => `${(100 * v).toFixed(d)} %`,
+    percent: (v, d) => `${fixed(100 * v, d)} %`,
     points: (v, d) => (v >= 0 ? "+" : "") + fixed(100 * v, d),
     count: (v) => Math.round(v).toLocaleString("en-US"),
     flag: (v) => (v ? "yes" : "no"),
