@@ -164,6 +164,12 @@
     const names = Object.keys(columns);
     return columns[names[0]].map((_, k) => Object.fromEntries(names.map((name) => [name, columns[name][k]])));
   };
+  const fitPanels = (spec, width) => {
+    const { widthOf, least = 240, aside = 56, ...panel } = spec.spec;
+    const n = Math.max(1, Math.min(widthOf, Math.floor(width / least)));
+    if (spec.columns) spec.columns = n;
+    spec.spec = { ...panel, width: Math.max(90, Math.floor(width / n - aside)) };
+  };
   class Chart {
     constructor(place, given, page) {
       Object.assign(this, { place, given, page, width: 0, looks: -1 });
@@ -174,10 +180,11 @@
       const { config, colours } = this.page.looks[this.looks];
       const spec = coloured(this.given.spec, colours);
       if (spec.width === "container") spec.width = width;
-      for (const part of [spec, spec.spec]) if (part?.widthOf) part.width = Math.max(90, width / part.widthOf - (part.aside ?? 60));
+      if (spec.spec?.widthOf) fitPanels(spec, width);
       const datasets = Object.fromEntries(this.given.data.map((name) => [name, this.page.rows(name)]));
       const drawing = make("div");
-      const { view } = await vegaEmbed(drawing, { autosize: { type: "fit-x", contains: "padding" }, ...spec, datasets }, {
+      const autosize = spec.spec ? "pad" : { type: "fit-x", contains: "padding" };
+      const { view } = await vegaEmbed(drawing, { autosize, ...spec, datasets }, {
         actions: false, ast: true, config, defaultStyle: false, mode: "vega-lite",
         renderer: this.given.data.some((name) => this.page.size(name) > 3000) ? "canvas" : "svg",
         tooltip: { disableDefaultStyle: true, theme: isDark ? "dark" : "light" },
