@@ -47,11 +47,14 @@ def layers(*parts: Spec, height: int | Spec, **more: Any) -> Spec:
     return {"width": "container", "height": height, "layer": list(parts), **more}
 
 
-def panels(field: str, place: str, *parts: Spec, height: int = 190, most: int = 3, **more: Any) -> Spec:
-    """Return a small picture for each name in `field`, in the order of `place`, at most `most` in a row."""
+def panels(field: str, place: str, *parts: Spec, height: int = 190, most: int = 3, labels: int = 56, **more: Any) -> Spec:
+    """Return a small picture for each name in `field`, in the order of `place`, at most `most` in a row.
+
+    `labels` are the pixels that the labels of the vertical axis take.
+    """
     header = {"title": None, "labelLimit": 230, "labelAnchor": "start"}
     facet = {"field": field, "type": "nominal", "sort": {"field": place, "op": "min"}, "header": header}
-    one = {"widthOf": most, "least": PANEL_WIDTH, "height": height, "layer": list(parts)}
+    one = {"widthOf": most, "least": PANEL_WIDTH, "labels": labels, "height": height, "layer": list(parts)}
     return {"facet": facet, "columns": most, "spacing": 24, "spec": one, **more}
 
 

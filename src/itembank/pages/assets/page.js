@@ -164,11 +164,18 @@
     const names = Object.keys(columns);
     return columns[names[0]].map((_, k) => Object.fromEntries(names.map((name) => [name, columns[name][k]])));
   };
+  const NARROW = 520; // CSS pixels below which the entries of a legend above a picture stand one below the other
+  const stackLegends = (part) => {
+    if (!part || typeof part !== "object") return;
+    if (part.legend?.orient === "top") part.legend.columns = 1;
+    for (const one of Object.values(part)) stackLegends(one);
+  };
   const fitPanels = (spec, width) => {
-    const { widthOf, least = 240, aside = 56, ...panel } = spec.spec;
+    // labels: pixels at the left of a row; aside: beside each panel
+    const { widthOf, least = 240, labels = 56, aside = 30, ...panel } = spec.spec;
     const n = Math.max(1, Math.min(widthOf, Math.floor(width / least)));
     if (spec.columns) spec.columns = n;
-    spec.spec = { ...panel, width: Math.max(90, Math.floor(width / n - aside)) };
+    spec.spec = { ...panel, width: Math.max(90, Math.floor((width - labels) / n - aside)) };
   };
   class Chart {
     constructor(place, given, page) {
@@ -181,6 +188,7 @@
       const spec = coloured(this.given.spec, colours);
       if (spec.width === "container") spec.width = width;
       if (spec.spec?.widthOf) fitPanels(spec, width);
+      if (width < NARROW) stackLegends(spec);
       const datasets = Object.fromEntries(this.given.data.map((name) => [name, this.page.rows(name)]));
       const drawing = make("div");
       const autosize = spec.spec ? "pad" : { type: "fit-x", contains: "padding" };
