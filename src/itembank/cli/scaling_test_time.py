@@ -16,9 +16,13 @@ from itembank.cli.options import (
     format_option,
     items_option,
     level_option,
+    note_report,
     refuse_unused,
+    report_option,
     seed_option,
+    typed_command,
     write_figure,
+    write_report,
 )
 from itembank.cli.render import note, print_object, print_rows, progress, warnings_as_notes
 from itembank.cli.scaling_options import (
@@ -91,6 +95,7 @@ _PLAN = headed(
     help="Which table: errors with --budget, plan with --half-width.  [default: curves; JSON has all]",
 )
 @figure_option()
+@report_option
 @seed_option
 @format_option
 def command(
@@ -101,6 +106,7 @@ def command(
     choices: dict[str, Any],
     show: str | None,
     figure: Path | None,
+    report: Path | None,
     seed: int,
     output_format: str,
 ) -> None:
@@ -111,21 +117,21 @@ def command(
     impossible when similar models solve it now and then. It gives intervals, and forecasts beyond the samples.
 
     \b
-      itembank scaling test-time samples.parquet --k 1,10,100,1000 --figure pass-at-k.png
+      itembank scaling test-time samples.parquet --k 1,10,100,1000 --report pass-at-k.html
       itembank scaling test-time samples.parquet --budget 50 --show errors
       itembank scaling test-time new-model.csv --bank bank --half-width 0.02 --show plan
     """  # noqa: D301
     from itembank.scaling.sampling.pass_at_k_law import pass_at_k_law  # noqa: PLC0415
 
-    _refuse_unused(choices, is_plan_shown=show == "plan" or output_format == "json")
+    _refuse_unused(choices, is_plan_shown=show == "plan" or output_format == "json" or report is not None)
     _check_show(show, choices)
     spec = _spec(choices)
     with warnings_as_notes():
         matrix = read_responses_or_builtin(responses, builtin, reading)
         bank = _bank(choices["bank"], matrix)
         models = choices["models"] or None
-        with progress("test-time") as report:
-            law = pass_at_k_law(matrix, spec, bank=bank, models=models, rng=seed, progress=report)
+        with progress("test-time") as said:
+            law = pass_at_k_law(matrix, spec, bank=bank, models=models, rng=seed, progress=said)
             plan = None if choices["half_width"] is None else _plan(matrix, bank, choices, spec.k, seed)
         if figure is not None:
             from itembank.reports.pass_at_k_figures import figure_pass_at_k  # noqa: PLC0415
@@ -134,6 +140,13 @@ def command(
     for text in law.notes:
         note(f"Note: {text}.")
     _print(law, plan, show or "curves", output_format)
+    if report is None:
+        if output_format == "table":
+            note_report(report)
+        return
+    from itembank.pages.pass_at_k_page import pass_at_k_page  # noqa: PLC0415
+
+    write_report(pass_at_k_page(law, plan, command=typed_command()), report)
 
 
 def _refuse_unused(choices: Mapping[str, Any], *, is_plan_shown: bool) -> None:
@@ -146,7 +159,7 @@ def _refuse_unused(choices: Mapping[str, Any], *, is_plan_shown: bool) -> None:
         ("level", is_planned or "irsl" in methods, "--method irsl or --half-width"),
         ("interval", "irsl" in methods, "--method irsl"),
         ("plan_k", is_planned, "--half-width"),
-        ("half_width", is_plan_shown, "--show plan or --format json"),
+        ("half_width", is_plan_shown, "--show plan, --format json or --report"),
     )
 
 

@@ -16,9 +16,13 @@ from itembank.cli.options import (
     items_option,
     level_option,
     models_option,
+    note_report,
     refuse_unused,
+    report_option,
     seed_option,
+    typed_command,
     write_figure,
+    write_report,
 )
 from itembank.cli.render import print_object, print_record, print_rows, progress, warnings_as_notes
 from itembank.cli.scaling_options import read_responses_or_builtin, responses_or_builtin
@@ -99,6 +103,7 @@ _SPEC = (
     help="Which table; JSON has both.",
 )
 @figure_option()
+@report_option
 @seed_option
 @format_option
 def transfer_command(
@@ -114,6 +119,7 @@ def transfer_command(
     choices: dict[str, Any],
     show: str,
     figure: Path | None,
+    report: Path | None,
     seed: int,
     output_format: str,
 ) -> None:
@@ -124,7 +130,7 @@ def transfer_command(
     its hard ones. Training compute in the table of models (flops) is put beside each prediction.
 
     \b
-      itembank scaling transfer responses.parquet --figure easy-to-hard.png
+      itembank scaling transfer responses.parquet --report easy-to-hard.html
       itembank scaling transfer responses.parquet --source arc_easy --target arc_challenge --group recipe
       itembank scaling transfer samples.parquet --source gsm8k --k 1,10,100 --group family
     """  # noqa: D301
@@ -143,11 +149,18 @@ def transfer_command(
     with warnings_as_notes():
         matrix = read_responses_or_builtin(responses, builtin, reading)
         options |= {**_known_of_models(matrix, group), "calibration": _calibration(bank, calibration_models)}
-        with progress("transfer") as report:
-            found = _transfers(matrix, source, target, {**options, "progress": report})
+        with progress("transfer") as said:
+            found = _transfers(matrix, source, target, {**options, "progress": said})
         if figure is not None:
             write_figure(figure_transfer(found[0]) if source is not None else figure_transfer_errors(found), figure)
     _print(found, show, output_format, is_single=source is not None)
+    if report is None:
+        if output_format == "table":
+            note_report(report)
+        return
+    from itembank.pages.transfer_page import transfer_page  # noqa: PLC0415
+
+    write_report(transfer_page(found, command=typed_command()), report)
 
 
 def _calibration(bank: Path | None, models: tuple[str, ...]) -> Any:
@@ -202,6 +215,7 @@ def _print(found: "list[Transfer]", show: str, output_format: str, *, is_single:
 @level_option
 @figure_option()
 @click.option("--kind", type=click.Choice(KINDS), default="observed", show_default=True, help="What to draw.")
+@report_option
 @seed_option
 @format_option
 def validity_command(
@@ -213,6 +227,7 @@ def validity_command(
     level: float,
     figure: Path | None,
     kind: str,
+    report: Path | None,
     seed: int,
     output_format: str,
 ) -> None:
@@ -223,7 +238,7 @@ def validity_command(
     (flops), the correlation beyond compute is that of what compute does not tell.
 
     \b
-      itembank scaling validity responses.parquet --figure validity.png
+      itembank scaling validity responses.parquet --report validity.html
       itembank scaling validity responses.parquet --models models.csv --figure f.png --kind beyond_compute
     """  # noqa: D301
     from itembank.reports.validity_figures import figure_validity  # noqa: PLC0415
@@ -234,8 +249,8 @@ def validity_command(
     with warnings_as_notes():
         matrix = read_responses_or_builtin(responses, builtin, reading)
         known = _known_of_models(matrix, group)
-        with progress("validity") as report:
-            found = convergent_validity(matrix, interval=interval, rng=seed, progress=report, **known)
+        with progress("validity") as said:
+            found = convergent_validity(matrix, interval=interval, rng=seed, progress=said, **known)
         if figure is not None:
             write_figure(figure_validity(found, table=kind), figure)
     rows = found.rows()
@@ -247,6 +262,13 @@ def validity_command(
         title="Convergent validity",
         least=("disattenuated_interval", "disattenuated", "n_models", "beyond_compute_interval", "beyond_compute"),
     )
+    if report is None:
+        if output_format == "table":
+            note_report(report)
+        return
+    from itembank.pages.validity_page import validity_page  # noqa: PLC0415
+
+    write_report(validity_page(found, command=typed_command()), report)
 
 
 def _with_intervals(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from itembank.numerics.arrays import IntArray
+from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.pages.blocks import Answer, Answers, Block, Caution, Chart, Column, Data, Page, Section, Table, Text
 from itembank.pages.common import Pair, plural
 from itembank.pages.panels import Spec, across, layers, panels, tips
@@ -62,34 +62,48 @@ def _chosen(law: PassAtKLaw) -> IntArray:
 
 def _lead(law: PassAtKLaw) -> tuple[Block, ...]:
     """Say what more samples bring, of the first curves or of all of them."""
-    main, last = law.methods[0], len(law.k) - 1
-    k_first, k_last = f"{law.k[0]:,.0f}", f"{law.k[-1]:,.0f}"
-    value, fewest = law.values(main), law.fewest_samples
-    answers = []
-    for i in range(min(MOST_ANSWERS, len(law.model_ids))):
-        interval = ""
-        if np.isfinite(law.all_items.low[i, last]):
-            ends = interval_words(float(law.all_items.low[i, last]), float(law.all_items.high[i, last]))
-            interval = f"{ends}, {level_words(law.level)} interval"
-        name = f"{law.model_ids[i]} on {law.scenarios[i]}, pass@{k_last}"
-        shown = percent(float(value[i, last]))
-        words = f"pass@{k_first} is {percent(float(value[i, 0]))}; {_from_samples(fewest[i])}"
-        citation = f"{name}: {shown} ({interval}), by {METHOD_WORDS.get(main, main)}, itembank"
-        answers.append(Answer(name, shown, interval, words, citation))
+    main = law.methods[0]
+    value, first, last = law.values(main), f"{law.k[0]:,.0f}", f"{law.k[-1]:,.0f}"
     n_curves = len(law.model_ids)
+    ends = [percent(float(np.nanmean(value[:, at]))) for at in (0, -1)]
     of_all = (
-        f"Over {count(n_curves)} curves (a model on a scenario each), pass@{k_first} is {percent(float(np.nanmean(value[:, 0])))} "
-        f"and pass@{k_last} {percent(float(np.nanmean(value[:, last])))} on average, by {METHOD_WORDS.get(main, main)}."
+        f"Over {count(n_curves)} curves (a model on a scenario each), pass@{first} is {ends[0]} and pass@{last} {ends[1]} "
         if n_curves > 1
-        else f"From pass@{k_first} to pass@{k_last} the share of items solved goes from {percent(float(value[0, 0]))} to "
-        f"{percent(float(value[0, last]))}, by {METHOD_WORDS.get(main, main)}."
+        else f"From pass@{first} to pass@{last} the share of items solved goes from {ends[0]} to {ends[1]} "
     )
-    errors = next((row for row in law.errors() if row["method"] == main), None)
-    worth = "" if errors is None else f" Against all samples, forecasts were off by {points(errors['error'])} on average."
-    held = ""
-    if errors is not None and np.isfinite(errors["coverage"]):
-        held = f" {level_words(law.level)} intervals held {percent(errors['coverage'])} of the truths."
-    return (Text(f"{of_all}{worth}{held}"), Answers(tuple(answers)))
+    average = "on average, by" if n_curves > 1 else "by"
+    words = f"{of_all}{average} {METHOD_WORDS.get(main, main)}."
+    few = n_curves <= MOST_ANSWERS
+    answers = [_answer(law, value, i) for i in range(n_curves)] if few else _mean_answers(law, ends)
+    return (Text(words), Answers(tuple(answers)))
+
+
+def _answer(law: PassAtKLaw, value: FloatArray, curve: int) -> Answer:
+    """Return pass@k of one curve at the largest k."""
+    interval, last = "", f"{law.k[-1]:,.0f}"
+    low, high = float(law.all_items.low[curve, -1]), float(law.all_items.high[curve, -1])
+    if np.isfinite(low):
+        interval = f"{interval_words(low, high)}, {level_words(law.level)} interval"
+    name = f"{law.model_ids[curve]} on {law.scenarios[curve]}, pass@{last}"
+    shown = percent(float(value[curve, -1]))
+    words = f"pass@{law.k[0]:,.0f} is {percent(float(value[curve, 0]))}; {_from_samples(law.fewest_samples[curve])}"
+    method = METHOD_WORDS.get(law.methods[0], law.methods[0])
+    return Answer(name, shown, interval, words, f"{name}: {shown} ({interval or 'no interval'}), by {method}, itembank")
+
+
+def _mean_answers(law: PassAtKLaw, ends: list[str]) -> list[Answer]:
+    """Return the means over all curves at the smallest and the largest k, and how far off they were."""
+    fewest = law.fewest_samples
+    answers = [
+        Answer(f"Mean pass@{law.k[0]:,.0f}", ends[0]),
+        Answer(f"Mean pass@{law.k[-1]:,.0f}", ends[1], words=_from_samples(fewest.min())),
+    ]
+    errors = next((row for row in law.errors() if row["method"] == law.methods[0]), None)
+    if errors is not None:
+        held = f"{level_words(law.level)} intervals held {percent(errors['coverage'])} of the truths"
+        known = held if np.isfinite(errors["coverage"]) else ""
+        answers.append(Answer("Mean error against all samples", points(errors["error"]), words=known))
+    return answers
 
 
 def _from_samples(fewest: int) -> str:
@@ -137,7 +151,7 @@ def _chart(law: PassAtKLaw, chosen: IntArray) -> Chart:
     )
 
 
-def _unbiased(law: PassAtKLaw) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
+def _unbiased(law: PassAtKLaw) -> FloatArray:
     """Return the unbiased estimate, which the samples give by themselves; NaN where it was not asked for."""
     return law.values(OBSERVED) if OBSERVED in law.methods else np.full(law.all_items.low.shape, np.nan)
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from itembank.numerics.arrays import FloatArray
 from itembank.pages.blocks import Answer, Answers, Block, Chart, Column, Data, Page, Section, Table, Text
 from itembank.pages.common import Pair, plural
 from itembank.pages.panels import Spec, in_order, tips
@@ -37,8 +38,9 @@ def validity_page(found: ConvergentValidity, *, title: str = "", command: str = 
     )
 
 
-def _off(table: CorrelationTable) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
-    return table.value[np.triu_indices(table.value.shape[0], k=1)]
+def _off(table: CorrelationTable) -> FloatArray:
+    result: FloatArray = table.value[np.triu_indices(table.value.shape[0], k=1)]
+    return result
 
 
 def _lead(found: ConvergentValidity) -> tuple[Block, ...]:
@@ -57,7 +59,7 @@ def _lead(found: ConvergentValidity) -> tuple[Block, ...]:
         f"Abilities on two scenarios correlate by {median:.2f} in the middle of all pairs; {first['first']} and "
         f"{first['second']} agree most ({first['correlation']:.2f}), {last['first']} and {last['second']} least "
         f"({last['correlation']:.2f}). "
-        + (f"Of {plural(unclear, 'pair')} no correlation above 0 is shown." if unclear else "All are clearly above 0.")
+        + (f"Of {plural(unclear, 'pair')}, none is clearly above 0." if unclear else "All are clearly above 0.")
     )
     return (Text(words), Answers(tuple(answers)))
 
