@@ -143,6 +143,12 @@ def test_only_models_since_a_day_count(many):
     assert item_drift(bank(), twice, since="2025-01-11", date_column="seen").rows() == expected
 
 
+def test_graded_answers_beside_right_and_wrong_ones_are_refused(many):
+    graded = dataclasses.replace(many, responses=np.clip(many.responses, 0.3, 1.0))
+    with pytest.raises(DataError, match=r"right or wrong .* 120 of 120 items have others"):
+        item_drift(bank(), graded)
+
+
 def test_with_two_models_there_is_nothing_to_examine(many):
     found = item_drift(bank(), many.take(models=np.arange(2)))
     assert found.items == ()

@@ -184,7 +184,7 @@ def _examined(
     if choices.wants(ACCURACY) and not choices.asks(ACCURACY):
         refuse_unused(*((name, has_full_runs, "models that ran everything") for name in ("level", "seed")))
     fit = drift = scores = None
-    if choices.asks(FIT) or (choices.wants(FIT) and _can_leave_out(bank, report)):
+    if choices.asks(FIT) or (choices.wants(FIT) and _can_examine(bank, answers.responses, report)):
         fit = _fit(bank, answers, named, choices.reference, report)
     is_enough = fit is not None and not answers.sessions and answers.responses.n_models >= ENOUGH_FOR_DRIFT
     if choices.asks(DRIFT) or (choices.wants(DRIFT) and is_enough):
@@ -236,11 +236,12 @@ def _read(bank: "Bank", paths: Sequence[Path], reading: dict[str, Any]) -> "Jour
     return journal_responses(bank, journals)
 
 
-def _can_leave_out(bank: "Bank", report: "ProgressCallback") -> bool:
-    """Whether the fit of the bank's own models can be known; else say that it cannot."""
+def _can_examine(bank: "Bank", matrix: "ResponseMatrix", report: "ProgressCallback") -> bool:
+    """Whether the fit of these models can be compared with that of the bank's own; else say why not."""
     from itembank.diagnostics.past_fit import why_not_examined  # noqa: PLC0415
+    from itembank.diagnostics.run_conditions import marked_otherwise  # noqa: PLC0415
 
-    reason = why_not_examined(bank, report)
+    reason = why_not_examined(bank, report) or marked_otherwise(bank, matrix)
     if reason:
         note(f"The fit of models is not examined, by that of the bank's own models left out: {reason}.")
     return not reason

@@ -18,6 +18,7 @@ from itembank.diagnostics.drift_statistics import (
 )
 from itembank.diagnostics.item_drift_results import DriftedItem, ItemDrift
 from itembank.diagnostics.past_fit import LEAST_ANSWERED, check_folds, factor_model_of, patterns
+from itembank.diagnostics.run_conditions import check_marked_alike
 from itembank.errors import DataError, ParameterError, remedy
 from itembank.estimation.observations import found_items, known_items
 from itembank.factors.residuals import item_residuals
@@ -64,7 +65,8 @@ def item_drift(
     Raises
     ------
     DataError
-        When the bank has no responses or fewer than ten models, an item is not in it, or no model is left.
+        When the bank has no responses or fewer than ten models, an item is not in it, answers are graded where those
+        of the bank are right or wrong, or no model is left.
     ParameterError
         When `since` is no date, or no column tells dates.
 
@@ -75,6 +77,7 @@ def item_drift(
     bank = as_bank(bank)
     check_folds(bank, progress)
     matrix = known_items(bank, as_new_responses(bank, responses), None, ignore_unknown=ignore_unknown)
+    check_marked_alike(bank, matrix)
     first_day = _day(since)
     if first_day is not None:
         matrix = _newer(matrix, first_day, date_column)
