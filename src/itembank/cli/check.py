@@ -23,6 +23,7 @@ from itembank.cli.options import (
     seed_option,
 )
 from itembank.cli.render import note, progress, warnings_as_notes
+from itembank.errors import visible
 
 if TYPE_CHECKING:
     from itembank.adaptive.journal_answers import JournalAnswers
@@ -121,6 +122,7 @@ def command(
     _refuse_idle(choices)
     loaded = load_bank(bank)
     with warnings_as_notes(), progress("check") as report:
+        loaded = _bank_of(loaded, responses)
         answers = _read(loaded, responses, reading)
         known = known_items(loaded, answers.responses, None, ignore_unknown=ignore_unknown)
         note_known_models(loaded, known.model_ids)
@@ -221,6 +223,20 @@ def _drift(bank: "Bank", matrix: "ResponseMatrix", since: str, report: "Progress
 
     column, _, day = since.rpartition("=")
     return item_drift(bank, matrix, since=day or None, date_column=column or None, progress=report)
+
+
+def _bank_of(bank: "Bank", paths: Sequence[Path]) -> "Bank":
+    """Return the bank with the score that journals were begun for; say so where it gives another by now."""
+    from itembank.adaptive.journal_answers import bank_of_journals, is_journal  # noqa: PLC0415
+
+    journals = [path for path in paths if is_journal(path)]
+    found = bank_of_journals(bank, journals) if journals else bank
+    if found.target_digest != bank.target_digest:
+        note(
+            f"The sessions were begun for {visible(found.target_id)}: they are checked on its items, also those that "
+            f"do not count in {visible(bank.target_id)}."
+        )
+    return found
 
 
 def _read(bank: "Bank", paths: Sequence[Path], reading: dict[str, Any]) -> "JournalAnswers":
