@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 
 from itembank.data.banks import Bank
+from itembank.data.digests import digest_of
 from itembank.data.readers.agreement import CONTENT, in_both, only_items, other_in
 from itembank.data.responses import ResponseMatrix
 from itembank.errors import DataError, shown
@@ -14,6 +15,8 @@ from itembank.numerics.arrays import BoolArray, FloatArray
 _OF_ITEMS = ("prompt_hash", "task_version", "n_shot", "num_fewshot", "metric", "filter", "harness")
 _OF_MODELS = ("prompt_hash", "task_version", "n_shot", "num_fewshot", "harness", "chat_template", "system_prompt")
 _ENDING = "_version"
+MOST_CONDITIONS, MOST_VALUES, LONGEST_VALUE = 8, 3, 40
+"""Columns that a history keeps, values of each, and characters of a value: of a longer one it keeps the digest."""
 
 
 def with_same_content(bank: Bank, new: ResponseMatrix) -> tuple[ResponseMatrix, tuple[str, ...]]:
@@ -60,6 +63,29 @@ def changed_conditions(new: ResponseMatrix, bank: ResponseMatrix) -> Iterator[st
                 f"{column} is {found} for {shown(other['model_id'].to_list())}, and for the bank's models "
                 f"{', '.join(map(repr, known[:5]))}{', ...' if len(known) > 5 else ''}."
             )
+
+
+def told_conditions(new: ResponseMatrix) -> dict[str, str]:
+    """Sum up what the tables tell of how results were made: prompts, versions and harnesses, as a history keeps it.
+
+    Returns
+    -------
+    mapping of column to its values in order
+        The first three, and how many more there are; of a long one, a system prompt, the beginning of its SHA-256.
+    """
+    found: dict[str, str] = {}
+    for table, names in ((new.models, _OF_MODELS), (new.items, _OF_ITEMS)):
+        for column in (name for name in table.columns if name in names or name.endswith(_ENDING)):
+            values = table[column].cast(pl.String).drop_nulls().unique().sort().to_list()
+            if values and column not in found and len(found) < MOST_CONDITIONS:
+                more = f" and {len(values) - MOST_VALUES} more" if len(values) > MOST_VALUES else ""
+                found[column] = ", ".join(map(_kept_value, values[:MOST_VALUES])) + more
+    return found
+
+
+def _kept_value(value: str) -> str:
+    """Return a short value, or the digest of a long one."""
+    return value if len(value) <= LONGEST_VALUE else f"sha256 {digest_of(value.encode())[:12]}"
 
 
 def marked_otherwise(bank: Bank, new: ResponseMatrix) -> str:
