@@ -147,9 +147,9 @@ def _say_whose_places(found: pl.DataFrame, table: pl.DataFrame) -> None:
         if other.height:
             first = other.row(0, named=True)
             warn(
-                f"{column} of {other.height} items differs between the table of items ({first[f'{column}_known']!r} for "
-                f"{first['item_id']!r}) and the results ({first[column]!r}): {shown(other['item_id'].to_list())}. What "
-                "stands in the table counts.",
+                f"{column} of {other.height} items differs between the table of items "
+                f"({first[f'{column}_known']!r} for {first['item_id']!r}) and the results ({first[column]!r}): "
+                f"{shown(other['item_id'].to_list())}. What stands in the table counts.",
                 DataWarning,
             )
 

@@ -136,8 +136,8 @@ def add_models(
 def _read(bank: "Bank", paths: Sequence[Path]) -> "ResponseMatrix":
     """Read results of models, or the answers that journals of sessions hold."""
     from itembank.adaptive.journal_answers import is_journal, journal_responses  # noqa: PLC0415
-    from itembank.data.bank_lineage import aside_items  # noqa: PLC0415
     from itembank.data.arguments import as_new_responses  # noqa: PLC0415
+    from itembank.data.bank_lineage import aside_items  # noqa: PLC0415
 
     journals = [path for path in paths if is_journal(path)]
     if not journals:
