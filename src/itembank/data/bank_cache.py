@@ -132,9 +132,7 @@ class BankCache:
                 drop_oldest()
         return made
 
-    def _in_files(
-        self, name: str, fits: Callable[[dict[str, FloatArray]], bool]
-    ) -> dict[str, FloatArray] | None:
+    def _in_files(self, name: str, fits: Callable[[dict[str, FloatArray]], bool]) -> dict[str, FloatArray] | None:
         in_bank = [] if self.folder is None else [self.folder / FOLDER]
         for folder in (*in_bank, *self._of_user):
             found = _read(folder / _file_name(name), self.bank_id)

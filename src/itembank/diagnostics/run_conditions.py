@@ -9,8 +9,8 @@ from itembank.data.readers.agreement import CONTENT, in_both, only_items, other_
 from itembank.data.responses import ResponseMatrix
 from itembank.errors import DataError, shown
 
-_OF_ITEMS = ("prompt_hash", "task_version", "n_shot", "num_fewshot", "metric", "filter", "harness")
-_OF_MODELS = ("prompt_hash", "task_version", "n_shot", "num_fewshot", "harness", "chat_template", "system_prompt")
+ITEM_CONDITIONS = ("prompt_hash", "task_version", "n_shot", "num_fewshot", "metric", "filter", "harness")
+MODEL_CONDITIONS = ("prompt_hash", "task_version", "n_shot", "num_fewshot", "harness", "chat_template", "system_prompt")
 _ENDING = "_version"
 
 
@@ -44,11 +44,11 @@ def changed_conditions(new: ResponseMatrix, bank: ResponseMatrix) -> Iterator[st
     that none of these was run with. Columns of items: `prompt_hash`, `task_version`, `n_shot`, `num_fewshot`, `metric`,
     `filter`, `harness`; of models: those that say how it was run, and all that end in `_version`.
     """
-    for column in _shared(new.items, bank.items, _OF_ITEMS):
+    for column in _shared(new.items, bank.items, ITEM_CONDITIONS):
         changed = other_in(in_both(new.items, bank.items, column), column)
         if changed:
             yield f"{column} is another than the bank's for {len(changed)} of {new.n_items} items: {shown(changed)}."
-    for column in _shared(new.models, bank.models, _OF_MODELS):
+    for column in _shared(new.models, bank.models, MODEL_CONDITIONS):
         known = bank.models[column].cast(pl.String).drop_nulls().unique().sort().to_list()
         values = new.models.select("model_id", pl.col(column).cast(pl.String)).drop_nulls()
         other = values.filter(~pl.col(column).is_in(known))

@@ -17,7 +17,6 @@ from itembank.planning.auto import CANDIDATES
 from itembank.planning.goals import Goal
 from itembank.planning.plan import check_folds, size_range, usual_selector
 from itembank.planning.plan_spec import PlanSpec
-from itembank.planning.plans import PlanTable
 from itembank.planning.precision import PrecisionCurve
 from itembank.planning.size_trials import Trial, costs_of, estimates_of_size
 from itembank.progress import ProgressCallback, part_of, silent
@@ -40,6 +39,10 @@ class Accuracy:
         Estimate less full score; NaN where the score is not known. Targets are `ScoreTargets.names`.
     half_widths : (n_sizes, n_models, n_targets)
         Of each model's interval, which rests on the errors of the other folds' models alone.
+    curve : PrecisionCurve
+        Expected half-width of the overall score's interval at every number of items, as `plan` has it.
+    differences : (n_sizes,)
+        Smallest true difference of two models' overall scores that shows as significant, as `plan` has it.
     costs : mapping of unit to (n_sizes,)
         Expected cost of the chosen items, where the bank knows it.
     level : float
@@ -53,6 +56,8 @@ class Accuracy:
     sizes: IntArray
     errors: FloatArray
     half_widths: FloatArray
+    curve: PrecisionCurve
+    differences: FloatArray
     costs: dict[str, FloatArray]
     level: float
     selector: str
@@ -82,25 +87,10 @@ class Accuracy:
         """Mean over models, (n_sizes, n_targets)."""
         return _mean_of_models(self.half_widths)
 
-    def plan_table(self) -> PlanTable:
-        """Return what `plan` would say of these numbers of items, for the overall score."""
-        return PlanTable.of(self._goal, self._trials)
-
-    def half_width_curve(self) -> PrecisionCurve:
-        """Return the half-width of the overall score's interval at every number of items, as `plan` has it."""
-        return self._goal.curves(self._trials)[0]
-
     @property
-    def _goal(self) -> Goal:
-        return Goal(None, None, self.n_total, PlanSpec(self.level))
-
-    @property
-    def _trials(self) -> list[Trial]:
-        overall = self.errors[:, :, -1]
-        return [
-            Trial(int(size), errors[~np.isnan(errors)], {unit: float(cost[k]) for unit, cost in self.costs.items()})
-            for k, (size, errors) in enumerate(zip(self.sizes, overall, strict=True))
-        ]
+    def expected_half_widths(self) -> FloatArray:
+        """What `plan` expects of these numbers of items, for the overall score, (n_sizes,)."""
+        return self.curve.at(self.sizes)
 
 
 def accuracy(bank: GivenBank, *, level: float = 0.95, progress: ProgressCallback = silent) -> Accuracy:
@@ -121,7 +111,9 @@ def accuracy(bank: GivenBank, *, level: float = 0.95, progress: ProgressCallback
     check_fraction("level", level)
     bank = as_bank(bank)
     bank.check_responses("Measuring accuracy needs")
-    arrays = bank.cache.arrays(_name(level), lambda: _measured(bank, level, progress), fits=lambda one: _fits(one, bank))
+    arrays = bank.cache.arrays(
+        _name(level), lambda: _measured(bank, level, progress), fits=lambda one: _fits(one, bank)
+    )
     return _accuracy(bank, arrays, level)
 
 
@@ -149,16 +141,26 @@ def _measured(bank: Bank, level: float, progress: ProgressCallback) -> dict[str,
         errors.append(found.error)
         half_widths.append(_half_widths(found, members.fold, level))
         costs.append(costs_of(bank, chosen))
+    half_width_curve, differences = _curves(bank, sizes, errors, level)
     progress("done", 1.0)
     by_unit = {f"{COST}{unit}": np.array([cost[unit] for cost in costs]) for unit in costs[0]}
-    place = np.array([float(CANDIDATES.index(selector))])
     return {
         "sizes": np.array(sizes, dtype=np.float64),
         "errors": np.stack(errors),
         "half_widths": np.stack(half_widths),
-        "selector": place,
+        "curve": half_width_curve,
+        "differences": differences,
+        "selector": np.array([float(CANDIDATES.index(selector))]),
         **by_unit,
     }
+
+
+def _curves(bank: Bank, sizes: list[int], errors: list[FloatArray], level: float) -> tuple[FloatArray, FloatArray]:
+    """Half-widths at every number of items from the smallest, and differences that show at those tried."""
+    overall = [error[:, -1] for error in errors]
+    trials = [Trial(size, error[~np.isnan(error)], {}) for size, error in zip(sizes, overall, strict=True)]
+    half_widths, differences = Goal(None, None, bank.n_items, PlanSpec(level)).curves(trials)
+    return half_widths.values, differences.at(np.array(sizes))
 
 
 def _half_widths(found: OutOfFold, fold: IntArray, level: float) -> FloatArray:
@@ -174,7 +176,7 @@ def _half_widths(found: OutOfFold, fold: IntArray, level: float) -> FloatArray:
 
 def _fits(arrays: dict[str, FloatArray], bank: Bank) -> bool:
     """Whether arrays from a file are of this bank's shape."""
-    if not {"sizes", "errors", "half_widths", "selector"} <= set(arrays):
+    if not {"sizes", "errors", "half_widths", "curve", "differences", "selector"} <= set(arrays):
         return False
     shape = (arrays["sizes"].size, bank.n_models, bank.targets.n_scenarios + 1)
     return arrays["errors"].shape == shape == arrays["half_widths"].shape and arrays["selector"].size == 1
@@ -186,6 +188,8 @@ def _accuracy(bank: Bank, arrays: dict[str, FloatArray], level: float) -> Accura
         arrays["sizes"].astype(np.int64),
         arrays["errors"],
         arrays["half_widths"],
+        PrecisionCurve(int(arrays["sizes"][0]), arrays["curve"]),
+        arrays["differences"],
         costs,
         level,
         METHODS.label(CANDIDATES[int(arrays["selector"][0])]),
