@@ -17,7 +17,7 @@ USUAL_SIZE = 100
 GOALS = (0.1, 0.075, 0.05, 0.04, 0.03, 0.025, 0.02, 0.015, 0.01, 0.0075, 0.005)
 """Half-widths whose number of items is told, as far as these were tried."""
 
-ROOM_FOR_LABELS = 2.2
+ROOM_FOR_LABELS = 3.2
 """How many times as far as the last number of items the axis goes, so that the lines' names stand behind them."""
 
 
@@ -117,9 +117,7 @@ def _precision_chart(found: Accuracy) -> Chart:
         f"{points(half[0])} to {points(half[-1])}, the mean error from {points(error[0])} to "
         f"{points(error[-1])}."
     )
-    note = (
-        "Bars: mean error ± 2 standard errors over past models left out. Both scales begin at zero or are logarithmic."
-    )
+    note = "Orange bars: mean error ± 2 standard errors, over past models left out."
     return Chart(title, _precision_spec(found), (data,), words, _precision_table(found, data), note)
 
 
@@ -304,4 +302,4 @@ def _why_not(bank: Bank) -> str:
             "This cannot be measured with fewer than ten past models whose full scores are known: some have to be left "
             "out to play the new ones. Intervals then rest on how items are drawn, and are wide."
         )
-    return "This was not measured: the page was written with --no-accuracy. Write it again without that option."
+    return "This was not measured yet: itembank report BANK -o FILE does, unless --no-accuracy is given."

@@ -17,7 +17,7 @@ CELLS = (60, 36)
 MOST_IN_MENU = 60
 SHORT = 3
 """Decimal places of numbers in the table of items."""
-AXIS = "Ability and difficulty, in standard deviations of ability"
+AXIS = "Ability and difficulty"
 
 
 def items_section(bank: Bank) -> Section:
@@ -106,7 +106,8 @@ def _map(bank: Bank, axis: AbilityAxis, data: Data, total: FloatArray, table: Ta
     )
     notes = [
         "Top: past models by ability. Middle: items; orange ones are solved less often by stronger models. Bottom: the "
-        "standard error of an ability that all items were answered for, by the item model."
+        "standard error of an ability by answers to all items, as the item model has it. All in standard deviations of "
+        "ability."
     ]
     if is_dense:
         notes.append(f"Of more than {count(MOST_POINTS)} items the map counts those in each cell; the table has each.")

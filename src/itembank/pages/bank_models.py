@@ -171,14 +171,14 @@ def _by_size(past: Past, size: Numbers, table: Table | None) -> Chart:
     band = quartiles_along(np.log(values) if is_log else values, scores)
     place = np.exp(band.pop("place")) if is_log else band.pop("place")
     bands = Data("by_size", {"size": place, **band})
-    x = number_axis("size", size.name, scale={"type": "log"} if is_log else {"zero": False})
-    x["axis"] = {"format": "~s", "tickCount": 6}
+    x = number_axis("size", size.name, scale={"type": "log", "nice": False} if is_log else {"zero": False})
+    x["axis"] = {"format": "~s", "tickCount": 6, "labelExpr": "replace(datum.label, 'G', 'B')"}
     tooltip = tips(model="Model", size=(size.name, ".3s"), score=("Score", ".1%"))
     dots = _dots(x, tooltip, filters=table is not None)
     spec = {"width": "container", "height": 280, "layer": [*_band(x, bands), dots]}
-    related = _rank_correlation(values, scores)
+    related = round(_rank_correlation(values, scores), 2) + 0.0  # no -0.00
     how = "Larger models score higher" if related > 0.2 else "Size says little of the score"
-    title = f"{how}: rank correlation {related:.2f}"
+    title = f"{how}: rank correlation {related:.2f}".replace("-", "−")
     words = f"{title}, over {plural(int(known.sum()), 'model')} whose size is known."
     note = f"Sizes are of the column {size.name}. {BAND}{_left_out(past, int(known.sum()))}"
     return Chart(title, spec, (past.data, bands), words, _band_table(bands, size.name), note, table)

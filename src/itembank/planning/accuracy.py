@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from itembank.checks import check_fraction
+from itembank.crossfit.folds import MINIMUM_FOR_FOLDS
 from itembank.data.arguments import GivenBank, as_bank
 from itembank.data.bank_cache import cache_name
 from itembank.data.banks import Bank
@@ -121,6 +122,12 @@ def kept_accuracy(bank: Bank, *, level: float = 0.95) -> Accuracy | None:
     """Return what `accuracy` measured before, None where it did not."""
     arrays = bank.cache.kept(_name(level), fits=lambda one: _fits(one, bank))
     return None if arrays is None else _accuracy(bank, arrays, level)
+
+
+def can_be_measured(bank: Bank) -> bool:
+    """Return whether `accuracy` has enough past models to leave some out."""
+    is_whole = bank.published is None and bank.calibration.is_fitted
+    return is_whole and bank.known_scores.models.size >= MINIMUM_FOR_FOLDS
 
 
 def _name(level: float) -> str:
