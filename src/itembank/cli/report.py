@@ -33,8 +33,8 @@ def command(*, source: Path, output: Path, title: str, accuracy: bool) -> None:
 
     It says how good estimates from a few of the items are and how many items buy which interval, what the bank holds,
     how past models score by date, size and maker, where its items lie beside the models, what its abilities are, which
-    items may be wrong, what a run costs and where the bank comes from. The file loads nothing and sends nothing: send it
-    by mail, or put it on a web server.
+    items may be wrong, what a run costs and where the bank comes from. The file loads nothing and sends nothing: mail
+    it, or put it on a web server.
 
     \b
       itembank report bank -o bank.html
@@ -45,8 +45,8 @@ def command(*, source: Path, output: Path, title: str, accuracy: bool) -> None:
     """  # noqa: D301
     from itembank.data.bank_files import load_bank  # noqa: PLC0415
     from itembank.pages.bank_page import bank_page  # noqa: PLC0415
-    from itembank.planning.accuracy import can_be_measured, kept_accuracy  # noqa: PLC0415
     from itembank.planning.accuracy import accuracy as measure  # noqa: PLC0415
+    from itembank.planning.accuracy import can_be_measured, kept_accuracy  # noqa: PLC0415
 
     with warnings_as_notes():
         bank = load_bank(source)

@@ -12,8 +12,8 @@ from itembank.data.responses import ResponseMatrix
 from itembank.errors import DataError, shown
 from itembank.numerics.arrays import BoolArray, FloatArray
 
-ITEM_CONDITIONS = ("prompt_hash", "task_version", "n_shot", "num_fewshot", "metric", "filter", "harness")
-MODEL_CONDITIONS = ("prompt_hash", "task_version", "n_shot", "num_fewshot", "harness", "chat_template", "system_prompt")
+_OF_ITEMS = ("prompt_hash", "task_version", "n_shot", "num_fewshot", "metric", "filter", "harness")
+_OF_MODELS = ("prompt_hash", "task_version", "n_shot", "num_fewshot", "harness", "chat_template", "system_prompt")
 _ENDING = "_version"
 MOST_CONDITIONS, MOST_VALUES, LONGEST_VALUE = 8, 3, 40
 """Columns that a history keeps, values of each, and characters of a value: of a longer one it keeps the digest."""
@@ -49,11 +49,11 @@ def changed_conditions(new: ResponseMatrix, bank: ResponseMatrix) -> Iterator[st
     that none of these was run with. Columns of items: `prompt_hash`, `task_version`, `n_shot`, `num_fewshot`, `metric`,
     `filter`, `harness`; of models: those that say how it was run, and all that end in `_version`.
     """
-    for column in _shared(new.items, bank.items, ITEM_CONDITIONS):
+    for column in _shared(new.items, bank.items, _OF_ITEMS):
         changed = other_in(in_both(new.items, bank.items, column), column)
         if changed:
             yield f"{column} is another than the bank's for {len(changed)} of {new.n_items} items: {shown(changed)}."
-    for column in _shared(new.models, bank.models, MODEL_CONDITIONS):
+    for column in _shared(new.models, bank.models, _OF_MODELS):
         known = bank.models[column].cast(pl.String).drop_nulls().unique().sort().to_list()
         values = new.models.select("model_id", pl.col(column).cast(pl.String)).drop_nulls()
         other = values.filter(~pl.col(column).is_in(known))

@@ -40,14 +40,14 @@ def _answers(audit: ItemAudit) -> Answers:
             Answer(
                 "Items that may be faulty",
                 count(n_faulty),
-                words=f"{', '.join(GRAVEST[:-1])} or {GRAVEST[-1]}, of {plural(audit.table.height, 'item')} answered by "
-                f"{plural(audit.n_models, 'model')}. Faults to be expected in all: {_expected(probability)}.",
+                words=f"{', '.join(GRAVEST[:-1])} or {GRAVEST[-1]}, of {plural(audit.table.height, 'item')}. By the "
+                f"probabilities, faults to be expected in all: {_expected(probability)}.",
             ),
             Answer("Items that repeat another", count(audit.counts["duplicate"]), words=REASONS["duplicate"]),
             Answer(
                 "Items that tell nothing",
                 count(audit.counts["dead"] + audit.counts["saturated"]),
-                words=f"{count(audit.counts['dead'])} that no model solves, {count(audit.counts['saturated'])} that all do",
+                words=f"No model solves {count(audit.counts['dead'])}, all solve {count(audit.counts['saturated'])}",
             ),
         )
     )
@@ -82,7 +82,8 @@ def _picture(audit: ItemAudit, table: Table) -> Chart:
     n_likely, n_negative = (
         int(rows.filter(one).height) for one in (pl.col("probability") >= 0.5, pl.col("item_rest") < 0)
     )
-    title = f"{plural(n_likely, 'item')} of {count(rows.height)} {'is' if n_likely == 1 else 'are'} more probably defective than not"
+    verb = "is" if n_likely == 1 else "are"
+    title = f"{plural(n_likely, 'item')} of {count(rows.height)} {verb} more probably defective than not"
     words = (
         f"{title}. On {plural(n_negative, 'item')} better models fail more often (item-rest correlation below zero)."
     )
@@ -142,7 +143,7 @@ def _known(labels: LabelCheck | None) -> Iterator[Section]:
 
 
 def _groups(found: DifferentialItems | None) -> Iterator[Section]:
-    """What items that differ between groups of models do to scores, and which they are."""
+    """Say what items that differ between groups of models do to scores, and which they are."""
     if found is None:
         return
     scores = found.scores

@@ -37,8 +37,8 @@ def abilities_section(bank: Bank) -> Section | None:
             *([_by_scenario(bank, loadings[:, :shown], names, share)] if bank.targets.n_scenarios > 1 else []),
             _top_items(bank, loadings[:, :shown]),
         ),
-        f"The item model tells {n_dims} abilities apart. The first explains {percent(share[0], 0)} of what items share, "
-        f"the second {percent(share[1], 0)}.",
+        f"The item model tells {n_dims} abilities apart. The first explains {percent(share[0], 0)} of what items "
+        f"have in common, the second {percent(share[1], 0)}.",
     )
 
 
@@ -66,9 +66,9 @@ def _how(bank: Bank) -> str:
             "loadings of all items."
         )
     return (
-        "A loading says how fast an item's chance to be solved rises with an ability. Abilities stand in the order of how "
-        "much they explain: the first is what nearly all items ask for, each other one what sets items apart that the ones "
-        "before do not. Shares are of the squared loadings of all items."
+        "A loading says how fast an item's chance to be solved rises with an ability. Abilities stand in the order of "
+        "how much they explain: the first is what nearly all items ask for, each other one tells items apart that "
+        "those before it do not. Shares are of the squared loadings of all items."
     )
 
 
@@ -101,7 +101,7 @@ def _by_scenario(bank: Bank, loadings: FloatArray, names: list[str], share: Floa
         if share.size > len(names)
         else ""
     )
-    note = f"Mean loading of a scenario's items. Blue: helps; orange: those strong in it solve these items less often.{rest}"
+    note = f"Mean loading of a scenario's items. Blue: who is strong in it solves more; orange: fewer.{rest}"
     spec = _heat_map(scenarios, names, float(np.abs(means).max()))
     return Chart(title, spec, (data,), " ".join(words).replace("-", "−"), table, note)
 
@@ -113,7 +113,7 @@ def _contrast(means: FloatArray, scenarios: list[str]) -> str:
 
 
 def _heat_map(scenarios: list[str], names: list[str], reach: float) -> Spec:
-    x = {"field": "ability", "type": "nominal", "sort": names, "title": "Ability (share explained)"}
+    x: Spec = {"field": "ability", "type": "nominal", "sort": names, "title": "Ability (share explained)"}
     x["axis"] = {"orient": "top", "labelAngle": 0}
     domain = [-reach, -MIDDLE * reach, 0, MIDDLE * reach, reach]
     scale = {"domain": domain, "range": "diverging", "interpolate": "lab"}
@@ -129,7 +129,7 @@ def _heat_map(scenarios: list[str], names: list[str], reach: float) -> Spec:
 
 
 def _top_items(bank: Bank, loadings: FloatArray) -> Table:
-    """The items that ask for each ability most."""
+    """Return the items that ask for each ability most."""
     order = np.argsort(-np.abs(loadings), axis=0, kind="stable")[:TOP_ITEMS]  # (n_top, n_abilities)
     rows = order.T.ravel()
     ability = np.repeat(np.arange(1, loadings.shape[1] + 1), order.shape[0])

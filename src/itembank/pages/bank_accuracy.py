@@ -68,9 +68,9 @@ def _lead(found: Accuracy) -> str:
     usual = typical(found)
     covered = found.coverage[:, -1]
     return (
-        f"{count(usual.n_items)} items place a new model's score within {points(usual.half_width)} up or down. Intervals "
-        f"of level {level_words(found.level)} held for {percent(covered.min(), 0)} to {percent(covered.max(), 0)} of "
-        "past models, whatever the number of items."
+        f"{count(usual.n_items)} items place a new model's score within {points(usual.half_width)} up or down. "
+        f"{level_words(found.level)} intervals held for {percent(covered.min(), 0)} to {percent(covered.max(), 0)} of "
+        "past models, by the number of items."
     )
 
 
@@ -78,9 +78,9 @@ def _measured(bank: Bank, found: Accuracy) -> list[Block]:
     usual = typical(found)
     return [
         Text(
-            "Each part of the past models in turn played the new models: items were chosen, estimates made and intervals "
-            f"drawn without them. Items were chosen by {found.selector}, as itembank select does by itself. Points are "
-            "hundredths of the score's range from 0 % to 100 %."
+            "Each part of the past models in turn played the new models: items were chosen, estimates and intervals "
+            f"made without them. The method of choosing is {found.selector}, which suits this bank best. A point is a "
+            "hundredth of the way from 0 % to 100 %."
         ),
         _precision_chart(found),
         _goals(found),
@@ -164,7 +164,7 @@ def _precision_table(found: Accuracy, data: Data) -> Table:
 
 
 def _goals(found: Accuracy) -> Table | Text:
-    """What buys which interval, as far as so many items were tried."""
+    """Tell what buys which interval, as far as so many items were tried."""
     curve, sizes = found.curve, found.sizes
     reach = curve.at(np.array([sizes[0], sizes[-1]]))
     goals = [goal for goal in GOALS if reach[1] <= goal <= reach[0]]
@@ -211,7 +211,8 @@ def _left_out_chart(bank: Bank, found: Accuracy, usual: Typical) -> Chart:
         },
     )
     missed = int((~has_held).sum())
-    title = f"From {count(usual.n_items)} items, {percent(has_held.mean(), 0)} of {count(rows.size)} intervals hold the full score"
+    n_items, n_intervals = count(usual.n_items), count(rows.size)
+    title = f"From {n_items} items, {percent(has_held.mean(), 0)} of {n_intervals} intervals hold the full score"
     largest = int(np.argmax(np.abs(error)))
     words = (
         f"Estimates lie {points(np.abs(error).mean())} from the full scores on the mean, at most "
@@ -277,7 +278,7 @@ def _by_scenario(bank: Bank, found: Accuracy, usual: Typical) -> Table:
 
 
 def _published(bank: Bank) -> tuple[Block, ...]:
-    """What the whole bank measured for the items that the published one asks to be run."""
+    """Tell what the whole bank measured for the items that the published one asks to be run."""
     subset = None if bank.published is None else bank.published.subset
     if subset is None or not subset.errors.size:
         return (Text("The bank was published without past models' responses and without errors measured on them."),)
@@ -290,7 +291,7 @@ def _published(bank: Bank) -> tuple[Block, ...]:
     columns = (Column("target", "Score"), Column("error", "Mean error, points", "number", digits=2))
     said = (
         f"Before the bank was published, each of {count(subset.errors.shape[0])} past models in turn played the new "
-        f"model and was estimated from the {count(subset.selection.n_items)} items to run. The mean error of the overall "
+        f"model, estimated from the {count(subset.selection.n_items)} items to run. The mean error of the overall "
         f"score was {points(error[-1])}."
     )
     return (Text(said), Table("Errors on past models left out", data, columns))

@@ -1,9 +1,11 @@
 """The items of a bank: how hard they are, what they tell, and where the models are, on one axis."""
 
+from typing import Any
+
 import numpy as np
 
 from itembank.data.banks import Bank
-from itembank.numerics.arrays import BoolArray, FloatArray
+from itembank.numerics.arrays import FloatArray
 from itembank.pages.blocks import Block, Chart, Column, Data, Section, Table, Text
 from itembank.pages.charts import Spec, brushed, layer, number_axis, row_axis, row_height, tips
 from itembank.pages.common import plural
@@ -41,16 +43,18 @@ def items_section(bank: Bank) -> Section:
 
 def _lead(bank: Bank, axis: AbilityAxis, place: FloatArray, slope: FloatArray) -> str:
     against = int((slope < 0.0).sum())
-    words = f"The middle item lies at {np.median(place):+.1f} standard deviations of ability".replace("-", "−")
+    middle = f"The middle item lies at {np.median(place):+.1f} standard deviations of ability"
     if axis.positions.size:
-        words += f", the middle past model at {np.median(axis.positions):+.1f}".replace("-", "−")
-    return f"{words}. {plural(against, 'item')} of {count(bank.n_items)} {'is' if against == 1 else 'are'} solved less often by stronger models."
+        middle += f", the middle past model at {np.median(axis.positions):+.1f}"
+    verb = "is" if against == 1 else "are"
+    words = f"{middle}. {plural(against, 'item')} of {count(bank.n_items)} {verb} solved less often by stronger models."
+    return words.replace("-", "−")
 
 
-def _known(bank: Bank) -> dict[str, object]:
+def _known(bank: Bank) -> dict[str, Any]:
     """Columns of the table of items that ask for no item model."""
     items = bank.responses.items
-    known: dict[str, object] = {"item": bank.item_ids, "scenario": items["scenario"].to_list()}
+    known: dict[str, Any] = {"item": bank.item_ids, "scenario": items["scenario"].to_list()}
     if items["subscenario"].drop_nulls().n_unique() > 1:
         known["subscenario"] = items["subscenario"].to_list()
     return known | {"right": np.round(bank.mean_responses, SHORT)}
@@ -101,8 +105,8 @@ def _map(bank: Bank, axis: AbilityAxis, data: Data, total: FloatArray, table: Ta
         title = "Items by difficulty and discrimination"
     best = int(np.argmin(told.columns["error"]))
     words = (
-        f"{title}. Discrimination is {np.median(slope):.2f} for the middle item and negative for {int((slope < 0).sum())}. "
-        f"All items together tell most of abilities around {grid[best]:.1f}."
+        f"{title}. Discrimination is {np.median(slope):.2f} for the middle item and below zero for "
+        f"{count((slope < 0).sum())}. All items together tell most of abilities around {grid[best]:.1f}."
     )
     notes = [
         "Top: past models by ability. Middle: items; orange ones are solved less often by stronger models. Bottom: the "
@@ -112,9 +116,8 @@ def _map(bank: Bank, axis: AbilityAxis, data: Data, total: FloatArray, table: Ta
     if is_dense:
         notes.append(f"Of more than {count(MOST_POINTS)} items the map counts those in each cell; the table has each.")
     if outside.any():
-        notes.append(
-            f"{plural(int(outside.sum()), 'item')} beyond ± {reach:.1f} {'is' if outside.sum() == 1 else 'are'} not drawn."
-        )
+        verb = "is" if outside.sum() == 1 else "are"
+        notes.append(f"{plural(int(outside.sum()), 'item')} beyond ± {reach:.1f} {verb} not drawn.")
     used = tuple(one for one in (drawn, models, told) if len(one))
     return Chart(title, spec, used, words, note=" ".join(notes), filters=table)
 
@@ -278,7 +281,7 @@ def _by_scenario(bank: Bank, axis: AbilityAxis, place: FloatArray, slope: FloatA
     return Chart(title, spec, (data,), words.replace("-", "−"), table, note)
 
 
-def _scenario_row(name: str, place: FloatArray, slope: FloatArray) -> dict[str, object]:
+def _scenario_row(name: str, place: FloatArray, slope: FloatArray) -> dict[str, Any]:
     least, low, middle, high, most = np.quantile(place, [0.05, 0.25, 0.5, 0.75, 0.95]).round(SHORT).tolist()
     return {
         "scenario": name,

@@ -1,6 +1,5 @@
 """The past models of a bank: their scores, over time, by maker and by size."""
 
-import datetime as dt
 from typing import NamedTuple
 
 import numpy as np
@@ -8,7 +7,7 @@ import numpy as np
 from itembank.data.banks import Bank
 from itembank.numerics.arrays import FloatArray
 from itembank.numerics.ties import average_ranks
-from itembank.pages.blocks import Block, Chart, Column, Data, Section, Table, Text
+from itembank.pages.blocks import Block, Chart, Column, Data, Section, Table, Text, Values
 from itembank.pages.charts import (
     Spec,
     brushed,
@@ -21,9 +20,9 @@ from itembank.pages.charts import (
     tips,
 )
 from itembank.pages.common import plural
-from itembank.pages.model_columns import Groups, Numbers, date_column, group_columns, n_different, size_column
+from itembank.pages.model_columns import Groups, Numbers, date_column, group_columns, iso_day, n_different, size_column
 from itembank.reports.ability_axis import AbilityAxis
-from itembank.reports.theme import count, percent
+from itembank.reports.theme import count, interval_words, percent
 
 MOST_GROUPS = 20
 MOST_SCENARIOS = 12
@@ -87,7 +86,7 @@ def _past(bank: Bank) -> Past:
     date, size, groups = date_column(models), size_column(models), group_columns(models)
     if date is not None and n_different(date.values) < LEAST_DATES:
         groups, date = [*groups, Groups(date.name, _days_in_words(date))], None
-    columns: dict[str, object] = {"model": models["model_id"].to_list(), "score": scores[rows, -1]}
+    columns: dict[str, Values] = {"model": models["model_id"].to_list(), "score": scores[rows, -1]}
     for place, group in enumerate(groups):
         columns[f"group_{place}"] = group.values
     if date is not None:
@@ -103,12 +102,8 @@ def _past(bank: Bank) -> Past:
     return Past(Data("models", columns), scores[rows, -1], date, size, groups)
 
 
-def _iso(day: int) -> str:
-    return (dt.date(1970, 1, 1) + dt.timedelta(days=day)).isoformat()
-
-
 def _days_in_words(date: Numbers) -> list[str | None]:
-    return [_iso(int(day)) if np.isfinite(day) else None for day in date.values.tolist()]
+    return [iso_day(day) if np.isfinite(day) else None for day in date.values.tolist()]
 
 
 def _table(bank: Bank, past: Past) -> Table:
@@ -153,10 +148,10 @@ def _over_time(past: Past, date: Numbers, table: Table) -> Chart:
         "height": 300,
         "layer": [*_band(x, bands), _dots(x, tooltip, filters=True), line, steps],
     }
-    first, last = _iso(int(days[0])), _iso(int(days[-1]))
+    first, last = iso_day(days[0]), iso_day(days[-1])
     title = f"The best score rose from {percent(scores[is_best][0])} ({first}) to {percent(scores.max())} ({last})"
     if is_best.sum() == 1:
-        title = f"No model since {_iso(int(days[is_best][0]))} scores more than {percent(scores.max())}"
+        title = f"No model since {iso_day(days[is_best][0])} scores more than {percent(scores.max())}"
     words = f"{title}, in {plural(int(is_best.sum()), 'step')}; {plural(order.size, 'model')} with a date."
     note = f"Dates are of the column {date.name}. Orange: the best score until then. {BAND}"
     return Chart(
@@ -204,7 +199,7 @@ def _by_group(past: Past, place: int) -> Chart:
     scores = {str(name): past.score[values == name] for name in largest}
     rows = sorted(scores, key=lambda name: -float(scores[name].max()))
     quartiles = np.array([np.quantile(scores[name], [0.0, 0.25, 0.5, 0.75, 1.0]) for name in rows])
-    summary = {"group": rows, "n": [scores[name].size for name in rows]}
+    summary: dict[str, Values] = {"group": rows, "n": [scores[name].size for name in rows]}
     summary |= {name: quartiles[:, k] for k, name in enumerate(("least", "low", "middle", "high", "best"))}
     data = Data(f"by_group_{place}", summary)
     y = row_axis("group", rows)
@@ -218,9 +213,8 @@ def _by_group(past: Past, place: int) -> Chart:
     ]
     spec = {"width": "container", "height": row_height(len(rows), 20), "layer": parts}
     title = f"By {group.name}: the best model is of {rows[0]}, {percent(quartiles[0, -1])}"
-    words = f"{title}. The middle models of {len(rows)} groups score {percent(quartiles[:, 2].min())} to " + (
-        f"{percent(quartiles[:, 2].max())}."
-    )
+    middle = interval_words(quartiles[:, 2].min(), quartiles[:, 2].max())
+    words = f"{title}. The middle models of {len(rows)} groups score {middle}."
     rest = f" The {MOST_GROUPS} with the most models, of {count(names.size)}." if names.size > MOST_GROUPS else ""
     note = f"Blue: the best model; black: the middle one; bar: the middle half; line: all.{rest}"
     columns = (
@@ -239,7 +233,7 @@ def _y() -> Spec:
 
 
 def _band(x: Spec, bands: Data) -> list[Spec]:
-    """The middle half and the middle of what lies around; nothing where that is not known."""
+    """Draw the middle half and the middle of what lies around; nothing where that is not known."""
     if not len(bands):
         return []
     low, middle = score_axis("low", ""), score_axis("middle", "")

@@ -69,15 +69,15 @@ def _cautions(bank: Bank) -> Iterator[Block]:
     if not calibration.is_fitted:
         models = plural(bank.n_models, "past model")
         yield Caution(
-            f"The bank was begun with {models}, too few for an item model. Estimates from it are means of the items that "
-            "were run, with the wide intervals of random draws; they get narrower as models are added."
+            f"The bank was begun with {models}, too few for an item model. Estimates from it are means of the items "
+            "that were run, with the wide intervals of random draws; they get narrower as models are added."
         )
     elif not calibration.converged:
         yield Caution(f"The calibration did not end where it should: {calibration.message}")
     if bank.published is not None:
         yield Caution(
-            f"The bank was published without the answers of its {plural(bank.n_calibration_models, 'past model')}: this "
-            "page shows its items only."
+            f"The bank was published without the answers of its {plural(bank.n_calibration_models, 'past model')}: "
+            "this page shows its items only."
         )
     share = float(bank.responses.observed.mean()) if bank.n_models else 1.0
     if share < DENSE:
@@ -85,7 +85,7 @@ def _cautions(bank: Bank) -> Iterator[Block]:
 
 
 def _contents(bank: Bank) -> Section:
-    """The scenarios with their sizes, weights and the scores of past models."""
+    """Show the scenarios with their sizes, weights and the scores of past models."""
     targets = bank.targets
     scores = bank.best_known_scores[:, :-1]
     known: dict[str, object] = {
@@ -144,10 +144,8 @@ def _scores_chart(data: Data) -> Chart:
     known = order[np.isfinite(middle[order])]
     hardest, easiest = (names[int(known[k])] for k in (0, -1))
     title = f"Past models score least in {hardest} and most in {easiest}"
-    words = (
-        f"The middle past model scores {percent(float(np.nanmin(middle)))} in {hardest} and {percent(float(np.nanmax(middle)))} in "
-        f"{easiest}."
-    )
+    least, most = (percent(float(middle[k])) for k in (known[0], known[-1]))
+    words = f"The middle past model scores {least} in {hardest} and {most} in {easiest}."
     note = "Dot: the middle past model, bar: the middle half, line: all of them."
     return Chart(title, _scores_spec(rows), (data,), words, note=note)
 

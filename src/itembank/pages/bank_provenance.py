@@ -8,16 +8,15 @@ import polars as pl
 from itembank.data.bank_records import read_record
 from itembank.data.banks import Bank
 from itembank.data.costs import costs_of_items
-from itembank.data.model_features import days_of
-from itembank.diagnostics.run_conditions import ITEM_CONDITIONS, MODEL_CONDITIONS
+from itembank.diagnostics.run_conditions import told_conditions
 from itembank.errors import ItembankError
 from itembank.pages.blocks import Block, Column, Data, Facts, Section, Table
 from itembank.pages.common import Pair, bank_provenance, plural
-from itembank.pages.model_columns import date_column
+from itembank.pages.model_columns import date_column, iso_day
 from itembank.reports.theme import count, money
 
-MOST_VALUES = 4
-"""Values of a condition that are told, the commonest first."""
+MOST_VALUES = 3
+"""Values of a column that are told."""
 MOST_CHARACTERS = 80
 SOURCES = ("source", "url", "dataset", "revision", "license")
 
@@ -30,9 +29,9 @@ def provenance(bank: Bank) -> tuple[Pair, ...]:
 def history_section(bank: Bank) -> Section | None:
     """Return how answers were taken and what changed the bank; None where nothing is known of either."""
     blocks: list[Block] = []
-    conditions = tuple(_conditions(bank))
-    if conditions:
-        blocks.append(Facts(conditions, "How answers were taken"))
+    told = (*_sources(bank), *told_conditions(bank.responses).items())
+    if told:
+        blocks.append(Facts(told, "How answers were taken"))
     if bank.history is not None and bank.history.changes:
         blocks.append(_changes(bank))
     return Section("How it came about", tuple(blocks)) if blocks else None
@@ -66,14 +65,14 @@ def _made(bank: Bank) -> Iterator[Pair]:
     if bank.n_models:
         date = date_column(bank.responses.models)
         if date is not None:
-            days = np.sort(date.values[np.isfinite(date.values)]).astype("datetime64[D]")
-            yield f"Models' dates ({date.name})", f"{days[0]} to {days[-1]}"
+            days = date.values[np.isfinite(date.values)]
+            yield f"Models' dates ({date.name})", f"{iso_day(days.min())} to {iso_day(days.max())}"
     if bank.history is not None:
         yield "Version", bank.version
 
 
 def _files(bank: Bank) -> Iterator[Pair]:
-    """What the bank's record states of its files; nothing of a bank in memory."""
+    """Tell what the bank's record states of its files; nothing of a bank in memory."""
     if bank.cache.folder is None:
         return
     try:
@@ -88,27 +87,14 @@ def _files(bank: Bank) -> Iterator[Pair]:
         yield f"SHA-256 of {name}", str(digest)
 
 
-def _conditions(bank: Bank) -> Iterator[Pair]:
-    """How items were asked and models were run, as far as the tables have columns of it."""
-    for table, names, whose in (
-        (bank.responses.items, ITEM_CONDITIONS, "items"),
-        (bank.responses.models, MODEL_CONDITIONS, "models"),
-    ):
-        told = [name for name in table.columns if name in (*names, *SOURCES) or name.endswith("_version")]
-        yield from ((f"{name}, of {whose}", words) for name in told if (words := _values(table[name])))
-
-
-def _values(column: pl.Series) -> str:
-    """Return the commonest values with how often each is there; dates as a range."""
-    known = column.drop_nulls()
-    if known.is_empty() or known.dtype.is_nested():
-        return ""
-    if known.n_unique() > MOST_VALUES and days_of(known) is not None:
-        return f"{known.min()} to {known.max()}"
-    found = known.cast(pl.String).value_counts(sort=True, name="n").rows()
-    words = [f"{value[:MOST_CHARACTERS]} ({count(n)})" for value, n in found[:MOST_VALUES]]
-    rest = len(found) - len(words)
-    return "; ".join(words) + (f"; {plural(rest, 'other value')}" if rest else "")
+def _sources(bank: Bank) -> Iterator[Pair]:
+    """Where items and answers are from, as far as the tables have columns of it."""
+    for table, whose in ((bank.responses.items, "items"), (bank.responses.models, "models")):
+        for name in (one for one in table.columns if one in SOURCES):
+            values = table[name].cast(pl.String).drop_nulls().unique().sort().to_list()
+            more = f" and {count(len(values) - MOST_VALUES)} more" if len(values) > MOST_VALUES else ""
+            if values:
+                yield f"{name}, of {whose}", ", ".join(one[:MOST_CHARACTERS] for one in values[:MOST_VALUES]) + more
 
 
 def _changes(bank: Bank) -> Table:

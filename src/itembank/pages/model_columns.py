@@ -1,5 +1,6 @@
 """Which columns of a model table tell when a model came out, how large it is and who made it."""
 
+import datetime as dt
 import re
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -58,6 +59,11 @@ def group_columns(models: pl.DataFrame) -> list[Groups]:
         names = [one for one in _named(models, words) if models[one].dtype == pl.String and models[one].n_unique() > 1]
         found += [Groups(name, models[name].to_list()) for name in names[:1]]
     return found
+
+
+def iso_day(day: float) -> str:
+    """Write a day since 1970 as 2024-12-31."""
+    return (dt.date(1970, 1, 1) + dt.timedelta(days=int(day))).isoformat()
 
 
 def _named(models: pl.DataFrame, words: Sequence[str]) -> list[str]:

@@ -9,8 +9,7 @@ from itembank.crossfit.folds import MINIMUM_FOR_FOLDS
 from itembank.data.arguments import GivenBank, as_bank
 from itembank.data.bank_cache import cache_name
 from itembank.data.banks import Bank
-from itembank.estimation.intervals import calibrated_half_widths
-from itembank.estimation.out_of_fold import OutOfFold
+from itembank.estimation.intervals import half_widths_out_of_fold
 from itembank.estimation.specs import Stacked
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.threads import one_blas_thread
@@ -146,7 +145,7 @@ def _measured(bank: Bank, level: float, progress: ProgressCallback) -> dict[str,
         chosen, members = estimates_of_size(bank, size, selector=selector, spec=spec, seed=seed)
         found = members.past(spec).estimates
         errors.append(found.error)
-        half_widths.append(_half_widths(found, members.fold, level))
+        half_widths.append(half_widths_out_of_fold(found.error, found.scale, members.fold, level=level))
         costs.append(costs_of(bank, chosen))
     half_width_curve, differences = _curves(bank, sizes, errors, level)
     progress("done", 1.0)
@@ -168,17 +167,6 @@ def _curves(bank: Bank, sizes: list[int], errors: list[FloatArray], level: float
     trials = [Trial(size, error[~np.isnan(error)], {}) for size, error in zip(sizes, overall, strict=True)]
     half_widths, differences = Goal(None, None, bank.n_items, PlanSpec(level)).curves(trials)
     return half_widths.values, differences.at(np.array(sizes))
-
-
-def _half_widths(found: OutOfFold, fold: IntArray, level: float) -> FloatArray:
-    """Half-widths (n_models, n_targets) of each fold's models by the errors of the other folds'."""
-    result = np.full(found.error.shape, np.nan)
-    for number in np.unique(fold[fold >= 0]):
-        inside = fold == number
-        result[inside] = calibrated_half_widths(
-            found.error[~inside], found.scale[~inside], found.scale[inside], level=level
-        )
-    return result
 
 
 def _fits(arrays: dict[str, FloatArray], bank: Bank) -> bool:
@@ -209,4 +197,5 @@ def _mean_of_models(values: FloatArray) -> FloatArray:
     is_known = ~np.isnan(values)
     n_known = is_known.sum(axis=1)
     total = np.where(is_known, values, 0.0).sum(axis=1)
-    return np.divide(total, n_known, out=np.full(total.shape, np.nan), where=n_known > 0)
+    result: FloatArray = np.divide(total, n_known, out=np.full(total.shape, np.nan), where=n_known > 0)
+    return result
