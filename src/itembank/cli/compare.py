@@ -23,14 +23,12 @@ from itembank.cli.options import (
     format_option,
     level_option,
     method_option,
-    note_report,
     reading_options,
     refuse_unused,
     report_option,
+    report_result,
     responses_argument,
     seed_option,
-    typed_command,
-    write_report,
 )
 from itembank.cli.render import note, print_rows, progress, refuse_empty, warnings_as_notes
 from itembank.cli.spec_options import spec_option
@@ -43,6 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from itembank.comparison.comparisons import Comparison
+    from itembank.pages.blocks import Page
 
 
 @click.command("compare", cls=Command)
@@ -130,17 +129,14 @@ def command(
     if estimand != RUN:
         note(f"Differences are of {ESTIMANDS_IN_WORDS[estimand]}.")
     refuse_empty(comparison.rows(), "difference", ("model_a", "model_b", "target"))
-    if report is None:
-        if output_format == "table":
-            note_report(report)
-        return
-    from itembank.pages.comparison_page import comparison_page  # noqa: PLC0415
 
-    by_scenario = _on_every_score(compared, comparison)
-    page = comparison_page(
-        comparison, loaded, matrix, selection=chosen, by_scenario=by_scenario, command=typed_command()
-    )
-    write_report(page, report)
+    def page(typed: str) -> "Page":
+        from itembank.pages.comparison_page import comparison_page  # noqa: PLC0415
+
+        every = _on_every_score(compared, comparison)
+        return comparison_page(comparison, loaded, matrix, selection=chosen, by_scenario=every, command=typed)
+
+    report_result(report, output_format, page)
 
 
 def _on_every_score(compared: "Callable[..., Comparison]", comparison: "Comparison") -> "Comparison":

@@ -1,6 +1,7 @@
 """`itembank scaling pretrain`: what a larger training run would score."""
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,13 +15,11 @@ from itembank.cli.options import (
     items_option,
     level_option,
     models_option,
-    note_report,
     refuse_unused,
     report_option,
+    report_result,
     seed_option,
-    typed_command,
     write_figure,
-    write_report,
 )
 from itembank.cli.render import note, print_object, print_rows, progress, warnings_as_notes
 from itembank.cli.scaling_options import (
@@ -39,6 +38,7 @@ if TYPE_CHECKING:
 
     from itembank.data.compute import TrainingCompute
     from itembank.data.responses import ResponseMatrix
+    from itembank.pages.blocks import Page
     from itembank.scaling.pretraining.law_results import PretrainingLaw
 
 AUTO = "auto"
@@ -208,13 +208,13 @@ def command(
         if text:
             note(f"Note: {text}")
     _print(law, shown_law, show, output_format)
-    if report is None:
-        if output_format == "table":
-            note_report(report)
-        return
+    report_result(report, output_format, partial(_page, law, shown_law))
+
+
+def _page(law: "PretrainingLaw", shown_law: str, typed: str) -> "Page":
     from itembank.pages.pretraining_page import pretraining_page  # noqa: PLC0415
 
-    write_report(pretraining_page(law, name=shown_law, command=typed_command()), report)
+    return pretraining_page(law, name=shown_law, command=typed)
 
 
 def _check_kind(kind: str, choices: Mapping[str, Any], item_ids: tuple[str, ...]) -> None:

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,13 +17,11 @@ from itembank.cli.options import (
     format_option,
     items_option,
     level_option,
-    note_report,
     refuse_unused,
     report_option,
+    report_result,
     seed_option,
-    typed_command,
     write_figure,
-    write_report,
 )
 from itembank.cli.render import note, print_object, print_rows, progress, warnings_as_notes
 from itembank.cli.scaling_options import (
@@ -39,6 +38,7 @@ from itembank.scaling.sampling.pass_at_k_specs import METHODS, PassAtKSpec
 if TYPE_CHECKING:
     from itembank.data.banks import Bank
     from itembank.data.responses import ResponseMatrix
+    from itembank.pages.blocks import Page
     from itembank.scaling.sampling.pass_at_k_results import PassAtKLaw
     from itembank.scaling.sampling.sampling_plan_results import SamplingPlan
 
@@ -140,13 +140,13 @@ def command(
     for text in law.notes:
         note(f"Note: {text}.")
     _print(law, plan, show or "curves", output_format)
-    if report is None:
-        if output_format == "table":
-            note_report(report)
-        return
+    report_result(report, output_format, partial(_page, law, plan))
+
+
+def _page(law: "PassAtKLaw", plan: "SamplingPlan | None", typed: str) -> "Page":
     from itembank.pages.pass_at_k_page import pass_at_k_page  # noqa: PLC0415
 
-    write_report(pass_at_k_page(law, plan, command=typed_command()), report)
+    return pass_at_k_page(law, plan, command=typed)
 
 
 def _refuse_unused(choices: Mapping[str, Any], *, is_plan_shown: bool) -> None:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
@@ -16,13 +17,11 @@ from itembank.cli.options import (
     items_option,
     level_option,
     models_option,
-    note_report,
     refuse_unused,
     report_option,
+    report_result,
     seed_option,
-    typed_command,
     write_figure,
-    write_report,
 )
 from itembank.cli.render import print_object, print_record, print_rows, progress, warnings_as_notes
 from itembank.cli.scaling_options import read_responses_or_builtin, responses_or_builtin
@@ -32,6 +31,8 @@ from itembank.scaling.transfers.specs import METHODS, TransferSpec
 if TYPE_CHECKING:
     from itembank.data.compute import TrainingCompute
     from itembank.data.responses import ResponseMatrix
+    from itembank.pages.blocks import Page
+    from itembank.scaling.transfers.convergent_results import ConvergentValidity
     from itembank.scaling.transfers.transfer_results import Transfer
 
 LEAST = {
@@ -154,13 +155,13 @@ def transfer_command(
         if figure is not None:
             write_figure(figure_transfer(found[0]) if source is not None else figure_transfer_errors(found), figure)
     _print(found, show, output_format, is_single=source is not None)
-    if report is None:
-        if output_format == "table":
-            note_report(report)
-        return
+    report_result(report, output_format, partial(_transfer_page, found))
+
+
+def _transfer_page(found: "list[Transfer]", typed: str) -> "Page":
     from itembank.pages.transfer_page import transfer_page  # noqa: PLC0415
 
-    write_report(transfer_page(found, command=typed_command()), report)
+    return transfer_page(found, command=typed)
 
 
 def _calibration(bank: Path | None, models: tuple[str, ...]) -> Any:
@@ -262,13 +263,13 @@ def validity_command(
         title="Convergent validity",
         least=("disattenuated_interval", "disattenuated", "n_models", "beyond_compute_interval", "beyond_compute"),
     )
-    if report is None:
-        if output_format == "table":
-            note_report(report)
-        return
+    report_result(report, output_format, partial(_validity_page, found))
+
+
+def _validity_page(found: "ConvergentValidity", typed: str) -> "Page":
     from itembank.pages.validity_page import validity_page  # noqa: PLC0415
 
-    write_report(validity_page(found, command=typed_command()), report)
+    return validity_page(found, command=typed)
 
 
 def _with_intervals(row: Mapping[str, Any]) -> dict[str, Any]:

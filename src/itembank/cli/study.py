@@ -13,12 +13,10 @@ from itembank.cli.options import (
     figure_option,
     format_option,
     jobs_option,
-    note_report,
     refuse_unused,
     report_option,
-    typed_command,
+    report_result,
     write_figure,
-    write_report,
 )
 from itembank.cli.render import note, print_rows, progress, warnings_as_notes
 from itembank.cli.study_prediction import (
@@ -38,6 +36,7 @@ from itembank.cli.study_tables import Row, number, wide
 if TYPE_CHECKING:
     import polars as pl
 
+    from itembank.pages.blocks import Page
     from itembank.studies.results import StudyResult
 
 POINTS = ("mae", "p95", "worst", "bias", "rmse", "half_width")
@@ -131,12 +130,13 @@ def predict(*, study: Path, output: Path, jobs: int, no_resume: bool, report: Pa
 def _show(report: Path | None, folder: Path) -> None:
     """Write the page of a study where one was asked for; else say how to see it."""
     note(f"Next: itembank study table {folder}")
-    if report is None:
-        note_report(report)
-        return
+    report_result(report, "table", partial(_page, folder))
+
+
+def _page(folder: Path, typed: str) -> "Page":
     from itembank.pages.study_folder import study_folder_page  # noqa: PLC0415
 
-    write_report(study_folder_page(folder, command=typed_command()), report)
+    return study_folder_page(folder, command=typed)
 
 
 def _ran(

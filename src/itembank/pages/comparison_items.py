@@ -13,7 +13,8 @@ from itembank.errors import DataWarning
 from itembank.estimation.observations import known_items
 from itembank.numerics.arrays import FloatArray
 from itembank.pages.blocks import Block, Chart, Column, Data, Section, Table
-from itembank.pages.panels import across, layers, ruled, tips
+from itembank.pages.charts import tips
+from itembank.pages.panels import across, layers, ruled
 from itembank.reports.theme import points
 
 N_BINS = 10
@@ -29,8 +30,8 @@ def deciding_items(
     """Return the items that two models answered differently, those with the most say first.
 
     ``contribution_i = 100 t_s w_i d_i / sum w`` with ``d_i`` the first model's response less the second's, ``w_i`` the
-    item's weight, the sum over the items of its scenario s that both answered, and ``t_s`` the weight of the scenario in
-    the target: over all items they add up to the raw difference, in points.
+    item's weight, the sum over the items of its scenario s that both answered, and ``t_s`` the weight of the scenario
+    in the target: over all items they add up to the raw difference, in points.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)  # given when the models were compared
@@ -100,7 +101,9 @@ def _table(items: Data, pair: tuple[str, str]) -> Table:
 def _by_difficulty(items: Data, pair: tuple[str, str]) -> Chart:
     """Draw what items of each difficulty add to the difference, upwards for the first model."""
     bins = _bins(items, pair)
-    sums = [sum(bins.columns["points"][k] for k in range(len(bins)) if bins.columns["side"][k] == side) for side in (0, 1)]
+    sums = [
+        sum(bins.columns["points"][k] for k in range(len(bins)) if bins.columns["side"][k] == side) for side in (0, 1)
+    ]
     bar = {
         "mark": {"type": "rect", "stroke": "@paper", "strokeWidth": 2},
         "encoding": {
@@ -114,14 +117,12 @@ def _by_difficulty(items: Data, pair: tuple[str, str]) -> Chart:
                 "scale": {"domain": list(pair), "range": ["@main", "@other"]},
                 "legend": {"orient": "top", "title": "For", "labelLimit": 260},
             },
-            "tooltip": tips(("for_whom", "For"), ("points", "Points", "+.2f"), ("n", "Items", "d")),
+            "tooltip": tips(for_whom="For", points=("Points", "+.2f"), n=("Items", "d")),
         },
-    }  # fmt: skip
+    }
     words = "; ".join(
         f"items with {low:.0%} to {high:.0%} of past models right: {value:+.1f}"
-        for low, high, value in zip(
-            *(bins.columns[name] for name in ("low", "high", "points")), strict=True
-        )
+        for low, high, value in zip(*(bins.columns[name] for name in ("low", "high", "points")), strict=True)
     )
     return Chart(
         "Where each of the two gains, from hard items (left) to easy ones (right)",

@@ -15,15 +15,14 @@ from itembank.pages.blocks import Answer, Answers, Block, Caution, Column, Data,
 from itembank.pages.common import Pair, bank_provenance, plural
 from itembank.pages.comparison_charts import (
     lead_words,
-    matrix_chart,
     models_table,
     order_chart,
     order_of,
-    profile_chart,
     scenario_differences,
     score_words,
 )
 from itembank.pages.comparison_items import deciding_items, items_section
+from itembank.pages.comparison_matrix import matrix_chart, profile_chart
 from itembank.pages.comparison_pairs import PairFinding, pair_number, probability_words
 from itembank.reports.theme import count, level_words, percent, points
 
@@ -145,9 +144,9 @@ def _ranking_sections(comparison: Comparison, by_scenario: Comparison, target: i
     table = models_table(comparison, target)
     order = Section(
         "Order and tied groups",
-        (order_chart(comparison, target, table), table),
-        "Models of a group do not differ clearly from the best of that group. Models of neighbouring groups may be tied "
-        "with each other, too.",
+        (order_chart(comparison, table), table),
+        "Models of a group do not differ clearly from the best of that group. Models of neighbouring groups may be "
+        "tied with each other, too.",
     )
     pairs = Section("Every pair", (matrix_chart(comparison, target), _pairs_table(comparison, target)))
     place = by_scenario.targets.index(comparison.targets[target])
@@ -186,7 +185,9 @@ def _pairs_table(comparison: Comparison, target: int) -> Table:
         Column("probability", "Probability", "number", digits=3, explanation="That the first is better"),
         Column("p_holm", "p (Holm)", "number", digits=4, explanation="Adjusted for the number of pairs"),
         Column("clear", "Told apart", "flag", has_menu=True),
-        Column("detectable", "Detectable (points)", "number", explanation="True difference that these items would show"),
+        Column(
+            "detectable", "Detectable (points)", "number", explanation="True difference that these items would show"
+        ),
         Column("n_items", "Shared items", "count"),
     )
     n_models = len(comparison.model_ids)

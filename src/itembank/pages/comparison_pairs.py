@@ -52,15 +52,17 @@ class PairFinding:
         """Take one pair from a comparison and put the better model first."""
         names = [comparison.model_ids[side[pair]] for side in (comparison.pairs.first, comparison.pairs.second)]
         found, tests, at = comparison.difference, comparison.tests, (pair, target)
-        ends = [float(one[at]) for one in (found.value, found.low, found.high)]
+        value, low, high = (float(one[at]) for one in (found.value, found.low, found.high))
         probability = float(tests.probability_b_better[at])
-        is_turned = ends[0] < 0.0
+        is_turned = value < 0.0
         if is_turned:
-            ends, probability = [-ends[0], -ends[2], -ends[1]], 1.0 - probability
+            value, low, high, probability = -value, -high, -low, 1.0 - probability
         return cls(
             names[0] if is_turned else names[1],
             names[1] if is_turned else names[0],
-            *ends,
+            value,
+            low,
+            high,
             probability,
             bool(tests.p_holm[at] < 1.0 - comparison.spec.level),
             float(tests.smallest_detectable_difference[at]),
@@ -81,7 +83,8 @@ class PairFinding:
             return f"{self.worse} and {self.better} cannot be compared on {of_what}: there are not enough responses."
         chance = f"the probability that it is better is {probability_words(self.probability)}"
         if self.is_clear:
-            return f"{self.better} beats {self.worse} by {points(self.difference)} on {of_what} ({self.interval_words}); {chance}."
+            by = f"{points(self.difference)} on {of_what} ({self.interval_words})"
+            return f"{self.better} beats {self.worse} by {by}; {chance}."
         lead = f"{self.better} is ahead by {points(self.difference)} on {of_what} ({self.interval_words}), but {chance}"
         if self.difference == 0.0:
             lead = f"Their scores on {of_what} are equal ({self.interval_words})"

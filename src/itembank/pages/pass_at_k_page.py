@@ -4,8 +4,9 @@ import numpy as np
 
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.pages.blocks import Answer, Answers, Block, Caution, Chart, Column, Data, Page, Section, Table, Text
-from itembank.pages.common import Pair, plural
-from itembank.pages.panels import Spec, across, layers, panels, tips
+from itembank.pages.charts import Spec, tips
+from itembank.pages.common import Pair, columns_of, plural
+from itembank.pages.panels import across, layers, panels
 from itembank.reports.theme import count, interval_words, level_words, percent, points
 from itembank.scaling.sampling.pass_at_k_results import PassAtKLaw
 from itembank.scaling.sampling.sampling_plan_results import SamplingPlan
@@ -40,7 +41,8 @@ def pass_at_k_page(law: PassAtKLaw, plan: SamplingPlan | None = None, *, title: 
         remarks = tuple(Text(f"{note[0].upper()}{note[1:]}.") for note in law.notes)
         sections.append(Section("Remarks", remarks))
     return Page(
-        title=title or (f"pass@k of {next(iter(names))}" if len(names) == 1 else f"pass@k of {count(len(names))} models"),
+        title=title
+        or (f"pass@k of {next(iter(names))}" if len(names) == 1 else f"pass@k of {count(len(names))} models"),
         kind="pass@k",
         lead=_lead(law),
         sections=tuple(sections),
@@ -67,7 +69,8 @@ def _lead(law: PassAtKLaw) -> tuple[Block, ...]:
     n_curves = len(law.model_ids)
     ends = [percent(float(np.nanmean(value[:, at]))) for at in (0, -1)]
     of_all = (
-        f"Over {count(n_curves)} curves (a model on a scenario each), pass@{first} is {ends[0]} and pass@{last} {ends[1]} "
+        f"Over {count(n_curves)} curves (a model on a scenario each), pass@{first} is {ends[0]} and pass@{last} "
+        f"{ends[1]} "
         if n_curves > 1
         else f"From pass@{first} to pass@{last} the share of items solved goes from {ends[0]} to {ends[1]} "
     )
@@ -134,11 +137,13 @@ def _chart(law: PassAtKLaw, chosen: IntArray) -> Chart:
     models = list(dict.fromkeys(law.model_ids[i] for i in rows))
     first = _middle(law, rows)
     words = "; ".join(
-        f"{law.scenarios[i]}: {', '.join(f'{value:.2f} at k = {k:,.0f}' for k, value in zip(law.k[::4], main[i, ::4], strict=True))}"
-        for i in rows
-        if law.model_ids[i] == first
+        f"{law.scenarios[i]}: {_steps(law.k[::4], main[i, ::4])}" for i in rows if law.model_ids[i] == first
     )
-    cut = f" {count(len(chosen))} of {count(len(law.model_ids))} curves are here." if len(chosen) < len(law.model_ids) else ""
+    cut = (
+        f" {count(len(chosen))} of {count(len(law.model_ids))} curves are here."
+        if len(chosen) < len(law.model_ids)
+        else ""
+    )
     band = f", the band its {level_words(law.level)} interval" if "irsl" in law.methods else ""
     source = "all samples" if law.budget is not None else "the samples themselves (unbiased)"
     return Chart(
@@ -149,6 +154,10 @@ def _chart(law: PassAtKLaw, chosen: IntArray) -> Chart:
         note=f"The line is {METHOD_WORDS.get(law.methods[0], law.methods[0])}{band}; it is dashed where k exceeds the "
         f"samples used, which makes it a forecast. Points are what {source} say.{cut}",
     )
+
+
+def _steps(k: FloatArray, values: FloatArray) -> str:
+    return ", ".join(f"{value:.2f} at k = {at:,.0f}" for at, value in zip(k, values, strict=True))
 
 
 def _unbiased(law: PassAtKLaw) -> FloatArray:
@@ -169,13 +178,36 @@ def _spec(models: list[str], first: str, n_panels: int) -> Spec:
     y = across("value", "pass@k", form=".1f", scale=scale)
     own = {"filter": "datum.model_id === model"}
     known = {"filter": "!datum.is_forecast"}
-    shown = tips(("scenario", "Scenario"), ("k", "k", ",d"), ("value", "pass@k", ".3f"), ("low", "From", ".3f"), ("high", "To", ".3f"), ("observed", "Observed", ".3f"))
+    shown = tips(
+        scenario="Scenario",
+        k=("k", ",d"),
+        value=("pass@k", ".3f"),
+        low=("From", ".3f"),
+        high=("To", ".3f"),
+        observed=("Observed", ".3f"),
+    )
     parts: list[Spec] = [
-        {"transform": [own], "mark": {"type": "area", "color": "@main", "opacity": 0.18}, "encoding": {"x": x, "y": across("low", "pass@k", form=".1f", scale=scale), "y2": {"field": "high"}}},
-        {"transform": [own], "mark": {"type": "line", "color": "@main", "strokeDash": [5, 3]}, "encoding": {"x": x, "y": y, "tooltip": shown}},
-        {"transform": [own, known], "mark": {"type": "line", "color": "@main", "strokeWidth": 2.6}, "encoding": {"x": x, "y": y}},
-        {"transform": [own], "mark": {"type": "point", "color": "@ink", "size": 34, "opacity": 1}, "encoding": {"x": x, "y": across("observed", "pass@k", form=".1f", scale=scale), "tooltip": shown}},
-    ]  # fmt: skip
+        {
+            "transform": [own],
+            "mark": {"type": "area", "color": "@main", "opacity": 0.18},
+            "encoding": {"x": x, "y": across("low", "pass@k", form=".1f", scale=scale), "y2": {"field": "high"}},
+        },
+        {
+            "transform": [own],
+            "mark": {"type": "line", "color": "@main", "strokeDash": [5, 3]},
+            "encoding": {"x": x, "y": y, "tooltip": shown},
+        },
+        {
+            "transform": [own, known],
+            "mark": {"type": "line", "color": "@main", "strokeWidth": 2.6},
+            "encoding": {"x": x, "y": y},
+        },
+        {
+            "transform": [own],
+            "mark": {"type": "point", "color": "@ink", "size": 34, "opacity": 1},
+            "encoding": {"x": x, "y": across("observed", "pass@k", form=".1f", scale=scale), "tooltip": shown},
+        },
+    ]
     choice: Spec = {"name": "model", "value": first}
     if len(models) > 1:
         choice["bind"] = {"input": "select", "options": models, "name": "Model"}
@@ -218,10 +250,12 @@ def _errors(law: PassAtKLaw) -> Table:
         Column("method", "Method"),
         Column("items", "Items", explanation="All, or those of at least the minimum pass rate"),
         Column("error", "Mean error (points)", "number", digits=2),
-        Column("coverage", "Held", "percent", explanation=f"Share of {level_words(law.level)} intervals with the truth"),
+        Column(
+            "coverage", "Held", "percent", explanation=f"Share of {level_words(law.level)} intervals with the truth"
+        ),
         Column("share_known", "Has a value", "percent", explanation="Share of curves and k"),
     )
-    values = {one.name: [row[one.name] for row in rows] for one in columns}
+    values = columns_of(rows, columns)
     values["method"] = [METHOD_WORDS.get(name, name) for name in values["method"]]
     values["error"] = [100.0 * value for value in values["error"]]
     return Table("Errors against all samples", Data("errors", values), columns)
@@ -235,10 +269,12 @@ def _tail(law: PassAtKLaw) -> Table:
         Column("item_id", "Item", "id"),
         Column("n_correct", "Right", "count"),
         Column("n_trials", "of samples", "count"),
-        Column("failure", "Still fails", "percent", explanation=f"Probability that all of {law.k[-1]:,.0f} samples fail"),
+        Column(
+            "failure", "Still fails", "percent", explanation=f"Probability that all of {law.k[-1]:,.0f} samples fail"
+        ),
         Column("share", "Share of all that fail", "percent"),
     )
-    return Table("Items", Data("tail", {one.name: [row[one.name] for row in rows] for one in columns}), columns)
+    return Table("Items", Data("tail", columns_of(rows, columns)), columns)
 
 
 def _plan_words(plan: SamplingPlan) -> str:
@@ -280,7 +316,7 @@ def _plan(plan: SamplingPlan) -> tuple[Block, ...]:
 
 
 def _of_rows(name: str, rows: list[dict[str, object]], columns: tuple[Column, ...]) -> Data:
-    return Data(name, {one.name: [row[one.name] for row in rows] for one in columns})
+    return Data(name, columns_of(rows, columns))
 
 
 def _provenance(law: PassAtKLaw) -> tuple[Pair, ...]:

@@ -1,4 +1,4 @@
-"""The page of a prediction study: how well few answers to some tasks predict these and other tasks, and at what cost."""
+"""The page of a prediction study: how well few answers to some tasks predict these and others, and at what cost."""
 
 import numpy as np
 import polars as pl
@@ -12,7 +12,7 @@ from itembank.pages.study_page import manifest_provenance
 from itembank.studies.results import PredictionResult
 
 WORDS = {"interpolation": "tasks that were asked", "extrapolation": "tasks that were not asked"}
-PANEL = ("panel", "Tasks")
+PANEL = {"panel": "Tasks"}
 
 
 def prediction_study_page(result: PredictionResult, *, title: str = "", command: str = "") -> Page:
@@ -20,7 +20,7 @@ def prediction_study_page(result: PredictionResult, *, title: str = "", command:
     curve = _with_panels(result.curves)
     order = _order(curve)
     coloured = order if len(order) <= IN_COLOUR + 1 else order[:IN_COLOUR]
-    data = _data(curve, order, coloured)
+    data = _data(curve, coloured)
     found = [_best(curve, which) for which in curve["set"].unique(maintain_order=True)]
     sections = [Section("Errors", (_by_items(curve, data, order, coloured, found),), _what(result))]
     if result.unit:
@@ -56,11 +56,13 @@ def _with_panels(curves_table: pl.DataFrame) -> pl.DataFrame:
 def _order(curve: pl.DataFrame) -> tuple[str, ...]:
     """Return the assessors by their error against the mean of each panel and budget, the best first."""
     relative = pl.col("mae") / pl.col("mae").mean().over("panel", "budget")
-    means = curve.with_columns(relative=relative).group_by("assessor", maintain_order=True).agg(pl.col("relative").mean())
+    means = (
+        curve.with_columns(relative=relative).group_by("assessor", maintain_order=True).agg(pl.col("relative").mean())
+    )
     return tuple(means.sort("relative", maintain_order=True, nulls_last=True)["assessor"].to_list())
 
 
-def _data(curve: pl.DataFrame, order: tuple[str, ...], coloured: tuple[str, ...]) -> Data:
+def _data(curve: pl.DataFrame, coloured: tuple[str, ...]) -> Data:
     names = curve["panel"].unique(maintain_order=True).to_list()
     spread = curve["mae_se"].fill_nan(0.0)
     columns = {
@@ -100,8 +102,13 @@ def _sentence(best: pl.DataFrame) -> str:
 
 def _answer(best: pl.DataFrame) -> Answer:
     first = best.row(0, named=True)
-    error = f"± {first['mae_se']:.2f} over {plural(first['n_partitions'], 'partition')}" if np.isfinite(first["mae_se"]) else ""
-    words = f"by {first['assessor']} with {plural(first['budget'], 'item')} of {plural(first['n_calibration_tasks'], 'task')}"
+    error = (
+        f"± {first['mae_se']:.2f} over {plural(first['n_partitions'], 'partition')}"
+        if np.isfinite(first["mae_se"])
+        else ""
+    )
+    asked = f"{plural(first['budget'], 'item')} of {plural(first['n_calibration_tasks'], 'task')}"
+    words = f"by {first['assessor']} with {asked}"
     return Answer(f"Smallest mean error, {WORDS[first['set']]}", f"{first['mae']:.1f} points", error, words)
 
 
@@ -155,9 +162,21 @@ def _cost_tables(result: PredictionResult) -> tuple[Table, ...]:
         Column("mae", "Error (points)", "number", digits=2),
         Column("assessor", "Assessor", has_menu=True),
         Column("cost", f"Costs ({result.unit})", "number", digits=2),
-        Column("ratio", "Of not dividing by cost", "number", digits=2, explanation="Its cost over that of the same assessor that does not divide by cost"),
-        Column("ratio_to_reference", "Of the reference", "number", digits=2, explanation="Its cost over that of random items"),
-    )  # fmt: skip
+        Column(
+            "ratio",
+            "Of not dividing by cost",
+            "number",
+            digits=2,
+            explanation="Its cost over that of the same assessor that does not divide by cost",
+        ),
+        Column(
+            "ratio_to_reference",
+            "Of the reference",
+            "number",
+            digits=2,
+            explanation="Its cost over that of random items",
+        ),
+    )
     at_cost = (
         Column("n_calibration_tasks", "Tasks asked", "count", has_menu=True),
         Column("set", "Predicted", has_menu=True),

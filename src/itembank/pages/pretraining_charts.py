@@ -8,9 +8,11 @@ import polars as pl
 
 from itembank.numerics.arrays import FloatArray
 from itembank.pages.blocks import Chart, Data
+from itembank.pages.charts import Spec, tips
 from itembank.pages.common import plural
-from itembank.pages.panels import Spec, across, colours, layers, panels, ruled, tips
+from itembank.pages.panels import across, colours, layers, panels, ruled
 from itembank.reports.theme import compute, interval_words, level_words, percent
+from itembank.scaling.pretraining.held_out_results import HeldOutForecasts
 from itembank.scaling.pretraining.law_results import PretrainingLaw, ScenarioLaws
 
 LAW_WORDS: Mapping[str, str] = {
@@ -49,7 +51,11 @@ def forecast_chart(law: PretrainingLaw, name: str, forecasts: Sequence[Mapping[s
         for row in ends
         if row["recipe"] == chosen and np.isfinite(row["score"])
     )
-    cut = f" The first {len(drawn)} of {len(law.scenarios)} scenarios are drawn." if len(drawn) < len(law.scenarios) else ""
+    cut = (
+        f" The first {len(drawn)} of {len(law.scenarios)} scenarios are drawn."
+        if len(drawn) < len(law.scenarios)
+        else ""
+    )
     level = level_words(law.level)
     others = " Lines of the other recipes are grey; the menu chooses." if len(law.recipes) > 1 else ""
     return Chart(
@@ -57,8 +63,8 @@ def forecast_chart(law: PretrainingLaw, name: str, forecasts: Sequence[Mapping[s
         _recipe_panels(law, chosen, ("Score", ".0%"), [0.0, 1.0], len(drawn)),
         (data,),
         f"Forecasts of {chosen} at {compute(law.target_flops)} with {level} intervals: {words}.",
-        note=f"Filled points are finished models, the line is the law, the band its {level} interval; the dashed line is "
-        f"the target, and everything to the right of the last point is forecast.{others}{cut}",
+        note=f"Filled points are finished models, the line is the law, the band its {level} interval; the dashed line "
+        f"is the target, and everything to the right of the last point is forecast.{others}{cut}",
     )
 
 
@@ -78,7 +84,8 @@ def ability_chart(law: PretrainingLaw) -> Chart:
         "Abilities rise with the logarithm of compute",
         _recipe_panels(law, law.recipes[0], ("Ability", ".2f"), None, len(drawn)),
         (_columns("abilities", rows),),
-        f"Mean slope over recipes, in standard deviations of ability for each factor of 2.7 in compute: {'; '.join(slopes)}.",
+        "Mean slope over recipes, in standard deviations of ability for each factor of 2.7 in compute: "
+        f"{'; '.join(slopes)}.",
         note="Points are measured abilities of finished models, bars and bands a standard error up and down.",
     )
 
@@ -99,12 +106,24 @@ def _span(law: PretrainingLaw) -> FloatArray:
     return result
 
 
-def _lines(law: PretrainingLaw, panel: tuple[str, int], flops: FloatArray, curves: tuple[FloatArray, FloatArray, FloatArray]) -> list[Row]:
+def _lines(
+    law: PretrainingLaw, panel: tuple[str, int], flops: FloatArray, curves: tuple[FloatArray, FloatArray, FloatArray]
+) -> list[Row]:
     """Return the law's line of every recipe with its band: `curves` are value, low and high, (n_recipes, n_points)."""
+    value, low, high = curves
     return [
-        (*panel, recipe, "line", float(flops[k]), *(float(one[number, k]) for one in curves), "")
-        for number, recipe in enumerate(law.recipes)
-        for k in np.flatnonzero(np.isfinite(curves[0][number])).tolist()
+        (
+            *panel,
+            recipe,
+            "line",
+            float(flops[k]),
+            float(value[number, k]),
+            float(low[number, k]),
+            float(high[number, k]),
+            "",
+        )
+        for row, recipe in enumerate(law.recipes)
+        for k in np.flatnonzero(np.isfinite(value[row])).tolist()
     ]
 
 
@@ -130,7 +149,9 @@ def _columns(name: str, rows: Sequence[Row]) -> Data:
     return Data(name, dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)))
 
 
-def _recipe_panels(law: PretrainingLaw, chosen: str, axis: tuple[str, str], domain: list[float] | None, n_panels: int) -> Spec:
+def _recipe_panels(
+    law: PretrainingLaw, chosen: str, axis: tuple[str, str], domain: list[float] | None, n_panels: int
+) -> Spec:
     """Return a panel a scenario: the chosen recipe in colour with its band and points, the others in grey."""
     title, form = axis
     is_ability = domain is None
@@ -139,16 +160,26 @@ def _recipe_panels(law: PretrainingLaw, chosen: str, axis: tuple[str, str], doma
     y = across("value", title, form=form, scale=scale)
     own = {"filter": "datum.recipe === recipe"}
     lines, points = ({"filter": f"datum.what === '{what}'"} for what in ("line", "model"))
-    shown = tips(("recipe", "Recipe"), ("flops", "FLOP", ".2e"), ("value", title, form), ("low", "From", form), ("high", "To", form))
-    of_model = tips(("model_id", "Model"), ("flops", "FLOP", ".2e"), ("value", title, form))
+    shown = tips(
+        recipe="Recipe",
+        flops=("FLOP", ".2e"),
+        value=(title, form),
+        low=("From", form),
+        high=("To", form),
+    )
+    of_model = tips(model_id="Model", flops=("FLOP", ".2e"), value=(title, form))
     ends = {"x": x, "y": across("low", title, form=form, scale=scale), "y2": {"field": "high"}}
     grey = {"type": "line", "strokeWidth": 1, "color": "@soft", "opacity": 0.6}
     parts: list[Spec] = [
         {"transform": [lines], "mark": grey, "encoding": {"x": x, "y": y, "detail": {"field": "recipe"}}},
         {"transform": [lines, own], "mark": {"type": "area", "opacity": 0.18, "color": "@main"}, "encoding": ends},
-        {"transform": [lines, own], "mark": {"type": "line", "color": "@main"}, "encoding": {"x": x, "y": y, "tooltip": shown}},
+        {
+            "transform": [lines, own],
+            "mark": {"type": "line", "color": "@main"},
+            "encoding": {"x": x, "y": y, "tooltip": shown},
+        },
         ruled("x", law.target_flops),
-    ]  # fmt: skip
+    ]
     if is_ability:
         parts.append({"transform": [points, own], "mark": {"type": "rule", "color": "@ink"}, "encoding": ends})
     dot = {"type": "point", "size": 38, "opacity": 1, "color": "@ink"}
@@ -161,24 +192,33 @@ def _recipe_panels(law: PretrainingLaw, chosen: str, axis: tuple[str, str], doma
     return panels("scenario", "place", *parts, height=170, params=[choice])
 
 
-def held_out_chart(law: PretrainingLaw, name: str) -> Chart:
+def held_out_chart(held_out: HeldOutForecasts, name: str) -> Chart:
     """Draw forecasts of sizes that were held out against what these models scored."""
-    assert law.held_out is not None  # noqa: S101 (the caller draws it only then)
-    table = law.held_out.table.filter(law=name)
+    table = held_out.table.filter(law=name)
     held = ["held by its interval" if one else "outside of it" for one in table["is_covered"]]
     data = Data(
         "held-out-shown",
-        {**{one: table[one] for one in ("scenario", "recipe", "actual", "score", "low", "high", "beyond")}, "held": held},
+        {
+            **{one: table[one] for one in ("scenario", "recipe", "actual", "score", "low", "high", "beyond")},
+            "held": held,
+        },
     )
     x = across("actual", "Score of the model", form=".0%", scale={"zero": False})
     shade = {
-        "field": "held", "type": "nominal", "scale": {"domain": ["held by its interval", "outside of it"], "range": ["@main", "@other"]},
+        "field": "held",
+        "type": "nominal",
+        "scale": {"domain": ["held by its interval", "outside of it"], "range": ["@main", "@other"]},
         "legend": {"title": None, "orient": "top", "columns": 2},
-    }  # fmt: skip
+    }
     shown = tips(
-        ("recipe", "Recipe"), ("scenario", "Scenario"), ("actual", "Actual", ".1%"), ("score", "Forecast", ".1%"),
-        ("low", "From", ".1%"), ("high", "To", ".1%"), ("beyond", "Times the largest fitted", ".1f"),
-    )  # fmt: skip
+        recipe="Recipe",
+        scenario="Scenario",
+        actual=("Actual", ".1%"),
+        score=("Forecast", ".1%"),
+        low=("From", ".1%"),
+        high=("To", ".1%"),
+        beyond=("Times the largest fitted", ".1f"),
+    )
     actual = table["actual"].to_numpy()
     ends = [float(np.nanmin(actual)), float(np.nanmax(actual))]
     same = {
@@ -188,19 +228,29 @@ def held_out_chart(law: PretrainingLaw, name: str) -> Chart:
     }
     rule = {
         "mark": {"type": "rule", "opacity": 0.35},
-        "encoding": {"x": x, "y": across("low", "Forecast", form=".0%", scale={"zero": False}), "y2": {"field": "high"}, "color": shade},
-    }  # fmt: skip
+        "encoding": {
+            "x": x,
+            "y": across("low", "Forecast", form=".0%", scale={"zero": False}),
+            "y2": {"field": "high"},
+            "color": shade,
+        },
+    }
     point = {
         "mark": {"type": "point", "size": 36, "opacity": 0.9},
-        "encoding": {"x": x, "y": across("score", "Forecast", form=".0%", scale={"zero": False}), "color": shade, "tooltip": shown},
-    }  # fmt: skip
+        "encoding": {
+            "x": x,
+            "y": across("score", "Forecast", form=".0%", scale={"zero": False}),
+            "color": shade,
+            "tooltip": shown,
+        },
+    }
     n_held, error = int(table["is_covered"].sum()), float(table["error"].abs().mean() or 0.0)  # type: ignore[arg-type]
     return Chart(
         f"Forecasts by the {LAW_WORDS.get(name, name)} were {100.0 * error:.1f} points off on average",
         layers(same, rule, point, height=340),
         (data,),
-        f"{plural(table.height, 'forecast')} of sizes held out; {n_held} of the {level_words(law.level)} intervals held "
-        f"the score. Mean distance {100.0 * error:.1f} points.",
+        f"{plural(table.height, 'forecast')} of sizes held out; {n_held} of the {level_words(held_out.level)} intervals "
+        f"held the score. Mean distance {100.0 * error:.1f} points.",
         note="On the dashed line the forecast is right. Bars are intervals before they were widened by this check.",
     )
 
@@ -234,22 +284,45 @@ def decision_chart(data: Data) -> Chart:
     x = across("share", "Share of the largest run's compute", form=".0%", scale={"type": "log", "padding": 16})
     y = across("accuracy", "Right decisions", form=".0%", scale={"domain": [0.0, 1.0]})
     shade = {
-        "field": "law", "type": "nominal", "scale": colours([LAW_WORDS.get(name, name) for name in names]),
+        "field": "law",
+        "type": "nominal",
+        "scale": colours([LAW_WORDS.get(name, name) for name in names]),
         "legend": {"title": None, "orient": "top", "columns": 3},
-    }  # fmt: skip
-    shown = tips(("law", "Law"), ("share", "Share of compute", ".1%"), ("accuracy", "Right decisions", ".1%"), ("n", "Scenarios", "d"))
+    }
+    shown = tips(
+        law="Law",
+        share=("Share of compute", ".1%"),
+        accuracy=("Right decisions", ".1%"),
+        n=("Scenarios", "d"),
+    )
     parts = [
         ruled("y", 0.5),
         {"mark": {"type": "line"}, "encoding": {"x": x, "y": y, "color": shade}},
-        {"mark": {"type": "rule"}, "encoding": {"x": x, "color": shade, "y": across("low", "Right decisions", form=".0%"), "y2": {"field": "high"}}},
-        {"mark": {"type": "point", "size": 60, "opacity": 1}, "encoding": {"x": x, "color": shade, "y": y, "tooltip": shown}},
-    ]  # fmt: skip
-    words = "; ".join(f"{law} with {share:.0%} of the compute: {mean:.0%}" for law, share, mean in means.select("law", "share_of_target", "mean").rows())
-    best = means.sort("mean", descending=True).row(0, named=True) if means.height else {"law": "", "mean": float("nan")}
+        {
+            "mark": {"type": "rule"},
+            "encoding": {
+                "x": x,
+                "color": shade,
+                "y": across("low", "Right decisions", form=".0%"),
+                "y2": {"field": "high"},
+            },
+        },
+        {
+            "mark": {"type": "point", "size": 60, "opacity": 1},
+            "encoding": {"x": x, "color": shade, "y": y, "tooltip": shown},
+        },
+    ]
+    words = "; ".join(
+        f"{law} with {share:.0%} of the compute: {mean:.0%}"
+        for law, share, mean in means.select("law", "share_of_target", "mean").rows()
+    )
+    first, share = max(means.select("law", "mean").rows(), key=lambda row: row[1], default=("", float("nan")))
     return Chart(
-        f"The {LAW_WORDS.get(best['law'], best['law'])} puts two recipes in the right order in up to {percent(best['mean'], 0)} of the cases",
+        f"The {LAW_WORDS.get(first, first)} puts two recipes in the right order in up to {percent(share, 0)} of the "
+        "cases",
         layers(*parts, height=280),
         (shown_data,),
         f"Right decisions, mean over scenarios: {words}.",
-        note="A point is the mean over scenarios, its bar a standard error up and down over them. On the dashed line, a coin would do as well.",
+        note="A point is the mean over scenarios, its bar a standard error up and down over them. On the dashed line, "
+        "a coin would do as well.",
     )

@@ -7,7 +7,7 @@ import polars as pl
 
 from itembank.errors import shown
 from itembank.pages.blocks import Answer, Answers, Block, Caution, Chart, Column, Data, Page, Section, Table, Text
-from itembank.pages.common import Pair, plural
+from itembank.pages.common import Pair, columns_of, plural
 from itembank.pages.pretraining_charts import (
     LAW_WORDS,
     ability_chart,
@@ -17,6 +17,7 @@ from itembank.pages.pretraining_charts import (
     held_out_chart,
 )
 from itembank.reports.theme import compute, count, interval_words, level_words, percent, points
+from itembank.scaling.pretraining.held_out_results import HeldOutForecasts
 from itembank.scaling.pretraining.law_results import PretrainingLaw
 
 MOST_ANSWERS = 3
@@ -85,7 +86,9 @@ def _answer(law: PretrainingLaw, row: dict[str, Any]) -> Answer:
     level = level_words(law.level)
     value, interval = percent(row["score"]), f"{interval_words(row['low'], row['high'])}, {level} interval"
     best = f", the best of {len(law.recipes)} recipes" if len(law.recipes) > 1 else ""
-    words = f"{row['recipe']}{best}, at {row['beyond']:.3g} times its largest run, from {plural(row['n_sizes'], 'size')}"
+    words = (
+        f"{row['recipe']}{best}, at {row['beyond']:.3g} times its largest run, from {plural(row['n_sizes'], 'size')}"
+    )
     citation = (
         f"{row['recipe']} on {row['scenario']} at {compute(law.target_flops)}: {value} ({interval}), law {row['law']}, "
         "itembank"
@@ -105,14 +108,16 @@ def _cautions(law: PretrainingLaw, name: str, rows: Rows) -> list[Block]:
     elif worth["coverage"] < law.level - TOO_NARROW:
         found.append(
             Caution(
-                f"Intervals that claim {level_words(law.level)} held only {percent(worth['coverage'])} of the sizes held "
-                f"out; those of the forecasts are therefore {worth['widening']:.1f} times as wide as the law says."
+                f"Intervals that claim {level_words(law.level)} held only {percent(worth['coverage'])} of the sizes "
+                f"held out; those of the forecasts are therefore {worth['widening']:.1f} times as wide as the law says."
             )
         )
     doubtful = [f"{row['recipe']} on {row['scenario']}" for row in rows if row["law"] == name and row["note"]]
     if doubtful:
         found.append(
-            Caution(f"{plural(len(doubtful), 'forecast')} are doubtful: {shown(doubtful)}. The table says why, under Note.")
+            Caution(
+                f"{plural(len(doubtful), 'forecast')} are doubtful: {shown(doubtful)}. The table says why, under Note."
+            )
         )
     found += [Text(law.message)] if law.message else []
     return found
@@ -123,15 +128,23 @@ def _sections(law: PretrainingLaw, name: str, rows: Rows) -> list[Section]:
     made = []
     if drawn:
         made.append(Section("Forecasts", (forecast_chart(law, name, rows), _forecasts(law, rows))))
-    if law.held_out is not None and not law.held_out.table.is_empty():
+    held_out = law.held_out
+    if held_out is not None and not held_out.table.is_empty():
         lead = "The largest sizes were left out and forecast from the smaller ones. Nothing was tuned on them."
-        blocks: list[Block] = [held_out_chart(law, name), _comparison(law), Text(law.best_reason), _held_out(law)]
+        blocks: list[Block] = [
+            held_out_chart(held_out, name),
+            _comparison(law),
+            Text(law.best_reason),
+            _held_out(held_out),
+        ]
         made.append(Section("Sizes held out", tuple(blocks), lead))
         if len(law.recipes) > 1:
             words = "How often the order of two recipes, forecast from smaller runs, was that of the largest runs."
-            made.append(Section("Decisions", _decisions(law), words))
+            made.append(Section("Decisions", _decisions(held_out), words))
     if any("irsl" in one.fitted for one in drawn):
-        words = "The item response law is a line of ability in the logarithm of compute; items turn ability into scores."
+        words = (
+            "The item response law is a line of ability in the logarithm of compute; items turn ability into scores."
+        )
         made.append(Section("Abilities", (ability_chart(law),), words))
     return made
 
@@ -149,7 +162,7 @@ def _forecasts(law: PretrainingLaw, rows: Rows) -> Table:
         Column("residual", "Residual (points)", "number", explanation="Root mean square at the sizes fitted"),
         Column("note", "Note"),
     )
-    values = {one.name: [row[one.name] for row in rows] for one in columns}
+    values = columns_of(rows, columns)
     values["residual"] = [100.0 * value for value in values["residual"]]
     return Table(f"Forecasts at {compute(law.target_flops)}", Data("forecasts", values), columns)
 
@@ -166,13 +179,13 @@ def _comparison(law: PretrainingLaw) -> Table:
         Column("n_forecasts", "Forecasts", "count"),
     )
     rows = law.comparison()
-    values = {one.name: [row[one.name] for row in rows] for one in columns}
+    values = columns_of(rows, columns)
     for name in ("mean_absolute_error", "mean_error", "width"):
         values[name] = [100.0 * value for value in values[name]]
     return Table("What laws were worth on the sizes held out", Data("laws", values), columns)
 
 
-def _held_out(law: PretrainingLaw) -> Table:
+def _held_out(held_out: HeldOutForecasts) -> Table:
     columns = (
         Column("scenario", "Scenario", has_menu=True),
         Column("recipe", "Recipe", has_menu=True),
@@ -185,14 +198,14 @@ def _held_out(law: PretrainingLaw) -> Table:
         Column("error", "Error (points)", "number"),
         Column("is_covered", "Held", "flag", has_menu=True),
     )
-    assert law.held_out is not None  # noqa: S101 (the section is made only then)
-    table = law.held_out.table.with_columns(pl.col("error") * 100.0)
-    return Table("Every forecast of a size held out", Data("held-out", {one.name: table[one.name] for one in columns}), columns)
+    table = held_out.table.with_columns(pl.col("error") * 100.0)
+    return Table(
+        "Every forecast of a size held out", Data("held-out", {one.name: table[one.name] for one in columns}), columns
+    )
 
 
-def _decisions(law: PretrainingLaw) -> tuple[Chart | Table, ...]:
-    assert law.held_out is not None  # noqa: S101 (the section is made only then)
-    table = law.held_out.decisions()
+def _decisions(held_out: HeldOutForecasts) -> tuple[Chart | Table, ...]:
+    table = held_out.decisions()
     columns = (
         Column("scenario", "Scenario", has_menu=True),
         Column("law", "Law", has_menu=True),

@@ -1,14 +1,15 @@
 """Charts of a study: errors by method and size, coverage and width, errors of models, scenarios."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import polars as pl
 
 from itembank.pages.blocks import Chart, Column, Data, Table
-from itembank.pages.panels import Spec, across, in_order, layers, panels, ruled, tips
+from itembank.pages.charts import Spec, tips
+from itembank.pages.panels import across, in_order, layers, panels, ruled
 from itembank.pages.study_numbers import METHOD, OTHERS, BestMethod, StudyNumbers
-from itembank.reports.theme import level_words, percent
+from itembank.reports.theme import interval_words, level_words, percent
 from itembank.studies.results import StudyResult
 
 MOST_SPREAD = 400
@@ -19,6 +20,7 @@ WIDE_RANGE = 8.0
 """Of sizes, from which their axis is logarithmic."""
 MOST_ABOVE = 1.6
 """How far above the largest error of the methods in colour a picture of errors reaches."""
+SPLIT = {"split": "Split"}
 LABELS = 175
 """Pixels that names of methods take at the left of a picture."""
 
@@ -33,7 +35,12 @@ def dots_chart(numbers: StudyNumbers, data: Data, best: Sequence[BestMethod]) ->
     at = [size == numbers.size for size in data.columns["size"]]
     chosen = _rows(data, at, "methods-at-size")
     y = in_order("method", "method_place", labelLimit=LABELS - 10)
-    shown = tips(("method", "Method"), ("split", "Split"), ("error", "Mean error (points)", ".2f"), ("p95", "Of 20 models, one errs by more than", ".1f"))
+    shown = tips(
+        method="Method",
+        split="Split",
+        error=("Mean error (points)", ".2f"),
+        p95=("Of 20 models, one errs by more than", ".1f"),
+    )
     title = f"Mean error with {size_words(numbers, numbers.size)} (points)"
     parts = [
         {
@@ -46,9 +53,7 @@ def dots_chart(numbers: StudyNumbers, data: Data, best: Sequence[BestMethod]) ->
         },
     ]
     height = 18 * len(numbers.methods)
-    words = " ".join(
-        f"On split {one.split}: {_listed(chosen, one.split)}." for one in best
-    )
+    words = " ".join(f"On split {one.split}: {_listed(chosen, one.split)}." for one in best)
     return Chart(
         f"Mean errors with {size_words(numbers, numbers.size)}, best methods on top",
         _by_split(numbers, parts, height=height, most=2, labels=LABELS),
@@ -67,7 +72,13 @@ def _listed(data: Data, split: str) -> str:
 
 def _rows(data: Data, keep: Sequence[bool], name: str) -> Data:
     """Return some rows under another name."""
-    return Data(name, {one: [value for value, kept in zip(list(values), keep, strict=True) if kept] for one, values in data.columns.items()})  # fmt: skip
+    return Data(
+        name,
+        {
+            one: [value for value, kept in zip(list(values), keep, strict=True) if kept]
+            for one, values in data.columns.items()
+        },
+    )
 
 
 def _by_split(numbers: StudyNumbers, parts: Sequence[Spec], *, height: int, most: int = 3, labels: int = 56) -> Spec:
@@ -100,13 +111,13 @@ def curves(
     *,
     band: tuple[str, str] | None = None,
     scale: Spec | None = None,
-    panel: tuple[str, str] = ("split", "Split"),
+    panel: Mapping[str, str] = SPLIT,
 ) -> list[Spec]:
     """Return a line a method, with standard errors from `band`; `y` is (field, title, format)."""
     field, title, form = y
     scale = scale or {"zero": True}
     faint = {"condition": {"test": f"datum.shade === '{OTHERS}'", "value": 0.45}, "value": 1}
-    shown = tips(("method", "Method"), panel, ("size", "Size", "~s"), (field, title, form or ".2f"))
+    shown = tips(method="Method", **panel, size=("Size", "~s"), **{field: (title, form or ".2f")})
     common = {"x": x, "color": shade, "detail": {"field": "method"}, "opacity": faint}
     height = across(field, title, form=form, scale=scale)
     parts: list[Spec] = [
@@ -120,7 +131,7 @@ def curves(
 
 
 def errors_up_to(errors: Data) -> tuple[Spec, str]:
-    """Return the scale of errors, cut where methods that are not in colour would squeeze the others, and what says so."""
+    """Return the scale of errors, cut where methods in grey would squeeze the others, and words on that."""
     values = [value for value in errors.columns["error"] if np.isfinite(value)]
     shown = [
         value
@@ -162,7 +173,9 @@ def error_chart(numbers: StudyNumbers, data: Data, best: Sequence[BestMethod]) -
     parts = _curves(numbers, "error", "Mean error (points)", band=("error_low", "error_high"), **scale)
     first = best[0]
     own = numbers.summary.filter(split=first.split, method=first.method).sort("budget")
-    steps = ", ".join(f"{error:.2f} with {size_words(numbers, size)}" for error, size in own.select("mae", "budget").rows())
+    steps = ", ".join(
+        f"{error:.2f} with {size_words(numbers, size)}" for error, size in own.select("mae", "budget").rows()
+    )
     return Chart(
         _falls(numbers, first, own),
         _by_split(numbers, parts, height=280),
@@ -190,9 +203,11 @@ def coverage_chart(numbers: StudyNumbers, data: Data, best: Sequence[BestMethod]
     band = ("coverage_low", "coverage_high")
     parts = _curves(numbers, "coverage", "Intervals that held the truth", ".0%", band, domain=[floor, 1.0], zero=False)
     level = level_words(numbers.level)
-    words = "; ".join(f"{one.method} on split {one.split}: {percent(one.coverage)}" for one in best if np.isfinite(one.coverage))
+    words = "; ".join(
+        f"{one.method} on split {one.split}: {percent(one.coverage)}" for one in best if np.isfinite(one.coverage)
+    )
     return Chart(
-        f"{level} intervals held the truth in {percent(float(np.nanmin(known)), 0)} to {percent(float(np.nanmax(known)), 0)} of the cases",
+        f"{level} intervals held the truth in {interval_words(np.nanmin(known), np.nanmax(known), 0)} of the cases",
         _by_split(numbers, [ruled("y", numbers.level), *parts], height=230),
         (data,),
         f"Claimed: {level}. Held with {size_words(numbers, numbers.size)}: {words}.",
@@ -204,9 +219,12 @@ def width_chart(numbers: StudyNumbers, data: Data, best: Sequence[BestMethod]) -
     """Draw half the width of the intervals."""
     parts = _curves(numbers, "half_width", "Half-width (points)", zero=True)
     own = numbers.summary.filter(split=best[0].split, method=best[0].method).sort("budget")
-    words = ", ".join(f"{width:.1f} with {size_words(numbers, size)}" for width, size in own.select("half_width", "budget").rows())
+    words = ", ".join(
+        f"{width:.1f} with {size_words(numbers, size)}" for width, size in own.select("half_width", "budget").rows()
+    )
     return Chart(
-        f"Intervals of {best[0].method} reach {_at_size(own, numbers.size):.1f} points to either side with {size_words(numbers, numbers.size)}",
+        f"Intervals of {best[0].method} reach {_at_size(own, numbers.size):.1f} points to either side with "
+        f"{size_words(numbers, numbers.size)}",
         _by_split(numbers, parts, height=230),
         (data,),
         f"Median half-width of intervals of {best[0].method} on {best[0].split}, in points: {words}.",
@@ -238,15 +256,29 @@ def spread_chart(numbers: StudyNumbers, best: Sequence[BestMethod]) -> Chart:
     parts = [_spread(numbers, place, one) for place, one in enumerate(best)]
     frame = pl.concat(parts)
     data = Data("model-errors", {name: frame[name].to_list() for name in frame.columns})
-    shown = tips(("model_id", "Model"), ("truth", "True score", ".1%"), ("error", "Mean error (points)", "+.1f"), ("low", "5 % of errors below", "+.1f"), ("high", "5 % above", "+.1f"))
+    shown = tips(
+        model_id="Model",
+        truth=("True score", ".1%"),
+        error=("Mean error (points)", "+.1f"),
+        low=("5 % of errors below", "+.1f"),
+        high=("5 % above", "+.1f"),
+    )
     x = across("truth", "True score", form=".0%", scale={"zero": False})
     marks = [
         ruled("y", 0.0, strokeDash=[1, 0]),
-        {"mark": {"type": "rule", "color": "@soft", "opacity": 0.7}, "encoding": {"x": x, "y": across("low", "Error (points)"), "y2": {"field": "high"}}},
-        {"mark": {"type": "point", "size": 26, "color": "@main", "opacity": 0.85}, "encoding": {"x": x, "y": across("error", "Error (points)"), "tooltip": shown}},
+        {
+            "mark": {"type": "rule", "color": "@soft", "opacity": 0.7},
+            "encoding": {"x": x, "y": across("low", "Error (points)"), "y2": {"field": "high"}},
+        },
+        {
+            "mark": {"type": "point", "size": 26, "color": "@main", "opacity": 0.85},
+            "encoding": {"x": x, "y": across("error", "Error (points)"), "tooltip": shown},
+        },
     ]
     worst = frame.sort(pl.col("error").abs(), descending=True).head(3)
-    named = "; ".join(f"{name} {error:+.1f} ({split})" for name, error, split in worst.select("model_id", "error", "split").rows())
+    named = "; ".join(
+        f"{name} {error:+.1f} ({split})" for name, error, split in worst.select("model_id", "error", "split").rows()
+    )
     columns = (
         Column("split", "Split", has_menu=True),
         Column("method", "Method", has_menu=True),
@@ -263,27 +295,42 @@ def spread_chart(numbers: StudyNumbers, best: Sequence[BestMethod]) -> Chart:
         (data,),
         f"The models with the largest mean errors, in points: {named}.",
         table=Table("Errors of models", data, columns),
-        note="Above the line the estimate was too high. Bars hold nine of ten estimates of a model, where a study repeats."
-        + (f" At most {MOST_SPREAD} models of a split are drawn, evenly from the lowest to the highest score." if cut else ""),
+        note="Above the line the estimate was too high. Bars hold nine of ten estimates of a model, where a study "
+        "repeats."
+        + (
+            f" At most {MOST_SPREAD} models of a split are drawn, evenly from the lowest to the highest score."
+            if cut
+            else ""
+        ),
     )
 
 
 def _spread(numbers: StudyNumbers, place: int, best: BestMethod) -> pl.DataFrame:
     error = 100.0 * (pl.col("estimate") - pl.col("truth"))
-    chosen = numbers.estimates.filter(split=best.split, budget=numbers.size, method=best.method).with_columns(error=error)
-    by_model = chosen.filter(pl.col("error").is_not_nan()).group_by("model_id", maintain_order=True).agg(
-        truth=pl.col("truth").mean(),
-        low=pl.col("error").quantile(0.05, "linear"),
-        high=pl.col("error").quantile(0.95, "linear"),
-        error=pl.col("error").mean(),
-    ).sort("truth")  # fmt: skip
+    chosen = numbers.estimates.filter(split=best.split, budget=numbers.size, method=best.method).with_columns(
+        error=error
+    )
+    by_model = (
+        chosen.filter(pl.col("error").is_not_nan())
+        .group_by("model_id", maintain_order=True)
+        .agg(
+            truth=pl.col("truth").mean(),
+            low=pl.col("error").quantile(0.05, "linear"),
+            high=pl.col("error").quantile(0.95, "linear"),
+            error=pl.col("error").mean(),
+        )
+        .sort("truth")
+    )
     rows = np.unique(np.linspace(0, by_model.height - 1, min(MOST_SPREAD, by_model.height)).round().astype(int))
-    return by_model[rows.tolist()].with_columns(split=pl.lit(best.split), split_place=pl.lit(place), method=pl.lit(best.method))
+    drawn: pl.DataFrame = by_model[rows.tolist()]
+    return drawn.with_columns(split=pl.lit(best.split), split_place=pl.lit(place), method=pl.lit(best.method))
 
 
 def scenario_chart(result: StudyResult, numbers: StudyNumbers, split: str) -> Chart:
     """Draw the errors of every method on every score, at one size, on one split."""
-    rows = result.summary.filter(split=split, budget=numbers.size).with_columns(method=METHOD, error=100.0 * pl.col("mae"))
+    rows = result.summary.filter(split=split, budget=numbers.size).with_columns(
+        method=METHOD, error=100.0 * pl.col("mae")
+    )
     targets = rows["target"].unique(maintain_order=True).to_list()
     data = Data(
         "scenario-errors",
@@ -296,13 +343,22 @@ def scenario_chart(result: StudyResult, numbers: StudyNumbers, split: str) -> Ch
             "coverage": rows["coverage"],
         },
     )
-    shown = tips(("method", "Method"), ("target", "Score"), ("error", "Mean error (points)", ".2f"), ("coverage", "Intervals held", ".1%"))
+    shown = tips(
+        method="Method",
+        target="Score",
+        error=("Mean error (points)", ".2f"),
+        coverage=("Intervals held", ".1%"),
+    )
     top = float(np.nanquantile(rows["error"].to_numpy(), 0.95))
     colour = {
-        "field": "error", "type": "quantitative", "scale": {"domain": [0, top], "clamp": True, "range": "ramp"},
+        "field": "error",
+        "type": "quantitative",
+        "scale": {"domain": [0, top], "clamp": True, "range": "ramp"},
         "legend": {"title": "Mean error (points)", "titleLimit": 320, "orient": "bottom", "gradientLength": 200},
-    }  # fmt: skip
-    parts: list[Spec] = [{"mark": {"type": "rect", "stroke": "@paper"}, "encoding": {"color": colour, "tooltip": shown}}]
+    }
+    parts: list[Spec] = [
+        {"mark": {"type": "rect", "stroke": "@paper"}, "encoding": {"color": colour, "tooltip": shown}}
+    ]
     if len(targets) <= MOST_WRITTEN:
         ink = {"condition": {"test": f"datum.error > {0.55 * top}", "value": "@paper"}, "value": "@ink"}
         text = {"field": "error", "type": "quantitative", "format": ".1f"}
@@ -312,13 +368,17 @@ def scenario_chart(result: StudyResult, numbers: StudyNumbers, split: str) -> Ch
         "width": {"step": int(np.clip(680 // len(targets), 18, 62))},
         "height": {"step": 19},
         "encoding": {
-            "x": in_order("target", "target_place", labelAngle=-45, orient="top", grid=False, domain=False, labelLimit=130),
+            "x": in_order(
+                "target", "target_place", labelAngle=-45, orient="top", grid=False, domain=False, labelLimit=130
+            ),
             "y": in_order("method", "method_place", grid=False, domain=False, labelLimit=180),
         },
         "layer": parts,
-    }  # fmt: skip
+    }
     best = rows.sort("error").group_by("target", maintain_order=True).first()
-    words = "; ".join(f"{target}: {method} {error:.1f}" for target, method, error in best.select("target", "method", "error").rows())
+    words = "; ".join(
+        f"{target}: {method} {error:.1f}" for target, method, error in best.select("target", "method", "error").rows()
+    )
     columns = (
         Column("target", "Score", has_menu=True),
         Column("method", "Method", has_menu=True),

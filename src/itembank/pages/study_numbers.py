@@ -87,7 +87,11 @@ class StudyNumbers:
         estimates = result.estimates.filter(target=target).with_columns(method=METHOD)
         # relative to the mean of a split and size, so that hard ones do not count for more
         relative = pl.col("mae") / pl.col("mae").mean().over("split", "budget")
-        order = summary.with_columns(relative=relative).group_by("method", maintain_order=True).agg(pl.col("relative").mean())
+        order = (
+            summary.with_columns(relative=relative)
+            .group_by("method", maintain_order=True)
+            .agg(pl.col("relative").mean())
+        )
         sizes = summary["budget"].unique().sort().to_numpy()
         is_items = not result.budget_unit
         size = sizes[np.argmin(np.abs(np.log(sizes / USUAL_SIZE)))] if is_items else sizes[sizes.size // 2]

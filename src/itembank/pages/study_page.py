@@ -90,7 +90,8 @@ def _cautions(numbers: StudyNumbers, best: list[BestMethod]) -> list[Block]:
     low = [one for one in best if one.coverage < numbers.level - TOO_NARROW]
     found: list[Block] = [
         Caution(
-            f"On split {one.split}, {level} intervals of {one.method} held the truth only {percent(one.coverage)} of the time."
+            f"On split {one.split}, {level} intervals of {one.method} held the truth only {percent(one.coverage)} of "
+            "the time."
         )
         for one in low
     ]
@@ -106,7 +107,11 @@ def _sections(result: StudyResult, numbers: StudyNumbers, best: list[BestMethod]
     made = [Section("Errors", errors, f"Distance between estimated and true {target} score, in points.")]
     if np.isfinite(numbers.summary["coverage"].to_numpy()).any():
         charts = (coverage_chart(numbers, data, best), width_chart(numbers, data, best))
-        made.append(Section("Intervals", charts, "Whether intervals hold the truth as often as they claim, and how wide they are."))
+        made.append(
+            Section(
+                "Intervals", charts, "Whether intervals hold the truth as often as they claim, and how wide they are."
+            )
+        )
     if np.isfinite(numbers.summary["spearman"].to_numpy()).any():
         made.append(Section("Order of models", (ranks_chart(numbers, data, best),)))
     made.append(Section("Models", (spread_chart(numbers, best),)))
@@ -140,7 +145,9 @@ def _numbers(numbers: StudyNumbers) -> Table:
 def _seconds(numbers: StudyNumbers) -> Table:
     """Return what methods cost in time, on average over splits, at the size that counts."""
     names = ("seconds_calibrate", "seconds_select", "seconds_estimate")
-    rows = numbers.summary.filter(budget=numbers.size).group_by("method", maintain_order=True).agg(pl.col(*names).mean())
+    rows = (
+        numbers.summary.filter(budget=numbers.size).group_by("method", maintain_order=True).agg(pl.col(*names).mean())
+    )
     columns = (
         Column("method", "Method"),
         Column("seconds_calibrate", "To calibrate", "number", digits=2, explanation="CPU seconds, once a bank"),
@@ -177,5 +184,9 @@ def _data_words(data: Any) -> str:
 
 def _plain(value: Any) -> str:
     if isinstance(value, Mapping):
-        return ", ".join(f"{name} {json.dumps(one) if isinstance(one, list | dict) else one}" for name, one in value.items() if one is not None)
+        return ", ".join(
+            f"{name} {json.dumps(one) if isinstance(one, list | dict) else one}"
+            for name, one in value.items()
+            if one is not None
+        )
     return str(value)

@@ -4,8 +4,9 @@ import numpy as np
 
 from itembank.numerics.arrays import FloatArray
 from itembank.pages.blocks import Answer, Answers, Block, Chart, Column, Data, Page, Section, Table, Text
-from itembank.pages.common import Pair, plural
-from itembank.pages.panels import Spec, in_order, tips
+from itembank.pages.charts import Spec, tips
+from itembank.pages.common import Pair, columns_of, plural
+from itembank.pages.panels import in_order
 from itembank.reports.theme import level_words
 from itembank.scaling.transfers.convergent_results import ConvergentValidity, CorrelationTable
 
@@ -98,20 +99,45 @@ def _matrix(found: ConvergentValidity, table: CorrelationTable, name: str) -> Ch
 
 def _heat(n_scenarios: int) -> Spec:
     step = int(np.clip(620 // n_scenarios, 15, 54))
-    shown = tips(("row", "Scenario"), ("column", "and"), ("value", "Correlation", ".2f"), ("low", "From", ".2f"), ("high", "To", ".2f"))
+    shown = tips(
+        row="Scenario",
+        column="and",
+        value=("Correlation", ".2f"),
+        low=("From", ".2f"),
+        high=("To", ".2f"),
+    )
     colour = {
-        "field": "value", "type": "quantitative", "scale": {"domain": [-1, 1], "range": "diverging"},
+        "field": "value",
+        "type": "quantitative",
+        "scale": {"domain": [-1, 1], "range": "diverging"},
         "legend": {"title": "Correlation", "orient": "bottom", "gradientLength": 200},
-    }  # fmt: skip
+    }
     opacity = {"condition": {"test": "datum.clear === 'clear'", "value": 1}, "value": 0.4}
-    parts: list[Spec] = [{"mark": {"type": "rect", "stroke": "@paper"}, "encoding": {"color": colour, "opacity": opacity, "tooltip": shown}}]
+    parts: list[Spec] = [
+        {
+            "mark": {"type": "rect", "stroke": "@paper"},
+            "encoding": {"color": colour, "opacity": opacity, "tooltip": shown},
+        }
+    ]
     if n_scenarios <= MOST_WRITTEN:
-        ink = {"condition": {"test": "datum.clear === 'clear' && datum.value > 0.7", "value": "@paper"}, "value": "@ink"}
+        ink = {
+            "condition": {"test": "datum.clear === 'clear' && datum.value > 0.7", "value": "@paper"},
+            "value": "@ink",
+        }
         text = {"field": "value", "type": "quantitative", "format": ".2f"}
         parts.append({"mark": {"type": "text", "fontSize": 10}, "encoding": {"text": text, "color": ink}})
-    look = {"grid": False, "domain": False, "labelLimit": 130}
-    x, y = in_order("column", "column_place", labelAngle=-45, orient="top", **look), in_order("row", "row_place", **look)
-    return {"autosize": "pad", "width": {"step": step}, "height": {"step": min(step, 30)}, "encoding": {"x": x, "y": y}, "layer": parts}
+    look: Spec = {"grid": False, "domain": False, "labelLimit": 130}
+    x, y = (
+        in_order("column", "column_place", labelAngle=-45, orient="top", **look),
+        in_order("row", "row_place", **look),
+    )
+    return {
+        "autosize": "pad",
+        "width": {"step": step},
+        "height": {"step": min(step, 30)},
+        "encoding": {"x": x, "y": y},
+        "layer": parts,
+    }
 
 
 def _pairs(found: ConvergentValidity) -> Table:
@@ -124,20 +150,35 @@ def _pairs(found: ConvergentValidity) -> Table:
         Column("correlation", "Correlation", "number", digits=2),
         Column("lower", f"{level} from", "number", digits=2),
         Column("upper", "to", "number", digits=2),
-        Column("disattenuated", "Without errors", "number", digits=2, explanation="Of the abilities themselves (Spearman)"),
+        Column(
+            "disattenuated", "Without errors", "number", digits=2, explanation="Of the abilities themselves (Spearman)"
+        ),
     ]
     if found.beyond_compute is not None:
-        columns.append(Column("beyond_compute", "Beyond compute", "number", digits=2, explanation="Training compute taken out"))
-    data = Data("validity-pairs", {one.name: [row[one.name] for row in rows] for one in columns})
+        columns.append(
+            Column("beyond_compute", "Beyond compute", "number", digits=2, explanation="Training compute taken out")
+        )
+    data = Data("validity-pairs", columns_of(rows, columns))
     return Table("Pairs of scenarios", data, tuple(columns))
 
 
 def _reliability(found: ConvergentValidity) -> Table:
     columns = (
         Column("scenario", "Scenario"),
-        Column("reliability", "Reliability", "number", digits=2, explanation="Share of the variance of ability that is no error of its estimate"),
-    )  # fmt: skip
-    return Table("Reliability", Data("reliability", {"scenario": list(found.scenarios), "reliability": found.reliability}), columns, n_shown=60)
+        Column(
+            "reliability",
+            "Reliability",
+            "number",
+            digits=2,
+            explanation="Share of the variance of ability that is no error of its estimate",
+        ),
+    )
+    return Table(
+        "Reliability",
+        Data("reliability", {"scenario": list(found.scenarios), "reliability": found.reliability}),
+        columns,
+        n_shown=60,
+    )
 
 
 def _provenance(found: ConvergentValidity) -> tuple[Pair, ...]:

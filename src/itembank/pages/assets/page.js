@@ -62,7 +62,9 @@
       this.on = make("button", { type: "button", "aria-label": "Next rows" }, "›");
       this.back.addEventListener("click", () => this.turn(-1));
       this.on.addEventListener("click", () => this.turn(1));
-      tools.append(this.back, this.on);
+      const turn = make("span", { class: "turn" });
+      turn.append(this.back, this.on);
+      tools.append(turn);
       this.addDownload();
       this.rest?.setAttribute("role", "status");
       this.show();
@@ -188,6 +190,7 @@
       const spec = coloured(this.given.spec, colours);
       if (spec.width === "container") spec.width = width;
       if (spec.spec?.widthOf) fitPanels(spec, width);
+      for (const part of [spec, ...(spec.vconcat ?? [])]) if (part?.widthOf) part.width = Math.max(90, width / part.widthOf - (part.aside ?? 60));
       if (width < NARROW) stackLegends(spec);
       const datasets = Object.fromEntries(this.given.data.map((name) => [name, this.page.rows(name)]));
       const drawing = make("div");
