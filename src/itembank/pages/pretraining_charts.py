@@ -117,9 +117,9 @@ def _lines(
             recipe,
             "line",
             float(flops[k]),
-            float(value[number, k]),
-            float(low[number, k]),
-            float(high[number, k]),
+            float(value[row, k]),
+            float(low[row, k]),
+            float(high[row, k]),
             "",
         )
         for row, recipe in enumerate(law.recipes)
@@ -249,8 +249,8 @@ def held_out_chart(held_out: HeldOutForecasts, name: str) -> Chart:
         f"Forecasts by the {LAW_WORDS.get(name, name)} were {100.0 * error:.1f} points off on average",
         layers(same, rule, point, height=340),
         (data,),
-        f"{plural(table.height, 'forecast')} of sizes held out; {n_held} of the {level_words(held_out.level)} intervals "
-        f"held the score. Mean distance {100.0 * error:.1f} points.",
+        f"{plural(table.height, 'forecast')} of sizes held out; {n_held} of the {level_words(held_out.level)} "
+        f"intervals held the score. Mean distance {100.0 * error:.1f} points.",
         note="On the dashed line the forecast is right. Bars are intervals before they were widened by this check.",
     )
 
