@@ -27,7 +27,9 @@ def tables(page: Page) -> dict[str, Table]:
 
 
 def answers(page: Page) -> list[Answer]:
-    made = [one.answers if isinstance(one, Answers) else (one,) for one in page.lead if isinstance(one, Answers | Answer)]
+    made = [
+        one.answers if isinstance(one, Answers) else (one,) for one in page.lead if isinstance(one, Answers | Answer)
+    ]
     return [one for several in made for one in several]
 
 

@@ -154,7 +154,8 @@ def test_of_many_models_the_best_are_drawn_and_all_stand_in_the_table(bank):
     many = results(bank, np.linspace(-2.0, 2.0, MOST_MODELS + 5))
     found = compare(bank, many, method="paired", spec=NO_BOOTSTRAP)
     page = comparison_page(found, bank, many)
-    order, matrix = (next(one for one in charts(page) if one.data[0].name == name) for name in ("ranking-shown", "pairs-shown"))  # fmt: skip
+    drawn = {one.data[0].name: one for one in charts(page)}
+    order, matrix = drawn["ranking-shown"], drawn["pairs-shown"]
     assert len(order.data[0]) == MOST_MODELS
     assert len(matrix.data[0]) == MOST_MODELS * (MOST_MODELS - 1)
     assert f"{MOST_MODELS} best of {MOST_MODELS + 5}" in order.note

@@ -3,17 +3,13 @@ import polars as pl
 import pytest
 
 from itembank.errors import ParameterError
-from itembank.pages.study_folder import study_folder_page
 from itembank.pages.study_numbers import IN_COLOUR, OTHERS, StudyNumbers
 from itembank.pages.study_page import study_page
 from itembank.studies.manifests import StudyManifest
 from itembank.studies.results import StudyResult
-from itembank.studies.run import run_prediction
-from itembank.studies.prediction.assessors import Assessor
 from itembank.studies.summary import summarise
-from tests.pages.reading import answers, cautions, charts, check_charts, tables, words
+from tests.pages.reading import answers, cautions, charts, check_charts, words
 from tests.reports.test_study_figures import METHODS, make_estimates
-from tests.studies.prediction.simulated import make_responses, make_spec
 
 PAYLOAD = "<script>alert(1)</script>"
 
@@ -68,7 +64,9 @@ def test_curves_are_those_of_the_summary_in_points(result, page):
 
 
 def test_intervals_that_are_too_narrow_are_said():
-    narrow = make_estimates(splits=("random",)).with_columns(low=pl.col("estimate") - 1e-4, high=pl.col("estimate") + 1e-4)
+    narrow = make_estimates(splits=("random",)).with_columns(
+        low=pl.col("estimate") - 1e-4, high=pl.col("estimate") + 1e-4
+    )
     page = study_page(study(narrow))
     assert "95 % intervals" in cautions(page)
     assert "held the truth only" in cautions(page)
@@ -88,7 +86,9 @@ def test_of_many_methods_the_best_have_colours():
 def test_one_repeat_one_size_one_method_and_gaps_can_be_shown():
     table = make_estimates(splits=("random",), methods=METHODS[:1], budgets=(30.0,), n_models=3).filter(repeat=0)
     gaps = table.with_columns(
-        low=pl.lit(np.nan), high=pl.lit(np.nan), estimate=pl.when(pl.col("model_id") == "m1").then(np.nan).otherwise("estimate")
+        low=pl.lit(np.nan),
+        high=pl.lit(np.nan),
+        estimate=pl.when(pl.col("model_id") == "m1").then(np.nan).otherwise("estimate"),
     )
     page = study_page(study(gaps))
     assert "Intervals" not in [section.title for section in page.sections]
@@ -108,24 +108,3 @@ def test_a_target_that_is_not_there_and_a_study_without_estimates_are_refused(re
     nothing = make_estimates(splits=("random",), methods=METHODS[:1]).with_columns(estimate=pl.lit(np.nan))
     with pytest.raises(ParameterError, match="every one of them failed"):
         study_page(study(nothing))
-
-
-@pytest.fixture(scope="module")
-def prediction(tmp_path_factory):
-    spec = make_spec(Assessor("2pl"), Assessor("2pl", "selection", "fisher"), n_calibration_tasks=(1, 3))
-    return run_prediction(spec, tmp_path_factory.mktemp("study") / "study", responses=make_responses())
-
-
-def test_a_prediction_study_says_what_is_best_on_tasks_asked_and_not_asked(prediction):
-    page = study_folder_page(prediction.folder, command="itembank report study")
-    assert page.kind == "Prediction study"
-    budgets = prediction.curves["budget"].unique().sort()
-    at = prediction.curves.filter(n_calibration_tasks=3, budget=budgets[len(budgets) // 2])
-    for answer, which in zip(answers(page), ("interpolation", "extrapolation"), strict=True):
-        best = at.filter(set=which).sort("mae").row(0, named=True)
-        assert answer.value == f"{100.0 * best['mae']:.1f} points"
-        assert best["assessor"] in answer.words
-    chart = charts(page)[0]
-    np.testing.assert_allclose(chart.data[0].columns["error"], 100.0 * prediction.curves["mae"].to_numpy())
-    assert {"Cost of reaching an error", "Tasks"} <= set(tables(page))
-    check_charts(page)
