@@ -97,7 +97,7 @@ def put_foot(figure: "Figure", note: str, handles: Sequence[Any] = (), names: Se
             handles,
             names,
             loc="lower left",
-            bbox_to_anchor=(0.0, note_height / height),
+            bbox_to_anchor=(0.006, note_height / height),
             ncols=-(-len(names) // n_rows),
             fontsize=theme.LABEL_SIZE,
             frameon=False,

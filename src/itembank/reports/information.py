@@ -9,7 +9,18 @@ from itembank.data.selections import Selection
 from itembank.irt.bernoulli import logit
 from itembank.irt.families import information_weights
 from itembank.numerics.arrays import FloatArray
-from itembank.reports.canvas import INK, PALETTE, new_figure, panels, put_labels, put_legend
+from itembank.reports.canvas import (
+    INK,
+    MUTED,
+    PALETTE,
+    WIDTH,
+    new_figure,
+    panels,
+    put_foot,
+    put_labels,
+    put_message,
+)
+from itembank.reports.labels import LineLabel, label_lines
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -35,24 +46,36 @@ def figure_test_information(bank: Bank, *, selection: Selection | None = None) -
     bank.check_responses("The figure of information needs")
     positions, grid, information = _information_along_direction(bank)
     lines = _lines(bank, selection, information)
-    figure = new_figure(6.4, 4.0)
+    figure = new_figure(WIDTH, 4.2)
     axes = panels(figure, 1, 1)[0]
-    handles = [
-        axes.plot(grid, values, color=color, linestyle=style, linewidth=1.6)[0]
-        for values, color, style in lines.values()
-    ]
+    for name, (values, color, style) in lines.items():
+        axes.plot(grid, values, color=color, linestyle=style, linewidth=1.8, label=name)
     top = max(float(values.max()) for values, _, _ in lines.values())
     axes.set_yscale("log")
+    axes.set_xlim(grid[0], grid[-1])
     axes.set_ylim(top / 3e3, 2.0 * top)
-    axes.plot(positions, np.full(positions.shape, 0.03), "|", color=INK, transform=axes.get_xaxis_transform())
+    axes.plot(positions, np.full(positions.shape, 0.03), "|", color=MUTED, transform=axes.get_xaxis_transform())
     kind = "ability" if bank.calibration.n_dims == 1 else "ability along the direction of all items"
     put_labels(axes, f"{kind} (calibration models' standard deviations)", "test information")
-    put_legend(figure, handles, list(lines), n_columns=3)
+    label_lines(axes, [LineLabel(name, float(values[-1]), color) for name, (values, color, _) in lines.items()])
+    whole = information.sum(axis=1)
+    best = int(whole.argmax())
+    least, middle = (1.0 / np.sqrt(one) for one in (whole[best], np.interp(np.median(positions), grid, whole)))
+    put_message(
+        figure,
+        f"The items tell most at an ability of {grid[best]:+.1f}: all of them leave a standard error of "
+        f"{least:.2f} there, and {middle:.2f} at the middle model",
+    )
+    put_foot(
+        figure,
+        "Ticks at the bottom: calibration models. The standard error of an ability is one over the root of the "
+        "information.",
+    )
     return figure
 
 
 def _lines(bank: Bank, selection: Selection | None, information: FloatArray) -> dict[str, tuple[FloatArray, str, str]]:
-    """Values, colour and style of each line by its name in the legend, from information (n_grid, n_items)."""
+    """Values, colour and style of each line by its name, from information (n_grid, n_items)."""
     lines = {f"all {bank.n_items:,} items": (information.sum(axis=1), INK, "-")}
     names = bank.targets.scenarios
     if 1 < len(names) <= MOST_SCENARIO_LINES:

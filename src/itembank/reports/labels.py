@@ -17,6 +17,8 @@ LINE_HEIGHT = 1.25
 """Of text, in sizes of its letters."""
 LONGEST = 30
 """Letters of a name; a longer one loses its middle."""
+SEEN = 0.015
+"""Share of a panel's height that a name must have moved by to need a line that leads to it."""
 ROOM_FOR_INK = 0.7
 """Share of its cell of the figure's grid that a panel fills, about."""
 
@@ -50,10 +52,10 @@ def label_lines(axes: "Axes", labels: Sequence[LineLabel], *, size: float = them
     ends = np.clip(heights, 0.0, 1.0)
     places = spread(ends, LINE_HEIGHT * size / (72.0 * ROOM_FOR_INK * _cell_height(axes)))
     for one, end, place in zip(known, ends.tolist(), places.tolist(), strict=True):
-        axes.plot(
-            [1.01, 1.035], [end, place], color=one.color, linewidth=0.7, transform=axes.transAxes, clip_on=False,
-            gid="leader",
-        )  # fmt: skip
+        if abs(end - place) > SEEN:
+            axes.plot(
+                [1.01, 1.035], [end, place], color=one.color, linewidth=0.7, transform=axes.transAxes, clip_on=False
+            )
         axes.text(
             1.045, place, shortened(one.text), color=darkened(one.color), fontsize=size, ha="left", va="center",
             transform=axes.transAxes, parse_math=False,
