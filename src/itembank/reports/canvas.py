@@ -115,7 +115,7 @@ def put_foot(figure: "Figure", note: str, handles: Sequence[Any] = (), names: Se
 def _wrapped(figure: "Figure", text: str, letter: float) -> str:
     """Break a text into lines that fit the figure, where a letter takes so many inches."""
     width = int(0.98 * figure.get_figwidth() / letter)
-    return "\n".join(part for line in text.split("\n") for part in textwrap.wrap(line, width))
+    return "\n".join(part for line in text.split("\n") for part in textwrap.wrap(line, width, break_on_hyphens=False))
 
 
 def put_title(axes: "Axes", text: str) -> None:
@@ -134,8 +134,7 @@ def color_scale(tones: Sequence[theme.Tone]) -> "Colormap":
     from matplotlib.colors import LinearSegmentedColormap  # noqa: PLC0415
 
     scale = LinearSegmentedColormap.from_list("itembank", [tone.light for tone in tones])
-    scale.set_bad("#FFFFFF")
-    return scale
+    return scale.with_extremes(bad=theme.BACKGROUND.light)
 
 
 def put_counts(axes: "Axes", places: Sequence[float], *, along: str = "x") -> None:

@@ -205,7 +205,7 @@ def common_range(prediction_panels: Sequence[PredictionPanel]) -> tuple[float, f
 
 def marks_note(prediction_panels: Sequence[PredictionPanel], level: float) -> str:
     """Say what points, bars, arrows and hollow points are, where there are such."""
-    texts = ["Points are models that were not in the bank; on the line the estimate is right."]
+    texts = ["Points: models new to the bank; on the line the estimate is right."]
     low, high = common_range(prediction_panels)
     ends = _percent(prediction_panels, ("low", "high"))
     if np.isfinite(ends).any():

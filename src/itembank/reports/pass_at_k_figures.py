@@ -146,7 +146,7 @@ def _message(law: PassAtKLaw, chosen: tuple[int, ...]) -> str:
     at = f"pass@{theme.count(law.k[-1])}"
     values, truth = law.all_items.values[0, list(chosen), -1], law.all_items.truth
     name = LOOKS[law.methods[0]][2]
-    samples = f"{theme.count(law.fewest_samples[list(chosen)].min())} samples of an item"
+    samples = f"{theme.count(law.fewest_samples[list(chosen)].min())} samples"
     if truth is not None and np.isfinite(errors := np.abs(values - truth[list(chosen), -1])).any():
         return f"From {samples} the {name} law tells {at} to {theme.points(float(np.nanmean(errors)))} on average"
     low, high = float(np.nanmin(values)), float(np.nanmax(values))
