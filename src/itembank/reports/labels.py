@@ -96,7 +96,8 @@ def darkened(color: str) -> str:
     """Mix a colour with ink, so that text of it can be read."""
     from matplotlib.colors import to_hex, to_rgb  # noqa: PLC0415
 
-    return to_hex([0.7 * own + 0.3 * ink for own, ink in zip(to_rgb(color), to_rgb(INK), strict=True)])
+    red, green, blue = (0.7 * own + 0.3 * ink for own, ink in zip(to_rgb(color), to_rgb(INK), strict=True))
+    return to_hex((red, green, blue))
 
 
 def _cell_height(axes: "Axes") -> float:

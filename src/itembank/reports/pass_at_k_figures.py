@@ -118,7 +118,8 @@ def _draw(axes: "Axes", law: PassAtKLaw, curve: int) -> dict[str, Any]:
             law.k, 100.0 * curves.truth[curve], "o", color=INK, markersize=3.0, zorder=4, clip_on=False
         )
     axes.set_xlim(law.k[0], law.k[-1])
-    put_counts(axes, 10.0 ** np.arange(np.ceil(np.log10(law.k[0])), np.floor(np.log10(law.k[-1])) + 0.5))
+    decades = np.arange(np.ceil(np.log10(law.k[0])), np.floor(np.log10(law.k[-1])) + 0.5)
+    put_counts(axes, (10.0**decades).tolist())
     return handles
 
 

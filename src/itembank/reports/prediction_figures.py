@@ -178,7 +178,7 @@ def figure_pair(
     left.set_yticks(place, names, fontsize=theme.TICK_SIZE, parse_math=False)
     right.set_yticks(place, [])
     ends = [100.0 * table[field].to_numpy() for field in ("first", "second")]
-    right.hlines(place, *ends, color=SOFT, linewidth=1.2, zorder=1)
+    right.hlines(place, ends[0], ends[1], color=SOFT, linewidth=1.2, zorder=1)
     handles = [
         right.plot(values, place, "o", color=colour, markersize=4.0)[0]
         for values, colour in zip(ends, (OTHER, MAIN), strict=True)

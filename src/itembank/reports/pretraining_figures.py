@@ -438,6 +438,6 @@ def _finish(axes: "Axes", title: str, place: int, layout: tuple[int, int], *, y:
     n_columns, n_panels = layout
     axes.set_xscale("log")
     axes.minorticks_off()
-    axes.xaxis.get_major_locator().set_params(numticks=4 if n_columns > 2 else 8)
+    axes.locator_params(axis="x", numticks=4 if n_columns > 2 else 8)
     put_title(axes, textwrap.fill(shortened(title, 44), 20 if n_columns > 2 else 44))
     put_labels(axes, x if place + n_columns >= n_panels else "", y if place % n_columns == 0 else "")

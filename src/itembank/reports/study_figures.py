@@ -233,7 +233,7 @@ def _name_curves(
     style, (splits, n_columns) = styles(summary), layout
     names = {pair: f"{pair[0]} × {pair[1]}" for pair in style}
     if n_columns > MOST_LABELLED:
-        handles = {label: line for line in drawn[0].containers for label in [line.get_label()]}
+        handles = {str(line.get_label()): line for line in drawn[0].containers}
         put_foot(figure, note, list(handles.values()), list(handles))
         return
     metric, _, scale, _ = CURVES[kind]

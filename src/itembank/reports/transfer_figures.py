@@ -129,8 +129,9 @@ def _members(found: Transfer) -> list[tuple[str, BoolArray]]:
     if len(found.k) > 1:
         known = np.flatnonzero(np.isfinite(found.actual[:, -1]) & np.isfinite(found.prediction.value[:, -1]))
         values = found.actual[known, -1]
-        steps = np.linspace(values.max(initial=0.0), values.min(initial=1.0), MOST_PANELS) if known.size else []
-        rows = known[list(dict.fromkeys(int(np.abs(values - step).argmin()) for step in steps))]
+        steps = np.linspace(values.max(initial=0.0), values.min(initial=1.0), MOST_PANELS).tolist()
+        nearest = dict.fromkeys(int(np.abs(values - step).argmin()) for step in steps if known.size)
+        rows = known[list(nearest)]
         return [(found.model_ids[row], np.arange(len(found.model_ids)) == row) for row in rows.tolist()]
     if found.flops is None:
         return []

@@ -80,7 +80,7 @@ def figure_validity(found: ConvergentValidity, *, table: str = "observed") -> "F
     bar = figure.colorbar(image, ax=axes, shrink=0.7, aspect=30)
     bar.set_label(WORDS[table], fontsize=theme.LABEL_SIZE, color=INK)
     bar.ax.tick_params(labelsize=theme.TICK_SIZE, color=INK, labelcolor=INK)
-    bar.outline.set_visible(False)  # type: ignore[operator]
+    bar.outline.set_visible(False)
     put_message(figure, _message(names, value))
     put_foot(
         figure,
