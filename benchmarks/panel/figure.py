@@ -62,7 +62,7 @@ def draw_coverage(records: list[dict[str, Any]], path: Path) -> None:
     put_message(
         figure,
         f"{theme.level_words(LEVEL)} intervals hold {theme.percent(float(coverage.mean()))} of the scores on the mean "
-        f"over {len(rows)} cells; in {int(is_low.sum())} they hold clearly fewer than "
+        f"over {len(rows)} cells; in {int(is_low.sum()) or 'none'} they hold clearly fewer than "
         f"{theme.percent(COVERAGE[0], 0)}",
     )
     put_foot(

@@ -322,8 +322,7 @@ def _write(folder: Path, first: Round) -> tuple[dict[str, Path], tuple[str, ...]
     with replacing_file(files["estimates"]) as temporary:
         _estimate_table(first).write_csv(temporary)
     try:
-        n_total = int(first.estimates[-1].n_total[first.estimates[-1].targets.index(OVERALL)])
-        figure = figure_gain(_panels(first), n_items=selection.n_items, n_total=n_total)
+        figure = figure_gain(_panels(first), n_items=selection.n_items, n_total=first.bank.n_items)
     except MissingDependencyError as error:
         return files, (f"The figure was left out: {error}",)
     files["figure"] = save_figure(figure, folder / "predicted-against-true.png")
