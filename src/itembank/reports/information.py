@@ -11,6 +11,7 @@ from itembank.irt.families import information_weights
 from itembank.numerics.arrays import FloatArray
 from itembank.reports.canvas import (
     INK,
+    MAIN,
     MUTED,
     PALETTE,
     WIDTH,
@@ -58,20 +59,25 @@ def figure_test_information(bank: Bank, *, selection: Selection | None = None) -
     kind = "ability" if bank.calibration.n_dims == 1 else "ability along the direction of all items"
     put_labels(axes, f"{kind} (calibration models' standard deviations)", "test information")
     label_lines(axes, [LineLabel(name, float(values[-1]), color) for name, (values, color, _) in lines.items()])
-    whole = information.sum(axis=1)
-    best = int(whole.argmax())
-    least, middle = (1.0 / np.sqrt(one) for one in (whole[best], np.interp(np.median(positions), grid, whole)))
-    put_message(
-        figure,
-        f"The items tell most at an ability of {grid[best]:+.1f}: all of them leave a standard error of "
-        f"{least:.2f} there, and {middle:.2f} at the middle model",
-    )
+    put_message(figure, _message(grid, lines))
     put_foot(
         figure,
         "Ticks at the bottom: calibration models. The standard error of an ability is one over the root of the "
         "information.",
     )
     return figure
+
+
+def _message(grid: FloatArray, lines: dict[str, tuple[FloatArray, str, str]]) -> str:
+    """Say where all items together tell most, and how well abilities are known there."""
+    whole = next(iter(lines.values()))[0]
+    best = int(whole.argmax())
+    words = [
+        f"{name} leave{'s' if name.startswith('selection') else ''} a standard error of {values[best] ** -0.5:.2f}"
+        for name, (values, color, _) in lines.items()
+        if color in {INK, MAIN}
+    ]
+    return f"The items tell most at an ability of {grid[best]:+.1f}: there {', the '.join(words)}"
 
 
 def _lines(bank: Bank, selection: Selection | None, information: FloatArray) -> dict[str, tuple[FloatArray, str, str]]:
@@ -81,10 +87,10 @@ def _lines(bank: Bank, selection: Selection | None, information: FloatArray) -> 
     if 1 < len(names) <= MOST_SCENARIO_LINES:
         inside = bank.targets.scenario_index[:, None] == np.arange(len(names))  # (n_items, n_scenarios)
         by_scenario = information @ inside
-        lines |= {name: (by_scenario[:, j], PALETTE[j], "-") for j, name in enumerate(names)}
+        lines |= {name: (by_scenario[:, j], PALETTE[1 + j], "-") for j, name in enumerate(names)}
     if selection is not None:
         chosen = information[:, bank.responses.item_indices(selection.item_ids)].sum(axis=1)
-        lines[f"selection of {selection.n_items} ({selection.method})"] = (chosen, INK, "--")
+        lines[f"selection of {selection.n_items} ({selection.method})"] = (chosen, MAIN, "-")
     return lines
 
 
