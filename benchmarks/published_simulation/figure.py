@@ -50,8 +50,8 @@ def draw(recovery: pl.DataFrame, budgets: pl.DataFrame, path: Path) -> None:
     put_message(figure, _message(recovery))
     put_foot(
         figure,
-        "Means over trials, bars of two standard errors to each side. Left: IRSL's simulation, where solid lines saw probabilities, dotted ones single answers. "
-        "Others: variational, from the samples of a cell.",
+        "Means over trials, bars of two standard errors to each side. Left: IRSL's simulation, where solid lines saw "
+        "probabilities, dotted ones single answers. Others: variational, from the samples of a cell.",
         list(handles.values()),
         list(handles),
     )
