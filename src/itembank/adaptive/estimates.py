@@ -26,6 +26,7 @@ from itembank.estimation.estimands import (
 )
 from itembank.estimation.estimates import ScoreEstimates, checked
 from itembank.estimation.expectations import Expectations
+from itembank.estimation.linking_variance import linking_variance
 from itembank.estimation.members_out_of_fold import Past
 from itembank.estimation.observations import Observations, usual_attempts
 from itembank.estimation.point import stacked_scores, with_exact
@@ -112,8 +113,15 @@ def session_estimate(
         _scores(basis.targets, summary, None if expected is None else expected.targets(own), known, level=level)
         for basis, summary, own, known in zip(pool.bases, summaries, columns, near, strict=True)
     ]
+    observed = _observed(pool, state)
+    answered = observed.answered(len(pool.item_ids))
+    of_links = [linking_variance(pool.item_table, basis.targets, answered) for basis in pool.bases]
+    parts = [
+        part if variance is None else widened(part, variance, level=level)
+        for part, variance in zip(parts, of_links, strict=True)
+    ]
     if pool.noise is not None:
-        chance = _Chance(pool.spec.estimand, pool.noise, _observed(pool, state), abilities.theta)
+        chance = _Chance(pool.spec.estimand, pool.noise, observed, abilities.theta)
         pairs = zip(pool.bases, parts, strict=True)
         parts = [widened(part, chance.variance(basis, part.value), level=level) for basis, part in pairs]
     # a custom score is the overall one of its own targets
