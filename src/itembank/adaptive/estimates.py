@@ -15,6 +15,7 @@ from itembank.estimation.basis import ScoreBasis
 from itembank.estimation.calibrated_scores import calibrated, model_based
 from itembank.estimation.estimand_names import Estimand
 from itembank.estimation.estimands import (
+    UNLIKE,
     AttemptNoise,
     ExpectedAnswers,
     attempt_ratio,
@@ -237,7 +238,7 @@ class _Chance:
             ratios = self.noise.response_ratios(attempts)
             return item_variance(ExpectedAnswers(basis, answered, self.theta, ratios), value)
         items = basis.parameters.take(answered.positions)
-        own, expected = attempt_ratio(items, answered.responses, trials, self.theta)
+        own, expected = attempt_ratio(items, answered.responses, trials, self.theta, unlike=UNLIKE)
         ratio = np.where(expected > 0.0, own, known_ratio(self.noise))
         return run_noise(basis, self.theta, ratio / attempts)
 

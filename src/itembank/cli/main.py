@@ -39,6 +39,7 @@ SECTIONS = {
     },
     "For others": {
         "export": ("itembank.cli.export", "Write chosen items or estimates for another tool."),
+        "report": ("itembank.cli.report", "Write a page to look at and to send: one HTML file."),
         "publish-tiny": ("itembank.cli.publish_tiny", "Publish a small subset that predicts the whole benchmark."),
         "push": ("itembank.cli.push", "Push a bank to the Hugging Face Hub."),
         "pull": ("itembank.cli.pull", "Copy a bank of the Hugging Face Hub into a folder."),

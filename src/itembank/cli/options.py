@@ -1,6 +1,8 @@
 """Options that several commands share."""
 
 import re
+import shlex
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from itembank.data.readers.detection import Found
+    from itembank.pages.blocks import Page
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -164,6 +167,44 @@ def write_figure(figure: "Figure", path: Path) -> None:
     from itembank.reports.canvas import save_figure  # noqa: PLC0415
 
     note(f"Figure: {save_figure(figure, path)}")
+
+
+def report_option(function: Function) -> Function:
+    """Add `--report`; a name that no page can have is refused before any work."""
+    return click.option(
+        "--report",
+        type=click.Path(dir_okay=False, path_type=Path),
+        callback=checked_report_path,
+        metavar="FILE",
+        help="Also write a page to look at and to send: one HTML file.",
+    )(function)
+
+
+def checked_report_path(ctx: click.Context, _parameter: click.Parameter, path: Path | None) -> Path | None:
+    """Refuse what no page could be written to."""
+    if path is not None and not ctx.resilient_parsing:
+        from itembank.pages.blocks import check_page_destination  # noqa: PLC0415
+        from itembank.pages.runtime import check_libraries  # noqa: PLC0415
+
+        check_page_destination(path)
+        check_libraries()
+    return path
+
+
+def write_report(page: "Page", path: Path) -> None:
+    """Write a page and say where it is."""
+    note(f"Report: {page.save(path)}")
+
+
+def note_report(path: Path | None) -> None:
+    """Say how to see a result as a page, where no page was asked for."""
+    if path is None:
+        note("To see this as a page: --report FILE.html")
+
+
+def typed_command() -> str:
+    """Return the command as it was typed, for the page that it writes."""
+    return shlex.join(["itembank", *sys.argv[1:]])
 
 
 def level_option(function: Function) -> Function:

@@ -1,0 +1,255 @@
+"""What a page is made of: frozen pieces that say what to show, and not how it looks."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from itembank.errors import ParameterError
+
+Kind = Literal["text", "id", "number", "percent", "points", "count", "flag"]
+"""How a cell is written: 'percent' takes fractions, 'points' fractions too and signs them, 'flag' true or false."""
+Values = Any
+"""Of one column: a list, a numpy array or a polars column."""
+
+
+@dataclass(frozen=True, slots=True)
+class Data:
+    """A table that charts and tables of one page share; it stands in the page once.
+
+    Attributes
+    ----------
+    name : str
+        Letters, digits and hyphens; unique within the page.
+    columns : mapping of str to sequence
+        Columns of equal length. Their names are ours, never a stranger's: charts take them as field names.
+    """
+
+    name: str
+    columns: Mapping[str, Values]
+
+    def __post_init__(self) -> None:
+        sizes = {len(values) for values in self.columns.values()}
+        if len(sizes) > 1:
+            raise ParameterError(f"columns of {self.name!r} must be equally long, got {sorted(sizes)}.")
+
+    def __len__(self) -> int:
+        return next((len(values) for values in self.columns.values()), 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a table.
+
+    Attributes
+    ----------
+    name : str
+        Of the data's column.
+    title : str
+        What stands above it.
+    kind : str
+        How its cells are written.
+    digits : int
+        Decimal places of numbers, percentages and points.
+    explanation : str
+        What the column means, shown when the pointer or the focus rests on its head.
+    has_menu : bool
+        Whether rows can be chosen by this column's values, from a menu.
+    """
+
+    name: str
+    title: str
+    kind: Kind = "text"
+    digits: int = 1
+    explanation: str = ""
+    has_menu: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows that can be sorted, searched and downloaded."""
+
+    caption: str
+    data: Data
+    columns: tuple[Column, ...]
+    n_shown: int = 15
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        unknown = [one.name for one in self.columns if one.name not in self.data.columns]
+        if unknown:
+            raise ParameterError(f"columns of the table {self.caption!r} must be in its data; not there: {unknown}.")
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """A picture with its text alternative and the table behind it.
+
+    Attributes
+    ----------
+    title : str
+        What the picture shows, as a sentence.
+    spec : mapping
+        Vega-Lite, without data of its own: ``{"data": {"name": ...}}`` names one of `data`, the first by default.
+        Colours are those of `itembank.pages.looks`: "@main", "@faint", ...
+    data : tuple of Data
+    alternative : str
+        The same in words, for who cannot see it.
+    table : Table or None
+        The numbers behind it, folded away below.
+    note : str
+        What the picture leaves out, how bands are meant.
+    filters : Table or None
+        A table of the first data that shows only the rows within the selection 'brush' of this picture.
+    """
+
+    title: str
+    spec: Mapping[str, Any]
+    data: tuple[Data, ...]
+    alternative: str
+    table: Table | None = None
+    note: str = ""
+    filters: Table | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A paragraph; '' leaves nothing."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Caution:
+    """A sentence that a reader must not miss."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The number that the page is opened for.
+
+    Attributes
+    ----------
+    label : str
+        What it is of.
+    value : str
+    interval : str
+        In words: "73.9 % to 80.3 %, 95 % interval".
+    words : str
+        What it was made from.
+    citation : str
+        What the copy button copies: number, interval, items, bank and version in a line.
+    """
+
+    label: str
+    value: str
+    interval: str = ""
+    words: str = ""
+    citation: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """Several answers side by side."""
+
+    answers: tuple[Answer, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """Names with their values, one a line."""
+
+    pairs: tuple[tuple[str, str], ...]
+    title: str = ""
+
+
+Block = Text | Caution | Answer | Answers | Facts | Table | Chart
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A part of a page with its heading."""
+
+    title: str
+    blocks: tuple[Block, ...]
+    lead: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A report: the answer first, then sections, then where it comes from.
+
+    Attributes
+    ----------
+    title : str
+        What it is about.
+    kind : str
+        What sort of report it is: "Bank", "Estimates", ...
+    lead : tuple of blocks
+        Answers and cautions.
+    sections : tuple of Section
+    provenance : tuple of (name, value)
+        Bank, versions, sources, checksums.
+    command : str
+        The command that wrote the page; '' where Python did.
+    """
+
+    title: str
+    kind: str
+    lead: tuple[Block, ...]
+    sections: tuple[Section, ...] = ()
+    provenance: tuple[tuple[str, str], ...] = field(default=())
+    command: str = ""
+
+    def html(self) -> str:
+        """Return the page as one HTML document.
+
+        Raises
+        ------
+        MissingDependencyError
+            Without what the extra 'report' installs.
+        """
+        from itembank.pages.render import page_html  # noqa: PLC0415 (optional libraries)
+
+        return page_html(self)
+
+    def save(self, path: str | Path) -> Path:
+        """Write the page, whole or not at all, and return where.
+
+        Raises
+        ------
+        ParameterError
+            For a name that does not end in .html or .htm.
+        MissingDependencyError
+            Without what the extra 'report' installs.
+        """
+        from itembank.data.atomic import write_text  # noqa: PLC0415
+
+        path = check_page_destination(path)
+        write_text(path, self.html())
+        return path
+
+    def _repr_html_(self) -> str:
+        """Show the page in a notebook, without charts that can be moved."""
+        from itembank.pages.render import pieces_html  # noqa: PLC0415
+
+        return pieces_html(self)
+
+
+def check_page_destination(path: str | Path) -> Path:
+    """Return the path of a page that can be written there.
+
+    Raises
+    ------
+    ParameterError
+        For a name that does not end in .html or .htm, or a place where no file can be made.
+    """
+    from itembank.data.atomic import check_destination  # noqa: PLC0415
+
+    path = Path(path)
+    if path.suffix.lower() not in {".html", ".htm"}:
+        raise ParameterError(f"a report's file name must end in .html, got {path.name!r}.")
+    check_destination(path)
+    return path

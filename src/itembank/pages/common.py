@@ -1,0 +1,24 @@
+"""What pages of different results have in common."""
+
+from itembank.data.banks import Bank
+from itembank.reports.theme import count
+
+Pair = tuple[str, str]
+
+
+def plural(number: int, noun: str, nouns: str = "") -> str:
+    """Write a number with its noun: '1 item', '14,042 items'."""
+    return f"{count(number)} {noun if number == 1 else nouns or noun + 's'}"
+
+
+def bank_provenance(bank: Bank) -> tuple[Pair, ...]:
+    """Return what says which bank the numbers are from."""
+    named = f"{bank.name} {bank.version}, " if bank.name else ""
+    calibration = bank.calibration
+    return (
+        ("Bank", f"{named}{bank.bank_id}"),
+        ("Score", bank.target_id),
+        ("Past models", count(bank.n_calibration_models)),
+        ("Items", count(bank.n_items)),
+        ("Item model", f"{calibration.item_model}, {plural(calibration.n_dims, 'dimension')}, by {calibration.method}"),
+    )

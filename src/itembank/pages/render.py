@@ -1,0 +1,183 @@
+"""Pages as HTML: everything from data is escaped, and no script runs but the two that are named by their digest."""
+
+import base64
+import hashlib
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import version
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+from itembank.errors import ParameterError, missing_extra, visible
+from itembank.pages.blocks import Block, Chart, Column, Data, Page, Table
+from itembank.pages.cells import cell, is_number
+from itembank.pages.looks import COLOURS, chart_config, style_variables
+from itembank.pages.pictures import picture
+from itembank.pages.plain import plain_columns
+from itembank.pages.runtime import chart_script, packed
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+
+@dataclass(slots=True)
+class Gathered:
+    """What the page's script needs, gathered while blocks are numbered in reading order."""
+
+    data: dict[str, Data]
+    charts: list[Chart]
+    tables: list[Table]
+
+    def number_of(self, block: Table | Chart) -> int:
+        """Return the place of a chart among charts, or of a table among tables."""
+        among: list[Any] = self.charts if isinstance(block, Chart) else self.tables
+        return next(k for k, one in enumerate(among) if one is block)
+
+
+def page_html(page: Page) -> str:
+    """Return a page as one document that needs nothing else."""
+    gathered = _gather(page)
+    own, library = _asset("page.js"), chart_script() if gathered.charts else ""
+    style = style_variables() + _asset("page.css")
+    policy = _policy(style, [own, library] if library else [own])
+    return (
+        _environment()
+        .get_template("page.html.j2")
+        .render(
+            page=page,
+            gathered=gathered,
+            policy=policy,
+            style=style,
+            script=own,
+            library=_packed(library) if library else "",
+            data=_packed(json.dumps(_for_script(gathered), separators=(",", ":"), allow_nan=False)),
+            version=version("itembank"),
+        )
+    )
+
+
+def pieces_html(page: Page) -> str:
+    """Return the words and tables of a page for a notebook, which has a head and scripts of its own."""
+    return (
+        _environment()
+        .get_template("pieces.html.j2")
+        .render(page=page, gathered=_gather(page), style=_asset("pieces.css"))
+    )
+
+
+@cache
+def _environment() -> "Environment":
+    try:
+        from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415 (optional)
+    except ImportError as error:
+        raise missing_extra("reports need jinja2", "report", error) from error
+    environment = Environment(
+        loader=PackageLoader("itembank.pages"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_visible,
+    )
+    environment.tests["number_column"] = is_number
+    environment.filters["kind"] = lambda block: type(block).__name__.lower()
+    environment.globals["first_rows"] = first_rows
+    environment.globals["picture"] = picture
+    return environment
+
+
+def _visible(value: Any) -> Any:
+    """Show control characters of names, which would hide or turn what follows them."""
+    return "\n".join(visible(line) for line in value.split("\n")) if type(value) is str else value
+
+
+def first_rows(table: Table) -> list[list[tuple[Column, str]]]:
+    """Return the rows that stand in the document itself; the script has the others."""
+    n_rows = min(table.n_shown, len(table.data))
+    values = [list(table.data.columns[column.name][:n_rows]) for column in table.columns]
+    return [[(column, cell(values[j][k], column)) for j, column in enumerate(table.columns)] for k in range(n_rows)]
+
+
+def _policy(style: str, scripts: Iterable[str]) -> str:
+    """Return the content security policy: no requests, and scripts and styles by their digest alone."""
+    allowed = " ".join(_digest(one) for one in scripts)
+    return (
+        f"default-src 'none'; script-src {allowed}; style-src {_digest(style)}; img-src data:; base-uri 'none'; "
+        "form-action 'none'"
+    )
+
+
+def _digest(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+def _packed(text: str) -> str:
+    """Return a text as letters that need no escaping, and say so: looking through megabytes of them takes a second."""
+    from markupsafe import Markup  # noqa: PLC0415 (comes with jinja2)
+
+    return Markup(base64.b64encode(packed(text)).decode())  # noqa: S704 (base64 has no markup)
+
+
+@cache
+def _asset(name: str) -> str:
+    return files("itembank.pages").joinpath("assets", name).read_text(encoding="utf-8")
+
+
+def _gather(page: Page) -> Gathered:
+    gathered = Gathered({}, [], [])
+    for block in _blocks(page):
+        _take(block, gathered)
+    return gathered
+
+
+def _blocks(page: Page) -> Iterable[Block]:
+    yield from page.lead
+    for section in page.sections:
+        yield from section.blocks
+
+
+def _take(block: Block, gathered: Gathered) -> None:
+    if isinstance(block, Chart):
+        gathered.charts.append(block)
+        for data in block.data:
+            _take_data(data, gathered)
+        if block.table is not None:
+            _take(block.table, gathered)
+    elif isinstance(block, Table):
+        gathered.tables.append(block)
+        _take_data(block.data, gathered)
+
+
+def _take_data(data: Data, gathered: Gathered) -> None:
+    if gathered.data.setdefault(data.name, data) is not data:
+        raise ParameterError(f"every data of a page needs its own name; {data.name!r} came twice.")
+
+
+def _for_script(gathered: Gathered) -> dict[str, Any]:
+    """Return what the script takes: data by column, charts, tables and looks."""
+    return {
+        "data": {name: plain_columns(data) for name, data in gathered.data.items()},
+        "charts": [_chart(chart, gathered) for chart in gathered.charts],
+        "tables": [_table(table) for table in gathered.tables],
+        "looks": [{"config": chart_config(bool(k)), "colours": {n: c[k] for n, c in COLOURS.items()}} for k in (0, 1)],
+    }
+
+
+def _chart(chart: Chart, gathered: Gathered) -> dict[str, Any]:
+    filtered = None if chart.filters is None else gathered.number_of(chart.filters)
+    spec = {"data": {"name": chart.data[0].name}, **chart.spec, "description": chart.alternative}
+    return {"spec": spec, "data": [data.name for data in chart.data], "filters": filtered}
+
+
+def _table(table: Table) -> dict[str, Any]:
+    return {
+        "data": table.data.name,
+        "caption": table.caption,
+        "shown": table.n_shown,
+        "columns": [
+            {"name": one.name, "title": one.title, "kind": one.kind, "digits": one.digits, "menu": one.has_menu}
+            for one in table.columns
+        ],
+    }

@@ -1,0 +1,125 @@
+"""How pictures and pages look: colours, type sizes, how numbers and bands are written. Loads nothing heavy.
+
+Every colour is a pair: the one on white, and the one on the dark background of pages. Figures use the first.
+"""
+
+import math
+from typing import NamedTuple
+
+
+class Tone(NamedTuple):
+    """A colour as hexadecimal text, for a light and for a dark background."""
+
+    light: str
+    dark: str
+
+
+BACKGROUND = Tone("#FFFFFF", "#15181C")
+INK = Tone("#2B2F33", "#E6E9EC")
+"""Text, axes and lines of reference."""
+MUTED = Tone("#666C73", "#A3ABB3")
+"""Text of second rank, and marks that are context."""
+SOFT = Tone("#A9AFB5", "#626A72")
+"""Marks of the past, error bars of context."""
+FAINT = Tone("#E3E6E9", "#2C3137")
+"""Lines of a grid, areas of context."""
+GREY = (INK, MUTED, SOFT, FAINT)
+
+CATEGORIES = (
+    Tone("#0072B2", "#4A92CC"),  # blue
+    Tone("#D55E00", "#E0601C"),  # vermilion
+    Tone("#009E56", "#58BD78"),  # green
+    Tone("#A33B73", "#F79DC3"),  # plum
+    Tone("#6B4E00", "#F4D274"),  # bronze
+    Tone("#47189A", "#BE7BFF"),  # violet
+    Tone("#3896FA", "#3FD2FA"),  # sky
+    Tone("#111111", "#EEF2F6"),  # black
+)
+"""Colours of things without an order, the most important first.
+
+The first two are of Okabe and Ito (2008). The others were searched so that any two differ as much as that palette's
+do with every kind of colour vision, and so that each has a contrast of 3 or more with its background (WCAG 2.2,
+1.4.11), which yellow and light blue have not.
+"""
+ONE_MAIN = CATEGORIES[0]
+"""Of what a picture is about, where one thing is: ours, the estimate, the chosen."""
+OTHER = CATEGORIES[1]
+"""Of what it is compared with."""
+
+SEQUENTIAL = (
+    Tone("#F2F6FA", "#182430"),
+    Tone("#B8D4E8", "#1D4A70"),
+    Tone("#5FA3CF", "#2F79AE"),
+    Tone("#0072B2", "#6FB1DD"),
+    Tone("#003A61", "#DCEBF7"),
+)
+"""Stops of a scale from little to much."""
+DIVERGING = (
+    Tone("#9C3B00", "#F7B58A"),
+    Tone("#E79A63", "#C05518"),
+    Tone("#F4F4F2", "#2A2E33"),
+    Tone("#6FAFD6", "#2F79AE"),
+    Tone("#00517F", "#A9D3F0"),
+)
+"""Stops of a scale from below to above a middle."""
+
+FONTS = "system-ui, 'Segoe UI', Roboto, 'Helvetica Neue', 'DejaVu Sans', sans-serif"
+"""Of pages; figures take matplotlib's own, which is there on every machine."""
+MESSAGE_SIZE = 12.0
+"""Points of the sentence over a figure."""
+PANEL_SIZE = 10.0
+"""Points of the name over a panel."""
+LABEL_SIZE = 9.5
+"""Points of the labels of axes and of lines."""
+TICK_SIZE = 9.0
+NOTE_SIZE = 9.0
+"""Points of the note below a figure, which says what bars and bands are."""
+
+ATYPICAL_WORDS = "answered unlike past models"
+UNKNOWN = "unknown"
+
+
+def points(difference: float, *, is_signed: bool = False) -> str:
+    """Write a difference of scores between 0 and 1 in points: 0.014 as '1.4 points'."""
+    return f"{_decimals(100.0 * difference, 1, is_signed=is_signed)} points" if math.isfinite(difference) else UNKNOWN
+
+
+def percent(share: float, decimals: int = 1) -> str:
+    """Write a score or share between 0 and 1 in percent: 0.739 as '73.9 %'."""
+    return f"{_decimals(100.0 * share, decimals)} %" if math.isfinite(share) else UNKNOWN
+
+
+def level_words(level: float) -> str:
+    """Write the level of an interval without decimals that say nothing: 0.95 as '95 %'."""
+    return f"{100.0 * level:g} %"
+
+
+def interval_words(low: float, high: float, decimals: int = 1) -> str:
+    """Write an interval of scores between 0 and 1: '73.9 % to 80.3 %'."""
+    return f"{percent(low, decimals)} to {percent(high, decimals)}"
+
+
+def count(number: float) -> str:
+    """Write a number of things with commas: '14,042'."""
+    return f"{number:,.0f}" if math.isfinite(number) else UNKNOWN
+
+
+def money(amount: float, unit: str) -> str:
+    """Write a cost in its unit: '3.20 USD', '12,345 tokens'; small ones keep three digits."""
+    if not math.isfinite(amount):
+        return UNKNOWN
+    size = abs(amount)
+    is_whole = size >= 100.0 or amount == round(amount)
+    number = f"{amount:,.0f}" if is_whole else f"{amount:.2f}" if size >= 1.0 else f"{amount:.3g}"
+    return f"{number} {unit}".rstrip()
+
+
+def compute(flops: float) -> str:
+    """Write a number of floating-point operations: '3.2e+21 FLOP'."""
+    return f"{flops:.2g} FLOP"
+
+
+def _decimals(number: float, decimals: int, *, is_signed: bool = False) -> str:
+    """Round, with commas, and never '-0.0'."""
+    text = f"{number:+,.{decimals}f}" if is_signed else f"{number:,.{decimals}f}"
+    return text[1:] if text.startswith("-") and not text.strip("-0.") else text
