@@ -213,7 +213,9 @@ def test_history_files_and_release_are_told(bank, tmp_path):
     told = dict(page.provenance)
     assert told["Version"] == "1.0.1"
     record = json.loads((tmp_path / "bank" / "bank.json").read_text())
-    assert {told[f"SHA-256 of {name}"] for name in record["files"]} == {one["sha256"] for one in record["files"].values()}
+    assert {told[f"SHA-256 of {name}"] for name in record["files"]} == {
+        one["sha256"] for one in record["files"].values()
+    }
     assert "<i>published" not in page.html()
     assert "itembank report bank -o bank.html" in page.html()
 
