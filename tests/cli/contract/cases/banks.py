@@ -132,6 +132,11 @@ _INFO = Case(
     },
 )
 
+_REPORT = Case(
+    modes={"page": Mode("bank -o out/bank.html")},
+    values={"--output": "-o out/other.html", "--title": "--title Other", "--accuracy": "--no-accuracy"},
+)
+
 _SELECT = Case(
     modes={
         "auto": Mode("bank -n 7 --format csv", about=("--method", "--n-items", "--criterion")),
@@ -351,6 +356,7 @@ _PLAN = Case(
 CASES = {
     "calibrate": _CALIBRATE,
     "info": _INFO,
+    "report": _REPORT,
     "start": _START,
     "prepare": _PREPARE,
     "select": _SELECT,
