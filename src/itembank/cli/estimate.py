@@ -29,6 +29,7 @@ from itembank.cli.render import note, print_rows, progress, refuse_empty, warnin
 from itembank.cli.typicality_words import note_flagged, typicality_text
 from itembank.errors import visible
 from itembank.estimation.estimand_names import ESTIMANDS_IN_WORDS, RUN, Estimand
+from itembank.estimation.interval_words import MEANING
 from itembank.estimation.specs import METHODS, IntervalKind
 
 if TYPE_CHECKING:
@@ -37,14 +38,6 @@ if TYPE_CHECKING:
     from itembank.data.selections import Selection
     from itembank.estimation.estimates import ScoreEstimates
 
-MEANING = {
-    "calibrated": "Intervals are calibrated: their width comes from the errors made on the bank's own models when "
-    "these are left out. Trust them less for a model unlike all of them.",
-    "model-based": "Intervals come from the item model alone: they are too narrow where it is wrong.",
-    "design": "Intervals come from how the items were drawn: they hold for any model, even where the item model is "
-    "wrong.",
-}
-"""What each kind of interval rests on."""
 TITLES = {
     "run": "Estimated full-benchmark scores",
     "expected": "Estimated full-benchmark scores over repeated runs",
