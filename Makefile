@@ -10,7 +10,7 @@ NUMERICAL := tests/numerics tests/factors tests/selection tests/planning tests/e
 	tests/calibration/variational tests/scaling/pretraining
 TESTS ?=
 
-.PHONY: quickstart test test-slow test-harnesses test-kernels test-second-kernel attack mutations lint bench docs release-check clean
+.PHONY: quickstart test test-slow test-harnesses test-browser test-kernels test-second-kernel attack mutations lint bench docs release-check clean
 
 $(STAMPS)/venv:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "itembank needs Python 3.11 or newer; run make PYTHON=python3.11")'
@@ -34,10 +34,10 @@ test test-slow test-kernels test-second-kernel: export PYTHONDONTWRITEBYTECODE =
 
 # The tests of a module share what their fixtures make, so one worker runs them all.
 test: $(STAMPS)/test
-	$(BIN)/python -m pytest -m "not slow and not harness" -n auto --dist loadscope
+	$(BIN)/python -m pytest -m "not slow and not harness and not browser" -n auto --dist loadscope
 
 test-slow: $(STAMPS)/test
-	$(BIN)/python -m pytest -m "slow and not harness" -n auto
+	$(BIN)/python -m pytest -m "slow and not harness and not browser" -n auto
 
 # Harnesses bring a gigabyte of dependencies, so that they have an environment of their own.
 HARNESSES := .venv-harnesses
@@ -62,6 +62,10 @@ test-harnesses: $(HARNESSES)/.oldest
 		tests/harnesses/lm_eval/test_same_prompts.py tests/harnesses/lm_eval/test_run_command.py \
 		-k "not ranks and not parts_of and not by_the_group"
 
+# Chromium is the system's (Debian: apt-get install chromium); without one the tests say so and skip.
+test-browser: $(STAMPS)/test $(STAMPS)/browser
+	$(BIN)/python -m pytest -m browser tests/browser $(TESTS)
+
 attack: $(STAMPS)/test
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.attacks -o attacks
 
@@ -72,7 +76,7 @@ test-kernels: $(STAMPS)/test
 	$(BIN)/python scripts/kernels.py $(BIN)/python -m pytest -n auto $(TESTS)
 
 test-second-kernel: $(STAMPS)/test
-	$(BIN)/python scripts/kernels.py --second $(BIN)/python -m pytest -m "not slow and not harness" -n auto $(NUMERICAL)
+	$(BIN)/python scripts/kernels.py --second $(BIN)/python -m pytest -m "not slow and not harness and not browser" -n auto $(NUMERICAL)
 
 lint: $(STAMPS)/lint
 	$(BIN)/ruff check .

@@ -22,6 +22,8 @@ HEAVY = (
     "pandas",
     "pyarrow",
     "matplotlib",
+    "jinja2",
+    "vl_convert",
 )
 
 IMPORT = "import itembank"

@@ -1,8 +1,9 @@
 """Calibrated item banks for evaluating language models.
 
 Here stand the verbs and what they take and give; methods and tools stand in `calibrations`, `selectors`, `estimators`,
-`criteria`, `banks`, `scaling`, `studies`, `diagnostics`, `simulation`, `harnesses`, `publishing` and `plots`. Names
-load on first use, so that ``import itembank`` stays light. `__init__.pyi` lists them, here and in the packages below.
+`criteria`, `banks`, `scaling`, `studies`, `diagnostics`, `simulation`, `harnesses`, `publishing`, `pages` and `plots`.
+Names load on first use, so that ``import itembank`` stays light. `__init__.pyi` lists them, here and in the packages
+below.
 """
 
 from typing import Any

@@ -5,6 +5,7 @@ from . import diagnostics as diagnostics
 from . import errors as errors
 from . import estimators as estimators
 from . import harnesses as harnesses
+from . import pages as pages
 from . import plots as plots
 from . import publishing as publishing
 from . import scaling as scaling

@@ -17,6 +17,7 @@ NAMESPACES = (
     "simulation",
     "harnesses",
     "publishing",
+    "pages",
 )
 RENAMED = {
     "SessionSettings": "SessionSpec",

@@ -1,11 +1,14 @@
 """`itembank audit`: what it prints and writes, and its exit codes."""
 
+import csv
 import json
 
 import numpy as np
 import polars as pl
 import pytest
 
+from itembank.cli.options import ids_of_file
+from itembank.data.readers.read import read_responses
 from itembank.data.response_files import write_responses
 from itembank.data.responses import ResponseMatrix
 from tests.diagnostics.panels import make_faulty
@@ -54,6 +57,21 @@ def test_writes_all_items_as_a_table(run, faulty, tmp_path):
         table = read(tmp_path / name)
         assert table.height == 120
         assert table.filter(item_id="item-6")["mean"].to_list() == [0.0]
+
+
+def test_formulas_in_texts_of_strangers_are_text_in_csv_and_ids_come_back(run, faulty, tmp_path):
+    matrix = read_responses([faulty])
+    renamed = matrix.items.with_columns(
+        item_id=pl.col("item_id").replace("item-6", "=item-6"), question=pl.lit("=HYPERLINK(A1)")
+    )
+    path = tmp_path / "responses.parquet"
+    write_responses(ResponseMatrix.create(matrix.responses, items=renamed), path)
+    printed = run("audit", path, "--reason", "dead", "-o", tmp_path / "a.csv", "--format", "csv").out
+    for text in (printed, (tmp_path / "a.csv").read_text(encoding="utf-8")):
+        cells = [cell for row in csv.reader(text.splitlines()) for cell in row]
+        assert {"'=item-6", "'=HYPERLINK(A1)"} <= set(cells)
+        assert not any(cell.startswith(("=", "@")) for cell in cells)
+    assert "=item-6" in ids_of_file(tmp_path / "a.csv")
 
 
 def test_writes_a_page_in_which_everything_is_escaped(run, faulty, tmp_path):

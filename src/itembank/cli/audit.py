@@ -162,13 +162,14 @@ def _write(audit: "ItemAudit", output: Path) -> None:
     """Write all items, whole or not at all."""
     from itembank.data.atomic import replacing_file, write_text  # noqa: PLC0415
     from itembank.reports.item_audit_page import item_audit_page  # noqa: PLC0415
+    from itembank.spreadsheets import write_guarded_csv  # noqa: PLC0415
 
     kind = output.suffix.lower()
     if kind in {".html", ".htm"}:
         write_text(output, item_audit_page(audit))
     else:
         with replacing_file(output) as temporary:
-            audit.table.write_csv(temporary) if kind == ".csv" else audit.table.write_parquet(temporary)
+            write_guarded_csv(audit.table, temporary) if kind == ".csv" else audit.table.write_parquet(temporary)
     note(f"{audit.table.height} items written to {output}.")
 
 

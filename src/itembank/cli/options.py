@@ -441,12 +441,14 @@ def ids_of_file(path: Path) -> tuple[str, ...]:
     """Read item ids from a selection (.json), a table with a column `item_id`, or a text file, one a line."""
     from itembank.data.readers.known import read_known  # noqa: PLC0415
     from itembank.data.selections import Selection  # noqa: PLC0415
+    from itembank.spreadsheets import unguarded  # noqa: PLC0415
 
     kinds = {one.casefold() for one in path.suffixes}
     if ".json" in kinds:
         return Selection.load(path).item_ids
     if kinds & {".parquet", ".csv", ".tsv", ".jsonl", ".ndjson"}:
-        return tuple(read_known(path, "item_id")[0]["item_id"].to_list())
+        ids = read_known(path, "item_id")[0]["item_id"].to_list()
+        return tuple(unguarded(one) for one in ids) if ".csv" in kinds else tuple(ids)
     return listed_ids(path)
 
 

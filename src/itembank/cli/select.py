@@ -160,7 +160,7 @@ def command(
         print_object(with_digest(chosen.to_dict()))
     elif output is None or output_format == "csv":
         title = f"{chosen.n_items} of {loaded.n_items} items of bank {loaded.bank_id} by {chosen.method}"
-        print_rows(chosen.to_dict()["items"], output_format, title=title)
+        print_rows(chosen.to_dict()["items"], output_format, title=title, is_read_back=True)
 
 
 def _method(method: str, n_abilities: int, design: Mapping[str, Any]) -> "SelectionSpec | str":

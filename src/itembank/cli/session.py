@@ -267,7 +267,8 @@ def export(*, journal: Path, output: Path | None, bank: Path | None, output_form
         session = read_session(journal, loaded_bank(bank), progress=report)
         responses = session_responses(session)
     if output is None:
-        print_rows(_answer_rows(responses), output_format, title=f"Answers of {session.model_id}")
+        title = f"Answers of {session.model_id}"
+        print_rows(_answer_rows(responses), output_format, title=title, is_read_back=True)
         return
     write_responses(responses, output)
     note(f"{responses.n_items} answers of {visible(session.model_id)} written to {output}.")

@@ -3,7 +3,6 @@
 import base64
 import hashlib
 import json
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
@@ -12,16 +11,15 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from itembank.errors import ParameterError, missing_extra, visible
-from itembank.pages.blocks import Block, Chart, Column, Data, Page, Section, Table
+from itembank.pages.blocks import Block, Chart, Column, Data, Page, Table
 from itembank.pages.cells import cell, is_number
 from itembank.pages.looks import COLOURS, chart_config, style_variables
+from itembank.pages.pictures import picture
+from itembank.pages.plain import plain_columns
 from itembank.pages.runtime import chart_script, packed
 
 if TYPE_CHECKING:
     from jinja2 import Environment
-
-DIGITS = 5
-"""Significant digits of numbers in the page's data."""
 
 
 @dataclass(slots=True)
@@ -82,6 +80,7 @@ def _environment() -> "Environment":
     environment.tests["number_column"] = is_number
     environment.filters["kind"] = lambda block: type(block).__name__.lower()
     environment.globals["first_rows"] = first_rows
+    environment.globals["picture"] = picture
     return environment
 
 
@@ -152,10 +151,7 @@ def _take_data(data: Data, gathered: Gathered) -> None:
 def _for_script(gathered: Gathered) -> dict[str, Any]:
     """Return what the script takes: data by column, charts, tables and looks."""
     return {
-        "data": {
-            name: {column: _plain(values) for column, values in data.columns.items()}
-            for name, data in gathered.data.items()
-        },
+        "data": {name: plain_columns(data) for name, data in gathered.data.items()},
         "charts": [_chart(chart, gathered) for chart in gathered.charts],
         "tables": [_table(table) for table in gathered.tables],
         "looks": [{"config": chart_config(bool(k)), "colours": {n: c[k] for n, c in COLOURS.items()}} for k in (0, 1)],
@@ -178,25 +174,3 @@ def _table(table: Table) -> dict[str, Any]:
             for one in table.columns
         ],
     }
-
-
-def _plain(values: Any) -> list[Any]:
-    """Return a column as JSON can hold it: five significant digits, None for what is unknown."""
-    listed = (
-        values.tolist() if hasattr(values, "tolist") else values.to_list() if hasattr(values, "to_list") else values
-    )
-    return [_short(one) for one in listed]
-
-
-def _short(value: Any) -> Any:
-    if isinstance(value, float):
-        if not math.isfinite(value):
-            return None
-        rounded = float(f"{value:.{DIGITS}g}")
-        return int(rounded) if rounded.is_integer() else rounded
-    return visible(value) if isinstance(value, str) else value
-
-
-def anchor(section: Section) -> str:
-    """Return the name that links to a section."""
-    return "-".join("".join(c if c.isascii() and c.isalnum() else " " for c in section.title.lower()).split())

@@ -4,6 +4,7 @@ It is made by vl-convert, which holds these libraries, takes two seconds to bund
 """
 
 import gzip
+from functools import cache
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -24,6 +25,7 @@ def check_libraries() -> None:
             raise missing_extra(f"reports need {library}", "report", ImportError(f"no module named {module!r}"))
 
 
+@cache
 def chart_script() -> str:
     """Return the script, which puts `vegaEmbed` into the page.
 

@@ -62,7 +62,9 @@
       this.on = make("button", { type: "button", "aria-label": "Next rows" }, "›");
       this.back.addEventListener("click", () => this.turn(-1));
       this.on.addEventListener("click", () => this.turn(1));
-      tools.append(this.back, this.on);
+      const turn = make("span", { class: "turn" });
+      turn.append(this.back, this.on);
+      tools.append(turn);
       this.addDownload();
       this.rest?.setAttribute("role", "status");
       this.show();

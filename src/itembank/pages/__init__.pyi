@@ -1,0 +1,2 @@
+from .bank_page import bank_page as bank_page
+from .blocks import Page as Page

@@ -1,0 +1,28 @@
+"""Columns of data as JSON can hold them."""
+
+import math
+from typing import Any
+
+from itembank.errors import visible
+from itembank.pages.blocks import Data
+
+DIGITS = 5
+"""Significant digits of numbers in a page."""
+
+
+def plain_columns(data: Data) -> dict[str, list[Any]]:
+    """Return a table's columns as lists: five significant digits, None for what is unknown."""
+    return {name: _plain(values) for name, values in data.columns.items()}
+
+
+def _plain(values: Any) -> list[Any]:
+    return [_short(one) for one in (values.tolist() if hasattr(values, "tolist") else values)]
+
+
+def _short(value: Any) -> Any:
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            return None
+        rounded = float(f"{value:.{DIGITS}g}")
+        return int(rounded) if rounded.is_integer() else rounded
+    return visible(value) if isinstance(value, str) else value

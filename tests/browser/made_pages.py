@@ -1,0 +1,60 @@
+"""Pages that the browser opens: one of each kind, with names that would run scripts where they were not escaped."""
+
+from collections.abc import Callable
+
+import numpy as np
+import polars as pl
+
+from itembank.calibration.build import build_bank
+from itembank.data.banks import Bank
+from itembank.data.responses import ResponseMatrix
+from itembank.pages.bank_page import bank_page
+from itembank.pages.blocks import Page
+
+PAYLOADS = (
+    "<script>window.hit=1</script>",
+    '"><img src=x onerror=window.hit=1>',
+    "</script><script>window.hit=1</script>",
+    "javascript:window.hit=1",
+    "{{7*7}}{% raw %}",
+    "<svg/onload=window.hit=1>",
+    "=cmd|' /C calc'!A0",
+    "'+window.hit=1+'",
+    "https://example.org/beacon.png",
+    "${window.hit=1}",
+)
+"""Ids as a stranger may choose them."""
+
+
+def hostile_bank(n_models: int = 40, n_items: int = 60) -> Bank:
+    """Return a bank whose models, items, scenarios and texts are payloads."""
+    generator = np.random.default_rng(20261122)
+    ability = generator.normal(size=(n_models, 1))
+    difficulty = generator.normal(size=n_items)
+    right = generator.random((n_models, n_items)) < 1.0 / (1.0 + np.exp(difficulty - 1.5 * ability))
+    named = [f"{PAYLOADS[k % len(PAYLOADS)]} {k}" for k in range(max(n_models, n_items))]
+    items = pl.DataFrame(
+        {
+            "item_id": named[:n_items],
+            "scenario": [PAYLOADS[k % 3] for k in range(n_items)],
+            "text": [f"What is {name}?" for name in named[:n_items]],
+        }
+    )
+    models = pl.DataFrame(
+        {
+            "model_id": named[:n_models],
+            "date": [f"2026-{1 + k % 12:02d}-01" for k in range(n_models)],
+            "organisation": [PAYLOADS[k % 4] for k in range(n_models)],
+            "size_b": [float(1 + k) for k in range(n_models)],
+        }
+    )
+    return build_bank(ResponseMatrix.create(right.astype(float), models=models, items=items))
+
+
+def bank() -> Page:
+    """Return the page of a bank."""
+    return bank_page(hostile_bank(), title=PAYLOADS[0], command=f"itembank report {PAYLOADS[1]}")
+
+
+PAGES: dict[str, Callable[[], Page]] = {"bank": bank}
+"""Every kind of page, by name."""

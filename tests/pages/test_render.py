@@ -1,0 +1,155 @@
+"""Pages as HTML: escaped, closed to scripts and requests, the same at every writing."""
+
+import base64
+import gzip
+import hashlib
+import json
+import re
+import sys
+from importlib.metadata import version
+
+import numpy as np
+import pytest
+
+from itembank.errors import MissingDependencyError, ParameterError
+from itembank.pages.blocks import Answer, Caution, Chart, Column, Data, Facts, Page, Section, Table, Text
+from itembank.pages.cells import cell
+from itembank.pages.render import page_html
+from itembank.pages.runtime import chart_script
+from itembank.reports.theme import ONE_MAIN
+
+HOSTILE = "</script><script>alert(1)</script>\u202e"
+BAR = {"mark": "bar", "encoding": {"x": {"field": "id", "type": "nominal"}, "y": {"field": "value"}}}
+
+
+@pytest.fixture(scope="module")
+def page():
+    data = Data("things", {"id": [HOSTILE, "b", "c"], "value": np.array([0.25, np.nan, -1 / 3])})
+    table = Table(
+        HOSTILE, data, (Column("id", HOSTILE, "id"), Column("value", "Value", "percent", explanation=HOSTILE))
+    )
+    chart = Chart(HOSTILE, BAR, (data,), f"Three bars {HOSTILE}", table=table)
+    words = (Text(HOSTILE), Caution(HOSTILE), Facts(((HOSTILE, HOSTILE),), title=HOSTILE))
+    lead = (Answer(HOSTILE, "1", HOSTILE, HOSTILE, citation=HOSTILE),)
+    return Page(HOSTILE, HOSTILE, lead, (Section(HOSTILE, (chart, *words), HOSTILE),), ((HOSTILE, HOSTILE),), HOSTILE)
+
+
+@pytest.fixture(scope="module")
+def html(page):
+    return page.html()
+
+
+def scripts(html):
+    return re.findall(r"<script([^>]*)>(.*?)</script>", html, flags=re.DOTALL)
+
+
+def island(html, name):
+    text = next(body for head, body in scripts(html) if f'id="{name}"' in head)
+    return gzip.decompress(base64.b64decode(text)).decode()
+
+
+def test_strangers_text_makes_no_markup(html):
+    assert "alert(1)" in html
+    assert "<script>alert(1)" not in html
+    assert "\u202e" not in html  # what turns the direction of the text around it
+    assert [head.strip() for head, _ in scripts(html)] == [
+        'type="text/plain" id="page-data"',
+        'type="text/plain" id="page-library"',
+        "",
+    ]
+
+
+def test_only_the_two_scripts_of_ours_may_run(html):
+    policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', html).group(1)
+    allowed = dict(part.split(" ", 1) for part in policy.replace("&#39;", "'").split("; "))
+    own = next(body for head, body in scripts(html) if not head)
+    wanted = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in (own, chart_script())]
+    assert allowed["script-src"].split() == [f"'sha256-{one}'" for one in wanted]
+    assert allowed["default-src"] == "'none'"
+    assert island(html, "page-library") == chart_script()
+    style = re.search(r"<style>(.*?)</style>", html, flags=re.DOTALL).group(1)
+    assert base64.b64encode(hashlib.sha256(style.encode()).digest()).decode() in allowed["style-src"]
+    assert " style=" not in html.split("<body>")[1].split('<script type="text/plain"')[0]  # the policy refuses these
+
+
+def test_data_stand_in_the_page_once_and_unknown_is_null(html):
+    content = json.loads(island(html, "page-data"))
+    assert content["data"]["things"]["value"] == [0.25, None, -0.33333]
+    assert content["charts"][0]["data"] == ["things"]
+    assert content["tables"][0]["data"] == "things"
+    assert len(content["data"]) == 1
+
+
+def test_the_same_page_is_the_same_file(page, html):
+    assert page_html(page) == html
+
+
+def test_a_page_without_charts_brings_no_library():
+    html = Page("Title", "Kind", (Text("Words."),)).html()
+    assert 'id="page-library"' not in html
+    assert len(html) < 30_000
+
+
+def test_a_notebook_gets_words_and_still_pictures_without_scripts(page):
+    shown = page._repr_html_()
+    assert "<script" not in shown
+    assert "alert(1)" in shown
+    picture = re.search(r'<img src="data:image/svg[+]xml;base64,([^"]*)" alt="Three bars', shown).group(1)
+    svg = base64.b64decode(picture).decode()
+    assert ONE_MAIN.light.lower() in svg.lower()
+    assert "<script" not in svg
+
+
+def test_two_data_of_one_name_are_refused():
+    tables = [Table("T", Data("same", {"a": [k]}), (Column("a", "A"),)) for k in range(2)]
+    with pytest.raises(ParameterError, match="'same' came twice"):
+        Page("Title", "Kind", tuple(tables)).html()
+
+
+def test_a_table_of_other_columns_is_refused():
+    with pytest.raises(ParameterError, match=r"not there: \['b'\]"):
+        Table("T", Data("d", {"a": [1]}), (Column("b", "B"),))
+    with pytest.raises(ParameterError, match="equally long"):
+        Data("d", {"a": [1], "b": [1, 2]})
+
+
+@pytest.mark.parametrize("name", ["report.txt", "report", "report.html.gz"])
+def test_other_endings_are_refused(page, tmp_path, name):
+    with pytest.raises(ParameterError, match=r"must end in \.html"):
+        page.save(tmp_path / name)
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_is_not_installed_is_named_with_its_extra(page, monkeypatch):
+    monkeypatch.setitem(sys.modules, "vl_convert", None)
+    chart_script.cache_clear()
+    with pytest.raises(MissingDependencyError, match=r"vl-convert-python.*itembank\[report\]"):
+        page.html()
+
+
+def test_a_spoilt_cache_is_made_anew(user_cache):
+    script = chart_script()
+    kept = user_cache / "pages" / f"vega-{version('vl-convert-python')}.js.gz"
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    kept.write_bytes(b"not gzip")
+    chart_script.cache_clear()
+    assert chart_script() == script
+    assert gzip.decompress(kept.read_bytes()).decode() == script
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "text"),
+    [
+        ("percent", 0.739, "73.9 %"),
+        ("points", 0.014, "+1.4"),
+        ("points", -0.014, "−1.4"),
+        ("number", -0.25, "−0.2"),
+        ("count", 14042.0, "14,042"),
+        ("flag", True, "yes"),
+        ("text", "a\x07b", "a\\x07b"),
+        ("number", float("nan"), "–"),
+        ("id", None, "–"),
+    ],
+)
+def test_cells(kind, value, text):
+    assert cell(value, Column("a", "A", kind)) == text
