@@ -58,8 +58,8 @@ class Estimated:
         """Where the overall score stands among the targets."""
         return self.estimates.targets.index(OVERALL)
 
-    def model(self, row: int) -> OneModel:
-        """Return the estimates of one model."""
+    def model(self, row: int, target: str = OVERALL) -> OneModel:
+        """Return the estimates of one model, for a page about this score."""
         made = self.estimates
         return OneModel(
             model_id=made.model_ids[row],
@@ -72,6 +72,7 @@ class Estimated:
             n_total=tuple(made.n_total.tolist()),
             level=made.level,
             is_flagged=bool(made.typicality.is_flagged[row]),
+            target=target,
         )
 
     def answered(self, row: int) -> tuple[IntArray, FloatArray]:

@@ -6,6 +6,7 @@ import numpy as np
 
 from itembank.data.banks import Bank
 from itembank.data.responses import ResponseMatrix
+from itembank.data.score_names import OVERALL, WIN_RATE
 from itembank.data.selections import Selection
 from itembank.errors import shown
 from itembank.estimation.estimand_names import ESTIMANDS_IN_WORDS
@@ -77,9 +78,11 @@ def _title(made: Estimated) -> str:
 
 
 def _lead(made: Estimated) -> Block:
+    targets = [name for name in (OVERALL, WIN_RATE) if name in made.estimates.targets]
     answers = tuple(
-        score_answer(made.bank, made.model(row), made.answered(row)[0], method=made.estimates.method)
+        score_answer(made.bank, made.model(row, target), made.answered(row)[0], method=made.estimates.method)
         for row in range(made.n_models)
+        for target in targets
     )
     return answers[0] if len(answers) == 1 else Answers(answers)
 
@@ -102,8 +105,8 @@ def cautions(made: Estimated) -> Iterator[Caution]:
     known = set(bank.responses.model_ids) & set(estimates.model_ids)
     if known:
         yield Caution(
-            f"{shown(sorted(known))} helped to calibrate this bank: such an estimate is better than one of a new model, "
-            "and its interval too narrow."
+            f"{shown(sorted(known))} helped to calibrate this bank: such an estimate is better than one of a new "
+            "model, and its interval too narrow."
         )
     unknown = [name for name, row in zip(estimates.model_ids, estimates.value, strict=True) if np.isnan(row).any()]
     if unknown:

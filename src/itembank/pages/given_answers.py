@@ -70,7 +70,7 @@ class GivenAnswers:
 def left_out_expectations(
     basis: ScoreBasis, items: IntArray, given: FloatArray, n_trials: FloatArray | None = None
 ) -> FloatArray:
-    """Expected response to each item at the ability that the answers to the others give, (n,).
+    """Find the expected response to each item at the ability that the answers to the others give, (n,).
 
     Up to `MOST_PARTS` answers each is left out by itself, of more one in so many at a time.
     """

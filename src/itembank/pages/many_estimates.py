@@ -38,7 +38,7 @@ def many_lead(made: Estimated) -> Answers:
 def many_sections(made: Estimated) -> Iterator[Section]:
     """Yield the sections of many models."""
     data = _models(made)
-    blocks: list[Block] = [_chart(made, data), _table(made, data)]
+    blocks: list[Block] = [_chart(made, data), _table(data, has_missing=bool(np.any(made.estimates.n_missing)))]
     yield Section("All models", tuple(blocks))
     table = _scenario_table(made)
     if table is not None:
@@ -83,7 +83,7 @@ def _chart(made: Estimated, data: Data) -> Chart:
         place = {**place, "scale": {"nice": False, "zero": False, "padding": 6}}
         marks = interval_marks(data, place, told, along="y")
         spec = layers(_past_band(made, "y"), marks, height=380)
-    title, alternative = _words(made, data)
+    title, alternative = _words(data)
     past = made.past.known(OVERALL).size
     grey = f"Grey: the middle half of {plural(past, 'past model')}. " if past else ""
     hollow = f" Hollow: {ATYPICAL_WORDS}." if any(data.columns["is_flagged"]) else ""
@@ -106,7 +106,7 @@ def _past_band(made: Estimated, along: str) -> list[Spec]:
     ]
 
 
-def _words(made: Estimated, data: Data) -> tuple[str, str]:
+def _words(data: Data) -> tuple[str, str]:
     columns = data.columns
     value, low, high = (np.asarray(columns[name], dtype=np.float64) for name in ("estimate", "low", "high"))
     known = np.flatnonzero(~np.isnan(value))
@@ -125,7 +125,7 @@ def _words(made: Estimated, data: Data) -> tuple[str, str]:
     return title, f"{title}. The highest: {said}.{unlike}"
 
 
-def _table(made: Estimated, data: Data) -> Table:
+def _table(data: Data, *, has_missing: bool) -> Table:
     columns = [
         Column("rank", "Rank", "count"),
         Column("model", "Model", "id"),
@@ -140,14 +140,14 @@ def _table(made: Estimated, data: Data) -> Table:
     ]
     empty = {name for name in ("below", "typicality") if np.isnan(np.asarray(data.columns[name], dtype=float)).all()}
     empty |= {"is_flagged"} if "typicality" in empty else set()
-    empty |= set() if np.any(made.estimates.n_missing) else {"n_missing"}
+    empty |= set() if has_missing else {"n_missing"}
     return Table("Models", data, tuple(one for one in columns if one.name not in empty), n_shown=25)
 
 
 def _scenario_table(made: Estimated) -> Table | None:
     """List every model's estimate of every scenario."""
     estimates = made.estimates
-    places = [k for k, name in enumerate(estimates.targets) if name != OVERALL]
+    places = [k for k, name in enumerate(estimates.targets) if name in made.past.targets and name != OVERALL]
     if len(places) < 2:
         return None
     names = [estimates.targets[k] for k in places]

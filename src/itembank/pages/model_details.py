@@ -5,10 +5,11 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from scipy.special import ndtr
 
-from itembank.data.score_names import OVERALL
+from itembank.data.responses import ResponseMatrix
 from itembank.diagnostics.past_fit import why_not_examined
 from itembank.diagnostics.person_fit import check_fit
 from itembank.diagnostics.person_fit_results import RARE, GroupFit, ModelFit
+from itembank.diagnostics.run_conditions import marked_otherwise
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.pages.blocks import Block, Column, Data, Facts, Section, Table, Text
 from itembank.pages.common import plural
@@ -46,7 +47,7 @@ def past_blocks(made: Estimated, row: int) -> tuple[Block, ...]:
     chart = standing_chart(made.past, model)
     if chart is None:
         return ()
-    rows = compared_rows(made.past.value[:, made.past.targets.index(OVERALL)], float(model.value[model.place()]))
+    rows = compared_rows(made.past.value[:, made.past.targets.index(model.target)], float(model.value[model.at]))
     return (chart, _past_table(made, row, rows), *_deciding_items(made, row, rows))
 
 
@@ -61,7 +62,7 @@ def compared_rows(scores: FloatArray, score: float) -> IntArray:
 def _past_table(made: Estimated, row: int, rows: IntArray) -> Table:
     """List differences to past models, whose scores are known: all the doubt is the new model's."""
     model, at = made.model(row), made.overall
-    scores = made.past.value[rows, made.past.targets.index(OVERALL)]
+    scores = made.past.value[rows, made.past.targets.index(model.target)]
     error = float(made.estimates.standard_error[row, at])
     items, given = made.answered(row)
     theirs = made.bank.responses.responses[np.ix_(rows, items)]
@@ -138,11 +139,28 @@ def typicality_blocks(made: Estimated, row: int) -> tuple[Block, ...]:
     """Say whether a model answers like past ones, and where it does not."""
     typicality = float(made.estimates.typicality.typicality[row])
     words = [] if np.isnan(typicality) else [Text(typicality_words(typicality))]
-    fit = fit_of(made, row)
-    if fit is None:
+    answered = _answered_matrix(made, row)
+    if answered.n_items == 0:
         return tuple(words)
-    table = _group_table(fit.groups, made.model(row).key)
-    return (*words, Text(_groups_words(fit)), *(() if table is None else (table,)))
+    reason = why_not_examined(made.bank, silent) or marked_otherwise(made.bank, answered)
+    if reason:
+        return (*words, Text(f"Groups of items are not compared with past models: {reason}."))
+    return (*words, *fit_blocks(check_fit(made.bank, answered).models, made.model(row).key))
+
+
+def _answered_matrix(made: Estimated, row: int) -> ResponseMatrix:
+    """Return one model's responses to the items that count."""
+    ids = made.bank.responses.items["item_id"].gather(made.answered(row)[0])
+    columns = made.responses.items["item_id"].is_in(ids.implode()).to_numpy()
+    return made.responses.take(models=np.array([row]), items=np.flatnonzero(columns))
+
+
+def fit_blocks(fits: Sequence[ModelFit], key: str) -> tuple[Block, ...]:
+    """Say of one model in which groups of items its answers are unlike its other answers."""
+    if not fits:
+        return ()
+    table = _group_table(fits[0].groups, key)
+    return (Text(_groups_words(fits[0])), *(() if table is None else (table,)))
 
 
 def typicality_words(typicality: float) -> str:
@@ -153,17 +171,6 @@ def typicality_words(typicality: float) -> str:
         f"Of 100 past models, {100.0 * typicality:.0f} answered as unusually as this one or more, given their scores "
         f"(typicality {typicality:.2f})."
     )
-
-
-def fit_of(made: Estimated, row: int) -> ModelFit | None:
-    """Examine the fit of one model to the bank; None where past models are too few, or nothing was answered."""
-    items, given = made.answered(row)
-    if items.size == 0 or why_not_examined(made.bank, silent):
-        return None
-    answered = np.isin(made.responses.items["item_id"], made.bank.responses.items["item_id"].gather(items))
-    one = made.responses.take(models=np.array([row]), items=np.flatnonzero(answered))
-    found = check_fit(made.bank, one).models
-    return found[0] if found else None
 
 
 def _groups_words(fit: ModelFit) -> str:

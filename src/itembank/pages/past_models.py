@@ -79,6 +79,8 @@ class OneModel:
     n_total : (n_targets,)
     level : float
     is_flagged : bool
+    target : str
+        The score that the page is about.
     """
 
     model_id: str
@@ -91,19 +93,21 @@ class OneModel:
     n_total: tuple[int, ...]
     level: float
     is_flagged: bool
+    target: str = OVERALL
 
-    def place(self, target: str = OVERALL) -> int:
-        """Where a target stands."""
-        return self.targets.index(target)
+    @property
+    def at(self) -> int:
+        """Where the score that the page is about stands among the targets."""
+        return self.targets.index(self.target)
 
 
 def standing_words(past: PastScores, model: OneModel) -> str:
     """Say where the model stands among past ones, with what the interval leaves open; '' where nothing is known."""
-    at = model.place()
-    n_known = past.known(OVERALL).size
+    at = model.at
+    n_known = past.known(model.target).size
     if n_known == 0 or np.isnan(model.value[at]):
         return ""
-    shares = [past.share_below(OVERALL, float(one[at])) for one in (model.value, model.low, model.high)]
+    shares = [past.share_below(model.target, float(one[at])) for one in (model.value, model.low, model.high)]
     return (
         f"The estimate is higher than the score of {percent(shares[0], 0)} of {plural(n_known, 'past model')} "
         f"({percent(shares[1], 0)} at the lower end of the interval, {percent(shares[2], 0)} at the upper)."
@@ -111,17 +115,18 @@ def standing_words(past: PastScores, model: OneModel) -> str:
 
 
 def standing_chart(past: PastScores, model: OneModel) -> Chart | None:
-    """Draw the overall scores of past models with the model's interval among them; None without past models."""
+    """Draw the scores of past models with the model's interval among them; None without past models."""
     words = standing_words(past, model)
     if not words:
         return None
-    column = past.value[:, past.targets.index(OVERALL)]
+    column = past.value[:, past.targets.index(model.target)]
     rows = np.flatnonzero(~np.isnan(column))
     chosen = rows[np.argsort(column[rows], kind="stable")]
     chosen = chosen[np.unique(np.linspace(0, chosen.size - 1, min(chosen.size, MOST_TICKS)).round().astype(np.int64))]
     names = [past.model_ids[row] for row in chosen.tolist()]
     old = Data(f"{model.key}-past", {"row": ["Past models"] * len(names), "model": names, "score": column[chosen]})
-    at = model.place()
+    at = model.at
+    axis = f"{model.target.capitalize()} score" if model.target == OVERALL else f"Score: {model.target}"
     new = Data(
         f"{model.key}-new",
         {
@@ -137,14 +142,14 @@ def standing_chart(past: PastScores, model: OneModel) -> Chart | None:
     ticks = layer(
         old,
         {"type": "tick", "color": "@soft", "thickness": 1.2, "size": 18, "opacity": 0.7},
-        x=share("score", "Overall score", scale={"zero": False}),
+        x=share("score", axis, scale={"zero": False}),
         y=place,
         tooltip=tooltip({"model": "Past model", "score": "Score"}, formats={"model": ""}),
     )
-    spec = layers(ticks, interval_marks(new, place, _told()), height=2 * 30)
-    title = f"Higher than {percent(past.share_below(OVERALL, float(model.value[at])), 0)} of past models"
+    spec = layers(ticks, interval_marks(new, place, _told(), title=axis), height=2 * 30)
+    title = f"Higher than {percent(past.share_below(model.target, float(model.value[at])), 0)} of past models"
     table = Table(
-        "Overall scores of past models",
+        "Scores of past models",
         old,
         (Column("model", "Past model", "id"), Column("score", "Score", "percent")),
     )
@@ -158,13 +163,12 @@ def _told() -> list[Spec]:
 
 def scenario_blocks(past: PastScores, model: OneModel) -> tuple[Chart, Table] | None:
     """Draw and list each scenario's estimate beside past models; None where there is one scenario only."""
-    names = [name for name in model.targets if name != OVERALL]
-    scenarios = [name for name in names if name in past.targets]
-    if len(scenarios) < 2:
+    names = [name for name in model.targets if name in past.targets and name != OVERALL]
+    if len(names) < 2:
         return None
     data = _scenario_data(past, model, names)
     table = _scenario_table(data)
-    has_past = past.known(scenarios[0]).size > 0
+    has_past = any(past.known(name).size for name in names)
     rows, note = _drawn(data)
     drawn = Data(f"{model.key}-drawn", {name: [values[k] for k in rows] for name, values in data.columns.items()})
     title, alternative = _scenario_words(data, has_past=has_past)

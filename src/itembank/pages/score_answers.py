@@ -18,7 +18,7 @@ UNITS = {"cost_usd": "cost", "tokens": "tokens", "seconds": "time", "output_toke
 """Costs that a saving is told in, the most wanted first, and what they are called."""
 
 
-def score_answer(bank: Bank, model: OneModel, items: IntArray, *, method: str, target: str = OVERALL) -> Answer:
+def score_answer(bank: Bank, model: OneModel, items: IntArray, *, method: str) -> Answer:
     """Return the estimated score of one model with its interval in words.
 
     Parameters
@@ -29,13 +29,11 @@ def score_answer(bank: Bank, model: OneModel, items: IntArray, *, method: str, t
         Positions of the items that it answered.
     method : str
         By which it was estimated.
-    target : str
-        The score that the page is about.
     """
-    at = model.place(target)
+    at, target = model.at, model.target
     value, low, high = (float(one[at]) for one in (model.value, model.low, model.high))
     used = f"{count(model.n_items[at])} of {plural(model.n_total[at], 'item')}"
-    what = "Score on the full benchmark" if target == OVERALL else f"Score: {target}"
+    what = "Score on the full benchmark" if target == OVERALL else target.replace("_", " ").capitalize()
     if math.isnan(value):
         return Answer(f"{what}, {model.model_id}", UNKNOWN, words=f"From {used}.")
     level, interval = level_words(model.level), interval_words(low, high)
