@@ -60,7 +60,11 @@ def page_html(page: Page) -> str:
 
 def pieces_html(page: Page) -> str:
     """Return the words and tables of a page for a notebook, which has a head and scripts of its own."""
-    return _environment().get_template("pieces.html.j2").render(page=page, gathered=_gather(page))
+    return (
+        _environment()
+        .get_template("pieces.html.j2")
+        .render(page=page, gathered=_gather(page), style=_asset("pieces.css"))
+    )
 
 
 @cache
