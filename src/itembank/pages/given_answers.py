@@ -124,17 +124,16 @@ def expectation_chart(answers: GivenAnswers, key: str) -> Chart | None:
         height=300,
     )
     title = f"Given against expected: {n_within} of {n_bins} groups of answers lie within what chance allows"
-    said = "; ".join(
-        f"{percent(columns['expected'][k], 0)} expected, {percent(columns['given'][k], 0)} given" for k in range(n_bins)
-    )
+    pairs = zip(columns["expected"].tolist(), columns["given"].tolist(), strict=True)
+    said = "; ".join(f"{percent(expected, 0)} expected, {percent(given, 0)} given" for expected, given in pairs)
     return Chart(
         title,
         spec,
         (data, line),
         f"{title}. {said}.",
         _bin_table(data),
-        f"Answers are grouped by what was expected of them, as many in each group. Grey bars: where {100 * BAND:g} % of "
-        "groups lie if expectations hold. A group outside its bar has the other colour.",
+        "Answers are grouped by what was expected of them, as many in each group. Grey bars: where "
+        f"{100 * BAND:g} % of groups lie if expectations hold. A group outside its bar has the other colour.",
     )
 
 
