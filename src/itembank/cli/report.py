@@ -1,5 +1,6 @@
 """`itembank report`: one HTML file of what is given."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,13 +16,11 @@ from itembank.cli.options import (
     typed_command,
     write_report,
 )
-from itembank.cli.render import progress, warnings_as_notes
+from itembank.cli.render import note, progress, warnings_as_notes
 from itembank.cli.session_record import bank_option, loaded_bank
 
 if TYPE_CHECKING:
     from itembank.pages.blocks import Page
-
-RESULTS = "RESULTS of new models"
 
 
 @click.command("report", cls=Command)
@@ -30,11 +29,19 @@ RESULTS = "RESULTS of new models"
 @click.option(
     "-o",
     "--output",
-    type=click.Path(path_type=Path),
+    type=click.Path(dir_okay=False, path_type=Path),
     callback=checked_report_path,
     required=True,
     metavar="FILE",
-    help="The page, .html.",
+    help="The page; its name must end in .html.",
+)
+@click.option("--title", default="", help="What stands above the page.  [default: the name of what it is about]")
+@click.option(
+    "--accuracy/--no-accuracy",
+    default=True,
+    show_default=True,
+    help="Of a bank: measure how good estimates from 10 to 300 items are, which takes minutes for a large bank, once: "
+    "it is kept. Without, the page has it only where it was measured before.",
 )
 @selection_option
 @click.option(
@@ -42,29 +49,28 @@ RESULTS = "RESULTS of new models"
     "models",
     multiple=True,
     metavar="MODEL_ID",
-    help="Show these models only, in this order. Repeatable.  [default: all models of the files]",
+    help="Show these models only, in this order. Repeatable.  [default: all models of RESULTS]",
 )
 @bank_option
 @reading_options()
 def command(
-    *,
-    source: Path,
-    results: tuple[Path, ...],
-    output: Path,
-    selection: Path | None,
-    models: tuple[str, ...],
-    bank: Path | None,
-    reading: dict[str, Any],
+    *, source: Path, results: tuple[Path, ...], output: Path, title: str, accuracy: bool, **choices: Any
 ) -> None:
-    """Write one page that opens anywhere: of a bank, of new models' estimates, or of an adaptive session.
+    """Write a page about a bank, new models or an adaptive session: one HTML file that opens anywhere.
 
-    With RESULTS of new models their scores are estimated as itembank estimate does without options. One to three
-    models are shown with every answer, more in order.
+    Of a bank it says how good estimates from a few of the items are, what the bank holds, how past models score, where
+    its items lie, what its abilities are, which items may be wrong and what a run costs. With RESULTS of new models it
+    estimates their scores as itembank estimate does unasked, and shows up to three models with every answer. Of a
+    session's JOURNAL it shows the estimate after each answer. The file loads nothing and sends nothing: mail it, or put
+    it on a web server.
 
     \b
       itembank report bank -o bank.html
       itembank report bank new-model.csv --selection selection.json -o new-model.html
       itembank report run.jsonl -o session.html
+
+    Dates, sizes and makers of models are found by the names of the model table's columns (release_date, params, org,
+    family, ...): itembank calibrate --models FILE. Texts of items come from the item table (--items FILE).
     """  # noqa: D301
     from itembank.adaptive.journal_answers import is_journal  # noqa: PLC0415
 
@@ -74,48 +80,58 @@ def command(
     if is_session and results:
         raise click.UsageError("A journal is shown alone. Leave out what stands behind it.")
     refuse_unused(
-        *((name, bool(results), RESULTS) for name in ("selection", "models", *reading)),
+        *((name, bool(results), "RESULTS of new models") for name in ("selection", "models", *choices["reading"])),
         ("bank", is_session, "a journal of a session"),
+        ("accuracy", not is_session and not results, "a bank alone"),
     )
+    known = {"title": title, "command": typed_command()}
     with warnings_as_notes():
         if is_session:
-            page = _of_session(source, bank)
+            page = _of_session(source, choices["bank"], known)
+        elif results:
+            page = _of_results(source, results, choices, known)
         else:
-            page = _of_results(source, results, selection, models, reading) if results else _of_bank(source)
+            page = _of_bank(source, known, measures=accuracy)
     write_report(page, output)
 
 
-def _of_bank(path: Path) -> "Page":
+def _of_bank(path: Path, known: Mapping[str, str], *, measures: bool) -> "Page":
     from itembank.data.bank_files import load_bank  # noqa: PLC0415
     from itembank.pages.bank_page import bank_page  # noqa: PLC0415
+    from itembank.planning.accuracy import accuracy, can_be_measured, kept_accuracy  # noqa: PLC0415
 
-    return bank_page(load_bank(path), command=typed_command())
+    bank = load_bank(path)
+    found = kept_accuracy(bank)
+    if found is None and measures and can_be_measured(bank):
+        with progress("report") as advance:
+            found = accuracy(bank, progress=advance)
+    if found is None:
+        note("Without how good estimates are: " + ("too few past models." if measures else "--no-accuracy was given."))
+    return bank_page(bank, accuracy=found, **known)
 
 
-def _of_results(
-    path: Path, results: tuple[Path, ...], selection: Path | None, models: tuple[str, ...], reading: dict[str, Any]
-) -> "Page":
+def _of_results(path: Path, results: tuple[Path, ...], choices: Mapping[str, Any], known: Mapping[str, str]) -> "Page":
     from itembank.data.bank_files import load_bank  # noqa: PLC0415
     from itembank.data.selections import Selection  # noqa: PLC0415
     from itembank.estimation.estimate import estimate  # noqa: PLC0415
     from itembank.pages.estimates_page import estimates_page  # noqa: PLC0415
 
-    loaded = load_bank(path)
-    chosen = None if selection is None else Selection.load(selection).whole
-    matrix = read_new_results(loaded, results, reading, chosen)
-    if models:
-        matrix = matrix.take(models=matrix.model_indices(models))
-    note_known_models(loaded, matrix.model_ids)
+    bank = load_bank(path)
+    selection = None if choices["selection"] is None else Selection.load(choices["selection"]).whole
+    matrix = read_new_results(bank, results, choices["reading"], selection)
+    if choices["models"]:
+        matrix = matrix.take(models=matrix.model_indices(choices["models"]))
+    note_known_models(bank, matrix.model_ids)
     with progress("report") as advance:
-        estimates = estimate(loaded, matrix, selection=chosen, progress=advance)
-    return estimates_page(loaded, matrix, estimates, chosen, command=typed_command())
+        estimates = estimate(bank, matrix, selection=selection, progress=advance)
+    return estimates_page(bank, matrix, estimates, selection, **known)
 
 
-def _of_session(journal: Path, bank: Path | None) -> "Page":
+def _of_session(journal: Path, bank: Path | None, known: Mapping[str, str]) -> "Page":
     from itembank.adaptive.journal_sessions import bank_of_session, read_session  # noqa: PLC0415
     from itembank.pages.session_page import session_page  # noqa: PLC0415
 
-    known = bank_of_session(journal, loaded_bank(bank))
+    loaded = bank_of_session(journal, loaded_bank(bank))
     with progress("report") as advance:
-        session = read_session(journal, known, progress=advance)
-        return session_page(session, known, command=typed_command())
+        session = read_session(journal, loaded, progress=advance)
+        return session_page(session, loaded, **known)

@@ -1,58 +1,75 @@
-"""Parts of Vega-Lite specifications that several pages share."""
+"""Parts of Vega-Lite specifications that charts of several pages share."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from itembank.pages.blocks import Data
+import numpy as np
+
+from itembank.numerics.arrays import FloatArray
 
 Spec = dict[str, Any]
 
-HOLLOW: Spec = {"condition": {"test": {"field": "is_flagged", "equal": True}, "value": "@paper"}, "value": "@main"}
-"""Fill of marks of the field 'is_flagged': hollow for models that answered unlike past ones."""
-ROW_HEIGHT = 22
+
+def number_axis(field: str, title: str, **more: Any) -> Spec:
+    """Return the encoding of a number."""
+    return {"field": field, "type": "quantitative", "title": title, **more}
 
 
-def share(field: str, title: str = "", **more: Any) -> Spec:
-    """Return the encoding of a score or share between 0 and 1, written in percent."""
-    return {"field": field, "type": "quantitative", "title": title, "axis": {"format": "%", "tickCount": 6}, **more}
+def score_axis(field: str, title: str, **more: Any) -> Spec:
+    """Return the encoding of a score between 0 and 1, in percent; the axis need not begin at zero."""
+    return number_axis(field, title, axis={"format": ".0%", "tickCount": 6}, scale={"zero": False}, **more)
 
 
-def row_of(field: str, *, label_limit: int = 150, **more: Any) -> Spec:
-    """Return the vertical place of what has a row of its own, in the order of the data."""
-    axis = {"labelLimit": label_limit, "grid": False}
-    return {"field": field, "type": "nominal", "sort": None, "title": None, "axis": axis, **more}
+def row_axis(field: str, rows: list[str]) -> Spec:
+    """Return the encoding of one row a name, in this order."""
+    return {"field": field, "type": "nominal", "sort": rows, "title": None, "axis": {"labelLimit": 130}}
 
 
-def tooltip(fields: Mapping[str, str], *, formats: Mapping[str, str] | None = None) -> list[Spec]:
-    """Return what the pointer is told: titles by field; shares in percent unless a format is given, '' for text."""
-    chosen = formats or {}
-    written = {name: chosen.get(name, ".1%") for name in fields}
+def row_height(n_rows: int, step: int = 20) -> int:
+    """Return the height of so many rows."""
+    return step * max(n_rows, 1)
+
+
+def tips(**fields: str | tuple[str, str]) -> list[Spec]:
+    """Return what is shown where the pointer rests: titles, or (title, number format), by field."""
     return [
-        {"field": name, "title": title, **({"format": written[name]} if written[name] else {})}
-        for name, title in fields.items()
+        {"field": name, "title": given} if isinstance(given, str) else _number_tip(name, *given)
+        for name, given in fields.items()
     ]
 
 
-def layer(data: Data, mark: Mapping[str, Any], **encoding: Any) -> Spec:
-    """Return one layer of a chart that draws this data."""
-    return {"data": {"name": data.name}, "mark": dict(mark), "encoding": encoding}
+def layer(mark: Mapping[str, Any], data: str = "", **encoding: Any) -> Spec:
+    """Return one layer of a chart, of data of its own where these are named."""
+    made: Spec = {"mark": dict(mark), "encoding": encoding}
+    return {"data": {"name": data}, **made} if data else made
 
 
-def layers(*parts: Spec | Sequence[Spec], **more: Any) -> Spec:
-    """Return a chart as wide as its place, of these layers."""
-    flat = [one for part in parts for one in ([part] if isinstance(part, dict) else part)]
-    return {"width": "container", "layer": flat, **more}
+def brushed(spec: Spec) -> Spec:
+    """Let a rectangle be drawn in a layer or chart, which filters the table next to it."""
+    return {**spec, "params": [{"name": "brush", "select": "interval"}]}
 
 
-def interval_marks(
-    data: Data, place: Spec, told: Sequence[Spec], *, title: str = "Overall score", along: str = "x"
-) -> list[Spec]:
-    """Return intervals ('low' to 'high') with their estimates ('estimate') as points, hollow where flagged."""
-    across = "y" if along == "x" else "x"
-    value = share("estimate", title, scale={"zero": False})
-    ends = {along: {**value, "field": "low"}, f"{along}2": {"field": "high"}, across: place, "tooltip": list(told)}
-    point = {"type": "point", "size": 70, "strokeWidth": 1.8, "stroke": "@main", "filled": True, "opacity": 1}
-    return [
-        layer(data, {"type": "rule", "color": "@main", "strokeWidth": 2.5}, **ends),
-        layer(data, point, **{along: value, across: place, "fill": HOLLOW, "tooltip": list(told)}),
-    ]
+def quartiles_along(x: FloatArray, y: FloatArray, *, most: int = 8, least: int = 5) -> dict[str, FloatArray]:
+    """Return the middle half of y in ranges of x that hold about as many points each.
+
+    Returns
+    -------
+    mapping
+        `place` (median of x), `low`, `middle`, `high` (quartiles of y), each (n_ranges,); empty where there are too few
+        points for two ranges of `least`.
+    """
+    known = np.isfinite(x) & np.isfinite(y)
+    x, y = x[known], y[known]
+    n_ranges = min(most, x.size // least)
+    ends = np.unique(np.quantile(x, np.linspace(0.0, 1.0, n_ranges + 1))) if n_ranges > 1 else np.zeros(0)
+    number = np.searchsorted(ends[1:-1], x, side="right") if ends.size else np.zeros(x.size)
+    parts = [number == k for k in range(max(ends.size - 1, 0)) if np.sum(number == k) >= least]
+    if len(parts) < 2:
+        parts = []
+    quartiles = np.array([np.quantile(y[part], [0.25, 0.5, 0.75]) for part in parts]).reshape(-1, 3)
+    place = np.array([np.median(x[part]) for part in parts])
+    return {"place": place, "low": quartiles[:, 0], "middle": quartiles[:, 1], "high": quartiles[:, 2]}
+
+
+def _number_tip(name: str, title: str, number_format: str) -> Spec:
+    return {"field": name, "title": title, "type": "quantitative", "format": number_format}

@@ -11,8 +11,9 @@ from itembank.estimation.basis import ScoreBasis, score_basis
 from itembank.irt.bernoulli import probability
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.pages.blocks import Block, Chart, Column, Data, Table
-from itembank.pages.charts import layer, layers, share, tooltip
+from itembank.pages.charts import layer, tips
 from itembank.pages.common import plural
+from itembank.pages.interval_charts import PRECISE, layers, share
 from itembank.reports.theme import percent
 from itembank.scoring.newton import map_abilities
 
@@ -104,23 +105,28 @@ def expectation_chart(answers: GivenAnswers, key: str) -> Chart | None:
     axis = {"scale": {"domain": [0.0, 1.0]}}
     x = share("expected", "Expected, from the model's other answers", **axis)
     y = share("given", "Given", **axis)
-    told = tooltip(
-        {"expected": "Expected", "given": "Given", "low": "Chance from", "high": "to", "n_answers": "Answers"},
-        formats={"n_answers": ","},
+    told = tips(
+        expected=("Expected", PRECISE),
+        given=("Given", PRECISE),
+        low=("Chance from", PRECISE),
+        high=("to", PRECISE),
+        n_answers=("Answers", ","),
     )
     line = Data(f"{key}-diagonal", {"expected": [0.0, 1.0], "given": [0.0, 1.0]})
     colour = {"condition": {"test": {"field": "is_within", "equal": False}, "value": "@other"}, "value": "@main"}
     spec = layers(
-        layer(line, {"type": "line", "color": "@soft", "strokeDash": [4, 4], "strokeWidth": 1.2}, x=x, y=y),
+        layer({"type": "line", "color": "@soft", "strokeDash": [4, 4], "strokeWidth": 1.2}, line.name, x=x, y=y),
         layer(
-            data,
             {"type": "rule", "color": "@soft", "strokeWidth": 8, "opacity": 0.6},
+            data.name,
             x=x,
             y={**y, "field": "low"},
             y2={"field": "high"},
             tooltip=told,
         ),
-        layer(data, {"type": "point", "size": 80, "filled": True, "opacity": 1}, x=x, y=y, color=colour, tooltip=told),
+        layer(
+            {"type": "point", "size": 80, "filled": True, "opacity": 1}, data.name, x=x, y=y, color=colour, tooltip=told
+        ),
         height=300,
     )
     title = f"Given against expected: {n_within} of {n_bins} groups of answers lie within what chance allows"

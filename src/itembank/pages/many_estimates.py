@@ -6,9 +6,10 @@ import numpy as np
 
 from itembank.data.score_names import OVERALL
 from itembank.pages.blocks import Answer, Answers, Block, Chart, Column, Data, Section, Table, Text
-from itembank.pages.charts import ROW_HEIGHT, Spec, interval_marks, layer, layers, row_of, share, tooltip
+from itembank.pages.charts import Spec, layer, tips
 from itembank.pages.common import plural
 from itembank.pages.estimated import Estimated
+from itembank.pages.interval_charts import PRECISE, ROW_HEIGHT, interval_marks, layers, row_of, share
 from itembank.pages.model_details import next_blocks
 from itembank.reports.theme import ATYPICAL_WORDS, count, interval_words, percent, points
 
@@ -73,14 +74,20 @@ def _models(made: Estimated) -> Data:
 
 
 def _chart(made: Estimated, data: Data) -> Chart:
-    names = {"model": "Model", "estimate": "Estimate", "low": "From", "high": "To", "typicality": "Typicality"}
-    told = tooltip(names, formats={"model": "", "typicality": ".2f"})
+    told = tips(
+        model="Model",
+        estimate=("Estimate", PRECISE),
+        low=("From", PRECISE),
+        high=("To", PRECISE),
+        typicality=("Typicality", ".2f"),
+    )
     if len(data) <= MOST_NAMED:
         marks = interval_marks(data, row_of("model", label_limit=200), told)
         spec = layers(_past_band(made, "x"), marks, height=ROW_HEIGHT * len(data))
     else:
-        place = {"field": "rank", "type": "quantitative", "title": "Models, the highest estimate first"}
-        place = {**place, "scale": {"nice": False, "zero": False, "padding": 6}}
+        scale = {"nice": False, "zero": False, "padding": 6}
+        title = "Models, the highest estimate first"
+        place: Spec = {"field": "rank", "type": "quantitative", "title": title, "scale": scale}
         marks = interval_marks(data, place, told, along="y")
         spec = layers(_past_band(made, "y"), marks, height=380)
     title, alternative = _words(data)
@@ -101,7 +108,7 @@ def _band_data(made: Estimated) -> tuple[Data, ...]:
 def _past_band(made: Estimated, along: str) -> list[Spec]:
     value = share("lower", "Overall score", scale={"zero": False})
     return [
-        layer(data, {"type": "rect", "color": "@faint"}, **{along: value, f"{along}2": {"field": "upper"}})
+        layer({"type": "rect", "color": "@faint"}, data.name, **{along: value, f"{along}2": {"field": "upper"}})
         for data in _band_data(made)
     ]
 

@@ -10,8 +10,9 @@ from itembank.data.banks import Bank
 from itembank.data.score_names import OVERALL
 from itembank.numerics.arrays import FloatArray
 from itembank.pages.blocks import Chart, Column, Data, Table
-from itembank.pages.charts import ROW_HEIGHT, Spec, interval_marks, layer, layers, row_of, share, tooltip
+from itembank.pages.charts import Spec, layer, tips
 from itembank.pages.common import plural
+from itembank.pages.interval_charts import PRECISE, ROW_HEIGHT, interval_marks, layers, row_of, share
 from itembank.reports.theme import interval_words, percent
 
 QUANTILES = {"tenth": 0.1, "lower": 0.25, "middle": 0.5, "upper": 0.75, "ninetieth": 0.9}
@@ -140,11 +141,11 @@ def standing_chart(past: PastScores, model: OneModel) -> Chart | None:
     )
     place = {**row_of("row"), "scale": {"domain": ["This model", "Past models"]}}
     ticks = layer(
-        old,
         {"type": "tick", "color": "@soft", "thickness": 1.2, "size": 18, "opacity": 0.7},
+        old.name,
         x=share("score", axis, scale={"zero": False}),
         y=place,
-        tooltip=tooltip({"model": "Past model", "score": "Score"}, formats={"model": ""}),
+        tooltip=tips(model="Past model", score=("Score", PRECISE)),
     )
     spec = layers(ticks, interval_marks(new, place, _told(), title=axis), height=2 * 30)
     title = f"Higher than {percent(past.share_below(model.target, float(model.value[at])), 0)} of past models"
@@ -158,7 +159,7 @@ def standing_chart(past: PastScores, model: OneModel) -> Chart | None:
 
 
 def _told() -> list[Spec]:
-    return tooltip({"model": "Model", "estimate": "Estimate", "low": "From", "high": "To"}, formats={"model": ""})
+    return tips(model="Model", estimate=("Estimate", PRECISE), low=("From", PRECISE), high=("To", PRECISE))
 
 
 def scenario_blocks(past: PastScores, model: OneModel) -> tuple[Chart, Table] | None:
@@ -261,8 +262,8 @@ def _past_marks(data: Data) -> list[Spec]:
     spans = (("tenth", "ninetieth", "@faint", 12), ("lower", "upper", "@soft", 12))
     bars = [
         layer(
-            data,
             {"type": "bar", "color": colour, "height": size, "opacity": 0.75 if colour == "@soft" else 1},
+            data.name,
             x=share(low, "Score", scale={"zero": False}),
             x2={"field": high},
             y=place,
@@ -270,13 +271,19 @@ def _past_marks(data: Data) -> list[Spec]:
         for low, high, colour, size in spans
     ]
     middle = layer(
-        data, {"type": "tick", "color": "@muted", "thickness": 2, "size": 14}, x=share("middle", "Score"), y=place
+        {"type": "tick", "color": "@muted", "thickness": 2, "size": 14}, data.name, x=share("middle", "Score"), y=place
     )
     return [*bars, middle]
 
 
 def _scenario_told(*, has_past: bool) -> list[Spec]:
-    known = {"scenario": "Scenario", "estimate": "Estimate", "low": "From", "high": "To"}
-    more = {"middle": "Past median", "below": "Past models below"} if has_past else {}
-    counts = {"n_items": "Answered", "n_total": "Items"}
-    return tooltip({**known, **more, **counts}, formats={"scenario": "", "n_items": ",", "n_total": ","})
+    past: dict[str, tuple[str, str]] = {"middle": ("Past median", PRECISE), "below": ("Past models below", ".0%")}
+    return tips(
+        scenario="Scenario",
+        estimate=("Estimate", PRECISE),
+        low=("From", PRECISE),
+        high=("To", PRECISE),
+        **(past if has_past else {}),
+        n_items=("Answered", ","),
+        n_total=("Items", ","),
+    )

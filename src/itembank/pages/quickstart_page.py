@@ -75,13 +75,11 @@ def _worst(errors: StrategyErrors) -> str:
 
 def _what_was_done(result: QuickstartResult) -> str:
     first, flagged = result.first, result.flagged
-    repeats = (
-        "" if result.n_repeats == 1 else f" Errors are over {result.n_repeats} such splits, the picture is of one."
-    )
+    repeats = f" Errors are over {result.n_repeats} such splits, the picture is of one." if result.n_repeats > 1 else ""
     words = (
         f"{plural(first.held_out.n_models, 'model')} that the bank had never seen were estimated from "
-        f"{_n_items(result)} of {count(first.bank.n_items)} questions, and compared with their full runs. The models are tiny language "
-        f"models of our own; no checkpoint of a held-out training run is in the bank.{repeats}"
+        f"{_n_items(result)} of {count(first.bank.n_items)} questions, and compared with their full runs. The models "
+        f"are tiny language models of our own; no checkpoint of a held-out training run is in the bank.{repeats}"
     )
     if not 0 < flagged.n_flagged < flagged.n_models:
         return words

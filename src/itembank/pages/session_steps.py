@@ -9,6 +9,7 @@ from itembank.adaptive.events import Told
 from itembank.adaptive.session import AdaptiveSession
 from itembank.adaptive.session_spec import CUSTOM
 from itembank.irt.bernoulli import probability
+from itembank.numerics.arrays import FloatArray
 from itembank.pages.blocks import Chart, Column, Data, Table
 from itembank.pages.charts import Spec, layer, layers, share, tooltip
 from itembank.pages.common import unit_words
@@ -62,7 +63,7 @@ def session_steps(session: AdaptiveSession) -> tuple[Step, ...]:
     places = [place for place, event in enumerate(session.history) if isinstance(event, Told)]
     shown = np.unique(np.linspace(0, len(places), min(len(places), MOST_STEPS) + 1).round().astype(np.int64))
     found: list[Step] = []
-    theta = np.zeros(0)
+    theta: FloatArray = np.zeros(0)
     for number in shown.tolist():
         events = session.history[: places[number - 1] + 1] if number else ()
         then = AdaptiveSession(session.pool, model_id=session.model_id, events=events)
@@ -79,7 +80,7 @@ def session_steps(session: AdaptiveSession) -> tuple[Step, ...]:
     return tuple(found)
 
 
-def _expected(session: AdaptiveSession, item_id: str, theta: np.ndarray) -> float:
+def _expected(session: AdaptiveSession, item_id: str, theta: FloatArray) -> float:
     """Find the expected answer to an item at an ability (n_dims,)."""
     place = np.array([session.pool.positions[item_id]])
     return float(probability(session.pool.basis.parameters.take(place), theta[None, :])[0, 0])

@@ -6,9 +6,8 @@ import numpy as np
 
 from itembank.data.banks import Bank
 from itembank.data.selections import Selection
-from itembank.irt.bernoulli import logit
-from itembank.irt.families import information_weights
 from itembank.numerics.arrays import FloatArray
+from itembank.reports.ability_axis import AbilityAxis
 from itembank.reports.canvas import INK, PALETTE, new_figure, panels, put_labels, put_legend
 
 if TYPE_CHECKING:
@@ -21,8 +20,8 @@ MOST_SCENARIO_LINES = 6
 def figure_test_information(bank: Bank, *, selection: Selection | None = None) -> "Figure":
     """Draw how much a bank's items tell of a model of each ability, over the calibration models' abilities.
 
-    With more than one dimension, ability varies along the direction in which all scores together rise fastest,
-    from the prior mean. One line a scenario (up to six), one for all, and one for a selection if given; below
+    With more than one dimension, ability varies along the direction in which the overall score rises
+    fastest, from the prior mean. One line a scenario (up to six), one for all, and one for a selection if given; below
     the line stands one tick for each calibration model.
 
     Raises
@@ -33,7 +32,9 @@ def figure_test_information(bank: Bank, *, selection: Selection | None = None) -
         Without matplotlib.
     """
     bank.check_responses("The figure of information needs")
-    positions, grid, information = _information_along_direction(bank)
+    axis = AbilityAxis.of(bank)
+    positions, grid = axis.positions, axis.grid(N_GRID)
+    information = axis.information(bank.calibration, grid)
     lines = _lines(bank, selection, information)
     figure = new_figure(6.4, 4.0)
     axes = panels(figure, 1, 1)[0]
@@ -45,7 +46,7 @@ def figure_test_information(bank: Bank, *, selection: Selection | None = None) -
     axes.set_yscale("log")
     axes.set_ylim(top / 3e3, 2.0 * top)
     axes.plot(positions, np.full(positions.shape, 0.03), "|", color=INK, transform=axes.get_xaxis_transform())
-    kind = "ability" if bank.calibration.n_dims == 1 else "ability along the direction of all items"
+    kind = "ability" if bank.calibration.n_dims == 1 else "ability along the direction in which the score rises"
     put_labels(axes, f"{kind} (calibration models' standard deviations)", "test information")
     put_legend(figure, handles, list(lines), n_columns=3)
     return figure
@@ -63,30 +64,3 @@ def _lines(bank: Bank, selection: Selection | None, information: FloatArray) -> 
         chosen = information[:, bank.responses.item_indices(selection.item_ids)].sum(axis=1)
         lines[f"selection of {selection.n_items} ({selection.method})"] = (chosen, INK, "--")
     return lines
-
-
-def _information_along_direction(bank: Bank) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Calibration models' positions on a line through ability space, a grid on it, and item information there.
-
-    On the line ``theta = mean + t S u``, with S the prior's Cholesky factor and u a unit vector, an item's
-    information on t is ``w (a . S u)^2``, of counts that of one trial. u points to where the sum of all logits rises
-    fastest.
-
-    Returns
-    -------
-    positions : (n_models,)
-    grid : (n_grid,)
-    information : (n_grid, n_items)
-    """
-    calibration = bank.calibration
-    factor = np.linalg.cholesky(calibration.prior.covariance)
-    rise = factor.T @ calibration.parameters.loadings.sum(axis=0)
-    length = float(np.linalg.norm(rise))
-    unit = rise / length if length > 0.0 else np.eye(rise.shape[0])[0]
-    white = np.linalg.solve(factor, (calibration.abilities - calibration.prior.mean).T).T  # (n_models, n_dims)
-    positions = white @ unit
-    reach = max(3.0, float(np.abs(positions).max()))
-    grid = np.linspace(-reach, reach, N_GRID)
-    theta = calibration.prior.mean + grid[:, None] * (factor @ unit)  # (n_grid, n_dims)
-    slope = calibration.parameters.loadings @ (factor @ unit)
-    return positions, grid, information_weights(calibration.parameters, logit(calibration.parameters, theta)) * slope**2

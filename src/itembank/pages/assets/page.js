@@ -176,7 +176,7 @@
       const { config, colours } = this.page.looks[this.looks];
       const spec = coloured(this.given.spec, colours);
       if (spec.width === "container") spec.width = width;
-      for (const part of [spec, spec.spec]) if (part?.widthOf) part.width = Math.max(90, width / part.widthOf - (part.aside ?? 60));
+      for (const part of [spec, spec.spec, ...(spec.vconcat ?? [])]) if (part?.widthOf) part.width = Math.max(90, width / part.widthOf - (part.aside ?? 60));
       const datasets = Object.fromEntries(this.given.data.map((name) => [name, this.page.rows(name)]));
       const drawing = make("div");
       const { view } = await vegaEmbed(drawing, { autosize: { type: "fit-x", contains: "padding" }, ...spec, datasets }, {
