@@ -39,7 +39,7 @@ def loaded_bank(bank: Path | None) -> "Bank | None":
 
 
 def print_session(journal: Path, bank: "Bank | None", output_format: str, report: Path | None) -> None:
-    """Print where a journal's session stands, write its page, and exit 3 when it ended without the precision asked for."""
+    """Print where a journal's session stands, write its page, and exit 3 when it ended imprecisely."""
     from itembank.adaptive.journal import read_journal  # noqa: PLC0415
     from itembank.adaptive.journal_sessions import bank_of_session, read_session  # noqa: PLC0415
 

@@ -16,6 +16,7 @@ from itembank.pages.common import plural
 from itembank.pages.estimated import Estimated
 from itembank.pages.given_answers import answer_blocks
 from itembank.pages.past_models import scenario_blocks, standing_chart
+from itembank.planning.accuracy import kept_accuracy
 from itembank.planning.precision import precision_curve
 from itembank.progress import silent
 from itembank.reports.theme import count, percent, points
@@ -227,14 +228,18 @@ def next_blocks(made: Estimated, rows: Sequence[int]) -> tuple[Block, ...]:
     n_items, n_total = int(np.median(made.estimates.n_items[rows, at])), made.bank.n_items
     if not half > 0.0 or not 0 < n_items < n_total:
         return ()
-    needed = precision_curve(np.array([n_items]), np.array([half]), n_total).fewest(half / 2.0)
-    whose = "The interval reaches" if len(rows) == 1 else "The middle interval reaches"
-    goal = f"{half / 2.0:.4f}"
+    goal, whose = f"{half / 2.0:.4f}", "The interval reaches" if len(rows) == 1 else "The middle interval reaches"
+    needed, is_tried = _needed(made, half, n_items)
+    used = (
+        "as tried on past models."
+        if is_tried
+        else f"if further items tell as much as these {count(n_items)}. They mostly tell less."
+    )
     return (
         Text(
-            f"{whose} {points(half)} to either side. To halve that to {points(half / 2.0)} takes at least "
-            f"{count(needed)} of {count(n_total)} items, if further items tell as much as these {count(n_items)}. They "
-            "mostly tell less. Asked one at a time, each by what the answers before leave open, fewer may do."
+            f"{whose} {points(half)} to either side. To halve that to {points(half / 2.0)} takes "
+            f"{'about' if is_tried else 'at least'} {count(needed)} of {count(n_total)} items, {used} Asked one at a "
+            "time, each by what the answers before leave open, fewer may do."
         ),
         Facts(
             (
@@ -244,3 +249,12 @@ def next_blocks(made: Estimated, rows: Sequence[int]) -> tuple[Block, ...]:
             )
         ),
     )
+
+
+def _needed(made: Estimated, half_width: float, n_items: int) -> tuple[int, bool]:
+    """Find how many items halve this half-width of so many, and whether that was tried on past models before."""
+    known = kept_accuracy(made.bank, level=made.estimates.level)
+    if known is not None and known.curve.values[-1] <= half_width / 2.0:
+        return known.curve.fewest(half_width / 2.0), True
+    curve = precision_curve(np.array([n_items]), np.array([half_width]), made.bank.n_items)
+    return curve.fewest(half_width / 2.0), False

@@ -7,8 +7,9 @@ import numpy as np
 from itembank.data.score_names import OVERALL
 from itembank.numerics.arrays import FloatArray
 from itembank.pages.blocks import Answer, Answers, Chart, Column, Data, Facts, Page, Section, Table, Text
-from itembank.pages.charts import HOLLOW, Spec, share, tooltip
+from itembank.pages.charts import Spec, tips
 from itembank.pages.common import bank_provenance, plural
+from itembank.pages.interval_charts import HOLLOW, PRECISE, share
 from itembank.reports.quickstart import DEFAULT, STRATEGIES, QuickstartResult, StrategyErrors
 from itembank.reports.theme import ATYPICAL_WORDS, count, level_words, percent, points
 
@@ -134,8 +135,13 @@ def _panel_name(result: QuickstartResult, strategy_name: str) -> str:
 def _chart(result: QuickstartResult, data: Data) -> Chart:
     """Draw estimates with their intervals against the truth, by chance and by the default."""
     scale = {"domain": [data.columns["from"][0], data.columns["to"][0]]}
-    names = {"model": "Model", "true": "True", "estimate": "Estimated", "low": "From", "high": "To"}
-    told = tooltip(names, formats={"model": ""})
+    told = tips(
+        model="Model",
+        true=("True", PRECISE),
+        estimate=("Estimated", PRECISE),
+        low=("From", PRECISE),
+        high=("To", PRECISE),
+    )
     x, y = share("true", "True score", scale=scale), share("estimate", "Estimated score", scale=scale)
     x["axis"]["tickCount"] = 4
     ends = {"x": {**x, "field": "from"}, "x2": {"field": "to"}, "y": {**y, "field": "from"}, "y2": {"field": "to"}}

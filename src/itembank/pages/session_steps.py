@@ -11,8 +11,9 @@ from itembank.adaptive.session_spec import CUSTOM
 from itembank.irt.bernoulli import probability
 from itembank.numerics.arrays import FloatArray
 from itembank.pages.blocks import Chart, Column, Data, Table
-from itembank.pages.charts import Spec, layer, layers, share, tooltip
+from itembank.pages.charts import Spec, layer, tips
 from itembank.pages.common import unit_words
+from itembank.pages.interval_charts import PRECISE, layers, share
 from itembank.reports.theme import interval_words, percent, points
 
 MOST_STEPS = 200
@@ -127,22 +128,25 @@ def _shown_unit(session: AdaptiveSession) -> str | None:
 def steps_chart(session: AdaptiveSession, data: Data) -> Chart:
     """Draw the estimate with its interval after each answer."""
     columns = data.columns
-    names = {
-        "number": "Answers",
-        "item": "Item",
-        "estimate": "Estimate",
-        "low": "From",
-        "high": "To",
-        "given": "Answer",
-    }
-    told = tooltip(names, formats={"number": ",", "item": "", "given": ".0%"})
+    told = tips(
+        number=("Answers", ","),
+        item="Item",
+        given=("Answer", ".0%"),
+        estimate=("Estimate", PRECISE),
+        low=("From", PRECISE),
+        high=("To", PRECISE),
+    )
     x = {"field": "number", "type": "quantitative", "title": "Answers so far", "axis": {"tickCount": 8}}
     y = share("estimate", f"Score: {wanted_score(session)}", scale={"zero": False})
     band = layer(
-        data, {"type": "area", "color": "@main", "opacity": 0.18}, x=x, y={**y, "field": "low"}, y2={"field": "high"}
+        {"type": "area", "color": "@main", "opacity": 0.18},
+        data.name,
+        x=x,
+        y={**y, "field": "low"},
+        y2={"field": "high"},
     )
-    line = layer(data, {"type": "line", "color": "@main", "strokeWidth": 2.2}, x=x, y=y)
-    dots = layer(data, {"type": "point", "filled": True, "color": "@main", "size": 34}, x=x, y=y, tooltip=told)
+    line = layer({"type": "line", "color": "@main", "strokeWidth": 2.2}, data.name, x=x, y=y)
+    dots = layer({"type": "point", "filled": True, "color": "@main", "size": 34}, data.name, x=x, y=y, tooltip=told)
     goals = _goal_lines(session)
     last = len(data) - 1
     title = (
@@ -170,7 +174,7 @@ def _goal_lines(session: AdaptiveSession) -> list[tuple[Data, Spec]]:
         return []
     data = Data("threshold", {"estimate": [float(session.pool.threshold)]})
     mark = {"type": "rule", "color": "@other", "strokeDash": [5, 4], "strokeWidth": 1.5}
-    return [(data, layer(data, mark, y=share("estimate", scale={"zero": False})))]
+    return [(data, layer(mark, data.name, y=share("estimate", scale={"zero": False})))]
 
 
 def telling_table(session: AdaptiveSession, data: Data) -> Table:
