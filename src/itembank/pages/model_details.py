@@ -143,6 +143,8 @@ def typicality_blocks(made: Estimated, row: int) -> tuple[Block, ...]:
     answered = _answered_matrix(made, row)
     if answered.n_items == 0:
         return tuple(words)
+    if made.estimates.interval_kind != "calibrated":  # fits without some past models may not be there, and take minutes
+        return (*words, Text("Whether it answers like past models, and where not: itembank check BANK RESULTS."))
     reason = why_not_examined(made.bank, silent) or marked_otherwise(made.bank, answered)
     if reason:
         return (*words, Text(f"Groups of items are not compared with past models: {reason}."))
