@@ -122,7 +122,7 @@ def test_missing_answers_known_models_and_scores_without_items_are_cautions(bank
     selection = select(bank, 12, method="random", rng=1)
     ids = [bank.responses.model_ids[0]]
     known = new_models(bank, 1, names=ids).take(items=bank.responses.item_indices(selection.item_ids[:5]))
-    with pytest.warns(match="missing"):
+    with pytest.warns(match="have no response"):
         estimates = estimate(bank, known, selection=selection, method="weighted", interval="model-based")
     cautions = " ".join(one.text for one in of_kind(estimates_page(bank, known, estimates, selection), Caution))
     assert "lacks 7 answers" in cautions
@@ -197,7 +197,7 @@ def test_hostile_names_stay_words(bank):
 def test_groups_of_items_are_examined_where_past_models_were_left_out(made, bank):
     responses, estimates, page = made
     assert estimates.interval_kind == "calibrated"
-    assert column(page, "Groups of items", "group") == ["math", "law", "code"] or "group" in words(page)
+    assert sorted(column(page, "Groups of items", "group")) == ["code", "law", "math"]
     quick = estimate(bank, responses, method="p-irt", interval="model-based")
     assert "itembank check BANK RESULTS" in words(estimates_page(bank, responses, quick))
 

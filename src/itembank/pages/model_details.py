@@ -226,7 +226,9 @@ def _group_table(groups: Sequence[GroupFit], key: str) -> Table | None:
 def next_blocks(made: Estimated, rows: Sequence[int]) -> tuple[Block, ...]:
     """Say about how many items would halve the interval, and which command tries it."""
     at = made.overall
-    half = 0.5 * float(np.nanmedian((made.estimates.high - made.estimates.low)[rows, at], axis=0))
+    widths = (made.estimates.high - made.estimates.low)[rows, at]
+    widths = widths[~np.isnan(widths)]
+    half = 0.5 * float(np.median(widths)) if widths.size else 0.0
     n_items, n_total = int(np.median(made.estimates.n_items[rows, at])), made.bank.n_items
     if not half > 0.0 or not 0 < n_items < n_total:
         return ()
