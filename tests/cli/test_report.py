@@ -1,108 +1,52 @@
-import re
+"""`itembank report`: one page of a bank."""
 
-import numpy as np
 import pytest
 
-from itembank.data.response_files import write_responses
-from itembank.data.responses import ResponseMatrix
+from itembank.banks import start
+from itembank.data.bank_files import load_bank, save_bank
+from itembank.planning.accuracy import accuracy, kept_accuracy
 from tests.data.banks import make_bank
-
-pytest.importorskip("jinja2")
-pytest.importorskip("vl_convert")
-pytestmark = pytest.mark.usefixtures("few_folds")
 
 
 @pytest.fixture(autouse=True)
-def _without_the_library(monkeypatch):
-    """Leave out the library that draws charts, which takes seconds to bundle."""
+def library(monkeypatch):
+    """Leave the charts' library out of pages: to bundle it takes seconds."""
     monkeypatch.setattr("itembank.pages.render.chart_script", lambda: "")
 
 
-@pytest.fixture
-def new(tmp_path):
-    """Two models that answered 20 of 30 items."""
-    bank = make_bank()
-    values = (np.random.default_rng(9).random((2, 30)) < 0.6).astype(float)
-    matrix = ResponseMatrix.create(values, model_ids=["new/a", "new/b"], items=bank.responses.items)
-    write_responses(matrix.take(items=np.arange(20)), tmp_path / "new.parquet")
-    return tmp_path / "new.parquet"
-
-
-@pytest.fixture
-def journal(run, fitted_bank, tmp_path):
-    path = tmp_path / "run.jsonl"
-    options = ("--model-id", "new/model", "--max-items", 3, "--interval", "model-based")
-    assert run("session", "start", fitted_bank, "-o", path, *options).code == 0
-    for response in (1, 0):
-        item = run("session", "ask", path, "--format", "ids").out.strip()
-        assert run("session", "tell", path, item, "--response", response).code == 0
-    return path
-
-
-def words(path):
-    return re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", path.read_text(encoding="utf-8")))
-
-
-def test_results_beside_a_bank_make_a_page_of_estimates(run, fitted_bank, new, tmp_path):
-    page = tmp_path / "page.html"
-    outcome = run("report", fitted_bank, new, "-o", page)
+def test_writes_the_page_of_a_bank_and_keeps_what_it_measured(run, bank_folder, tmp_path):
+    page = tmp_path / "bank.html"
+    outcome = run("report", bank_folder, "-o", page, "--title", "Mine & yours")
     assert (outcome.code, outcome.out) == (0, "")
     assert f"Report: {page}" in outcome.err
-    assert "new/a" in words(page)
-    assert "new/b" in words(page)
-    assert run("report", fitted_bank, new, "--model", "new/b", "--title", "Ours", "-o", page).code == 0
-    assert "new/a" not in words(page)
-    assert "Ours" in words(page)
+    text = page.read_text(encoding="utf-8")
+    assert "Mine &amp; yours" in text
+    assert "intervals held for" in text
+    assert f"itembank report {bank_folder} -o {page}" in text
+    assert kept_accuracy(load_bank(bank_folder)) is not None
 
 
-def test_an_estimate_writes_the_same_numbers_into_its_page(run, fitted_bank, new, tmp_path):
-    page = tmp_path / "page.html"
-    estimate = ("estimate", fitted_bank, new, "--method", "p-irt", "--interval", "model-based")
-    plain = run(*estimate)
-    assert plain.err.count("--report FILE.html") == 1
-    assert "--report" not in run(*estimate, "--format", "json").err
-    assert "--report" not in run(*estimate, "--quiet").err
-    written = run(*estimate, "--report", page)
-    assert written.out == plain.out
-    assert f"Report: {page}" in written.err
-    assert "FILE.html" not in written.err
-    first = next(line for line in plain.out.splitlines() if "new/a" in line and "overall" in line)
-    assert f"{100 * float(first.split()[2]):.1f} %" in words(page)
-    assert f"itembank estimate {fitted_bank} {new}" in words(page)
+def test_measures_nothing_when_told_so(run, bank_folder, tmp_path, monkeypatch):
+    monkeypatch.setattr("itembank.planning.accuracy._measured", lambda *_: pytest.fail("measured"))
+    folder = tmp_path / "other"
+    save_bank(make_bank(seed=5), folder)
+    outcome = run("report", folder, "-o", tmp_path / "bank.html", "--no-accuracy")
+    assert outcome.code == 0, outcome.err
+    assert "Without how good estimates are: --no-accuracy was given." in outcome.err
+    few = tmp_path / "few"
+    save_bank(start(make_bank().responses.items), few)
+    assert "too few past models" in run("report", few, "-o", tmp_path / "few.html").err
 
 
-def test_a_journal_makes_a_page_and_so_does_its_status(run, journal, tmp_path):
-    first, second = tmp_path / "first.html", tmp_path / "second.html"
-    assert run("report", journal, "-o", first).code == 0
-    assert "Going on" in words(first)
-    outcome = run("session", "status", journal, "--report", second)
-    assert outcome.code == 0
-    assert f"Report: {second}" in outcome.err
-    assert "new/model" in words(second)
-    assert "--report FILE.html" in run("session", "status", journal).err
+def test_takes_what_was_measured_before(run, bank_folder, tmp_path):
+    accuracy(load_bank(bank_folder))
+    outcome = run("report", bank_folder, "-o", tmp_path / "bank.html", "--no-accuracy")
+    assert "Without" not in outcome.err
+    assert "intervals held for" in (tmp_path / "bank.html").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize(
-    ("words_given", "reason"),
-    [
-        (("{bank}", "--selection", "{new}"), "--selection goes with RESULTS of new models"),
-        (("{bank}", "--model", "x"), "--model goes with RESULTS of new models"),
-        (("{bank}", "--bank", "{bank}"), "--bank goes with a journal of a session"),
-        (("{journal}", "--no-accuracy"), "--accuracy goes with a bank alone"),
-        (("{bank}", "{new}", "--no-accuracy"), "--accuracy goes with a bank alone"),
-        (("{journal}", "{new}"), "A journal is shown alone"),
-        (("{new}",), "must be a bank's folder or the journal of a session"),
-    ],
-)
-def test_what_does_not_go_together_is_refused(run, fitted_bank, new, journal, tmp_path, words_given, reason):
-    given = [one.format(bank=fitted_bank, new=new, journal=journal) for one in words_given]
-    outcome = run("report", *given, "-o", tmp_path / "page.html")
+def test_a_name_that_no_page_has_is_refused_before_any_work(run, bank_folder, monkeypatch):
+    monkeypatch.setattr("itembank.data.bank_files.load_bank", lambda _: pytest.fail("loaded"))
+    outcome = run("report", bank_folder, "-o", "bank.pdf")
     assert outcome.code == 2
-    assert reason in outcome.err
-    assert not (tmp_path / "page.html").exists()
-
-
-def test_an_unknown_model_is_named(run, fitted_bank, new, tmp_path):
-    outcome = run("report", fitted_bank, new, "--model", "new/c", "-o", tmp_path / "page.html")
-    assert outcome.code == 1
-    assert "new/c" in outcome.err
+    assert "must end in .html" in outcome.err

@@ -17,6 +17,8 @@ COLUMNS = (
     Column("scenario", "Scenario", has_menu=True),
     Column("reason", "Reason", has_menu=True, explanation="The gravest; 'All reasons' has the others"),
     Column("reasons", "All reasons"),
+    Column("evidence", "Evidence", "prose"),
+    Column("text", "Text", "prose"),
     Column("probability", "P(defect)", "number", 2, "Probability that the item is defective"),
     Column("mean", "Mean", "number", 2, "Mean response of all models"),
     Column(
@@ -28,8 +30,6 @@ COLUMNS = (
     Column("differs_for", "Differs for", explanation="The group of models for which it is easier (+) or harder (-)"),
     Column("differs_by", "By points", "points"),
     Column("rival", "Rival answer", explanation="The answer that better models choose rather than the key"),
-    Column("evidence", "Evidence"),
-    Column("text", "Text"),
 )
 
 
@@ -75,9 +75,9 @@ def _columns(table: pl.DataFrame) -> dict[str, object]:
     ]
     found = {
         "item": table["item_id"],
-        "scenario": table["scenario"],
+        "scenario": table["scenario"] if table["scenario"].n_unique() > 1 else None,
         "reason": table["reason"].fill_null(NO_REASON),
-        "reasons": table["reasons"],
+        "reasons": table["reasons"] if table["reasons"].str.contains(",", literal=True).any() else None,
         **{name: table[name].round(4) for name in ("probability", "mean", "item_rest", "worth")},
         "best": best,
         "repeats": table.get_column("duplicate_of", default=None),

@@ -17,6 +17,8 @@ MOST_POINTS = 5_000
 """Items that are drawn one by one; of more, the map shows how many lie in each cell."""
 CELLS = (60, 36)
 MOST_IN_MENU = 60
+FEW_MODELS = 5
+"""Past models below which a range of them says nothing."""
 SHORT = 3
 """Decimal places of numbers in the table of items."""
 AXIS = "Ability and difficulty"
@@ -46,8 +48,8 @@ def _lead(bank: Bank, axis: AbilityAxis, place: FloatArray, slope: FloatArray) -
     middle = f"The middle item lies at {np.median(place):+.1f} standard deviations of ability"
     if axis.positions.size:
         middle += f", the middle past model at {np.median(axis.positions):+.1f}"
-    verb = "is" if against == 1 else "are"
-    words = f"{middle}. {plural(against, 'item')} of {count(bank.n_items)} {verb} solved less often by stronger models."
+    verb, number = "is" if against < 2 else "are", plural(against, "item") if against else "No item"
+    words = f"{middle}. {number} of {count(bank.n_items)} {verb} solved less often by stronger models."
     return words.replace("-", "−")
 
 
@@ -101,7 +103,7 @@ def _map(bank: Bank, axis: AbilityAxis, data: Data, total: FloatArray, table: Ta
     spec = _map_spec(reach, names, is_dense=is_dense, has_models=len(models) > 0)
     within = _within(place, axis.positions)
     title = f"{percent(within, 0)} of the items lie between the weakest and the strongest past model"
-    if not axis.positions.size:
+    if axis.positions.size < FEW_MODELS:
         title = "Items by difficulty and discrimination"
     best = int(np.argmin(told.columns["error"]))
     words = (

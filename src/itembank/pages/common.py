@@ -1,7 +1,8 @@
 """What pages of different results have in common."""
 
 from itembank.data.banks import Bank
-from itembank.reports.theme import count
+from itembank.numerics.arrays import FloatArray
+from itembank.reports.theme import count, interval_words, percent
 
 Pair = tuple[str, str]
 
@@ -9,6 +10,12 @@ Pair = tuple[str, str]
 def plural(number: int, noun: str, nouns: str = "") -> str:
     """Write a number with its noun: '1 item', '14,042 items'."""
     return f"{count(number)} {noun if number == 1 else nouns or noun + 's'}"
+
+
+def scores_in_words(scores: FloatArray) -> str:
+    """Write the range of some scores: 'scores from 45.4 % to 83.9 %'."""
+    low, high = float(scores.min()), float(scores.max())
+    return f"scores from {interval_words(low, high)}" if high > low else f"a score of {percent(low)}"
 
 
 def bank_provenance(bank: Bank) -> tuple[Pair, ...]:

@@ -132,6 +132,7 @@ _INFO = Case(
     },
 )
 
+
 _SELECT = Case(
     modes={
         "auto": Mode("bank -n 7 --format csv", about=("--method", "--n-items", "--criterion")),
@@ -349,10 +350,10 @@ _PLAN = Case(
     },
 )
 
-_ABOUT_PAGES = ("--output", "--title", "--selection", "--model", "--bank")
+_ABOUT_PAGES = ("--output", "--title", "--accuracy", "--selection", "--model", "--bank")
 _REPORT = Case(
     modes={
-        "bank": Mode("bank --no-accuracy -o out/page.html", about=_ABOUT_PAGES),
+        "bank": Mode("bank -o out/page.html", about=_ABOUT_PAGES),
         "results": Mode("bank new.csv --repeats last -o out/page.html", about=_ABOUT_PAGES),
         "journal": Mode("out/answered.jsonl -o out/page.html", brings=("answered.jsonl",), about=_ABOUT_PAGES),
     },
@@ -360,25 +361,22 @@ _REPORT = Case(
         **RESPONSES,
         "--output": "-o out/other.html",
         "--title": "--title Other",
-        "--accuracy": "--accuracy",
+        "--accuracy": "--no-accuracy",
         "--selection": "--selection selection.json",
         "--model": "--model n0",
         "--bank": "--bank bank-2",
     },
-    never={
-        **dict.fromkeys(RESPONSES, "results are read as by itembank estimate"),
-        "--accuracy": "tests/planning measures it",
-    },
+    never=dict.fromkeys(RESPONSES, "results are read as by itembank estimate"),
 )
 CASES = {
     "calibrate": _CALIBRATE,
     "info": _INFO,
+    "report": _REPORT,
     "start": _START,
     "prepare": _PREPARE,
     "select": _SELECT,
     "check": _CHECK,
     "estimate": _ESTIMATE,
-    "report": _REPORT,
     "compare": _COMPARE,
     "plan": _PLAN,
 }

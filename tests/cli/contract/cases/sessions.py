@@ -26,6 +26,7 @@ SESSION = {
     "--at-most": "--at-most 1",
     "--exclude": "--exclude exclude.txt",
     "--randomesque": "--randomesque 6",
+    "--explore": "--explore 0.9",
     "--prior-group": "--prior-group family=a",
     "--prior-known": "--prior-known size=15",
 }
@@ -245,7 +246,15 @@ CASES = {
             "printed": Mode("out/answered.jsonl --bank bank-2", brings=("answered.jsonl",)),
             "file": Mode("out/answered.jsonl --bank bank-2 -o out/a.parquet", brings=("answered.jsonl",)),
         },
-        values={"--bank": "--bank bank", "--format": "--format json", "--output": "-o out/answers.parquet"},
+        values={
+            "--bank": "--bank bank",
+            "--format": "--format json",
+            "--output": "-o out/answers.parquet",
+            "--random-part": "--random-part out/random.json",
+        },
+        stops=dict.fromkeys(
+            (("printed", "--random-part"), ("file", "--random-part")), "answers to items drawn at random, got none"
+        ),
         nowhere=_MOVED,
     ),
     "replay": Case(
@@ -282,6 +291,7 @@ CASES = {
                 "--ability-error",
                 "--at-most",
                 "--exclude",
+                "--explore",
             ),
             **_alike("ability", "--half-width", "--ability-error"),
             **settled("response file", "--repeats"),
