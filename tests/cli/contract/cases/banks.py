@@ -355,7 +355,7 @@ _REPORT = Case(
     modes={
         "bank": Mode("bank -o out/page.html", about=_ABOUT_PAGES),
         "results": Mode("bank new.csv --repeats last -o out/page.html", about=_ABOUT_PAGES),
-        "journal": Mode("out/answered.jsonl -o out/page.html", brings=("answered.jsonl",), about=_ABOUT_PAGES),
+        "journal": Mode("out/answered.jsonl --bank bank-2 -o out/page.html", brings=("answered.jsonl",), about=_ABOUT_PAGES),
     },
     values={
         **RESPONSES,
@@ -363,9 +363,10 @@ _REPORT = Case(
         "--title": "--title Other",
         "--accuracy": "--no-accuracy",
         "--selection": "--selection selection.json",
-        "--model": "--model n0",
-        "--bank": "--bank bank-2",
+        "--model": "--model m14",
+        "--bank": "--bank bank",
     },
+    nowhere={"--bank": "a bank that is not the session's is refused, which names the option"},
     never=dict.fromkeys(RESPONSES, "results are read as by itembank estimate"),
 )
 CASES = {
