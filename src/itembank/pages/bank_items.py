@@ -45,10 +45,10 @@ def items_section(bank: Bank) -> Section:
 
 def _lead(bank: Bank, axis: AbilityAxis, place: FloatArray, slope: FloatArray) -> str:
     against = int((slope < 0.0).sum())
-    where = in_words(np.median(place), 1, is_signed=True)
+    where = in_words(float(np.median(place)), 1, is_signed=True)
     middle = f"The middle item lies at {where} standard deviations of ability"
     if axis.positions.size:
-        middle += f", the middle past model at {in_words(np.median(axis.positions), 1, is_signed=True)}"
+        middle += f", the middle past model at {in_words(float(np.median(axis.positions)), 1, is_signed=True)}"
     verb, number = "is" if against < 2 else "are", plural(against, "item") if against else "No item"
     return f"{middle}. {number} of {count(bank.n_items)} {verb} solved less often by stronger models."
 

@@ -35,3 +35,12 @@ def bank_provenance(bank: Bank) -> tuple[Pair, ...]:
         ("Items", count(bank.n_items)),
         ("Item model", f"{calibration.item_model}, {plural(calibration.n_dims, 'dimension')}, by {calibration.method}"),
     )
+
+
+UNITS = {"cost_usd": "USD"}
+"""Names of costs that a reader would not know; of others, underscores become spaces."""
+
+
+def unit_words(unit: str) -> str:
+    """Write the unit of a cost as people do."""
+    return UNITS.get(unit, unit.replace("_", " "))
