@@ -1,48 +1,69 @@
-"""What a test reads off a page: its charts, tables and words, and whether charts name columns that there are."""
+"""What a page holds, for tests that look at blocks and not at HTML."""
 
 import json
-from collections.abc import Iterator
-from typing import Any
 
-from itembank.pages.blocks import Answer, Answers, Caution, Chart, Page, Table, Text
+from itembank.pages.blocks import Answer, Answers, Caution, Chart, Facts, Table, Text
 from itembank.pages.plain import plain_columns
 
 EXPRESSIONS = {"test", "filter", "expr", "calculate"}
 
 
-def blocks(page: Page) -> Iterator[Any]:
-    yield from page.lead
-    for section in page.sections:
-        yield from section.blocks
+def blocks(page):
+    return [*page.lead, *(block for section in page.sections for block in section.blocks)]
 
 
-def charts(page: Page) -> list[Chart]:
-    return [one for one in blocks(page) if isinstance(one, Chart)]
+def of_kind(page, kind):
+    return [one for one in blocks(page) if isinstance(one, kind)]
 
 
-def tables(page: Page) -> dict[str, Table]:
-    found = [one for one in blocks(page) if isinstance(one, Table)]
-    found += [one.table for one in charts(page) if one.table is not None]
-    return {one.caption: one for one in found}
+def answers(page):
+    found = []
+    for one in blocks(page):
+        found.extend(one.answers if isinstance(one, Answers) else [one] if isinstance(one, Answer) else [])
+    return found
 
 
-def answers(page: Page) -> list[Answer]:
-    made = [
-        one.answers if isinstance(one, Answers) else (one,) for one in page.lead if isinstance(one, Answers | Answer)
-    ]
-    return [one for several in made for one in several]
+def table(page, caption):
+    """The only table whose caption has these words."""
+    tables = [*of_kind(page, Table), *(chart.table for chart in of_kind(page, Chart) if chart.table is not None)]
+    (found,) = [one for one in tables if caption in one.caption]
+    return found
 
 
-def words(page: Page) -> str:
+def column(page, caption, name):
+    return list(table(page, caption).data.columns[name])
+
+
+def chart(page, words):
+    """The only chart whose title has these words."""
+    (found,) = [one for one in of_kind(page, Chart) if words in one.title]
+    return found
+
+
+def words(page):
+    """All sentences of a page."""
+    found = [f"{one.label} {one.value} {one.interval} {one.words}" for one in answers(page)]
+    for one in blocks(page):
+        if isinstance(one, Text | Caution):
+            found.append(one.text)
+        if isinstance(one, Facts):
+            found.extend(f"{name} {value}" for name, value in one.pairs)
+        if isinstance(one, Chart):
+            found += [one.title, one.alternative, one.note]
+    return "\n".join(found)
+
+
+def lead_text(page):
+    """The paragraphs that stand first."""
     return " ".join(one.text for one in page.lead if isinstance(one, Text))
 
 
-def cautions(page: Page) -> str:
+def cautions(page):
     return " ".join(one.text for one in page.lead if isinstance(one, Caution))
 
 
-def parts(spec: Any) -> Iterator[tuple[str, Any]]:
-    """Every name with its value, at any depth."""
+def parts(spec):
+    """Every name of a specification with its value, at any depth."""
     if isinstance(spec, dict):
         for name, value in spec.items():
             yield name, value
@@ -52,17 +73,16 @@ def parts(spec: Any) -> Iterator[tuple[str, Any]]:
             yield from parts(one)
 
 
-def check_charts(page: Page, *payloads: str) -> None:
+def check_charts(page, *payloads):
     """Charts name columns of their data; everything can be written; no expression holds a stranger's name."""
-    for chart in charts(page):
-        known = {name for data in chart.data for name in data.columns}
-        named = {value for name, value in parts(chart.spec) if name == "field" and isinstance(value, str)}
-        assert named <= known, (chart.title, named - known)
-        assert len(chart.alternative) > 20
-        expressions = [str(value) for name, value in parts(chart.spec) if name in EXPRESSIONS]
-        assert not any(payload in one for one in expressions for payload in payloads)
-        json.dumps(chart.spec)
-        for data in chart.data:
-            json.dumps(plain_columns(data), allow_nan=False)
-    for table in tables(page).values():
-        json.dumps(plain_columns(table.data), allow_nan=False)
+    drawn = of_kind(page, Chart)
+    for one in drawn:
+        known = {name for data in one.data for name in data.columns}
+        named = {value for name, value in parts(one.spec) if name == "field" and isinstance(value, str)}
+        assert named <= known, (one.title, named - known)
+        assert len(one.alternative) > 20
+        expressions = [str(value) for name, value in parts(one.spec) if name in EXPRESSIONS]
+        assert not any(payload in each for each in expressions for payload in payloads)
+        json.dumps(one.spec)
+    for data in [*(data for one in drawn for data in one.data), *(one.data for one in of_kind(page, Table))]:
+        json.dumps(plain_columns(data), allow_nan=False)

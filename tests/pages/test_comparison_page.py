@@ -5,12 +5,13 @@ from itembank.comparison.compare import compare
 from itembank.comparison.comparison_spec import ComparisonSpec
 from itembank.data.responses import ResponseMatrix
 from itembank.irt.bernoulli import probability
+from itembank.pages.blocks import Chart
 from itembank.pages.comparison_charts import MOST_MODELS
 from itembank.pages.comparison_items import deciding_items
 from itembank.pages.comparison_page import comparison_page
 from itembank.pages.comparison_pairs import PairFinding, pair_number, probability_words, square
 from tests.data.banks import make_bank
-from tests.pages.reading import answers, cautions, charts, check_charts, tables, words
+from tests.pages.reading import answers, cautions, check_charts, lead_text, of_kind, table
 
 pytestmark = pytest.mark.usefixtures("few_folds")
 
@@ -54,9 +55,11 @@ def test_the_answer_names_the_better_model_its_lead_and_how_sure_that_is(pair):
     (answer,) = answers(page)
     assert answer.value == f"{100 * row['difference']:+.1f} points"
     assert answer.interval == f"{100 * row['low']:.1f} to {100 * row['high']:.1f} points, 95 % interval"
-    assert words(page).startswith(f"{PAYLOAD} beats old by {100 * row['difference']:.1f} points on the overall score")
+    assert lead_text(page).startswith(
+        f"{PAYLOAD} beats old by {100 * row['difference']:.1f} points on the overall score"
+    )
     assert probability_words(row["probability_b_better"]) in answer.words
-    assert "80 % of the time" in words(page)
+    assert "80 % of the time" in lead_text(page)
     check_charts(page, PAYLOAD)
 
 
@@ -73,8 +76,8 @@ def test_models_that_answered_alike_cannot_be_told_apart(bank):
     matrix = results(bank, [0.5, 0.5])
     same = ResponseMatrix.create(matrix.responses[[0, 0]], models=matrix.models, items=matrix.items)
     _, page = page_of(bank, same)
-    assert "cannot be told apart" in words(page)
-    assert "equal" in words(page)
+    assert "cannot be told apart" in lead_text(page)
+    assert "equal" in lead_text(page)
     assert page.sections[-1].lead.startswith("m1 did better than m0 on 0 items and worse on 0")
     check_charts(page)
 
@@ -104,21 +107,21 @@ def test_every_scenario_has_its_difference_the_overall_score_first(pair):
 def test_a_ranking_has_its_order_groups_and_differences_to_the_best(ranking):
     found, page = ranking
     rows = found.ranking.rows()
-    table = tables(page)["Models in order"].data.columns
-    assert table["model_id"] == [row["model_id"] for row in rows]
-    assert table["group"] == [row["group"] for row in rows]
-    best, second = (found.model_ids.index(name) for name in table["model_id"][:2])
+    ordered = table(page, "Models in order").data.columns
+    assert ordered["model_id"] == [row["model_id"] for row in rows]
+    assert ordered["group"] == [row["group"] for row in rows]
+    best, second = (found.model_ids.index(name) for name in ordered["model_id"][:2])
     own = PairFinding.of(found, pair_number(found, best, second), 0)
-    assert table["behind"][1] == pytest.approx(100.0 * own.difference)
+    assert ordered["behind"][1] == pytest.approx(100.0 * own.difference)
     tied = [row["model_id"] for row in rows[1:] if row["group"] == 1]
-    assert ("cannot be told apart" in words(page)) == bool(tied)
+    assert ("cannot be told apart" in lead_text(page)) == bool(tied)
     assert answers(page)[0].value == rows[0]["model_id"]
     check_charts(page)
 
 
 def test_the_matrix_says_of_each_row_what_it_is_against_each_column(ranking):
     found, page = ranking
-    chart = next(one for one in charts(page) if "pairs-shown" in {data.name for data in one.data})
+    chart = next(one for one in of_kind(page, Chart) if "pairs-shown" in {data.name for data in one.data})
     data = chart.data[0].columns
     of_pair = {
         (row, column): (chance, apart)
@@ -144,22 +147,22 @@ def test_every_pair_has_its_number():
 def test_values_of_pairs_fill_a_square(ranking):
     found, _ = ranking
     value = found.difference.value[:, 0]
-    table = square(found, value, -value)
+    filled = square(found, value, -value)
     known = ~np.eye(len(found.model_ids), dtype=bool)
-    np.testing.assert_allclose(table[known], -table.T[known])
-    assert np.isnan(np.diag(table)).all()
+    np.testing.assert_allclose(filled[known], -filled.T[known])
+    assert np.isnan(np.diag(filled)).all()
 
 
 def test_of_many_models_the_best_are_drawn_and_all_stand_in_the_table(bank):
     many = results(bank, np.linspace(-2.0, 2.0, MOST_MODELS + 5))
     found = compare(bank, many, method="paired", spec=NO_BOOTSTRAP)
     page = comparison_page(found, bank, many)
-    drawn = {one.data[0].name: one for one in charts(page)}
+    drawn = {one.data[0].name: one for one in of_kind(page, Chart)}
     order, matrix = drawn["ranking-shown"], drawn["pairs-shown"]
     assert len(order.data[0]) == MOST_MODELS
     assert len(matrix.data[0]) == MOST_MODELS * (MOST_MODELS - 1)
     assert f"{MOST_MODELS} best of {MOST_MODELS + 5}" in order.note
-    assert len(tables(page)["Models in order"].data) == MOST_MODELS + 5
+    assert len(table(page, "Models in order").data) == MOST_MODELS + 5
 
 
 def test_few_past_models_and_other_items_are_said(bank):

@@ -1,10 +1,11 @@
 import numpy as np
 import pytest
 
+from itembank.pages.blocks import Chart
 from itembank.pages.study_folder import study_folder_page
 from itembank.studies.prediction.assessors import Assessor
 from itembank.studies.run import run_prediction
-from tests.pages.reading import answers, charts, check_charts, tables
+from tests.pages.reading import answers, check_charts, column, of_kind
 from tests.studies.prediction.simulated import make_responses, make_spec
 
 
@@ -23,7 +24,8 @@ def test_a_prediction_study_says_what_is_best_on_tasks_asked_and_not_asked(predi
         best = at.filter(set=which).sort("mae").row(0, named=True)
         assert answer.value == f"{100.0 * best['mae']:.1f} points"
         assert best["assessor"] in answer.words
-    chart = charts(page)[0]
+    chart = of_kind(page, Chart)[0]
     np.testing.assert_allclose(chart.data[0].columns["error"], 100.0 * prediction.curves["mae"].to_numpy())
-    assert {"Cost of reaching an error", "Tasks"} <= set(tables(page))
+    assert column(page, "Tasks", "task") == prediction.tasks["task"].to_list()
+    assert len(column(page, "Cost of reaching an error", "cost")) > 0
     check_charts(page)

@@ -5,12 +5,13 @@ import polars as pl
 import pytest
 
 from itembank.data.compute import training_compute
+from itembank.pages.blocks import Chart
 from itembank.pages.pretraining_charts import MOST_PANELS
 from itembank.pages.pretraining_page import pretraining_page
 from itembank.scaling.pretraining.law_spec import SigmoidLaw
 from itembank.scaling.pretraining.pretraining_law import pretraining_law
 from itembank.scaling.pretraining.specs import PretrainingSettings
-from tests.pages.reading import answers, cautions, charts, check_charts, tables, words
+from tests.pages.reading import answers, cautions, check_charts, lead_text, of_kind, table
 from tests.scaling.simulated_suite import simulated_suite
 
 
@@ -39,12 +40,12 @@ def test_the_answer_is_the_highest_forecast_of_each_scenario_with_its_interval(l
         assert answer.interval == f"{100.0 * best['low']:.1f} % to {100.0 * best['high']:.1f} %, 95 % interval"
         assert best["recipe"] in answer.words
     worth = next(row for row in law.comparison() if row["law"] == "irsl")
-    assert f"off by {100.0 * worth['mean_absolute_error']:.1f} points" in words(page)
+    assert f"off by {100.0 * worth['mean_absolute_error']:.1f} points" in lead_text(page)
     check_charts(page)
 
 
 def test_curves_and_points_are_those_of_the_law(law, page):
-    data = charts(page)[0].data[0].columns
+    data = of_kind(page, Chart)[0].data[0].columns
     rows = [dict(zip(data, values, strict=True)) for values in zip(*data.values(), strict=True)]
     line = [row for row in rows if (row["scenario"], row["recipe"], row["what"]) == ("hard", law.recipes[1], "line")]
     found = law.forecast("hard", "irsl", flops=[row["flops"] for row in line])
@@ -56,16 +57,16 @@ def test_curves_and_points_are_those_of_the_law(law, page):
 
 def test_forecasts_of_sizes_held_out_stand_beside_what_the_models_scored(law, page):
     own = law.held_out.table.filter(law="irsl")
-    chart = next(one for one in charts(page) if one.data[0].name == "held-out-shown")
+    chart = next(one for one in of_kind(page, Chart) if one.data[0].name == "held-out-shown")
     np.testing.assert_allclose(chart.data[0].columns["actual"], own["actual"])
     np.testing.assert_allclose(chart.data[0].columns["score"], own["score"])
-    assert len(tables(page)["Every forecast of a size held out"].data) == law.held_out.table.height
+    assert len(table(page, "Every forecast of a size held out").data) == law.held_out.table.height
     wide = law.held_out.table.filter(law="irsl")["is_covered"].mean() < 0.92
     assert ("held only" in cautions(page)) == wide
 
 
 def test_decisions_are_means_over_scenarios(law, page):
-    chart = next(one for one in charts(page) if one.data[0].name == "decisions-shown")
+    chart = next(one for one in of_kind(page, Chart) if one.data[0].name == "decisions-shown")
     by_share = {}
     for row in law.held_out.decisions().filter(law="irsl").iter_rows(named=True):
         by_share.setdefault(row["share_of_target"], []).append(row["decision_accuracy"])
@@ -87,7 +88,7 @@ def test_one_recipe_needs_no_menu_and_no_decisions(suite):
     settings = PretrainingSettings(laws=(SigmoidLaw(n_starts=1),), n_checked=1)
     law = pretraining_law(matrix, training_compute(few), settings=settings)
     page = pretraining_page(law)
-    assert "bind" not in str(charts(page)[0].spec)
+    assert "bind" not in str(of_kind(page, Chart)[0].spec)
     assert "Decisions" not in [section.title for section in page.sections]
     assert "Abilities" not in [section.title for section in page.sections]
     assert len(law.scenarios) <= MOST_PANELS

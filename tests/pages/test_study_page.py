@@ -3,12 +3,13 @@ import polars as pl
 import pytest
 
 from itembank.errors import ParameterError
+from itembank.pages.blocks import Chart
 from itembank.pages.study_numbers import IN_COLOUR, OTHERS, StudyNumbers
 from itembank.pages.study_page import study_page
 from itembank.studies.manifests import StudyManifest
 from itembank.studies.results import StudyResult
 from itembank.studies.summary import summarise
-from tests.pages.reading import answers, cautions, charts, check_charts, words
+from tests.pages.reading import answers, cautions, check_charts, lead_text, of_kind
 from tests.reports.test_study_figures import METHODS, make_estimates
 
 PAYLOAD = "<script>alert(1)</script>"
@@ -41,8 +42,8 @@ def test_the_answer_is_the_method_that_erred_least_on_each_split(result, page):
         assert answer.value == f"{100.0 * row['mae']:.2f} points"
         assert "by anchor-irt × gp-irt with 100 items" in answer.words
         assert f"held {100.0 * row['coverage']:.1f} %" in answer.words
-    assert words(page).startswith("With 100 items, anchor-irt × gp-irt came closest")
-    assert "cannot be told from it" not in words(page)
+    assert lead_text(page).startswith("With 100 items, anchor-irt × gp-irt came closest")
+    assert "cannot be told from it" not in lead_text(page)
     check_charts(page, PAYLOAD)
 
 
@@ -54,7 +55,7 @@ def test_methods_that_err_as_much_are_tied_over_models():
 
 
 def test_curves_are_those_of_the_summary_in_points(result, page):
-    chart = next(one for one in charts(page) if "goes from" in one.title)
+    chart = next(one for one in of_kind(page, Chart) if "goes from" in one.title)
     data = pl.DataFrame({name: list(values) for name, values in chart.data[0].columns.items()})
     rows = result.summary.filter(split="random", selector="random", estimator="gp-irt").sort("budget")
     own = data.filter(split="random", method="random × gp-irt").sort("size")
@@ -75,7 +76,7 @@ def test_intervals_that_are_too_narrow_are_said():
 def test_of_many_methods_the_best_have_colours():
     many = tuple((f"s{k}", "weighted") for k in range(IN_COLOUR + 4))
     page = study_page(study(make_estimates(splits=("random",), methods=many)))
-    chart = next(one for one in charts(page) if "goes from" in one.title)
+    chart = next(one for one in of_kind(page, Chart) if "goes from" in one.title)
     shades = set(chart.data[0].columns["shade"])
     assert len(shades) == IN_COLOUR + 1
     assert OTHERS in shades

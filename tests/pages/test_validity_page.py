@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from itembank.data.compute import training_compute
+from itembank.pages.blocks import Chart
 from itembank.pages.validity_page import validity_page
 from itembank.scaling.transfers.convergent import convergent_validity
-from tests.pages.reading import answers, charts, check_charts, tables, words
+from tests.pages.reading import answers, check_charts, lead_text, of_kind, table
 from tests.scaling.two_scenarios import simulated
 
 
@@ -27,17 +28,17 @@ def test_the_answer_is_the_median_and_the_ends(found):
 
 
 def test_each_matrix_holds_its_correlations(found):
-    drawn = charts(validity_page(found))
-    for chart, table in zip(drawn, (found.observed, found.disattenuated, found.beyond_compute), strict=True):
+    drawn = of_kind(validity_page(found), Chart)
+    for chart, correlations in zip(drawn, (found.observed, found.disattenuated, found.beyond_compute), strict=True):
         data = chart.data[0].columns
         for row, column, value in zip(data["row"], data["column"], data["value"], strict=True):
             place = found.scenarios.index(row), found.scenarios.index(column)
-            assert value == pytest.approx(table.value[place])
+            assert value == pytest.approx(correlations.value[place])
 
 
 def test_without_compute_and_correlations_there_is_nothing_to_draw(found):
     nothing = dataclasses.replace(found.observed, value=np.where(np.eye(3) > 0.0, 1.0, np.nan))
     page = validity_page(dataclasses.replace(found, observed=nothing, disattenuated=nothing, beyond_compute=None))
-    assert charts(page) == []
-    assert "enough models in common" in words(page)
-    assert "beyond_compute" not in tables(page)["Pairs of scenarios"].data.columns
+    assert of_kind(page, Chart) == []
+    assert "enough models in common" in lead_text(page)
+    assert "beyond_compute" not in table(page, "Pairs of scenarios").data.columns
