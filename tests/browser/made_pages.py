@@ -8,6 +8,8 @@ import polars as pl
 from itembank.calibration.build import build_bank
 from itembank.data.banks import Bank
 from itembank.data.responses import ResponseMatrix
+from itembank.diagnostics.item_audit import audit_items
+from itembank.pages.audit_page import audit_page
 from itembank.pages.bank_page import bank_page
 from itembank.pages.blocks import Page
 
@@ -56,5 +58,12 @@ def bank() -> Page:
     return bank_page(hostile_bank(), title=PAYLOADS[0], command=f"itembank report {PAYLOADS[1]}")
 
 
-PAGES: dict[str, Callable[[], Page]] = {"bank": bank}
+def audit() -> Page:
+    """Return the page of an audit with groups of models and known bad items."""
+    responses = hostile_bank().responses
+    known = responses.item_ids[:12]
+    return audit_page(audit_items(responses, known=known, by="organisation"), title=PAYLOADS[0])
+
+
+PAGES: dict[str, Callable[[], Page]] = {"bank": bank, "audit": audit}
 """Every kind of page, by name."""

@@ -17,6 +17,8 @@ COLUMNS = (
     Column("scenario", "Scenario", has_menu=True),
     Column("reason", "Reason", has_menu=True, explanation="The gravest; 'All reasons' has the others"),
     Column("reasons", "All reasons"),
+    Column("evidence", "Evidence", "prose"),
+    Column("text", "Text", "prose"),
     Column("probability", "P(defect)", "number", 2, "Probability that the item is defective"),
     Column("mean", "Mean", "number", 2, "Mean response of all models"),
     Column(
@@ -28,14 +30,12 @@ COLUMNS = (
     Column("differs_for", "Differs for", explanation="The group of models for which it is easier (+) or harder (-)"),
     Column("differs_by", "By points", "points"),
     Column("rival", "Rival answer", explanation="The answer that better models choose rather than the key"),
-    Column("evidence", "Evidence"),
-    Column("text", "Text"),
 )
 
 
 def reasons_table(audit: ItemAudit) -> Table:
     """Return how many items have each reason, and what it means."""
-    counts = {name: n for name, n in audit.counts.items() if _was_looked_for(audit, name)}
+    counts = {name: n for name, n in audit.counts.items() if was_looked_for(audit, name)}
     data = Data(
         "reasons",
         {"reason": list(counts), "items": list(counts.values()), "meaning": [REASONS[name] for name in counts]},
@@ -61,7 +61,8 @@ def said(audit: ItemAudit) -> str:
     return f"{count(n_flagged)} of {plural(audit.table.height, 'item')} should be looked at: {main}."
 
 
-def _was_looked_for(audit: ItemAudit, reason: str) -> bool:
+def was_looked_for(audit: ItemAudit, reason: str) -> bool:
+    """Return whether the audit looked for a reason: duplicates and groups may have been left out."""
     if reason == "duplicate":
         return "duplicate_of" in audit.table.columns
     return reason != "differs" or audit.differential is not None
@@ -75,9 +76,9 @@ def _columns(table: pl.DataFrame) -> dict[str, object]:
     ]
     found = {
         "item": table["item_id"],
-        "scenario": table["scenario"],
+        "scenario": table["scenario"] if table["scenario"].n_unique() > 1 else None,
         "reason": table["reason"].fill_null(NO_REASON),
-        "reasons": table["reasons"],
+        "reasons": table["reasons"] if table["reasons"].str.contains(",", literal=True).any() else None,
         **{name: table[name].round(4) for name in ("probability", "mean", "item_rest", "worth")},
         "best": best,
         "repeats": table.get_column("duplicate_of", default=None),

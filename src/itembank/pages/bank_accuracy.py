@@ -66,11 +66,12 @@ def accuracy_section(bank: Bank, found: Accuracy | None) -> Section:
 
 def _lead(found: Accuracy) -> str:
     usual = typical(found)
-    covered = found.coverage[:, -1]
+    low, high = (percent(one, 0) for one in (found.coverage[:, -1].min(), found.coverage[:, -1].max()))
+    covered = low if low == high else f"{low} to {high}"
     return (
         f"{count(usual.n_items)} items place a new model's score within {points(usual.half_width)} up or down. "
-        f"{level_words(found.level)} intervals held for {percent(covered.min(), 0)} to {percent(covered.max(), 0)} of "
-        "past models, by the number of items."
+        f"{level_words(found.level)} intervals held for {covered} of past models, by the "
+        "number of items."
     )
 
 

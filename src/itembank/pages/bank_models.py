@@ -19,11 +19,13 @@ from itembank.pages.charts import (
     score_axis,
     tips,
 )
-from itembank.pages.common import plural
+from itembank.pages.common import in_words, plural, scores_in_words
 from itembank.pages.model_columns import Groups, Numbers, date_column, group_columns, iso_day, n_different, size_column
 from itembank.reports.ability_axis import AbilityAxis
 from itembank.reports.theme import count, interval_words, percent
 
+LEAST_MODELS = 8
+"""Models that a picture is worth drawing of."""
 MOST_GROUPS = 20
 MOST_SCENARIOS = 12
 """Columns of scenario scores that the table of models has room for."""
@@ -63,16 +65,15 @@ def models_section(bank: Bank) -> Section | None:
         return Section("Past models", (Text("No past model answered enough items for an overall score."),))
     table = _table(bank, past)
     charts: list[Block] = []
-    if past.date is not None:
+    is_enough = past.score.size >= LEAST_MODELS
+    if past.date is not None and is_enough:
         charts.append(_over_time(past, past.date, table))
-    if past.size is not None:
+    if past.size is not None and is_enough:
         charts.append(_by_size(past, past.size, table if past.date is None else None))
-    charts += [_by_group(past, place) for place in range(len(past.groups))]
-    lead = (
-        f"{plural(past.score.size, 'past model')} score {percent(past.score.min())} to {percent(past.score.max())}; "
-        f"the best is {past.data.columns['model'][0]}."
-    )
-    if not charts:
+    charts += [_by_group(past, place) for place in range(len(past.groups)) if is_enough]
+    best = past.data.columns["model"][0]
+    lead = f"{plural(past.score.size, 'past model')}, with {scores_in_words(past.score)}. The best is {best}."
+    if not charts and is_enough:
         hint = "Dates, sizes and makers of models are drawn where the model table has such columns (--models FILE)."
         charts.append(Text(hint))
     return Section("Past models", (*charts, table), lead)
@@ -171,9 +172,10 @@ def _by_size(past: Past, size: Numbers, table: Table | None) -> Chart:
     tooltip = tips(model="Model", size=(size.name, ".3s"), score=("Score", ".1%"))
     dots = _dots(x, tooltip, filters=table is not None)
     spec = {"width": "container", "height": 280, "layer": [*_band(x, bands), dots]}
-    related = round(_rank_correlation(values, scores), 2) + 0.0  # no -0.00
-    how = "Larger models score higher" if related > 0.2 else "Size says little of the score"
-    title = f"{how}: rank correlation {related:.2f}".replace("-", "−")
+    related = _rank_correlation(values, scores)
+    is_clear = related > max(0.2, 2.0 / np.sqrt(scores.size - 1.0))
+    how = "Larger models score higher" if is_clear else "Size says little of the score"
+    title = f"{how}: rank correlation {in_words(related)}"
     words = f"{title}, over {plural(int(known.sum()), 'model')} whose size is known."
     note = f"Sizes are of the column {size.name}. {BAND}{_left_out(past, int(known.sum()))}"
     return Chart(title, spec, (past.data, bands), words, _band_table(bands, size.name), note, table)

@@ -13,9 +13,9 @@ from itembank.pages.bank_models import models_section
 from itembank.pages.bank_provenance import costs_section, history_section, provenance
 from itembank.pages.blocks import Answer, Answers, Block, Caution, Chart, Column, Data, Page, Section, Table
 from itembank.pages.charts import Spec, layer, row_axis, row_height, score_axis, tips
-from itembank.pages.common import plural
+from itembank.pages.common import plural, scores_in_words
 from itembank.planning.accuracy import Accuracy, kept_accuracy
-from itembank.reports.theme import count, interval_words, percent
+from itembank.reports.theme import count, percent
 
 DENSE = 0.9
 """Share of responses that are there, below which a page says how many are missing."""
@@ -60,8 +60,8 @@ def _answers(bank: Bank, accuracy: Accuracy | None) -> Iterator[Answer]:
     yield Answer("Items", count(bank.n_items), words=f"in {plural(bank.targets.n_scenarios, 'scenario')}{aside}")
     overall = bank.best_known_scores[:, -1]
     overall = overall[np.isfinite(overall)]
-    scores = f"scores from {interval_words(overall.min(), overall.max())}" if overall.size else ""
-    yield Answer("Past models", count(bank.n_calibration_models), words=scores)
+    words = f"with {scores_in_words(overall)}" if overall.size else ""
+    yield Answer("Past models", count(bank.n_calibration_models), words=words)
 
 
 def _cautions(bank: Bank) -> Iterator[Block]:

@@ -83,8 +83,8 @@ def _files(bank: Bank) -> Iterator[Pair]:
         return
     yield "Written by", f"itembank {record.get('itembank_version', 'unknown')}"
     yield "Digest of the responses", str(record.get("data_fingerprint", "unknown"))
-    for name, digest in sorted(record["files"].items()):
-        yield f"SHA-256 of {name}", str(digest)
+    for name, file in sorted(record["files"].items()):
+        yield f"SHA-256 of {name}", str(file["sha256"])
 
 
 def _sources(bank: Bank) -> Iterator[Pair]:
