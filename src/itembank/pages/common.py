@@ -1,5 +1,9 @@
 """What pages of different results have in common."""
 
+from typing import Any
+
+import numpy as np
+
 from itembank.data.banks import Bank
 from itembank.numerics.arrays import FloatArray
 from itembank.reports.theme import count, interval_words, percent
@@ -12,7 +16,7 @@ def plural(number: int, noun: str, nouns: str = "") -> str:
     return f"{count(number)} {noun if number == 1 else nouns or noun + 's'}"
 
 
-def in_words(number: float, decimals: int = 2, *, is_signed: bool = False) -> str:
+def in_words(number: float | np.floating[Any], decimals: int = 2, *, is_signed: bool = False) -> str:
     """Write a number with a minus sign that is one: '−0.31', '+1.2'; never '−0.0'."""
     rounded = round(float(number), decimals) + 0.0
     return f"{rounded:+.{decimals}f}".replace("-", "−") if is_signed else f"{rounded:.{decimals}f}".replace("-", "−")
