@@ -45,10 +45,10 @@ def items_section(bank: Bank) -> Section:
 
 def _lead(bank: Bank, axis: AbilityAxis, place: FloatArray, slope: FloatArray) -> str:
     against = int((slope < 0.0).sum())
-    where = in_words(np.median(place), 1, is_signed=True)
+    where = in_words(float(np.median(place)), 1, is_signed=True)
     middle = f"The middle item lies at {where} standard deviations of ability"
     if axis.positions.size:
-        middle += f", the middle past model at {in_words(np.median(axis.positions), 1, is_signed=True)}"
+        middle += f", the middle past model at {in_words(float(np.median(axis.positions)), 1, is_signed=True)}"
     verb, number = "is" if against < 2 else "are", plural(against, "item") if against else "No item"
     return f"{middle}. {number} of {count(bank.n_items)} {verb} solved less often by stronger models."
 
@@ -106,9 +106,10 @@ def _map(bank: Bank, axis: AbilityAxis, data: Data, total: FloatArray, table: Ta
     if axis.positions.size < FEW_MODELS:
         title = "Items by difficulty and discrimination"
     best = int(np.argmin(told.columns["error"]))
+    middle, where = in_words(float(np.median(slope))), in_words(float(grid[best]), 1)
     words = (
-        f"{title}. Discrimination is {in_words(np.median(slope))} for the middle item and below zero for "
-        f"{count((slope < 0).sum())}. All items together tell most of abilities around {in_words(grid[best], 1)}."
+        f"{title}. Discrimination is {middle} for the middle item and below zero for {count((slope < 0).sum())}. All "
+        f"items together tell most of abilities around {where}."
     )
     notes = [
         "Top: past models by ability. Middle: items; orange ones are solved less often by stronger models. Bottom: the "

@@ -1,9 +1,5 @@
 """What pages of different results have in common."""
 
-from typing import Any
-
-import numpy as np
-
 from itembank.data.banks import Bank
 from itembank.numerics.arrays import FloatArray
 from itembank.reports.theme import count, interval_words, percent
@@ -16,9 +12,9 @@ def plural(number: int, noun: str, nouns: str = "") -> str:
     return f"{count(number)} {noun if number == 1 else nouns or noun + 's'}"
 
 
-def in_words(number: float | np.floating[Any], decimals: int = 2, *, is_signed: bool = False) -> str:
+def in_words(number: float, decimals: int = 2, *, is_signed: bool = False) -> str:
     """Write a number with a minus sign that is one: '−0.31', '+1.2'; never '−0.0'."""
-    rounded = round(float(number), decimals) + 0.0
+    rounded = round(number, decimals) + 0.0
     return f"{rounded:+.{decimals}f}".replace("-", "−") if is_signed else f"{rounded:.{decimals}f}".replace("-", "−")
 
 
@@ -39,3 +35,12 @@ def bank_provenance(bank: Bank) -> tuple[Pair, ...]:
         ("Items", count(bank.n_items)),
         ("Item model", f"{calibration.item_model}, {plural(calibration.n_dims, 'dimension')}, by {calibration.method}"),
     )
+
+
+UNITS = {"cost_usd": "USD"}
+"""Names of costs that a reader would not know; of others, underscores become spaces."""
+
+
+def unit_words(unit: str) -> str:
+    """Write the unit of a cost as people do."""
+    return UNITS.get(unit, unit.replace("_", " "))

@@ -115,8 +115,8 @@ def money(amount: float, unit: str) -> str:
 
 
 def compute(flops: float) -> str:
-    """Write a number of floating-point operations: '3.2e+21 FLOP'."""
-    return f"{flops:.2g} FLOP"
+    """Write a number of floating-point operations: '3.2e21 FLOP'."""
+    return f"{flops:.2g} FLOP".replace("e+", "e")
 
 
 def _decimals(number: float, decimals: int, *, is_signed: bool = False) -> str:
