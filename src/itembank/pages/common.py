@@ -14,7 +14,7 @@ def plural(number: int, noun: str, nouns: str = "") -> str:
 
 def in_words(number: float, decimals: int = 2, *, is_signed: bool = False) -> str:
     """Write a number with a minus sign that is one: '−0.31', '+1.2'; never '−0.0'."""
-    rounded = round(float(number), decimals) + 0.0
+    rounded = round(number, decimals) + 0.0
     return f"{rounded:+.{decimals}f}".replace("-", "−") if is_signed else f"{rounded:.{decimals}f}".replace("-", "−")
 
 
