@@ -10,8 +10,8 @@ from itembank.calibration.variational.blocks import make_blocks
 from itembank.calibration.variational.cells import jaakkola_jordan, normal_expectation
 from itembank.calibration.variational.coupling import Coupling, coupled_step
 from itembank.calibration.variational.passes import ability_statistics, cells, item_statistics
-from itembank.calibration.variational.state import start_posterior
-from itembank.calibration.variational.updates import update_items
+from itembank.calibration.variational.state import Covariances, start_posterior
+from itembank.calibration.variational.updates import update_abilities, update_items
 from itembank.numerics.symmetric import unpack
 from itembank.progress import silent
 from tests.calibration.simulated import simulate
@@ -64,7 +64,8 @@ def test_step_solves_the_coupled_system(state, monkeypatch):
     monkeypatch.setattr(variational_coupling, "RELATIVE_RESIDUAL", 1e-10)
     blocks, posterior, statistics = state
     items, abilities = dense_newton_step(blocks, posterior, statistics)
-    moved = coupled_step(posterior, statistics, statistics.cross)
+    spread = update_abilities(posterior, statistics, 1.0).abilities_spread
+    moved = coupled_step(posterior, statistics, statistics.cross, spread)
     np.testing.assert_allclose(moved.ability_mean - posterior.ability_mean, abilities, rtol=1e-6, atol=1e-9)
     np.testing.assert_allclose(moved.item_mean - posterior.item_mean, items, rtol=1e-6, atol=1e-9)
 
@@ -74,8 +75,8 @@ def test_cross_derivatives_are_those_of_the_objective(state):
     blocks, posterior, _ = state
     flat = replace(
         posterior,
-        item_covariance=1e-7 * np.tile(np.eye(N_DIMS + 1), (N_ITEMS, 1, 1)),
-        ability_covariance=1e-7 * np.tile(np.eye(N_DIMS), (N_MODELS, 1, 1)),
+        items_spread=Covariances.of(1e-7 * np.tile(np.eye(N_DIMS + 1), (N_ITEMS, 1, 1))),
+        abilities_spread=Covariances.of(1e-7 * np.tile(np.eye(N_DIMS), (N_MODELS, 1, 1))),
     )
     direction = np.random.default_rng(3).normal(size=(N_MODELS, N_DIMS))
 

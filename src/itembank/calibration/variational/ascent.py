@@ -7,7 +7,7 @@ extrapolation, then a shorter step of the abilities.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -124,9 +124,7 @@ def ascend(
         item_steps = swept.item_steps
         plain = update_abilities(swept.posterior, swept.statistics, 1.0)
         if swept.statistics.cross is not None:
-            bold = coupled_step(swept.posterior, swept.statistics, swept.statistics.cross)
-            # Newton's step is one of the means; covariances have their closed form
-            bold = replace(bold, ability_covariance=plain.ability_covariance)
+            bold = coupled_step(swept.posterior, swept.statistics, swept.statistics.cross, plain.abilities_spread)
         else:
             bold = plain
         candidates = _candidates(swept, bold, momentum)

@@ -15,7 +15,7 @@ import numpy as np
 
 from itembank.calibration.variational.blocks import CELLS_PER_BLOCK
 from itembank.calibration.variational.passes import AbilityStatistics, CrossTerms, extended
-from itembank.calibration.variational.state import Posterior
+from itembank.calibration.variational.state import Covariances, Posterior
 from itembank.numerics.arrays import FloatArray
 from itembank.numerics.symmetric import unpack
 
@@ -91,22 +91,29 @@ class Coupling:
         return (slice(first, first + n_block) for first in range(0, n_items, n_block))
 
 
-def coupled_step(posterior: Posterior, statistics: AbilityStatistics, cross: CrossTerms) -> Posterior:
-    """Move the means of abilities and items together, from items just updated given these abilities."""
+def coupled_step(
+    posterior: Posterior, statistics: AbilityStatistics, cross: CrossTerms, spread: Covariances
+) -> Posterior:
+    """Move the means of abilities and items together, from items just updated given these abilities.
+
+    `spread` holds the covariances of the abilities by these statistics, which have a closed form.
+    """
     coupling = Coupling.at(posterior, cross)
     precision = unpack(statistics.precision, posterior.n_dims) + np.eye(posterior.n_dims)
     gradient = statistics.linear - _times(precision, posterior.ability_mean)
-    step = _conjugate_gradients(coupling, precision, gradient)
+    step = _conjugate_gradients(coupling, precision, spread.matrices, gradient)
     return replace(
         posterior,
         ability_mean=posterior.ability_mean + step,
+        abilities_spread=spread,
         item_mean=posterior.item_mean - coupling.items_follow(step),
     )
 
 
-def _conjugate_gradients(coupling: Coupling, precision: FloatArray, gradient: FloatArray) -> FloatArray:
+def _conjugate_gradients(
+    coupling: Coupling, precision: FloatArray, covariance: FloatArray, gradient: FloatArray
+) -> FloatArray:
     """Solve for the abilities' step roughly, preconditioned by their own precision; stop where the curvature ends."""
-    covariance = np.linalg.inv(precision)
     step = np.zeros_like(gradient)
     residual = gradient
     steepest = _times(covariance, residual)
