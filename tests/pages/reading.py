@@ -3,6 +3,7 @@
 import json
 
 from itembank.pages.blocks import Answer, Answers, Caution, Chart, Facts, Table, Text
+from itembank.pages.cells import cell
 from itembank.pages.plain import plain_columns
 
 EXPRESSIONS = {"test", "filter", "expr", "calculate"}
@@ -34,6 +35,22 @@ def column(page, caption, name):
     return list(table(page, caption).data.columns[name])
 
 
+def rows(table):
+    """Cells of a table as they are written, one list a row."""
+    columns = [(column, list(table.data.columns[column.name])) for column in table.columns]
+    return [[cell(values[k], column) for column, values in columns] for k in range(len(table.data))]
+
+
+def section(page, title):
+    """The section of this title."""
+    return next(one for one in page.sections if one.title == title)
+
+
+def titles(page):
+    """Titles of the sections."""
+    return [one.title for one in page.sections]
+
+
 def chart(page, words):
     """The only chart whose title has these words."""
     (found,) = [one for one in of_kind(page, Chart) if words in one.title]
@@ -42,7 +59,8 @@ def chart(page, words):
 
 def words(page):
     """All sentences of a page."""
-    found = [f"{one.label} {one.value} {one.interval} {one.words}" for one in answers(page)]
+    found = [section.lead for section in page.sections]
+    found += [f"{one.label} {one.value} {one.interval} {one.words}" for one in answers(page)]
     for one in blocks(page):
         if isinstance(one, Text | Caution):
             found.append(one.text)

@@ -23,7 +23,7 @@ def columns_of(rows: Sequence[Mapping[str, Any]], columns: Iterable[Column]) -> 
 
 def in_words(number: float, decimals: int = 2, *, is_signed: bool = False) -> str:
     """Write a number with a minus sign that is one: '−0.31', '+1.2'; never '−0.0'."""
-    rounded = round(float(number), decimals) + 0.0
+    rounded = round(number, decimals) + 0.0
     return f"{rounded:+.{decimals}f}".replace("-", "−") if is_signed else f"{rounded:.{decimals}f}".replace("-", "−")
 
 
