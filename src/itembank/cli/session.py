@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from itembank.cli.command import Group
-from itembank.cli.options import bank_argument, format_option, refuse_unused, seed_option
+from itembank.cli.options import bank_argument, format_option, refuse_unused, report_option, seed_option
 from itembank.cli.render import (
     note,
     print_ids,
@@ -222,8 +222,9 @@ def tell(
 @command.command("status")
 @journal_argument
 @bank_option
+@report_option
 @format_option
-def status(*, journal: Path, bank: Path | None, output_format: str) -> None:
+def status(*, journal: Path, bank: Path | None, report: Path | None, output_format: str) -> None:
     """Show where a session stands: estimated scores with their intervals, items, costs, and why it stopped.
 
     It never waits and changes nothing: look at a session while it runs. The exit code is 3 when the session has
@@ -231,9 +232,9 @@ def status(*, journal: Path, bank: Path | None, output_format: str) -> None:
 
     \b
       itembank session status run.jsonl
-      itembank session status run.jsonl --format json
+      itembank session status run.jsonl --report session.html
     """  # noqa: D301
-    print_session(journal, loaded_bank(bank), output_format)
+    print_session(journal, loaded_bank(bank), output_format, report)
 
 
 @command.command("export")

@@ -1,7 +1,7 @@
 """Cases of commands that make banks or begin with one."""
 
 from tests.cli.contract.case import Case, Mode
-from tests.cli.contract.cases.reading import COMMON, MEMORY, READING, RESPONSES, USABLE, no_chance, settled
+from tests.cli.contract.cases.reading import COMMON, MEMORY, PAGES, READING, RESPONSES, USABLE, no_chance, settled
 
 _SPEC = (
     *("--item-model", "--dims", "--method", "--general-weight", "--degenerate", "--by-task", "--family"),
@@ -132,10 +132,6 @@ _INFO = Case(
     },
 )
 
-_REPORT = Case(
-    modes={"page": Mode("bank -o out/bank.html")},
-    values={"--output": "-o out/other.html", "--title": "--title Other", "--accuracy": "--no-accuracy"},
-)
 
 _SELECT = Case(
     modes={
@@ -259,6 +255,7 @@ _ESTIMATE = Case(
         "--level": "--level 0.8",
         "--win-rate": "--win-rate",
         "--target": "--target quiz@1",
+        "--report": "--report out/page.html",
     },
     no_effect={
         **no_chance("table", "model-based", "design", "random forest"),  # of a forest its spec has the seed
@@ -267,7 +264,7 @@ _ESTIMATE = Case(
         **settled("design", "--repeats"),
         **{(name, "--ignore-unknown"): "the bank holds every item" for name in ("table", "model-based", "design")},
     },
-    never=USABLE,
+    never={**USABLE, **PAGES},
     nowhere={**_AS_THE_BANK, **MEMORY},
     stops={
         **{(name, "--covariate"): "covariates are weighed with" for name in ("table", "model-based")},
@@ -353,6 +350,27 @@ _PLAN = Case(
     },
 )
 
+_ABOUT_PAGES = ("--output", "--title", "--accuracy", "--selection", "--model", "--bank")
+_REPORT = Case(
+    modes={
+        "bank": Mode("bank -o out/page.html", about=_ABOUT_PAGES),
+        "results": Mode("bank new.csv --repeats last -o out/page.html", about=_ABOUT_PAGES),
+        "journal": Mode(
+            "out/answered.jsonl --bank bank-2 -o out/page.html", brings=("answered.jsonl",), about=_ABOUT_PAGES
+        ),
+    },
+    values={
+        **RESPONSES,
+        "--output": "-o out/other.html",
+        "--title": "--title Other",
+        "--accuracy": "--no-accuracy",
+        "--selection": "--selection selection.json",
+        "--model": "--model m14",
+        "--bank": "--bank bank",
+    },
+    nowhere={"--bank": "a bank that is not the session's is refused, which names the option"},
+    never=dict.fromkeys(RESPONSES, "results are read as by itembank estimate"),
+)
 CASES = {
     "calibrate": _CALIBRATE,
     "info": _INFO,

@@ -1,7 +1,7 @@
 """Cases of adaptive sessions, and of replays of recorded models."""
 
 from tests.cli.contract.case import Case, Mode
-from tests.cli.contract.cases.reading import COMMON, MEMORY, RESPONSES, USABLE, no_chance, settled
+from tests.cli.contract.cases.reading import COMMON, MEMORY, PAGES, RESPONSES, USABLE, no_chance, settled
 
 SESSION = {
     "--criterion": "--criterion trace",
@@ -225,15 +225,21 @@ CASES = {
             "--wait": "--wait 1",
             "--bank": "--bank bank",
             "--format": "--format json",
+            "--report": "--report out/page.html",
         },
         stops={("slow", "--timeout"): "Its time was up"},
-        never={**_WAIT, "--jobs": "it changes how long a run takes; tests/harnesses/test_drive.py counts what runs"},
+        never={
+            **_WAIT,
+            **PAGES,
+            "--jobs": "it changes how long a run takes; tests/harnesses/test_drive.py counts what runs",
+        },
         nowhere=_MOVED,
     ),
     "session status": Case(
         modes={"answered": Mode("out/answered.jsonl --bank bank-2", brings=("answered.jsonl",))},
-        values={"--bank": "--bank bank", "--format": "--format json"},
+        values={"--bank": "--bank bank", "--format": "--format json", "--report": "--report out/page.html"},
         nowhere=_MOVED,
+        never=PAGES,
     ),
     "session export": Case(
         modes={
