@@ -208,12 +208,12 @@ def _message(summary: pl.DataFrame, kind: str, size_words: tuple[str, str]) -> s
     if not means:
         return f"{head}no method gives an estimate"
     ordered = sorted(means, key=lambda row: row[2] if kind == "error" else -row[2])
-    words = [
-        f"{one} × {other} {{}} ({theme.points(value) if kind == 'error' else f'{value:.3f}'})"
-        for one, other, value in (ordered[0], ordered[-1])
-    ]
     best, worst = ("errs least", "most") if kind == "error" else ("ranks best", "worst")
-    return head + words[0].format(best) + (f", {words[1].format(worst)}" if len(means) > 1 else "")
+    said = [
+        f"{one} × {other} {word} ({theme.points(value) if kind == 'error' else f'{value:.3f}'})"
+        for (one, other, value), word in zip((ordered[0], ordered[-1]), (best, worst), strict=True)
+    ]
+    return head + ", ".join(said[: len(means)])
 
 
 def _split_panels(summary: pl.DataFrame, n_splits: int) -> "tuple[Figure, list[Axes], int]":
