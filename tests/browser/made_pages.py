@@ -1,17 +1,27 @@
 """Pages that the browser opens: one of each kind, with names that would run scripts where they were not escaped."""
 
 from collections.abc import Callable
+from functools import cache
 
 import numpy as np
 import polars as pl
+import pytest
 
+from itembank.adaptive.limits import Budget
+from itembank.adaptive.preparation import prepare_sessions
+from itembank.adaptive.session import AdaptiveSession
+from itembank.adaptive.session_spec import SessionSpec
 from itembank.calibration.build import build_bank
 from itembank.data.banks import Bank
 from itembank.data.responses import ResponseMatrix
 from itembank.diagnostics.item_audit import audit_items
+from itembank.errors import DataWarning
+from itembank.estimation.estimate import estimate
 from itembank.pages.audit_page import audit_page
 from itembank.pages.bank_page import bank_page
 from itembank.pages.blocks import Page
+from itembank.pages.estimates_page import estimates_page
+from itembank.pages.session_page import session_page
 
 PAYLOADS = (
     "<script>window.hit=1</script>",
@@ -28,6 +38,7 @@ PAYLOADS = (
 """Ids as a stranger may choose them."""
 
 
+@cache
 def hostile_bank(n_models: int = 40, n_items: int = 60) -> Bank:
     """Return a bank whose models, items, scenarios and texts are payloads."""
     generator = np.random.default_rng(20261122)
@@ -65,5 +76,46 @@ def audit() -> Page:
     return audit_page(audit_items(responses, known=known, by="organisation"), title=PAYLOADS[0])
 
 
-PAGES: dict[str, Callable[[], Page]] = {"bank": bank, "audit": audit}
+def answers_of(bank: Bank, n_models: int, n_items: int = 30) -> ResponseMatrix:
+    """Return new models, by names as strange, that answer items of a bank by chance."""
+    generator = np.random.default_rng(7)
+    names = [f"new {PAYLOADS[k % len(PAYLOADS)]} {k}" for k in range(n_models)]
+    right = (generator.random((n_models, n_items)) < 0.5).astype(float)
+    return ResponseMatrix.create(right, model_ids=names, item_ids=bank.item_ids[:n_items])
+
+
+def one_model() -> Page:
+    """Return the page of one model's estimates."""
+    bank = hostile_bank()
+    responses = answers_of(bank, 1)
+    return estimates_page(bank, responses, estimate(bank, responses, method="p-irt", interval="model-based"))
+
+
+def many_models() -> Page:
+    """Return the page of estimates of many models."""
+    bank = hostile_bank()
+    responses = answers_of(bank, 12)
+    with pytest.warns(DataWarning, match="unlike the bank's models"):  # chance answers nothing like a model
+        estimates = estimate(bank, responses, method="p-irt")
+    return estimates_page(bank, responses, estimates, title=PAYLOADS[2])
+
+
+def session() -> Page:
+    """Return the page of a session that ended with its budget."""
+    bank = hostile_bank()
+    spec = SessionSpec(budget=Budget(n_items=12), interval="model-based")
+    asked = AdaptiveSession(prepare_sessions(bank, spec), model_id=PAYLOADS[0])
+    for k in range(12):
+        (item,) = asked.ask()
+        asked.tell(item, float(k % 2), costs={"cost_usd": 0.01})
+    return session_page(asked, bank)
+
+
+PAGES: dict[str, Callable[[], Page]] = {
+    "bank": bank,
+    "audit": audit,
+    "one-model": one_model,
+    "many-models": many_models,
+    "session": session,
+}
 """Every kind of page, by name."""

@@ -1,7 +1,12 @@
 """What a page holds, for tests that look at blocks and not at HTML."""
 
+import json
+
 from itembank.pages.blocks import Answer, Answers, Caution, Chart, Facts, Table, Text
 from itembank.pages.cells import cell
+from itembank.pages.plain import plain_columns
+
+EXPRESSIONS = {"test", "filter", "expr", "calculate"}
 
 
 def blocks(page):
@@ -64,3 +69,38 @@ def words(page):
         if isinstance(one, Chart):
             found += [one.title, one.alternative, one.note]
     return "\n".join(found)
+
+
+def lead_text(page):
+    """The paragraphs that stand first."""
+    return " ".join(one.text for one in page.lead if isinstance(one, Text))
+
+
+def cautions(page):
+    return " ".join(one.text for one in page.lead if isinstance(one, Caution))
+
+
+def parts(spec):
+    """Every name of a specification with its value, at any depth."""
+    if isinstance(spec, dict):
+        for name, value in spec.items():
+            yield name, value
+            yield from parts(value)
+    elif isinstance(spec, list | tuple):
+        for one in spec:
+            yield from parts(one)
+
+
+def check_charts(page, *payloads):
+    """Charts name columns of their data; everything can be written; no expression holds a stranger's name."""
+    drawn = of_kind(page, Chart)
+    for one in drawn:
+        known = {name for data in one.data for name in data.columns}
+        named = {value for name, value in parts(one.spec) if name == "field" and isinstance(value, str)}
+        assert named <= known, (one.title, named - known)
+        assert len(one.alternative) > 20
+        expressions = [str(value) for name, value in parts(one.spec) if name in EXPRESSIONS]
+        assert not any(payload in each for each in expressions for payload in payloads)
+        json.dumps(one.spec)
+    for data in [*(data for one in drawn for data in one.data), *(one.data for one in of_kind(page, Table))]:
+        json.dumps(plain_columns(data), allow_nan=False)

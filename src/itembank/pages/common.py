@@ -1,7 +1,11 @@
 """What pages of different results have in common."""
 
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
 from itembank.data.banks import Bank
 from itembank.numerics.arrays import FloatArray
+from itembank.pages.blocks import Column
 from itembank.reports.theme import count, interval_words, percent
 
 Pair = tuple[str, str]
@@ -10,6 +14,11 @@ Pair = tuple[str, str]
 def plural(number: int, noun: str, nouns: str = "") -> str:
     """Write a number with its noun: '1 item', '14,042 items'."""
     return f"{count(number)} {noun if number == 1 else nouns or noun + 's'}"
+
+
+def columns_of(rows: Sequence[Mapping[str, Any]], columns: Iterable[Column]) -> dict[str, list[Any]]:
+    """Return what the columns of a table show of some records."""
+    return {one.name: [row[one.name] for row in rows] for one in columns}
 
 
 def in_words(number: float, decimals: int = 2, *, is_signed: bool = False) -> str:
