@@ -180,7 +180,7 @@ def _by_size(past: Past, size: Numbers, table: Table | None) -> Chart:
     place = np.exp(band.pop("place")) if is_log else band.pop("place")
     bands = Data("by_size", {"size": place, **band})
     x = number_axis("size", size.name, scale={"type": "log", "nice": False} if is_log else {"zero": False})
-    x["axis"] = {"format": "~s", "tickCount": 6, "labelExpr": "replace(datum.label, 'G', 'B')"}
+    x["axis"] = {"format": "~s", "tickCount": 6, "labelSeparation": 8, "labelExpr": "replace(datum.label, 'G', 'B')"}
     tooltip = tips(model="Model", size=(size.name, ".3s"), score=("Score", ".1%"))
     dots = _dots(x, tooltip, filters=table is not None)
     spec = {"width": "container", "height": 280, "layer": [*_band(x, bands), dots]}
