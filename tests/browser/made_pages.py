@@ -1,15 +1,23 @@
 """Pages that the browser opens: one of each kind, with names that would run scripts where they were not escaped."""
 
 from collections.abc import Callable
+from functools import cache
 
 import numpy as np
 import polars as pl
 
+from itembank.adaptive.limits import Budget
+from itembank.adaptive.preparation import prepare_sessions
+from itembank.adaptive.session import AdaptiveSession
+from itembank.adaptive.session_spec import SessionSpec
 from itembank.calibration.build import build_bank
 from itembank.data.banks import Bank
 from itembank.data.responses import ResponseMatrix
+from itembank.estimation.estimate import estimate
 from itembank.pages.bank_page import bank_page
 from itembank.pages.blocks import Page
+from itembank.pages.estimates_page import estimates_page
+from itembank.pages.session_page import session_page
 
 PAYLOADS = (
     "<script>window.hit=1</script>",
@@ -56,5 +64,44 @@ def bank() -> Page:
     return bank_page(hostile_bank(), title=PAYLOADS[0], command=f"itembank report {PAYLOADS[1]}")
 
 
-PAGES: dict[str, Callable[[], Page]] = {"bank": bank}
+@cache
+def one_bank() -> Bank:
+    """Return the bank that pages of new models and sessions stand beside."""
+    return hostile_bank()
+
+
+def _new_models(n_models: int) -> Page:
+    bank = one_bank()
+    answers = (np.random.default_rng(7).random((n_models, 40)) < 0.6).astype(float)
+    names = [f"{PAYLOADS[k % len(PAYLOADS)]} new {k}" for k in range(n_models)]
+    new = ResponseMatrix.create(answers, model_ids=names, items=bank.responses.items[:40])
+    return estimates_page(bank, new, estimate(bank, new), command=f"itembank report {PAYLOADS[1]}")
+
+
+def estimates() -> Page:
+    """Return the page of one new model."""
+    return _new_models(1)
+
+
+def many_estimates() -> Page:
+    """Return the page of a dozen new models."""
+    return _new_models(12)
+
+
+def session() -> Page:
+    """Return the page of an adaptive session."""
+    bank = one_bank()
+    spec = SessionSpec(budget=Budget(n_items=20), interval="model-based")
+    made = AdaptiveSession(prepare_sessions(bank, spec), model_id=PAYLOADS[0])
+    for k in range(20):
+        made.tell(made.ask()[0], float(k % 3 > 0), costs={PAYLOADS[1]: 0.5}, new_units=True)
+    return session_page(made, bank, command=f"itembank report {PAYLOADS[1]}")
+
+
+PAGES: dict[str, Callable[[], Page]] = {
+    "bank": bank,
+    "estimates": estimates,
+    "many estimates": many_estimates,
+    "session": session,
+}
 """Every kind of page, by name."""
