@@ -72,7 +72,7 @@ def one_bank() -> Bank:
 
 def _new_models(n_models: int) -> Page:
     bank = one_bank()
-    answers = (np.random.default_rng(7).random((n_models, 40)) < 0.6).astype(float)
+    answers = bank.responses.responses[:n_models, :40]  # those of past models, so that they are not unlike them
     names = [f"{PAYLOADS[k % len(PAYLOADS)]} new {k}" for k in range(n_models)]
     new = ResponseMatrix.create(answers, model_ids=names, items=bank.responses.items[:40])
     return estimates_page(bank, new, estimate(bank, new), command=f"itembank report {PAYLOADS[1]}")
