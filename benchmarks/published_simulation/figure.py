@@ -10,6 +10,7 @@ from itembank.reports.canvas import (
     MAIN,
     MUTED,
     OTHER,
+    PALETTE,
     WIDTH,
     new_figure,
     panels,
@@ -24,7 +25,7 @@ from itembank.reports.canvas import (
 WAYS = {"published": (MUTED, "published objective"), "variational": (MAIN, "variational"), "map": (OTHER, "joint MAP")}
 LINES = {"beta": LINE_STYLES[0], "bernoulli": LINE_STYLES[2], "binomial": LINE_STYLES[1]}
 NAMES = {"beta": "probabilities", "bernoulli": "single answers"}
-BUDGETS = {"beta": (OTHER, "rates as probabilities"), "binomial": (MAIN, "counts")}
+BUDGETS = {"beta": (PALETTE[3], "rates as probabilities"), "binomial": (PALETTE[2], "counts")}
 
 
 def draw(recovery: pl.DataFrame, budgets: pl.DataFrame, path: Path) -> None:
@@ -49,8 +50,8 @@ def draw(recovery: pl.DataFrame, budgets: pl.DataFrame, path: Path) -> None:
     put_message(figure, _message(recovery))
     put_foot(
         figure,
-        "Means over trials. Left: IRSL's simulation, where solid lines saw probabilities, dotted ones single answers. "
-        "Others: variational, from the samples of a cell.",
+        "Means over trials, bars of two standard errors to each side. Left: IRSL's simulation, where solid lines saw "
+        "probabilities, dotted ones single answers. Others: variational, from the samples of a cell.",
         list(handles.values()),
         list(handles),
     )
@@ -75,9 +76,7 @@ def _recovery_panel(axes: Any, found: pl.DataFrame) -> dict[str, Any]:
         for family in ("bernoulli", "beta"):
             line = found.filter((pl.col("way") == way) & (pl.col("family") == family)).sort("n_models")
             if line.height:
-                (handles[f"{NAMES[family]}, {name}"],) = axes.plot(
-                    line["n_models"], line["rmse"], linestyle=LINES[family], marker="o", markersize=3, color=colour
-                )
+                handles[f"{NAMES[family]}, {name}"] = _draw_line(axes, line, "n_models", family, colour)
     axes.set_xscale("log", base=2)
     put_counts(axes, found["n_models"].unique().sort().to_list()[::2])
     return handles
@@ -88,9 +87,16 @@ def _budget_panel(axes: Any, found: pl.DataFrame) -> dict[str, Any]:
     handles: dict[str, Any] = {}
     for family, (colour, name) in BUDGETS.items():
         line = found.filter(pl.col("family") == family).sort("n_samples")
-        (handles[name],) = axes.plot(
-            line["n_samples"], line["rmse"], linestyle=LINES[family], marker="o", markersize=3, color=colour
-        )
+        handles[name] = _draw_line(axes, line, "n_samples", family, colour)
     axes.set_xscale("log")
     put_counts(axes, [1, 10, 100, 1000])
     return handles
+
+
+def _draw_line(axes: Any, line: pl.DataFrame, along: str, family: str, colour: str) -> Any:
+    """Draw the means over trials with two standard errors to each side."""
+    doubt = 2.0 * (line["rmse_sd"] / line["n_trials"].sqrt()).fill_null(0.0)
+    return axes.errorbar(
+        line[along], line["rmse"], yerr=doubt.fill_nan(0.0), linestyle=LINES[family], marker="o", markersize=3,
+        color=colour, elinewidth=0.8,
+    )  # fmt: skip

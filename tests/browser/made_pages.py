@@ -13,7 +13,9 @@ from itembank.adaptive.session_spec import SessionSpec
 from itembank.calibration.build import build_bank
 from itembank.data.banks import Bank
 from itembank.data.responses import ResponseMatrix
+from itembank.diagnostics.item_audit import audit_items
 from itembank.estimation.estimate import estimate
+from itembank.pages.audit_page import audit_page
 from itembank.pages.bank_page import bank_page
 from itembank.pages.blocks import Page
 from itembank.pages.estimates_page import estimates_page
@@ -64,6 +66,13 @@ def bank() -> Page:
     return bank_page(hostile_bank(), title=PAYLOADS[0], command=f"itembank report {PAYLOADS[1]}")
 
 
+def audit() -> Page:
+    """Return the page of an audit with groups of models and known bad items."""
+    responses = hostile_bank().responses
+    known = responses.item_ids[:12]
+    return audit_page(audit_items(responses, known=known, by="organisation"), title=PAYLOADS[0])
+
+
 @cache
 def one_bank() -> Bank:
     """Return the bank that pages of new models and sessions stand beside."""
@@ -100,6 +109,7 @@ def session() -> Page:
 
 PAGES: dict[str, Callable[[], Page]] = {
     "bank": bank,
+    "audit": audit,
     "estimates": estimates,
     "many estimates": many_estimates,
     "session": session,

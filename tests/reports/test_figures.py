@@ -61,10 +61,15 @@ def test_models_that_answered_unlike_past_ones_are_hollow(panel):
     assert "Hollow: answered unlike past models." in note_of(figure)
 
 
-def test_title_states_the_error(panel):
-    figure = figure_predicted_against_true([panel])
+def test_message_and_titles_state_the_errors(panel):
     error = 100.0 * np.abs(panel.estimate - panel.true).mean()
-    assert figure.axes[0].get_title(loc="left") == f"gp-IRT\noff by {error:.1f} points on average"
+    alone = figure_predicted_against_true([panel])
+    assert message_of(alone) == f"Estimates are off by {error:.1f} points on average"
+    assert alone.axes[0].get_title(loc="left") == "gp-IRT"
+    worse = PredictionPanel("mean", panel.true, panel.true + 0.2, panel.low, panel.high)
+    both = figure_predicted_against_true([worse, panel])
+    assert message_of(both).endswith(f"off by {error:.1f} points on average (gp-IRT), 20.0 points at worst (mean)")
+    assert both.axes[0].get_title(loc="left") == "mean\nmean error 20.0 points"
 
 
 def test_estimates_without_an_interval_are_drawn_as_points(panel, tmp_path):

@@ -35,7 +35,7 @@ COLUMNS = (
 
 def reasons_table(audit: ItemAudit) -> Table:
     """Return how many items have each reason, and what it means."""
-    counts = {name: n for name, n in audit.counts.items() if _was_looked_for(audit, name)}
+    counts = {name: n for name, n in audit.counts.items() if was_looked_for(audit, name)}
     data = Data(
         "reasons",
         {"reason": list(counts), "items": list(counts.values()), "meaning": [REASONS[name] for name in counts]},
@@ -61,7 +61,8 @@ def said(audit: ItemAudit) -> str:
     return f"{count(n_flagged)} of {plural(audit.table.height, 'item')} should be looked at: {main}."
 
 
-def _was_looked_for(audit: ItemAudit, reason: str) -> bool:
+def was_looked_for(audit: ItemAudit, reason: str) -> bool:
+    """Return whether the audit looked for a reason: duplicates and groups may have been left out."""
     if reason == "duplicate":
         return "duplicate_of" in audit.table.columns
     return reason != "differs" or audit.differential is not None

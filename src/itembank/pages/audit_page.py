@@ -7,7 +7,7 @@ import polars as pl
 from itembank.diagnostics.differential_results import DifferentialItems
 from itembank.diagnostics.item_audit_names import REASONS
 from itembank.diagnostics.item_audit_results import ItemAudit, LabelCheck
-from itembank.pages.audit_blocks import NO_REASON, items_table, reasons_table, said
+from itembank.pages.audit_blocks import NO_REASON, items_table, reasons_table, said, was_looked_for
 from itembank.pages.blocks import Answer, Answers, Block, Caution, Chart, Column, Data, Page, Section, Table, Text
 from itembank.pages.charts import Spec, brushed, layer, number_axis, tips
 from itembank.pages.common import plural
@@ -43,7 +43,7 @@ def _answers(audit: ItemAudit) -> Answers:
                 words=f"{', '.join(GRAVEST[:-1])} or {GRAVEST[-1]}, of {plural(audit.table.height, 'item')}. By the "
                 f"probabilities, faults to be expected in all: {_expected(probability)}.",
             ),
-            Answer("Items that repeat another", count(audit.counts["duplicate"]), words=REASONS["duplicate"]),
+            *([_repeats(audit)] if was_looked_for(audit, "duplicate") else []),
             Answer(
                 "Items that tell nothing",
                 count(audit.counts["dead"] + audit.counts["saturated"]),
@@ -51,6 +51,10 @@ def _answers(audit: ItemAudit) -> Answers:
             ),
         )
     )
+
+
+def _repeats(audit: ItemAudit) -> Answer:
+    return Answer("Items that repeat another", count(audit.counts["duplicate"]), words=REASONS["duplicate"])
 
 
 def _expected(probability: pl.Series) -> str:

@@ -6,7 +6,7 @@ from itembank.data.banks import Bank
 from itembank.numerics.arrays import FloatArray
 from itembank.pages.blocks import Chart, Column, Data, Section, Table, Text
 from itembank.pages.charts import Spec, number_axis, row_axis, row_height, tips
-from itembank.pages.common import plural
+from itembank.pages.common import in_words, plural
 from itembank.reports.theme import percent
 
 MOST_ABILITIES = 6
@@ -85,11 +85,7 @@ def _by_scenario(bank: Bank, loadings: FloatArray, names: list[str], share: Floa
         },
     )
     title = _contrast(means, scenarios)
-    words = [
-        f"Ability {names[k]}: highest in {scenarios[int(means[:, k].argmax())]} ({means[:, k].max():.2f}), lowest in "
-        f"{scenarios[int(means[:, k].argmin())]} ({means[:, k].min():.2f})."
-        for k in range(len(names))
-    ]
+    words = [_extremes(name, means[:, k], scenarios) for k, name in enumerate(names)]
     wide = Data("loadings_wide", {"scenario": scenarios, **{f"ability_{k}": means[:, k] for k in range(len(names))}})
     columns = (
         Column("scenario", "Scenario"),
@@ -103,7 +99,15 @@ def _by_scenario(bank: Bank, loadings: FloatArray, names: list[str], share: Floa
     )
     note = f"Mean loading of a scenario's items. Blue: who is strong in it solves more; orange: fewer.{rest}"
     spec = _heat_map(scenarios, names, float(np.abs(means).max()))
-    return Chart(title, spec, (data,), " ".join(words).replace("-", "−"), table, note)
+    return Chart(title, spec, (data,), " ".join(words), table, note)
+
+
+def _extremes(name: str, means: FloatArray, scenarios: list[str]) -> str:
+    high, low = int(means.argmax()), int(means.argmin())
+    return (
+        f"Ability {name}: highest in {scenarios[high]} ({in_words(means[high])}), lowest in {scenarios[low]} "
+        f"({in_words(means[low])})."
+    )
 
 
 def _contrast(means: FloatArray, scenarios: list[str]) -> str:

@@ -8,7 +8,7 @@ from itembank.data.banks import Bank
 from itembank.numerics.arrays import FloatArray
 from itembank.pages.blocks import Block, Chart, Column, Data, Section, Table, Text
 from itembank.pages.charts import Spec, brushed, layer, number_axis, row_axis, row_height, tips
-from itembank.pages.common import plural
+from itembank.pages.common import in_words, plural
 from itembank.reports.ability_axis import AbilityAxis
 from itembank.reports.theme import count, percent
 
@@ -45,12 +45,12 @@ def items_section(bank: Bank) -> Section:
 
 def _lead(bank: Bank, axis: AbilityAxis, place: FloatArray, slope: FloatArray) -> str:
     against = int((slope < 0.0).sum())
-    middle = f"The middle item lies at {np.median(place):+.1f} standard deviations of ability"
+    where = in_words(float(np.median(place)), 1, is_signed=True)
+    middle = f"The middle item lies at {where} standard deviations of ability"
     if axis.positions.size:
-        middle += f", the middle past model at {np.median(axis.positions):+.1f}"
+        middle += f", the middle past model at {in_words(float(np.median(axis.positions)), 1, is_signed=True)}"
     verb, number = "is" if against < 2 else "are", plural(against, "item") if against else "No item"
-    words = f"{middle}. {number} of {count(bank.n_items)} {verb} solved less often by stronger models."
-    return words.replace("-", "−")
+    return f"{middle}. {number} of {count(bank.n_items)} {verb} solved less often by stronger models."
 
 
 def _known(bank: Bank) -> dict[str, Any]:
@@ -107,8 +107,8 @@ def _map(bank: Bank, axis: AbilityAxis, data: Data, total: FloatArray, table: Ta
         title = "Items by difficulty and discrimination"
     best = int(np.argmin(told.columns["error"]))
     words = (
-        f"{title}. Discrimination is {np.median(slope):.2f} for the middle item and below zero for "
-        f"{count((slope < 0).sum())}. All items together tell most of abilities around {grid[best]:.1f}."
+        f"{title}. Discrimination is {in_words(np.median(slope))} for the middle item and below zero for "
+        f"{count((slope < 0).sum())}. All items together tell most of abilities around {in_words(grid[best], 1)}."
     )
     notes = [
         "Top: past models by ability. Middle: items; orange ones are solved less often by stronger models. Bottom: the "
@@ -269,7 +269,8 @@ def _by_scenario(bank: Bank, axis: AbilityAxis, place: FloatArray, slope: FloatA
     of_items = [row for row in rows if row["kind"] == "items"]
     hardest, easiest = of_items[0], of_items[-1]
     title = f"{hardest['scenario']} is the hardest scenario, {easiest['scenario']} the easiest"
-    words = f"{title}: their middle items lie at {hardest['middle']:+.1f} and {easiest['middle']:+.1f}."
+    places = [in_words(row["middle"], 1, is_signed=True) for row in (hardest, easiest)]
+    words = f"{title}: their middle items lie at {' and '.join(places)}."
     columns = (
         Column("scenario", "Scenario"),
         Column("n", "Items", "count"),
@@ -280,7 +281,7 @@ def _by_scenario(bank: Bank, axis: AbilityAxis, place: FloatArray, slope: FloatA
     )
     note = "Dot: the middle item (or model), bar: the middle half, line: the middle nine tenths."
     table = Table("Difficulty by scenario", data, columns)
-    return Chart(title, spec, (data,), words.replace("-", "−"), table, note)
+    return Chart(title, spec, (data,), words, table, note)
 
 
 def _scenario_row(name: str, place: FloatArray, slope: FloatArray) -> dict[str, Any]:

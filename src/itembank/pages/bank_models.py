@@ -19,7 +19,7 @@ from itembank.pages.charts import (
     score_axis,
     tips,
 )
-from itembank.pages.common import plural, scores_in_words
+from itembank.pages.common import in_words, plural, scores_in_words
 from itembank.pages.model_columns import Groups, Numbers, date_column, group_columns, iso_day, n_different, size_column
 from itembank.reports.ability_axis import AbilityAxis
 from itembank.reports.theme import count, interval_words, percent
@@ -172,10 +172,10 @@ def _by_size(past: Past, size: Numbers, table: Table | None) -> Chart:
     tooltip = tips(model="Model", size=(size.name, ".3s"), score=("Score", ".1%"))
     dots = _dots(x, tooltip, filters=table is not None)
     spec = {"width": "container", "height": 280, "layer": [*_band(x, bands), dots]}
-    related = round(_rank_correlation(values, scores), 2) + 0.0  # no -0.00
+    related = _rank_correlation(values, scores)
     is_clear = related > max(0.2, 2.0 / np.sqrt(scores.size - 1.0))
     how = "Larger models score higher" if is_clear else "Size says little of the score"
-    title = f"{how}: rank correlation {related:.2f}".replace("-", "−")
+    title = f"{how}: rank correlation {in_words(related)}"
     words = f"{title}, over {plural(int(known.sum()), 'model')} whose size is known."
     note = f"Sizes are of the column {size.name}. {BAND}{_left_out(past, int(known.sum()))}"
     return Chart(title, spec, (past.data, bands), words, _band_table(bands, size.name), note, table)

@@ -12,6 +12,12 @@ def plural(number: int, noun: str, nouns: str = "") -> str:
     return f"{count(number)} {noun if number == 1 else nouns or noun + 's'}"
 
 
+def in_words(number: float, decimals: int = 2, *, is_signed: bool = False) -> str:
+    """Write a number with a minus sign that is one: '−0.31', '+1.2'; never '−0.0'."""
+    rounded = round(float(number), decimals) + 0.0
+    return f"{rounded:+.{decimals}f}".replace("-", "−") if is_signed else f"{rounded:.{decimals}f}".replace("-", "−")
+
+
 def scores_in_words(scores: FloatArray) -> str:
     """Write the range of some scores: 'scores from 45.4 % to 83.9 %'."""
     low, high = float(scores.min()), float(scores.max())

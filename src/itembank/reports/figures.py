@@ -94,20 +94,32 @@ def figure_predicted_against_true(
     n_columns = 2 if len(prediction_panels) == 4 else min(len(prediction_panels), 3)  # no panel alone in a row
     n_rows = -(-len(prediction_panels) // n_columns)
     width = WIDTH if n_columns > 1 else 0.62 * WIDTH
-    figure = new_figure(width, (width / n_columns - 0.1) * n_rows + 0.75)
+    side = (width - 0.45) / n_columns - 0.3  # of a panel, which is square
+    figure = new_figure(width, (side + 0.8) * n_rows + 1.15)
     limits = common_range(prediction_panels)
     drawn = panels(figure, len(prediction_panels), n_columns)
     for k, (axes, panel) in enumerate(zip(drawn, prediction_panels, strict=True)):
         draw_predictions(axes, panel, MAIN if k == len(drawn) - 1 else OTHER, limits)
-        put_title(axes, f"{panel.title}\noff by {theme.points(panel.error)} on average")
+        put_title(axes, panel.title if len(drawn) == 1 else f"{panel.title}\nmean error {theme.points(panel.error)}")
         is_left, is_lowest = k % n_columns == 0, k + n_columns >= len(prediction_panels)
         put_labels(
             axes,
             f"true {target} score (%)" if is_lowest else "",
             f"estimated {target} score (%)" if is_left else "",
         )
+    put_message(figure, _message(prediction_panels))
     put_foot(figure, marks_note(prediction_panels, level))
     return figure
+
+
+def _message(prediction_panels: Sequence[PredictionPanel]) -> str:
+    """Say how far estimates are off, by the best and by the worst of several methods."""
+    best = min(prediction_panels, key=lambda panel: panel.error)
+    worst = max(prediction_panels, key=lambda panel: panel.error)
+    text = f"Estimates are off by {theme.points(best.error)} on average"
+    if len(prediction_panels) == 1:
+        return text
+    return f"{text} ({best.title}), {theme.points(worst.error)} at worst ({worst.title})"
 
 
 def figure_gain(

@@ -40,7 +40,7 @@ LOOKS: dict[str, tuple[str, Any, str]] = {
 
 MOST_PANELS = 12
 N_COLUMNS = 3
-LONGEST_LINE = 22
+LONGEST_LINE = 23
 """Letters of a title that fit above one panel."""
 OBSERVED = "all samples"
 

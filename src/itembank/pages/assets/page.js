@@ -191,6 +191,10 @@
       drawing.querySelector("svg, canvas")?.setAttribute("aria-hidden", "true");
       for (const part of drawing.querySelectorAll("svg [role], svg [aria-label]"))
         for (const name of ["role", "aria-label", "aria-roledescription"]) part.removeAttribute(name);
+      // menus of the chart stand above it: a picture to a screen reader holds nothing that can be operated
+      this.menus?.remove();
+      this.menus = drawing.querySelector(".vega-bindings");
+      if (this.menus) this.place.before(this.menus);
       this.place.replaceChildren(drawing);
       this.place.classList.add("drawn");
       if (this.given.filters !== null) {
