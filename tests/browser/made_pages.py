@@ -5,6 +5,7 @@ from functools import cache
 
 import numpy as np
 import polars as pl
+import pytest
 
 from itembank.adaptive.limits import Budget
 from itembank.adaptive.preparation import prepare_sessions
@@ -14,6 +15,7 @@ from itembank.calibration.build import build_bank
 from itembank.data.banks import Bank
 from itembank.data.responses import ResponseMatrix
 from itembank.diagnostics.item_audit import audit_items
+from itembank.errors import DataWarning
 from itembank.estimation.estimate import estimate
 from itembank.pages.audit_page import audit_page
 from itembank.pages.bank_page import bank_page
@@ -36,6 +38,7 @@ PAYLOADS = (
 """Ids as a stranger may choose them."""
 
 
+@cache
 def hostile_bank(n_models: int = 40, n_items: int = 60) -> Bank:
     """Return a bank whose models, items, scenarios and texts are payloads."""
     generator = np.random.default_rng(20261122)
@@ -73,45 +76,46 @@ def audit() -> Page:
     return audit_page(audit_items(responses, known=known, by="organisation"), title=PAYLOADS[0])
 
 
-@cache
-def one_bank() -> Bank:
-    """Return the bank that pages of new models and sessions stand beside."""
-    return hostile_bank()
+def answers_of(bank: Bank, n_models: int, n_items: int = 30) -> ResponseMatrix:
+    """Return new models, by names as strange, that answer items of a bank by chance."""
+    generator = np.random.default_rng(7)
+    names = [f"new {PAYLOADS[k % len(PAYLOADS)]} {k}" for k in range(n_models)]
+    right = (generator.random((n_models, n_items)) < 0.5).astype(float)
+    return ResponseMatrix.create(right, model_ids=names, item_ids=bank.item_ids[:n_items])
 
 
-def _new_models(n_models: int) -> Page:
-    bank = one_bank()
-    answers = bank.responses.responses[:n_models, :40]  # those of past models, so that they are not unlike them
-    names = [f"{PAYLOADS[k % len(PAYLOADS)]} new {k}" for k in range(n_models)]
-    new = ResponseMatrix.create(answers, model_ids=names, items=bank.responses.items[:40])
-    return estimates_page(bank, new, estimate(bank, new), command=f"itembank report {PAYLOADS[1]}")
+def one_model() -> Page:
+    """Return the page of one model's estimates."""
+    bank = hostile_bank()
+    responses = answers_of(bank, 1)
+    return estimates_page(bank, responses, estimate(bank, responses, method="p-irt", interval="model-based"))
 
 
-def estimates() -> Page:
-    """Return the page of one new model."""
-    return _new_models(1)
-
-
-def many_estimates() -> Page:
-    """Return the page of a dozen new models."""
-    return _new_models(12)
+def many_models() -> Page:
+    """Return the page of estimates of many models."""
+    bank = hostile_bank()
+    responses = answers_of(bank, 12)
+    with pytest.warns(DataWarning, match="unlike the bank's models"):  # chance answers nothing like a model
+        estimates = estimate(bank, responses, method="p-irt")
+    return estimates_page(bank, responses, estimates, title=PAYLOADS[2])
 
 
 def session() -> Page:
-    """Return the page of an adaptive session."""
-    bank = one_bank()
-    spec = SessionSpec(budget=Budget(n_items=20), interval="model-based")
-    made = AdaptiveSession(prepare_sessions(bank, spec), model_id=PAYLOADS[0])
-    for k in range(20):
-        made.tell(made.ask()[0], float(k % 3 > 0), costs={PAYLOADS[1]: 0.5}, new_units=True)
-    return session_page(made, bank, command=f"itembank report {PAYLOADS[1]}")
+    """Return the page of a session that ended with its budget."""
+    bank = hostile_bank()
+    spec = SessionSpec(budget=Budget(n_items=12), interval="model-based")
+    asked = AdaptiveSession(prepare_sessions(bank, spec), model_id=PAYLOADS[0])
+    for k in range(12):
+        (item,) = asked.ask()
+        asked.tell(item, float(k % 2), costs={"cost_usd": 0.01})
+    return session_page(asked, bank)
 
 
 PAGES: dict[str, Callable[[], Page]] = {
     "bank": bank,
     "audit": audit,
-    "estimates": estimates,
-    "many estimates": many_estimates,
+    "one-model": one_model,
+    "many-models": many_models,
     "session": session,
 }
 """Every kind of page, by name."""

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import expit
 
 from itembank.calibration.fits import FitData
-from itembank.calibration.variational.state import start_posterior
+from itembank.calibration.variational.state import Covariances, start_posterior
 
 
 @dataclass(frozen=True)
@@ -59,4 +59,4 @@ def random_posterior(n_models, n_items, n_dims, *, seed=0):
     theta, spread = rng.normal(size=(n_models, n_dims)), covariances(n_models, n_dims)
     start = start_posterior(theta, spread, n_items, has_common_slope=False)
     items = rng.normal(size=(n_items, n_dims + 1))
-    return replace(start, item_mean=items, item_covariance=covariances(n_items, n_dims + 1))
+    return replace(start, item_mean=items, items_spread=Covariances.of(covariances(n_items, n_dims + 1)))

@@ -44,6 +44,21 @@ def test_models_without_a_known_score_are_not_held_out(monkeypatch):
     assert held_out == [0, 10, 15]
 
 
+def test_variational_trial_fits_stop_early_in_single_precision(monkeypatch):
+    tried = []
+
+    def remember(_, spec, *__, **___):
+        tried.append((spec.tolerance, getattr(spec, "single_precision", None)))
+        raise DataError("enough")
+
+    monkeypatch.setattr("itembank.calibration.dimensions.fit_candidate", remember)
+    exact, loose = Variational(single_precision=False), Variational(tolerance=0.01)
+    for spec in (Variational(), exact, loose, JointMAP()):
+        with pytest.raises(DataError, match="enough"):
+            choose_n_dims(simulated(20, 40, 1), spec)
+    assert tried == [(1e-3, True), (1e-3, False), (0.01, True), (JointMAP().tolerance, None)]
+
+
 def test_three_abilities_are_found_where_there_are_three():
     choice = choose_n_dims(simulated(120, 240, 3), QUICK, candidates=(1, 2, 3, 5))
     assert choice.n_dims == 3

@@ -12,7 +12,7 @@ from itembank.diagnostics.item_audit_names import REASONS
 from itembank.pages import audit_page
 from itembank.pages.blocks import Chart
 from tests.diagnostics.panels import make_faulty
-from tests.pages.words import blocks, rows, table, titles, words
+from tests.pages.reading import of_kind, rows, table, titles, words
 
 
 @pytest.fixture(autouse=True)
@@ -54,7 +54,7 @@ def test_every_reason_is_counted_and_explained(audit, page):
 
 
 def test_the_picture_filters_the_table_and_says_its_numbers(audit, page):
-    (chart,) = blocks(page, Chart)
+    (chart,) = of_kind(page, Chart)
     assert chart.filters is table(page, "Items, the worst first")
     likely = int((audit.table["probability"] >= 0.5).sum())
     assert chart.title.startswith(f"{likely} items of 120")

@@ -18,7 +18,7 @@ from itembank.planning.precision import PrecisionCurve
 from itembank.publishing.without_responses import without_responses
 from itembank.selection.select import select
 from tests.data.banks import make_bank, with_family
-from tests.pages.words import blocks, rows, section, table, titles, words
+from tests.pages.reading import of_kind, rows, section, table, titles, words
 
 SECTIONS = ["How good estimates are", "What it holds", "Past models", "Items", "Abilities", "Items to look at"]
 
@@ -52,7 +52,7 @@ def measured(bank):
 
 def test_sections_stand_in_order_and_numbers_are_the_banks(bank, page):
     assert titles(page) == SECTIONS
-    assert "Items: 30  in 3 scenarios" in words(page)
+    assert "Items 30  in 3 scenarios" in words(page)
     first = rows(table(page, "Scenarios"))[0]
     scores = 100.0 * bank.best_known_scores[:, 0]
     assert first[:3] == ["math", "10", "33.3 %"]
@@ -64,7 +64,7 @@ def test_sections_stand_in_order_and_numbers_are_the_banks(bank, page):
 def test_accuracy_is_told_in_words_and_tables(bank):
     page = bank_page(bank, accuracy=measured(bank))
     said = words(page)
-    assert "A score from 20 items: ± 4.5 points" in said  # read off the curve, half way
+    assert "A score from 20 items ± 4.5 points" in said  # read off the curve, half way
     assert "it held for 96 % of past models left out" in said  # 23 of 24
     by_size = rows(table(page, "Precision by number of items"))
     assert [row[0] for row in by_size] == ["10", "20"]
@@ -184,7 +184,7 @@ def test_one_scenario_has_no_comparison_of_scenarios(bank):
     items = ["<script>alert(1)</script>", *(f"item-{k}" for k in range(1, 12))]
     alone = build_bank(ResponseMatrix.create(bank.responses.responses[:, :12], item_ids=items))
     page = bank_page(alone)
-    assert not [one for one in blocks(page, Chart) if one.data[0].name in {"scenarios", "scenario_places", "loadings"}]
+    assert not [one for one in of_kind(page, Chart) if one.data[0].name in {"scenarios", "scenario_places", "loadings"}]
     html = page.html()
     assert "<script>alert" not in html
     assert "&lt;script&gt;alert(1)" in html
@@ -224,5 +224,5 @@ def test_how_answers_were_taken_is_told(bank):
     items = bank.responses.items.with_columns(n_shot=pl.lit(5), source=pl.lit("a paper"))
     responses = ResponseMatrix.create(bank.responses.responses, models=bank.responses.models, items=items)
     said = words(bank_page(replaced(bank, responses)))
-    assert "n_shot: 5" in said
-    assert "source, of items: a paper" in said
+    assert "n_shot 5" in said
+    assert "source, of items a paper" in said

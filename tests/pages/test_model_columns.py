@@ -37,7 +37,7 @@ def test_what_only_sounds_like_a_size_is_none():
 
 
 def test_makers_and_families_are_columns_of_text_with_several_values():
-    found = group_columns(table(family=["x", "x", None], Organization=["u", "v", "v"], lab=[1, 2, 3]))
+    found = group_columns(table(family=["x", "x", "y"], Organization=["u", "v", "v"], lab=[1, 2, 3]))
     assert [one.name for one in found] == ["Organization", "family"]
-    assert found[1].values == ["x", "x", None]
-    assert group_columns(table(family=["x", "x", "x"])) == []
+    assert found[1].values == ["x", "x", "y"]
+    assert group_columns(table(family=["x", "x", "x"], org=["u", "v", "w"])) == []

@@ -87,9 +87,9 @@ class Variational(CalibrationSpec):
     max_iterations : int
     tolerance : float
         Stop when the bound rises by less than this fraction of its size (10,000 at least) a sweep, on the mean of five.
-    single_precision : bool
-        Do passes over more than a million responses in float32: the bound can then waver by about 1e-7 of its size,
-        and loadings differ between processors (see `docs/processors.md`).
+    single_precision : bool or 'auto'
+        Do passes over the responses in float32: the bound can then waver by about 1e-7 of its size, and loadings differ
+        between processors (see `docs/processors.md`). 'auto' does so with more than a million responses.
     by_task : bool
         Items of one task (scenario and subscenario) share the centre of their prior. It helps where models are few
         and tasks differ; not with '1pl'.
@@ -107,7 +107,7 @@ class Variational(CalibrationSpec):
         Not with `by_task`.
     """
 
-    single_precision: bool = True
+    single_precision: bool | Literal["auto"] = "auto"
     by_task: bool = False
     precision: float | PrecisionChoice = "scenario"
     positive_discrimination: bool = False
@@ -119,6 +119,8 @@ class Variational(CalibrationSpec):
         check_item_model(self.item_model, self.n_dims, (*PLAIN_ITEM_MODELS, "nested"))
         check_iterations(self.max_iterations, self.tolerance)
         check_family(self.family, self.precision)
+        if self.single_precision not in (True, False, "auto"):
+            raise ParameterError(f"single_precision must be True, False or 'auto', got {self.single_precision!r}.")
         if self.positive_discrimination and self.n_dims > 1:
             raise ParameterError(
                 f"positive_discrimination is for one dimension, got n_dims={self.n_dims}: with more, the signs of "

@@ -202,6 +202,17 @@ def note_report(path: Path | None) -> None:
         note("To see this as a page: --report FILE.html")
 
 
+def report_result(path: Path | None, output_format: str, page: "Callable[[str], Page]") -> None:
+    """Write the page of a result where one was asked for; else say below a table how to see it.
+
+    `page` makes the page from the command as it was typed.
+    """
+    if path is not None:
+        write_report(page(typed_command()), path)
+    elif output_format == "table":
+        note_report(path)
+
+
 def typed_command() -> str:
     """Return the command as it was typed, for the page that it writes."""
     return shlex.join(["itembank", *sys.argv[1:]])

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @click.command("report", cls=Command)
-@click.argument("source", metavar="BANK|JOURNAL", type=BankPath(file_okay=True))
+@click.argument("source", metavar="BANK|JOURNAL|STUDY", type=BankPath(file_okay=True))
 @click.argument("results", nargs=-1, type=click.Path(exists=True, path_type=Path))
 @click.option(
     "-o",
@@ -56,43 +56,55 @@ if TYPE_CHECKING:
 def command(
     *, source: Path, results: tuple[Path, ...], output: Path, title: str, accuracy: bool, **choices: Any
 ) -> None:
-    """Write a page about a bank, new models or an adaptive session: one HTML file that opens anywhere.
+    """Write a page about a bank, new models, an adaptive session or a study: one HTML file that opens anywhere.
 
     Of a bank it says how good estimates from a few of the items are, what the bank holds, how past models score, where
     its items lie, what its abilities are, which items may be wrong and what a run costs. With RESULTS of new models it
     estimates their scores as itembank estimate does unasked, and shows up to three models with every answer. Of a
-    session's JOURNAL it shows the estimate after each answer. The file loads nothing and sends nothing: mail it, or put
-    it on a web server.
+    session's JOURNAL it shows the estimate after each answer, of a STUDY's folder which method came closest. The file
+    loads nothing and sends nothing: mail it, or put it on a web server.
 
     \b
       itembank report bank -o bank.html
       itembank report bank new-model.csv --selection selection.json -o new-model.html
       itembank report run.jsonl -o session.html
+      itembank report study -o study.html
 
     Dates, sizes and makers of models are found by the names of the model table's columns (release_date, params, org,
     family, ...): itembank calibrate --models FILE. Texts of items come from the item table (--items FILE).
     """  # noqa: D301
     from itembank.adaptive.journal_answers import is_journal  # noqa: PLC0415
+    from itembank.studies.manifests import is_study_folder  # noqa: PLC0415
 
-    is_session = source.is_file() and is_journal(source)
+    is_session, is_study = source.is_file() and is_journal(source), is_study_folder(source)
     if source.is_file() and not is_session:
         raise click.UsageError(f"{source} must be a bank's folder or the journal of a session. Name the bank first.")
-    if is_session and results:
-        raise click.UsageError("A journal is shown alone. Leave out what stands behind it.")
+    if (is_session or is_study) and results:
+        raise click.UsageError(
+            f"A {'journal' if is_session else 'study'} is shown alone. Leave out what stands behind it."
+        )
     refuse_unused(
         *((name, bool(results), "RESULTS of new models") for name in ("selection", "models", *choices["reading"])),
         ("bank", is_session, "a journal of a session"),
-        ("accuracy", not is_session and not results, "a bank alone"),
+        ("accuracy", not is_session and not is_study and not results, "a bank alone"),
     )
     known = {"title": title, "command": typed_command()}
     with warnings_as_notes():
-        if is_session:
+        if is_study:
+            page = _of_study(source, known)
+        elif is_session:
             page = _of_session(source, choices["bank"], known)
         elif results:
             page = _of_results(source, results, choices, known)
         else:
             page = _of_bank(source, known, measures=accuracy)
     write_report(page, output)
+
+
+def _of_study(folder: Path, known: Mapping[str, str]) -> "Page":
+    from itembank.pages.study_folder import study_folder_page  # noqa: PLC0415
+
+    return study_folder_page(folder, **known)
 
 
 def _of_bank(path: Path, known: Mapping[str, str], *, measures: bool) -> "Page":

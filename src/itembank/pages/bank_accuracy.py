@@ -8,7 +8,7 @@ from itembank.data.banks import Bank
 from itembank.numerics.arrays import FloatArray
 from itembank.pages.blocks import Answer, Block, Chart, Column, Data, Section, Table, Text
 from itembank.pages.charts import Spec, layer, number_axis, score_axis, tips
-from itembank.pages.common import plural
+from itembank.pages.common import plural, unit_words
 from itembank.planning.accuracy import Accuracy
 from itembank.reports.theme import count, level_words, percent, points
 
@@ -159,7 +159,7 @@ def _precision_table(found: Accuracy, data: Data) -> Table:
             digits=2,
             explanation="Between two models that run the same items; found significant with probability 80 %",
         ),
-        *(Column(f"cost_{k}", f"Cost, {unit}", "number", digits=2) for k, unit in enumerate(found.costs)),
+        *(Column(f"cost_{k}", f"Cost, {unit_words(unit)}", "number", digits=2) for k, unit in enumerate(found.costs)),
     )
     return Table("Precision by number of items", data, columns)
 

@@ -106,9 +106,10 @@ def _map(bank: Bank, axis: AbilityAxis, data: Data, total: FloatArray, table: Ta
     if axis.positions.size < FEW_MODELS:
         title = "Items by difficulty and discrimination"
     best = int(np.argmin(told.columns["error"]))
+    middle, where = in_words(float(np.median(slope))), in_words(float(grid[best]), 1)
     words = (
-        f"{title}. Discrimination is {in_words(np.median(slope))} for the middle item and below zero for "
-        f"{count((slope < 0).sum())}. All items together tell most of abilities around {in_words(grid[best], 1)}."
+        f"{title}. Discrimination is {middle} for the middle item and below zero for {count((slope < 0).sum())}. All "
+        f"items together tell most of abilities around {where}."
     )
     notes = [
         "Top: past models by ability. Middle: items; orange ones are solved less often by stronger models. Bottom: the "

@@ -65,11 +65,11 @@ def models_section(bank: Bank) -> Section | None:
         return Section("Past models", (Text("No past model answered enough items for an overall score."),))
     table = _table(bank, past)
     charts: list[Block] = []
-    is_enough = past.score.size >= LEAST_MODELS
-    if past.date is not None and is_enough:
+    if past.date is not None and _is_drawn(past.date):
         charts.append(_over_time(past, past.date, table))
-    if past.size is not None and is_enough:
-        charts.append(_by_size(past, past.size, table if past.date is None else None))
+    if past.size is not None and _is_drawn(past.size):
+        charts.append(_by_size(past, past.size, None if charts else table))
+    is_enough = past.score.size >= LEAST_MODELS
     charts += [_by_group(past, place) for place in range(len(past.groups)) if is_enough]
     best = past.data.columns["model"][0]
     lead = f"{plural(past.score.size, 'past model')}, with {scores_in_words(past.score)}. The best is {best}."
@@ -77,6 +77,10 @@ def models_section(bank: Bank) -> Section | None:
         hint = "Dates, sizes and makers of models are drawn where the model table has such columns (--models FILE)."
         charts.append(Text(hint))
     return Section("Past models", (*charts, table), lead)
+
+
+def _is_drawn(column: Numbers) -> bool:
+    return int(np.isfinite(column.values).sum()) >= LEAST_MODELS
 
 
 def _past(bank: Bank) -> Past:

@@ -11,7 +11,7 @@ from itembank.data.costs import costs_of_items
 from itembank.diagnostics.run_conditions import told_conditions
 from itembank.errors import ItembankError
 from itembank.pages.blocks import Block, Column, Data, Facts, Section, Table
-from itembank.pages.common import Pair, bank_provenance, plural
+from itembank.pages.common import Pair, bank_provenance, plural, unit_words
 from itembank.pages.model_columns import date_column, iso_day
 from itembank.reports.theme import count, money
 
@@ -49,9 +49,9 @@ def costs_section(bank: Bank) -> Section | None:
     columns = (
         Column("scenario", "Scenario"),
         Column("items", "Items", "count"),
-        *(Column(f"cost_{k}", unit, "number") for k, unit in enumerate(costs)),
+        *(Column(f"cost_{k}", unit_words(unit), "number") for k, unit in enumerate(costs)),
     )
-    whole = "; ".join(money(float(cost.sum()), unit) for unit, cost in costs.items())
+    whole = "; ".join(money(float(cost.sum()), unit_words(unit)) for unit, cost in costs.items())
     lead = f"A run of all {plural(bank.n_items, 'item')} is expected to cost {whole}."
     note = "Sums of each item's mean cost over past models; where it is not known, the mean of the other items."
     return Section("Costs", (Table("Cost of a run by scenario", data, columns, note=note),), lead)

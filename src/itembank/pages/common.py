@@ -1,7 +1,11 @@
 """What pages of different results have in common."""
 
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
 from itembank.data.banks import Bank
 from itembank.numerics.arrays import FloatArray
+from itembank.pages.blocks import Column
 from itembank.reports.theme import count, interval_words, percent
 
 Pair = tuple[str, str]
@@ -12,9 +16,14 @@ def plural(number: int, noun: str, nouns: str = "") -> str:
     return f"{count(number)} {noun if number == 1 else nouns or noun + 's'}"
 
 
+def columns_of(rows: Sequence[Mapping[str, Any]], columns: Iterable[Column]) -> dict[str, list[Any]]:
+    """Return what the columns of a table show of some records."""
+    return {one.name: [row[one.name] for row in rows] for one in columns}
+
+
 def in_words(number: float, decimals: int = 2, *, is_signed: bool = False) -> str:
     """Write a number with a minus sign that is one: '−0.31', '+1.2'; never '−0.0'."""
-    rounded = round(float(number), decimals) + 0.0
+    rounded = round(number, decimals) + 0.0
     return f"{rounded:+.{decimals}f}".replace("-", "−") if is_signed else f"{rounded:.{decimals}f}".replace("-", "−")
 
 

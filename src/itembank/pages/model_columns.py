@@ -56,7 +56,7 @@ def group_columns(models: pl.DataFrame) -> list[Groups]:
     """Return who made the models and of what kind they are, as far as columns of text have such names."""
     found = []
     for words in (MAKER_WORDS, KIND_WORDS):
-        names = [one for one in _named(models, words) if models[one].dtype == pl.String and models[one].n_unique() > 1]
+        names = [one for one in _named(models, words) if models[one].dtype == pl.String and _groups(models[one])]
         found += [Groups(name, models[name].to_list()) for name in names[:1]]
     return found
 
@@ -70,6 +70,12 @@ def _named(models: pl.DataFrame, words: Sequence[str]) -> list[str]:
     """Names of columns that hold one of the words, the clearest first."""
     names = [name for name in models.columns if name != "model_id" and _place(name, words) < len(words)]
     return sorted(names, key=lambda name: _place(name, words))
+
+
+def _groups(column: pl.Series) -> bool:
+    """Whether a column puts models into several groups, one of them of more than one model."""
+    known = column.drop_nulls()
+    return 1 < known.n_unique() < known.len()
 
 
 def _place(name: str, words: Sequence[str]) -> int:

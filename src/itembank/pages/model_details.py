@@ -14,7 +14,7 @@ from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.pages.blocks import Block, Column, Data, Facts, Section, Table, Text
 from itembank.pages.common import plural
 from itembank.pages.estimated import Estimated
-from itembank.pages.given_answers import answer_blocks
+from itembank.pages.given_answers import MOST_LISTED, answer_blocks
 from itembank.pages.past_models import scenario_blocks, standing_chart
 from itembank.planning.accuracy import kept_accuracy
 from itembank.planning.precision import precision_curve
@@ -109,7 +109,8 @@ def _deciding_items(made: Estimated, row: int, rows: IntArray) -> tuple[Table, .
     which, column = np.nonzero(np.abs(np.nan_to_num(gaps)) > 0.0)
     if which.size == 0:
         return ()
-    order = np.argsort(-np.abs(gaps[which, column]), kind="stable")
+    n_all = which.size
+    order = np.argsort(-np.abs(gaps[which, column]), kind="stable")[:MOST_LISTED]
     which, column = which[order], column[order]
     table = made.bank.responses.items
     data = Data(
@@ -133,7 +134,9 @@ def _deciding_items(made: Estimated, row: int, rows: IntArray) -> tuple[Table, .
         Column("speaks_for", "Speaks for", has_menu=True),
         Column("mean", "All past models", "percent", 0, "Mean answer of all past models"),
     )
-    return (Table("Items that speak for either", data, columns, n_shown=10),)
+    more = n_all - which.size
+    note = f"{more:,} items on which the answers differ less, or as much, are left out." if more else ""
+    return (Table("Items that speak for either", data, columns, n_shown=10, note=note),)
 
 
 def typicality_blocks(made: Estimated, row: int) -> tuple[Block, ...]:

@@ -136,12 +136,13 @@ def _name(level: float) -> str:
 @one_blas_thread()
 def _measured(bank: Bank, level: float, progress: ProgressCallback) -> dict[str, FloatArray]:
     check_folds(bank, part_of(progress, 0.0, 0.3))
-    selector, seed, spec = usual_selector(bank, "auto", None, PlanSpec().seed), PlanSpec().seed, Stacked()
+    seed, spec = PlanSpec().seed, Stacked()
+    selector = usual_selector(bank, "auto", None, seed, progress=part_of(progress, 0.3, 0.5))
     smallest, largest = size_range(bank, selector, None)
     sizes = sorted({smallest, *(size for size in SIZES if smallest < size <= largest)})
     errors, half_widths, costs = [], [], []
     for number, size in enumerate(sizes):
-        progress(f"trying {size} items", 0.3 + 0.7 * number / len(sizes))
+        progress(f"trying {size} items", 0.5 + 0.5 * number / len(sizes))
         chosen, members = estimates_of_size(bank, size, selector=selector, spec=spec, seed=seed)
         found = members.past(spec).estimates
         errors.append(found.error)

@@ -88,7 +88,7 @@ def plan(
     if selector != AUTO:
         check_method(selector)
     check_folds(bank, progress)
-    chooser = usual_selector(bank, selector, max_items, spec.seed)
+    chooser = usual_selector(bank, selector, max_items, spec.seed, progress=progress)
     smallest, largest = size_range(bank, chooser, max_items)
 
     def run(n_items: int) -> Trial:
@@ -146,13 +146,20 @@ def check_folds(bank: Bank, progress: ProgressCallback) -> None:
         )
 
 
-def usual_selector(bank: Bank, selector: SelectionSpec | str, max_items: int | None, seed: int) -> SelectionSpec:
+def usual_selector(
+    bank: Bank,
+    selector: SelectionSpec | str,
+    max_items: int | None,
+    seed: int,
+    *,
+    progress: ProgressCallback = silent,
+) -> SelectionSpec:
     """Spec of the selector; 'auto' becomes the method that it takes at a usual size."""
     if not (isinstance(selector, str) and selector == AUTO):
         return SELECTORS.resolve(selector)
     smallest, largest = size_range(bank, AnchorLatent(), max_items)
     size = min(max(USUAL_SIZE, smallest), largest)
-    recipe = read_recipe(choose_selection(bank, size, per_scenario=False, excluded=(), seed=seed))
+    recipe = read_recipe(choose_selection(bank, size, per_scenario=False, excluded=(), seed=seed, progress=progress))
     return Stratified("proportional") if recipe is None else recipe.spec
 
 

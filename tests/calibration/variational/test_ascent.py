@@ -70,14 +70,16 @@ def test_items_that_fell_are_put_back():
     spoiled = before.linear.copy()
     spoiled[:7] += 50.0  # the update of these items now goes astray
     wrong = type(before)(before.precision, spoiled, before.likelihood)
-    swept = improve_items(blocks, posterior, wrong, np.ones(40), rule=normal_expectation)
+    swept = improve_items(blocks, posterior, wrong, np.ones(40), rule=normal_expectation, with_cross=True)
     np.testing.assert_array_equal(swept.posterior.item_mean[:7], posterior.item_mean[:7])
     np.testing.assert_array_equal(swept.item_steps[:7], 0.5)
     assert not np.array_equal(swept.posterior.item_mean[7:], posterior.item_mean[7:])
-    expected = ability_statistics(blocks, swept.posterior, normal_expectation)
+    expected = ability_statistics(blocks, swept.posterior, normal_expectation, with_cross=True)
     np.testing.assert_allclose(swept.statistics.linear, expected.linear, rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(swept.statistics.precision, expected.precision, rtol=1e-9)
     np.testing.assert_allclose(swept.statistics.likelihood, expected.likelihood, rtol=1e-9)
+    np.testing.assert_allclose(swept.statistics.cross.curvature, expected.cross.curvature, rtol=1e-9)
+    np.testing.assert_allclose(swept.statistics.cross.residual, expected.cross.residual, rtol=1e-9, atol=1e-12)
 
 
 def log_cosh_bound(mean, variance):

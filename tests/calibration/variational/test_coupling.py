@@ -8,10 +8,10 @@ from itembank.calibration.variational import coupling as variational_coupling
 from itembank.calibration.variational.ascent import ascend
 from itembank.calibration.variational.blocks import make_blocks
 from itembank.calibration.variational.cells import jaakkola_jordan, normal_expectation
-from itembank.calibration.variational.coupling import coupled_step, coupling_at
+from itembank.calibration.variational.coupling import Coupling, coupled_step
 from itembank.calibration.variational.passes import ability_statistics, cells, item_statistics
-from itembank.calibration.variational.state import start_posterior
-from itembank.calibration.variational.updates import update_items
+from itembank.calibration.variational.state import Covariances, start_posterior
+from itembank.calibration.variational.updates import update_abilities, update_items
 from itembank.numerics.symmetric import unpack
 from itembank.progress import silent
 from tests.calibration.simulated import simulate
@@ -28,7 +28,7 @@ def state():
     start = start_posterior(abilities, np.tile(0.1 * np.eye(N_DIMS), (N_MODELS, 1, 1)), N_ITEMS, has_common_slope=False)
     posterior = ascend(blocks, start, jaakkola_jordan, tolerance=1e-3, max_sweeps=20, progress=silent).posterior
     posterior = update_items(posterior, item_statistics(blocks, posterior, normal_expectation), np.ones(N_ITEMS))
-    return blocks, posterior, ability_statistics(blocks, posterior, normal_expectation)
+    return blocks, posterior, ability_statistics(blocks, posterior, normal_expectation, with_cross=True)
 
 
 def dense_newton_step(blocks, posterior, statistics):
@@ -64,7 +64,8 @@ def test_step_solves_the_coupled_system(state, monkeypatch):
     monkeypatch.setattr(variational_coupling, "RELATIVE_RESIDUAL", 1e-10)
     blocks, posterior, statistics = state
     items, abilities = dense_newton_step(blocks, posterior, statistics)
-    moved = coupled_step(blocks, posterior, statistics, normal_expectation)
+    spread = update_abilities(posterior, statistics, 1.0).abilities_spread
+    moved = coupled_step(posterior, statistics, statistics.cross, spread)
     np.testing.assert_allclose(moved.ability_mean - posterior.ability_mean, abilities, rtol=1e-6, atol=1e-9)
     np.testing.assert_allclose(moved.item_mean - posterior.item_mean, items, rtol=1e-6, atol=1e-9)
 
@@ -74,8 +75,8 @@ def test_cross_derivatives_are_those_of_the_objective(state):
     blocks, posterior, _ = state
     flat = replace(
         posterior,
-        item_covariance=1e-7 * np.tile(np.eye(N_DIMS + 1), (N_ITEMS, 1, 1)),
-        ability_covariance=1e-7 * np.tile(np.eye(N_DIMS), (N_MODELS, 1, 1)),
+        items_spread=Covariances.of(1e-7 * np.tile(np.eye(N_DIMS + 1), (N_ITEMS, 1, 1))),
+        abilities_spread=Covariances.of(1e-7 * np.tile(np.eye(N_DIMS), (N_MODELS, 1, 1))),
     )
     direction = np.random.default_rng(3).normal(size=(N_MODELS, N_DIMS))
 
@@ -87,7 +88,6 @@ def test_cross_derivatives_are_those_of_the_objective(state):
     step = 1e-5
     ahead = gradient(replace(flat, ability_mean=flat.ability_mean + step * direction))
     behind = gradient(replace(flat, ability_mean=flat.ability_mean - step * direction))
-    coupling = replace(
-        coupling_at(blocks, flat, normal_expectation), item_covariance=np.tile(np.eye(3), (N_ITEMS, 1, 1))
-    )
+    cross = ability_statistics(blocks, flat, normal_expectation, with_cross=True).cross
+    coupling = replace(Coupling.at(flat, cross), item_covariance=np.tile(np.eye(3), (N_ITEMS, 1, 1)))
     np.testing.assert_allclose(-(ahead - behind) / (2 * step), coupling.items_follow(direction), rtol=1e-4, atol=1e-5)

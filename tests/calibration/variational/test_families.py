@@ -112,7 +112,7 @@ def test_counts_say_what_as_many_single_answers_say(rule):
     widened = replace(
         posterior,
         ability_mean=posterior.ability_mean[models],
-        ability_covariance=posterior.ability_covariance[models],
+        abilities_spread=posterior.abilities_spread.take(models),
     )
     found, repeated = item_statistics(counted, posterior, rule), item_statistics(of_models, widened, rule)
     np.testing.assert_allclose(found.precision, repeated.precision, rtol=1e-10)

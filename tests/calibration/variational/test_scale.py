@@ -71,3 +71,9 @@ def test_prior_of_items_is_at_its_best_given_the_items():
         for factor in (0.99, 1.01):
             changed = replace(prior, **{name: getattr(prior, name) * factor})
             assert divergence(replace(posterior, item_prior=changed)) >= best
+
+
+def test_log_determinants_stay_those_of_the_covariances():
+    moved = transform(random_posterior(20, 30, 3), np.random.default_rng(4).normal(size=(3, 3)), np.zeros(3))
+    for spread in (moved.items_spread, moved.abilities_spread):
+        np.testing.assert_allclose(spread.log_determinant, np.linalg.slogdet(spread.matrices)[1], rtol=1e-10)

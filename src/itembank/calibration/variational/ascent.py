@@ -7,7 +7,7 @@ extrapolation, then a shorter step of the abilities.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -119,13 +119,12 @@ def ascend(
             progress(f"sweep {sweep}", _progress_of(rise, tolerance))
             if rise < tolerance and (is_rough or has_settled(before, posterior)):
                 return Ascent(posterior, rule, history, converged=True)
-        swept = improve_items(blocks, posterior, statistics, item_steps, rule=rule)
+        is_coupled = sweep >= PLAIN_SWEEPS and _can_couple(blocks, posterior)
+        swept = improve_items(blocks, posterior, statistics, item_steps, rule=rule, with_cross=is_coupled)
         item_steps = swept.item_steps
         plain = update_abilities(swept.posterior, swept.statistics, 1.0)
-        if sweep >= PLAIN_SWEEPS and _can_couple(blocks, posterior):
-            bold = coupled_step(blocks, swept.posterior, swept.statistics, rule)
-            # Newton's step is one of the means; covariances have their closed form
-            bold = replace(bold, ability_covariance=plain.ability_covariance)
+        if swept.statistics.cross is not None:
+            bold = coupled_step(swept.posterior, swept.statistics, swept.statistics.cross, plain.abilities_spread)
         else:
             bold = plain
         candidates = _candidates(swept, bold, momentum)
@@ -194,13 +193,19 @@ def _progress_of(rise: float, tolerance: float) -> float:
 
 
 def improve_items(
-    blocks: Blocks, posterior: Posterior, before: ItemStatistics, steps: FloatArray, *, rule: CellRule
+    blocks: Blocks,
+    posterior: Posterior,
+    before: ItemStatistics,
+    steps: FloatArray,
+    *,
+    rule: CellRule,
+    with_cross: bool = False,
 ) -> _Swept:
-    """Update the items and put back those whose bound fell."""
+    """Update the items and put back those whose bound fell; `with_cross` keeps what a coupled step needs."""
     # A fall by a few of the last digits is rounding, not a worse item.
     noise = 10.0 * float(np.finfo(blocks.values.dtype).eps)
     proposed = update_items(posterior, before, steps)
-    after = ability_statistics(blocks, proposed, rule)
+    after = ability_statistics(blocks, proposed, rule, with_cross=with_cross)
     change = after.likelihood - item_divergence(proposed) - before.likelihood + item_divergence(posterior)
     size = np.abs(before.likelihood) + np.abs(constants_of(blocks, rule))
     # with the constants: densities sum large numbers that no parameter enters, whose rounding counts, too
@@ -212,11 +217,15 @@ def improve_items(
         return _Swept(proposed, after, new_steps)
     # Correct the sums over items by those put back, rather than go over all responses again.
     kept = proposed.with_items_of(posterior, fell)
-    wrong = ability_statistics(blocks.take_items(fell), proposed.take_items(fell), rule)
-    right = ability_statistics(blocks.take_items(fell), kept.take_items(fell), rule)
+    responses = blocks.take_items(fell)
+    wrong = ability_statistics(responses, proposed.take_items(fell), rule)
+    right = ability_statistics(responses, kept.take_items(fell), rule, with_cross=with_cross)
+    if after.cross is not None and right.cross is not None:
+        after.cross.curvature[fell], after.cross.residual[fell] = right.cross
     corrected = AbilityStatistics(
         after.precision - wrong.precision + right.precision,
         after.linear - wrong.linear + right.linear,
         np.where(fell, before.likelihood, after.likelihood),
+        after.cross,
     )
     return _Swept(kept, corrected, new_steps)

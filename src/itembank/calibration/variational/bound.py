@@ -26,7 +26,7 @@ def ability_divergence(posterior: Posterior) -> float:
     mean, covariance = posterior.ability_mean, posterior.ability_covariance
     # KL(N(m, C) || N(0, I)) = (m' m + tr C - n_dims - log det C) / 2.
     squares = np.sum(mean**2) + np.sum(np.einsum("ljj->lj", covariance))
-    return float(0.5 * (squares - mean.size - np.sum(np.linalg.slogdet(covariance)[1])))
+    return float(0.5 * (squares - mean.size - np.sum(posterior.abilities_spread.log_determinant)))
 
 
 def item_divergence(posterior: Posterior) -> FloatArray:
@@ -40,7 +40,7 @@ def item_divergence(posterior: Posterior) -> FloatArray:
     spread = (mean - prior.centre) ** 2 + np.einsum("ijj->ij", covariance) + prior.centre_variance
     # E[u (beta - mu)^2] - E[log u] - 1 for each parameter, with E[log u] = psi(shape) - log rate.
     terms = prior.precision * spread - (digamma(prior.shape) - np.log(prior.rate)) - 1.0
-    log_determinant: FloatArray = np.linalg.slogdet(covariance)[1]
+    log_determinant = posterior.items_spread.log_determinant
     if posterior.has_common_slope:
         slope, variance = mean[0, 0], covariance[0, 0, 0]
         log_determinant = log_determinant - (1.0 - 1.0 / n_items) * np.log(variance)  # its entropy counts once

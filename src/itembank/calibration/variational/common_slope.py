@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from itembank.calibration.variational.state import HYPER_MEAN_VARIANCE, Posterior
+from itembank.calibration.variational.state import HYPER_MEAN_VARIANCE, Covariances, Posterior
 from itembank.numerics.arrays import FloatArray
 
 
@@ -65,7 +65,7 @@ def update_common_slope(posterior: Posterior, precision: FloatArray, linear: Flo
     covariance[:, 0, 1] = covariance[:, 1, 0] = -variance * ratio
     covariance[:, 1, 1] = 1.0 / arrow.intercept_precision + variance * ratio**2
     mean = np.column_stack([np.full(ratio.shape, slope), intercept])
-    return replace(posterior, item_mean=mean, item_covariance=covariance)
+    return replace(posterior, item_mean=mean, items_spread=Covariances.of(covariance))
 
 
 def _arrow_of(posterior: Posterior) -> Arrow:

@@ -8,13 +8,14 @@ step for both at once, from items that are already at their best, is
 A few conjugate gradient iterations, each six matrix products, get close enough.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from itembank.calibration.variational.blocks import Blocks
-from itembank.calibration.variational.passes import AbilityStatistics, CellRule, cells, extended
-from itembank.calibration.variational.state import Posterior
+from itembank.calibration.variational.blocks import CELLS_PER_BLOCK
+from itembank.calibration.variational.passes import AbilityStatistics, CrossTerms, extended
+from itembank.calibration.variational.state import Covariances, Posterior
 from itembank.numerics.arrays import FloatArray
 from itembank.numerics.symmetric import unpack
 
@@ -32,7 +33,7 @@ class Coupling:
 
     Attributes
     ----------
-    curvature, residual : (n_items, n_models)
+    cross : CrossTerms
         w and r.
     extended : (n_models, n_dims + 1)
         Abilities with a one.
@@ -41,60 +42,78 @@ class Coupling:
         Inverse of P_beta.
     """
 
-    curvature: FloatArray
-    residual: FloatArray
+    cross: CrossTerms
     extended: FloatArray
     loadings: FloatArray
     item_covariance: FloatArray
 
+    @classmethod
+    def at(cls, posterior: Posterior, cross: CrossTerms) -> "Coupling":
+        """Take them where a pass over the responses has been."""
+        dtype = cross.curvature.dtype
+        return cls(
+            cross,
+            extended(posterior.ability_mean).astype(dtype),
+            posterior.item_mean[:, : posterior.n_dims].astype(dtype),
+            posterior.item_covariance,
+        )
+
     def items_follow(self, ability_step: FloatArray) -> FloatArray:
         """``P_beta^-1 C d_theta``, (n_items, n_dims + 1): minus how the items answer a step of the abilities."""
-        step = ability_step.astype(self.curvature.dtype)
-        product = (self.curvature * (self.loadings @ step.T)) @ self.extended
-        product[:, : step.shape[1]] -= self.residual @ step
-        result: FloatArray = np.einsum("ijk,ik->ij", self.item_covariance, product)
-        return result
+        step = ability_step.astype(self.loadings.dtype)
+        return np.concatenate([self._items_of(part, step) for part in self._slices()])
 
-    def abilities_follow(self, item_step: FloatArray) -> FloatArray:
-        """``C' d_beta``, (n_models, n_dims)."""
-        step = item_step.astype(self.curvature.dtype)
-        n_dims = self.loadings.shape[1]
-        product: FloatArray = (self.curvature * (step @ self.extended.T)).T @ self.loadings
-        return product - self.residual.T @ step[:, :n_dims]
+    def abilities_follow_items(self, ability_step: FloatArray) -> FloatArray:
+        """``C' P_beta^-1 C d_theta``, (n_models, n_dims): what the items' answer does to the abilities."""
+        dtype = self.loadings.dtype
+        step, n_dims = ability_step.astype(dtype), self.loadings.shape[1]
+        product = np.zeros(ability_step.shape, dtype)
+        for part in self._slices():
+            items = self._items_of(part, step).astype(dtype)
+            weighted = items @ self.extended.T
+            weighted *= self.cross.curvature[part]
+            product += weighted.T @ self.loadings[part]
+            product -= self.cross.residual[part].T @ items[:, :n_dims]
+        return product
+
+    def _items_of(self, part: slice, step: FloatArray) -> FloatArray:
+        """Find how some of the items follow, (n_part, n_dims + 1)."""
+        weighted = self.loadings[part] @ step.T
+        weighted *= self.cross.curvature[part]
+        product: FloatArray = weighted @ self.extended
+        product[:, : step.shape[1]] -= self.cross.residual[part] @ step
+        return _times(self.item_covariance[part], product)
+
+    def _slices(self) -> Iterator[slice]:
+        """Cut the items into blocks that stay in the cache."""
+        n_items, n_models = self.cross.curvature.shape
+        n_block = max(1, CELLS_PER_BLOCK // n_models)
+        return (slice(first, first + n_block) for first in range(0, n_items, n_block))
 
 
-def coupled_step(blocks: Blocks, posterior: Posterior, statistics: AbilityStatistics, rule: CellRule) -> Posterior:
-    """Move the means of abilities and items together, from items just updated given these abilities."""
-    coupling = coupling_at(blocks, posterior, rule)
+def coupled_step(
+    posterior: Posterior, statistics: AbilityStatistics, cross: CrossTerms, spread: Covariances
+) -> Posterior:
+    """Move the means of abilities and items together, from items just updated given these abilities.
+
+    `spread` holds the covariances of the abilities by these statistics, which have a closed form.
+    """
+    coupling = Coupling.at(posterior, cross)
     precision = unpack(statistics.precision, posterior.n_dims) + np.eye(posterior.n_dims)
     gradient = statistics.linear - _times(precision, posterior.ability_mean)
-    step = _conjugate_gradients(coupling, precision, gradient)
+    step = _conjugate_gradients(coupling, precision, spread.matrices, gradient)
     return replace(
         posterior,
         ability_mean=posterior.ability_mean + step,
+        abilities_spread=spread,
         item_mean=posterior.item_mean - coupling.items_follow(step),
     )
 
 
-def coupling_at(blocks: Blocks, posterior: Posterior, rule: CellRule) -> Coupling:
-    """Go over all responses for the cross derivatives."""
-    dtype = blocks.values.dtype
-    curvature, residual = np.empty_like(blocks.values), np.empty_like(blocks.values)
-    for block in cells(blocks, posterior, rule):
-        curvature[block.part] = block.curvature
-        residual[block.part] = block.linear - block.curvature * block.mean
-    return Coupling(
-        curvature,
-        residual,
-        extended(posterior.ability_mean).astype(dtype),
-        posterior.item_mean[:, : posterior.n_dims].astype(dtype),
-        posterior.item_covariance,
-    )
-
-
-def _conjugate_gradients(coupling: Coupling, precision: FloatArray, gradient: FloatArray) -> FloatArray:
+def _conjugate_gradients(
+    coupling: Coupling, precision: FloatArray, covariance: FloatArray, gradient: FloatArray
+) -> FloatArray:
     """Solve for the abilities' step roughly, preconditioned by their own precision; stop where the curvature ends."""
-    covariance = np.linalg.inv(precision)
     step = np.zeros_like(gradient)
     residual = gradient
     steepest = _times(covariance, residual)
@@ -102,7 +121,7 @@ def _conjugate_gradients(coupling: Coupling, precision: FloatArray, gradient: Fl
     enough = RELATIVE_RESIDUAL**2 * size
     for iteration in range(MAX_ITERATIONS):
         alone = _times(precision, direction)
-        curved = alone - coupling.abilities_follow(coupling.items_follow(direction))
+        curved = alone - coupling.abilities_follow_items(direction)
         curvature = float(np.sum(direction * curved))
         # P_theta - C' P_beta^-1 C need not be positive definite away from a maximum.
         if curvature <= LEAST_CURVATURE * float(np.sum(direction * alone)):

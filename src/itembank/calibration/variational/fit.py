@@ -42,8 +42,9 @@ START_VARIANCE = 0.1
 LAST_CELLS = 20_000_000
 """Cells of each precision gone through at the end: they determine it to sqrt(2 / cells), 3 parts in 10,000."""
 DOUBLE_UP_TO = 1_000_000
-"""Cells up to which passes are float64 in any case: they cost little, and float32 sums are each processor's own. The
-ascent magnifies an error in their seventh digit to the second digit of loadings that the responses hardly determine."""
+"""Cells up to which passes are float64, unless asked otherwise: they cost little, and float32 sums are each processor's
+own. The ascent magnifies an error in their seventh digit to the second digit of loadings that the responses hardly
+determine."""
 LARGE = 5_000_000
 """Cells from which on logits are taken to be known well: the expectation is expanded about their means."""
 
@@ -136,7 +137,8 @@ def _fit_in_order(data: FitData, spec: Variational, rules: Rules, progress: Prog
 
 def _is_single(data: FitData, spec: Variational) -> bool:
     """Whether the passes are float32."""
-    return spec.single_precision and data.responses.size > DOUBLE_UP_TO
+    is_large = data.responses.size > DOUBLE_UP_TO
+    return is_large if isinstance(spec.single_precision, str) else spec.single_precision
 
 
 def _robust(blocks: Blocks, ascent: Ascent, history: list[float], spec: Variational, rules: Rules) -> _Ended:

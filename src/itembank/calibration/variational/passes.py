@@ -61,6 +61,25 @@ class ItemStatistics:
     likelihood: FloatArray
 
 
+class CrossTerms(NamedTuple):
+    """What a coupled step needs of each cell, (n_items, n_models) each: w, and the residual, linear - w * mean."""
+
+    curvature: FloatArray
+    residual: FloatArray
+
+    @classmethod
+    def empty_like(cls, values: FloatArray) -> "CrossTerms":
+        """Make room for them."""
+        return cls(np.empty_like(values), np.empty_like(values))
+
+    def put(self, block: Block) -> None:
+        """Write those of a block of items to their place."""
+        self.curvature[block.part] = block.curvature
+        residual = self.residual[block.part]
+        np.multiply(block.curvature, block.mean, out=residual)
+        np.subtract(block.linear, residual, out=residual)
+
+
 @dataclass(frozen=True, slots=True)
 class AbilityStatistics:
     """What the update of the abilities needs.
@@ -73,11 +92,14 @@ class AbilityStatistics:
         ``sum_i (y_il - 1/2 + t_il) E[a_i] - w_il E[a_i c_i]``.
     likelihood : (n_items,)
         Expected log-likelihood of each item's responses.
+    cross : CrossTerms or None
+        Where a coupled step is to follow.
     """
 
     precision: FloatArray
     linear: FloatArray
     likelihood: FloatArray
+    cross: CrossTerms | None = None
 
 
 def item_statistics(blocks: Blocks, posterior: Posterior, rule: CellRule) -> ItemStatistics:
@@ -98,23 +120,28 @@ def item_statistics(blocks: Blocks, posterior: Posterior, rule: CellRule) -> Ite
     return ItemStatistics(precision, linear, likelihood)
 
 
-def ability_statistics(blocks: Blocks, posterior: Posterior, rule: CellRule) -> AbilityStatistics:
-    """Go over all responses for the update of the abilities."""
+def ability_statistics(
+    blocks: Blocks, posterior: Posterior, rule: CellRule, *, with_cross: bool = False
+) -> AbilityStatistics:
+    """Go over all responses for the update of the abilities; `with_cross` keeps what a coupled step needs."""
     n_models, n_dims = posterior.ability_mean.shape
     loadings, covariance = posterior.item_mean[:, :n_dims], posterior.item_covariance
     squares = packed_products(loadings) + _upper(covariance[:, :n_dims, :n_dims])
-    cross = loadings * posterior.item_mean[:, n_dims:] + covariance[:, :n_dims, n_dims]  # E[a c]
+    slope_times_intercept = loadings * posterior.item_mean[:, n_dims:] + covariance[:, :n_dims, n_dims]  # E[a c]
     # With the logit a . theta + c, the update needs sum w E[a a'] and sum w E[a c]: one product for both.
-    features = np.column_stack([squares, cross]).astype(blocks.values.dtype)
+    features = np.column_stack([squares, slope_times_intercept]).astype(blocks.values.dtype)
     loadings = loadings.astype(blocks.values.dtype)
     curved = np.zeros((n_models, features.shape[1]))
     linear = np.zeros((n_models, n_dims))
     likelihood = np.empty(blocks.n_items)
+    cross = CrossTerms.empty_like(blocks.values) if with_cross else None
     for block in cells(blocks, posterior, rule):
         curved += block.curvature.T @ features[block.part]
         linear += block.linear.T @ loadings[block.part]
         likelihood[block.part] = block.likelihood
-    return AbilityStatistics(curved[:, :-n_dims], linear - curved[:, -n_dims:], likelihood)
+        if cross is not None:
+            cross.put(block)
+    return AbilityStatistics(curved[:, :-n_dims], linear - curved[:, -n_dims:], likelihood, cross)
 
 
 def cells(blocks: Blocks, posterior: Posterior, rule: CellRule) -> Iterator[Block]:

@@ -36,9 +36,9 @@ def transform(posterior: Posterior, matrix: FloatArray, centre: FloatArray) -> P
     return replace(
         posterior,
         item_mean=posterior.item_mean @ onto.T,
-        item_covariance=onto @ posterior.item_covariance @ onto.T,
+        items_spread=posterior.items_spread.onto(onto),
         ability_mean=(posterior.ability_mean - centre) @ matrix.T,
-        ability_covariance=matrix @ posterior.ability_covariance @ matrix.T,
+        abilities_spread=posterior.abilities_spread.onto(matrix),
     )
 
 

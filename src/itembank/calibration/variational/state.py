@@ -123,6 +123,41 @@ class ItemPrior:
 
 
 @dataclass(frozen=True, slots=True)
+class Covariances:
+    """Covariance matrices with what the bound asks of them time and again.
+
+    Attributes
+    ----------
+    matrices : (n, size, size)
+    log_determinant : (n,)
+    """
+
+    matrices: FloatArray
+    log_determinant: FloatArray
+
+    @classmethod
+    def of(cls, matrices: FloatArray) -> "Covariances":
+        """Find the determinants."""
+        return cls(matrices, np.linalg.slogdet(matrices)[1])
+
+    def take(self, rows: IntArray | BoolArray) -> "Covariances":
+        """Return some of them."""
+        return Covariances(self.matrices[rows], self.log_determinant[rows])
+
+    def with_those_of(self, other: "Covariances", where: BoolArray) -> "Covariances":
+        """Replace those marked in `where` (n,) by those of another."""
+        return Covariances(
+            np.where(where[:, None, None], other.matrices, self.matrices),
+            np.where(where, other.log_determinant, self.log_determinant),
+        )
+
+    def onto(self, matrix: FloatArray) -> "Covariances":
+        """Return the covariances of ``matrix @ x``, (size, size)."""
+        log_scale = 2.0 * np.linalg.slogdet(matrix)[1]
+        return Covariances(matrix @ self.matrices @ matrix.T, self.log_determinant + log_scale)
+
+
+@dataclass(frozen=True, slots=True)
 class Posterior:
     """The whole posterior at one moment of the ascent.
 
@@ -130,9 +165,11 @@ class Posterior:
     ----------
     item_mean : (n_items, n_dims + 1)
         Of (loadings, intercept).
-    item_covariance : (n_items, n_dims + 1, n_dims + 1)
+    items_spread : Covariances
+        (n_items, n_dims + 1, n_dims + 1).
     ability_mean : (n_models, n_dims)
-    ability_covariance : (n_models, n_dims, n_dims)
+    abilities_spread : Covariances
+        (n_models, n_dims, n_dims).
     item_prior : ItemPrior
     has_common_slope : bool
         One slope for all items (1PL): the first column of `item_mean` is constant.
@@ -143,13 +180,23 @@ class Posterior:
     """
 
     item_mean: FloatArray
-    item_covariance: FloatArray
+    items_spread: Covariances
     ability_mean: FloatArray
-    ability_covariance: FloatArray
+    abilities_spread: Covariances
     item_prior: ItemPrior
     has_common_slope: bool
     is_nested: bool = False
     is_positive: bool = False
+
+    @property
+    def item_covariance(self) -> FloatArray:
+        """Of (loadings, intercept), (n_items, n_dims + 1, n_dims + 1)."""
+        return self.items_spread.matrices
+
+    @property
+    def ability_covariance(self) -> FloatArray:
+        """Of the abilities, (n_models, n_dims, n_dims)."""
+        return self.abilities_spread.matrices
 
     @property
     def n_items(self) -> int:
@@ -166,7 +213,7 @@ class Posterior:
         return replace(
             self,
             item_mean=self.item_mean[items],
-            item_covariance=self.item_covariance[items],
+            items_spread=self.items_spread.take(items),
             item_prior=self.item_prior.take_items(items),
         )
 
@@ -175,7 +222,7 @@ class Posterior:
         return replace(
             self,
             item_mean=np.where(where[:, None], other.item_mean, self.item_mean),
-            item_covariance=np.where(where[:, None, None], other.item_covariance, self.item_covariance),
+            items_spread=self.items_spread.with_those_of(other.items_spread, where),
         )
 
 
@@ -199,9 +246,9 @@ def start_posterior(
     return Posterior(
         item_mean=np.zeros((n_items, size)),
         # nearly certain: the first logits are close to zero, where the bound of Jaakkola and Jordan is tight
-        item_covariance=np.broadcast_to(0.01 * np.eye(size), (n_items, size, size)).copy(),
+        items_spread=Covariances.of(np.broadcast_to(0.01 * np.eye(size), (n_items, size, size)).copy()),
         ability_mean=ability_mean,
-        ability_covariance=ability_covariance,
+        abilities_spread=Covariances.of(ability_covariance),
         item_prior=ItemPrior(np.zeros(size), mean_variance, half, half, tasks, covariates),
         has_common_slope=has_common_slope,
         is_nested=is_nested,

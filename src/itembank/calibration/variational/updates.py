@@ -16,6 +16,7 @@ from itembank.calibration.variational.state import (
     HYPER_MEAN_VARIANCE,
     HYPER_RATE,
     HYPER_SHAPE,
+    Covariances,
     ItemPrior,
     Posterior,
     bounded_rate,
@@ -37,18 +38,16 @@ def update_items(posterior: Posterior, statistics: ItemStatistics, step: FloatAr
     diagonal = np.arange(posterior.n_dims + 1)
     precision[:, diagonal, diagonal] += prior.precision
     linear = statistics.linear + prior.precision * prior.centre
-    mean, covariance = _normal(posterior.item_mean, posterior.item_covariance, precision, linear, step)
-    return with_positive_slopes(replace(posterior, item_mean=mean, item_covariance=covariance))
+    mean, spread = _normal(posterior.item_mean, posterior.item_covariance, precision, linear, step)
+    return with_positive_slopes(replace(posterior, item_mean=mean, items_spread=spread))
 
 
 def update_abilities(posterior: Posterior, statistics: AbilityStatistics, step: float) -> Posterior:
     """Find the normal posterior of every model's ability, under its standard normal prior."""
     precision = unpack(statistics.precision, posterior.n_dims) + np.eye(posterior.n_dims)
     steps = np.full(precision.shape[0], step)
-    mean, covariance = _normal(
-        posterior.ability_mean, posterior.ability_covariance, precision, statistics.linear, steps
-    )
-    return replace(posterior, ability_mean=mean, ability_covariance=covariance)
+    mean, spread = _normal(posterior.ability_mean, posterior.ability_covariance, precision, statistics.linear, steps)
+    return replace(posterior, ability_mean=mean, abilities_spread=spread)
 
 
 def update_item_prior(posterior: Posterior) -> Posterior:
@@ -78,7 +77,7 @@ def update_item_prior(posterior: Posterior) -> Posterior:
 
 def _normal(
     old_mean: FloatArray, old_covariance: FloatArray, precision: FloatArray, linear: FloatArray, step: FloatArray
-) -> tuple[FloatArray, FloatArray]:
+) -> tuple[FloatArray, Covariances]:
     """Mean and covariance of natural parameters, a step of the way from the old ones, row by row."""
     # only they need an inverse of the old covariance
     short = np.flatnonzero(step < 1.0)
@@ -92,4 +91,5 @@ def _normal(
         precision[short] = old_precision + weight[:, :, None] * (precision[short] - old_precision)
     covariance = np.linalg.inv(precision)
     covariance = 0.5 * (covariance + covariance.swapaxes(1, 2))  # rounding makes an inverse slightly unsymmetric
-    return np.einsum("ijk,ik->ij", covariance, linear), covariance
+    log_determinant: FloatArray = -np.linalg.slogdet(precision)[1]
+    return np.einsum("ijk,ik->ij", covariance, linear), Covariances(covariance, log_determinant)
