@@ -2,16 +2,20 @@ import dataclasses
 import re
 
 import numpy as np
+import polars as pl
 import pytest
 
 from itembank.calibration.build import build_bank
 from itembank.calibration.specs import Variational
 from itembank.data.responses import ResponseMatrix
 from itembank.data.score_names import OVERALL
+from itembank.errors import DataError
+from itembank.estimation.covariates import unanswered
 from itembank.estimation.estimate import estimate
 from itembank.pages.blocks import Caution, Chart
 from itembank.pages.estimates_page import estimates_page
 from itembank.planning.select import select
+from itembank.publishing.without_responses import without_responses
 from tests.data.banks import make_bank, with_family
 from tests.pages.reading import answers, chart, column, of_kind, table, words
 
@@ -210,3 +214,30 @@ def test_a_bank_of_one_scenario_has_no_scenario_chart():
     page = estimates_page(bank, new, estimate(bank, new, method="p-irt", interval="model-based"))
     assert "Scenario by scenario" not in [section.title for section in page.sections]
     assert "Its answers" in [section.title for section in page.sections]
+
+
+def test_models_of_which_only_a_table_is_known_have_a_page():
+    bank = make_bank()
+    known = unanswered(bank, pl.DataFrame({"model_id": ["next/a"], "size": [20.0]}))
+    estimates = estimate(bank, known, covariates=("size",))
+    page = estimates_page(bank, known, estimates)
+    assert answers(page)[0].words == "From 0 of 30 items."
+    assert "Its answers" not in [section.title for section in page.sections]
+
+
+def test_a_bank_without_past_models_has_neither_their_scores_nor_their_answers():
+    whole = make_bank()
+    selection = select(whole, 12, method="random", rng=1)
+    published = without_responses(whole, selection=selection)
+    responses = new_models(whole, 1).take(items=whole.responses.item_indices(selection.item_ids))
+    page = estimates_page(published, responses, estimate(published, responses))
+    titles = [section.title for section in page.sections]
+    assert "Beside past models" not in titles
+    assert "Past models below" not in repr(chart(page, "From").spec)
+    assert len(column(page, "12 answers", "item")) == 12
+
+
+def test_responses_of_other_models_are_refused(made, bank):
+    _, estimates, _ = made
+    with pytest.raises(DataError, match="that were estimated"):
+        estimates_page(bank, new_models(bank, 1, names=["another"]), estimates)
