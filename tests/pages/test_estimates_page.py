@@ -127,15 +127,19 @@ def test_missing_answers_known_models_and_scores_without_items_are_cautions(bank
     ids = [bank.responses.model_ids[0]]
     known = new_models(bank, 1, names=ids).take(items=bank.responses.item_indices(selection.item_ids[:5]))
     with pytest.warns(match="have no response"):
-        estimates = estimate(bank, known, selection=selection, method="weighted", interval="model-based")
+        estimates = estimate(bank, known, selection=selection, method="p-irt", interval="model-based")
     cautions = " ".join(one.text for one in of_kind(estimates_page(bank, known, estimates, selection), Caution))
     assert "lacks 7 answers" in cautions
     assert "helped to calibrate this bank" in cautions
+    page = estimates_page(bank, known, estimates, selection)
+    assert ids[0] not in column(page, "Beside the best", "model")
     math = new_models(bank, 1).take(items=np.arange(0, 30, 3))
     estimates = estimate(bank, math, method="weighted", interval="model-based")
     page = estimates_page(bank, math, estimates)
     assert "nothing to go by" in " ".join(one.text for one in of_kind(page, Caution))
     assert answers(page)[0].value == "unknown"
+    assert np.isnan(column(page, "Scenarios", "below")).tolist() == [False, True, True]
+    assert chart(page, "Beside past models").title.count("math") == 2
 
 
 def test_models_that_answer_unlike_past_ones_are_hollow_and_a_caution(bank):

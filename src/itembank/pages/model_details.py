@@ -48,7 +48,11 @@ def past_blocks(made: Estimated, row: int) -> tuple[Block, ...]:
     chart = standing_chart(made.past, model)
     if chart is None:
         return ()
-    rows = compared_rows(made.past.value[:, made.past.targets.index(model.target)], float(model.value[model.at]))
+    scores = made.past.value[:, made.past.targets.index(model.target)]
+    is_itself = np.array(made.past.model_ids) == model.model_id
+    rows = compared_rows(np.where(is_itself, np.nan, scores), float(model.value[model.at]))
+    if rows.size == 0:
+        return (chart,)
     return (chart, _past_table(made, row, rows), *_deciding_items(made, row, rows))
 
 
@@ -57,7 +61,7 @@ def compared_rows(scores: FloatArray, score: float) -> IntArray:
     known = np.flatnonzero(~np.isnan(scores))
     best = known[np.argsort(-scores[known], kind="stable")[:1]]
     near = known[np.argsort(np.abs(scores[known] - score), kind="stable")]
-    return np.concatenate([best, near[near != best[0]][:N_NEAREST]])
+    return np.concatenate([best, near[~np.isin(near, best)][:N_NEAREST]])
 
 
 def _past_table(made: Estimated, row: int, rows: IntArray) -> Table:
@@ -89,7 +93,7 @@ def _past_table(made: Estimated, row: int, rows: IntArray) -> Table:
         (
             Column("model", "Past model", "id"),
             Column("why", "Chosen as"),
-            Column("score", "Its score", "percent", explanation="Known from its full run"),
+            Column("score", "Its score", "percent", explanation="Known from its full run, or a nearly full one"),
             Column("difference", "Difference", "points", explanation="This model less the past one, in points"),
             Column("low", "From", "points"),
             Column("high", "To", "points"),
@@ -98,7 +102,7 @@ def _past_table(made: Estimated, row: int, rows: IntArray) -> Table:
             Column("for_past", "Items for the past", "count", explanation="Items that the past model answered better"),
         ),
         note=f"Differences are in points, with {100 * model.level:g} % intervals. Scores of past models are known from "
-        "their full runs, so the doubt is all in this model's estimate.",
+        "full runs, or nearly full ones, so the doubt is in this model's estimate.",
     )
 
 
