@@ -322,7 +322,7 @@ _COMPARE = Case(
         ("paired", "--selection"): "every difference must be known",
         ("selection", "--selection"): "every difference must be known",
     },
-    never={**USABLE, "--model-id": "it names one model, and two are compared: it is refused with more"},
+    never={**USABLE, **PAGES, "--model-id": "it names one model, and two are compared: it is refused with more"},
 )
 _PLAN = Case(
     modes={
