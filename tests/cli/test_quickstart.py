@@ -2,6 +2,7 @@ import csv
 import io
 import json
 from functools import partial
+from importlib import import_module
 
 import pytest
 
@@ -72,7 +73,7 @@ def test_without_what_pages_need_one_line_says_so(monkeypatch, tmp_path, capsys)
     def refuse(*_args, **_known):
         raise missing_extra("reports need jinja2", "report", ImportError("no module named 'jinja2'"))
 
-    monkeypatch.setattr("itembank.pages.quickstart_page.quickstart_page", refuse)
+    monkeypatch.setattr(import_module("itembank.pages.quickstart_page"), "quickstart_page", refuse)
     _write_page(None, tmp_path / "report.html")
     said = capsys.readouterr().err
     assert said.count("\n") == 1

@@ -2,16 +2,20 @@ import dataclasses
 import re
 
 import numpy as np
+import polars as pl
 import pytest
 
 from itembank.calibration.build import build_bank
 from itembank.calibration.specs import Variational
 from itembank.data.responses import ResponseMatrix
 from itembank.data.score_names import OVERALL
+from itembank.errors import DataError
+from itembank.estimation.covariates import unanswered
 from itembank.estimation.estimate import estimate
 from itembank.pages.blocks import Caution, Chart
 from itembank.pages.estimates_page import estimates_page
 from itembank.planning.select import select
+from itembank.publishing.without_responses import without_responses
 from tests.data.banks import make_bank, with_family
 from tests.pages.reading import answers, chart, column, of_kind, table, words
 
@@ -123,15 +127,19 @@ def test_missing_answers_known_models_and_scores_without_items_are_cautions(bank
     ids = [bank.responses.model_ids[0]]
     known = new_models(bank, 1, names=ids).take(items=bank.responses.item_indices(selection.item_ids[:5]))
     with pytest.warns(match="have no response"):
-        estimates = estimate(bank, known, selection=selection, method="weighted", interval="model-based")
+        estimates = estimate(bank, known, selection=selection, method="p-irt", interval="model-based")
     cautions = " ".join(one.text for one in of_kind(estimates_page(bank, known, estimates, selection), Caution))
     assert "lacks 7 answers" in cautions
     assert "helped to calibrate this bank" in cautions
+    page = estimates_page(bank, known, estimates, selection)
+    assert ids[0] not in column(page, "Beside the best", "model")
     math = new_models(bank, 1).take(items=np.arange(0, 30, 3))
     estimates = estimate(bank, math, method="weighted", interval="model-based")
     page = estimates_page(bank, math, estimates)
     assert "nothing to go by" in " ".join(one.text for one in of_kind(page, Caution))
     assert answers(page)[0].value == "unknown"
+    assert np.isnan(column(page, "Scenarios", "below")).tolist() == [False, True, True]
+    assert chart(page, "Beside past models").title.count("math") == 2
 
 
 def test_models_that_answer_unlike_past_ones_are_hollow_and_a_caution(bank):
@@ -210,3 +218,30 @@ def test_a_bank_of_one_scenario_has_no_scenario_chart():
     page = estimates_page(bank, new, estimate(bank, new, method="p-irt", interval="model-based"))
     assert "Scenario by scenario" not in [section.title for section in page.sections]
     assert "Its answers" in [section.title for section in page.sections]
+
+
+def test_models_of_which_only_a_table_is_known_have_a_page():
+    bank = make_bank()
+    known = unanswered(bank, pl.DataFrame({"model_id": ["next/a"], "size": [20.0]}))
+    estimates = estimate(bank, known, covariates=("size",))
+    page = estimates_page(bank, known, estimates)
+    assert answers(page)[0].words == "From 0 of 30 items."
+    assert "Its answers" not in [section.title for section in page.sections]
+
+
+def test_a_bank_without_past_models_has_neither_their_scores_nor_their_answers():
+    whole = make_bank()
+    selection = select(whole, 12, method="random", rng=1)
+    published = without_responses(whole, selection=selection)
+    responses = new_models(whole, 1).take(items=whole.responses.item_indices(selection.item_ids))
+    page = estimates_page(published, responses, estimate(published, responses))
+    titles = [section.title for section in page.sections]
+    assert "Beside past models" not in titles
+    assert "Past models below" not in repr(chart(page, "From").spec)
+    assert len(column(page, "12 answers", "item")) == 12
+
+
+def test_responses_of_other_models_are_refused(made, bank):
+    _, estimates, _ = made
+    with pytest.raises(DataError, match="that were estimated"):
+        estimates_page(bank, new_models(bank, 1, names=["another"]), estimates)

@@ -45,7 +45,7 @@ def test_problem_and_gain_stand_at_once(result):
 
 def test_every_held_out_model_is_drawn_against_the_truth_in_both_panels(result):
     page = quickstart_page(result)
-    data = chart(page, "Random sampling").data[0].columns
+    data = chart(page, "random sampling is off by 2.9 points").data[0].columns
     true = result.first.true[:, -1]
     np.testing.assert_allclose(data["true"], [*true, *true])
     np.testing.assert_allclose(data["estimate"][:5], result.first.estimates[0].column(OVERALL))

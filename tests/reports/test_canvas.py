@@ -86,3 +86,16 @@ def test_message_note_and_legend_never_lie_over_the_panels_or_each_other():
     assert legend.y1 <= panel.y0 + 1.0
     assert axes[0].get_window_extent().y1 < title.y0
     assert max(title.x1, note.x1, legend.x1) <= figure.bbox.x1
+
+
+def test_names_of_any_length_leave_room_for_the_panels():
+    figure = new_figure(7.2, 4.0)
+    axes = panels(figure, 1, 1)[0]
+    (line,) = axes.plot([0, 1], [0, 1])
+    name = "x" * 5000
+    put_message(figure, name)
+    put_title(axes, name)
+    put_foot(figure, "", [line], [name])
+    figure.draw_without_rendering()
+    assert axes.get_window_extent().height > 0.3 * figure.bbox.height
+    assert axes.get_window_extent().width > 0.5 * figure.bbox.width

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.optimize import LinearConstraint, minimize
 
 from itembank.reports.canvas import new_figure, panels
-from itembank.reports.labels import LineLabel, label_lines, shortened, spread
+from itembank.reports.labels import LineLabel, label_lines, spread
 from tests.reports.drawn import names_of
 
 PLACES = st.lists(st.floats(0.0, 1.0), min_size=1, max_size=12)
@@ -45,8 +45,3 @@ def test_names_stand_in_the_order_of_the_lines_and_never_over_each_other():
     boxes = sorted((text.get_window_extent() for text in axes.texts), key=lambda box: box.y0)
     assert all(above.y0 >= below.y1 - 1.0 for below, above in pairwise(boxes))
     assert names_of(axes) == ["$3$", "$1$", "$0$", "$2$"]
-
-
-def test_a_long_name_loses_its_middle():
-    assert shortened("meta-llama/Llama-3.1-405B-Instruct-Turbo", 15) == "meta-ll…t-Turbo"
-    assert shortened("arc", 15) == "arc"

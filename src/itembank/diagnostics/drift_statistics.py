@@ -19,6 +19,7 @@ LEAST_ANSWERS = 1.5
 """Answers by which new models must differ from what is expected: one odd answer to an item that all others solve has a
 large z, and shows nothing."""
 SMALLEST_TAIL = 1e-300
+"""Of a probability that z is made of: it stays finite, at 37."""
 LEAST_MODELS, LEAST_PAST = 3, 10
 """Answers to an item, of new and of past models, that are needed to examine it."""
 

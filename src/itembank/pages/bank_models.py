@@ -32,6 +32,8 @@ MOST_SCENARIOS = 12
 LEAST_DATES = 4
 """Different days that make a picture of time; of fewer the models are grouped by day."""
 MILLISECONDS = 86_400_000
+LARGE = 1000.0
+"""Sizes from which the middle one counts things, and needs no decimals."""
 FAR_APART = 20.0
 """Sizes of which the largest is so many times the smallest stand on a logarithmic scale."""
 BAND = "Band: the middle half of the models around, line: the middle one."
@@ -118,13 +120,19 @@ def _table(bank: Bank, past: Past) -> Table:
         Column("ability", "Ability", "number", 2, "On the axis of the item map, in standard deviations"),
         Column("ability_error", "±", "number", 2, "Standard error of the ability"),
         Column("date", "Date" if past.date is None else past.date.name),
-        Column("size", "Size" if past.size is None else past.size.name, "number", digits=2),
+        *([] if past.size is None else [_size_column(past.size)]),
         *(Column(f"group_{place}", group.name, has_menu=True) for place, group in enumerate(past.groups)),
         *(Column(f"score_{j}", name, "percent") for j, name in enumerate(bank.targets.scenarios)),
     ]
     note = "Scores are of all items. What a model did not answer counts as missing, not as wrong."
     held = tuple(one for one in columns if one.name in past.data.columns)
     return Table("Past models", past.data, held, note=note)
+
+
+def _size_column(size: Numbers) -> Column:
+    """Write billions given as such with decimals, whole parameters with commas."""
+    is_large = float(np.nanmedian(size.values)) >= LARGE
+    return Column("size", size.name, "count" if is_large else "number", 2)
 
 
 def _over_time(past: Past, date: Numbers, table: Table) -> Chart:
@@ -172,7 +180,7 @@ def _by_size(past: Past, size: Numbers, table: Table | None) -> Chart:
     place = np.exp(band.pop("place")) if is_log else band.pop("place")
     bands = Data("by_size", {"size": place, **band})
     x = number_axis("size", size.name, scale={"type": "log", "nice": False} if is_log else {"zero": False})
-    x["axis"] = {"format": "~s", "tickCount": 6, "labelExpr": "replace(datum.label, 'G', 'B')"}
+    x["axis"] = {"format": "~s", "tickCount": 6, "labelSeparation": 8, "labelExpr": "replace(datum.label, 'G', 'B')"}
     tooltip = tips(model="Model", size=(size.name, ".3s"), score=("Score", ".1%"))
     dots = _dots(x, tooltip, filters=table is not None)
     spec = {"width": "container", "height": 280, "layer": [*_band(x, bands), dots]}

@@ -10,6 +10,7 @@ from itembank.data.readers.agreement import only_items
 from itembank.data.responses import ResponseMatrix
 from itembank.data.score_names import OVERALL
 from itembank.data.selections import Selection
+from itembank.errors import DataError, shown
 from itembank.estimation.estimates import ScoreEstimates
 from itembank.estimation.observations import Observations, found_items
 from itembank.estimation.published_errors import selection_or_published
@@ -43,7 +44,18 @@ class Estimated:
     def of(
         cls, bank: Bank, responses: ResponseMatrix, estimates: ScoreEstimates, selection: Selection | None = None
     ) -> Self:
-        """Find the answers that the estimates were made from, as `estimate` does."""
+        """Find the answers that the estimates were made from, as `estimate` does.
+
+        Raises
+        ------
+        DataError
+            When the responses are not those of the models that were estimated, in their order.
+        """
+        if tuple(responses.model_ids) != estimates.model_ids:
+            raise DataError(
+                f"responses must be those of the {estimates.n_models} models that were estimated, in their order, got "
+                f"{shown(responses.model_ids)}. Give what estimate was given."
+            )
         known = only_items(responses, bank.responses.items["item_id"])[0]
         chosen = selection_or_published(bank, None if selection is None else selection.whole)
         return cls(bank, known, found_items(bank, known, chosen), estimates, PastScores.of(bank))

@@ -52,7 +52,7 @@ def estimates_page(
     Raises
     ------
     DataError
-        When the responses are of other models than the estimates.
+        When the responses are not those of the models that were estimated.
 
     Examples
     --------

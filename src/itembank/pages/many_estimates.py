@@ -6,7 +6,7 @@ import numpy as np
 
 from itembank.data.score_names import OVERALL
 from itembank.pages.blocks import Answer, Answers, Block, Chart, Column, Data, Section, Table, Text
-from itembank.pages.charts import Spec, layer, tips
+from itembank.pages.charts import Spec, layer, number_axis, tips
 from itembank.pages.common import plural
 from itembank.pages.estimated import Estimated
 from itembank.pages.interval_charts import PRECISE, ROW_HEIGHT, interval_marks, layers, row_of, share
@@ -86,8 +86,7 @@ def _chart(made: Estimated, data: Data) -> Chart:
         spec = layers(_past_band(made, "x"), marks, height=ROW_HEIGHT * len(data))
     else:
         scale = {"nice": False, "zero": False, "padding": 6}
-        title = "Models, the highest estimate first"
-        place: Spec = {"field": "rank", "type": "quantitative", "title": title, "scale": scale}
+        place = number_axis("rank", "Models, the highest estimate first", scale=scale)
         marks = interval_marks(data, place, told, along="y")
         spec = layers(_past_band(made, "y"), marks, height=380)
     title, alternative = _words(data)

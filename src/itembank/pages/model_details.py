@@ -14,7 +14,7 @@ from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.pages.blocks import Block, Column, Data, Facts, Section, Table, Text
 from itembank.pages.common import plural
 from itembank.pages.estimated import Estimated
-from itembank.pages.given_answers import answer_blocks
+from itembank.pages.given_answers import MOST_LISTED, answer_blocks
 from itembank.pages.past_models import scenario_blocks, standing_chart
 from itembank.planning.accuracy import kept_accuracy
 from itembank.planning.precision import precision_curve
@@ -48,7 +48,11 @@ def past_blocks(made: Estimated, row: int) -> tuple[Block, ...]:
     chart = standing_chart(made.past, model)
     if chart is None:
         return ()
-    rows = compared_rows(made.past.value[:, made.past.targets.index(model.target)], float(model.value[model.at]))
+    scores = made.past.value[:, made.past.targets.index(model.target)]
+    is_itself = np.array(made.past.model_ids) == model.model_id
+    rows = compared_rows(np.where(is_itself, np.nan, scores), float(model.value[model.at]))
+    if rows.size == 0:
+        return (chart,)
     return (chart, _past_table(made, row, rows), *_deciding_items(made, row, rows))
 
 
@@ -57,7 +61,7 @@ def compared_rows(scores: FloatArray, score: float) -> IntArray:
     known = np.flatnonzero(~np.isnan(scores))
     best = known[np.argsort(-scores[known], kind="stable")[:1]]
     near = known[np.argsort(np.abs(scores[known] - score), kind="stable")]
-    return np.concatenate([best, near[near != best[0]][:N_NEAREST]])
+    return np.concatenate([best, near[~np.isin(near, best)][:N_NEAREST]])
 
 
 def _past_table(made: Estimated, row: int, rows: IntArray) -> Table:
@@ -89,7 +93,7 @@ def _past_table(made: Estimated, row: int, rows: IntArray) -> Table:
         (
             Column("model", "Past model", "id"),
             Column("why", "Chosen as"),
-            Column("score", "Its score", "percent", explanation="Known from its full run"),
+            Column("score", "Its score", "percent", explanation="Known from its full run, or a nearly full one"),
             Column("difference", "Difference", "points", explanation="This model less the past one, in points"),
             Column("low", "From", "points"),
             Column("high", "To", "points"),
@@ -98,7 +102,7 @@ def _past_table(made: Estimated, row: int, rows: IntArray) -> Table:
             Column("for_past", "Items for the past", "count", explanation="Items that the past model answered better"),
         ),
         note=f"Differences are in points, with {100 * model.level:g} % intervals. Scores of past models are known from "
-        "their full runs, so the doubt is all in this model's estimate.",
+        "full runs, or nearly full ones, so the doubt is in this model's estimate.",
     )
 
 
@@ -109,7 +113,8 @@ def _deciding_items(made: Estimated, row: int, rows: IntArray) -> tuple[Table, .
     which, column = np.nonzero(np.abs(np.nan_to_num(gaps)) > 0.0)
     if which.size == 0:
         return ()
-    order = np.argsort(-np.abs(gaps[which, column]), kind="stable")
+    n_all = which.size
+    order = np.argsort(-np.abs(gaps[which, column]), kind="stable")[:MOST_LISTED]
     which, column = which[order], column[order]
     table = made.bank.responses.items
     data = Data(
@@ -133,7 +138,9 @@ def _deciding_items(made: Estimated, row: int, rows: IntArray) -> tuple[Table, .
         Column("speaks_for", "Speaks for", has_menu=True),
         Column("mean", "All past models", "percent", 0, "Mean answer of all past models"),
     )
-    return (Table("Items that speak for either", data, columns, n_shown=10),)
+    more = n_all - which.size
+    note = f"{more:,} items on which the answers differ less, or as much, are left out." if more else ""
+    return (Table("Items that speak for either", data, columns, n_shown=10, note=note),)
 
 
 def typicality_blocks(made: Estimated, row: int) -> tuple[Block, ...]:

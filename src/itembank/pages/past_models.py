@@ -61,9 +61,9 @@ class PastScores:
         return dict(zip(QUANTILES, found, strict=True))
 
     def share_below(self, target: str, score: float) -> float:
-        """Share of past models whose score is lower; NaN without models."""
+        """Share of past models whose score is lower; NaN without models, or without a score."""
         values = self.known(target)
-        return float(np.mean(values < score)) if values.size else float("nan")
+        return float(np.mean(values < score)) if values.size and not np.isnan(score) else float("nan")
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +172,7 @@ def scenario_blocks(past: PastScores, model: OneModel) -> tuple[Chart, Table] | 
     has_past = any(past.known(name).size for name in names)
     rows, note = _drawn(data)
     drawn = Data(f"{model.key}-drawn", {name: [values[k] for k in rows] for name, values in data.columns.items()})
-    title, alternative = _scenario_words(data, has_past=has_past)
+    title, alternative = _scenario_words(data)
     spec = layers(
         _past_marks(drawn) if has_past else [],
         interval_marks(drawn, row_of("scenario"), _scenario_told(has_past=has_past), title="Score"),
@@ -233,7 +233,7 @@ def _drawn(data: Data) -> tuple[list[int], str]:
     return sorted(far.tolist()), f"Of {len(data)} scenarios the {MOST_ROWS} farthest from past models are drawn."
 
 
-def _scenario_words(data: Data, *, has_past: bool) -> tuple[str, str]:
+def _scenario_words(data: Data) -> tuple[str, str]:
     """Return a title and a text alternative with the numbers that matter."""
     columns = data.columns
     value = np.asarray(columns["estimate"], dtype=np.float64)
@@ -244,10 +244,10 @@ def _scenario_words(data: Data, *, has_past: bool) -> tuple[str, str]:
         f"{columns['scenario'][k]}: {percent(value[k])}, {interval_words(columns['low'][k], columns['high'][k])}"
         for k in range(min(len(data), 12))
     )
-    if not has_past:
+    below = np.asarray(columns["below"], dtype=np.float64)
+    if np.isnan(below).all():
         title = f"From {percent(value[worst])} on {columns['scenario'][worst]} to {percent(value[best])}"
         return f"{title} on {columns['scenario'][best]}", f"Estimates by scenario. {said}."
-    below = np.asarray(columns["below"], dtype=np.float64)
     first, last = int(np.nanargmax(below)), int(np.nanargmin(below))
     title = (
         f"Beside past models strongest on {columns['scenario'][first]} (above {percent(below[first], 0)} of them), "

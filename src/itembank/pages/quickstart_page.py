@@ -49,18 +49,19 @@ def _n_items(result: QuickstartResult) -> int:
 
 
 def _title(result: QuickstartResult) -> str:
-    ours, chance = (points(_of(result, one.name).mean_absolute_error / 100.0) for one in (DEFAULT, BY_CHANCE))
+    ours, chance = (_mean_error(result, one.name) for one in (DEFAULT, BY_CHANCE))
     n_total = count(result.first.bank.n_items)
     return f"{_n_items(result)} of {n_total} questions: {chance} off by chance, {ours} by itembank"
 
 
 def _errors_first(result: QuickstartResult) -> Answers:
     ours, chance = (_of(result, one.name) for one in (DEFAULT, BY_CHANCE))
-    mean = "Mean error"
     return Answers(
         (
-            Answer(f"{mean}, {chance.strategy.name}", points(chance.mean_absolute_error / 100.0), words=_worst(chance)),
-            Answer(f"{mean}, {ours.strategy.name}", points(ours.mean_absolute_error / 100.0), words=_worst(ours)),
+            *(
+                Answer(f"Mean error, {one.strategy.name}", _mean_error(result, one.strategy.name), words=_worst(one))
+                for one in (chance, ours)
+            ),
             Answer(
                 "True scores inside the intervals",
                 percent(ours.coverage, 0),
@@ -127,9 +128,12 @@ def _estimates(result: QuickstartResult) -> Data:
     )
 
 
+def _mean_error(result: QuickstartResult, strategy_name: str) -> str:
+    return points(_of(result, strategy_name).mean_absolute_error / 100.0)
+
+
 def _panel_name(result: QuickstartResult, strategy_name: str) -> str:
-    found = _of(result, strategy_name)
-    return f"{strategy_name.capitalize()}: {points(found.mean_absolute_error / 100.0)} off on average"
+    return f"{strategy_name.capitalize()}: off by {_mean_error(result, strategy_name)}"
 
 
 def _chart(result: QuickstartResult, data: Data) -> Chart:
@@ -162,15 +166,22 @@ def _chart(result: QuickstartResult, data: Data) -> Chart:
             "header": {"labelFontSize": 13, "labelLimit": 420},
         },
         "columns": len(SHOWN),
-        "spec": {"widthOf": len(SHOWN), "least": 260, "height": 320, "layer": [diagonal, bars, points_drawn]},
+        "spec": {
+            "widthOf": len(SHOWN),
+            "least": 260,
+            "labels": 85,
+            "height": 320,
+            "layer": [diagonal, bars, points_drawn],
+        },
     }
     level = f"{100.0 * _of(result, DEFAULT.name).level:g} %"
-    title = f"{_panel_name(result, BY_CHANCE.name)}. {_panel_name(result, DEFAULT.name)}."
+    ours, chance = (_mean_error(result, one.name) for one in (DEFAULT, BY_CHANCE))
+    title = f"On average {BY_CHANCE.name} is off by {chance}, {DEFAULT.name} by {ours}"
     return Chart(
         title,
         spec,
         (data,),
-        f"Two pictures of estimated against true scores of {plural(len(data) // len(SHOWN), 'model')}. {title}",
+        f"Two pictures of estimated against true scores of {plural(len(data) // len(SHOWN), 'model')}. {title}.",
         note=f"Dashed: where the estimate is the truth. Bars: {level} intervals. Hollow: {ATYPICAL_WORDS}.",
     )
 

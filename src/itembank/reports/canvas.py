@@ -27,6 +27,8 @@ WIDTH = 7.2
 """Inches of a figure with more than one panel: the documents show it 700 pixels wide, where type can be read."""
 LETTER, BOLD_LETTER = 0.0073, 0.0089
 """Inches that a letter takes, on the average, for each point of its size."""
+MOST_LETTERS, MOST_OF_TITLE = 240, 60
+"""Letters of a message, and of a line of a title or legend: names come from strangers, and may be long."""
 N_COLORS = 256
 """Of a PNG file: charts need no more, and are a third as large."""
 
@@ -70,7 +72,7 @@ def dress(axes: "Axes") -> None:
 
 def put_message(figure: "Figure", text: str) -> None:
     """Set the sentence that a figure says over all of it, in as many lines as it takes."""
-    lines = _wrapped(figure, text, theme.MESSAGE_SIZE * BOLD_LETTER)
+    lines = _wrapped(figure, theme.shortened(text, MOST_LETTERS), theme.MESSAGE_SIZE * BOLD_LETTER)
     figure.suptitle(
         lines, x=0.01, ha="left", fontsize=theme.MESSAGE_SIZE, fontweight="bold", color=INK, parse_math=False
     )
@@ -90,6 +92,7 @@ def put_foot(figure: "Figure", note: str, handles: Sequence[Any] = (), names: Se
     )  # fmt: skip
     legend_height = 0.0
     if names:
+        names = [theme.shortened(name, MOST_OF_TITLE) for name in names]
         n_columns = max(1, int(width / (0.5 + LETTER * theme.LABEL_SIZE * max(len(name) for name in names))))
         n_rows = -(-len(names) // n_columns)
         legend_height = (1.6 * theme.LABEL_SIZE * n_rows + 4.0) / 72.0
@@ -120,7 +123,8 @@ def _wrapped(figure: "Figure", text: str, letter: float) -> str:
 
 def put_title(axes: "Axes", text: str) -> None:
     """Set a panel's title; names come from strangers, so `$` is a dollar and not mathematics."""
-    axes.set_title(text, fontsize=theme.PANEL_SIZE, color=INK, loc="left", parse_math=False)
+    lines = [theme.shortened(line, MOST_OF_TITLE) for line in text.split("\n")]
+    axes.set_title("\n".join(lines), fontsize=theme.PANEL_SIZE, color=INK, loc="left", parse_math=False)
 
 
 def put_labels(axes: "Axes", x: str, y: str) -> None:

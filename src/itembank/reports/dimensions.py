@@ -20,7 +20,7 @@ from itembank.reports.canvas import (
     put_message,
     put_title,
 )
-from itembank.reports.labels import LineLabel, label_lines, shortened
+from itembank.reports.labels import LineLabel, label_lines
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -50,7 +50,7 @@ def figure_dimensionality(found: Dimensionality, *, title: str = "") -> "Figure"
     figure = new_figure(WIDTH, 3.5)
     axes = panels(figure, n_panels, n_panels, share_y=False)
     _draw_scree(axes[0], found)
-    put_title(axes[0], f"{shortened(title, 18)}: scree" if title else "scree")
+    put_title(axes[0], f"{theme.shortened(title, 18)}: scree" if title else "scree")
     _draw_parallel(axes[1], found)
     put_title(axes[1], "against shuffled")
     note = "Dashed: 95th percentile of the eigenvalues of shuffled responses."

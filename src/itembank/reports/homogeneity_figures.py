@@ -23,7 +23,6 @@ from itembank.reports.canvas import (
     put_message,
     put_title,
 )
-from itembank.reports.labels import shortened
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -96,7 +95,7 @@ def _message(found: Homogeneity) -> str:
     unfit = [one.scenario for one in found.scenarios if not one.is_fit]
     n_fit = len(found.scenarios) - len(unfit)
     text = f"{n_fit} of {len(found.scenarios)} scenarios have items that differ enough and tell enough for a law"
-    return f"{text}; not {shortened(', '.join(unfit), 60)}" if unfit else text
+    return f"{text}; not {theme.shortened(', '.join(unfit), 60)}" if unfit else text
 
 
 def _chosen(found: Homogeneity, scenarios: tuple[str, ...]) -> list[ScenarioHomogeneity]:
@@ -122,7 +121,7 @@ def _draw_pattern(axes: "Axes", one: ScenarioHomogeneity, limits: tuple[float, f
     )  # fmt: skip
     axes.set_xticks([])
     axes.set_yticks([])
-    name = shortened(one.scenario if one.is_fit else f"{one.scenario} (!)", 18)
+    name = theme.shortened(one.scenario if one.is_fit else f"{one.scenario} (!)", 18)
     put_labels(axes, "", name)
     axes.yaxis.label.set_fontweight("bold")
     put_title(axes, f"{theme.count(one.n_models)} × {theme.count(one.n_items)}")

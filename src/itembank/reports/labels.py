@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
 LINE_HEIGHT = 1.25
 """Of text, in sizes of its letters."""
-LONGEST = 30
-"""Letters of a name; a longer one loses its middle."""
 SEEN = 0.015
 """Share of a panel's height that a name must have moved by to need a line that leads to it."""
 ROOM_FOR_INK = 0.7
@@ -57,7 +55,7 @@ def label_lines(axes: "Axes", labels: Sequence[LineLabel], *, size: float = them
                 [1.01, 1.035], [end, place], color=one.color, linewidth=0.7, transform=axes.transAxes, clip_on=False
             )
         axes.text(
-            1.045, place, shortened(one.text), color=darkened(one.color), fontsize=size, ha="left", va="center",
+            1.045, place, theme.shortened(one.text), color=darkened(one.color), fontsize=size, ha="left", va="center",
             transform=axes.transAxes, parse_math=False,
         )  # fmt: skip
 
@@ -82,14 +80,6 @@ def spread(places: FloatArray, gap: float) -> FloatArray:
     result = np.empty_like(places)
     result[order] = settled + shifts
     return result
-
-
-def shortened(name: str, longest: int = LONGEST) -> str:
-    """Take the middle out of a name that is too long for a label."""
-    if len(name) <= longest:
-        return name
-    half = (longest - 1) // 2
-    return f"{name[:half]}…{name[-half:]}"
 
 
 def darkened(color: str) -> str:

@@ -24,7 +24,7 @@ from itembank.reports.canvas import (
     put_message,
     put_title,
 )
-from itembank.reports.labels import LineLabel, label_lines, shortened
+from itembank.reports.labels import LineLabel, label_lines
 from itembank.studies.prediction.error_curves import SETS, errors_by
 
 if TYPE_CHECKING:
@@ -174,7 +174,7 @@ def figure_pair(
     left.barh(place, difference, color=colours, height=0.75)
     left.errorbar(difference, place, xerr=np.nan_to_num(error), fmt="none", ecolor=INK, elinewidth=0.8)
     left.axvline(0.0, color=INK, linewidth=0.9)
-    names = [shortened(name, 28) for name in table["name"].to_list()]
+    names = [theme.shortened(name, 28) for name in table["name"].to_list()]
     left.set_yticks(place, names, fontsize=theme.TICK_SIZE, parse_math=False)
     right.set_yticks(place, [])
     ends = [100.0 * table[field].to_numpy() for field in ("first", "second")]
@@ -234,10 +234,10 @@ def figure_choices(result: "PredictionResult", n_tasks: int, budget: int, assess
         top = means.filter(pl.col("assessor") == name).sort("mean", "task", descending=[True, False])
         top = top.head(MOST_CHOICES).reverse()
         axes.barh(np.arange(top.height), top["mean"].to_numpy(), color=MAIN, height=0.75)
-        tasks = [shortened(task, 20) for task in top["task"].to_list()]
+        tasks = [theme.shortened(task, 20) for task in top["task"].to_list()]
         axes.set_yticks(np.arange(top.height), tasks, fontsize=theme.TICK_SIZE, parse_math=False)
         axes.grid(visible=False, axis="y")
-        put_title(axes, shortened(name))
+        put_title(axes, theme.shortened(name))
         put_labels(axes, f"items of {budget}", "")
     most = means.sort("mean", "task", descending=[True, False]).row(0, named=True)
     put_message(

@@ -11,6 +11,7 @@ from itembank.data.responses import ResponseMatrix
 from itembank.errors import ParameterError, shown
 from itembank.irt.bernoulli import probability
 from itembank.numerics.arrays import FloatArray
+from itembank.numerics.ties import rounded
 from itembank.reports import theme
 from itembank.reports.canvas import (
     INK,
@@ -27,7 +28,7 @@ from itembank.reports.canvas import (
     put_message,
     put_title,
 )
-from itembank.reports.labels import LineLabel, darkened, label_lines, shortened
+from itembank.reports.labels import LineLabel, darkened, label_lines
 from itembank.scaling.pretraining.law_results import PretrainingLaw, ScenarioLaws
 
 if TYPE_CHECKING:
@@ -156,7 +157,7 @@ def _named_note(n_panels: int) -> list[str]:
 def _recipe_looks(law: PretrainingLaw, ends: FloatArray, *, n_panels: int) -> dict[int, Any]:
     """Colour of each recipe that has an end; grey for those that get no name."""
     known = np.flatnonzero(np.isfinite(ends))
-    order = known[np.argsort(-ends[known], kind="stable")].tolist()
+    order = known[np.argsort(-rounded(ends[known]), kind="stable")].tolist()
     named = order if n_panels <= MOST_LABELLED else {*order[:1], *order[-1:]}
     colors = recipe_colors(len(law.recipes))
     return {number: colors[number] if number in named else SOFT for number in known.tolist()}
@@ -173,9 +174,10 @@ def _name_recipes(
     places = ((0.97, "top"), (0.03, "bottom")) if len(labels) > 1 else ((0.97, "top"),)
     for one, (y, side) in zip(sorted(labels, key=lambda one: -one.y), places, strict=True):
         arrow = "↑" if side == "top" else "↓"
+        name = arrow + theme.shortened(one.text, 16)
         axes.text(
-            0.04, y, arrow + shortened(one.text, 16), color=darkened(one.color), fontsize=theme.TICK_SIZE, ha="left",
-            va=side, transform=axes.transAxes, parse_math=False, zorder=4.0,
+            0.04, y, name, color=darkened(one.color), fontsize=theme.TICK_SIZE, ha="left", va=side,
+            transform=axes.transAxes, parse_math=False, zorder=4.0,
         )  # fmt: skip
 
 
@@ -388,7 +390,7 @@ def figure_item_curves(law: PretrainingLaw, responses: ResponseMatrix, item_ids:
         axes.plot(at, 100.0 * probability(item, at[:, None])[:, 0], color=MAIN, linewidth=2.0)
         gaps.append(np.abs(answers - probability(item, np.nan_to_num(theta)[:, None])[:, 0]))
         axes.set_ylim(-3.0, 103.0)
-        put_title(axes, shortened(item_ids[place], 22))
+        put_title(axes, theme.shortened(item_ids[place], 22))
         is_last_row = place + n_columns >= len(item_ids)
         put_labels(axes, "ability" if is_last_row else "", "response (%)" if place % n_columns == 0 else "")
     gap = theme.points(float(np.nanmean(np.concatenate(gaps))))
@@ -439,5 +441,5 @@ def _finish(axes: "Axes", title: str, place: int, layout: tuple[int, int], *, y:
     axes.set_xscale("log")
     axes.minorticks_off()
     axes.locator_params(axis="x", numticks=4 if n_columns > 2 else 8)
-    put_title(axes, textwrap.fill(shortened(title, 44), 20 if n_columns > 2 else 44))
+    put_title(axes, textwrap.fill(theme.shortened(title, 44), 20 if n_columns > 2 else 44))
     put_labels(axes, x if place + n_columns >= n_panels else "", y if place % n_columns == 0 else "")

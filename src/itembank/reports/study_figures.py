@@ -22,7 +22,7 @@ from itembank.reports.canvas import (
     put_message,
     put_title,
 )
-from itembank.reports.labels import LineLabel, label_lines, shortened
+from itembank.reports.labels import LineLabel, label_lines
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -176,7 +176,11 @@ def figure_error_spread(
     for k, (axes, group) in enumerate(zip(panels(figure, len(groups), n_columns), groups, strict=True)):
         part = chosen.filter(pl.col(name) == value for name, value in zip(key, group[:3], strict=True))
         _draw_spread(axes, part, PALETTE[methods.index(group[1:3]) % len(PALETTE)])
-        words = (shortened(group[0], 26), shortened(f"{group[1]} × {group[2]}", 26), theme.points(0.01 * group[3]))
+        words = (
+            theme.shortened(group[0], 26),
+            theme.shortened(f"{group[1]} × {group[2]}", 26),
+            theme.points(0.01 * group[3]),
+        )
         put_title(axes, "\n".join(words))
         is_last = k + n_columns >= len(groups)
         put_labels(axes, "true score (%)" if is_last else "", "error (points)" if k % n_columns == 0 else "")
@@ -204,12 +208,12 @@ def _message(summary: pl.DataFrame, kind: str, size_words: tuple[str, str]) -> s
     if not means:
         return f"{head}no method gives an estimate"
     ordered = sorted(means, key=lambda row: row[2] if kind == "error" else -row[2])
-    words = [
-        f"{one} × {other} {{}} ({theme.points(value) if kind == 'error' else f'{value:.3f}'})"
-        for one, other, value in (ordered[0], ordered[-1])
-    ]
     best, worst = ("errs least", "most") if kind == "error" else ("ranks best", "worst")
-    return head + words[0].format(best) + (f", {words[1].format(worst)}" if len(means) > 1 else "")
+    said = [
+        f"{one} × {other} {word} ({theme.points(value) if kind == 'error' else f'{value:.3f}'})"
+        for (one, other, value), word in zip((ordered[0], ordered[-1]), (best, worst), strict=True)
+    ]
+    return head + ", ".join(said[: len(means)])
 
 
 def _split_panels(summary: pl.DataFrame, n_splits: int) -> "tuple[Figure, list[Axes], int]":

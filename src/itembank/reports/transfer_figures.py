@@ -22,7 +22,6 @@ from itembank.reports.canvas import (
     put_message,
     put_title,
 )
-from itembank.reports.labels import shortened
 from itembank.scaling.transfers.transfer_results import Transfer
 
 if TYPE_CHECKING:
@@ -58,7 +57,7 @@ def figure_transfer(found: Transfer) -> "Figure":
     for place, (one, (name, inside)) in enumerate(zip(axes[1:], curves, strict=True), start=1):
         handles = draw(one, found, inside)
         one.set_ylim(0.0, top)
-        put_title(one, shortened(name, 26))
+        put_title(one, theme.shortened(name, 26))
         what = "pass@k (%)" if len(found.k) > 1 else "score (%)"
         along = "samples k" if len(found.k) > 1 else "training FLOP"
         put_labels(one, along if place + n_columns >= n_panels else "", what if place % n_columns in {0, 1} else "")
@@ -69,7 +68,7 @@ def figure_transfer(found: Transfer) -> "Figure":
         f"Points: models. Bars{band}: {theme.level_words(found.level)} intervals of the prediction. On the diagonal "
         "it is right.",
         handles,
-        ["actual", f"predicted from {shortened(found.source)}"] if handles else [],
+        ["actual", f"predicted from {theme.shortened(found.source)}"] if handles else [],
     )
     return figure
 
@@ -95,19 +94,19 @@ def figure_transfer_errors(transfers: Sequence[Transfer]) -> "Figure":
         capprops={"color": MAIN}, flierprops={"markersize": 2.5, "markeredgecolor": MAIN},
         medianprops={"color": INK, "linewidth": 1.6},
     )  # fmt: skip
-    names = [
-        f"{shortened(one.source, 20)} to {shortened(one.target, 20)} (r {one.correlation:.2f})" for one in transfers
-    ]
+    pairs = [(theme.shortened(one.source, 20), theme.shortened(one.target, 20)) for one in transfers]
+    correlations = [one.correlation for one in transfers]
+    names = [f"{source} to {target} (r {r:.2f})" for (source, target), r in zip(pairs, correlations, strict=True)]
     axes.set_yticks(range(1, len(names) + 1), names[::-1], fontsize=theme.TICK_SIZE, parse_math=False)
     axes.grid(visible=False, axis="y")
     axes.set_xlim(left=0.0)
     put_labels(axes, "mean absolute error of a curve (points)", "")
     medians = [float(np.median(one)) for one in errors]
-    best = transfers[int(np.argmin(medians))]
+    source, target = pairs[int(np.argmin(medians))]
     put_message(
         figure,
-        f"From {shortened(best.source)} to {shortened(best.target)} half of the predictions err by less than "
-        f"{theme.points(0.01 * min(medians))}" + (", the least of all" if len(transfers) > 1 else ""),
+        f"From {source} to {target} half of the predictions err by less than {theme.points(0.01 * min(medians))}"
+        + (", the least of all" if len(transfers) > 1 else ""),
     )
     put_foot(
         figure,
@@ -121,7 +120,7 @@ def _message(found: Transfer) -> str:
     """Say how far predictions were off, over models and numbers of samples."""
     score = "scores" if found.k[-1] == 1 else f"pass@{found.k[0]} to pass@{found.k[-1]}"
     error = theme.points(float(np.nanmean(found.errors)))
-    return f"{shortened(found.source)} predicts {score} on {shortened(found.target)} to {error} on average"
+    return f"{theme.shortened(found.source)} predicts {score} on {theme.shortened(found.target)} to {error} on average"
 
 
 def _members(found: Transfer) -> list[tuple[str, BoolArray]]:

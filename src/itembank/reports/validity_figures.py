@@ -19,7 +19,6 @@ from itembank.reports.canvas import (
     put_labels,
     put_message,
 )
-from itembank.reports.labels import shortened
 from itembank.scaling.transfers.convergent_results import ConvergentValidity
 
 if TYPE_CHECKING:
@@ -67,7 +66,7 @@ def figure_validity(found: ConvergentValidity, *, table: str = "observed") -> "F
     shown = np.where(np.eye(n_scenarios, dtype=bool), np.nan, value)
     image = axes.imshow(shown, cmap=color_scale(theme.DIVERGING), vmin=-1.0, vmax=1.0)
     names = [found.scenarios[place] for place in order.tolist()]
-    short = [shortened(name, 22) for name in names]
+    short = [theme.shortened(name, 22) for name in names]
     axes.set_xticks(range(n_scenarios), short, rotation=45, ha="right", fontsize=theme.TICK_SIZE, parse_math=False)
     axes.set_yticks(range(n_scenarios), short, fontsize=theme.TICK_SIZE, parse_math=False)
     axes.tick_params(length=0)
@@ -97,10 +96,10 @@ def _message(names: list[str], value: FloatArray) -> str:
     if not pairs:
         return "No two scenarios have models in common"
     most, least = max(pairs), min(pairs)
-    text = f"{shortened(most[1])} and {shortened(most[2])} order models most alike ({most[0]:.2f})"
+    text = f"{theme.shortened(most[1])} and {theme.shortened(most[2])} order models most alike ({most[0]:.2f})"
     if len(pairs) == 1:
         return text.replace("most alike", "alike")
-    return f"{text}, {shortened(least[1])} and {shortened(least[2])} least ({least[0]:.2f})"
+    return f"{text}, {theme.shortened(least[1])} and {theme.shortened(least[2])} least ({least[0]:.2f})"
 
 
 def figure_ability_pair(found: ConvergentValidity, first: str, second: str) -> "Figure":
@@ -127,7 +126,8 @@ def figure_ability_pair(found: ConvergentValidity, first: str, second: str) -> "
     low, value, high = (table[i, j] for table in (found.observed.lower, found.observed.value, found.observed.upper))
     put_message(
         figure,
-        f"{shortened(first)} and {shortened(second)} correlate {value:.2f} ({low:.2f} to {high:.2f}) over models",
+        f"{theme.shortened(first)} and {theme.shortened(second)} correlate {value:.2f} ({low:.2f} to {high:.2f}) over "
+        "models",
     )
     put_foot(figure, f"Bars: one standard error to each side. In brackets: {theme.level_words(found.level)} interval.")
     return figure
