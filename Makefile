@@ -22,7 +22,7 @@ $(STAMPS)/%: $(STAMPS)/venv pyproject.toml constraints.txt
 	$(PIP) -e '.[$*]'
 	@touch $@
 
-quickstart: $(STAMPS)/plot
+quickstart: $(STAMPS)/plot,report
 	$(BIN)/itembank quickstart -o quickstart
 
 # A worker for each core: more threads than that would only wait for each other.

@@ -5,7 +5,7 @@ ways. Per draw of the models (five CPU-minutes; what is done is kept, further dr
 
 - a model is said to misfit, and a suspected group to be answered better than expected, after 50, 100, 200, 400 answers;
 - a change within a session is found, in 100 answers that the session chose itself;
-- an item is said to have drifted, and which of the marked ones had;
+- an item is said to have drifted, and which of the marked ones had, also in banks of 10, 20 and 50 models;
 - 95 % intervals of `estimate` from 100 random items hold, of models that misfit and of the others.
 """
 
@@ -38,17 +38,19 @@ LEAKED, KNOWN, FAILING = 0.2, 0.95, 0.1
 FAULTS = ("clean", "leak", "items fail", "parser", "lost", "second half")
 N_SESSIONS, N_ANSWERS = 40, 100
 NEW_MODELS = (5, 10, 20, 50)
+N_FEW_DRAWS, N_FEW_ITEMS = 4, 300
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--draws", type=int, default=2)
+    parser.add_argument("--part", choices=list(PARTS), action="append", help="Repeatable.  [default: all]")
     parser.add_argument("-o", "--output", type=Path, default=Path("benchmarks/results/fit_checks.parquet"))
     arguments = parser.parse_args()
     arguments.output.parent.mkdir(parents=True, exist_ok=True)
     done = pl.read_parquet(arguments.output) if arguments.output.exists() else pl.DataFrame()
     for draw in range(arguments.draws):
-        for part in PARTS:
+        for part in arguments.part or PARTS:
             if done.is_empty() or done.filter(draw=draw, part=part).is_empty():
                 done = pl.concat([done, pl.DataFrame(list(rows_of(draw, part)))], how="diagonal_relaxed")
                 done.write_parquet(arguments.output)
@@ -163,6 +165,35 @@ def drift_rows(bank: ib.Bank, new: ResponseMatrix, rng: np.random.Generator) -> 
                 }
 
 
+def few_rows(bank: ib.Bank, new: ResponseMatrix, rng: np.random.Generator) -> Iterator[dict[str, object]]:
+    """Yield how many items of banks of few models are marked, by random new models and by the best hundred."""
+    del bank
+    for n_past in (10, 20, 50):
+        for _ in range(N_FEW_DRAWS):
+            models, items = rng.permutation(new.n_models), rng.choice(new.n_items, N_FEW_ITEMS, replace=False)
+            spec = Variational(item_model="2pl", n_dims=1)
+            few = ib.build_bank(new.take(models=np.sort(models[:n_past]), items=np.sort(items)), spec)
+            others = new.take(models=models[n_past:], items=np.sort(items))
+            best = np.argsort(-others.responses.mean(axis=1))[: others.n_models // 3]
+            fails = rng.random(N_FEW_ITEMS) < FAILING
+            for who, rows in (("random", np.arange(20)), ("best", rng.permutation(best)[:20])):
+                answers = others.take(models=rows)
+                spoiled = np.where(fails & (rng.random(answers.responses.shape) < 0.6), 0.0, answers.responses)
+                for fault, cells in (("clean", answers.responses), ("items fail", spoiled)):
+                    found = item_drift(few, dataclasses.replace(answers, responses=cells))
+                    bad = {item for item, one in zip(answers.item_ids, fails, strict=True) if one and fault != "clean"}
+                    marked = {one.item_id for one in found.drifted}
+                    yield {
+                        "fault": fault,
+                        "models": n_past,
+                        "who": who,
+                        "marked": len(marked) / max(len(found.items), 1),
+                        "largest z": max(abs(one.z) for one in found.items),
+                        "recall": len(marked & bad) / max(len(bad), 1),
+                        "precision": len(marked & bad) / max(len(marked), 1),
+                    }
+
+
 def interval_rows(bank: ib.Bank, new: ResponseMatrix, rng: np.random.Generator) -> Iterator[dict[str, object]]:
     """Yield how often intervals of the overall score hold from 100 random items."""
     selection = ib.select(bank, 100, method="random", rng=SEED)
@@ -188,15 +219,15 @@ def interval_rows(bank: ib.Bank, new: ResponseMatrix, rng: np.random.Generator) 
                 }
 
 
-PARTS = {"fit": fit_rows, "session": session_rows, "interval": interval_rows, "drift": drift_rows}
+PARTS = {"fit": fit_rows, "session": session_rows, "interval": interval_rows, "drift": drift_rows, "few": few_rows}
 
 
 def show(done: pl.DataFrame) -> None:
     """Print the means over draws, a table for each part."""
-    for part in PARTS:
+    for part in done["part"].unique(maintain_order=True):
         rows = done.filter(part=part)
         rows = rows[[column.name for column in rows if column.null_count() < rows.height]].drop("part", "draw")
-        keys = [name for name in ("fault", "models", "n", "verdict") if name in rows.columns]
+        keys = [name for name in ("fault", "models", "who", "n", "verdict") if name in rows.columns]
         if part == "interval":
             keys.remove("models")
         print(part, rows.group_by(keys, maintain_order=True).mean())

@@ -12,7 +12,7 @@ import numpy as np
 
 import itembank as ib
 from benchmarks.accuracy.data_sets import load
-from itembank.plots import PredictionPanel, figure_predicted_against_true, save_figure
+from itembank.plots import PredictionPanel, figure_gain, save_figure
 
 SHARED = Path(os.environ.get("ITEMBANK_SHARED", "../shared")) / "data"
 N_ITEMS = 100
@@ -33,7 +33,7 @@ def main() -> None:
         panel("random sampling", bank, new, truth, selector="stratified", method="mean"),
         panel("itembank", bank, new, truth, selector="auto", method="auto"),
     ]
-    save_figure(figure_predicted_against_true(panels), output)
+    save_figure(figure_gain(panels, n_items=N_ITEMS, n_total=bank.n_items), output)
     for one in panels:
         held = np.mean((one.low <= one.true) & (one.true <= one.high))
         print(f"{one.title}: mean error {100 * np.mean(np.abs(one.estimate - one.true)):.2f} points, held {held:.0%}")
@@ -47,9 +47,8 @@ def panel(
     answers = new.take(items=new.item_indices(selection.item_ids))
     found = ib.estimate(bank, answers, selection=selection, method=method)
     column = found.targets.index("overall")
-    title = f"{name}, {N_ITEMS} of {bank.n_items:,} items"
     return PredictionPanel(
-        title, truth, found.value[:, column], found.low[:, column], found.high[:, column], found.typicality.is_flagged
+        name, truth, found.value[:, column], found.low[:, column], found.high[:, column], found.typicality.is_flagged
     )
 
 

@@ -24,8 +24,8 @@ REGISTRY = ROOT / "benchmarks" / "result_runs.toml"
 MANIFESTS = ROOT / "docs" / "manifests"
 DOCUMENT = ROOT / "docs" / "results-tables.md"
 SOURCE = ROOT / "src" / "itembank"
-NO_NUMBERS = ("cli", "reports", "readers", "errors.py", "progress.py", "__init__.py", "__main__.py")
-"""Parts of the library in which no number of a table comes about."""
+NO_NUMBERS = ("cli", "reports", "readers", "figure.py", "errors.py", "progress.py", "__init__.py", "__main__.py")
+"""Parts of the library and of benchmarks in which no number of a table comes about."""
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "polars")
 SHOWN_DIGITS = 12
 WORDS = {"code": "changed since: itembank.", "benchmark": "changed since: ", "data": "other data: "}
@@ -188,7 +188,7 @@ def _is_text_alone(node: ast.AST) -> bool:
 def _python_files(part: Path) -> list[Path]:
     if part.is_file():
         return [part]
-    return [path for path in sorted(part.rglob("*.py")) if not set(path.relative_to(part).parts) & set(NO_NUMBERS[:3])]
+    return [path for path in sorted(part.rglob("*.py")) if not set(path.relative_to(part).parts) & set(NO_NUMBERS[:4])]
 
 
 def _counts(part: Path) -> bool:

@@ -1,58 +1,95 @@
 """Error against number of items, one panel for each data set and split (after tinyBenchmarks Figure 3)."""
 
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
 from benchmarks.accuracy.study import P1_SELECTIONS, SIZES
 from benchmarks.accuracy.summary import STRATEGIES
+from itembank.reports import theme
+from itembank.reports.canvas import (
+    MAIN,
+    MUTED,
+    OTHER,
+    WIDTH,
+    new_figure,
+    panels,
+    put_counts,
+    put_foot,
+    put_labels,
+    put_message,
+    put_title,
+    save_figure,
+)
 
-COLOURS = dict(zip(P1_SELECTIONS, ("#7f7f7f", "#d95f02", "#1b6ca8"), strict=True))
-ROWS = {"random": 0, "folds": 0, "date": 1}
+COLOURS = dict(zip(P1_SELECTIONS, (MUTED, OTHER, MAIN), strict=True))
+SPLITS = {"random": "new at random", "folds": "new at random", "date": "newest"}
 TITLES = {
-    "openllm1_core": "Open LLM Leaderboard v1\n600 × 1,537, six scenarios",
-    "mmlu-pro": "MMLU-Pro\n34 × 10,077",
-    "alpacaeval2": "AlpacaEval 2.0\n55 × 805",
-    "swebench_verified": "SWE-bench Verified\n100 × 500",
-    "leaderboard2_factors": "Leaderboard v2 (simulated)\n2,211 × 9,574",
+    "openllm1_core": "Open LLM v1",
+    "mmlu-pro": "MMLU-Pro",
+    "alpacaeval2": "AlpacaEval 2.0",
+    "swebench_verified": "SWE-bench Verified",
+    "leaderboard2_factors": "Leaderboard v2, simulated",
 }
+N_COLUMNS = 3
+STATED = 100
+"""Items for which the message says who errs least."""
 
 
 def draw(summary: pl.DataFrame, path: Path) -> None:
     """Write the figure as a PNG file."""
-    import matplotlib  # noqa: PLC0415
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot as plt  # noqa: PLC0415
-
-    names = [name for name in TITLES if name in summary["data_set"].unique().to_list()]
-    figure, axes = plt.subplots(2, len(names), figsize=(2.7 * len(names), 5.2), sharex=True, squeeze=False)
-    empty = {(row, column) for row in range(2) for column in range(len(names))}
-    for column, name in enumerate(names):
-        axes[0, column].set_title(TITLES[name], fontsize=9)
-        for split, row in ROWS.items():
-            part = summary.filter((pl.col("data_set") == name) & (pl.col("split") == split))
-            if part.height:
-                _panel(axes[row, column], part)
-                empty.discard((row, column))
-        axes[0 if (1, column) in empty else 1, column].set_xlabel("items answered")
-        axes[0, column].tick_params(labelbottom=True)
-    for row, column in empty:
-        axes[row, column].set_axis_off()
-    axes[0, 0].set_ylabel("random split\nmean error (points)")
-    axes[1, 0].set_ylabel("newest models\nmean error (points)")
-    handles, labels = axes[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="lower center", ncol=6, fontsize=9, frameon=False)
-    figure.tight_layout(rect=(0, 0.05, 1, 1))
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=110)
-    plt.close(figure)
+    shown = [
+        (name, split, part)
+        for split in SPLITS
+        for name in TITLES
+        if (part := summary.filter(pl.col("data_set") == name, pl.col("split") == split)).height
+    ]
+    figure = new_figure(WIDTH, 2.0 * -(-len(shown) // N_COLUMNS) + 1.7)
+    handles: dict[str, Any] = {}
+    drawn = panels(figure, len(shown), N_COLUMNS, share_y=False)
+    for place, (axes, (name, split, part)) in enumerate(zip(drawn, shown, strict=True)):
+        handles |= _panel(axes, part)
+        put_title(axes, f"{TITLES[name]}\n{SPLITS[split]}")
+        is_lowest = place + N_COLUMNS >= len(shown)
+        put_labels(axes, "items" if is_lowest else "", "mean error (points)" if place % N_COLUMNS == 0 else "")
+    put_message(figure, _message(pl.concat([part for *_, part in shown])))
+    put_foot(
+        figure,
+        "Bars: one standard error over repeats to each side. Solid (++): read by gp-IRT; dotted: by the weighted mean.",
+        list(handles.values()),
+        list(handles),
+    )
+    save_figure(figure, path)
 
 
-def _panel(axis, part: pl.DataFrame) -> None:
+def _message(summary: pl.DataFrame) -> str:
+    """Say who errs least with 100 items, on the mean over panels, beside a random sample."""
+    means = {
+        name_of(*strategy): summary.filter(
+            pl.col("selection") == strategy[0], pl.col("estimator") == strategy[1], pl.col("n_items") == STATED
+        )["error"].mean()
+        for strategy in STRATEGIES
+    }
+    best = min(means, key=means.__getitem__)
+    plain = name_of(P1_SELECTIONS[0], "weighted")
+    return (
+        f"{STATED} items, on the mean over the panels: {best} errs by {theme.points(0.01 * means[best])}, a {plain} "
+        f"sample by {theme.points(0.01 * means[plain])}"
+    )
+
+
+def name_of(selection: str, estimator: str) -> str:
+    """Name a strategy as tinyBenchmarks does."""
+    return f"{selection}{'++' if estimator == '++' else ''}"
+
+
+def _panel(axes: Any, part: pl.DataFrame) -> dict[str, Any]:
+    """Draw one line a strategy; return what the legend shows."""
+    handles: dict[str, Any] = {}
     for selection, estimator in STRATEGIES:
         line = part.filter((pl.col("selection") == selection) & (pl.col("estimator") == estimator)).sort("n_items")
-        axis.errorbar(
+        handles[name_of(selection, estimator)] = axes.errorbar(
             line["n_items"].to_numpy(),
             line["error"].to_numpy(),
             yerr=line["standard_error"].fill_null(0.0).to_numpy(),
@@ -60,10 +97,8 @@ def _panel(axis, part: pl.DataFrame) -> None:
             linestyle="-" if estimator == "++" else ":",
             marker="o" if estimator == "++" else "s",
             markersize=3,
-            linewidth=1.3,
-            label=f"{selection}{'++' if estimator == '++' else ''}",
+            linewidth=1.4,
         )
-    axis.set_xticks(SIZES)
-    axis.set_ylim(0, None)
-    axis.grid(alpha=0.25)
-    axis.tick_params(labelsize=8)
+    put_counts(axes, SIZES)
+    axes.set_ylim(bottom=0.0)
+    return handles

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import polars as pl
 
-from itembank.data.atomic import replacing_file
 from itembank.data.builtin import load_builtin
 from itembank.data.compute import training_compute
 from itembank.data.language_models import builtin_bits_per_byte
+from itembank.reports.canvas import save_figure
 from itembank.reports.pretraining_figures import figure_decisions
 from itembank.scaling.pretraining.decision_study import POOLED_METHODS, SIX_METHODS, decision_curves
 
@@ -39,10 +39,7 @@ def run(n_splits: int, output: Path | None, figure: Path | None) -> None:
         (output / "decisions.md").write_text(_table(over_tasks), encoding="utf-8")
         by_task.write_csv(output / "decisions.csv", float_precision=5)
     if figure:
-        figure.parent.mkdir(parents=True, exist_ok=True)
-        with replacing_file(figure) as place:
-            mean = over_tasks.with_columns(scenario=pl.lit(ALL_TASKS))
-            figure_decisions(pl.concat([by_task, mean], how="diagonal")).savefig(place, format="png")
+        save_figure(figure_decisions(by_task), figure)
 
 
 def mean_over_splits(decisions: pl.DataFrame, by: Sequence[str] = ("scenario", "law")) -> pl.DataFrame:

@@ -2,7 +2,7 @@
 
 from itembank.reports.canvas import save_figure
 from itembank.reports.dimensions import figure_dimensionality
-from itembank.reports.figures import PredictionPanel, figure_predicted_against_true
+from itembank.reports.figures import PredictionPanel, figure_gain, figure_predicted_against_true
 from itembank.reports.homogeneity_figures import figure_homogeneity
 from itembank.reports.information import figure_test_information
 from itembank.reports.pass_at_k_figures import figure_pass_at_k
@@ -29,6 +29,7 @@ __all__ = [
     "figure_decisions",
     "figure_dimensionality",
     "figure_error_spread",
+    "figure_gain",
     "figure_homogeneity",
     "figure_item_curves",
     "figure_laws",

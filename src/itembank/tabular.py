@@ -1,12 +1,13 @@
 """Results in a console, in a notebook and as data frames."""
 
 import html
+import importlib
 import reprlib
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
-from itembank.errors import missing_extra, visible
+from itembank.errors import MissingDependencyError, missing_extra, visible
 from itembank.tables import cell_text, column_names, columns_of, table_lines
 
 if TYPE_CHECKING:
@@ -75,13 +76,28 @@ class Tabular:
         return "\n".join(_few([title, *lines]))
 
     def _repr_html_(self) -> str:
-        """Show the first records as a table in a notebook; everything in it is escaped."""
+        """Show a result in a notebook as its page begins, or its first records as a table; everything is escaped."""
+        return _pieces(self) or self._table_html()
+
+    def _table_html(self) -> str:
         rows = self.rows()
         names = column_names(rows)
         head = _html_row("th", names)
         body = "".join(_html_row("td", [cell_text(row.get(name)) for name in names]) for row in rows[:MOST_ROWS])
         caption = f"{type(self).__name__}: {min(len(rows), MOST_ROWS)} of {len(rows)} rows"
         return f"<table><caption>{html.escape(caption)}</caption>{head}{body}</table>"
+
+
+def _pieces(result: Any) -> str | None:
+    """Return the beginning of a result's page, where it has one and the extra 'report' is installed.
+
+    Pages stand above all results, so that they are found by name.
+    """
+    try:
+        pieces: str | None = importlib.import_module("itembank.pages.notebooks").pieces_of(result)
+    except MissingDependencyError:
+        return None
+    return pieces
 
 
 def _html_row(tag: str, cells: Sequence[str]) -> str:

@@ -21,6 +21,7 @@ from itembank.irt.bernoulli import probability
 from itembank.irt.binarise import apply_thresholds, item_thresholds
 from itembank.scoring.newton import map_abilities
 from tests.adaptive.simulated import begin, model_based, run, session_bank, true_answers
+from tests.estimation.test_linking_variance import with_links
 
 BANK = session_bank(n_items=40)
 ANSWERS = true_answers(BANK)
@@ -53,6 +54,28 @@ def test_estimates_are_those_of_p_irt_on_the_same_responses(thresholds, lower):
         np.testing.assert_array_equal(getattr(found.scores, name), getattr(other, name))
     np.testing.assert_array_equal(found.theta, found.scores.abilities[0])
     np.testing.assert_allclose(found.standard_errors**2, np.diagonal(found.covariance))
+
+
+def test_linked_items_that_were_not_asked_widen_all_scores_as_in_estimate():
+    linked = with_links(BANK, 6, 9)
+    choices = {"budget": Budget(20), "target": CUSTOM}
+    plain, found = (model_based(one, **choices) for one in (BANK, linked))
+    told = {item: ANSWERS[item] for item in run(found, ANSWERS)}
+    assert list(told) == list(run(plain, ANSWERS))
+    scores, other = (
+        found.estimate().scores,
+        estimate(linked, as_responses(linked, told), method="p-irt", interval="model-based"),
+    )
+    np.testing.assert_allclose(scores.standard_error[:, :-1], other.standard_error, rtol=1e-12)
+    unseen = [
+        [CUSTOM.get(item, 0.0) * (item not in told) for item in BANK.item_ids[k]] for k in (slice(0, 6), slice(6, 15))
+    ]
+    added = sum(
+        (error * sum(weights) / sum(CUSTOM.values())) ** 2 for error, weights in zip((0.02, 0.03), unseen, strict=True)
+    )
+    alone = plain.estimate().scores.standard_error[0, -1]
+    assert added > 0.0
+    assert scores.standard_error[0, -1] == pytest.approx(np.sqrt(alone**2 + added))
 
 
 @pytest.mark.usefixtures("stacked")

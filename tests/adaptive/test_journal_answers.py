@@ -3,10 +3,12 @@
 import numpy as np
 import pytest
 
-from itembank.adaptive.journal_answers import is_journal, journal_responses
+from itembank.adaptive.journal_answers import bank_of_journals, is_journal, journal_responses
 from itembank.adaptive.journal_sessions import start_session
 from itembank.adaptive.session_spec import SessionSpec
+from itembank.banks import retire
 from itembank.errors import DataError
+from tests.banks.living import named_bank
 from tests.data.banks import make_bank
 
 BANK = make_bank()
@@ -53,3 +55,19 @@ def test_what_cannot_be_examined_is_refused(tmp_path):
         journal_responses(BANK, [journal, journal])
     with pytest.raises(DataError, match="1 that are not: 'law/29'"):
         journal_responses(make_bank(n_items=15), [journal])
+
+
+def test_sessions_go_with_the_score_that_they_were_begun_for(tmp_path):
+    bank = named_bank()
+    clean = retire(bank, ["math/0"], reason="wrong key")
+    for name, one in (("before", bank), ("after", clean)):
+        with start_session(tmp_path / name, one, SPEC, model_id=name) as session:
+            session.tell("law/5", 1.0)
+    assert bank_of_journals(clean, [tmp_path / "before"]).target_digest == bank.target_digest
+    assert bank_of_journals(clean, [tmp_path / "after"]) is clean
+    assert bank_of_journals(BANK, [tmp_path / "before"]) is BANK  # of strangers
+    with pytest.raises(DataError, match="begun for one score, got several: 'quiz@1', 'quiz@2'"):
+        bank_of_journals(clean, [tmp_path / "before", tmp_path / "after"])
+    with start_session(tmp_path / "early", bank, SPEC, model_id="early") as session:
+        session.tell("math/0", 1.0)
+    assert journal_responses(clean, [tmp_path / "early"]).responses.item_ids == ["math/0"]

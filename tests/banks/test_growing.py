@@ -1,4 +1,5 @@
 import dataclasses
+import hashlib
 
 import numpy as np
 import polars as pl
@@ -45,6 +46,25 @@ def test_added_models_leave_items_and_scores_as_they_are(bank):
     assert (grown.version, grown.history.changes[-1].note) == ("1.1.0", "May")
     assert grown.responses.models[ANSWERED_HOW].to_list() == [None] * 20 + ["random"] * 8
     assert np.isnan(grown.responses.responses[20:, 25:]).all()
+
+
+def test_the_history_keeps_what_new_results_were_run_with(bank, tmp_path):
+    given = new_models(bank)
+    models = given.models.with_columns(
+        lm_eval_version=pl.Series([f"0.4.{k % 5}" for k in range(8)]), system_prompt=pl.lit("You are. " * 9)
+    )
+    told = dataclasses.replace(given, models=models, items=given.items.with_columns(task_version=pl.lit("2.0")))
+    save_bank(add_models(bank, told, how="random"), tmp_path / "bank")
+    digest = hashlib.sha256(b"You are. " * 9).hexdigest()[:12]
+    assert load_bank(tmp_path / "bank").history.changes[-1].arguments == {
+        "how": "random",
+        "run_with": {
+            "lm_eval_version": "0.4.0, 0.4.1, 0.4.2 and 2 more",
+            "system_prompt": f"sha256 {digest}",
+            "task_version": "2.0",
+        },
+    }
+    assert add_models(bank, given).history.changes[-1].arguments == {}
 
 
 def test_models_must_be_new_and_items_known(bank):

@@ -36,6 +36,24 @@ def one_model() -> ResponseMatrix:
     return ResponseMatrix.create(np.ones((1, 60)), items=ITEMS)
 
 
+def test_scenarios_of_the_table_count_and_that_is_said():
+    moved = ITEMS.with_columns(scenario=pl.col("scenario").replace("hard", "very hard"))
+    results = ResponseMatrix.create(np.ones((1, 60)), items=moved)
+    with pytest.warns(DataWarning, match=r"scenario of 20 items differs .*'hard' for 'q40'.* \('very hard'\)") as told:
+        bank = start(ITEMS, results)
+    assert len(told) == 1
+    assert bank.targets.scenarios == ("easy", "hard")
+    with pytest.warns(DataWarning, match=r"scenario of 60 items differs .*'all' for 'q0'") as told:
+        start(ITEMS.select("item_id", "subscenario"), results)
+    assert len(told) == 1
+
+
+def test_items_of_other_content_are_refused():
+    table, found = (ITEMS.with_columns(content_hash=pl.lit(one)) for one in ("new", "old"))
+    with pytest.raises(DataError, match="got 60 of 60 with another"):
+        start(table, ResponseMatrix.create(np.ones((1, 60)), items=found))
+
+
 def test_chance_of_an_item_is_the_mean_of_its_beta_distribution():
     values = np.array([[1.0, 0.0, np.nan, 1.0], [1.0, 1.0, np.nan, 0.0]])
     found = calibration_of_few(ResponseMatrix.create(values), np.zeros(4, dtype=np.int64))

@@ -7,7 +7,7 @@ import pytest
 import itembank as ib
 from benchmarks import recent_methods, stages
 from benchmarks.panel import bands, goals
-from benchmarks.panel.figure import running_percentile
+from benchmarks.panel.figure import NORMAL_95, running_percentile, wilson_interval
 from benchmarks.panel.report import report
 from benchmarks.panel.table import IRT, PUBLISHED, cells
 from benchmarks.panel.work import BY_TRIAL, DEFAULT, STAGES, of_method, parts, with_stages_by_trial
@@ -161,3 +161,10 @@ def test_goals_name_the_cells_that_miss_them(estimates):
     assert "one batch (goal: none): BFCL native 12: 1.20 ± 0.10" in text
     assert "BFCL native 12: 0.900 (shift warned)" in text
     assert "SWE-bench Verified native 12:" in text.splitlines()[2]
+
+
+def test_wilson_intervals_are_those_of_the_textbook():
+    """Eight of ten, and ten of ten, whose lower end is n / (n + z^2)."""
+    low, high = wilson_interval(np.array([0.8, 1.0]), np.array([10, 10]))
+    np.testing.assert_allclose(low, [0.49016, 10.0 / (10.0 + NORMAL_95**2)], atol=1e-5)
+    np.testing.assert_allclose(high, [0.94332, 1.0], atol=1e-5)

@@ -1,15 +1,49 @@
 """Pages that the browser opens: one of each kind, with names that would run scripts where they were not escaped."""
 
 from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import polars as pl
+import pytest
 
+from itembank.adaptive.limits import Budget
+from itembank.adaptive.preparation import prepare_sessions
+from itembank.adaptive.session import AdaptiveSession
+from itembank.adaptive.session_spec import SessionSpec
 from itembank.calibration.build import build_bank
+from itembank.comparison.compare import compare
 from itembank.data.banks import Bank
+from itembank.data.compute import training_compute
 from itembank.data.responses import ResponseMatrix
+from itembank.diagnostics.item_audit import audit_items
+from itembank.errors import DataWarning
+from itembank.estimation.estimate import estimate
+from itembank.pages.audit_page import audit_page
 from itembank.pages.bank_page import bank_page
 from itembank.pages.blocks import Page
+from itembank.pages.comparison_page import comparison_page
+from itembank.pages.estimates_page import estimates_page
+from itembank.pages.pass_at_k_page import pass_at_k_page
+from itembank.pages.pretraining_page import pretraining_page
+from itembank.pages.session_page import session_page
+from itembank.pages.study_page import study_page
+from itembank.pages.transfer_page import transfer_page
+from itembank.pages.validity_page import validity_page
+from itembank.scaling.pretraining.pretraining_law import pretraining_law
+from itembank.scaling.pretraining.specs import PretrainingSettings
+from itembank.scaling.sampling.pass_at_k_law import pass_at_k_law
+from itembank.scaling.sampling.pass_at_k_specs import PassAtKSpec
+from itembank.scaling.transfers.convergent import convergent_validity
+from itembank.scaling.transfers.transfers import transfer
+from itembank.studies.manifests import StudyManifest
+from itembank.studies.results import StudyResult
+from itembank.studies.summary import summarise
+from tests.reports.test_study_figures import make_estimates
+from tests.scaling.samples import known_bank, simulated_samples
+from tests.scaling.simulated_suite import simulated_suite
+from tests.scaling.two_scenarios import simulated
 
 PAYLOADS = (
     "<script>window.hit=1</script>",
@@ -26,6 +60,7 @@ PAYLOADS = (
 """Ids as a stranger may choose them."""
 
 
+@cache
 def hostile_bank(n_models: int = 40, n_items: int = 60) -> Bank:
     """Return a bank whose models, items, scenarios and texts are payloads."""
     generator = np.random.default_rng(20261122)
@@ -56,5 +91,112 @@ def bank() -> Page:
     return bank_page(hostile_bank(), title=PAYLOADS[0], command=f"itembank report {PAYLOADS[1]}")
 
 
-PAGES: dict[str, Callable[[], Page]] = {"bank": bank}
+def audit() -> Page:
+    """Return the page of an audit with groups of models and known bad items."""
+    responses = hostile_bank().responses
+    known = responses.item_ids[:12]
+    return audit_page(audit_items(responses, known=known, by="organisation"), title=PAYLOADS[0])
+
+
+def answers_of(bank: Bank, n_models: int, n_items: int = 30) -> ResponseMatrix:
+    """Return new models, by names as strange, that answer items of a bank by chance."""
+    generator = np.random.default_rng(7)
+    names = [f"new {PAYLOADS[k % len(PAYLOADS)]} {k}" for k in range(n_models)]
+    right = (generator.random((n_models, n_items)) < 0.5).astype(float)
+    return ResponseMatrix.create(right, model_ids=names, item_ids=bank.item_ids[:n_items])
+
+
+def one_model() -> Page:
+    """Return the page of one model's estimates."""
+    bank = hostile_bank()
+    responses = answers_of(bank, 1)
+    return estimates_page(bank, responses, estimate(bank, responses, method="p-irt", interval="model-based"))
+
+
+def many_models() -> Page:
+    """Return the page of estimates of many models."""
+    bank = hostile_bank()
+    responses = answers_of(bank, 12)
+    with pytest.warns(DataWarning, match="unlike the bank's models"):  # chance answers nothing like a model
+        estimates = estimate(bank, responses, method="p-irt")
+    return estimates_page(bank, responses, estimates, title=PAYLOADS[2])
+
+
+def session() -> Page:
+    """Return the page of a session that ended with its budget."""
+    bank = hostile_bank()
+    spec = SessionSpec(budget=Budget(n_items=12), interval="model-based")
+    asked = AdaptiveSession(prepare_sessions(bank, spec), model_id=PAYLOADS[0])
+    for k in range(12):
+        (item,) = asked.ask()
+        asked.tell(item, float(k % 2), costs={"cost_usd": 0.01})
+    return session_page(asked, bank)
+
+
+def comparison() -> Page:
+    """Return the page of a comparison of two models."""
+    bank = hostile_bank()
+    responses = answers_of(bank, 2)
+    return comparison_page(compare(bank, responses, method="paired", target="all"), bank, responses)
+
+
+def ranking() -> Page:
+    """Return the page of a ranking of many models."""
+    bank = hostile_bank()
+    responses = answers_of(bank, 12)
+    return comparison_page(compare(bank, responses, method="paired", target="all"), bank, responses)
+
+
+def study() -> Page:
+    """Return the page of a study."""
+    estimates = make_estimates(splits=PAYLOADS[:2], methods=[(payload, "weighted") for payload in PAYLOADS])
+    manifest = StudyManifest(
+        "comparison", {"name": PAYLOADS[0], "level": 0.95, "budget": None}, "", "", {}, 0, 2, 22, 9
+    )
+    return study_page(StudyResult(estimates, summarise(estimates), manifest))
+
+
+def forecast() -> Page:
+    """Return the page of a pre-training law."""
+    suite = simulated_suite(np.random.default_rng(3), n_recipes=3, n_items=12, n_sizes=4, scenarios=PAYLOADS[:2])
+    settings = PretrainingSettings(laws=("irsl",), n_checked=1)
+    law = pretraining_law(suite.probability, training_compute(suite.models), settings=settings)
+    return pretraining_page(replace(law, recipes=PAYLOADS[:3]))
+
+
+def pass_at_k() -> Page:
+    """Return the page of pass@k of several models."""
+    samples = simulated_samples(n_models=5, n_items=20, n_trials=40)
+    law = pass_at_k_law(samples.responses, PassAtKSpec(k=(1, 10, 100), n_draws=100), bank=known_bank(samples))
+    return pass_at_k_page(replace(law, model_ids=PAYLOADS[:5]))
+
+
+def transfers() -> Page:
+    """Return the page of transfers."""
+    made = simulated(np.random.default_rng(1), n_models=40, n_items=24, n_scenarios=3)[0]
+    found = transfer(made, "s0", "s1")
+    named = replace(found, target=PAYLOADS[1], model_ids=tuple(PAYLOADS[k % 10] + str(k) for k in range(40)))
+    return transfer_page([named, replace(named, source=PAYLOADS[2])])
+
+
+def validity() -> Page:
+    """Return the page of correlations of abilities."""
+    made = simulated(np.random.default_rng(1), n_models=40, n_items=24, n_scenarios=3)[0]
+    return validity_page(replace(convergent_validity(made, rng=0), scenarios=PAYLOADS[:3]))
+
+
+PAGES: dict[str, Callable[[], Page]] = {
+    "bank": bank,
+    "audit": audit,
+    "one-model": one_model,
+    "many-models": many_models,
+    "session": session,
+    "comparison": comparison,
+    "ranking": ranking,
+    "study": study,
+    "forecast": forecast,
+    "pass-at-k": pass_at_k,
+    "transfers": transfers,
+    "validity": validity,
+}
 """Every kind of page, by name."""

@@ -168,6 +168,7 @@ def test_marking_a_part_of_a_chart_leaves_its_rows(open_page):
     page = open_page("bank").page
     whole = long_table(page).locator(".rest").inner_text()
     brushed = page.locator(".picture:has(.brush_brush), .picture:has(.brush_brush_bg)").first
+    brushed.scroll_into_view_if_needed()
     box = brushed.locator("svg").bounding_box()
     page.mouse.move(box["x"] + 0.3 * box["width"], box["y"] + 0.2 * box["height"])
     page.mouse.down()

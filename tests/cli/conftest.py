@@ -42,3 +42,9 @@ def made(request, workplace):
 def study(made, workplace):
     """The folder of the finished study."""
     return workplace / "done"
+
+
+@pytest.fixture
+def without_library(monkeypatch):
+    """Leave the charts' library out of pages: to bundle it takes seconds."""
+    monkeypatch.setattr("itembank.pages.render.chart_script", lambda: "")

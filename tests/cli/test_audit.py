@@ -1,11 +1,14 @@
 """`itembank audit`: what it prints and writes, and its exit codes."""
 
+import csv
 import json
 
 import numpy as np
 import polars as pl
 import pytest
 
+from itembank.cli.options import ids_of_file
+from itembank.data.readers.read import read_responses
 from itembank.data.response_files import write_responses
 from itembank.data.responses import ResponseMatrix
 from tests.diagnostics.panels import make_faulty
@@ -56,14 +59,36 @@ def test_writes_all_items_as_a_table(run, faulty, tmp_path):
         assert table.filter(item_id="item-6")["mean"].to_list() == [0.0]
 
 
-def test_writes_a_page_in_which_everything_is_escaped(run, faulty, tmp_path):
-    run("audit", faulty, "-o", tmp_path / "a.html")
+def test_formulas_in_texts_of_strangers_are_text_in_csv_and_ids_come_back(run, faulty, tmp_path):
+    matrix = read_responses([faulty])
+    renamed = matrix.items.with_columns(
+        item_id=pl.col("item_id").replace("item-6", "=item-6"), question=pl.lit("=HYPERLINK(A1)")
+    )
+    path = tmp_path / "responses.parquet"
+    write_responses(ResponseMatrix.create(matrix.responses, items=renamed), path)
+    printed = run("audit", path, "--reason", "dead", "-o", tmp_path / "a.csv", "--format", "csv").out
+    for text in (printed, (tmp_path / "a.csv").read_text(encoding="utf-8")):
+        cells = [cell for row in csv.reader(text.splitlines()) for cell in row]
+        assert {"'=item-6", "'=HYPERLINK(A1)"} <= set(cells)
+        assert not any(cell.startswith(("=", "@")) for cell in cells)
+    assert "=item-6" in ids_of_file(tmp_path / "a.csv")
+
+
+def test_writes_a_page_in_which_everything_is_escaped(run, faulty, tmp_path, monkeypatch):
+    monkeypatch.setattr("itembank.pages.render.chart_script", lambda: "")  # to bundle it takes seconds
+    outcome = run("audit", faulty, "-o", tmp_path / "a.html")
+    assert f"Report: {tmp_path / 'a.html'}" in outcome.err
     page = (tmp_path / "a.html").read_text(encoding="utf-8")
     assert page.startswith("<!DOCTYPE html>")
     assert "&lt;b&gt;What?&lt;/b&gt; item-6" in page
     assert "<b>" not in page
-    assert "<script" not in page
-    assert "http" not in page
+    assert f"itembank audit {faulty} -o {tmp_path / 'a.html'}" in page
+
+
+def test_says_how_to_see_it_as_a_page_where_none_was_asked_for(run, faulty, tmp_path):
+    assert "To see this as a page: -o FILE.html" in run("audit", faulty).err
+    assert "as a page" not in run("audit", faulty, "--format", "json").err
+    assert "as a page" not in run("audit", faulty, "-o", tmp_path / "a.csv").err
 
 
 def test_known_items_come_as_lines(run, faulty, tmp_path):

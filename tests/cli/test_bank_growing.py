@@ -2,10 +2,12 @@
 
 import json
 
+import numpy as np
 import polars as pl
 import pytest
 
 from itembank.data.bank_files import load_bank, save_bank
+from itembank.data.bank_views import whole_bank
 from itembank.data.response_files import write_responses
 from tests.banks.living import named_bank
 from tests.banks.test_growing import new_models
@@ -59,6 +61,33 @@ def test_answers_of_a_session_join_from_its_journal(folder, run):
     both = run("bank", "add-models", "bank", "s.jsonl", "models.parquet", "-o", "bank-3")
     assert both.code == 2
     assert "journals of sessions or other results" in both.err
+
+
+def test_a_session_begun_before_items_were_retired_joins_and_is_examined(folder, run):
+    assert run("session", "start", "bank", "-o", "s.jsonl", "--model-id", "new", "--interval", "model-based").code == 0
+    asked = []
+    for number in range(12):
+        asked.append(json.loads(run("session", "ask", "s.jsonl").out)["items"][0]["item_id"])
+        run("session", "tell", "s.jsonl", asked[-1], "--response", number % 2)
+    (folder / "wrong.txt").write_text("\n".join(asked[:3]))
+    assert run("bank", "retire", "bank", "wrong.txt", "--reason", "wrong key", "-o", "clean").code == 0
+    added = run("bank", "add-models", "clean", "s.jsonl", "-o", "grown")
+    assert added.code == 0
+    assert "3 of 12 items that were asked do not count in the score any more" in added.err
+    grown = load_bank("grown")
+    assert np.sum(~np.isnan(grown.responses.responses[-1])) == 9
+    assert np.sum(~np.isnan(whole_bank(grown).responses.responses[-1])) == 12
+    checked = run("check", "clean", "s.jsonl", "--only", "fit", "--format", "json")
+    assert "begun for quiz@1: they are checked on its items" in checked.err
+    assert json.loads(checked.out)["fit"][0]["n_items"] == 12
+
+
+def test_the_log_shows_what_new_results_were_run_with(folder, run):
+    (folder / "about.csv").write_text("model_id,harness_version\n" + "".join(f"late-{k},7.1\n" for k in range(8)))
+    assert run("import", "table", "models.parquet", "--models", "about.csv", "-o", "told.parquet").code == 0
+    assert run("bank", "add-models", "bank", "told.parquet", "-o", "bank-2").code == 0
+    assert "harness_version 7.1" in run("bank", "log", "bank-2").out
+    assert "run with" not in run("bank", "log", "bank").out
 
 
 def test_a_selection_says_how_items_were_chosen(folder, run):

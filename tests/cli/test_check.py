@@ -13,6 +13,7 @@ from itembank.data.response_files import write_responses
 from itembank.data.responses import ResponseMatrix
 from itembank.diagnostics import bank_check
 from itembank.diagnostics.bank_check_results import BankCheck, CheckedScore
+from tests.adaptive.session_worker import response_to
 from tests.cli.session.loops import FAST, play
 from tests.data.banks import make_bank
 
@@ -127,6 +128,17 @@ def test_suspected_items_have_a_table_of_their_own(run, bank_folder, new_run, tm
         assert run("check", bank_folder, new_run, *words).code == 2
 
 
+def test_fit_of_probabilities_is_not_examined_and_refused_where_it_is_asked_for(run, bank_folder, full_run, tmp_path):
+    matrix = read_responses([full_run])
+    graded = dataclasses.replace(matrix, responses=np.clip(matrix.responses, 0.1, 0.9))
+    write_responses(graded, tmp_path / "graded.parquet")
+    told = run("check", bank_folder, tmp_path / "graded.parquet", "--format", "json")
+    assert "fit of models is not examined" in told.err
+    assert json.loads(told.out)["scores"]
+    refused = run("check", bank_folder, tmp_path / "graded.parquet", "--only", "fit")
+    assert (refused.code, "must be right or wrong" in refused.err) == (1, True)
+
+
 def test_drift_since_a_day(run, bank_folder, new_run):
     words = ("check", bank_folder, new_run, "--only", "drift", "--format", "json")
     assert json.loads(run(*words).out)["drift"]["n_models"] == 6
@@ -138,7 +150,7 @@ def test_drift_since_a_day(run, bank_folder, new_run):
 def test_journals_are_examined_in_the_order_of_their_answers(run, bank_folder, new_run, tmp_path):
     journal = tmp_path / "run.jsonl"
     run("session", "start", bank_folder, "-o", journal, "--model-id", "new", "--max-items", 20, *FAST)
-    play(run, journal)
+    play(run, journal, respond=lambda item: round(response_to(item)))
     found = json.loads(run("check", bank_folder, journal, "--format", "json").out)
     assert [row["model_id"] for row in found["fit"]] == ["new"]
     assert found["fit"][0]["n_items"] == 20

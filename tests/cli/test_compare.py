@@ -63,6 +63,20 @@ def test_the_table_shows_the_interval_and_adjusted_p(run, bank_folder, results):
     assert load_bank(bank_folder).bank_id in outcome.out
 
 
+@pytest.mark.usefixtures("without_library")
+def test_a_page_has_every_score_whatever_was_compared(run, bank_folder, results, tmp_path):
+    page = tmp_path / "compare.html"
+    outcome = run("compare", bank_folder, results, "--model", "old", "--model", "new", "--report", page)
+    assert outcome.code == 0, outcome.err
+    assert "To see this as a page" not in outcome.err
+    text = page.read_text(encoding="utf-8")
+    assert "old against new" in text
+    assert "Scenario by scenario" in text
+    without = run("compare", bank_folder, results)
+    assert "To see this as a page: --report FILE.html" in without.err
+    assert "as a page" not in run("compare", bank_folder, results, "--format", "csv").err
+
+
 def test_ranking(run, bank_folder, results):
     outcome = run("compare", bank_folder, results, "--ranking", "--format", "json")
     rows = json.loads(outcome.out)

@@ -2,10 +2,13 @@ import csv
 import io
 import json
 from functools import partial
+from importlib import import_module
 
 import pytest
 
 from itembank.calibration.specs import Variational
+from itembank.cli.quickstart import _write_page
+from itembank.errors import missing_extra
 from itembank.reports import quickstart
 from tests.data.few_items import load_few
 
@@ -17,6 +20,7 @@ def _quick(monkeypatch):
     monkeypatch.setattr(quickstart, "_spec", lambda _: Variational("2pl", n_dims=1, tolerance=1e-3))
     monkeypatch.setattr(quickstart, "load_builtin", partial(load_few, every_item=14))
     monkeypatch.setattr("itembank.crossfit.folds.N_FOLDS_MANY", 3)
+    monkeypatch.setattr("itembank.pages.render.chart_script", lambda: "")  # it takes seconds to bundle
 
 
 def test_what_was_done_is_said_and_running_again_replaces_the_files(run, tmp_path):
@@ -31,6 +35,8 @@ def test_what_was_done_is_said_and_running_again_replaces_the_files(run, tmp_pat
     for name in ("bank", "selection.json", "new-models.parquet", "estimates.csv", "predicted-against-true.png"):
         assert str(tmp_path / "out" / name) in outcome.err
         assert (tmp_path / "out" / name).exists()
+    assert f"Report: {tmp_path / 'out' / 'report.html'}" in outcome.err
+    assert "points off by chance" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     lines = [line.split("itembank ")[1] for line in outcome.err.splitlines() if "itembank " in line]
     assert [line.split()[0] for line in lines] == ["info", "estimate"]
     for line in lines:
@@ -61,3 +67,16 @@ def test_more_items_than_there_are_fails_with_the_reason(run, tmp_path):
     assert outcome.code == 2
     assert "n_items must be from 16" in outcome.err
     assert outcome.out == ""
+
+
+def test_without_what_pages_need_one_line_says_so(monkeypatch, tmp_path, capsys):
+    def refuse(*_args, **_known):
+        raise missing_extra("reports need jinja2", "report", ImportError("no module named 'jinja2'"))
+
+    monkeypatch.setattr(import_module("itembank.pages.quickstart_page"), "quickstart_page", refuse)
+    _write_page(None, tmp_path / "report.html")
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert said.startswith("The report was left out: reports need jinja2")
+    assert "itembank[report]" in said
+    assert not (tmp_path / "report.html").exists()

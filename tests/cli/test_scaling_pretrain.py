@@ -57,13 +57,18 @@ def test_csv_has_one_table(files, show, column, checked):
     assert {row["law"] for row in rows} == {"irsl"}
 
 
-def test_a_table_for_the_terminal_and_a_figure(files, tmp_path):
-    figure = tmp_path / "scores.svg"
-    result = run_with_bank(files, "--law", "irsl", "--checked", "0", "--figure", str(figure), "--kind", "abilities")
+@pytest.mark.usefixtures("without_library")
+def test_a_table_for_the_terminal_a_figure_and_a_page(files, tmp_path):
+    figure, page = tmp_path / "scores.svg", tmp_path / "forecast.html"
+    drawn = ("--figure", str(figure), "--kind", "abilities", "--report", str(page))
+    result = run_with_bank(files, "--law", "irsl", "--checked", "0", *drawn)
     assert result.exit_code == 0, result.output
     assert "recipe-3" in result.stdout
     assert figure.read_text(encoding="utf-8").startswith("<?xml")
     assert "Figure:" in result.stderr
+    assert f"Report: {page}" in result.stderr
+    text = page.read_text(encoding="utf-8")
+    assert "The item response law says that" in text
 
 
 def test_items_calibrated_on_recipes_of_the_past_with_a_budget(files):

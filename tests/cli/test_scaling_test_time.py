@@ -59,9 +59,14 @@ def test_the_bank_tells_of_models_it_knows(run, samples_file, folder):
     assert "helped to calibrate this bank" in outcome.err
 
 
-def test_a_plan_of_further_samples(run, samples_file):
-    words = (*QUICK, samples_file, "--k", "100", "--model", "model-3", "--half-width", 0.005, "--show", "plan")
-    rows = list(csv.DictReader(io.StringIO(run(*words, "--format", "csv").out)))
+@pytest.mark.usefixtures("without_library")
+def test_a_plan_of_further_samples(run, samples_file, tmp_path):
+    words = (*QUICK, samples_file, "--k", "100", "--model", "model-3", "--half-width", 0.005)
+    page = tmp_path / "pass-at-k.html"
+    rows = list(csv.DictReader(io.StringIO(run(*words, "--show", "plan", "--format", "csv").out)))
+    assert run(*words, "--report", page).code == 0  # a page shows the plan, too
+    assert "Items to sample" in page.read_text(encoding="utf-8")
+    words = (*words, "--show", "plan")
     assert rows
     assert all(int(row["n_more"]) > 0 for row in rows)
     table = run(*words)
@@ -91,7 +96,7 @@ def test_rows_of_single_samples_are_counted(run, tmp_path):
     [
         (("--show", "errors"), "needs --budget"),
         (("--show", "plan"), "needs --half-width"),
-        (("--half-width", "0.1"), "--half-width goes with --show plan or --format json"),
+        (("--half-width", "0.1"), "--half-width goes with --show plan, --format json or --report"),
         (("--method", "unbiased", "--level", "0.9"), "--level goes with --method irsl or --half-width"),
         (("--half-width", "0.1", "--show", "plan", "--budget", "10"), "leave --budget out"),
         (("--k", "1,2.5"), "whole numbers"),

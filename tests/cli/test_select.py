@@ -21,6 +21,16 @@ def test_every_method_of_the_library_is_offered():
     assert offered_methods(select_command.command) == ("auto", *METHODS.builtin_names)
 
 
+def test_chosen_items_are_printed_to_the_letter_for_programs(run, tmp_path):
+    bank = make_bank()
+    renamed = bank.responses.items.with_columns(item_id=pl.lit("=") + pl.col("item_id"))
+    save_bank(
+        dataclasses.replace(bank, responses=dataclasses.replace(bank.responses, items=renamed)), tmp_path / "bank"
+    )
+    printed = run("select", tmp_path / "bank", "-n", 6, "--method", "random", "--format", "csv").out
+    assert all(line.startswith("=") for line in printed.splitlines()[1:])
+
+
 @pytest.mark.parametrize(
     "method", [method for method in METHODS.builtin_names if method not in {"v-optimal", "optimal-design"}]
 )

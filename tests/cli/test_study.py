@@ -36,13 +36,31 @@ def test_run_tells_how_far_it_is_and_prints_nothing(made, study):
     assert StudyResult.load(study).manifest.study["name"] == "small"
 
 
-def test_run_goes_on_unless_told_not_to(run, workplace, study):
-    again = run("study", "run", workplace / "study.toml", "-o", study, "--jobs", 1)
+def test_run_says_how_to_see_the_study(made):
+    assert "To see this as a page: --report FILE.html" in made.stderr
+
+
+@pytest.mark.usefixtures("without_library")
+def test_run_goes_on_unless_told_not_to(run, workplace, study, tmp_path):
+    page = tmp_path / "study.html"
+    again = run("study", "run", workplace / "study.toml", "-o", study, "--jobs", 1, "--report", page)
     assert again.code == 0
+    assert "came closest to the true overall scores" in page.read_text(encoding="utf-8")
     assert "3 of 3 folds" in again.err
     refused = run("study", "run", workplace / "study.toml", "-o", study, "--jobs", 1, "--no-resume")
     assert refused.code == 1
     assert "is a study already" in refused.err
+
+
+@pytest.mark.usefixtures("without_library")
+def test_the_page_of_a_study_can_be_written_later(run, study, tmp_path):
+    page = tmp_path / "study.html"
+    outcome = run("report", study, "-o", page, "--title", "Ours")
+    assert outcome.code == 0, outcome.err
+    assert "<h1>Ours</h1>" in page.read_text(encoding="utf-8")
+    for words in (["--no-accuracy"], [study / "summary.parquet"]):
+        refused = run("report", study, *words, "-o", page)
+        assert refused.code == 2, refused.err
 
 
 def test_a_table_has_one_row_a_method_and_one_column_a_size(run, study):

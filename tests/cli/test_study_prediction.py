@@ -23,10 +23,15 @@ def workplace(tmp_path_factory):
     return folder
 
 
-def test_predict_tells_how_far_it_is_and_goes_on(run, workplace, made, study):
+@pytest.mark.usefixtures("without_library")
+def test_predict_tells_how_far_it_is_and_goes_on(run, workplace, made, study, tmp_path):
     assert made.stdout == ""
     assert "2 of 2 partitions" in made.stderr
     assert "Next: itembank study table" in made.stderr
+    page = tmp_path / "prediction.html"
+    shown = run("study", "predict", workplace / "study.toml", "-o", study, "--jobs", 1, "--report", page)
+    assert shown.code == 0, shown.err
+    assert "tasks that were not asked" in page.read_text(encoding="utf-8")
     again = run("study", "predict", workplace / "study.toml", "-o", study, "--jobs", 1, "--no-resume")
     assert again.code == 1
     assert "is a study already" in again.err

@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 from itembank.data.responses import ResponseMatrix
-from itembank.diagnostics import audit_items
+from itembank.diagnostics import audit_items, item_audit
 from itembank.errors import DataError, ParameterError
 from tests.diagnostics.panels import make_answers, make_faulty
 
@@ -96,6 +96,21 @@ def test_answers_given_name_the_rival_of_the_key():
         audit_items(matrix, choices=pl.concat([choices, choices.head(1)]), duplicates=False)
     with pytest.raises(DataError, match="that does: their models are 'other'"):
         audit_items(matrix, choices=choices.head(9).with_columns(model_id=pl.lit("other")), duplicates=False)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"known": ["item-1", "nobody"]}, "nobody"),
+        ({"choices": pl.DataFrame({"model_id": ["model-0"]})}, "must have the columns"),
+        ({"by": "famly"}, "must have a column 'famly'"),
+        ({"by": "model_id"}, "must divide the 100 models"),
+    ],
+)
+def test_what_cannot_be_used_is_refused_before_the_work(wrong, message, monkeypatch):
+    monkeypatch.setattr(item_audit, "panel_of", lambda _: pytest.fail("work had begun"))
+    with pytest.raises(DataError, match=message):
+        audit_items(make_faulty(), **wrong)
 
 
 def test_groups_that_differ_are_a_reason():

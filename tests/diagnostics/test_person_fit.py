@@ -186,6 +186,15 @@ def test_changed_contents_are_left_out_and_other_conditions_told():
         check_fit(dataclasses.replace(bank(), responses=known), nothing_left)
 
 
+def test_probabilities_beside_right_and_wrong_answers_are_refused():
+    def one_is_graded(values):
+        values[2, 7] = 0.5
+
+    matrix = with_answers(clean(), one_is_graded)
+    with pytest.raises(DataError, match=rf"1 of 120 items have others: '{matrix.item_ids[7]}'"):
+        check_fit(bank(), matrix)
+
+
 def test_few_models_cannot_tell_and_say_so():
     small = make_bank(n_models=14, n_items=40, n_dims=1, seed=6)
     found = check_fit(small, small.responses.take(models=np.array([0, 1])))

@@ -5,12 +5,14 @@ import pytest
 from scipy.stats import binomtest, linregress
 from scipy.stats import t as student
 
+from itembank.estimation.design_based import _Design, _with_overall
 from itembank.estimation.difference_estimator import (
     difference_values,
     difference_variances,
     drawn,
     guarded_variances,
     n_rarer,
+    overall_variances,
     score_intervals,
     tuned_slopes,
     unit_variances,
@@ -208,3 +210,61 @@ def test_guards_fade_with_the_outcomes_of_the_rarer_kind():
     sample = drawn(y, np.full(10, 1e-6), np.full(10, 1e-5), np.zeros(10, int), 1)
     guarded = guarded_variances(sample, np.full((1, 1), 0.5), np.zeros((1, 1)), np.full((1, 1), 9.0), np.ones(1))
     np.testing.assert_allclose(guarded, 0.25 / 10 / 6, rtol=1e-4)
+
+
+def scenarios_of(right, n, weights):
+    """Answers of one model to n items of each scenario, so many of them right, and all that variances need."""
+    index = np.repeat(np.arange(len(right)), n)
+    y = (np.tile(np.arange(n), len(right)) < np.repeat(right, n)).astype(float)[None]
+    sample = drawn(y, np.full(y.shape[1], 1e-6), np.full(y.shape[1], n * 1e-6), index, len(right))
+    values = np.array([right]) / n
+    variances, freedom = difference_variances(sample, np.zeros(y.shape), np.ones(values.shape))
+    guarded = guarded_variances(sample, values, variances, freedom, np.ones(len(right)))
+    both = (freedom, np.array([float(freedom.sum())]))
+    overall = overall_variances(
+        sample, values, variances, both, noise_ratio=np.ones(len(right)), scenario_weights=np.array(weights)
+    )
+    return float(overall[0]), guarded[0], variances[0]
+
+
+def test_the_guard_of_the_overall_score_is_that_of_the_only_scenario():
+    overall, guarded, _ = scenarios_of([7], 10, [1.0])
+    assert overall == pytest.approx(guarded[0])
+
+
+def test_scenarios_together_show_what_each_alone_cannot():
+    """By hand: six scenarios, two of five wrong in each; twelve outcomes of the rarer kind instead of two."""
+    overall, guarded, variances = scenarios_of([3] * 6, 5, [1 / 6] * 6)
+    reference = 5 / 9 * 4 / 9 / 5  # two right and two wrong added
+    np.testing.assert_allclose(guarded, (2 * variances + reference) / 3, rtol=1e-5)
+    assert overall == pytest.approx((12 * variances[0] + reference * 1.0) / 13 / 6, rel=1e-4)
+
+
+def test_a_scenario_that_hardly_counts_does_not_vouch_for_one_that_does():
+    overall, guarded, _ = scenarios_of([5, 10], 10, [0.01, 0.99])
+    assert overall == pytest.approx(0.99**2 * guarded[1], rel=0.03)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mean", [0.03, 0.3, 0.97])
+@pytest.mark.parametrize(("n_scenarios", "n_each"), [(5, 2), (5, 6), (5, 20)])
+def test_intervals_of_the_overall_score_hold(mean, n_scenarios, n_each):
+    """Items of unequal difficulty, drawn anew for each of many models."""
+    rng, size, held = np.random.default_rng(1), 200, []
+    weights = np.full(n_scenarios, 1.0 / n_scenarios)
+    index = np.repeat(np.arange(n_scenarios), n_each)
+    for _ in range(150):
+        p = rng.beta(4 * mean, 4 * (1 - mean), (n_scenarios, size))
+        y = (rng.random((12, n_scenarios, size)) < p).astype(float)
+        responses = y[:, :, :n_each].reshape(12, -1)  # items are exchangeable
+        sample = drawn(responses, np.full(index.size, 1 / size), np.full(index.size, n_each / size), index, n_scenarios)
+        flat, slopes = np.full(responses.shape, 0.5), np.ones((12, n_scenarios))
+        unseen = np.full(slopes.shape, 0.5 * (1 - n_each / size))
+        values = difference_values(sample, flat, unseen, slopes)
+        variances, freedom = difference_variances(sample, flat, slopes)
+        found = _with_overall(
+            _Design(sample, values, variances, freedom, np.ones(n_scenarios)), scenario_weights=weights, level=0.95
+        )
+        truth = y.mean(axis=(1, 2))
+        held.append((found.low[:, -1] - 1e-9 <= truth) & (truth <= found.high[:, -1] + 1e-9))
+    assert np.mean(held) > 0.93

@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 import polars as pl
 import pytest
+from scipy.stats import poisson
 
 from itembank.data.responses import ResponseMatrix
 from itembank.errors import DataError, ParameterError
@@ -66,6 +67,25 @@ def test_the_variance_of_a_run_is_unbiased_whatever_luck_models_have():
         weights = bank.targets.target("overall").weights
         of_runs.append((rates * (1.0 - rates)) @ weights**2 / 3.0)
     assert np.mean(found) == pytest.approx(np.mean(of_runs), rel=0.05)
+
+
+@pytest.mark.parametrize("successes", [0.0, 0.5, 2.0, 4.0])  # in all attempts, on average
+def test_the_expected_score_of_rare_successes_is_held(successes):
+    """Over the Poisson distribution of successes, where a width of zero would hold nothing of the first 0.6."""
+    bank = shared_bank()
+    n_attempts, n_items = 1000, bank.n_items
+    counts = np.arange(15)
+    trials = np.full((counts.size, n_items), n_attempts)
+    right = np.zeros(trials.shape, dtype=np.int64)
+    for row, count in enumerate(counts):
+        right[row, :count] = 1
+    answers = ResponseMatrix.from_counts(right, trials, items=bank.responses.items)
+    theta = np.full((counts.size, bank.parameters.n_dims), -1.0)
+    weights = bank.targets.target("overall").weights
+    half_width = Z * np.sqrt(run_variance(bank, answers, theta)[:, -1])
+    expected = successes / n_attempts * weights.mean()
+    holds = np.abs(answers.responses @ weights - expected) <= half_width
+    assert poisson.pmf(counts, successes) @ holds > 0.93
 
 
 def test_intervals_of_full_runs_hold_the_expected_score():

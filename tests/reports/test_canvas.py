@@ -1,9 +1,10 @@
 import sys
 
 import pytest
+from PIL import Image
 
 from itembank.errors import MissingDependencyError, ParameterError
-from itembank.reports.canvas import new_figure, panels, put_title, save_figure
+from itembank.reports.canvas import new_figure, panels, put_foot, put_message, put_title, save_figure
 
 SIGNATURES = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}
 
@@ -56,3 +57,45 @@ def test_control_characters_of_names_are_shown_and_never_drawn(tmp_path):
     assert "\x1b" not in text
     assert "\x00" not in text
     assert figure.axes[0].get_title(loc="left") == "\\x1b[31mred\\x00\nsecond line"
+
+
+def test_a_png_file_has_a_palette_and_is_small(tmp_path):
+    figure = new_figure(7.2, 4.0)
+    axes = panels(figure, 1, 1)[0]
+    axes.plot(range(50), range(50), "o-")
+    path = save_figure(figure, tmp_path / "figure.png")
+    with Image.open(path) as image:
+        assert image.mode == "P"
+        assert image.size == (1080, 600)
+    assert path.stat().st_size < 30_000
+
+
+def test_message_note_and_legend_never_lie_over_the_panels_or_each_other():
+    figure = new_figure(5.0, 4.0)
+    axes = panels(figure, 2, 2)
+    handles = [axes[0].plot([0, 1], [0, k])[0] for k in range(5)]
+    put_message(figure, "a message of many words that takes more than one line of the figure " * 2)
+    put_foot(figure, "a note that says what bands are " * 5, handles, [f"$name {k}$" for k in range(5)])
+    figure.draw_without_rendering()
+    note, legend, panel = (
+        one.get_window_extent() for one in (figure.texts[-1], figure.legends[0], axes[0].xaxis.get_ticklabels()[0])
+    )
+    title = figure._suptitle.get_window_extent()
+    assert note.y0 >= 0.0
+    assert note.y1 <= legend.y0 + 1.0
+    assert legend.y1 <= panel.y0 + 1.0
+    assert axes[0].get_window_extent().y1 < title.y0
+    assert max(title.x1, note.x1, legend.x1) <= figure.bbox.x1
+
+
+def test_names_of_any_length_leave_room_for_the_panels():
+    figure = new_figure(7.2, 4.0)
+    axes = panels(figure, 1, 1)[0]
+    (line,) = axes.plot([0, 1], [0, 1])
+    name = "x" * 5000
+    put_message(figure, name)
+    put_title(axes, name)
+    put_foot(figure, "", [line], [name])
+    figure.draw_without_rendering()
+    assert axes.get_window_extent().height > 0.3 * figure.bbox.height
+    assert axes.get_window_extent().width > 0.5 * figure.bbox.width

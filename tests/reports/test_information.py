@@ -10,13 +10,14 @@ from itembank.irt.families import information_weights
 from itembank.irt.parameters import AbilityPrior
 from itembank.reports.information import figure_test_information
 from tests.data.banks import make_bank, with_family
+from tests.reports.drawn import message_of, names_of
 
 
 def lines_of(figure):
     """Lines by name, as x and y."""
-    names = [text.get_text() for text in figure.legends[0].get_texts()]
-    drawn = [line for line in figure.axes[0].get_lines() if line.get_marker() != "|"]
-    return {name: np.array(line.get_data()) for name, line in zip(names, drawn, strict=True)}
+    drawn = [line for line in figure.axes[0].get_lines() if not line.get_label().startswith("_")]
+    assert sorted(names_of(figure.axes[0])) == sorted(line.get_label() for line in drawn)
+    return {line.get_label(): np.array(line.get_data()) for line in drawn}
 
 
 def selection_of(bank, ids):
@@ -33,6 +34,14 @@ def test_information_is_the_variance_of_the_score_function():
     wrong = (np.log1p(-after) - np.log1p(-before)) / (2 * step)
     expected = (p * right**2 + (1 - p) * wrong**2).sum(axis=1)
     np.testing.assert_allclose(information, expected, rtol=1e-6)
+
+
+def test_the_message_says_where_the_standard_error_is_least():
+    figure = figure_test_information(make_bank(n_dims=1))
+    grid, information = lines_of(figure)["all 30 items"]
+    best = information.argmax()
+    assert f"ability of {grid[best]:+.1f}" in message_of(figure)
+    assert message_of(figure).endswith(f"all 30 items leave a standard error of {information[best] ** -0.5:.2f}")
 
 
 def test_scenarios_add_up_to_the_whole():

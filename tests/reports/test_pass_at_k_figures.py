@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from itembank.reports.canvas import save_figure
-from itembank.reports.pass_at_k_figures import LOOKS, MOST_PANELS, figure_pass_at_k, negative_log
+from itembank.reports.pass_at_k_figures import LOOKS, MOST_PANELS, figure_pass_at_k
 from itembank.scaling.sampling.pass_at_k_law import pass_at_k_law
 from itembank.scaling.sampling.pass_at_k_specs import METHODS, PassAtKSpec
+from tests.reports.drawn import message_of, names_of, note_of
 from tests.scaling.samples import known_bank, simulated_samples
 
 
@@ -20,19 +21,27 @@ def law():
 def test_a_panel_shows_the_numbers(law, tmp_path):
     figure = figure_pass_at_k(law, curves=(4,), title="$data$")
     (axes,) = figure.axes
-    truth, *lines = axes.get_lines()
-    np.testing.assert_allclose(truth.get_ydata(), -np.log(law.all_items.truth[4]))
-    drawn = {line.get_color() + line.get_linestyle(): line.get_ydata() for line in lines}
-    for method in METHODS:
-        color, style, _ = LOOKS[method]
-        np.testing.assert_allclose(drawn[color + style], negative_log(law.values(method)[4]))
+    looks = {(line.get_color(), str(line.get_linestyle())) for line in axes.get_lines()[: len(METHODS)]}
+    for line, method in zip(axes.get_lines(), METHODS, strict=False):
+        assert line.get_color() == LOOKS[method][0]
+        np.testing.assert_allclose(line.get_ydata(), 100.0 * law.values(method)[4])
+    assert len(looks) == len(METHODS)
+    (truth,) = [line for line in axes.get_lines() if line.get_marker() == "o"]
+    np.testing.assert_allclose(truth.get_ydata(), 100.0 * law.all_items.truth[4])
     band = axes.collections[0].get_paths()[0].vertices
-    assert band[:, 1].min() == pytest.approx(-np.log(law.all_items.high[4, -1]))
-    assert band[:, 1].max() == pytest.approx(-np.log(law.all_items.low[4, 0]))
+    assert band[:, 1].min() == pytest.approx(100.0 * law.all_items.low[4, 0])
+    assert band[:, 1].max() == pytest.approx(100.0 * law.all_items.high[4, -1])
+    assert axes.get_ylim()[0] == 0.0
+    assert axes.get_ylim()[1] >= 100.0
     assert axes.get_title(loc="left") == "$data$: model-5, math"
     assert axes.patches[0].get_extents().width > 0  # what lies beyond the samples is shaded
-    assert [text.get_text() for text in figure.legends[0].get_texts()][-1] == "95 % interval"
-    assert save_figure(figure, tmp_path / "pass.png").stat().st_size > 10_000
+    assert {"item response", "all samples", "unbiased (to 10)"} <= set(names_of(axes))
+    assert "Band: 95 % interval" in note_of(figure)
+    error = 100.0 * abs(law.values("irsl")[4, -1] - law.all_items.truth[4, -1])
+    assert (
+        message_of(figure) == f"From 20 samples the item response law tells pass@100 to {error:.1f} points on average"
+    )
+    assert save_figure(figure, tmp_path / "pass.png").stat().st_size > 5_000
 
 
 def test_many_curves_are_spread_over_twelve_panels(law):
@@ -54,8 +63,5 @@ def test_what_was_not_estimated_is_not_drawn(law):
     figure = figure_pass_at_k(bare, curves=(0, 1))
     assert [len(one.get_lines()) for one in figure.axes] == [1, 1]
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["plug-in"]
-
-
-def test_a_pass_rate_of_nothing_or_one_has_a_place_or_none():
-    np.testing.assert_array_equal(negative_log(np.array([0.0, np.nan])), [np.nan, np.nan])
-    np.testing.assert_allclose(negative_log(np.array([1.0, 0.5])), [1e-4, np.log(2)])
+    assert "Band" not in note_of(figure)
+    assert message_of(figure).startswith("From 20 samples the plug-in law expects a pass@100 of ")

@@ -6,6 +6,7 @@ from itembank.reports.prediction_figures import KINDS, draw_prediction, styles
 from itembank.studies.prediction.assessors import Assessor
 from itembank.studies.prediction.error_curves import errors_by
 from itembank.studies.run import run_prediction
+from tests.reports.drawn import message_of, names_of
 from tests.studies.prediction.simulated import make_responses, make_spec
 
 ASSESSORS = (
@@ -38,6 +39,7 @@ def test_curves_are_those_of_the_summary(result):
     np.testing.assert_allclose(line.get_xdata(), rows["cost"])
     np.testing.assert_allclose(line.get_ydata(), 100.0 * rows["mae"].to_numpy())
     assert axes.get_xscale() == "log"
+    assert names_of(axes) == ["2pl, fisher"]
     assert axes.get_title(loc="left") == "extrapolation, 3 calibration tasks"
 
 
@@ -49,6 +51,8 @@ def test_two_assessors_are_drawn_task_by_task(result):
     assert [label.get_text() for label in left.get_yticklabels()] == table["name"].to_list()
     np.testing.assert_allclose([bar.get_width() for bar in left.patches], 100.0 * table["difference"].to_numpy())
     np.testing.assert_allclose(right.get_lines()[0].get_xdata(), 100.0 * table["first"].to_numpy())
+    n_better = (table["difference"] > 0.0).sum()
+    assert message_of(figure).startswith(f"2pl, adaptive v-optimal errs less on {n_better} of {table.height} tasks")
 
 
 def test_choices_are_per_time_that_a_task_could_be_chosen(result):

@@ -83,6 +83,11 @@ def test_numbers_are_written_as_people_say_them(text, words):
     assert text == words
 
 
+def test_a_long_name_loses_its_middle():
+    assert theme.shortened("meta-llama/Llama-3.1-405B-Instruct-Turbo", 15) == "meta-ll…t-Turbo"
+    assert theme.shortened("arc", 15) == "arc"
+
+
 def test_the_theme_loads_neither_matplotlib_nor_numpy():
     program = "import sys, itembank.reports.theme; print({'numpy', 'matplotlib', 'polars'} & set(sys.modules))"
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

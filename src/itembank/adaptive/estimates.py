@@ -15,6 +15,7 @@ from itembank.estimation.basis import ScoreBasis
 from itembank.estimation.calibrated_scores import calibrated, model_based
 from itembank.estimation.estimand_names import Estimand
 from itembank.estimation.estimands import (
+    UNLIKE,
     AttemptNoise,
     ExpectedAnswers,
     attempt_ratio,
@@ -25,6 +26,7 @@ from itembank.estimation.estimands import (
 )
 from itembank.estimation.estimates import ScoreEstimates, checked
 from itembank.estimation.expectations import Expectations
+from itembank.estimation.linking_variance import linking_variance
 from itembank.estimation.members_out_of_fold import Past
 from itembank.estimation.observations import Observations, usual_attempts
 from itembank.estimation.point import stacked_scores, with_exact
@@ -111,8 +113,15 @@ def session_estimate(
         _scores(basis.targets, summary, None if expected is None else expected.targets(own), known, level=level)
         for basis, summary, own, known in zip(pool.bases, summaries, columns, near, strict=True)
     ]
+    observed = _observed(pool, state)
+    answered = observed.answered(len(pool.item_ids))
+    of_links = [linking_variance(pool.item_table, basis.targets, answered) for basis in pool.bases]
+    parts = [
+        part if variance is None else widened(part, variance, level=level)
+        for part, variance in zip(parts, of_links, strict=True)
+    ]
     if pool.noise is not None:
-        chance = _Chance(pool.spec.estimand, pool.noise, _observed(pool, state), abilities.theta)
+        chance = _Chance(pool.spec.estimand, pool.noise, observed, abilities.theta)
         pairs = zip(pool.bases, parts, strict=True)
         parts = [widened(part, chance.variance(basis, part.value), level=level) for basis, part in pairs]
     # a custom score is the overall one of its own targets
@@ -229,7 +238,7 @@ class _Chance:
             ratios = self.noise.response_ratios(attempts)
             return item_variance(ExpectedAnswers(basis, answered, self.theta, ratios), value)
         items = basis.parameters.take(answered.positions)
-        own, expected = attempt_ratio(items, answered.responses, trials, self.theta)
+        own, expected = attempt_ratio(items, answered.responses, trials, self.theta, unlike=UNLIKE)
         ratio = np.where(expected > 0.0, own, known_ratio(self.noise))
         return run_noise(basis, self.theta, ratio / attempts)
 

@@ -19,13 +19,22 @@ MOST_TRIALS = 10**9
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """Items handed out together, in the order they were chosen."""
+    """Items handed out together, in the order they were chosen.
+
+    Attributes
+    ----------
+    item_ids : tuple of str
+    explored : tuple of str
+        Those of them that were drawn at random.
+    """
 
     item_ids: tuple[str, ...]
+    explored: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, as `event_from_dict` reads it."""
-        return {"event": "asked", "item_ids": list(self.item_ids)}
+        explored = {"explored": list(self.explored)} if self.explored else {}
+        return {"event": "asked", "item_ids": list(self.item_ids), **explored}
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +127,10 @@ def event_from_dict(record: Mapping[str, Any]) -> Event:
     match kind:
         case "asked":
             item_ids = _take(fields, kind, "item_ids", _is_texts)
-            event: Event = Asked(tuple(item_ids))
+            explored = _take(fields, kind, "explored", _is_texts) if "explored" in fields else ()
+            if not set(explored) <= set(item_ids):
+                raise DataError(f"event 'asked' must have explored items among its items, got {list(explored)!r}.")
+            event: Event = Asked(tuple(item_ids), tuple(explored))
         case "told":
             event = _told(fields)
         case "failed":

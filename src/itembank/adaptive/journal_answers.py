@@ -14,6 +14,8 @@ from itembank.adaptive.journal_lines import BEGINNING
 from itembank.adaptive.journal_sessions import MODEL_ID, settings_of, spec_of_settings
 from itembank.adaptive.session_spec import SessionSpec
 from itembank.data.bank_history import ANSWERED_HOW
+from itembank.data.bank_lineage import bank_for
+from itembank.data.bank_views import whole_bank
 from itembank.data.banks import Bank
 from itembank.data.responses import ResponseMatrix
 from itembank.errors import DataError, shown
@@ -45,7 +47,7 @@ def is_journal(path: Path) -> bool:
 
 
 def journal_responses(bank: Bank, paths: Sequence[Path]) -> JournalAnswers:
-    """Read the answers of sessions with this bank.
+    """Read the answers of sessions with this bank, also to items that it keeps aside by now.
 
     The last word on an item counts, in the place of the first answer to it.
 
@@ -71,7 +73,8 @@ def journal_responses(bank: Bank, paths: Sequence[Path]) -> JournalAnswers:
     if twice:
         raise DataError(f"each journal must be of another model, got several of {shown(twice)}. Give one at a time.")
     told = {item for _, found in answers for item in found}
-    asked = [item for item in bank.responses.item_ids if item in told]
+    whole = whole_bank(bank).responses
+    asked = [item for item in whole.item_ids if item in told]
     unknown = sorted(told - set(asked))
     if unknown:
         raise DataError(
@@ -79,11 +82,32 @@ def journal_responses(bank: Bank, paths: Sequence[Path]) -> JournalAnswers:
             f"{shown(unknown)}. Take the bank that the sessions were started with."
         )
     values = np.array([[found.get(item, np.nan) for item in asked] for _, found in answers])
-    items = bank.responses.items[bank.responses.item_indices(asked)]
+    items = whole.items[whole.item_indices(asked)]
     models = pl.DataFrame({"model_id": names, ANSWERED_HOW: [way_of(spec.criterion) for spec in specs]})
     matrix = ResponseMatrix.create(values, items=items, models=models)
     order = {name: list(found) for name, found in answers}
     return JournalAnswers(matrix, order, dict(zip(names, specs, strict=True)))
+
+
+def bank_of_journals(bank: Bank, paths: Sequence[Path]) -> Bank:
+    """Return the bank with the score that sessions were begun for, where it can still give that; else the bank itself.
+
+    Raises
+    ------
+    DataError
+        When the sessions were begun for several scores that differ.
+    IntegrityError, JournalError
+        As `read_journal`.
+    """
+    headers = [read_journal(path).header for path in paths]
+    made_for = {(str(one.get("bank_id")), str(one.get("target_digest", ""))) for one in headers}
+    found = {one.target_digest: one for pair in made_for if (one := bank_for(bank, *pair)) is not None}
+    if len(found) > 1:
+        raise DataError(
+            f"sessions that are examined together must have been begun for one score, got several: "
+            f"{shown(sorted(one.target_id for one in found.values()))}. Give one at a time."
+        )
+    return next(iter(found.values()), bank)
 
 
 def _answers(path: Path) -> tuple[tuple[str, dict[str, float]], SessionSpec]:

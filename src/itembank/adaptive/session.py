@@ -7,12 +7,14 @@ from itembank.adaptive import state as states
 from itembank.adaptive.choosing import choose, start_abilities
 from itembank.adaptive.estimates import SessionEstimate, session_ability, session_estimate
 from itembank.adaptive.events import Asked, Event, Failed, Told, checked_counts, checked_response
+from itembank.adaptive.exploring import random_sample
 from itembank.adaptive.pool import SessionPool
 from itembank.adaptive.prior_specs import PriorSpec
 from itembank.adaptive.priors import ability_prior
 from itembank.adaptive.spending import fit_costs, left_of_budget, told_costs, warn_of_silent_costs
 from itembank.adaptive.stopping import lacks_items, limit_reason, rule_that_holds
 from itembank.checks import check_whole
+from itembank.data.selections import Selection
 from itembank.errors import DataError, ParameterError, quoted
 from itembank.numerics.threads import one_blas_thread
 from itembank.scoring.abilities import Abilities
@@ -113,7 +115,7 @@ class AdaptiveSession:
         abilities = self._ability()
         theta, covariance = abilities.theta[0], abilities.covariance[0]
         with one_blas_thread():
-            chosen = choose(
+            chosen, drawn = choose(
                 self._pool,
                 self._state,
                 theta,
@@ -124,7 +126,7 @@ class AdaptiveSession:
             )
         item_ids = tuple(self._pool.item_ids[position] for position in chosen.tolist())
         if item_ids:
-            self._record(Asked(item_ids))
+            self._record(Asked(item_ids, tuple(self._pool.item_ids[position] for position in drawn.tolist())))
         return item_ids
 
     def tell(
@@ -261,6 +263,10 @@ class AdaptiveSession:
     def pending(self) -> tuple[str, ...]:
         """Items that were asked and are neither answered nor failed, in the order of asking."""
         return tuple(self._pool.item_ids[position] for position in self._state.pending)
+
+    def random_sample(self) -> Selection:
+        """Items drawn at random so far (`SessionSpec.explore`), with the probability that each had to be."""
+        return random_sample(self._pool, self._state)
 
     @property
     def n_items(self) -> int:

@@ -1,9 +1,11 @@
 """The verb `add_items`: new items join a bank, on its scale."""
 
+from dataclasses import replace
+
 import numpy as np
 
-from itembank.banks.descendants import Operation, descendant, history_of
-from itembank.banks.grown_parts import answered_alike, grown_part, marked_as_added
+from itembank.banks.descendants import descendant, history_of
+from itembank.banks.grown_parts import answered_alike, grown_part, growth, marked_as_added
 from itembank.banks.merging import overlaid
 from itembank.data.answered_how import with_ways
 from itembank.data.arguments import GivenBank, GivenResponses, as_bank, as_new_responses
@@ -69,10 +71,8 @@ def add_items(
     linked = link(whole, given, method=method, progress=progress)
     given = given.take(models=given.model_indices(linked.model_ids))
     part = _part(bank, whole, with_ways(given, whole.n_items + len(linked.item_ids), how), linked)
-    arguments = (
-        {"method": method, "status": status} if how is None else {"method": method, "status": status, "how": how}
-    )
-    operation = Operation("add-items", note.strip(), arguments, link=_link(bank, part, linked))
+    asked = growth("add-items", note, given, how=how, method=method, status=status)
+    operation = replace(asked, link=_link(bank, part, linked))
     statuses = {} if status == ACTIVE else dict.fromkeys(linked.item_ids, status)
     return descendant(bank, overlaid(whole, part), operation, statuses=statuses)
 

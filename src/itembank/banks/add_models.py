@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from itembank.banks.descendants import Operation, descendant
-from itembank.banks.grown_parts import grown_part, marked_as_added
+from itembank.banks.descendants import descendant
+from itembank.banks.grown_parts import grown_part, growth, marked_as_added
 from itembank.banks.merging import overlaid
 from itembank.data.answered_how import with_ways
 from itembank.data.arguments import GivenBank, GivenResponses, as_bank, as_new_responses
@@ -28,7 +28,7 @@ def add_models(bank: GivenBank, responses: GivenResponses, *, how: str | None = 
         How their items were chosen, where the model table has no column `answered_how` that says it: answers exported
         from a session do. `recalibrate` learns from no model of which it is not known.
     note : str
-        Kept in the history.
+        Kept in the history, beside the prompts, versions and harnesses that the tables of the results tell.
 
     Returns
     -------
@@ -57,8 +57,7 @@ def add_models(bank: GivenBank, responses: GivenResponses, *, how: str | None = 
         whole.calibration.item_covariance[places],
         is_degenerate=whole.calibration.is_degenerate[places],
     )
-    arguments = {} if how is None else {"how": how}
-    return descendant(bank, overlaid(whole, part), Operation("add-models", note.strip(), arguments))
+    return descendant(bank, overlaid(whole, part), growth("add-models", note, given, how=how))
 
 
 def _check(whole: Bank, given: ResponseMatrix) -> None:

@@ -1,17 +1,19 @@
 """What a bank gains, as a bank of its own on the same scale, which can be laid over the old one."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import polars as pl
 
-from itembank.banks.descendants import history_of
+from itembank.banks.descendants import Operation, history_of
 from itembank.calibration.degenerate import find_degenerate
 from itembank.calibration.item_model_bias import response_variance
 from itembank.data.answered_how import ADDED
 from itembank.data.banks import Bank
 from itembank.data.responses import ResponseMatrix
 from itembank.data.targets import ScoreTargets
+from itembank.diagnostics.run_conditions import told_conditions
 from itembank.irt.parameters import ItemParameters
 from itembank.linking.linking_answers import binary, trials_of
 from itembank.numerics.arrays import BoolArray, FloatArray
@@ -67,6 +69,13 @@ def grown_part(
 def answered_alike(responses: ResponseMatrix) -> BoolArray:
     """Items that all models answered alike, (n_items,)."""
     return find_degenerate(responses.responses)
+
+
+def growth(name: str, note: str, given: ResponseMatrix, *, how: str | None, **asked: Any) -> Operation:
+    """Write down what was added: what was asked for, and which prompts, versions and harnesses the results tell."""
+    arguments = {**asked, **({} if how is None else {"how": how})}
+    conditions = told_conditions(given)
+    return Operation(name, note.strip(), {**arguments, "run_with": conditions} if conditions else arguments)
 
 
 def marked_as_added(bank: Bank, responses: ResponseMatrix) -> ResponseMatrix:

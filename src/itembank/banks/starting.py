@@ -13,13 +13,13 @@ from itembank.calibration.specs import CalibrationSpec
 from itembank.data.arguments import GivenResponses
 from itembank.data.banks import Bank
 from itembank.data.fingerprint import bank_fingerprint
-from itembank.data.readers.agreement import read_new_responses
+from itembank.data.readers.agreement import check_same_content, in_both, read_new_responses
 from itembank.data.readers.frames import known_things
 from itembank.data.readers.read import paths_of
 from itembank.data.responses import DEFAULT_SCENARIO, ResponseMatrix
 from itembank.data.score_names import Across, Within
 from itembank.data.targets import ScoreTargets
-from itembank.errors import DataError
+from itembank.errors import DataError, DataWarning, shown, warn
 from itembank.numerics.arrays import FloatArray
 from itembank.progress import ProgressCallback, silent
 
@@ -72,7 +72,12 @@ def start(
     Raises
     ------
     DataError
-        When the table has no item ids, or they repeat, or responses are of other items.
+        When the table has no item ids, or they repeat, or responses are of other items, or items of other content.
+
+    Warns
+    -----
+    DataWarning
+        Where results put items into other scenarios than the table, which alone counts.
 
     Examples
     --------
@@ -117,6 +122,8 @@ def _items_of_nobody(items: Any) -> ResponseMatrix:
 def _of_all(nobody: ResponseMatrix, responses: ResponseMatrix) -> ResponseMatrix:
     """Put responses to some items into their columns, NaN where nobody was asked."""
     columns, n_items = nobody.item_indices(responses.item_ids), nobody.n_items
+    _say_whose_places(responses.items, nobody.items)
+    check_same_content(responses.items, nobody.items)
 
     def spread(values: npt.NDArray[Any], missing: float) -> npt.NDArray[Any]:
         whole = np.full((responses.n_models, n_items), missing, dtype=values.dtype)
@@ -130,6 +137,21 @@ def _of_all(nobody: ResponseMatrix, responses: ResponseMatrix) -> ResponseMatrix
         n_trials=None if responses.n_trials is None else spread(responses.n_trials, 0),
         costs={name: spread(cost, np.nan) for name, cost in responses.costs.items()},
     )
+
+
+def _say_whose_places(found: pl.DataFrame, table: pl.DataFrame) -> None:
+    """Warn where results put an item into another scenario or subscenario than the table, which alone counts."""
+    for column in ("scenario", "subscenario"):
+        both = in_both(found, table, column).filter(pl.col(column) != DEFAULT_SCENARIO)
+        other = both.filter(pl.col(column) != pl.col(f"{column}_known"))
+        if other.height:
+            first = other.row(0, named=True)
+            warn(
+                f"{column} of {other.height} items differs between the table of items "
+                f"({first[f'{column}_known']!r} for {first['item_id']!r}) and the results ({first[column]!r}): "
+                f"{shown(other['item_id'].to_list())}. What stands in the table counts.",
+                DataWarning,
+            )
 
 
 def _variance(matrix: ResponseMatrix, targets: ScoreTargets) -> FloatArray:

@@ -10,6 +10,7 @@ from itembank.cli.main import EXIT_FAILED
 from itembank.cli.options import (
     FILE,
     BankPath,
+    checked_report_path,
     format_option,
     ids_of_file,
     items_option,
@@ -17,6 +18,8 @@ from itembank.cli.options import (
     reading_options,
     reading_spec,
     refuse_unused,
+    typed_command,
+    write_report,
 )
 from itembank.cli.render import note, print_record, print_rows, progress, warnings_as_notes
 from itembank.diagnostics.item_audit_names import ORDERS, REASONS
@@ -28,20 +31,23 @@ if TYPE_CHECKING:
     from itembank.diagnostics.differential_results import DifferentialItems
     from itembank.diagnostics.item_audit_results import ItemAudit
 
-SUFFIXES = (".csv", ".parquet", ".html", ".htm")
+PAGES = (".html", ".htm")
+SUFFIXES = (".csv", ".parquet", *PAGES)
 COLUMNS = ("item_id", "reason", "P(defect)", "mean", "item-rest", "evidence", "text")
 """What a terminal has room for; the other formats and the written table have the rest."""
 LONGEST_TEXT = 120
 """Characters of an item's text that a table shows."""
 
 
-def _check_output(_ctx: click.Context, _parameter: click.Parameter, path: Path | None) -> Path | None:
+def _check_output(ctx: click.Context, parameter: click.Parameter, path: Path | None) -> Path | None:
     """Refuse before the work what could not be written after it."""
     if path is not None:
         from itembank.data.atomic import check_destination  # noqa: PLC0415
 
         if path.suffix.lower() not in SUFFIXES:
             raise click.BadParameter(f"must end in .csv, .parquet or .html, got {path.name!r}.")
+        if path.suffix.lower() in PAGES:
+            return checked_report_path(ctx, parameter, path)
         check_destination(path)
     return path
 
@@ -79,7 +85,7 @@ def _check_output(_ctx: click.Context, _parameter: click.Parameter, path: Path |
     type=click.Path(path_type=Path),
     callback=_check_output,
     metavar="FILE",
-    help="Write all items to this file: .csv, .parquet, or a page, .html.",
+    help="Write all items to this file: .csv, .parquet, or a page to look at and to send, .html.",
 )
 @click.option(
     "--fail-on",
@@ -139,6 +145,8 @@ def command(
         note(f"No item is flagged {' or '.join(dict.fromkeys(reasons))}.")
     if chosen.height > n_rows:
         note(f"{n_rows} of {chosen.height} items shown: -n for more, -o FILE for all.")
+    if output is None and output_format == "table":
+        note("To see this as a page: -o FILE.html")
     found = [f"{audit.counts[reason]} {reason}" for reason in dict.fromkeys(fail_on) if audit.counts[reason]]
     if found:
         click.echo(f"Failed: there are items flagged {', '.join(found)} (--fail-on).", err=True)
@@ -160,16 +168,17 @@ def _read(source: tuple[Path, ...], reading: dict[str, Any]) -> Any:
 
 def _write(audit: "ItemAudit", output: Path) -> None:
     """Write all items, whole or not at all."""
-    from itembank.data.atomic import replacing_file, write_text  # noqa: PLC0415
-    from itembank.reports.item_audit_page import item_audit_page  # noqa: PLC0415
+    from itembank.data.atomic import replacing_file  # noqa: PLC0415
+    from itembank.pages.audit_page import audit_page  # noqa: PLC0415
+    from itembank.spreadsheets import write_guarded_csv  # noqa: PLC0415
 
     kind = output.suffix.lower()
-    if kind in {".html", ".htm"}:
-        write_text(output, item_audit_page(audit))
+    if kind in PAGES:
+        write_report(audit_page(audit, command=typed_command()), output)
     else:
         with replacing_file(output) as temporary:
-            audit.table.write_csv(temporary) if kind == ".csv" else audit.table.write_parquet(temporary)
-    note(f"{audit.table.height} items written to {output}.")
+            write_guarded_csv(audit.table, temporary) if kind == ".csv" else audit.table.write_parquet(temporary)
+        note(f"{audit.table.height} items written to {output}.")
 
 
 def _print(audit: "ItemAudit", chosen: "pl.DataFrame", output_format: str) -> None:

@@ -206,7 +206,7 @@ def log(*, bank: Path, output_format: str) -> None:
     if not rows:
         note(f"Bank {loaded.bank_id} has no history: it is as it was calibrated.")
     title = f"{visible(loaded.name) or 'Bank'} {loaded.version}, bank {loaded.bank_id}, score {loaded.target_id}"
-    print_rows(rows, output_format, title=title, least=("by", "bank", "link", "models"))
+    print_rows(rows, output_format, title=title, least=("by", "bank", "link", "run with", "models"))
 
 
 def item_ids(bank: "Bank", given: Sequence[str]) -> tuple[str, ...]:
@@ -243,6 +243,7 @@ def _in_words(change: "Change") -> dict[str, Any]:
     """One change as a line of a table."""
     counts = {"+": change.items_added, "-": change.items_dropped, "changed ": change.items_changed}
     models = {"+": change.models_added, "-": change.models_dropped}
+    run_with = _run_with(change)
     return {
         "version": change.version,
         "at": change.at,
@@ -251,10 +252,17 @@ def _in_words(change: "Change") -> dict[str, Any]:
         "models": _counted(models),
         "target_id": change.target_id,
         "note": change.note,
+        **({"run with": run_with} if run_with else {}),
         "link": None if change.link is None else change.link.method,
         "bank": change.bank,
         "by": change.by,
     }
+
+
+def _run_with(change: "Change") -> str:
+    """Say which prompts, versions and harnesses the results that came had; a stranger's file may hold anything."""
+    told = change.arguments.get("run_with")
+    return "; ".join(f"{name} {value}" for name, value in told.items()) if isinstance(told, dict) else ""
 
 
 def _in_full(change: "Change") -> dict[str, Any]:

@@ -137,6 +137,7 @@ def _read(bank: "Bank", paths: Sequence[Path]) -> "ResponseMatrix":
     """Read results of models, or the answers that journals of sessions hold."""
     from itembank.adaptive.journal_answers import is_journal, journal_responses  # noqa: PLC0415
     from itembank.data.arguments import as_new_responses  # noqa: PLC0415
+    from itembank.data.bank_lineage import aside_items  # noqa: PLC0415
 
     journals = [path for path in paths if is_journal(path)]
     if not journals:
@@ -144,7 +145,14 @@ def _read(bank: "Bank", paths: Sequence[Path]) -> "ResponseMatrix":
     if len(journals) < len(paths):
         raise click.UsageError("RESPONSES must be journals of sessions or other results, not both. Add them in turn.")
     refuse_unused(("how", False, "results that are no journals of sessions, which say it themselves"))
-    return journal_responses(bank, journals).responses
+    found = journal_responses(bank, journals).responses
+    aside = aside_items(bank, found.item_ids)
+    if aside:
+        note(
+            f"{len(aside)} of {found.n_items} items that were asked do not count in the score any more; the bank keeps "
+            f"their answers: {visible(shown(aside))}."
+        )
+    return found
 
 
 def _way(how: str | None, selection: Path | None) -> str | None:

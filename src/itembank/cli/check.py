@@ -23,6 +23,7 @@ from itembank.cli.options import (
     seed_option,
 )
 from itembank.cli.render import note, progress, warnings_as_notes
+from itembank.errors import visible
 
 if TYPE_CHECKING:
     from itembank.adaptive.journal_answers import JournalAnswers
@@ -121,6 +122,7 @@ def command(
     _refuse_idle(choices)
     loaded = load_bank(bank)
     with warnings_as_notes(), progress("check") as report:
+        loaded = _bank_of(loaded, responses)
         answers = _read(loaded, responses, reading)
         known = known_items(loaded, answers.responses, None, ignore_unknown=ignore_unknown)
         note_known_models(loaded, known.model_ids)
@@ -184,7 +186,7 @@ def _examined(
     if choices.wants(ACCURACY) and not choices.asks(ACCURACY):
         refuse_unused(*((name, has_full_runs, "models that ran everything") for name in ("level", "seed")))
     fit = drift = scores = None
-    if choices.asks(FIT) or (choices.wants(FIT) and _can_leave_out(bank, report)):
+    if choices.asks(FIT) or (choices.wants(FIT) and _can_examine(bank, answers.responses, report)):
         fit = _fit(bank, answers, named, choices.reference, report)
     is_enough = fit is not None and not answers.sessions and answers.responses.n_models >= ENOUGH_FOR_DRIFT
     if choices.asks(DRIFT) or (choices.wants(DRIFT) and is_enough):
@@ -223,6 +225,20 @@ def _drift(bank: "Bank", matrix: "ResponseMatrix", since: str, report: "Progress
     return item_drift(bank, matrix, since=day or None, date_column=column or None, progress=report)
 
 
+def _bank_of(bank: "Bank", paths: Sequence[Path]) -> "Bank":
+    """Return the bank with the score that journals were begun for; say so where it gives another by now."""
+    from itembank.adaptive.journal_answers import bank_of_journals, is_journal  # noqa: PLC0415
+
+    journals = [path for path in paths if is_journal(path)]
+    found = bank_of_journals(bank, journals) if journals else bank
+    if found.target_digest != bank.target_digest:
+        note(
+            f"The sessions were begun for {visible(found.target_id)}: they are checked on its items, also those that "
+            f"do not count in {visible(bank.target_id)}."
+        )
+    return found
+
+
 def _read(bank: "Bank", paths: Sequence[Path], reading: dict[str, Any]) -> "JournalAnswers":
     """Read results, or the answers of sessions with their order."""
     from itembank.adaptive.journal_answers import JournalAnswers, is_journal, journal_responses  # noqa: PLC0415
@@ -236,11 +252,12 @@ def _read(bank: "Bank", paths: Sequence[Path], reading: dict[str, Any]) -> "Jour
     return journal_responses(bank, journals)
 
 
-def _can_leave_out(bank: "Bank", report: "ProgressCallback") -> bool:
-    """Whether the fit of the bank's own models can be known; else say that it cannot."""
+def _can_examine(bank: "Bank", matrix: "ResponseMatrix", report: "ProgressCallback") -> bool:
+    """Whether the fit of these models can be compared with that of the bank's own; else say why not."""
     from itembank.diagnostics.past_fit import why_not_examined  # noqa: PLC0415
+    from itembank.diagnostics.run_conditions import marked_otherwise  # noqa: PLC0415
 
-    reason = why_not_examined(bank, report)
+    reason = why_not_examined(bank, report) or marked_otherwise(bank, matrix)
     if reason:
         note(f"The fit of models is not examined, by that of the bank's own models left out: {reason}.")
     return not reason

@@ -1,6 +1,8 @@
 """`itembank compare`: which of two models is better."""
 
 import math
+import warnings
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +25,8 @@ from itembank.cli.options import (
     method_option,
     reading_options,
     refuse_unused,
+    report_option,
+    report_result,
     responses_argument,
     seed_option,
 )
@@ -34,7 +38,10 @@ from itembank.estimation.estimand_names import ESTIMANDS_IN_WORDS, RUN, Estimand
 from itembank.estimation.specs import METHODS
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from itembank.comparison.comparisons import Comparison
+    from itembank.pages.blocks import Page
 
 
 @click.command("compare", cls=Command)
@@ -64,6 +71,7 @@ if TYPE_CHECKING:
     help="Score to compare: 'overall', a scenario, or 'all'. Repeatable.",
 )
 @click.option("--ranking", is_flag=True, help="Print the models in order with tied groups instead of the pairs.")
+@report_option
 @reading_options()
 @seed_option
 @format_option
@@ -80,6 +88,7 @@ def command(
     power: float,
     target: tuple[str, ...],
     ranking: bool,
+    report: Path | None,
     reading: dict[str, Any],
     seed: int,
     output_format: str,
@@ -92,7 +101,7 @@ def command(
     \b
       itembank compare bank old.csv new.csv --selection selection.json
       itembank compare bank results.parquet --model old --model new --target all
-      itembank compare bank results.parquet --ranking
+      itembank compare bank results.parquet --ranking --report ranking.html
     """  # noqa: D301
     from itembank.comparison.compare import compare  # noqa: PLC0415
     from itembank.data.bank_files import load_bank  # noqa: PLC0415
@@ -104,23 +113,41 @@ def command(
     with warnings_as_notes():
         matrix = read_new_results(loaded, responses, reading, chosen)
         note_known_models(loaded, models or matrix.model_ids)
-        with progress("compare") as report:
-            comparison = compare(
-                loaded,
-                matrix,
-                models=models or None,
-                selection=chosen,
-                ignore_unknown=ignore_unknown,
-                method=method,
-                target="all" if "all" in target else target,
-                spec=ComparisonSpec(level, power, seed=seed, estimand=estimand),
-                progress=report,
-            )
+        compared = partial(
+            compare,
+            loaded,
+            matrix,
+            models=models or None,
+            selection=chosen,
+            ignore_unknown=ignore_unknown,
+            spec=ComparisonSpec(level, power, seed=seed, estimand=estimand),
+        )
+        with progress("compare") as said:
+            comparison = compared(method=method, target="all" if "all" in target else target, progress=said)
     _print(comparison, output_format, why_not_calibrated(loaded), is_ranking=ranking)
     note_flagged(comparison, loaded.n_compared_models)
     if estimand != RUN:
         note(f"Differences are of {ESTIMANDS_IN_WORDS[estimand]}.")
     refuse_empty(comparison.rows(), "difference", ("model_a", "model_b", "target"))
+
+    def page(typed: str) -> "Page":
+        from itembank.pages.comparison_page import comparison_page  # noqa: PLC0415
+
+        every = _on_every_score(compared, comparison)
+        return comparison_page(comparison, loaded, matrix, selection=chosen, by_scenario=every, command=typed)
+
+    report_result(report, output_format, page)
+
+
+def _on_every_score(compared: "Callable[..., Comparison]", comparison: "Comparison") -> "Comparison":
+    """Compare the same models on every score, by the method that was taken."""
+    from itembank.errors import DataWarning  # noqa: PLC0415
+
+    if len(comparison.targets) > 1:
+        return comparison
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)  # given before
+        return compared(method=comparison.method, target="all")
 
 
 def _print(comparison: "Comparison", output_format: str, why_not_calibrated: str, *, is_ranking: bool) -> None:

@@ -22,13 +22,18 @@ from itembank.cli.options import (
     level_option,
     method_option,
     models_option,
+    note_report,
     reading_options,
+    report_option,
     seed_option,
+    typed_command,
+    write_report,
 )
 from itembank.cli.render import note, print_rows, progress, refuse_empty, warnings_as_notes
 from itembank.cli.typicality_words import note_flagged, typicality_text
 from itembank.errors import visible
 from itembank.estimation.estimand_names import ESTIMANDS_IN_WORDS, RUN, Estimand
+from itembank.estimation.interval_words import MEANING
 from itembank.estimation.specs import METHODS, IntervalKind
 
 if TYPE_CHECKING:
@@ -37,14 +42,6 @@ if TYPE_CHECKING:
     from itembank.data.selections import Selection
     from itembank.estimation.estimates import ScoreEstimates
 
-MEANING = {
-    "calibrated": "Intervals are calibrated: their width comes from the errors made on the bank's own models when "
-    "these are left out. Trust them less for a model unlike all of them.",
-    "model-based": "Intervals come from the item model alone: they are too narrow where it is wrong.",
-    "design": "Intervals come from how the items were drawn: they hold for any model, even where the item model is "
-    "wrong.",
-}
-"""What each kind of interval rests on."""
 TITLES = {
     "run": "Estimated full-benchmark scores",
     "expected": "Estimated full-benchmark scores over repeated runs",
@@ -83,6 +80,7 @@ TITLES = {
     help="Of which set of items: NAME@1, a score that the bank gave before items were retired.",
 )
 @click.option("--win-rate", is_flag=True, help="Add the mean win rate over scenarios against the bank's models.")
+@report_option
 @reading_options(models_option)
 @seed_option
 @format_option
@@ -99,6 +97,7 @@ def command(
     covariates: tuple[str, ...],
     win_rate: bool,
     target: str | None,
+    report: Path | None,
     reading: dict[str, Any],
     seed: int,
     output_format: str,
@@ -110,7 +109,7 @@ def command(
 
     \b
       itembank estimate bank new-model.csv --selection selection.json
-      itembank estimate bank output/new-model/ --selection selection.json --format json
+      itembank estimate bank output/new-model/ --selection selection.json --report new-model.html
       itembank estimate bank new-model.csv --selection random.json --interval design
       itembank estimate bank new-model.csv --models models.csv --covariate date
     """  # noqa: D301
@@ -126,7 +125,7 @@ def command(
     with warnings_as_notes():
         matrix = _new_results(loaded, responses, reading, chosen, has_covariates=bool(covariates))
         note_known_models(loaded, matrix.model_ids)
-        with progress("estimate") as report:
+        with progress("estimate") as advance:
             estimates = estimate(
                 loaded,
                 matrix,
@@ -139,7 +138,7 @@ def command(
                 covariates=covariates,
                 include_win_rate=win_rate,
                 rng=seed,
-                progress=report,
+                progress=advance,
             )
     if estimates.explanation:
         note(f"Estimated by {estimates.explanation}")
@@ -153,6 +152,12 @@ def command(
     note_overall(loaded)
     if win_rate and estimates.interval_kind != "model-based":
         note("The interval of the mean win rate is model-based.")
+    if report is not None:
+        from itembank.pages.estimates_page import estimates_page  # noqa: PLC0415
+
+        write_report(estimates_page(loaded, matrix, estimates, chosen, command=typed_command()), report)
+    elif output_format == "table":
+        note_report(report)
     refuse_empty(estimates.rows(), "estimate", ("model_id", "target"))
 
 

@@ -49,6 +49,13 @@ def run_options(*own: Decorator, batch: str, gradual: str = "--adaptive") -> Dec
             metavar="N",
             help=f"{gradual}: items asked for and run at once.  [default: {batch}]",
         ),
+        click.option(
+            "--stages",
+            type=click.Choice(["1", "2", "3"]),
+            default="1",
+            show_default=True,
+            help="-n: multistage testing. After the first stage, each next one is chosen from the model's answers.",
+        ),
         *own,
         click.option("--dry-run", is_flag=True, help="Compare the items with the bank's and count them; run nothing."),
         headed(SESSION, session_options),
@@ -58,9 +65,11 @@ def run_options(*own: Decorator, batch: str, gradual: str = "--adaptive") -> Dec
 
 
 def check_items(
-    selection: Path | None, n_chosen: int | None, *, adaptive: bool, in_stages: bool = False, choices: Mapping[str, Any]
+    selection: Path | None, n_chosen: int | None, *, adaptive: bool, has_batches: bool, choices: Mapping[str, Any]
 ) -> None:
     """Check that one way of choosing items was given, and no option of another.
+
+    `has_batches` says whether `--batch` means something.
 
     Raises
     ------
@@ -71,7 +80,8 @@ def check_items(
         raise click.UsageError("Say which items to run: one of --selection FILE, -n N, or --adaptive.")
     refuse_unused(
         *((name, adaptive, "--adaptive") for name in choices if name != "level"),
-        ("batch", adaptive or in_stages, "--adaptive"),
+        ("batch", has_batches, "--adaptive"),
+        ("stages", n_chosen is not None, "-n"),
         ("seed", selection is None, "-n or --adaptive"),
     )
 
@@ -91,11 +101,20 @@ def chosen_items(
     return selection
 
 
-def keep_selection(selection: "Selection", folder: Path) -> Path:
+def keep_selection(selection: "Selection", folder: Path, name: str = SELECTION) -> Path:
     """Write the selection beside the logs."""
     folder.mkdir(parents=True, exist_ok=True)
-    selection.save(folder / SELECTION)
-    return folder / SELECTION
+    selection.save(folder / name)
+    return folder / name
+
+
+def note_earlier(selection: "Selection", path: Path, output: Path) -> None:
+    """Say what a run of one later stage leaves out."""
+    if selection.earlier is not None:
+        note(
+            f"Only the {selection.n_items} items of this stage are run. For an estimate from all stages: itembank "
+            f"estimate BANK EARLIER_RESULTS {output} --selection {path}"
+        )
 
 
 def print_run(scores: "ScoreEstimates", bank: "Bank", output: Path, output_format: str) -> None:

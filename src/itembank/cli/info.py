@@ -7,7 +7,7 @@ import click
 
 from itembank.cli.command import Command
 from itembank.cli.options import FILE, bank_argument, figure_option, format_option, refuse_unused, write_figure
-from itembank.cli.render import print_record
+from itembank.cli.render import note, print_record
 
 if TYPE_CHECKING:
     from itembank.data.banks import Bank
@@ -46,6 +46,8 @@ def command(*, bank: Path, figure: Path | None, selection: Path | None, output_f
         "model predicts for models left out",
         least=("precision", "item_model_bias", "weight"),
     )
+    if output_format == "table":
+        note(f"To see more as a page: itembank report {bank} -o bank.html")
 
 
 def _draw(bank: "Bank", selection: Path | None, path: Path) -> None:

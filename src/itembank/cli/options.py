@@ -202,6 +202,17 @@ def note_report(path: Path | None) -> None:
         note("To see this as a page: --report FILE.html")
 
 
+def report_result(path: Path | None, output_format: str, page: "Callable[[str], Page]") -> None:
+    """Write the page of a result where one was asked for; else say below a table how to see it.
+
+    `page` makes the page from the command as it was typed.
+    """
+    if path is not None:
+        write_report(page(typed_command()), path)
+    elif output_format == "table":
+        note_report(path)
+
+
 def typed_command() -> str:
     """Return the command as it was typed, for the page that it writes."""
     return shlex.join(["itembank", *sys.argv[1:]])
@@ -441,12 +452,14 @@ def ids_of_file(path: Path) -> tuple[str, ...]:
     """Read item ids from a selection (.json), a table with a column `item_id`, or a text file, one a line."""
     from itembank.data.readers.known import read_known  # noqa: PLC0415
     from itembank.data.selections import Selection  # noqa: PLC0415
+    from itembank.spreadsheets import unguarded  # noqa: PLC0415
 
     kinds = {one.casefold() for one in path.suffixes}
     if ".json" in kinds:
         return Selection.load(path).item_ids
     if kinds & {".parquet", ".csv", ".tsv", ".jsonl", ".ndjson"}:
-        return tuple(read_known(path, "item_id")[0]["item_id"].to_list())
+        ids = read_known(path, "item_id")[0]["item_id"].to_list()
+        return tuple(unguarded(one) for one in ids) if ".csv" in kinds else tuple(ids)
     return listed_ids(path)
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from itembank.cli.command import Command
-from itembank.cli.options import folder_option, format_option, seed_option
+from itembank.cli.options import folder_option, format_option, seed_option, typed_command, write_report
 from itembank.cli.render import note, print_rows, progress, warnings_as_notes
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @click.command("quickstart", cls=Command)
-@folder_option("quickstart", "bank, selection, estimates and figure")
+@folder_option("quickstart", "bank, selection, estimates, figure and report")
 @click.option("-n", "--n-items", type=click.IntRange(min=1), default=100, show_default=True, help="Items in all.")
 @click.option(
     "--repeats",
@@ -42,6 +42,7 @@ def command(*, output: Path, n_items: int, repeats: int, seed: int, output_forma
     with warnings_as_notes(), progress("quickstart") as advance:
         result = run_quickstart(output, n_items=n_items, n_repeats=repeats, rng=seed, progress=advance)
     _print(result, n_items, output_format)
+    _write_page(result, output / "report.html")
 
 
 def _print(result: "QuickstartResult", n_items: int, output_format: str) -> None:
@@ -69,6 +70,17 @@ def _print(result: "QuickstartResult", n_items: int, output_format: str) -> None
     bank, selection, responses = (result.files[name] for name in ("bank", "selection", "responses"))
     note(f"Next: itembank info {bank}")
     note(f"      itembank estimate {bank} {responses} --selection {selection}")
+
+
+def _write_page(result: "QuickstartResult", path: Path) -> None:
+    """Write the page and say where it is; without what it needs, say so."""
+    from itembank.errors import MissingDependencyError  # noqa: PLC0415
+    from itembank.pages.quickstart_page import quickstart_page  # noqa: PLC0415
+
+    try:
+        write_report(quickstart_page(result, command=typed_command()), path)
+    except MissingDependencyError as error:
+        note(f"The report was left out: {error}")
 
 
 def _table_row(row: dict[str, Any]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import re
 import shutil
 import sys
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ import click
 
 from itembank.errors import DataError, ItembankWarning, shown, visible
 from itembank.progress import ProgressCallback, silent
+from itembank.spreadsheets import guarded
 from itembank.tables import column_names, columns_of, plain, table_lines, title_lines, upright_lines
 
 if TYPE_CHECKING:
@@ -31,15 +32,17 @@ def print_rows(
     title: str = "",
     columns: Sequence[str] = (),
     least: Sequence[str] = (),
+    is_read_back: bool = False,
 ) -> None:
     """Print rows as JSON or CSV with every column, or as a table of `columns` (all when empty).
 
-    Where a terminal is too narrow for a table, the columns in `least` are left out, the least needed first.
+    Where a terminal is too narrow for a table, the columns in `least` are left out, the least needed first. In CSV,
+    texts that a spreadsheet would take for formulas have an apostrophe before them, unless programs read the rows back.
     """
     if output_format == "json":
         click.echo(json.dumps([plain(row) for row in rows], ensure_ascii=False, indent=1))
     elif output_format == "csv":
-        print_exactly(_as_csv(rows))
+        print_exactly(_as_csv(rows, _exactly if is_read_back else guarded))
     else:
         _print_table(rows, title, list(columns) or column_names(rows), least=least)
 
@@ -211,13 +214,17 @@ def is_quiet() -> bool:
     return bool(context is not None and context.find_root().obj and context.find_root().obj.get("quiet"))
 
 
-def _as_csv(rows: Sequence[Row]) -> str:
+def _as_csv(rows: Sequence[Row], written: Callable[[Any], Any]) -> str:
     text = io.StringIO()
     if rows:
         writer = csv.DictWriter(text, fieldnames=list(rows[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows({key: _cell_csv(value) for key, value in plain(row).items()} for row in rows)
+        writer.writerow({name: written(name) for name in rows[0]})
+        writer.writerows({name: written(_cell_csv(value)) for name, value in plain(row).items()} for row in rows)
     return text.getvalue()
+
+
+def _exactly(value: Any) -> Any:
+    return value
 
 
 def _cell_csv(value: Any) -> Any:

@@ -9,18 +9,21 @@ import click
 
 from itembank.cli.command import Command
 from itembank.cli.harness_run import (
+    SELECTION,
     check_items,
     chosen_items,
     end_session,
     keep_selection,
+    note_earlier,
     print_dry_run,
     print_run,
     run_options,
 )
 from itembank.cli.new_results import note_known_models
 from itembank.cli.options import bank_argument
-from itembank.cli.render import warnings_as_notes
+from itembank.cli.render import note, warnings_as_notes
 from itembank.cli.session_options import session_spec
+from itembank.errors import visible
 
 if TYPE_CHECKING:
     from itembank.data.banks import Bank
@@ -29,6 +32,8 @@ if TYPE_CHECKING:
     from itembank.harnesses.inspect.task_items import TaskItems
 
 BATCH = 8
+ROUTING = "routing.json"
+"""Of the folder of a run in stages: the items of the first stage."""
 
 
 @click.command("inspect", cls=Command)
@@ -49,6 +54,7 @@ def command(
     selection: Path | None,
     n_chosen: int | None,
     adaptive: bool,
+    stages: str,
     batch: int | None,
     scorer: str | None,
     task_arg: tuple[str, ...],
@@ -65,6 +71,7 @@ def command(
     \b
       itembank run inspect bank inspect_evals/gsm8k --selection selection.json -o runs/m1 -- --model openai/gpt-4o
       itembank run inspect bank task.py -n 100 -o runs/m1 -- --model openai/gpt-4o
+      itembank run inspect bank task.py -n 90 --stages 2 -o runs/m1 -- --model openai/gpt-4o
       itembank run inspect bank task.py --adaptive --half-width 0.02 --max-items 300 -o runs/m1 -- --model ...
 
     A run that was interrupted goes on when the command is repeated; no sample that was answered is run again. The exit
@@ -77,7 +84,8 @@ def command(
     from itembank.harnesses.inspect.releases import check_release  # noqa: PLC0415
     from itembank.harnesses.inspect.task_items import task_items  # noqa: PLC0415
 
-    check_items(selection, n_chosen, adaptive=adaptive, choices=choices)
+    n_stages = 1 if n_chosen is None else int(stages)
+    check_items(selection, n_chosen, adaptive=adaptive, has_batches=adaptive, choices=choices)
     given = {"task": task, "bank": str(bank.resolve()), "scorer": scorer, "task_args": _task_arguments(task_arg)}
     check_release()
     loaded = load_bank(bank)
@@ -87,12 +95,14 @@ def command(
             session = session_spec(choices, seed).to_dict()
             call = HarnessCall("adaptive", {**given, "batch": batch or BATCH, "session": session}, arguments)
         else:
-            chosen = chosen_items(loaded, selection, n_chosen, seed=seed, excluded=known.others)
-            kept = selection or keep_selection(chosen, output)
-            call = HarnessCall("subset", {**given, "selection": str(kept.resolve())}, arguments)
+            chosen = chosen_items(loaded, selection, n_chosen, seed=seed, excluded=known.others, stages=n_stages)
+            kept = selection or keep_selection(chosen, output, SELECTION if n_stages == 1 else ROUTING)
+            note_earlier(chosen, kept, output)
+            our_task = "subset" if n_stages == 1 else "stages"
+            call = HarnessCall(our_task, {**given, "selection": str(kept.resolve())}, arguments)
         check_task(call)
         if dry_run:
-            print_dry_run(expected_run(loaded, known, call.task_arguments), output_format)
+            print_dry_run(expected_run(loaded, known, call), output_format)
             return
         run_command(call, output)
         _print(loaded, known, call, output, level=choices["level"], output_format=output_format)
@@ -128,6 +138,7 @@ def _print(
     from itembank.errors import DataError  # noqa: PLC0415
     from itembank.harnesses.inspect.command import last_run, run_answers  # noqa: PLC0415
     from itembank.harnesses.inspect.estimates import known_pool, selected_estimates, told_session  # noqa: PLC0415
+    from itembank.harnesses.inspect.stages import stage_of  # noqa: PLC0415
 
     run = last_run(output)
     answers = {} if run is None else run_answers(run, known, call.task_arguments["scorer"] or known.scorer)
@@ -142,6 +153,10 @@ def _print(
         scores: ScoreEstimates | None = session.estimate().scores
     else:
         chosen = Selection.load(call.task_arguments["selection"])
+        if call.task == "stages":
+            chosen = stage_of(bank, chosen, answers, run.model_id)
+            keep_selection(chosen, output)
+            note(f"Chosen by {visible(chosen.explanation)}")
         scores = selected_estimates(bank, answers, chosen, model_id=run.model_id, level=level)
     if scores is None:
         raise DataError(f"{output}: no sample of the selection was scored, so there is nothing to estimate from.")

@@ -15,13 +15,14 @@ from itembank.cli.harness_run import (
     chosen_items,
     end_session,
     keep_selection,
+    note_earlier,
     overall_of,
     print_dry_run,
     print_run,
     run_options,
 )
 from itembank.cli.new_results import note_known_models
-from itembank.cli.options import bank_argument, refuse_unused
+from itembank.cli.options import bank_argument
 from itembank.cli.render import note, progress, warnings_as_notes
 from itembank.cli.session_options import session_spec
 from itembank.errors import visible
@@ -48,13 +49,6 @@ MACRO_AND_GROUPS = (
 @bank_argument
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="-- LM_EVAL_ARGUMENTS...")
 @run_options(
-    click.option(
-        "--stages",
-        type=click.Choice(["1", "2", "3"]),
-        default="1",
-        show_default=True,
-        help="-n: multistage testing. After the first stage, each next one is chosen from the model's answers.",
-    ),
     click.option("--model-id", help="Id of the model.  [default: the model's name in --model_args]"),
     click.option(
         "--import",
@@ -104,9 +98,8 @@ def command(
     from itembank.harnesses.lm_eval.command import HarnessCall, run_command  # noqa: PLC0415
     from itembank.harnesses.lm_eval.releases import check_release  # noqa: PLC0415
 
-    n_stages = int(stages)
-    check_items(selection, n_chosen, adaptive=adaptive, in_stages=n_stages > 1, choices=choices)
-    refuse_unused(("stages", n_chosen is not None, "-n"))
+    n_stages = 1 if n_chosen is None else int(stages)
+    check_items(selection, n_chosen, adaptive=adaptive, has_batches=adaptive or n_stages > 1, choices=choices)
     call = HarnessCall.of(arguments)
     name = model_id or call.model_id
     if not name:
@@ -164,11 +157,7 @@ def _run_selection(
     from itembank.harnesses.lm_eval.run import run_selection  # noqa: PLC0415
 
     path = keep_selection(selection, output)
-    if selection.earlier is not None:
-        note(
-            f"Only the {selection.n_items} items of this stage are run. For an estimate from all stages: itembank "
-            f"estimate BANK EARLIER_RESULTS {output} --selection {path}"
-        )
+    note_earlier(selection, path, output)
     done = run_selection(launch, bank, selection, model_id=model_id, level=level)
     return None if done is None else done.estimates
 

@@ -1,6 +1,7 @@
 """`itembank scaling pretrain`: what a larger training run would score."""
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,8 @@ from itembank.cli.options import (
     level_option,
     models_option,
     refuse_unused,
+    report_option,
+    report_result,
     seed_option,
     write_figure,
 )
@@ -35,6 +38,7 @@ if TYPE_CHECKING:
 
     from itembank.data.compute import TrainingCompute
     from itembank.data.responses import ResponseMatrix
+    from itembank.pages.blocks import Page
     from itembank.scaling.pretraining.law_results import PretrainingLaw
 
 AUTO = "auto"
@@ -125,6 +129,7 @@ _ITEM_MODEL = headed(
     click.option("--recipe", help="Recipe of --kind laws.  [default: the first]"),
     click.option("--item", "item_ids", multiple=True, metavar="ITEM_ID", help="Item of --kind items. Repeatable."),
 )
+@report_option
 @seed_option
 @format_option
 def command(
@@ -144,6 +149,7 @@ def command(
     kind: str,
     recipe: str | None,
     item_ids: tuple[str, ...],
+    report: Path | None,
     seed: int,
     output_format: str,
 ) -> None:
@@ -155,7 +161,7 @@ def command(
 
     \b
       itembank scaling pretrain --builtin bytelms --target-flops 1e14
-      itembank scaling pretrain responses.parquet --models models.csv --target-flops 1e21 --figure scores.png
+      itembank scaling pretrain responses.parquet --models models.csv --target-flops 1e21 --report forecast.html
       itembank scaling pretrain responses.parquet --models models.csv --bank bank --budget 50
     """  # noqa: D301
     from itembank.errors import shown  # noqa: PLC0415
@@ -183,7 +189,7 @@ def command(
             )
         matrix.item_indices(item_ids)  # names those that are not there before the long work
         matrix = matrix.take(models=matrix.model_indices(compute.model_ids))
-        with progress("pretrain") as report:
+        with progress("pretrain") as said:
             law = pretraining_law(
                 matrix,
                 compute,
@@ -192,7 +198,7 @@ def command(
                 loss=_loss(loss, matrix, builtin),
                 settings=settings,
                 rng=seed,
-                progress=report,
+                progress=said,
             )
         shown_law = law.best if _is_auto(choices) else law.names[0]
         if figure is not None:
@@ -202,6 +208,13 @@ def command(
         if text:
             note(f"Note: {text}")
     _print(law, shown_law, show, output_format)
+    report_result(report, output_format, partial(_page, law, shown_law))
+
+
+def _page(law: "PretrainingLaw", shown_law: str, typed: str) -> "Page":
+    from itembank.pages.pretraining_page import pretraining_page  # noqa: PLC0415
+
+    return pretraining_page(law, name=shown_law, command=typed)
 
 
 def _check_kind(kind: str, choices: Mapping[str, Any], item_ids: tuple[str, ...]) -> None:

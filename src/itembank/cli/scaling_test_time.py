@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,8 @@ from itembank.cli.options import (
     items_option,
     level_option,
     refuse_unused,
+    report_option,
+    report_result,
     seed_option,
     write_figure,
 )
@@ -35,6 +38,7 @@ from itembank.scaling.sampling.pass_at_k_specs import METHODS, PassAtKSpec
 if TYPE_CHECKING:
     from itembank.data.banks import Bank
     from itembank.data.responses import ResponseMatrix
+    from itembank.pages.blocks import Page
     from itembank.scaling.sampling.pass_at_k_results import PassAtKLaw
     from itembank.scaling.sampling.sampling_plan_results import SamplingPlan
 
@@ -91,6 +95,7 @@ _PLAN = headed(
     help="Which table: errors with --budget, plan with --half-width.  [default: curves; JSON has all]",
 )
 @figure_option()
+@report_option
 @seed_option
 @format_option
 def command(
@@ -101,6 +106,7 @@ def command(
     choices: dict[str, Any],
     show: str | None,
     figure: Path | None,
+    report: Path | None,
     seed: int,
     output_format: str,
 ) -> None:
@@ -111,21 +117,21 @@ def command(
     impossible when similar models solve it now and then. It gives intervals, and forecasts beyond the samples.
 
     \b
-      itembank scaling test-time samples.parquet --k 1,10,100,1000 --figure pass-at-k.png
+      itembank scaling test-time samples.parquet --k 1,10,100,1000 --report pass-at-k.html
       itembank scaling test-time samples.parquet --budget 50 --show errors
       itembank scaling test-time new-model.csv --bank bank --half-width 0.02 --show plan
     """  # noqa: D301
     from itembank.scaling.sampling.pass_at_k_law import pass_at_k_law  # noqa: PLC0415
 
-    _refuse_unused(choices, is_plan_shown=show == "plan" or output_format == "json")
+    _refuse_unused(choices, is_plan_shown=show == "plan" or output_format == "json" or report is not None)
     _check_show(show, choices)
     spec = _spec(choices)
     with warnings_as_notes():
         matrix = read_responses_or_builtin(responses, builtin, reading)
         bank = _bank(choices["bank"], matrix)
         models = choices["models"] or None
-        with progress("test-time") as report:
-            law = pass_at_k_law(matrix, spec, bank=bank, models=models, rng=seed, progress=report)
+        with progress("test-time") as said:
+            law = pass_at_k_law(matrix, spec, bank=bank, models=models, rng=seed, progress=said)
             plan = None if choices["half_width"] is None else _plan(matrix, bank, choices, spec.k, seed)
         if figure is not None:
             from itembank.reports.pass_at_k_figures import figure_pass_at_k  # noqa: PLC0415
@@ -134,6 +140,13 @@ def command(
     for text in law.notes:
         note(f"Note: {text}.")
     _print(law, plan, show or "curves", output_format)
+    report_result(report, output_format, partial(_page, law, plan))
+
+
+def _page(law: "PassAtKLaw", plan: "SamplingPlan | None", typed: str) -> "Page":
+    from itembank.pages.pass_at_k_page import pass_at_k_page  # noqa: PLC0415
+
+    return pass_at_k_page(law, plan, command=typed)
 
 
 def _refuse_unused(choices: Mapping[str, Any], *, is_plan_shown: bool) -> None:
@@ -146,7 +159,7 @@ def _refuse_unused(choices: Mapping[str, Any], *, is_plan_shown: bool) -> None:
         ("level", is_planned or "irsl" in methods, "--method irsl or --half-width"),
         ("interval", "irsl" in methods, "--method irsl"),
         ("plan_k", is_planned, "--half-width"),
-        ("half_width", is_plan_shown, "--show plan or --format json"),
+        ("half_width", is_plan_shown, "--show plan, --format json or --report"),
     )
 
 

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
@@ -17,6 +18,8 @@ from itembank.cli.options import (
     level_option,
     models_option,
     refuse_unused,
+    report_option,
+    report_result,
     seed_option,
     write_figure,
 )
@@ -28,6 +31,8 @@ from itembank.scaling.transfers.specs import METHODS, TransferSpec
 if TYPE_CHECKING:
     from itembank.data.compute import TrainingCompute
     from itembank.data.responses import ResponseMatrix
+    from itembank.pages.blocks import Page
+    from itembank.scaling.transfers.convergent_results import ConvergentValidity
     from itembank.scaling.transfers.transfer_results import Transfer
 
 LEAST = {
@@ -99,6 +104,7 @@ _SPEC = (
     help="Which table; JSON has both.",
 )
 @figure_option()
+@report_option
 @seed_option
 @format_option
 def transfer_command(
@@ -114,6 +120,7 @@ def transfer_command(
     choices: dict[str, Any],
     show: str,
     figure: Path | None,
+    report: Path | None,
     seed: int,
     output_format: str,
 ) -> None:
@@ -124,7 +131,7 @@ def transfer_command(
     its hard ones. Training compute in the table of models (flops) is put beside each prediction.
 
     \b
-      itembank scaling transfer responses.parquet --figure easy-to-hard.png
+      itembank scaling transfer responses.parquet --report easy-to-hard.html
       itembank scaling transfer responses.parquet --source arc_easy --target arc_challenge --group recipe
       itembank scaling transfer samples.parquet --source gsm8k --k 1,10,100 --group family
     """  # noqa: D301
@@ -143,11 +150,18 @@ def transfer_command(
     with warnings_as_notes():
         matrix = read_responses_or_builtin(responses, builtin, reading)
         options |= {**_known_of_models(matrix, group), "calibration": _calibration(bank, calibration_models)}
-        with progress("transfer") as report:
-            found = _transfers(matrix, source, target, {**options, "progress": report})
+        with progress("transfer") as said:
+            found = _transfers(matrix, source, target, {**options, "progress": said})
         if figure is not None:
             write_figure(figure_transfer(found[0]) if source is not None else figure_transfer_errors(found), figure)
     _print(found, show, output_format, is_single=source is not None)
+    report_result(report, output_format, partial(_transfer_page, found))
+
+
+def _transfer_page(found: "list[Transfer]", typed: str) -> "Page":
+    from itembank.pages.transfer_page import transfer_page  # noqa: PLC0415
+
+    return transfer_page(found, command=typed)
 
 
 def _calibration(bank: Path | None, models: tuple[str, ...]) -> Any:
@@ -202,6 +216,7 @@ def _print(found: "list[Transfer]", show: str, output_format: str, *, is_single:
 @level_option
 @figure_option()
 @click.option("--kind", type=click.Choice(KINDS), default="observed", show_default=True, help="What to draw.")
+@report_option
 @seed_option
 @format_option
 def validity_command(
@@ -213,6 +228,7 @@ def validity_command(
     level: float,
     figure: Path | None,
     kind: str,
+    report: Path | None,
     seed: int,
     output_format: str,
 ) -> None:
@@ -223,7 +239,7 @@ def validity_command(
     (flops), the correlation beyond compute is that of what compute does not tell.
 
     \b
-      itembank scaling validity responses.parquet --figure validity.png
+      itembank scaling validity responses.parquet --report validity.html
       itembank scaling validity responses.parquet --models models.csv --figure f.png --kind beyond_compute
     """  # noqa: D301
     from itembank.reports.validity_figures import figure_validity  # noqa: PLC0415
@@ -234,8 +250,8 @@ def validity_command(
     with warnings_as_notes():
         matrix = read_responses_or_builtin(responses, builtin, reading)
         known = _known_of_models(matrix, group)
-        with progress("validity") as report:
-            found = convergent_validity(matrix, interval=interval, rng=seed, progress=report, **known)
+        with progress("validity") as said:
+            found = convergent_validity(matrix, interval=interval, rng=seed, progress=said, **known)
         if figure is not None:
             write_figure(figure_validity(found, table=kind), figure)
     rows = found.rows()
@@ -247,6 +263,13 @@ def validity_command(
         title="Convergent validity",
         least=("disattenuated_interval", "disattenuated", "n_models", "beyond_compute_interval", "beyond_compute"),
     )
+    report_result(report, output_format, partial(_validity_page, found))
+
+
+def _validity_page(found: "ConvergentValidity", typed: str) -> "Page":
+    from itembank.pages.validity_page import validity_page  # noqa: PLC0415
+
+    return validity_page(found, command=typed)
 
 
 def _with_intervals(row: Mapping[str, Any]) -> dict[str, Any]:

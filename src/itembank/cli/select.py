@@ -54,6 +54,12 @@ if TYPE_CHECKING:
     "next (--after). auto: two stages where past models say that they pay.",
 )
 @click.option(
+    "--later-scenarios",
+    type=click.IntRange(min=1),
+    metavar="K",
+    help="--stages: let each later stage ask of at most K scenarios, those that are least sure for the model.",
+)
+@click.option(
     "--after",
     multiple=True,
     type=click.Path(exists=True, path_type=Path),
@@ -91,6 +97,7 @@ def command(
     bank: Path,
     n_items: int | None,
     stages: str,
+    later_scenarios: int | None,
     after: tuple[Path, ...],
     selection: Path | None,
     per_scenario: bool,
@@ -124,6 +131,8 @@ def command(
     from itembank.selection.emit import as_lm_eval_samples  # noqa: PLC0415
 
     _check_stage(n_items, after, selection, design)
+    refuse_unused(("later_scenarios", stages != "1", "--stages"))
+    later_scenarios = None if stages == "1" else later_scenarios
     refuse_unused(("output_format", emit is None, "a printed selection, not with --emit"))
     if output is not None:
         check_destination(output)
@@ -136,6 +145,7 @@ def command(
                 loaded,
                 int(n_items or 0),
                 stages="auto" if stages == "auto" else int(stages),
+                later_scenarios=later_scenarios,
                 method=_method(method, n_abilities, design),
                 per_scenario=per_scenario,
                 exclude=exclude,
@@ -160,7 +170,7 @@ def command(
         print_object(with_digest(chosen.to_dict()))
     elif output is None or output_format == "csv":
         title = f"{chosen.n_items} of {loaded.n_items} items of bank {loaded.bank_id} by {chosen.method}"
-        print_rows(chosen.to_dict()["items"], output_format, title=title)
+        print_rows(chosen.to_dict()["items"], output_format, title=title, is_read_back=True)
 
 
 def _method(method: str, n_abilities: int, design: Mapping[str, Any]) -> "SelectionSpec | str":
@@ -209,5 +219,16 @@ def _check_stage(n_items: int | None, after: tuple[Path, ...], selection: Path |
         )
     if not after and n_items is None:
         raise click.UsageError("Say how many items to choose: -n N. Or choose a next stage: --after RESPONSES.")
-    first = ("n_items", "stages", "per_scenario", "method", "n_abilities", "exclude", "must_include", "seed", *design)
+    first = (
+        "n_items",
+        "stages",
+        "later_scenarios",
+        "per_scenario",
+        "method",
+        "n_abilities",
+        "exclude",
+        "must_include",
+        "seed",
+        *design,
+    )
     refuse_unused(*((name, not after, "a first stage, not with --after") for name in first))

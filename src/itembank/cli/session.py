@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from itembank.cli.command import Group
-from itembank.cli.options import bank_argument, format_option, refuse_unused, seed_option
+from itembank.cli.options import bank_argument, format_option, refuse_unused, report_option, seed_option
 from itembank.cli.render import (
     note,
     print_ids,
@@ -222,8 +222,9 @@ def tell(
 @command.command("status")
 @journal_argument
 @bank_option
+@report_option
 @format_option
-def status(*, journal: Path, bank: Path | None, output_format: str) -> None:
+def status(*, journal: Path, bank: Path | None, report: Path | None, output_format: str) -> None:
     """Show where a session stands: estimated scores with their intervals, items, costs, and why it stopped.
 
     It never waits and changes nothing: look at a session while it runs. The exit code is 3 when the session has
@@ -231,9 +232,9 @@ def status(*, journal: Path, bank: Path | None, output_format: str) -> None:
 
     \b
       itembank session status run.jsonl
-      itembank session status run.jsonl --format json
+      itembank session status run.jsonl --report session.html
     """  # noqa: D301
-    print_session(journal, loaded_bank(bank), output_format)
+    print_session(journal, loaded_bank(bank), output_format, report)
 
 
 @command.command("export")
@@ -245,9 +246,17 @@ def status(*, journal: Path, bank: Path | None, output_format: str) -> None:
     metavar="PATH",
     help="Write a response file (its name must end in .parquet) instead of printing.",
 )
+@click.option(
+    "--random-part",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="PATH",
+    help="Only items drawn at random (--explore); write them with their probabilities to this selection file.",
+)
 @bank_option
 @format_option
-def export(*, journal: Path, output: Path | None, bank: Path | None, output_format: str) -> None:
+def export(
+    *, journal: Path, output: Path | None, random_part: Path | None, bank: Path | None, output_format: str
+) -> None:
     """Print or write the answers of a session as responses.
 
     The items were chosen by the model's own answers, so they are not a random sample of the benchmark. itembank session
@@ -257,17 +266,31 @@ def export(*, journal: Path, output: Path | None, bank: Path | None, output_form
       itembank session export run.jsonl -o answers.parquet
       itembank estimate bank answers.parquet --method p-irt
       itembank session export run.jsonl --format csv > answers.csv
+      itembank session export run.jsonl --random-part random.json -o random.parquet
+      itembank estimate bank random.parquet --selection random.json --interval design
     """  # noqa: D301
+    from itembank.adaptive.answer_table import random_part as random_part_of  # noqa: PLC0415
     from itembank.adaptive.answer_table import session_responses  # noqa: PLC0415
     from itembank.adaptive.journal_sessions import read_session  # noqa: PLC0415
-    from itembank.data.response_files import write_responses  # noqa: PLC0415
+    from itembank.data.atomic import check_destination  # noqa: PLC0415
+    from itembank.data.response_files import check_response_destination, write_responses  # noqa: PLC0415
 
     refuse_unused(("output_format", output is None, "printed answers, not with -o"))
+    if random_part is not None:
+        check_destination(random_part)
+    if output is not None:
+        check_response_destination(output)
     with warnings_as_notes(), progress("session export") as report:
         session = read_session(journal, loaded_bank(bank), progress=report)
-        responses = session_responses(session)
+        if random_part is None:
+            responses = session_responses(session)
+        else:
+            responses, sample = random_part_of(session)
+            sample.save(random_part)
+            note(f"{sample.n_items} items drawn at random written to {random_part}.")
     if output is None:
-        print_rows(_answer_rows(responses), output_format, title=f"Answers of {session.model_id}")
+        title = f"Answers of {session.model_id}"
+        print_rows(_answer_rows(responses), output_format, title=title, is_read_back=True)
         return
     write_responses(responses, output)
     note(f"{responses.n_items} answers of {visible(session.model_id)} written to {output}.")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from itembank.cli.main import EXIT_IMPRECISE
-from itembank.cli.options import BankPath
+from itembank.cli.options import BankPath, note_report, typed_command, write_report
 from itembank.cli.render import print_record, progress, warnings_as_notes
 from itembank.cli.typicality_words import note_flagged
 
@@ -38,13 +38,14 @@ def loaded_bank(bank: Path | None) -> "Bank | None":
     return None if bank is None else load_bank(bank)
 
 
-def print_session(journal: Path, bank: "Bank | None", output_format: str) -> None:
-    """Print where the session of a journal stands, and exit 3 when it ended without the precision asked for."""
+def print_session(journal: Path, bank: "Bank | None", output_format: str, report: Path | None) -> None:
+    """Print where a journal's session stands, write its page, and exit 3 when it ended imprecisely."""
     from itembank.adaptive.journal import read_journal  # noqa: PLC0415
-    from itembank.adaptive.journal_sessions import read_session  # noqa: PLC0415
+    from itembank.adaptive.journal_sessions import bank_of_session, read_session  # noqa: PLC0415
 
-    with warnings_as_notes(), progress("session status") as report:
-        session = read_session(journal, bank, progress=report)
+    known = bank_of_session(journal, bank)
+    with warnings_as_notes(), progress("session status") as advance:
+        session = read_session(journal, known, progress=advance)
         estimate = session.estimate()
     times = read_journal(journal).times
     facts = {
@@ -64,6 +65,12 @@ def print_session(journal: Path, bank: "Bank | None", output_format: str) -> Non
     print_record(facts, "scores", rows, output_format, title=str(journal))
     if session.pool.past is not None:
         note_flagged(estimate.scores, session.pool.past.n_models)
+    if report is not None:
+        from itembank.pages.session_page import session_page  # noqa: PLC0415
+
+        write_report(session_page(session, known, command=typed_command()), report)
+    elif output_format == "table":
+        note_report(report)
     exit_if_imprecise(session)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from itembank.cli.command import Command, gathered, headed
-from itembank.cli.options import format_option
+from itembank.cli.options import format_option, report_option
 from itembank.cli.render import note, progress, warnings_as_notes
 from itembank.cli.session_record import bank_option, journal_argument, print_session, wait_option
 from itembank.errors import visible, warned_once
@@ -76,6 +76,7 @@ _RUNNING = gathered(
 @_RUNNING
 @bank_option
 @wait_option
+@report_option
 @format_option
 def run(
     *,
@@ -84,6 +85,7 @@ def run(
     running: Mapping[str, Any],
     bank: Path | None,
     wait: float,
+    report: Path | None,
     output_format: str,
 ) -> None:
     """Run the items of a session by a command, one process an item, until the session is over.
@@ -109,8 +111,8 @@ def run(
     items = CommandItems(spec, loaded.responses.items)
     with (
         warnings_as_notes(),
-        progress("session run") as report,
-        open_session(journal, loaded, wait=wait, progress=report) as session,
+        progress("session run") as advance,
+        open_session(journal, loaded, wait=wait, progress=advance) as session,
         _ends_like_ctrl_c(),
     ):
         try:
@@ -119,7 +121,7 @@ def run(
         except KeyboardInterrupt:
             note(f"Stopped with {session.n_items} answers, all kept. The same command goes on from here.")
             raise
-    print_session(journal, loaded, output_format)
+    print_session(journal, loaded, output_format, report)
 
 
 def _teller(bank: "Bank") -> Callable[["AdaptiveSession", "Answer"], None]:

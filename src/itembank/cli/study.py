@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from itembank.cli.command import Function, Group, headed
-from itembank.cli.options import FILE, figure_option, format_option, jobs_option, refuse_unused, write_figure
+from itembank.cli.options import (
+    FILE,
+    figure_option,
+    format_option,
+    jobs_option,
+    refuse_unused,
+    report_option,
+    report_result,
+    write_figure,
+)
 from itembank.cli.render import note, print_rows, progress, warnings_as_notes
 from itembank.cli.study_prediction import (
     COMPARISON_KINDS,
@@ -27,6 +36,7 @@ from itembank.cli.study_tables import Row, number, wide
 if TYPE_CHECKING:
     import polars as pl
 
+    from itembank.pages.blocks import Page
     from itembank.studies.results import StudyResult
 
 POINTS = ("mae", "p95", "worst", "bias", "rmse", "half_width")
@@ -39,6 +49,7 @@ TARGET_OPTION = click.option("--target", default="overall", show_default=True, h
 def _running(function: Function) -> Function:
     """Add what running a study of either kind takes."""
     for option in (
+        report_option,
         click.option("--no-resume", is_flag=True, help="Refuse to go on with a study that stands at -o."),
         jobs_option(-1),
         click.option(
@@ -79,26 +90,26 @@ def command() -> None:
 
 @command.command("run")
 @_running
-def run(*, study: Path, output: Path, jobs: int, no_resume: bool) -> None:
+def run(*, study: Path, output: Path, jobs: int, no_resume: bool, report: Path | None) -> None:
     """Run a study written as a TOML file.
 
     A study that was stopped goes on where it was when the same command is given again, and finds the same numbers.
 
     \b
       itembank study run study.toml -o study
-      itembank study run study.toml -o study --jobs 2
+      itembank study run study.toml -o study --jobs 2 --report study.html
     """  # noqa: D301
     from itembank.studies.run import run_study  # noqa: PLC0415
     from itembank.studies.study_files import load_study  # noqa: PLC0415
 
     result = _ran(load_study, run_study, study, output, jobs=jobs, no_resume=no_resume)
     note(f"{result.estimates.height} estimates in {output}.")
-    note(f"Next: itembank study table {output}")
+    _show(report, output)
 
 
 @command.command("predict")
 @_running
-def predict(*, study: Path, output: Path, jobs: int, no_resume: bool) -> None:
+def predict(*, study: Path, output: Path, jobs: int, no_resume: bool, report: Path | None) -> None:
     """Run a prediction study written as a TOML file.
 
     Models are divided into training and test models, tasks into those that may be asked and those that may not; every
@@ -113,7 +124,19 @@ def predict(*, study: Path, output: Path, jobs: int, no_resume: bool) -> None:
 
     result = _ran(load_prediction, run_prediction, study, output, jobs=jobs, no_resume=no_resume)
     note(f"{result.curves.height} errors of {len(result.assessors)} assessors in {output}.")
-    note(f"Next: itembank study table {output}")
+    _show(report, output)
+
+
+def _show(report: Path | None, folder: Path) -> None:
+    """Write the page of a study where one was asked for; else say how to see it."""
+    note(f"Next: itembank study table {folder}")
+    report_result(report, "table", partial(_page, folder))
+
+
+def _page(folder: Path, typed: str) -> "Page":
+    from itembank.pages.study_folder import study_folder_page  # noqa: PLC0415
+
+    return study_folder_page(folder, command=typed)
 
 
 def _ran(

@@ -19,17 +19,6 @@ def typicality_text(row: Mapping[str, Any]) -> str:
 
 def note_flagged(result: "ScoreEstimates | Comparison", n_past: int) -> None:
     """Say which models answered unlike past ones, and how large the errors of such models were."""
-    from itembank.errors import shown, visible  # noqa: PLC0415
-    from itembank.estimation.typicality import FLAGGED, OUTSIDE_GUARANTEE  # noqa: PLC0415
-
-    flagged = result.flagged_models
-    if not flagged:
-        return
-    first = result.model_ids.index(flagged[0])
-    past = result.typicality
-    unlike, others = 100.0 * past.past_error_flagged[first], 100.0 * past.past_error_others[first]
-    note(
-        f"{visible(shown(flagged))}: answered unlike most of the {n_past} past models (typicality below {FLAGGED:g}). "
-        f"The interval is {OUTSIDE_GUARANTEE}: errors of such past models were {unlike:.1f} points on average, of "
-        f"others {others:.1f}. What does not fit: itembank check."
-    )
+    words = result.typicality.flagged_in_words(result.model_ids, n_past)
+    if words:
+        note(words)

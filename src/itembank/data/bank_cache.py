@@ -82,6 +82,13 @@ class BankCache:
         """
         return self.remember(("arrays", name), lambda: self._from_file_or(name, make, fits))
 
+    def kept(
+        self, name: str, *, fits: Callable[[dict[str, FloatArray]], bool] = lambda _: True
+    ) -> dict[str, FloatArray] | None:
+        """Return arrays kept under a name, or None where there are none: nothing is made."""
+        held: dict[str, FloatArray] | None = self.memory.get(("arrays", name))
+        return self._in_files(name, fits) if held is None else held
+
     def keep_in_bank(self) -> None:
         """Write all arrays in memory to the bank's own folder, where the next who gets the bank finds them.
 
@@ -115,18 +122,27 @@ class BankCache:
     def _from_file_or(
         self, name: str, make: Callable[[], dict[str, FloatArray]], fits: Callable[[dict[str, FloatArray]], bool]
     ) -> dict[str, FloatArray]:
-        in_bank = [] if self.folder is None else [self.folder / FOLDER]
-        of_user = [] if self.user_folder is None else [self.user_folder]
-        for folder in (*in_bank, *of_user):
-            kept = _read(folder / _file_name(name), self.bank_id)
-            if kept is not None and fits(kept):
-                return kept
+        kept = self._in_files(name, fits)
+        if kept is not None:
+            return kept
         made = make()
-        for folder in of_user:
+        for folder in self._of_user:
             with contextlib.suppress(OSError):  # a folder that cannot be written costs time only
                 _write(folder / _file_name(name), made, self.bank_id)
                 drop_oldest()
         return made
+
+    def _in_files(self, name: str, fits: Callable[[dict[str, FloatArray]], bool]) -> dict[str, FloatArray] | None:
+        in_bank = [] if self.folder is None else [self.folder / FOLDER]
+        for folder in (*in_bank, *self._of_user):
+            found = _read(folder / _file_name(name), self.bank_id)
+            if found is not None and fits(found):
+                return found
+        return None
+
+    @property
+    def _of_user(self) -> list[Path]:
+        return [] if self.user_folder is None else [self.user_folder]
 
 
 def cache_name(kind: str, *depends_on: object) -> str:

@@ -186,6 +186,11 @@ class Bank(Compact):
     @property
     def best_known_scores(self) -> FloatArray:
         """Known scores; of a target of which none is known, what was observed of them, (n_models, n_targets)."""
+        return self.cache.remember("best known scores", self._best_known_scores)
+
+    def _best_known_scores(self) -> FloatArray:
         known = self.known_scores.value
+        if not np.isnan(known).all(axis=0).any():
+            return known
         observed = self.targets.with_overall(self.scenario_scores)
         return np.where(np.isnan(known).all(axis=0), observed, known)

@@ -47,8 +47,9 @@ class KnownScores:
     def of(cls, responses: FloatArray, targets: ScoreTargets) -> Self:
         """Decide which scores are known, from raw responses (n_models, n_items) with NaN where missing."""
         observed = targets.scenario_means(responses, missing=True)
-        variance = sampling_variance(responses, targets)
-        is_known = _is_answered(fraction_answered(responses, targets)) & ~np.isnan(variance)
+        fraction = fraction_answered(responses, targets)
+        variance = sampling_variance(responses, targets, fraction)
+        is_known = _is_answered(fraction) & ~np.isnan(variance)
         unknown = np.where(is_known, 0.0, np.nan)
         # NaN plus anything is NaN, and a scenario that weighs nothing in the overall score cannot spoil it
         weighing = targets.scenario_weights > 0.0
@@ -82,14 +83,15 @@ def fraction_answered(responses: FloatArray, targets: ScoreTargets) -> FloatArra
     return np.where(is_whole, 1.0, targets.scenario_means(present))
 
 
-def sampling_variance(responses: FloatArray, targets: ScoreTargets) -> FloatArray:
+def sampling_variance(responses: FloatArray, targets: ScoreTargets, fraction: FloatArray | None = None) -> FloatArray:
     """Variance of each model's observed scenario mean about its full score, (n_models, n_scenarios).
 
     ``(1 - f) S^2 sum a^2`` with f the weight of the answered items in the score, a their weights scaled to sum to one,
     and ``S^2 = sum a (y - ybar)^2 / (1 - sum a^2)``: for equal weights ``(1 - n / N) S^2 / n`` (Cochran 1977, eq.
-    2.12). 0 where all were answered; NaN where fewer than two were, of more.
+    2.12). 0 where all were answered; NaN where fewer than two were, of more. `fraction` is `fraction_answered`, where
+    that is known already.
     """
-    fraction = fraction_answered(responses, targets)
+    fraction = fraction_answered(responses, targets) if fraction is None else fraction
     is_whole = fraction == 1.0
     result = np.where(is_whole, 0.0, np.nan)
     for scenario in np.flatnonzero(~is_whole.all(axis=0)).tolist():

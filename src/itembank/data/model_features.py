@@ -37,7 +37,7 @@ class NumberFeature:
     @classmethod
     def fit(cls, column: pl.Series) -> "NumberFeature | None":
         """Learn from a column; None where it holds no numbers or dates."""
-        days = _days(column)
+        days = days_of(column)
         if days is None and not column.dtype.is_numeric():
             return None
         numbers = days if days is not None else column.cast(pl.Float64).fill_null(np.nan).to_numpy()
@@ -65,7 +65,7 @@ class NumberFeature:
         if column.null_count() == column.len():
             return np.full(column.len(), np.nan)
         if self.is_date:
-            found = _days(column)
+            found = days_of(column)
         else:
             as_numbers = column.cast(pl.Float64, strict=False)
             is_lost = as_numbers.null_count() > column.null_count()
@@ -170,7 +170,7 @@ def _skewness(numbers: FloatArray) -> float:
     return float(np.mean(centred**3) / np.mean(centred**2) ** 1.5)
 
 
-def _days(column: pl.Series) -> FloatArray | None:
+def days_of(column: pl.Series) -> FloatArray | None:
     """Return dates as days, NaN where unknown; None where the column holds others."""
     if column.null_count() == column.len():
         return None

@@ -15,22 +15,14 @@ BEST_SHARE, LEAST_BEST = 0.25, 5
 """Share of the models that are asked for their answer, and how many at least."""
 
 
-def rival_answers(choices: pl.DataFrame, responses: ResponseMatrix, panel: Panel) -> pl.DataFrame:
-    """Find the wrong answer that the best models give most often.
+def own_answers(choices: pl.DataFrame, responses: ResponseMatrix) -> pl.DataFrame:
+    """Return the answers that belong to these models and items, as text.
 
     Parameters
     ----------
     choices : table
         Columns `model_id`, `item_id` and `choice`, one row an answer.
     responses : ResponseMatrix
-        Which of these answers are right.
-    panel : Panel
-        Abilities of the same models.
-
-    Returns
-    -------
-    table of one row an item that has answers
-        `item_id`, `rival`, `n_rival` (best models that give it), `n_key` (best models that give the key).
 
     Raises
     ------
@@ -38,16 +30,6 @@ def rival_answers(choices: pl.DataFrame, responses: ResponseMatrix, panel: Panel
         When a column is missing, a model answers an item twice, or no answer belongs to a response.
     """
     _check(choices)
-    n_best = max(LEAST_BEST, round(BEST_SHARE * responses.n_models))
-    best = np.argsort(-rounded(panel.overall), kind="stable")[:n_best]
-    rows, columns = np.nonzero(panel.observed[best])
-    known = pl.DataFrame(
-        {
-            "model_id": responses.models["model_id"][best[rows]],
-            "item_id": responses.items["item_id"][columns],
-            "is_right": panel.values[best[rows], columns] >= 0.5,
-        }
-    )
     texts = choices.select(pl.col(name).cast(pl.String) for name in COLUMNS).drop_nulls()
     ours = texts.filter(
         pl.col("model_id").is_in(responses.models["model_id"].implode())
@@ -58,7 +40,37 @@ def rival_answers(choices: pl.DataFrame, responses: ResponseMatrix, panel: Panel
             f"answers must belong to responses, got none of {texts.height} that does: their models are "
             f"{shown(texts['model_id'].unique().sort().to_list())}. Check that both use the same ids."
         )
-    told = known.join(ours, on=["model_id", "item_id"])
+    return ours
+
+
+def rival_answers(answers: pl.DataFrame, responses: ResponseMatrix, panel: Panel) -> pl.DataFrame:
+    """Find the wrong answer that the best models give most often.
+
+    Parameters
+    ----------
+    answers : table
+        Of `own_answers`.
+    responses : ResponseMatrix
+        Which of these answers are right.
+    panel : Panel
+        Abilities of the same models.
+
+    Returns
+    -------
+    table of one row an item that has answers
+        `item_id`, `rival`, `n_rival` (best models that give it), `n_key` (best models that give the key).
+    """
+    n_best = max(LEAST_BEST, round(BEST_SHARE * responses.n_models))
+    best = np.argsort(-rounded(panel.overall), kind="stable")[:n_best]
+    rows, columns = np.nonzero(panel.observed[best])
+    known = pl.DataFrame(
+        {
+            "model_id": responses.models["model_id"][best[rows]],
+            "item_id": responses.items["item_id"][columns],
+            "is_right": panel.values[best[rows], columns] >= 0.5,
+        }
+    )
+    told = known.join(answers, on=["model_id", "item_id"])
     n_key = told.group_by("item_id").agg(n_key=pl.col("is_right").sum())
     wrong = told.filter(~pl.col("is_right")).group_by("item_id", "choice").agg(n_rival=pl.len())
     rivals = (

@@ -99,13 +99,7 @@ def differential_of(
     progress: ProgressCallback,
 ) -> DifferentialItems:
     """Do the work of `differential_items` on responses whose abilities are known."""
-    compared = list(_comparisons(_column(responses, column)))
-    if not compared:
-        raise DataError(
-            f"column {column!r} must divide the {responses.n_models} models: groups of at least {LEAST_IN_GROUP} with "
-            f"as many others, or numbers that differ, got {shown(_column(responses, column).unique().to_list())}."
-        )
-    cluster = None if clusters is None else _column(responses, clusters)
+    compared, cluster = compared_models(responses, column, clusters)
     tables, scores = [], []
     for number, one in enumerate(compared):
         progress(f"{column} {one.name}", number / len(compared))
@@ -127,6 +121,25 @@ class Comparison:
     covariate: FloatArray
     known: BoolArray
     is_group: bool
+
+
+def compared_models(
+    responses: ResponseMatrix, column: str, clusters: str | None
+) -> tuple[list[Comparison], pl.Series | None]:
+    """Return what is compared with what, and the cluster of each model where one column tells it.
+
+    Raises
+    ------
+    DataError
+        When a column is not there, or says the same of nearly all models.
+    """
+    compared = list(_comparisons(_column(responses, column)))
+    if not compared:
+        raise DataError(
+            f"column {column!r} must divide the {responses.n_models} models: groups of at least {LEAST_IN_GROUP} with "
+            f"as many others, or numbers that differ, got {shown(_column(responses, column).unique().to_list())}."
+        )
+    return compared, None if clusters is None else _column(responses, clusters)
 
 
 def _column(responses: ResponseMatrix, name: str) -> pl.Series:

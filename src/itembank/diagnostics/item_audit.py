@@ -11,7 +11,7 @@ from itembank.data.arguments import GivenResponses
 from itembank.data.banks import Bank
 from itembank.data.readers.table_files import read_table_file
 from itembank.data.responses import ResponseMatrix
-from itembank.diagnostics.answer_letters import COLUMNS, rival_answers
+from itembank.diagnostics.answer_letters import COLUMNS, own_answers, rival_answers
 from itembank.diagnostics.defect_model import (
     SIMULATED,
     defect_features,
@@ -19,7 +19,7 @@ from itembank.diagnostics.defect_model import (
     rank_quality,
     share_right,
 )
-from itembank.diagnostics.differential_items import differential_of, responses_of
+from itembank.diagnostics.differential_items import compared_models, differential_of, responses_of
 from itembank.diagnostics.differential_results import DifferentialItems
 from itembank.diagnostics.duplicates import duplicates_of
 from itembank.diagnostics.item_audit_names import ORDERS
@@ -105,13 +105,16 @@ def audit_items(
     """
     check_one_of("order", order, ORDERS)
     responses = responses_of(source, "An audit needs")
+    is_bad = None if known is None else _labels(responses, known)
+    answers = None if choices is None else own_answers(_choices(choices), responses)
+    if by is not None:
+        compared_models(responses, by, clusters)  # refused before the work
     progress("abilities and statistics", 0.0)
     panel = panel_of(responses)
     statistics, evidence = item_statistics(panel), item_evidence(panel)
     features = defect_features(evidence, statistics)
     probability, labels = SIMULATED.probability(features), None
-    if known is not None:
-        is_bad = _labels(responses, known)
+    if is_bad is not None:
         probability = out_of_fold(features, is_bad, _folds(panel.group))
         labels = _label_check(probability, is_bad)
     flagged = flags(statistics, evidence, probability)
@@ -124,8 +127,8 @@ def audit_items(
         part = part_of(progress, 0.7, 1.0)
         differential = differential_of(responses, panel, by, clusters=clusters, level=0.05, progress=part)
         table, flagged["differs"] = _with_groups(table, differential)
-    if choices is not None:
-        rivals = rival_answers(_choices(choices), responses, panel)
+    if answers is not None:
+        rivals = rival_answers(answers, responses, panel)
         table = table.join(rivals, on="item_id", how="left", maintain_order="left")
     table = _ordered(with_reasons(table, flagged), order)
     return ItemAudit(

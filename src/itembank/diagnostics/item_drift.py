@@ -7,6 +7,7 @@ import polars as pl
 
 from itembank.crossfit.folds import folds
 from itembank.data.arguments import GivenBank, GivenResponses, as_bank, as_new_responses
+from itembank.data.bank_factors import fitted_factor_model
 from itembank.data.banks import Bank
 from itembank.data.responses import ResponseMatrix
 from itembank.diagnostics.drift_statistics import (
@@ -18,10 +19,11 @@ from itembank.diagnostics.drift_statistics import (
 )
 from itembank.diagnostics.item_drift_results import DriftedItem, ItemDrift
 from itembank.diagnostics.past_fit import LEAST_ANSWERED, check_folds, factor_model_of, patterns
+from itembank.diagnostics.run_conditions import check_marked_alike
 from itembank.errors import DataError, ParameterError, remedy
 from itembank.estimation.observations import found_items, known_items
 from itembank.factors.residuals import item_residuals
-from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.numerics.arrays import FloatArray, IntArray, mean_where_known
 from itembank.progress import ProgressCallback, silent
 
 N_DRAWS = 10
@@ -64,7 +66,8 @@ def item_drift(
     Raises
     ------
     DataError
-        When the bank has no responses or fewer than ten models, an item is not in it, or no model is left.
+        When the bank has no responses or fewer than ten models, an item is not in it, answers are graded where those
+        of the bank are right or wrong, or no model is left.
     ParameterError
         When `since` is no date, or no column tells dates.
 
@@ -75,14 +78,16 @@ def item_drift(
     bank = as_bank(bank)
     check_folds(bank, progress)
     matrix = known_items(bank, as_new_responses(bank, responses), None, ignore_unknown=ignore_unknown)
+    check_marked_alike(bank, matrix)
     first_day = _day(since)
     if first_day is not None:
         matrix = _newer(matrix, first_day, date_column)
     observed = found_items(bank, matrix, None)
     items = observed.positions
-    past_difference, past_deviation, is_floored = _past_residuals(bank, items)
-    past = PastResiduals.of(past_deviation, is_floored)
-    found = find_drift(factor_model_of(bank), items, observed.responses, past)
+    past_difference, past_deviation, least_spread = _past_residuals(bank, items)
+    past = PastResiduals.of(past_deviation, least_spread)
+    n_learnt = fitted_factor_model(bank).n_factors
+    found = find_drift(factor_model_of(bank), items, observed.responses, past, n_learnt=n_learnt)
     by_chance = marked_by_chance(past_difference, past_deviation, ~np.isnan(observed.responses), past, n_draws=N_DRAWS)
     return ItemDrift(
         bank.bank_id,
@@ -94,23 +99,22 @@ def item_drift(
     )
 
 
-def _past_residuals(bank: Bank, items: IntArray) -> tuple[FloatArray, FloatArray, BoolArray]:
+def _past_residuals(bank: Bank, items: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Residuals of the bank's own models, left out, as they are and in standard deviations, (n_models, n_columns).
 
-    Also the items whose standard deviation is the smallest that the bank's models can vouch for, (n_columns,).
+    Also the smallest spread of the latter that the bank's models can vouch for, (n_columns,).
     """
-    raw, scaled = (np.full((bank.n_models, items.size), np.nan) for _ in range(2))
+    raw, scaled, used = (np.full((bank.n_models, items.size), np.nan) for _ in range(3))
     surest = surest_variance(np.sum(~np.isnan(bank.responses.responses[:, items]), axis=0))
-    is_floored = np.zeros(items.size, dtype=bool)
     for fold in folds(bank):
         responses = bank.responses.responses[np.ix_(fold.held_out, items)]
         for rows, columns in patterns(responses, least=LEAST_ANSWERED):
             answers = responses[np.ix_(rows, columns)]
             residual, variance = item_residuals(factor_model_of(fold.bank), items[columns], answers)
+            variance = np.maximum(variance, surest[columns])
             cells = np.ix_(fold.held_out[rows], columns)
-            is_floored[columns] |= variance < surest[columns]
-            raw[cells], scaled[cells] = residual, residual / np.sqrt(np.maximum(variance, surest[columns]))
-    return raw, scaled, is_floored
+            raw[cells], scaled[cells], used[cells] = residual, residual / np.sqrt(variance), variance
+    return raw, scaled, np.sqrt(surest / mean_where_known(used))
 
 
 def _drifted_items(bank: Bank, items: IntArray, found: Drift) -> list[DriftedItem]:

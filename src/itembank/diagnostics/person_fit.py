@@ -12,7 +12,7 @@ from itembank.diagnostics.fit_groups import item_groups
 from itembank.diagnostics.model_fits import Answered, model_fits
 from itembank.diagnostics.past_fit import check_folds, patterns
 from itembank.diagnostics.person_fit_results import FitCheck, ModelFit
-from itembank.diagnostics.run_conditions import with_same_content
+from itembank.diagnostics.run_conditions import check_marked_alike, with_same_content
 from itembank.estimation.observations import bank_positions, known_items
 from itembank.progress import ProgressCallback, part_of, silent
 
@@ -63,7 +63,8 @@ def check_fit(
     Raises
     ------
     DataError
-        When the bank has no responses or fewer than ten models, or an item is not in it.
+        When the bank has no responses or fewer than ten models, an item is not in it, or answers are graded where
+        those of the bank are right or wrong.
     ParameterError
         When a group is empty, or shares items with the reference.
 
@@ -78,6 +79,7 @@ def check_fit(
     matrix = known_items(bank, matrix, None, ignore_unknown=ignore_unknown)
     of_bank = item_groups(bank, groups or {}, reference)
     matrix, changes = with_same_content(bank, matrix)
+    check_marked_alike(bank, matrix)
     models: dict[str, ModelFit] = {}
     sets = list(_answered(bank, matrix, order or {}, sessions or {}))
     for number, one in enumerate(sets):

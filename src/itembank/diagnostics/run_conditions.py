@@ -1,17 +1,22 @@
-"""Whether items were asked as the bank's were: contents, prompts, versions and harnesses, as the tables tell."""
+"""Whether items were asked as the bank's were: contents, prompts, versions and harnesses, as the tables tell; marks."""
 
 from collections.abc import Iterator, Sequence
 
+import numpy as np
 import polars as pl
 
 from itembank.data.banks import Bank
+from itembank.data.digests import digest_of
 from itembank.data.readers.agreement import CONTENT, in_both, only_items, other_in
 from itembank.data.responses import ResponseMatrix
 from itembank.errors import DataError, shown
+from itembank.numerics.arrays import BoolArray, FloatArray
 
 _OF_ITEMS = ("prompt_hash", "task_version", "n_shot", "num_fewshot", "metric", "filter", "harness")
 _OF_MODELS = ("prompt_hash", "task_version", "n_shot", "num_fewshot", "harness", "chat_template", "system_prompt")
 _ENDING = "_version"
+MOST_CONDITIONS, MOST_VALUES, LONGEST_VALUE = 8, 3, 40
+"""Columns that a history keeps, values of each, and characters of a value: of a longer one it keeps the digest."""
 
 
 def with_same_content(bank: Bank, new: ResponseMatrix) -> tuple[ResponseMatrix, tuple[str, ...]]:
@@ -58,6 +63,64 @@ def changed_conditions(new: ResponseMatrix, bank: ResponseMatrix) -> Iterator[st
                 f"{column} is {found} for {shown(other['model_id'].to_list())}, and for the bank's models "
                 f"{', '.join(map(repr, known[:5]))}{', ...' if len(known) > 5 else ''}."
             )
+
+
+def told_conditions(new: ResponseMatrix) -> dict[str, str]:
+    """Sum up what the tables tell of how results were made: prompts, versions and harnesses, as a history keeps it.
+
+    Returns
+    -------
+    mapping of column to its values in order
+        The first three, and how many more there are; of a long one, a system prompt, the beginning of its SHA-256.
+    """
+    found: dict[str, str] = {}
+    for table, names in ((new.models, _OF_MODELS), (new.items, _OF_ITEMS)):
+        for column in (name for name in table.columns if name in names or name.endswith(_ENDING)):
+            values = table[column].cast(pl.String).drop_nulls().unique().sort().to_list()
+            if values and column not in found and len(found) < MOST_CONDITIONS:
+                more = f" and {len(values) - MOST_VALUES} more" if len(values) > MOST_VALUES else ""
+                found[column] = ", ".join(map(_kept_value, values[:MOST_VALUES])) + more
+    return found
+
+
+def _kept_value(value: str) -> str:
+    """Return a short value, or the digest of a long one."""
+    return value if len(value) <= LONGEST_VALUE else f"sha256 {digest_of(value.encode())[:12]}"
+
+
+def marked_otherwise(bank: Bank, new: ResponseMatrix) -> str:
+    """Say that new answers are graded where all of the bank's models are right or wrong; nothing where they are not.
+
+    A probability, or a mean of attempts, is nearer to what is expected than any single answer: a model that misfits
+    would seem to fit. Items are compared by their scenario, and must be the bank's.
+    """
+    scenario_of = bank.targets.scenario_index
+    is_graded = np.zeros(bank.targets.n_scenarios, dtype=bool)
+    is_graded[scenario_of[_graded(bank.responses.responses)]] = True
+    of_items = scenario_of[bank.responses.item_indices(new.item_ids)]
+    other = [new.item_ids[column] for column in np.flatnonzero(_graded(new.responses) & ~is_graded[of_items])]
+    if not other:
+        return ""
+    return (
+        f"answers must be right or wrong (0 or 1) where those of all the bank's models are, and {len(other)} of "
+        f"{new.n_items} items have others: {shown(other)}"
+    )
+
+
+def check_marked_alike(bank: Bank, new: ResponseMatrix) -> None:
+    """Refuse graded answers where the bank's are right or wrong (`marked_otherwise`)."""
+    reason = marked_otherwise(bank, new)
+    if reason:
+        raise DataError(
+            f"{reason}. Their fit cannot be compared. Give single answers as 0 or 1, or calibrate a bank on answers "
+            "like these."
+        )
+
+
+def _graded(responses: FloatArray) -> BoolArray:
+    """Which items have an answer other than 0 and 1, (n_items,)."""
+    result: BoolArray = (~np.isnan(responses) & (responses != 0.0) & (responses != 1.0)).any(axis=0)
+    return result
 
 
 def _shared(new: pl.DataFrame, known: pl.DataFrame, names: Sequence[str]) -> list[str]:

@@ -1,6 +1,7 @@
 """Scores and intervals whose validity rests on the random draw of the items, not on the item model."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -17,6 +18,7 @@ from itembank.estimation.difference_estimator import (
     difference_variances,
     drawn,
     guarded_variances,
+    overall_variances,
     score_intervals,
     tuned_slopes,
 )
@@ -214,20 +216,24 @@ def _block(known: Known, probabilities: FloatArray, level: float) -> Scores:
     variances = np.sqrt(variances * cross_fitted_variances)
     # above one, `guarded_variances` would take a larger variance than a response in [0, 1] can have
     noise_ratio = np.minimum(score_basis(known.bank).noise_ratio, 1.0)
-    variances = guarded_variances(chosen, values, variances, freedom, noise_ratio)
-    return _with_overall(chosen, values, variances, freedom, scenario_weights=targets.scenario_weights, level=level)
+    design = _Design(chosen, values, variances, freedom, noise_ratio)
+    return _with_overall(design, scenario_weights=targets.scenario_weights, level=level)
 
 
-def _with_overall(
-    chosen: Drawn,
-    values: FloatArray,
-    variances: FloatArray,
-    freedom: FloatArray,
-    *,
-    scenario_weights: FloatArray,
-    level: float,
-) -> Scores:
+class _Design(NamedTuple):
+    """What the draw says of scenarios: estimates, their variances, not guarded yet, and degrees of freedom."""
+
+    chosen: Drawn
+    values: FloatArray
+    variances: FloatArray
+    freedom: FloatArray
+    noise_ratio: FloatArray
+
+
+def _with_overall(design: _Design, *, scenario_weights: FloatArray, level: float) -> Scores:
     """Append the overall score to arrays (n_models, n_scenarios) and give every target its interval."""
+    chosen, values, unguarded, freedom, noise_ratio = design
+    variances = guarded_variances(chosen, values, unguarded, freedom, noise_ratio)
     parts = scenario_weights**2 * variances
     overall = parts.sum(axis=1)
     # f = V^2 / sum_j (V_j^2 / f_j), with f_j at least one as in `score_intervals`: zero cannot be divided by
@@ -236,7 +242,15 @@ def _with_overall(
     value, least, left = (
         _appended(scores, scenario_weights) for scores in (values, chosen.known, chosen.unseen_weight)
     )
-    variance = np.column_stack([variances, overall])
+    guarded = overall_variances(
+        chosen,
+        values,
+        unguarded,
+        (freedom, overall_freedom),
+        noise_ratio=noise_ratio,
+        scenario_weights=scenario_weights,
+    )
+    variance = np.column_stack([variances, guarded])
     estimates = (value, variance, np.column_stack([freedom, overall_freedom]))
     n_right, n_observed = (np.column_stack([n, n.sum(axis=1)]) for n in (chosen.n_right, chosen.n_observed))
     low, high = score_intervals(estimates, n_right, n_observed, level)

@@ -213,11 +213,58 @@ def guarded_variances(
     noise_ratio : (n_scenarios,)
         r: how much less than binary ones responses vary; at most one.
     """
-    # few degrees of freedom say as little about V as few outcomes of the rarer kind
-    rarer = np.minimum(n_rarer(sample.n_right, sample.n_observed), freedom)
+    return _mixed(variances, _reference(sample, values, noise_ratio), _informative(sample, freedom))
+
+
+def overall_variances(
+    sample: Drawn,
+    values: FloatArray,
+    variances: FloatArray,
+    freedom: tuple[FloatArray, FloatArray],
+    *,
+    noise_ratio: FloatArray,
+    scenario_weights: FloatArray,
+) -> FloatArray:
+    """Variance of the overall score that does not vanish where the samples show hardly any variation, (n_models,).
+
+    ``(M V + V_0) / (M + 1)`` as for a scenario (`guarded_variances`), with ``V = sum_j w_j^2 V_j``,
+    ``V_0 = sum_j a_j``, ``a_j = w_j^2 V_0j`` and ``M = sum_j m_j a_j / max_j a_j``, at most the degrees of freedom of
+    V: all scenarios together show how well predictions explain answers, each as far as it matters for the score. The
+    sum of the guarded variances would be guarded once a scenario: from 30 items in six scenarios its intervals were a
+    quarter wider than they need be.
+
+    Parameters
+    ----------
+    sample : Drawn
+    values, variances : (n_models, n_scenarios)
+        Variances as `difference_variances` gives them.
+    freedom : two arrays
+        Degrees of freedom of the scenarios, (n_models, n_scenarios), and of the overall score, (n_models,).
+    noise_ratio, scenario_weights : (n_scenarios,)
+    """
+    of_scenarios, of_overall = freedom
+    parts = scenario_weights**2 * _reference(sample, values, noise_ratio)
+    largest = parts.max(axis=1)
+    informative = _ratio(np.sum(_informative(sample, of_scenarios) * parts, axis=1), largest)
+    total = np.sum(scenario_weights**2 * variances, axis=1)
+    return _mixed(total, parts.sum(axis=1), np.minimum(informative, of_overall))
+
+
+def _reference(sample: Drawn, values: FloatArray, noise_ratio: FloatArray) -> FloatArray:
+    """V_0, the variance if predictions explained nothing, (n_models, n_scenarios)."""
     expansion = sample.sums((1.0 - sample.probabilities) * sample.expansion**2)
-    reference = noise_ratio * unit_variances(values, sample.n_observed, np.zeros(values.shape)) * expansion
-    result: FloatArray = (rarer * variances + PSEUDO_OUTCOMES * reference) / (rarer + PSEUDO_OUTCOMES)
+    result: FloatArray = noise_ratio * unit_variances(values, sample.n_observed, np.zeros(values.shape)) * expansion
+    return result
+
+
+def _informative(sample: Drawn, freedom: FloatArray) -> FloatArray:
+    """m: few degrees of freedom say as little about V as few outcomes of the rarer kind, (n_models, n_scenarios)."""
+    result: FloatArray = np.minimum(n_rarer(sample.n_right, sample.n_observed), freedom)
+    return result
+
+
+def _mixed(variances: FloatArray, reference: FloatArray, n_informative: FloatArray) -> FloatArray:
+    result: FloatArray = (n_informative * variances + PSEUDO_OUTCOMES * reference) / (n_informative + PSEUDO_OUTCOMES)
     return result
 
 

@@ -36,6 +36,11 @@ FEWEST_ITEMS = 20
 """A model's own repeated attempts tell how much its answers vary when they are at so many items: the ratio of two sums
 over 20 items has a relative error of about a quarter."""
 
+UNLIKE = 4.0
+"""A model's attempts vary by chance at least as if so many of them had ended unlike the rest: z^2 of a 95 % interval,
+which gives a model that never succeeded in K attempts the upper limit of Wilson (1927), about 4 / K. Its own attempts
+alone would say that its expected score is zero for sure."""
+
 
 @dataclass(frozen=True, slots=True)
 class AttemptNoise:
@@ -227,11 +232,17 @@ def widened(scores: Scores, variance: FloatArray, *, level: float) -> Scores:
 
 
 def attempt_ratio(
-    parameters: ItemParameters, responses: FloatArray, n_trials: FloatArray, theta: FloatArray
+    parameters: ItemParameters,
+    responses: FloatArray,
+    n_trials: FloatArray,
+    theta: FloatArray,
+    *,
+    unlike: float = 0.0,
 ) -> tuple[FloatArray, FloatArray]:
     """Divide the variance of one attempt by the item model's ``p (1 - p)``, over the items attempted repeatedly.
 
-    The variance of an attempt is ``y (1 - y) n / (n - 1)``, without bias.
+    The variance of an attempt is ``y (1 - y) n / (n - 1)``, without bias; on average over the items it is taken to be
+    at least ``q (1 - q)`` with ``q = unlike / (K + unlike)``, K attempts in all.
 
     Parameters
     ----------
@@ -239,6 +250,7 @@ def attempt_ratio(
         Of n_columns items.
     responses, n_trials : (n_models, n_columns)
     theta : (n_models, n_dims)
+    unlike : float
 
     Returns
     -------
@@ -252,8 +264,10 @@ def attempt_ratio(
     own = np.where(repeated, responses * (1.0 - responses) * n_trials / np.maximum(n_trials - 1.0, 1.0), 0.0)
     expected = np.where(repeated, p * (1.0 - p), 0.0).sum(axis=1)
     expected = np.where(repeated.sum(axis=1) >= FEWEST_ITEMS, expected, 0.0)
+    q = unlike / np.maximum(np.where(repeated, n_trials, 0.0).sum(axis=1) + unlike, 1.0)
+    variance = np.maximum(own.sum(axis=1), repeated.sum(axis=1) * q * (1.0 - q))
     nothing = np.full(expected.shape, np.nan)
-    return np.divide(own.sum(axis=1), expected, out=nothing, where=expected > 0.0), expected
+    return np.divide(variance, expected, out=nothing, where=expected > 0.0), expected
 
 
 def _spread(basis: ScoreBasis, mean: FloatArray, variance: FloatArray, value: FloatArray) -> FloatArray:
@@ -272,7 +286,7 @@ def _own_ratios(bank: Bank, responses: ResponseMatrix, theta: FloatArray) -> tup
         return np.ones(responses.n_models), np.zeros(responses.n_models, dtype=bool)
     positions = bank_positions(bank, responses.items["item_id"], "responses")
     trials = responses.n_trials.astype(np.float64)
-    ratio, expected = attempt_ratio(bank.parameters.take(positions), responses.responses, trials, theta)
+    ratio, expected = attempt_ratio(bank.parameters.take(positions), responses.responses, trials, theta, unlike=UNLIKE)
     return ratio, expected > 0.0
 
 

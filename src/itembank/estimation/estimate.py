@@ -163,7 +163,7 @@ def estimate(
         estimated = replace(by_design, explanation=f"design-based, since {too_few(bank)}.")
     else:
         estimated = _by_pattern(known, selection, spec, level=level, is_calibrated=is_calibrated, progress=progress)
-        of_links = linking_variance(bank, observations)
+        of_links = linking_variance(bank.responses.items, bank.targets, observations.answered(bank.n_items))
         if of_links is not None:
             estimated = replace(estimated, scores=widened(estimated.scores, of_links, level=level))
     if estimand != RUN:

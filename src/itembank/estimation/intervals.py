@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.special import stdtrit
 
-from itembank.numerics.arrays import FloatArray
+from itembank.numerics.arrays import FloatArray, IntArray
 
 FEWEST_FOR_QUANTILE = 19
 """Below this many errors no 95 % interval follows from their order: ceil((n + 1) 0.95) <= n needs n >= 19.
@@ -51,6 +51,24 @@ def calibrated_half_widths(errors: FloatArray, scale: FloatArray, new_scale: Flo
         if known.size >= 2:
             quantile = _quantile(np.sort(known), level)
             result[:, target] = ALLOWANCE * quantile * np.maximum(new_scale[:, target], floor[target])
+    return result
+
+
+def half_widths_out_of_fold(errors: FloatArray, scale: FloatArray, fold: IntArray, *, level: float) -> FloatArray:
+    """Half-widths of each fold's models by the errors of the other folds' models, (n_models, n_targets).
+
+    Parameters
+    ----------
+    errors, scale : (n_models, n_targets)
+        As for `calibrated_half_widths`.
+    fold : (n_models,)
+        Number of each model's fold, -1 for none.
+    level : float
+    """
+    result = np.full(errors.shape, np.nan)
+    for number in np.unique(fold):
+        inside = fold == number
+        result[inside] = calibrated_half_widths(errors[~inside], scale[~inside], scale[inside], level=level)
     return result
 
 

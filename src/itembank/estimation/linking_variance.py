@@ -1,26 +1,31 @@
 """What the links of a bank's items add to the variance of estimates."""
 
 import numpy as np
+import polars as pl
 
-from itembank.data.banks import Bank
 from itembank.data.linked_batches import batches
-from itembank.estimation.observations import Observations
-from itembank.numerics.arrays import FloatArray
+from itembank.data.targets import ScoreTargets
+from itembank.numerics.arrays import BoolArray, FloatArray
 
 
-def linking_variance(bank: Bank, observations: Observations) -> FloatArray | None:
+def linking_variance(items: pl.DataFrame, targets: ScoreTargets, answered: BoolArray) -> FloatArray | None:
     """Variance of every scenario's score and the overall one that links add, (n_models, n_scenarios + 1).
 
     ``sum_b (e_b w_b)^2`` over the batches of items that were linked to the bank, with e the error of the mean score on
     a batch and w the weight in the score of those of its items that the model did not answer. None where the bank has
     no linked items.
+
+    Parameters
+    ----------
+    items : table of n_items rows
+        The bank's.
+    targets : ScoreTargets
+        Of these items.
+    answered : (n_models, n_items)
     """
-    found = list(batches(bank.responses.items))
+    found = list(batches(items))
     if not found:
         return None
-    targets = bank.targets
-    answered = np.zeros((len(observations.responses), bank.n_items), dtype=bool)
-    answered[:, observations.positions] = ~np.isnan(observations.responses)
     result = np.zeros((len(answered), targets.n_scenarios + 1))
     for members, error in found:
         unseen = targets.scenario_means((~answered & members).astype(np.float64))

@@ -85,7 +85,7 @@ def try_stages(
             columns = np.arange(one.positions.size) if answered is None else _as_many(bank, one.positions, answered)
             yield one.take(models=np.arange(1), columns=columns)
 
-    about = (repr(recipe), recipe.stages, *([] if answered is None else [answered]))
+    about = (*recipe.name, *([] if answered is None else [answered]))
     return members_out_of_fold_each(bank, specs, answers, *about, progress=progress)
 
 

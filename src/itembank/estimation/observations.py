@@ -13,7 +13,7 @@ from itembank.data.responses import ResponseMatrix
 from itembank.data.selections import Selection
 from itembank.errors import DataError, DataWarning, did_you_mean, remedy, shown, warn
 from itembank.irt.families import COUNTS
-from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 
 SEED = 50
 
@@ -80,6 +80,12 @@ class Observations:
             responses, of_cells = _drawn_attempts(responses, of_cells, attempts)
         nothing_missing = np.zeros(rows.size, dtype=np.int64)
         return replace(self, responses=responses, n_missing=nothing_missing, n_trials=of_cells)
+
+    def answered(self, n_items: int) -> BoolArray:
+        """Say which of a bank's items each model answered, (n_models, n_items)."""
+        result = np.zeros((len(self.responses), n_items), dtype=bool)
+        result[:, self.positions] = ~np.isnan(self.responses)
+        return result
 
     def fewer_attempts(self, bank: Bank) -> float | None:
         """Return how often these models attempted an item, where that is less often than the bank's did; else None."""

@@ -30,7 +30,15 @@ def local_design(bank: Bank, spec: VOptimal, excluded: Collection[str]) -> Local
     return bank.cache.remember(key, lambda: LocalDesign.of_bank(bank, spec, excluded))
 
 
-def next_module(bank: Bank, design: LocalDesign, answers: Observations, n_items: int, *, asked: IntArray) -> IntArray:
+def next_module(
+    bank: Bank,
+    design: LocalDesign,
+    answers: Observations,
+    n_items: int,
+    *,
+    asked: IntArray,
+    most_scenarios: int | None = None,
+) -> IntArray:
     """Choose the items that one model is asked next.
 
     Parameters
@@ -43,6 +51,8 @@ def next_module(bank: Bank, design: LocalDesign, answers: Observations, n_items:
         How many to choose; fewer come where no more can.
     asked : (n_asked,)
         Positions of the items that it was asked: none of them is asked again, answered or not.
+    most_scenarios : int or None
+        How many scenarios they are of at most.
 
     Returns
     -------
@@ -57,7 +67,9 @@ def next_module(bank: Bank, design: LocalDesign, answers: Observations, n_items:
         n_trials=answers.n_trials,
     )
     answered = positions[~np.isnan(answers.responses[0])]
-    return design.next_items(ability.theta[0], ability.covariance[0], answered, n_items, asked=asked)
+    return design.next_items(
+        ability.theta[0], ability.covariance[0], answered, n_items, asked=asked, most_scenarios=most_scenarios
+    )
 
 
 def answered_in_stages(bank: Bank, fold: Fold, recipe: Recipe) -> Iterator[Observations]:
@@ -85,7 +97,8 @@ def answered_in_stages(bank: Bank, fold: Fold, recipe: Recipe) -> Iterator[Obser
         asked = first
         for size in recipe.stages[1:]:
             answers = _recorded(bank, row, asked, design)
-            asked = np.sort(np.concatenate([asked, next_module(fold.bank, design, answers, size, asked=asked)]))
+            module = next_module(fold.bank, design, answers, size, asked=asked, most_scenarios=recipe.later_scenarios)
+            asked = np.sort(np.concatenate([asked, module]))
         yield _recorded(bank, row, asked, design)
 
 

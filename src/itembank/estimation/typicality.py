@@ -6,6 +6,7 @@ from typing import NamedTuple, Self
 import numpy as np
 from scipy.special import betaln, gammaln
 
+from itembank.errors import shown, visible
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 
 FLAGGED = 0.1
@@ -71,6 +72,18 @@ class Typicality(NamedTuple):
         n_known, n_flagged = int(np.sum(~np.isnan(self.typicality))), int(np.sum(self.is_flagged))
         k = int(np.ceil(FLAGGED * n_past))
         return n_flagged > MOST_FLAGGED * n_known and _at_least(n_flagged, n_known, k, n_past + 1 - k) < CHANCE
+
+    def flagged_in_words(self, model_ids: Sequence[str], n_past: int) -> str:
+        """Say which of the models are flagged, and how large the errors of such past models were; '' where none is."""
+        rows = np.flatnonzero(self.is_flagged).tolist()
+        if not rows:
+            return ""
+        unlike, others = 100.0 * self.past_error_flagged[rows[0]], 100.0 * self.past_error_others[rows[0]]
+        return (
+            f"{visible(shown([model_ids[row] for row in rows]))}: answered unlike most of the {n_past} past models "
+            f"(typicality below {FLAGGED:g}). The interval is {OUTSIDE_GUARANTEE}: errors of such past models were "
+            f"{unlike:.1f} points on average, of others {others:.1f}. What does not fit: itembank check."
+        )
 
     def set_rows(self, rows: IntArray, other: "Typicality") -> None:
         """Write those of some of the models in place."""

@@ -7,8 +7,9 @@ from typing import Any, Literal
 
 from itembank.errors import ParameterError
 
-Kind = Literal["text", "id", "number", "percent", "points", "count", "flag"]
-"""How a cell is written: 'percent' takes fractions, 'points' fractions too and signs them, 'flag' true or false."""
+Kind = Literal["text", "prose", "id", "number", "percent", "points", "count", "flag"]
+"""How a cell is written: 'prose' is text of several words, which gets room; 'percent' takes fractions, 'points'
+fractions too and signs them, 'flag' true or false."""
 Values = Any
 """Of one column: a list, a numpy array or a polars column."""
 

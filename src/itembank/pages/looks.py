@@ -29,6 +29,7 @@ COLOURS = {
     "panel": Tone("#F5F7F9", "#1E2227"),
     "warn": Tone("#8A5A00", "#F0B849"),
     "warnpaper": Tone("#FFF5DC", "#33290F"),
+    **{f"c{number}": tone for number, tone in enumerate(CATEGORIES)},
 }
 """What charts write as "@main", and style sheets as var(--main)."""
 FONT = FONTS

@@ -33,6 +33,8 @@ def _whole(chart: Chart) -> dict[str, Any]:
     spec = coloured({"data": {"name": chart.data[0].name}, "background": "white", **chart.spec})
     if spec.get("width") == "container":
         spec["width"] = WIDTH
+    for part in spec.get("vconcat", ()):
+        part.setdefault("width", WIDTH)
     records = {}
     for data in chart.data:
         columns = plain_columns(data)

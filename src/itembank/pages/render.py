@@ -60,7 +60,11 @@ def page_html(page: Page) -> str:
 
 def pieces_html(page: Page) -> str:
     """Return the words and tables of a page for a notebook, which has a head and scripts of its own."""
-    return _environment().get_template("pieces.html.j2").render(page=page, gathered=_gather(page))
+    return (
+        _environment()
+        .get_template("pieces.html.j2")
+        .render(page=page, gathered=_gather(page), style=_asset("pieces.css"))
+    )
 
 
 @cache
@@ -110,7 +114,10 @@ def _digest(text: str) -> str:
 
 
 def _packed(text: str) -> str:
-    return base64.b64encode(packed(text)).decode()
+    """Return a text as letters that need no escaping, and say so: looking through megabytes of them takes a second."""
+    from markupsafe import Markup  # noqa: PLC0415 (comes with jinja2)
+
+    return Markup(base64.b64encode(packed(text)).decode())  # noqa: S704 (base64 has no markup)
 
 
 @cache

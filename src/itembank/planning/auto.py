@@ -137,7 +137,7 @@ def errors_of(bank: Bank, recipe: Recipe, seed: int, *, progress: ProgressCallba
         return result
 
     return bank.cache.remember(
-        ("errors of items", repr(recipe), recipe.stages, seed if isinstance(recipe.spec, Stratified) else None), measure
+        ("errors of items", *recipe.name, seed if isinstance(recipe.spec, Stratified) else None), measure
     )
 
 

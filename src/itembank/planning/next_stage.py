@@ -29,7 +29,7 @@ def next_stage(bank: GivenBank, selection: GivenSelection, responses: GivenRespo
 
     Each item is the one that leaves the least uncertainty about this model's scores: at its ability, with what its
     answers have settled, over all scenarios at once. So the model gets most items of those scenarios that are least
-    sure for it.
+    sure for it; with `later_scenarios` it gets items of these alone.
 
     Parameters
     ----------
@@ -69,7 +69,8 @@ def next_stage(bank: GivenBank, selection: GivenSelection, responses: GivenRespo
     observations = observe(bank, answers, done)
     design = local_design(bank, recipe.later_spec, recipe.excluded)
     asked = bank_positions(bank, pl.Series(done.item_ids, dtype=pl.String), "the selection")
-    chosen = np.sort(next_module(bank, design, observations, sizes[number], asked=asked))
+    module = next_module(bank, design, observations, sizes[number], asked=asked, most_scenarios=recipe.later_scenarios)
+    chosen = np.sort(module)
     if chosen.size == 0:
         raise DataError("a next stage needs items that were not asked before and tell models apart, and none is left.")
     weights = design.weights_of(np.concatenate([asked, chosen]))

@@ -87,9 +87,9 @@ def plan(
     estimator = ESTIMATORS.resolve(method)
     if selector != AUTO:
         check_method(selector)
-    _check_folds(bank, progress)
-    chooser = _chooser(bank, selector, max_items, spec.seed)
-    smallest, largest = _range(bank, chooser, max_items)
+    check_folds(bank, progress)
+    chooser = usual_selector(bank, selector, max_items, spec.seed, progress=progress)
+    smallest, largest = size_range(bank, chooser, max_items)
 
     def run(n_items: int) -> Trial:
         progress(f"trying {n_items} items", min(n_items / largest, 1.0))
@@ -137,7 +137,8 @@ def _target_index(bank: Bank, target: str) -> int:
     return names.index(target)
 
 
-def _check_folds(bank: Bank, progress: ProgressCallback) -> None:
+def check_folds(bank: Bank, progress: ProgressCallback) -> None:
+    """Refuse a bank with too few calibration models to leave some out."""
     if not folds(bank, progress=progress):
         raise DataError(
             f"a plan needs at least {MINIMUM_FOR_FOLDS} calibration models that can be left out in turn, the bank "
@@ -145,17 +146,24 @@ def _check_folds(bank: Bank, progress: ProgressCallback) -> None:
         )
 
 
-def _chooser(bank: Bank, selector: SelectionSpec | str, max_items: int | None, seed: int) -> SelectionSpec:
+def usual_selector(
+    bank: Bank,
+    selector: SelectionSpec | str,
+    max_items: int | None,
+    seed: int,
+    *,
+    progress: ProgressCallback = silent,
+) -> SelectionSpec:
     """Spec of the selector; 'auto' becomes the method that it takes at a usual size."""
     if not (isinstance(selector, str) and selector == AUTO):
         return SELECTORS.resolve(selector)
-    smallest, largest = _range(bank, AnchorLatent(), max_items)
+    smallest, largest = size_range(bank, AnchorLatent(), max_items)
     size = min(max(USUAL_SIZE, smallest), largest)
-    recipe = read_recipe(choose_selection(bank, size, per_scenario=False, excluded=(), seed=seed))
+    recipe = read_recipe(choose_selection(bank, size, per_scenario=False, excluded=(), seed=seed, progress=progress))
     return Stratified("proportional") if recipe is None else recipe.spec
 
 
-def _range(bank: Bank, selector: SelectionSpec, max_items: int | None) -> tuple[int, int]:
+def size_range(bank: Bank, selector: SelectionSpec, max_items: int | None) -> tuple[int, int]:
     """Fewest and most items to try: one for each scenario, and all that every fold can choose."""
     can_be_chosen = min(int(candidates(fold.bank, selector, ()).sum()) for fold in folds(bank))
     smallest = min(max(SMALLEST_SIZE, bank.targets.n_scenarios), can_be_chosen)

@@ -16,6 +16,7 @@ from itembank.planning.stages import (
     AUTO,
     better_of_stages,
     check_for_stages,
+    check_later_scenarios,
     check_stages,
     first_of_stages,
     routing_method,
@@ -32,6 +33,7 @@ def select(
     *,
     method: SelectionSpec | str = AUTO,
     stages: int | Literal["auto"] = 1,
+    later_scenarios: int | None = None,
     per_scenario: bool = False,
     rng: np.random.Generator | int | None = None,
     excluded: Collection[str] = (),
@@ -57,6 +59,9 @@ def select(
         (with 'auto' by 'v-optimal'). What a model answers to them decides its next stage (`next_stage`). 'auto' takes
         two stages where they would have served the calibration models clearly better than one batch; it needs the
         method 'auto'.
+    later_scenarios : int or None
+        Scenarios of which each later stage asks at most: those that are least sure for the model. By default each item
+        is chosen for itself, whatever scenario it is of.
     per_scenario : bool
         Make `n_items` the number for each scenario instead, whatever the method.
     rng : Generator, int or None
@@ -94,6 +99,7 @@ def select(
     bank = as_bank(bank)
     check_whole("the number of items", n_items, least=1)
     check_stages(stages)
+    check_later_scenarios(bank, stages, later_scenarios)
     choose = partial(
         _one_batch,
         bank,
@@ -108,7 +114,8 @@ def select(
         return choose(n_items)
     check_for_stages(bank, stages, is_auto=method == AUTO, per_scenario=per_scenario)
     sizes = stage_sizes(bank, n_items, stages, excluded=excluded, n_included=len(included))
-    routing = first_of_stages(choose(sizes[0], method=routing_method(bank) if method == AUTO else method), sizes)
+    first = choose(sizes[0], method=routing_method(bank) if method == AUTO else method)
+    routing = first_of_stages(first, sizes, later_scenarios)
     return better_of_stages(bank, choose(n_items), routing, progress) if stages == AUTO else routing
 
 

@@ -9,9 +9,9 @@ from itembank.data.banks import Bank
 from itembank.data.costs import costs_of_items
 from itembank.data.selections import Selection
 from itembank.errors import DataError
-from itembank.estimation.members_out_of_fold import members_out_of_fold
+from itembank.estimation.members_out_of_fold import MembersOutOfFold, members_out_of_fold
 from itembank.estimation.method_trials import sample_of
-from itembank.estimation.specs import Auto, EstimationSpec, Stacked
+from itembank.estimation.specs import Auto, EstimationSpec, PointSpec, Stacked
 from itembank.numerics.arrays import FloatArray
 from itembank.numerics.threads import one_blas_thread
 from itembank.selection.select import select
@@ -47,22 +47,29 @@ def try_size(
     DataError
         Where no calibration model has an estimate and a full score.
     """
+    spec = Stacked() if isinstance(estimator, Auto) else estimator
+    chosen, members = estimates_of_size(bank, n_items, selector=selector, spec=spec, seed=seed)
+    errors = members.by(spec).error[:, target]
+    known = ~np.isnan(errors)
+    if known.sum() < 2:
+        raise DataError("a plan needs calibration models whose full score is known, got fewer than two.")
+    return Trial(n_items, errors[known], costs_of(bank, chosen))
+
+
+def estimates_of_size(
+    bank: Bank, n_items: int, *, selector: SelectionSpec, spec: PointSpec | Stacked, seed: int
+) -> tuple[list[Selection], MembersOutOfFold]:
+    """Choose n items in every fold anew, and estimate the models it left out; return both."""
     chosen = [
         select(fold.bank, n_items, method=selector, rng=np.random.default_rng([seed, n_items, fold.number]))
         for fold in folds(bank)
     ]
-    spec = Stacked() if isinstance(estimator, Auto) else estimator
     samples = [sample_of(fold.bank, selection) for fold, selection in zip(folds(bank), chosen, strict=True)]
     how = ("plan", repr(selector), str(seed))
-    out_of_fold = members_out_of_fold(bank, spec.members, lambda fold: samples[fold.number], samples[0], *how)
-    errors = out_of_fold.by(spec).error[:, target]
-    known = ~np.isnan(errors)
-    if known.sum() < 2:
-        raise DataError("a plan needs calibration models whose full score is known, got fewer than two.")
-    return Trial(n_items, errors[known], _costs(bank, chosen))
+    return chosen, members_out_of_fold(bank, spec.members, lambda fold: samples[fold.number], samples[0], *how)
 
 
-def _costs(bank: Bank, chosen: list[Selection]) -> dict[str, float]:
+def costs_of(bank: Bank, chosen: list[Selection]) -> dict[str, float]:
     """Return the expected cost of a selection by unit, the mean over folds, without units that no item has."""
     positions = [bank.responses.item_indices(selection.item_ids) for selection in chosen]
     expected = costs_of_items(bank.responses)

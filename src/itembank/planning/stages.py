@@ -11,7 +11,7 @@ from itembank.data.selections import Selection
 from itembank.errors import ParameterError, remedy
 from itembank.planning.auto import FALLBACK, Tried, best_of, errors_of
 from itembank.progress import ProgressCallback, silent
-from itembank.selection.recipes import STAGE, STAGES, read_recipe, stages_of
+from itembank.selection.recipes import LATER_SCENARIOS, STAGE, STAGES, read_recipe, stages_of
 from itembank.selection.select import candidates
 from itembank.selection.specs import SelectionSpec, VOptimal
 
@@ -44,9 +44,23 @@ def routing_method(bank: Bank) -> SelectionSpec:
     return VOptimal() if bank.known_scores.models.size >= MINIMUM_FOR_FOLDS else FALLBACK
 
 
-def first_of_stages(selection: Selection, sizes: tuple[int, ...]) -> Selection:
+def check_later_scenarios(bank: Bank, stages: object, later_scenarios: object) -> None:
+    """Refuse a number of scenarios that later stages cannot have."""
+    if later_scenarios is None:
+        return
+    if stages == 1:
+        raise ParameterError("later_scenarios says of what later stages ask: it goes with stages 2 or 3.")
+    most = bank.targets.n_scenarios
+    if not (is_whole(later_scenarios) and 1 <= later_scenarios <= most):
+        raise ParameterError(
+            f"later_scenarios must be from 1 to {most}, the scenarios of the bank, got {later_scenarios!r}."
+        )
+
+
+def first_of_stages(selection: Selection, sizes: tuple[int, ...], later_scenarios: int | None = None) -> Selection:
     """Make a selection the routing stage of so many items in all stages."""
-    return replace(selection, recipe={**(selection.recipe or {}), STAGES: list(sizes), STAGE: 1})
+    limit = {} if later_scenarios is None else {LATER_SCENARIOS: int(later_scenarios)}
+    return replace(selection, recipe={**(selection.recipe or {}), STAGES: list(sizes), STAGE: 1, **limit})
 
 
 def stage_sizes(

@@ -7,7 +7,7 @@ import numpy as np
 from itembank.crossfit.folds import folds
 from itembank.data.banks import Bank
 from itembank.data.selections import Selection
-from itembank.estimation.intervals import calibrated_half_widths
+from itembank.estimation.intervals import half_widths_out_of_fold
 from itembank.estimation.method_trials import sample_of, try_methods
 from itembank.estimation.specs import Stacked
 from itembank.numerics.arrays import FloatArray
@@ -60,11 +60,7 @@ def held_out_scores(bank: Bank, selection: Selection, *, progress: ProgressCallb
         return None
     trials = try_methods(bank, sample_of(bank, selection), selection, Stacked().members, progress=progress)
     past = trials.stacked(Stacked())
-    half = np.full(past.error.shape, np.nan)
-    for number in np.unique(trials.fold):
-        inside = trials.fold == number
-        seen = past.error[~inside], past.standard_error[~inside]
-        half[inside] = calibrated_half_widths(*seen, past.standard_error[inside], level=LEVEL)
+    half = half_widths_out_of_fold(past.error, past.standard_error, trials.fold, level=LEVEL)
     true, value, half = past.truth[:, -1], past.value[:, -1], half[:, -1]
     known = ~(np.isnan(true) | np.isnan(value) | np.isnan(half))
     true, value, half = true[known], value[known], half[known]

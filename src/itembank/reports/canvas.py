@@ -1,23 +1,36 @@
 """How every figure looks, and how it becomes a file. Matplotlib is loaded only when a figure is drawn."""
 
+import textwrap
 import warnings
 from collections.abc import Sequence
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from itembank.data.atomic import check_destination, replacing_file
 from itembank.errors import ParameterError, missing_extra, shown, visible
+from itembank.reports import theme
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.colors import Colormap
     from matplotlib.figure import Figure
 
-# Okabe and Ito (2008): told apart with every common kind of colour vision.
-PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-INK = "#333333"
-FAINT = "#D9D9D9"
+PALETTE = tuple(tone.light for tone in theme.CATEGORIES)
+MAIN, OTHER = theme.ONE_MAIN.light, theme.OTHER.light
+INK, MUTED, SOFT, FAINT = (tone.light for tone in theme.GREY)
+LINE_STYLES: tuple[Any, ...] = ("-", (0, (4, 2)), (0, (1, 1.5)), (0, (5, 1, 1, 1)))
+MARKERS = ("o", "s", "^", "D")
 FORMATS = ("png", "svg", "pdf")
 DOTS_PER_INCH = 150
+WIDTH = 7.2
+"""Inches of a figure with more than one panel: the documents show it 700 pixels wide, where type can be read."""
+LETTER, BOLD_LETTER = 0.0073, 0.0089
+"""Inches that a letter takes, on the average, for each point of its size."""
+MOST_LETTERS, MOST_OF_TITLE = 240, 60
+"""Letters of a message, and of a line of a title or legend: names come from strangers, and may be long."""
+N_COLORS = 256
+"""Of a PNG file: charts need no more, and are a third as large."""
 
 
 def new_figure(width: float, height: float) -> "Figure":
@@ -32,7 +45,7 @@ def new_figure(width: float, height: float) -> "Figure":
         from matplotlib.figure import Figure  # noqa: PLC0415
     except ImportError as error:
         raise missing_extra("figures need matplotlib", "plot", error) from error
-    return Figure(figsize=(width, height), dpi=DOTS_PER_INCH, layout="constrained", facecolor="white")
+    return Figure(figsize=(width, height), dpi=DOTS_PER_INCH, layout="constrained", facecolor=theme.BACKGROUND.light)
 
 
 def panels(figure: "Figure", n_panels: int, n_columns: int, *, share_y: bool = True) -> list["Axes"]:
@@ -44,38 +57,95 @@ def panels(figure: "Figure", n_panels: int, n_columns: int, *, share_y: bool = T
         shared = {"sharex": first, "sharey": first} if share_y and first is not None else {}
         axes.append(figure.add_subplot(n_rows, n_columns, k + 1, **shared))
     for one in axes:
-        one.spines[["top", "right"]].set_visible(False)
-        one.spines[["left", "bottom"]].set_color(INK)
-        one.tick_params(labelsize=8, color=INK, labelcolor=INK)
-        one.grid(visible=True, color=FAINT, linewidth=0.6)
-        one.set_axisbelow(True)
+        dress(one)
     return axes
+
+
+def dress(axes: "Axes") -> None:
+    """Give a panel its plain look: two quiet axes, and lines to read values by."""
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.spines[["left", "bottom"]].set_color(SOFT)
+    axes.tick_params(labelsize=theme.TICK_SIZE, color=SOFT, labelcolor=INK)
+    axes.grid(visible=True, color=FAINT, linewidth=0.6)
+    axes.set_axisbelow(True)
+
+
+def put_message(figure: "Figure", text: str) -> None:
+    """Set the sentence that a figure says over all of it, in as many lines as it takes."""
+    lines = _wrapped(figure, theme.shortened(text, MOST_LETTERS), theme.MESSAGE_SIZE * BOLD_LETTER)
+    figure.suptitle(
+        lines, x=0.01, ha="left", fontsize=theme.MESSAGE_SIZE, fontweight="bold", color=INK, parse_math=False
+    )
+
+
+def put_foot(figure: "Figure", note: str, handles: Sequence[Any] = (), names: Sequence[str] = ()) -> None:
+    """Set what marks, bars and bands mean below all panels; above it a legend, for lines without room for labels.
+
+    Room for both is taken from the panels.
+    """
+    height, width = figure.get_figheight(), figure.get_figwidth()
+    lines = _wrapped(figure, note, theme.NOTE_SIZE * LETTER)
+    note_height = (1.35 * theme.NOTE_SIZE * len(lines.splitlines()) + 4.0) / 72.0
+    figure.text(
+        0.01, 3.0 / 72.0 / height, lines, va="bottom", fontsize=theme.NOTE_SIZE, color=MUTED, linespacing=1.25,
+        parse_math=False, in_layout=False,
+    )  # fmt: skip
+    legend_height = 0.0
+    if names:
+        names = [theme.shortened(name, MOST_OF_TITLE) for name in names]
+        n_columns = max(1, int(width / (0.5 + LETTER * theme.LABEL_SIZE * max(len(name) for name in names))))
+        n_rows = -(-len(names) // n_columns)
+        legend_height = (1.6 * theme.LABEL_SIZE * n_rows + 4.0) / 72.0
+        legend = figure.legend(
+            handles,
+            names,
+            loc="lower left",
+            bbox_to_anchor=(0.006, note_height / height),
+            ncols=-(-len(names) // n_rows),
+            fontsize=theme.LABEL_SIZE,
+            frameon=False,
+            labelcolor=INK,
+            borderaxespad=0.0,
+            borderpad=0.2,
+        )
+        legend.set_in_layout(False)
+        for text in legend.get_texts():
+            text.set_parse_math(False)
+    share = (note_height + legend_height + 0.04) / height
+    figure.get_layout_engine().set(rect=(0.0, share, 1.0, 1.0 - share))  # type: ignore[union-attr, call-arg]
+
+
+def _wrapped(figure: "Figure", text: str, letter: float) -> str:
+    """Break a text into lines that fit the figure, where a letter takes so many inches."""
+    width = int(0.98 * figure.get_figwidth() / letter)
+    return "\n".join(part for line in text.split("\n") for part in textwrap.wrap(line, width, break_on_hyphens=False))
 
 
 def put_title(axes: "Axes", text: str) -> None:
     """Set a panel's title; names come from strangers, so `$` is a dollar and not mathematics."""
-    axes.set_title(text, fontsize=9, color=INK, loc="left", parse_math=False)
+    lines = [theme.shortened(line, MOST_OF_TITLE) for line in text.split("\n")]
+    axes.set_title("\n".join(lines), fontsize=theme.PANEL_SIZE, color=INK, loc="left", parse_math=False)
 
 
 def put_labels(axes: "Axes", x: str, y: str) -> None:
     """Set the labels of both axes."""
-    axes.set_xlabel(x, fontsize=9, color=INK, parse_math=False)
-    axes.set_ylabel(y, fontsize=9, color=INK, parse_math=False)
+    axes.set_xlabel(x, fontsize=theme.LABEL_SIZE, color=INK, parse_math=False)
+    axes.set_ylabel(y, fontsize=theme.LABEL_SIZE, color=INK, parse_math=False)
 
 
-def put_legend(figure: "Figure", handles: Sequence[Any], names: Sequence[str], *, n_columns: int = 6) -> None:
-    """Set one legend below all panels."""
-    legend = figure.legend(
-        handles,
-        names,
-        loc="outside lower center",
-        ncols=min(len(names), n_columns),
-        fontsize=8,
-        frameon=False,
-        labelcolor=INK,
-    )
-    for text in legend.get_texts():
-        text.set_parse_math(False)
+def color_scale(tones: Sequence[theme.Tone]) -> "Colormap":
+    """Make a scale of colours between the stops of the theme; unknown values stay white."""
+    from matplotlib.colors import LinearSegmentedColormap  # noqa: PLC0415
+
+    scale = LinearSegmentedColormap.from_list("itembank", [tone.light for tone in tones])
+    return scale.with_extremes(bad=theme.BACKGROUND.light)
+
+
+def put_counts(axes: "Axes", places: Sequence[float], *, along: str = "x") -> None:
+    """Put ticks with plain numbers, such as 1,000, on one axis."""
+    axis = axes.xaxis if along == "x" else axes.yaxis
+    axis.set_ticks(list(places), [f"{place:,g}" if place < 1e6 else f"{place:.0e}" for place in places])
+    axis.set_ticks([], minor=True)
 
 
 def check_figure_destination(path: str | Path) -> str:
@@ -106,8 +176,21 @@ def save_figure(figure: "Figure", path: str | Path) -> Path:
     _show_control_characters(figure)
     with warnings.catch_warnings(), replacing_file(path) as temporary:
         warnings.filterwarnings("ignore", message="Glyph")  # a name in a script the font lacks is no trouble
-        figure.savefig(temporary, format=kind)
+        if kind == "png":
+            _write_small_png(figure, temporary)
+        else:
+            figure.savefig(temporary, format=kind)
     return path
+
+
+def _write_small_png(figure: "Figure", path: Path) -> None:
+    """Write a figure as a PNG file with a palette."""
+    from PIL import Image  # noqa: PLC0415
+
+    content = BytesIO()
+    figure.savefig(content, format="png")
+    with Image.open(content) as image:
+        image.convert("RGB").quantize(N_COLORS, dither=Image.Dither.NONE).save(path, format="png", optimize=True)
 
 
 def _show_control_characters(figure: "Figure") -> None:

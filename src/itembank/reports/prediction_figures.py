@@ -1,14 +1,30 @@
 """Figures of a prediction study: error against items and cost, two assessors task by task, items chosen by task."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from itertools import product
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 
 from itembank.errors import ParameterError, shown
-from itembank.reports.canvas import INK, PALETTE, new_figure, panels, put_labels, put_legend, put_title
-from itembank.reports.figures import MARKERS
+from itembank.reports import theme
+from itembank.reports.canvas import (
+    INK,
+    MAIN,
+    MARKERS,
+    OTHER,
+    PALETTE,
+    SOFT,
+    WIDTH,
+    new_figure,
+    panels,
+    put_foot,
+    put_labels,
+    put_message,
+    put_title,
+)
+from itembank.reports.labels import LineLabel, label_lines
 from itembank.studies.prediction.error_curves import SETS, errors_by
 
 if TYPE_CHECKING:
@@ -84,24 +100,59 @@ def figure_curves(
         raise ParameterError("the study names no cost to draw errors against. Draw them against items.")
     style = styles(result, assessors)
     n_columns = len(n_tasks)
-    height = 2.9 * len(sets) + 0.3 + 0.18 * -(-len(style) // 3)
-    figure = new_figure(max(3.3 * n_columns + 0.4, 6.0), height)
+    legend_height = 0.25 * -(-len(style) // 2) if n_columns > 1 else 0.0
+    figure = new_figure(WIDTH, 2.5 * len(sets) + 1.2 + legend_height)
     drawn = panels(figure, n_columns * len(sets), n_columns, share_y=True)
-    legend: dict[str, object] = {}
-    for row, which in enumerate(sets):
-        for column, count in enumerate(n_tasks):
-            axes = drawn[row * n_columns + column]
-            part = result.curves.filter(pl.col("set") == which, pl.col("n_calibration_tasks") == count)
-            legend |= _draw_curves(axes, part, kind, style)
-            plural = "tasks" if count > 1 else "task"
-            put_title(axes, f"{which}, {count} calibration {plural}")
-            along = "items" if kind == "items" else f"cost of a test model ({result.unit})"
-            put_labels(
-                axes, along if row == len(sets) - 1 else "", "mean absolute error (points)" if column == 0 else ""
-            )
+    legend: dict[str, Any] = {}
+    along = "items" if kind == "items" else f"cost of a test model ({result.unit})"
+    for place, (which, count) in enumerate(product(sets, n_tasks)):
+        axes = drawn[place]
+        legend |= _draw_curves(axes, _part(result, which, count), kind, style)
+        put_title(axes, f"{which}, {_tasks(count)}")
+        is_left, is_last = place % n_columns == 0, place >= n_columns * (len(sets) - 1)
+        put_labels(axes, along if is_last else "", "mean error (points)" if is_left else "")
     drawn[0].set_ylim(bottom=0.0)
-    put_legend(figure, list(legend.values()), list(legend), n_columns=3)
+    if n_columns == 1:
+        for axes, which in zip(drawn, sets, strict=True):
+            label_lines(axes, _ends(_part(result, which, n_tasks[0]), style))
+        legend = {}
+    put_message(figure, _message(_part(result, sets[-1], n_tasks[-1]), sets[-1], list(style)))
+    put_foot(
+        figure,
+        "Bars: one standard error over partitions to each side. Lines: items chosen one at a time (solid), at once "
+        "(dashed), at random (dotted); hollow: divided by cost.",
+        list(legend.values()),
+        list(legend),
+    )
     return figure
+
+
+def _part(result: "PredictionResult", which: str, n_tasks: int) -> pl.DataFrame:
+    return result.curves.filter(pl.col("set") == which, pl.col("n_calibration_tasks") == n_tasks)
+
+
+def _tasks(count: int) -> str:
+    return f"{count} calibration {'tasks' if count > 1 else 'task'}"
+
+
+def _ends(part: pl.DataFrame, style: dict[str, tuple[str, str, Any, bool]]) -> list[LineLabel]:
+    """Name every assessor at its error with the most items."""
+    labels = []
+    for name, (colour, *_) in style.items():
+        rows = part.filter(pl.col("assessor").cast(pl.String) == name).sort("budget")
+        labels.append(LineLabel(name, 100.0 * rows["mae"].to_list()[-1] if rows.height else float("nan"), colour))
+    return labels
+
+
+def _message(part: pl.DataFrame, which: str, assessors: Sequence[str]) -> str:
+    """Say who errs least and who most with a middling number of items."""
+    budgets = part["budget"].unique().sort().to_list()
+    budget = budgets[len(budgets) // 2]
+    rows = part.filter(pl.col("budget") == budget, pl.col("assessor").cast(pl.String).is_in(list(assessors)))
+    ordered = rows.sort("mae").select(pl.col("assessor").cast(pl.String), "mae").rows()
+    (best, least), (worst, most) = ordered[0], ordered[-1]
+    text = f"{best} errs by {theme.points(least)} with {budget:g} {'item' if budget == 1 else 'items'} ({which})"
+    return text if len(ordered) == 1 else f"{text}, {worst} by {theme.points(most)}"
 
 
 def figure_pair(
@@ -111,29 +162,44 @@ def figure_pair(
     column = "task" if kind == "tasks" else "model_id"
     first, second = pair
     table = errors_by(result.predictions, column, (first, second), n_tasks=n_tasks, which=which, budget=budget)
+    n_better, n_all = int((table["difference"] > 0.0).sum()), table.height
+    gain = theme.points(float(table["difference"].mean()), is_signed=True)  # type: ignore[arg-type]
     if table.height > MOST_BARS:  # the ends tell most
         table = pl.concat([table.head(MOST_BARS // 2), table.tail(MOST_BARS // 2)])
     place = np.arange(table.height)
-    figure = new_figure(9.0, 1.6 + 0.17 * table.height)
+    figure = new_figure(WIDTH, 1.9 + 0.17 * table.height)
     left, right = panels(figure, 2, 2, share_y=False)
     difference, error = (100.0 * table[name].to_numpy() for name in ("difference", "difference_se"))
-    colours = [PALETTE[1] if one > 0.0 else PALETTE[0] for one in difference]
+    colours = [MAIN if one > 0.0 else OTHER for one in difference]
     left.barh(place, difference, color=colours, height=0.75)
-    left.errorbar(difference, place, xerr=np.nan_to_num(error), fmt="none", ecolor=INK, elinewidth=0.7)
+    left.errorbar(difference, place, xerr=np.nan_to_num(error), fmt="none", ecolor=INK, elinewidth=0.8)
     left.axvline(0.0, color=INK, linewidth=0.9)
-    left.set_yticks(place, table["name"].to_list(), parse_math=False)
+    names = [theme.shortened(name, 28) for name in table["name"].to_list()]
+    left.set_yticks(place, names, fontsize=theme.TICK_SIZE, parse_math=False)
     right.set_yticks(place, [])
-    for name, field, colour in ((first, "first", PALETTE[0]), (second, "second", PALETTE[1])):
-        right.plot(100.0 * table[field].to_numpy(), place, "o", color=colour, markersize=4.0, label=name)
+    ends = [100.0 * table[field].to_numpy() for field in ("first", "second")]
+    right.hlines(place, ends[0], ends[1], color=SOFT, linewidth=1.2, zorder=1)
+    handles = [
+        right.plot(values, place, "o", color=colour, markersize=4.0)[0]
+        for values, colour in zip(ends, (OTHER, MAIN), strict=True)
+    ]
     right.set_xlim(left=0.0)
     for axes in (left, right):
         axes.set_ylim(-0.8, table.height - 0.2)
-    plural = "tasks" if n_tasks > 1 else "task"
-    put_title(left, f"{which}, {n_tasks} calibration {plural}, {budget} items\n(right: {second} errs less)")
-    put_labels(left, f"error of {first}\nless that of {second} (points)", "")
-    put_labels(right, "mean absolute error (points)", "")
-    handles, labels = right.get_legend_handles_labels()
-    put_legend(figure, handles, labels)
+        axes.grid(visible=False, axis="y")
+    put_labels(left, "difference (points)", "")
+    put_labels(right, "mean error (points)", "")
+    put_message(
+        figure,
+        f"{second} errs less on {n_better} of {n_all} {kind}; the mean difference is {gain} "
+        f"({which}, {_tasks(n_tasks)}, {budget} items)",
+    )
+    put_foot(
+        figure,
+        "Left: error of the first less that of the second, with one standard error to each side. Right: both errors.",
+        handles,
+        pair,
+    )
     return figure
 
 
@@ -162,17 +228,25 @@ def figure_choices(result: "PredictionResult", n_tasks: int, budget: int, assess
         .join(times, on="task")
         .with_columns(mean=pl.col("total") / pl.col("times"))
     )
-    n_columns, plural = min(2, len(assessors)), "tasks" if n_tasks > 1 else "task"
-    figure = new_figure(4.6 * n_columns, 2.8 * -(-len(assessors) // n_columns))
+    n_columns = min(2, len(assessors))
+    figure = new_figure(WIDTH, 2.6 * -(-len(assessors) // n_columns) + 1.0)
     for axes, name in zip(panels(figure, len(assessors), n_columns, share_y=False), assessors, strict=True):
         top = means.filter(pl.col("assessor") == name).sort("mean", "task", descending=[True, False])
         top = top.head(MOST_CHOICES).reverse()
-        axes.barh(np.arange(top.height), top["mean"].to_numpy(), color=PALETTE[0], height=0.75)
-        axes.set_yticks(np.arange(top.height), top["task"].to_list(), parse_math=False)
-        put_title(axes, name)
-        put_labels(
-            axes, f"items of {budget} taken of a task\n(mean where it may be asked: {n_tasks} calibration {plural})", ""
-        )
+        axes.barh(np.arange(top.height), top["mean"].to_numpy(), color=MAIN, height=0.75)
+        tasks = [theme.shortened(task, 20) for task in top["task"].to_list()]
+        axes.set_yticks(np.arange(top.height), tasks, fontsize=theme.TICK_SIZE, parse_math=False)
+        axes.grid(visible=False, axis="y")
+        put_title(axes, theme.shortened(name))
+        put_labels(axes, f"items of {budget}", "")
+    most = means.sort("mean", "task", descending=[True, False]).row(0, named=True)
+    put_message(
+        figure,
+        f"{most['assessor']} takes {most['mean']:.1f} of {budget} items of {most['task']}, where it may be asked",
+    )
+    put_foot(
+        figure, f"Mean over partitions in which a task is among {_tasks(n_tasks)}: how many items are taken of it."
+    )
     return figure
 
 
@@ -202,9 +276,9 @@ def _look(assessor: "Assessor") -> tuple[object, ...]:
 
 def _draw_curves(
     axes: "Axes", part: pl.DataFrame, kind: str, style: dict[str, tuple[str, str, str, bool]]
-) -> dict[str, object]:
+) -> dict[str, Any]:
     """Draw one curve an assessor; return what the legend shows of each."""
-    legend: dict[str, object] = {}
+    legend: dict[str, Any] = {}
     for name, (colour, marker, line, is_filled) in style.items():
         rows = part.filter(pl.col("assessor").cast(pl.String) == name).sort("budget")
         x = rows["budget" if kind == "items" else "cost"].to_numpy()

@@ -30,7 +30,7 @@ from itembank.numerics.random import as_generator
 from itembank.planning.select import select
 from itembank.progress import ProgressCallback, silent
 from itembank.reports.canvas import save_figure
-from itembank.reports.figures import PredictionPanel, figure_predicted_against_true
+from itembank.reports.figures import PredictionPanel, figure_gain
 from itembank.studies.metrics import spearman
 
 HELD_OUT_SHARE = 0.25
@@ -322,7 +322,7 @@ def _write(folder: Path, first: Round) -> tuple[dict[str, Path], tuple[str, ...]
     with replacing_file(files["estimates"]) as temporary:
         _estimate_table(first).write_csv(temporary)
     try:
-        figure = figure_predicted_against_true(_panels(first))
+        figure = figure_gain(_panels(first), n_items=selection.n_items, n_total=first.bank.n_items)
     except MissingDependencyError as error:
         return files, (f"The figure was left out: {error}",)
     files["figure"] = save_figure(figure, folder / "predicted-against-true.png")
@@ -346,6 +346,6 @@ def _panels(one: Round) -> list[PredictionPanel]:
     for strategy, estimates in zip(STRATEGIES, one.estimates, strict=True):
         column = estimates.targets.index(OVERALL)
         value, low, high = (array[:, column] for array in (estimates.value, estimates.low, estimates.high))
-        title = f"{strategy.name}, {int(estimates.n_items[0, column])} of {int(estimates.n_total[column]):,} items"
-        result.append(PredictionPanel(title, one.true[:, column], value, low, high, estimates.typicality.is_flagged))
+        flagged = estimates.typicality.is_flagged
+        result.append(PredictionPanel(strategy.name, one.true[:, column], value, low, high, flagged))
     return result

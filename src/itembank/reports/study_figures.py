@@ -1,13 +1,28 @@
 """Figures of a study: error, ranks and coverage against the number of items, and the spread of errors."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
 from itembank.errors import ParameterError, shown
-from itembank.reports.canvas import INK, PALETTE, new_figure, panels, put_labels, put_legend, put_title
-from itembank.reports.figures import LINE_STYLES, MARKERS
+from itembank.reports import theme
+from itembank.reports.canvas import (
+    INK,
+    LINE_STYLES,
+    MARKERS,
+    PALETTE,
+    WIDTH,
+    new_figure,
+    panels,
+    put_counts,
+    put_foot,
+    put_labels,
+    put_message,
+    put_title,
+)
+from itembank.reports.labels import LineLabel, label_lines
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -15,11 +30,14 @@ if TYPE_CHECKING:
 
 KINDS = ("error", "rank", "spread", "coverage")
 MOST_PANELS = 12
+MOST_LABELLED = 2
+"""Panels in a row beside which there is room for the names of curves."""
+BARS = "Bars: one standard error over repeats to each side."
 ITEMS = ("n =", "items in all")
 CURVES = {
     "error": ("mae", "mae_se", 100.0, "mean absolute error (points)"),
     "rank": ("spearman", "spearman_se", 1.0, "Spearman rank correlation"),
-    "coverage": ("coverage", "coverage_se", 100.0, "coverage (%)"),
+    "coverage": ("coverage", "coverage_se", 100.0, "scores inside (%)"),
     "width": ("half_width", "", 100.0, "median half-width (points)"),
 }
 
@@ -78,17 +96,16 @@ def figure_by_size(summary: pl.DataFrame, kind: str, *, size_words: tuple[str, s
     """
     splits = _names(summary, "split")
     _check_panels(len(splits))
-    n_columns = min(3, len(splits))
-    figure = new_figure(3.3 * n_columns + 0.4, 2.8 * -(-len(splits) // n_columns) + _legend_height(summary))
-    drawn = panels(figure, len(splits), n_columns, share_y=True)
+    figure, drawn, n_columns = _split_panels(summary, len(splits))
     for k, (axes, split) in enumerate(zip(drawn, splits, strict=True)):
-        legend = _curves(axes, summary.filter(split=split), kind, styles(summary))
+        _curves(axes, summary.filter(split=split), kind, styles(summary))
         put_title(axes, split)
         is_last = k + n_columns >= len(splits)
         put_labels(axes, size_words[1] if is_last else "", CURVES[kind][3] if k % n_columns == 0 else "")
     if kind == "error":
         drawn[0].set_ylim(bottom=0.0)  # of all panels, now that every curve is there
-    put_legend(figure, list(legend.values()), list(legend), n_columns=3)
+    put_message(figure, _message(summary, kind, size_words))
+    _name_curves(figure, drawn, summary, kind, (splits, n_columns), note=BARS)
     return figure
 
 
@@ -105,21 +122,27 @@ def figure_coverage(summary: pl.DataFrame, *, level: float, size_words: tuple[st
     """
     splits = _names(summary, "split")
     _check_panels(2 * len(splits))
-    figure = new_figure(3.3 * max(len(splits), 2) + 0.4, 5.2 + _legend_height(summary))
-    drawn = panels(figure, 2 * len(splits), len(splits), share_y=False)
+    n_columns = len(splits)
+    figure = new_figure(WIDTH, 5.6 + _legend_height(summary, n_columns))
+    drawn = panels(figure, 2 * n_columns, n_columns, share_y=False)
     for k, split in enumerate(splits):
-        above, below = drawn[k], drawn[k + len(splits)]
+        above, below = drawn[k], drawn[k + n_columns]
         part = summary.filter(split=split)
-        legend = _curves(above, part, "coverage", styles(summary))
+        _curves(above, part, "coverage", styles(summary))
         above.axhline(100.0 * level, color=INK, linewidth=0.9, linestyle=(0, (6, 3)))
         lowest = 100.0 * float(np.nanmin((summary["coverage"] - summary["coverage_se"].fill_nan(0.0)).to_numpy()))
-        above.set_ylim(min(lowest - 1.0, 88.0), 100.5)
-        put_title(above, f"{split}\n(dashed: nominal {100.0 * level:g} %)")
+        above.set_ylim(min(lowest - 1.0, 88.0), 102.0)
+        put_title(above, split)
         _curves(below, part, "width", styles(summary))
         below.set_ylim(bottom=0.0)
         put_labels(above, "", CURVES["coverage"][3] if k == 0 else "")
         put_labels(below, size_words[1], CURVES["width"][3] if k == 0 else "")
-    put_legend(figure, list(legend.values()), list(legend), n_columns=3)
+    known = summary["coverage"].to_numpy()
+    low, high = float(np.nanmin(known)), float(np.nanmax(known))
+    nominal = theme.level_words(level)
+    put_message(figure, f"{nominal} intervals hold {theme.interval_words(low, high, 0)} of the true scores")
+    note = f"Dashed: the nominal {nominal}. {BARS}"
+    _name_curves(figure, drawn[n_columns:], summary, "width", (splits, n_columns), note=note)
     return figure
 
 
@@ -145,22 +168,87 @@ def figure_error_spread(
     )
     chosen = chosen.filter(pl.col("error").is_not_nan())
     key = ["split", "selector", "estimator"]
-    groups = chosen.group_by(key, maintain_order=True).agg().rows()
+    groups = chosen.group_by(key, maintain_order=True).agg(pl.col("error").abs().mean()).rows()
     _check_panels(len(groups))
-    methods = list(dict.fromkeys(group[1:] for group in groups))
-    n_columns = len(methods) if len(methods) <= 4 else 3  # one row a split where they fit
-    figure = new_figure(3.3 * n_columns + 0.4, 2.9 * -(-len(groups) // n_columns))
+    methods = list(dict.fromkeys(group[1:3] for group in groups))
+    n_columns = len(methods) if len(methods) <= 3 else 3  # one row a split where they fit
+    figure = new_figure(WIDTH, 2.3 * -(-len(groups) // n_columns) + 1.2)
     for k, (axes, group) in enumerate(zip(panels(figure, len(groups), n_columns), groups, strict=True)):
-        part = chosen.filter(pl.col(name) == value for name, value in zip(key, group, strict=True))
-        _draw_spread(axes, part, PALETTE[methods.index(group[1:]) % len(PALETTE)])
-        error = float(np.mean(np.abs(part["error"].to_numpy())))
-        put_title(
-            axes,
-            f"{group[0]}: {group[1]} × {group[2]}\n{size_words[0]} {size:g}, mean absolute error {error:.1f} points",
+        part = chosen.filter(pl.col(name) == value for name, value in zip(key, group[:3], strict=True))
+        _draw_spread(axes, part, PALETTE[methods.index(group[1:3]) % len(PALETTE)])
+        words = (
+            theme.shortened(group[0], 26),
+            theme.shortened(f"{group[1]} × {group[2]}", 26),
+            theme.points(0.01 * group[3]),
         )
+        put_title(axes, "\n".join(words))
         is_last = k + n_columns >= len(groups)
         put_labels(axes, "true score (%)" if is_last else "", "error (points)" if k % n_columns == 0 else "")
+    best = min(groups, key=lambda group: group[3])
+    put_message(
+        figure,
+        f"{size_words[0]} {size:g}: {best[1]} × {best[2]} errs least, by {theme.points(0.01 * best[3])} on average"
+        + (f" ({best[0]})" if len({group[0] for group in groups}) > 1 else ""),
+    )
+    put_foot(
+        figure,
+        "Points: mean error of a model over repeats and draws; bars: from the 5th to the 95th percentile. Titles: "
+        "mean absolute error.",
+    )
     return figure
+
+
+def _message(summary: pl.DataFrame, kind: str, size_words: tuple[str, str]) -> str:
+    """Say which method is best with the most items, on the mean over splits, and which worst."""
+    metric = CURVES[kind][0]
+    size = float(summary["budget"].to_numpy().max())
+    known = summary.filter(pl.col("budget") == size, pl.col(metric).is_not_nan())
+    means = known.group_by("selector", "estimator", maintain_order=True).agg(pl.col(metric).mean()).rows()
+    head = f"{size_words[0]} {size:g}: "
+    if not means:
+        return f"{head}no method gives an estimate"
+    ordered = sorted(means, key=lambda row: row[2] if kind == "error" else -row[2])
+    best, worst = ("errs least", "most") if kind == "error" else ("ranks best", "worst")
+    said = [
+        f"{one} × {other} {word} ({theme.points(value) if kind == 'error' else f'{value:.3f}'})"
+        for (one, other, value), word in zip((ordered[0], ordered[-1]), (best, worst), strict=True)
+    ]
+    return head + ", ".join(said[: len(means)])
+
+
+def _split_panels(summary: pl.DataFrame, n_splits: int) -> "tuple[Figure, list[Axes], int]":
+    """One panel a split, in rows of up to three."""
+    n_columns = min(3, n_splits)
+    height = 2.4 * -(-n_splits // n_columns) + 1.1 + (0.9 if n_columns == 1 else 0.0)
+    figure = new_figure(WIDTH, height + _legend_height(summary, n_columns))
+    return figure, panels(figure, n_splits, n_columns, share_y=True), n_columns
+
+
+def _name_curves(
+    figure: "Figure",
+    drawn: "Sequence[Axes]",
+    summary: pl.DataFrame,
+    kind: str,
+    layout: tuple[list[str], int],
+    *,
+    note: str,
+) -> None:
+    """Name every method: at the ends of the curves where there is room, otherwise in a legend."""
+    style, (splits, n_columns) = styles(summary), layout
+    names = {pair: f"{pair[0]} × {pair[1]}" for pair in style}
+    if n_columns > MOST_LABELLED:
+        handles = {str(line.get_label()): line for line in drawn[0].containers}
+        put_foot(figure, note, list(handles.values()), list(handles))
+        return
+    metric, _, scale, _ = CURVES[kind]
+    for k, (axes, split) in enumerate(zip(drawn, splits, strict=False)):
+        if k % n_columns == n_columns - 1 or k == len(splits) - 1:
+            ends = {
+                (row["selector"], row["estimator"]): scale * row[metric]
+                for row in summary.filter(split=split).sort("budget").to_dicts()
+            }
+            label_lines(axes, [LineLabel(names[pair], ends.get(pair, float("nan")), style[pair][0]) for pair in style])
+    put_foot(figure, note)
 
 
 def styles(summary: pl.DataFrame) -> dict[tuple[str, str], tuple[str, object, str]]:
@@ -188,16 +276,13 @@ def _look(colour: int, line: int) -> tuple[str, object, str]:
     return PALETTE[colour % len(PALETTE)], LINE_STYLES[line % len(LINE_STYLES)], MARKERS[marker % len(MARKERS)]
 
 
-def _curves(
-    axes: "Axes", part: pl.DataFrame, kind: str, style: dict[tuple[str, str], tuple[str, object, str]]
-) -> dict[str, object]:
-    """Draw one curve a method; return what the legend shows of each."""
+def _curves(axes: "Axes", part: pl.DataFrame, kind: str, style: dict[tuple[str, str], tuple[str, object, str]]) -> None:
+    """Draw one curve a method."""
     metric, error, scale, _ = CURVES[kind]
-    legend: dict[str, object] = {}
     for (selector, estimator), (colour, line, marker) in style.items():
         rows = part.filter(selector=selector, estimator=estimator).sort("budget")
         bars = scale * rows[error].fill_nan(0.0).to_numpy() if error else None
-        legend[f"{selector} × {estimator}"] = axes.errorbar(
+        axes.errorbar(
             rows["budget"].to_numpy(),
             scale * rows[metric].to_numpy(),
             yerr=bars,
@@ -208,13 +293,13 @@ def _curves(
             linewidth=1.3,
             elinewidth=0.7,
             markerfacecolor=colour if line == "-" else "white",
+            label=f"{selector} × {estimator}",
         )
     sizes = part["budget"].unique().sort().to_list()
     if len(sizes) > 1 and sizes[-1] >= 8.0 * sizes[0]:
         axes.set_xscale("log")
         axes.minorticks_off()
-    axes.set_xticks(sizes, [f"{size:g}" for size in sizes])
-    return legend
+    put_counts(axes, sizes)
 
 
 def _draw_spread(axes: "Axes", part: pl.DataFrame, colour: str) -> None:
@@ -235,8 +320,9 @@ def _names(table: pl.DataFrame, column: str) -> list[str]:
     return names
 
 
-def _legend_height(summary: pl.DataFrame) -> float:
-    return 0.3 + 0.18 * -(-len(styles(summary)) // 3)
+def _legend_height(summary: pl.DataFrame, n_columns: int) -> float:
+    """Inches of a legend below panels that have no room for names."""
+    return 0.22 * -(-len(styles(summary)) // 2) if n_columns > MOST_LABELLED else 0.0
 
 
 def _check_panels(n_panels: int) -> None:

@@ -77,6 +77,8 @@ NOTE_SIZE = 9.0
 
 ATYPICAL_WORDS = "answered unlike past models"
 UNKNOWN = "unknown"
+LONGEST = 30
+"""Letters of a name beside a line; a longer one loses its middle."""
 
 
 def points(difference: float, *, is_signed: bool = False) -> str:
@@ -115,8 +117,16 @@ def money(amount: float, unit: str) -> str:
 
 
 def compute(flops: float) -> str:
-    """Write a number of floating-point operations: '3.2e+21 FLOP'."""
-    return f"{flops:.2g} FLOP"
+    """Write a number of floating-point operations: '3.2e21 FLOP'."""
+    return f"{flops:.2g} FLOP".replace("e+", "e")
+
+
+def shortened(name: str, longest: int = LONGEST) -> str:
+    """Take the middle out of a name that is too long for a label."""
+    if len(name) <= longest:
+        return name
+    half = (longest - 1) // 2
+    return f"{name[:half]}…{name[-half:]}"
 
 
 def _decimals(number: float, decimals: int, *, is_signed: bool = False) -> str:

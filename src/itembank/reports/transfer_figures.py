@@ -6,8 +6,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from itembank.errors import ParameterError
-from itembank.numerics.arrays import BoolArray
-from itembank.reports.canvas import INK, PALETTE, new_figure, panels, put_labels, put_legend, put_title
+from itembank.numerics.arrays import BoolArray, FloatArray
+from itembank.reports import theme
+from itembank.reports.canvas import (
+    INK,
+    MAIN,
+    MUTED,
+    OTHER,
+    WIDTH,
+    new_figure,
+    panels,
+    put_counts,
+    put_foot,
+    put_labels,
+    put_message,
+    put_title,
+)
 from itembank.scaling.transfers.transfer_results import Transfer
 
 if TYPE_CHECKING:
@@ -15,15 +29,15 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MOST_PANELS = 5
-SMALLEST = 1e-12
-"""Pass rates below this are drawn as this."""
+TOPS = (1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 50.0, 102.0)
+"""Where an axis of scores in percent may end: at the first that holds all."""
 
 
 def figure_transfer(found: Transfer) -> "Figure":
     """Draw predicted against actual scores; beside it curves, over compute or over k where there are any.
 
-    Curves over compute are those of up to five groups (recipes); curves of -log pass@k those of up to five models, the
-    best, the worst and some between.
+    Curves over compute are those of up to five groups (recipes); curves of pass@k those of up to five models, the
+    best, the worst and some between by their pass@k at the largest k, which the first panel has, too.
 
     Raises
     ------
@@ -32,17 +46,30 @@ def figure_transfer(found: Transfer) -> "Figure":
     """
     curves = _members(found)
     n_panels = 1 + len(curves)
-    n_columns = min(n_panels, 3)
-    figure = new_figure(3.4 * n_columns, 3.2 * -(-n_panels // n_columns))
+    n_columns = {1: 1, 2: 2, 4: 2}.get(n_panels, 3)
+    width = WIDTH if n_columns > 1 else 0.62 * WIDTH
+    figure = new_figure(width, (width / n_columns + 0.1) * -(-n_panels // n_columns) + 1.1)
     axes = panels(figure, n_panels, n_columns, share_y=False)
     _draw_agreement(axes[0], found)
     draw = _draw_pass_curve if len(found.k) > 1 else _draw_compute_curve
+    top = _top(found, [inside for _, inside in curves])
     handles: list[Any] = []
-    for one, (name, inside) in zip(axes[1:], curves, strict=True):
+    for place, (one, (name, inside)) in enumerate(zip(axes[1:], curves, strict=True), start=1):
         handles = draw(one, found, inside)
-        put_title(one, name)
-    if handles:
-        put_legend(figure, handles, ["actual", f"predicted from {found.source}", f"{found.level:.0%} interval"])
+        one.set_ylim(0.0, top)
+        put_title(one, theme.shortened(name, 26))
+        what = "pass@k (%)" if len(found.k) > 1 else "score (%)"
+        along = "samples k" if len(found.k) > 1 else "training FLOP"
+        put_labels(one, along if place + n_columns >= n_panels else "", what if place % n_columns in {0, 1} else "")
+    put_message(figure, _message(found))
+    band = ", bands" if handles else ""
+    put_foot(
+        figure,
+        f"Points: models. Bars{band}: {theme.level_words(found.level)} intervals of the prediction. On the diagonal "
+        "it is right.",
+        handles,
+        ["actual", f"predicted from {theme.shortened(found.source)}"] if handles else [],
+    )
     return figure
 
 
@@ -58,27 +85,52 @@ def figure_transfer_errors(transfers: Sequence[Transfer]) -> "Figure":
     """
     if not transfers:
         raise ParameterError("a figure of errors needs at least one transfer, got none.")
-    figure = new_figure(6.4, 1.0 + 0.34 * len(transfers))
+    figure = new_figure(WIDTH, 1.6 + 0.3 * len(transfers))
     axes = panels(figure, 1, 1)[0]
-    errors = [list(one.group_errors().values()) for one in transfers]
+    errors = [100.0 * np.array(list(one.group_errors().values())) for one in transfers]
     axes.boxplot(
-        errors[::-1], orientation="horizontal", widths=0.6, showfliers=True,
-        flierprops={"markersize": 2}, medianprops={"color": PALETTE[1]},
+        errors[::-1], orientation="horizontal", widths=0.6, showfliers=True, patch_artist=True,
+        boxprops={"facecolor": (MAIN, 0.25), "edgecolor": MAIN}, whiskerprops={"color": MAIN},
+        capprops={"color": MAIN}, flierprops={"markersize": 2.5, "markeredgecolor": MAIN},
+        medianprops={"color": INK, "linewidth": 1.6},
     )  # fmt: skip
-    names = [f"{one.source} to {one.target} (r {one.correlation:.2f})" for one in transfers[::-1]]
-    axes.set_yticks(range(1, len(names) + 1), names, fontsize=8, parse_math=False)
+    pairs = [(theme.shortened(one.source, 20), theme.shortened(one.target, 20)) for one in transfers]
+    correlations = [one.correlation for one in transfers]
+    names = [f"{source} to {target} (r {r:.2f})" for (source, target), r in zip(pairs, correlations, strict=True)]
+    axes.set_yticks(range(1, len(names) + 1), names[::-1], fontsize=theme.TICK_SIZE, parse_math=False)
+    axes.grid(visible=False, axis="y")
     axes.set_xlim(left=0.0)
-    put_labels(axes, "mean absolute error of a curve", "")
+    put_labels(axes, "mean absolute error of a curve (points)", "")
+    medians = [float(np.median(one)) for one in errors]
+    source, target = pairs[int(np.argmin(medians))]
+    put_message(
+        figure,
+        f"From {source} to {target} half of the predictions err by less than {theme.points(0.01 * min(medians))}"
+        + (", the least of all" if len(transfers) > 1 else ""),
+    )
+    put_foot(
+        figure,
+        "Boxes: the middle half, with the median; whiskers: up to 1.5 times the box; circles: beyond. "
+        "r: correlation of the abilities.",
+    )
     return figure
+
+
+def _message(found: Transfer) -> str:
+    """Say how far predictions were off, over models and numbers of samples."""
+    score = "scores" if found.k[-1] == 1 else f"pass@{found.k[0]} to pass@{found.k[-1]}"
+    error = theme.points(float(np.nanmean(found.errors)))
+    return f"{theme.shortened(found.source)} predicts {score} on {theme.shortened(found.target)} to {error} on average"
 
 
 def _members(found: Transfer) -> list[tuple[str, BoolArray]]:
     """Names and models of the panels with curves; none where there is neither compute nor more than one k."""
     if len(found.k) > 1:
-        known = np.flatnonzero(np.isfinite(found.actual[:, 0]) & np.isfinite(found.prediction.value[:, 0]))
-        ordered = known[np.argsort(-found.actual[known, 0], kind="stable")]
-        steps = np.unique(np.linspace(0, ordered.size - 1, min(MOST_PANELS, ordered.size)).astype(int))
-        rows = ordered[steps]
+        known = np.flatnonzero(np.isfinite(found.actual[:, -1]) & np.isfinite(found.prediction.value[:, -1]))
+        values = found.actual[known, -1]
+        steps = np.linspace(values.max(initial=0.0), values.min(initial=1.0), MOST_PANELS).tolist()
+        nearest = dict.fromkeys(int(np.abs(values - step).argmin()) for step in steps if known.size)
+        rows = known[list(nearest)]
         return [(found.model_ids[row], np.arange(len(found.model_ids)) == row) for row in rows.tolist()]
     if found.flops is None:
         return []
@@ -87,22 +139,32 @@ def _members(found: Transfer) -> list[tuple[str, BoolArray]]:
     return [(name, groups == name) for name in names]
 
 
+def _top(found: Transfer, members: Sequence[BoolArray]) -> float:
+    """Where the axes of the curves end, in percent."""
+    inside = np.any(members, axis=0) if members else np.zeros(len(found.model_ids), dtype=bool)
+    shown = 100.0 * np.concatenate([values[inside].ravel() for values in (found.actual, found.prediction.upper)])
+    highest = float(np.nanmax(shown)) if np.isfinite(shown).any() else 100.0
+    return next((top for top in TOPS if highest <= top), TOPS[-1])
+
+
 def _draw_agreement(axes: "Axes", found: Transfer) -> None:
-    """One dot for each model: predicted over actual score, with its interval."""
-    actual, one = found.actual[:, 0], found.prediction
-    inside = np.isfinite(actual) & np.isfinite(one.value[:, 0])
-    below = np.maximum(one.value[inside, 0] - one.lower[inside, 0], 0.0)
-    above = np.maximum(one.upper[inside, 0] - one.value[inside, 0], 0.0)
+    """One dot for each model: predicted over actual score, at the largest k, with its interval."""
+    actual, one = 100.0 * found.actual[:, -1], found.prediction
+    value, lower, upper = (100.0 * values[:, -1] for values in (one.value, one.lower, one.upper))
+    inside = np.isfinite(actual) & np.isfinite(value)
+    ends = np.nan_to_num(np.maximum(np.stack([value - lower, upper - value])[:, inside], 0.0))
     axes.errorbar(
-        actual[inside], one.value[inside, 0], yerr=np.stack([below, above]), fmt="o", markersize=2.5,
-        color=PALETTE[0], ecolor="#BBBBBB", elinewidth=0.6,
+        actual[inside], value[inside], yerr=ends, fmt="o", markersize=3.0, color=MAIN, ecolor=(MAIN, 0.35),
+        markeredgewidth=0.0, elinewidth=0.8,
     )  # fmt: skip
     if inside.any():
-        ends = [float(actual[inside].min()), float(actual[inside].max())]
-        axes.plot(ends, ends, color=INK, linewidth=1.0, linestyle="--")
-    what = "score" if found.k[0] == 1 else f"pass@{found.k[0]}"
-    put_labels(axes, f"actual {what} on {found.target}", "predicted")
-    put_title(axes, f"convergent validity {found.correlation:.2f}")
+        shown = np.concatenate([actual[inside], value[inside], (value[inside] + ends[1]), (value[inside] - ends[0])])
+        limits = (min(0.0, float(shown.min())), 1.04 * float(shown.max()))
+        axes.plot(limits, limits, color=MUTED, linewidth=0.9, zorder=1)
+        axes.set(xlim=limits, ylim=limits)
+    what = "score" if found.k[-1] == 1 else f"pass@{found.k[-1]}"
+    put_labels(axes, f"actual {what} (%)", f"predicted {what} (%)")
+    put_title(axes, f"all models (r {found.correlation:.2f})")
 
 
 def _draw_compute_curve(axes: "Axes", found: Transfer, inside: BoolArray) -> list[Any]:
@@ -110,25 +172,27 @@ def _draw_compute_curve(axes: "Axes", found: Transfer, inside: BoolArray) -> lis
     rows = np.flatnonzero(inside)
     rows = rows[np.argsort(flops[rows], kind="stable")]
     one = found.prediction
-    (actual,) = axes.plot(flops[rows], found.actual[rows, 0], "o", color=INK, markersize=3)
-    (predicted,) = axes.plot(flops[rows], one.value[rows, 0], color=PALETTE[0], linewidth=1.4)
-    band = axes.fill_between(
-        flops[rows], one.lower[rows, 0], one.upper[rows, 0], color=PALETTE[0], alpha=0.2, linewidth=0.0
-    )
+    curves = [values[rows, 0] for values in (found.actual, one.value, one.lower, one.upper)]
     axes.set_xscale("log")
-    put_labels(axes, "training FLOP", f"score on {found.target}")
-    return [actual, predicted, band]
+    handles = _draw_curve(axes, flops[rows], curves)
+    axes.minorticks_off()
+    return handles
 
 
 def _draw_pass_curve(axes: "Axes", found: Transfer, inside: BoolArray) -> list[Any]:
     row = int(np.flatnonzero(inside)[0])
     one = found.prediction
-    curves = [-np.log(np.maximum(values[row], SMALLEST)) for values in (found.actual, one.value, one.upper, one.lower)]
-    top = 1.2 * max(float(np.nanmax(curves[1])), float(np.nanmax(curves[2])), float(np.nanmax(curves[0])))
-    curves[3] = np.minimum(curves[3], top)  # an interval down to 0 has no end
-    (actual,) = axes.plot(found.k, curves[0], "o", color=INK, markersize=3)
-    (predicted,) = axes.plot(found.k, curves[1], color=PALETTE[0], linewidth=1.4)
-    band = axes.fill_between(found.k, curves[2], curves[3], color=PALETTE[0], alpha=0.2, linewidth=0.0)
     axes.set_xscale("log")
-    put_labels(axes, "k", f"-log pass@k on {found.target}")
-    return [actual, predicted, band]
+    curves = [values[row] for values in (found.actual, one.value, one.lower, one.upper)]
+    handles = _draw_curve(axes, np.asarray(found.k, dtype=np.float64), curves)
+    put_counts(axes, found.k if len(found.k) < MOST_PANELS else found.k[::2])
+    return handles
+
+
+def _draw_curve(axes: "Axes", x: FloatArray, curves: Sequence[FloatArray]) -> list[Any]:
+    """Draw actual, predicted, lower and upper values between 0 and 1 in percent; return what the legend shows."""
+    actual, value, lower, upper = (100.0 * one for one in curves)
+    axes.fill_between(x, lower, upper, color=MAIN, alpha=0.18, linewidth=0.0)
+    (predicted,) = axes.plot(x, value, color=MAIN, linewidth=1.8)
+    (points,) = axes.plot(x, actual, "o", color=OTHER, markersize=3.5, clip_on=False, zorder=3)
+    return [points, predicted]

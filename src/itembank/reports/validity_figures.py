@@ -1,11 +1,24 @@
 """Figures of convergent validity: the clustered heatmap (IRSL Figs 22, 23) and pairs of abilities (Fig. 21)."""
 
+from itertools import combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from itembank.errors import ParameterError
-from itembank.reports.canvas import INK, PALETTE, new_figure, panels, put_labels, put_title
+from itembank.numerics.arrays import FloatArray
+from itembank.reports import theme
+from itembank.reports.canvas import (
+    INK,
+    MAIN,
+    WIDTH,
+    color_scale,
+    new_figure,
+    panels,
+    put_foot,
+    put_labels,
+    put_message,
+)
 from itembank.scaling.transfers.convergent_results import ConvergentValidity
 
 if TYPE_CHECKING:
@@ -13,7 +26,12 @@ if TYPE_CHECKING:
 
 MOST_WRITTEN = 16
 """Scenarios up to which each cell states its number."""
-TABLES = ("observed", "disattenuated", "beyond_compute")
+WORDS = {
+    "observed": "correlation of abilities",
+    "disattenuated": "correlation without errors of abilities",
+    "beyond_compute": "correlation beyond compute",
+}
+"""What each table holds."""
 DARK = 0.55
 """Correlation from which numbers are written in white."""
 
@@ -35,30 +53,53 @@ def figure_validity(found: ConvergentValidity, *, table: str = "observed") -> "F
     MissingDependencyError
         Without matplotlib.
     """
-    chosen = getattr(found, table) if table in TABLES else None
+    chosen = getattr(found, table) if table in WORDS else None
     if chosen is None:
-        raise ParameterError(f"table must be one of {', '.join(TABLES)} that was made, got {table!r}.")
+        raise ParameterError(f"table must be one of {', '.join(WORDS)} that was made, got {table!r}.")
     n_scenarios = len(found.scenarios)
     order = found.order
     value, lower = chosen.value[np.ix_(order, order)], chosen.lower[np.ix_(order, order)]
-    size = 2.2 + 0.42 * n_scenarios
-    figure = new_figure(size + 0.8, size)
+    size = min(1.6 + 0.62 * n_scenarios, WIDTH - 1.0)
+    figure = new_figure(max(size + 1.0, 5.0), size + 0.4)
     axes = panels(figure, 1, 1)[0]
     axes.grid(visible=False)
-    image = axes.imshow(value, cmap="RdBu", vmin=-1.0, vmax=1.0)
+    shown = np.where(np.eye(n_scenarios, dtype=bool), np.nan, value)
+    image = axes.imshow(shown, cmap=color_scale(theme.DIVERGING), vmin=-1.0, vmax=1.0)
     names = [found.scenarios[place] for place in order.tolist()]
-    axes.set_xticks(range(n_scenarios), names, rotation=60, ha="right", fontsize=8, parse_math=False)
-    axes.set_yticks(range(n_scenarios), names, fontsize=8, parse_math=False)
+    short = [theme.shortened(name, 22) for name in names]
+    axes.set_xticks(range(n_scenarios), short, rotation=45, ha="right", fontsize=theme.TICK_SIZE, parse_math=False)
+    axes.set_yticks(range(n_scenarios), short, fontsize=theme.TICK_SIZE, parse_math=False)
+    axes.tick_params(length=0)
+    axes.spines[:].set_visible(False)
     if n_scenarios <= MOST_WRITTEN:
         for i, j in np.argwhere(~np.eye(n_scenarios, dtype=bool) & np.isfinite(value)).tolist():
             text = f"{value[i, j]:.2f}" if lower[i, j] > 0.0 else f"({value[i, j]:.2f})"
             color = "white" if abs(value[i, j]) > DARK else INK
-            axes.text(j, i, text, ha="center", va="center", fontsize=7, color=color)
-    bar = figure.colorbar(image, ax=axes, shrink=0.8)
-    bar.set_label({"observed": "correlation of abilities", "disattenuated": "correlation without errors of abilities",
-                   "beyond_compute": "correlation beyond compute"}[table], fontsize=9, color=INK)  # fmt: skip
-    bar.ax.tick_params(labelsize=8, color=INK, labelcolor=INK)
+            axes.text(j, i, text, ha="center", va="center", fontsize=theme.TICK_SIZE, color=color)
+    bar = figure.colorbar(image, ax=axes, shrink=0.7, aspect=30)
+    bar.set_label(WORDS[table], fontsize=theme.LABEL_SIZE, color=INK)
+    bar.ax.tick_params(labelsize=theme.TICK_SIZE, color=INK, labelcolor=INK)
+    bar.outline.set_visible(False)
+    put_message(figure, _message(names, value))
+    put_foot(
+        figure,
+        f"In brackets: the {theme.level_words(found.level)} interval reaches 0. Scenarios that agree are neighbours.",
+    )
     return figure
+
+
+def _message(names: list[str], value: FloatArray) -> str:
+    """Say which two scenarios agree most, and which least."""
+    pairs = [
+        (value[i, j], names[i], names[j]) for i, j in combinations(range(len(names)), 2) if np.isfinite(value[i, j])
+    ]
+    if not pairs:
+        return "No two scenarios have models in common"
+    most, least = max(pairs), min(pairs)
+    text = f"{theme.shortened(most[1])} and {theme.shortened(most[2])} order models most alike ({most[0]:.2f})"
+    if len(pairs) == 1:
+        return text.replace("most alike", "alike")
+    return f"{text}, {theme.shortened(least[1])} and {theme.shortened(least[2])} least ({least[0]:.2f})"
 
 
 def figure_ability_pair(found: ConvergentValidity, first: str, second: str) -> "Figure":
@@ -75,12 +116,18 @@ def figure_ability_pair(found: ConvergentValidity, first: str, second: str) -> "
     if absent:
         raise ParameterError(f"scenarios must be among {', '.join(found.scenarios)}, got {', '.join(absent)}.")
     i, j = found.scenarios.index(first), found.scenarios.index(second)
-    figure = new_figure(3.6, 3.6)
+    figure = new_figure(0.62 * WIDTH, 0.62 * WIDTH + 0.3)
     axes = panels(figure, 1, 1)[0]
     axes.errorbar(
         found.theta[:, i], found.theta[:, j], xerr=found.standard_errors[:, i], yerr=found.standard_errors[:, j],
-        fmt="o", markersize=3, color=PALETTE[0], ecolor="#BBBBBB", elinewidth=0.6, alpha=0.8,
+        fmt="o", markersize=3.5, color=MAIN, ecolor=(MAIN, 0.3), elinewidth=0.7,
     )  # fmt: skip
     put_labels(axes, f"ability on {first}", f"ability on {second}")
-    put_title(axes, f"r = {found.observed.value[i, j]:.2f}")
+    low, value, high = (table[i, j] for table in (found.observed.lower, found.observed.value, found.observed.upper))
+    put_message(
+        figure,
+        f"{theme.shortened(first)} and {theme.shortened(second)} correlate {value:.2f} ({low:.2f} to {high:.2f}) over "
+        "models",
+    )
+    put_foot(figure, f"Bars: one standard error to each side. In brackets: {theme.level_words(found.level)} interval.")
     return figure

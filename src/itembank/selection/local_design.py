@@ -13,7 +13,7 @@ import numpy as np
 from itembank.data.bank_factors import bank_factor_model
 from itembank.data.banks import Bank
 from itembank.factors.linear_gaussian import factor_posterior
-from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.selection.anchor_latent import latent_features
 from itembank.selection.local_model import LocalModel
 from itembank.selection.nearest import weighted_by_nearest
@@ -65,7 +65,14 @@ class LocalDesign:
         )
 
     def next_items(
-        self, theta: FloatArray, covariance: FloatArray, answered: IntArray, n_items: int, *, asked: IntArray
+        self,
+        theta: FloatArray,
+        covariance: FloatArray,
+        answered: IntArray,
+        n_items: int,
+        *,
+        asked: IntArray,
+        most_scenarios: int | None = None,
     ) -> IntArray:
         """Choose the items that leave the least uncertainty about one model's scores, given those it answered.
 
@@ -79,6 +86,8 @@ class LocalDesign:
             How many to choose; fewer come where no more can.
         asked : (n_asked,)
             Positions of the items that it was asked, answered or not: none is chosen again.
+        most_scenarios : int or None
+            How many scenarios they are of at most: those of which most would be chosen without this limit.
 
         Returns
         -------
@@ -92,17 +101,27 @@ class LocalDesign:
         given = factor_posterior(model, answered, np.zeros((0, answered.size))).covariance
         weights = self.target_weights.copy()
         weights[answered] = 0.0
-        greedy = greedy_v_optimal(
-            [LinearModel(model.loadings @ np.linalg.cholesky((given + given.T) / 2.0), model.noise).take(items)],
-            weights[items],
-            self.importance,
-            min(n_items, int(is_open.sum())),
-            is_candidate=is_open,
-            group=np.zeros(items.size, dtype=np.int64),
-            at_least=np.zeros(1, dtype=np.int64),
-            at_most=np.array([items.size]),
-        )
-        return items[greedy.items]
+        near = LinearModel(model.loadings @ np.linalg.cholesky((given + given.T) / 2.0), model.noise).take(items)
+
+        def chosen_of(is_candidate: BoolArray) -> IntArray:
+            return greedy_v_optimal(
+                [near],
+                weights[items],
+                self.importance,
+                min(n_items, int(is_candidate.sum())),
+                is_candidate=is_candidate,
+                group=np.zeros(items.size, dtype=np.int64),
+                at_least=np.zeros(1, dtype=np.int64),
+                at_most=np.array([items.size]),
+            ).items
+
+        chosen = chosen_of(is_open)
+        if most_scenarios is not None:
+            scenario = np.repeat(np.arange(len(self.pools)), [pool.items.size for pool in self.pools])
+            kept = _most_frequent(scenario[chosen], most_scenarios, scenario[is_open])
+            if kept.size < np.unique(scenario[chosen]).size:
+                chosen = chosen_of(is_open & np.isin(scenario, kept))
+        return items[chosen]
 
     def weights_of(self, chosen: IntArray) -> FloatArray:
         """Weights of chosen items in the weighted means of their scenarios, as of the design for all models.
@@ -121,3 +140,18 @@ class LocalDesign:
             choice = weighted_by_nearest(pool, self.features[pool.items], np.flatnonzero(np.isin(pool.items, chosen)))
             weights[pool.items[choice.chosen]] = choice.weights
         return weights[chosen]
+
+
+def _most_frequent(chosen: IntArray, most: int, open_ones: IntArray) -> IntArray:
+    """Return so many scenarios of which most items were chosen; of equals those with more open items, then the first.
+
+    Parameters
+    ----------
+    chosen, open_ones : (n_chosen,), (n_open,)
+        Scenario of each item that was chosen, and that can be.
+    most : int
+    """
+    size = int(open_ones.max(initial=0)) + 1
+    counts, room = np.bincount(chosen, minlength=size), np.bincount(open_ones, minlength=size)
+    order = np.lexsort((-room, -counts))[:most]
+    return order[counts[order] > 0]

@@ -1,16 +1,16 @@
 """The request that a selection answers; it is stored with the selection, to be repeated with another bank."""
 
 import dataclasses
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from itembank.data.selections import INCLUDED, Selection
 from itembank.errors import ParameterError
 from itembank.selection.specs import METHODS, SelectionSpec, VOptimal
 
-STAGES, STAGE, ROUTING = "stages", "stage", "routing"
-"""Stand in a recipe where a model is asked in stages: their numbers of items, the stage, and the first stage's method.
-"""
+STAGES, STAGE, ROUTING, LATER_SCENARIOS = "stages", "stage", "routing", "later_scenarios"
+"""Stand in a recipe where a model is asked in stages: their numbers of items, the stage, the first stage's method, and
+the most scenarios that a later stage asks of."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -18,7 +18,8 @@ class Recipe:
     """Every argument of `select` besides the bank and the random numbers.
 
     `stages` are the numbers of items of the stages that a model answers, `n_items` of the first among them; empty where
-    all items come at once.
+    all items come at once. `later_scenarios` is the most scenarios that each stage after the first asks of; None for
+    any number.
     """
 
     spec: SelectionSpec
@@ -28,6 +29,13 @@ class Recipe:
     included: tuple[str, ...] = ()
     # not in the text that names what was tried before there were stages
     stages: tuple[int, ...] = dataclasses.field(default=(), repr=False)
+    later_scenarios: int | None = dataclasses.field(default=None, repr=False)
+
+    @property
+    def name(self) -> tuple[object, ...]:
+        """What trials of this recipe are kept under."""
+        limit = self.later_scenarios if self.stages else None
+        return (repr(self), self.stages, *([] if limit is None else [limit]))
 
     @property
     def later_spec(self) -> VOptimal:
@@ -65,6 +73,13 @@ def stages_of(selection: Selection) -> tuple[tuple[int, ...], int]:
     return sizes, number
 
 
+def _later_scenarios(about: Mapping[str, Any]) -> int | None:
+    most = about.get(LATER_SCENARIOS)
+    if most is not None and int(most) < 1:
+        raise ValueError(f"{most} scenarios")
+    return None if most is None else int(most)
+
+
 def n_items_asked(selection: Selection) -> int | None:
     """Return how many items the selection had when it was made; None where it does not say."""
     about = selection.recipe
@@ -99,6 +114,7 @@ def read_recipe(selection: Selection) -> Recipe | None:
             tuple(str(item) for item in about["excluded"]),
             tuple(str(item) for item in about.get(INCLUDED, ())),
             sizes[:number] if number > 1 else (),
+            _later_scenarios(about),
         )
     except (KeyError, TypeError, ValueError, ParameterError):
         return None

@@ -78,6 +78,11 @@ class StudyManifest:
         )
 
 
+def is_study_folder(path: Path) -> bool:
+    """Whether a study, of whichever kind, was begun there."""
+    return (path / FILE_NAME).is_file()
+
+
 def read_manifest(folder: Path) -> StudyManifest:
     """Read the manifest of a study's folder.
 

@@ -21,14 +21,14 @@ def ids(run, journal, *options):
     return run("session", "ask", journal, "--format", "ids", *options).out.splitlines()
 
 
-def play(run, journal, *options):
+def play(run, journal, *options, respond=response_to):
     """Run the loop that the documentation shows; return the exit code of the last question."""
     while True:
         asked = run("session", "ask", journal, "--format", "ids", *options)
         if asked.code or not asked.out:
             return asked.code
         for item in asked.out.splitlines():
-            assert run("session", "tell", journal, item, "--response", response_to(item)).code == 0
+            assert run("session", "tell", journal, item, "--response", respond(item)).code == 0
 
 
 def read_responses_of(run, journal):

@@ -14,6 +14,7 @@ from inspect_ai.dataset import Sample
 
 from itembank.data.bank_files import save_bank
 from itembank.data.readers.inspect_files import read_log
+from itembank.data.selections import Selection
 from itembank.harnesses.inspect.task_items import hash_of
 from itembank.planning.select import select
 from tests.harnesses.inspect.conftest import simulated_bank
@@ -105,6 +106,29 @@ def test_our_command_prints_the_estimate_of_the_log_and_goes_on(environment, pla
     other = called(environment, place, *words, "--seed", "3", "--", *MODEL)
     assert other.returncode == 1
     assert "holds a run with other choices" in other.stderr
+
+
+def test_stages_are_one_run_and_say_the_same_again(environment, place):
+    words = ("run", "inspect", "bank", TOY, "-n", "12", "--stages", "2", "-o", "staged", "--format", "json")
+    dry = called(environment, place, *words, "--dry-run")
+    assert json.loads(dry.stdout)[0]["n_items"] == 12, dry.stderr
+    done = called(environment, place, *words, "--", *MODEL)
+    assert done.returncode == 0, done.stderr
+    assert "stage 2 of 2" in done.stderr
+    (path,) = (place / "staged").glob("*.eval")
+    last = Selection.load(place / "staged" / "selection.json")
+    assert (last.earlier.n_items, last.n_items) == (4, 8)
+    assert {f"toy/{one['id']}" for one in read_log(path).samples} == set(last.whole.item_ids)
+    (metrics,) = [one["metrics"] for one in read_log(path).header["results"]["scores"] if one["name"] == "itembank"]
+    overall = json.loads(done.stdout)["scores"][-1]
+    assert metrics["overall"]["value"] == pytest.approx(overall["estimate"])
+    again = called(environment, place, *words, "--", *MODEL)
+    assert (again.returncode, again.stdout) == (0, done.stdout)
+    assert len(list((place / "staged").glob("*.eval"))) == 1
+    estimated = called(
+        environment, place, "estimate", "bank", path, "--selection", "staged/selection.json", "--format", "json"
+    )
+    assert json.loads(estimated.stdout)[-1]["estimate"] == pytest.approx(overall["estimate"])
 
 
 def test_nothing_is_run_dry_or_against_the_rules(environment, place):

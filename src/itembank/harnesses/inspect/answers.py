@@ -1,13 +1,19 @@
-"""What became of a sample in all its epochs, as an answer to an item."""
+"""What became of samples in all their epochs, as answers to items."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from itembank.adaptive.answers import Answer
+from itembank.data.banks import Bank
 from itembank.data.readers.inspect_samples import Sample, sample_of
 from itembank.data.readers.inspect_scores import choose_scorer, score_value
+from itembank.data.responses import ResponseMatrix
 
+MODEL = "model"
+"""What a model is called where nobody sees its name."""
 LOGGED = {"id", "epoch", "scores", "error", "limit", "model_usage", "working_time", "total_time"}
 """What is looked at of a sample that Inspect has logged."""
 
@@ -50,3 +56,27 @@ def total_costs(epochs: Sequence[Sample]) -> Mapping[str, float]:
     """Sum costs by unit; a unit that some epoch does not tell is unknown."""
     units = set.intersection(*(set(one.costs) for one in epochs)) if epochs else set()
     return {unit: sum(one.costs[unit] for one in epochs) for unit in sorted(units)}
+
+
+def answers_to(item_ids: Collection[str], answers: Mapping[str, list[float]]) -> dict[str, list[float]]:
+    """Return the answers to these items."""
+    wanted = set(item_ids)
+    return {item_id: responses for item_id, responses in answers.items() if item_id in wanted}
+
+
+def matrix_of(bank: Bank, answers: Mapping[str, Sequence[float]], model_id: str) -> ResponseMatrix:
+    """Make a response matrix of one model's answers; several epochs that are right or wrong are trials.
+
+    Parameters
+    ----------
+    bank : Bank
+    answers : mapping of item id to one score an epoch
+    model_id : str
+    """
+    trials = [counted(responses).get("n_trials", 1) for responses in answers.values()]
+    return ResponseMatrix.create(
+        np.array([[sum(responses) / len(responses) for responses in answers.values()]]),
+        model_ids=[model_id],
+        items=bank.responses.items[bank.responses.item_indices(list(answers))],
+        n_trials=np.array([trials]) if max(trials) > 1 else None,
+    )

@@ -28,7 +28,7 @@ class HarnessCall:
 
     Attributes
     ----------
-    task : {'adaptive', 'subset'}
+    task : {'adaptive', 'stages', 'subset'}
         Of our own tasks.
     task_arguments : mapping
         What the task is given.
@@ -56,7 +56,7 @@ def check_task(call: HarnessCall) -> None:
     Raises
     ------
     DataError, IntegrityError, ParameterError
-        As the tasks `adaptive` and `subset`.
+        As the tasks `adaptive`, `stages` and `subset`.
     """
     from itembank.harnesses.inspect import tasks  # noqa: PLC0415 (imports Inspect)
 

@@ -8,24 +8,20 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import lru_cache
 
-import numpy as np
-
 from itembank.adaptive.pool import SessionPool
 from itembank.adaptive.preparation import prepare_sessions
 from itembank.adaptive.session import AdaptiveSession
 from itembank.adaptive.session_spec import SessionSpec
 from itembank.data.bank_files import load_bank
 from itembank.data.banks import Bank
-from itembank.data.responses import ResponseMatrix
 from itembank.data.score_names import OVERALL
 from itembank.data.selections import Selection
 from itembank.errors import DataError, DataWarning
 from itembank.estimation.estimate import estimate
 from itembank.estimation.estimates import ScoreEstimates
-from itembank.harnesses.inspect.answers import counted
+from itembank.harnesses.inspect.answers import MODEL, answers_to, counted, matrix_of
+from itembank.harnesses.inspect.stages import stage_of
 from itembank.harnesses.inspect.task_items import TaskItems, task_items
-
-MODEL = "model"
 
 
 @lru_cache(maxsize=4)
@@ -56,6 +52,7 @@ def estimated_metrics(
     bank_id: str = "",
     session: str = "",
     selection: str = "",
+    routing: str = "",
 ) -> dict[str, float]:
     """Estimate scores from scored samples: ``name``, ``name_low`` and ``name_high`` for each, and ``n_items``.
 
@@ -72,6 +69,8 @@ def estimated_metrics(
         JSON of the `SessionSpec` for items that a session asked.
     selection : str
         Path of the `Selection` for items that were chosen before.
+    routing : str
+        Path of the first stage's `Selection` for items that were chosen in stages.
 
     Returns
     -------
@@ -84,7 +83,10 @@ def estimated_metrics(
         pool = known_pool(bank, bank_id, task, session)
         estimates: ScoreEstimates | None = told_session(pool, answers, model_id=MODEL).estimate().scores
     else:
-        estimates = selected_estimates(known_bank(bank, bank_id), answers, _selection(selection), model_id=MODEL)
+        known_one = known_bank(bank, bank_id)
+        first = _selection(routing)
+        chosen = _selection(selection) if first is None else stage_of(known_one, first, answers)
+        estimates = selected_estimates(known_one, answers, chosen, model_id=MODEL)
     rows = {row["target"]: row for row in estimates.rows()} if estimates else {}
     unknown = {"estimate": math.nan, "low": math.nan, "high": math.nan}
     metrics = {"n_items": float(len(answers))}
@@ -116,17 +118,10 @@ def selected_estimates(
 ) -> ScoreEstimates | None:
     """Estimate scores from chosen items; None without any answer."""
     if selection is not None:
-        answers = {item_id: responses for item_id, responses in answers.items() if item_id in selection.item_ids}
+        answers = answers_to(selection.whole.item_ids, answers)
     if not answers:
         return None
-    trials = [counted(responses).get("n_trials", 1) for responses in answers.values()]
-    places = bank.responses.item_indices(list(answers))
-    matrix = ResponseMatrix.create(
-        np.array([[sum(responses) / len(responses) for responses in answers.values()]]),
-        model_ids=[model_id],
-        items=bank.responses.items[places],
-        n_trials=np.array([trials]) if max(trials) > 1 else None,
-    )
+    matrix = matrix_of(bank, answers, model_id)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)  # Inspect computes metrics while items are still missing
         return estimate(bank, matrix, selection=selection, level=level)

@@ -12,7 +12,9 @@ from itembank.harnesses.inspect.estimates import estimated_metrics
 
 
 @metric(name="full_benchmark", scores="unreduced")
-def full_benchmark(bank: str, task: str, bank_id: str = "", session: str = "", selection: str = "") -> Metric:
+def full_benchmark(
+    bank: str, task: str, *, bank_id: str = "", session: str = "", selection: str = "", routing: str = ""
+) -> Metric:
     """Estimate the score on the full benchmark; the arguments are those of `estimated_metrics`.
 
     It depends on them and on the samples' ids and scores alone, so that it holds in retries and in `inspect score`.
@@ -20,7 +22,8 @@ def full_benchmark(bank: str, task: str, bank_id: str = "", session: str = "", s
 
     def estimated(scores: list[SampleScore]) -> dict[str, float]:
         values = [(one.sample_id, one.score.as_float()) for one in scores]
-        return estimated_metrics(values, bank=bank, task=task, bank_id=bank_id, session=session, selection=selection)
+        chosen = {"session": session, "selection": selection, "routing": routing}
+        return estimated_metrics(values, bank=bank, task=task, bank_id=bank_id, **chosen)
 
     return estimated
 

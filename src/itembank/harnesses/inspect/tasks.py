@@ -20,10 +20,13 @@ from itembank.data.readers.inspect_scores import OWN_SCORER
 from itembank.data.score_names import OVERALL
 from itembank.data.selections import Selection
 from itembank.errors import DataError, ParameterError, shown
-from itembank.harnesses.inspect.estimates import MODEL, known_bank, known_pool
-from itembank.harnesses.inspect.feed import SessionFeed
+from itembank.harnesses.inspect.answers import MODEL
+from itembank.harnesses.inspect.estimates import known_bank, known_pool
+from itembank.harnesses.inspect.feed import SessionFeed, StagesFeed
 from itembank.harnesses.inspect.scoring import estimating
+from itembank.harnesses.inspect.stages import check_routing
 from itembank.harnesses.inspect.task_items import TaskItems, samples_by_item, task_items
+from itembank.selection.recipes import stages_of
 
 BATCH = 8
 
@@ -98,24 +101,46 @@ def subset(
     """
     loaded = _Loaded.of(task, task_args, bank, scorer)
     chosen = Selection.load(selection)
-    known_ids = set(loaded.bank.responses.item_ids)
-    foreign = [item_id for item_id in chosen.item_ids if item_id not in known_ids]
-    if foreign:
-        raise DataError(
-            f"every item of the selection must be in the bank, got {len(foreign)} that are not: {shown(foreign)}."
-        )
+    loaded.check_items(chosen)
     wanted = [item_id for item_id in chosen.item_ids if item_id in set(loaded.known.items.values())]
     if not wanted:
         raise DataError(f"the selection must hold items of the task {loaded.known.task!r}, got none: {selection}.")
     every = loaded.inner.dataset
     samples = samples_by_item(loaded.bank, loaded.known, every, wanted)
     dataset = MemoryDataset(list(samples.values()), name=every.name, location=every.location)
-    about = {
-        "selection": selection,
-        "selection_digest": with_digest(chosen.to_dict())[RECORD_KEY],
-        "n_items": len(wanted),
-    }
-    return loaded.with_estimate(dataset, about, selection=_place(selection))
+    return loaded.with_estimate(
+        dataset, {**_about(selection, chosen), "n_items": len(wanted)}, selection=_place(selection)
+    )
+
+
+@task
+def stages(
+    task: str, bank: str, selection: str, *, scorer: str | None = None, task_args: dict[str, Any] | None = None
+) -> Task:
+    """Ask a model the samples of a task in stages, each chosen from its answers to those before (multistage testing).
+
+    Parameters
+    ----------
+    task, bank, scorer, task_args
+        As of `adaptive`.
+    selection : str
+        File of the first stage (`itembank select --stages 2`).
+    """
+    loaded = _Loaded.of(task, task_args, bank, scorer)
+    known, routing = loaded.known, Selection.load(selection)
+    check_routing(routing, known)
+    loaded.check_items(routing)
+    samples = samples_by_item(loaded.bank, known, loaded.inner.dataset, list(known.items.values()))
+    feed = StagesFeed(loaded.bank, routing, samples, task=known.task, scorer=loaded.scorer)
+    source = SampleSource.from_samples(feed.initial(), next_samples=feed.next, sample_complete=feed.complete)
+    sizes, _ = stages_of(routing)
+    about = {**_about(selection, routing), "n_items": sum(sizes), "stages": list(sizes)}
+    return loaded.with_estimate(source, about, routing=_place(selection))
+
+
+def _about(path: str, selection: Selection) -> dict[str, Any]:
+    """Say in the log which selection was run."""
+    return {"selection": path, "selection_digest": with_digest(selection.to_dict())[RECORD_KEY]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +181,15 @@ class _Loaded:
         loaded = known_bank(place, "")
         known = task_items(loaded, found[0].name)
         return cls(found[0], known, loaded, place, scorer or known.scorer)
+
+    def check_items(self, selection: Selection) -> None:
+        """Refuse a selection whose items are not in the bank."""
+        known_ids = set(self.bank.responses.item_ids)
+        foreign = [item_id for item_id in selection.item_ids if item_id not in known_ids]
+        if foreign:
+            raise DataError(
+                f"every item of the selection must be in the bank, got {len(foreign)} that are not: {shown(foreign)}."
+            )
 
     def with_estimate(self, dataset: Any, about: Mapping[str, Any], **chosen: str) -> Task:
         """Return the task with other samples, with a scorer more, and with what they are in its metadata."""

@@ -62,7 +62,9 @@
       this.on = make("button", { type: "button", "aria-label": "Next rows" }, "›");
       this.back.addEventListener("click", () => this.turn(-1));
       this.on.addEventListener("click", () => this.turn(1));
-      tools.append(this.back, this.on);
+      const turn = make("span", { class: "turn" });
+      turn.append(this.back, this.on);
+      tools.append(turn);
       this.addDownload();
       this.rest?.setAttribute("role", "status");
       this.show();
@@ -164,6 +166,19 @@
     const names = Object.keys(columns);
     return columns[names[0]].map((_, k) => Object.fromEntries(names.map((name) => [name, columns[name][k]])));
   };
+  const NARROW = 520; // CSS pixels below which the entries of a legend above a picture stand one below the other
+  const stackLegends = (part) => {
+    if (!part || typeof part !== "object") return;
+    if (part.legend?.orient === "top") part.legend.columns = 1;
+    for (const one of Object.values(part)) stackLegends(one);
+  };
+  const fitPanels = (spec, width) => {
+    // labels: pixels at the left of a row; aside: beside each panel
+    const { widthOf, least = 240, labels = 56, aside = 30, ...panel } = spec.spec;
+    const n = Math.max(1, Math.min(widthOf, Math.floor(width / least)));
+    if (spec.columns) spec.columns = n;
+    spec.spec = { ...panel, width: Math.max(90, Math.floor((width - labels) / n - aside)) };
+  };
   class Chart {
     constructor(place, given, page) {
       Object.assign(this, { place, given, page, width: 0, looks: -1 });
@@ -174,10 +189,13 @@
       const { config, colours } = this.page.looks[this.looks];
       const spec = coloured(this.given.spec, colours);
       if (spec.width === "container") spec.width = width;
-      for (const part of [spec, spec.spec]) if (part?.widthOf) part.width = Math.max(90, width / part.widthOf - (part.aside ?? 60));
+      if (spec.spec?.widthOf) fitPanels(spec, width);
+      for (const part of [spec, ...(spec.vconcat ?? [])]) if (part?.widthOf) part.width = Math.max(90, width / part.widthOf - (part.aside ?? 60));
+      if (width < NARROW) stackLegends(spec);
       const datasets = Object.fromEntries(this.given.data.map((name) => [name, this.page.rows(name)]));
       const drawing = make("div");
-      const { view } = await vegaEmbed(drawing, { autosize: { type: "fit-x", contains: "padding" }, ...spec, datasets }, {
+      const autosize = spec.spec ? "pad" : { type: "fit-x", contains: "padding" };
+      const { view } = await vegaEmbed(drawing, { autosize, ...spec, datasets }, {
         actions: false, ast: true, config, defaultStyle: false, mode: "vega-lite",
         renderer: this.given.data.some((name) => this.page.size(name) > 3000) ? "canvas" : "svg",
         tooltip: { disableDefaultStyle: true, theme: isDark ? "dark" : "light" },
@@ -189,6 +207,10 @@
       drawing.querySelector("svg, canvas")?.setAttribute("aria-hidden", "true");
       for (const part of drawing.querySelectorAll("svg [role], svg [aria-label]"))
         for (const name of ["role", "aria-label", "aria-roledescription"]) part.removeAttribute(name);
+      // menus of the chart stand above it: a picture to a screen reader holds nothing that can be operated
+      this.menus?.remove();
+      this.menus = drawing.querySelector(".vega-bindings");
+      if (this.menus) this.place.before(this.menus);
       this.place.replaceChildren(drawing);
       this.place.classList.add("drawn");
       if (this.given.filters !== null) {

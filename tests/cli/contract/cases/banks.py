@@ -1,7 +1,7 @@
 """Cases of commands that make banks or begin with one."""
 
 from tests.cli.contract.case import Case, Mode
-from tests.cli.contract.cases.reading import COMMON, MEMORY, READING, RESPONSES, USABLE, no_chance, settled
+from tests.cli.contract.cases.reading import COMMON, MEMORY, PAGES, READING, RESPONSES, USABLE, no_chance, settled
 
 _SPEC = (
     *("--item-model", "--dims", "--method", "--general-weight", "--degenerate", "--by-task", "--family"),
@@ -132,6 +132,7 @@ _INFO = Case(
     },
 )
 
+
 _SELECT = Case(
     modes={
         "auto": Mode("bank -n 7 --format csv", about=("--method", "--n-items", "--criterion")),
@@ -147,12 +148,14 @@ _SELECT = Case(
             "bank -n 7 --method random -o out/s.json",
             about=("--output", "--emit", "--format"), unseen=("s.json",),
         ),
+        "stages": Mode("bank -n 9 --stages 2 --method v-optimal --format json", about=("--later-scenarios",)),
         "next stage": Mode("bank --after alone.csv --selection stage1.json --format csv"),
     },
     values={
         **COMMON,
         "--n-items": "-n 12",
         "--stages": "--stages 2",
+        "--later-scenarios": "--later-scenarios 1",
         "--after": "--after another.csv",
         "--selection": "--selection other-stage1.json",
         "--per-scenario": "--per-scenario",
@@ -252,6 +255,7 @@ _ESTIMATE = Case(
         "--level": "--level 0.8",
         "--win-rate": "--win-rate",
         "--target": "--target quiz@1",
+        "--report": "--report out/page.html",
     },
     no_effect={
         **no_chance("table", "model-based", "design", "random forest"),  # of a forest its spec has the seed
@@ -260,7 +264,7 @@ _ESTIMATE = Case(
         **settled("design", "--repeats"),
         **{(name, "--ignore-unknown"): "the bank holds every item" for name in ("table", "model-based", "design")},
     },
-    never=USABLE,
+    never={**USABLE, **PAGES},
     nowhere={**_AS_THE_BANK, **MEMORY},
     stops={
         **{(name, "--covariate"): "covariates are weighed with" for name in ("table", "model-based")},
@@ -318,7 +322,7 @@ _COMPARE = Case(
         ("paired", "--selection"): "every difference must be known",
         ("selection", "--selection"): "every difference must be known",
     },
-    never={**USABLE, "--model-id": "it names one model, and two are compared: it is refused with more"},
+    never={**USABLE, **PAGES, "--model-id": "it names one model, and two are compared: it is refused with more"},
 )
 _PLAN = Case(
     modes={
@@ -346,9 +350,31 @@ _PLAN = Case(
     },
 )
 
+_ABOUT_PAGES = ("--output", "--title", "--accuracy", "--selection", "--model", "--bank")
+_REPORT = Case(
+    modes={
+        "bank": Mode("bank -o out/page.html", about=_ABOUT_PAGES),
+        "results": Mode("bank new.csv --repeats last -o out/page.html", about=_ABOUT_PAGES),
+        "journal": Mode(
+            "out/answered.jsonl --bank bank-2 -o out/page.html", brings=("answered.jsonl",), about=_ABOUT_PAGES
+        ),
+    },
+    values={
+        **RESPONSES,
+        "--output": "-o out/other.html",
+        "--title": "--title Other",
+        "--accuracy": "--no-accuracy",
+        "--selection": "--selection selection.json",
+        "--model": "--model m14",
+        "--bank": "--bank bank",
+    },
+    nowhere={"--bank": "a bank that is not the session's is refused, which names the option"},
+    never=dict.fromkeys(RESPONSES, "results are read as by itembank estimate"),
+)
 CASES = {
     "calibrate": _CALIBRATE,
     "info": _INFO,
+    "report": _REPORT,
     "start": _START,
     "prepare": _PREPARE,
     "select": _SELECT,

@@ -10,12 +10,13 @@ _RUN = {
     "--n-items": "-n 4",
     "--adaptive": "--adaptive",
     "--batch": "--batch 2",
+    "--stages": "--stages 2",
     "--dry-run": "--dry-run",
     "--format": "--format json",
     "--seed": "--seed 1",
     **SESSION,
 }
-_RUN_LM_EVAL = {**_RUN, "--stages": "--stages 2", "--model-id": "--model-id renamed", "--import": "--import json"}
+_RUN_LM_EVAL = {**_RUN, "--model-id": "--model-id renamed", "--import": "--import json"}
 _RUN_INSPECT = {**_RUN, "--scorer": "--scorer match", "--task-arg": "--task-arg size=4"}
 _EXPORT = {
     "--selection": "--selection selection.json",

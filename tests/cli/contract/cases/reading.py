@@ -18,6 +18,7 @@ RESPONSES = {
 ITEMS = {"--items": "--items halves.csv"}
 READING = {**RESPONSES, **ITEMS, "--models": "--models models.csv"}
 USABLE = {"--skip-unusable": "tests/data/readers/test_lm_eval_remedies.py has logs that cannot be used"}
+PAGES = {"--report": "tests/cli writes the page of every command that has one"}
 MEMORY = {"--max-memory": "too little memory is refused, which names the option"}
 COMMON = {"--seed": "--seed 7", "--format": "--format json"}
 

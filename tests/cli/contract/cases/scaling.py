@@ -1,7 +1,7 @@
 """Cases of scaling laws."""
 
 from tests.cli.contract.case import Case, Mode
-from tests.cli.contract.cases.reading import COMMON, MEMORY, READING, RESPONSES, USABLE, no_chance, settled
+from tests.cli.contract.cases.reading import COMMON, MEMORY, PAGES, READING, RESPONSES, USABLE, no_chance, settled
 from tests.cli.contract.scaling_world import N_PAST
 
 _LOGGED = ("--metric", "--filter", "--task", "--exclude-task", "--response")
@@ -17,7 +17,7 @@ _OF_BANK = f"--bank suite-bank --law irsl --shape line --pooling none {_FITTED}"
 _FEW = "--calibration-recipe recipe-0 --calibration-recipe recipe-1"
 _ITEM_MODEL = ("--item-model", "--family", "--known-guessing", "--pooling", "--shape")
 _PRETRAIN = Case(
-    never=USABLE,
+    never={**USABLE, **PAGES},
     nowhere={
         **_OF_LOGS,
         **_ONE_MODEL,
@@ -95,7 +95,7 @@ _PRETRAIN = Case(
 _ASKED = "--model model-1 --k 1,10 --format csv"
 _KNOWN = f"--bank samples-bank --interval model-based {_ASKED}"
 _TEST_TIME = Case(
-    never=USABLE,
+    never={**USABLE, **PAGES},
     nowhere={**_OF_LOGS, **_ONE_MODEL, "--response": _LOGS},
     modes={
         "files": Mode(
@@ -154,7 +154,7 @@ _PAST = "".join(f" --calibration-model m{j}" for j in range(N_PAST))
 _SCORES = "--method scores --format csv"
 _ONE_TO_OTHER = f"--source s0 --target s1 {_SCORES}"
 _TRANSFER = Case(
-    never=USABLE,
+    never={**USABLE, **PAGES},
     nowhere={**_OF_LOGS, **_ONE_MODEL, "--max-response": "scaling validity has tables of other scales"},
     modes={
         "files": Mode(
@@ -216,7 +216,7 @@ _TRANSFER = Case(
     },
 )
 _VALIDITY = Case(
-    never={**USABLE, **_ONE_MODEL},
+    never={**USABLE, **_ONE_MODEL, **PAGES},
     nowhere=MEMORY,
     modes={
         "files": Mode(

@@ -1,7 +1,7 @@
 """Cases of adaptive sessions, and of replays of recorded models."""
 
 from tests.cli.contract.case import Case, Mode
-from tests.cli.contract.cases.reading import COMMON, MEMORY, RESPONSES, USABLE, no_chance, settled
+from tests.cli.contract.cases.reading import COMMON, MEMORY, PAGES, RESPONSES, USABLE, no_chance, settled
 
 SESSION = {
     "--criterion": "--criterion trace",
@@ -26,6 +26,7 @@ SESSION = {
     "--at-most": "--at-most 1",
     "--exclude": "--exclude exclude.txt",
     "--randomesque": "--randomesque 6",
+    "--explore": "--explore 0.9",
     "--prior-group": "--prior-group family=a",
     "--prior-known": "--prior-known size=15",
 }
@@ -224,22 +225,36 @@ CASES = {
             "--wait": "--wait 1",
             "--bank": "--bank bank",
             "--format": "--format json",
+            "--report": "--report out/page.html",
         },
         stops={("slow", "--timeout"): "Its time was up"},
-        never={**_WAIT, "--jobs": "it changes how long a run takes; tests/harnesses/test_drive.py counts what runs"},
+        never={
+            **_WAIT,
+            **PAGES,
+            "--jobs": "it changes how long a run takes; tests/harnesses/test_drive.py counts what runs",
+        },
         nowhere=_MOVED,
     ),
     "session status": Case(
         modes={"answered": Mode("out/answered.jsonl --bank bank-2", brings=("answered.jsonl",))},
-        values={"--bank": "--bank bank", "--format": "--format json"},
+        values={"--bank": "--bank bank", "--format": "--format json", "--report": "--report out/page.html"},
         nowhere=_MOVED,
+        never=PAGES,
     ),
     "session export": Case(
         modes={
             "printed": Mode("out/answered.jsonl --bank bank-2", brings=("answered.jsonl",)),
             "file": Mode("out/answered.jsonl --bank bank-2 -o out/a.parquet", brings=("answered.jsonl",)),
         },
-        values={"--bank": "--bank bank", "--format": "--format json", "--output": "-o out/answers.parquet"},
+        values={
+            "--bank": "--bank bank",
+            "--format": "--format json",
+            "--output": "-o out/answers.parquet",
+            "--random-part": "--random-part out/random.json",
+        },
+        stops=dict.fromkeys(
+            (("printed", "--random-part"), ("file", "--random-part")), "answers to items drawn at random, got none"
+        ),
         nowhere=_MOVED,
     ),
     "replay": Case(
@@ -276,6 +291,7 @@ CASES = {
                 "--ability-error",
                 "--at-most",
                 "--exclude",
+                "--explore",
             ),
             **_alike("ability", "--half-width", "--ability-error"),
             **settled("response file", "--repeats"),

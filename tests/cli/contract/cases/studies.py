@@ -1,6 +1,7 @@
 """Cases of studies."""
 
 from tests.cli.contract.case import Case, Mode
+from tests.cli.contract.cases.reading import PAGES
 
 _RUN = {"--output": "-o out/other", "--jobs": "--jobs 2", "--no-resume": "--no-resume"}
 _STUDY, _PREDICTION = ("study",), ("prediction",)
@@ -11,13 +12,13 @@ CASES = {
     "study run": Case(
         modes={"done": Mode("study.toml -o out/study --jobs 1", brings=_STUDY)},
         values=_RUN,
-        never={"--jobs": "a study finds the same numbers in any number of processes"},
+        never={**PAGES, "--jobs": "a study finds the same numbers in any number of processes"},
         stops={("done", "--no-resume"): "is a study already"},
     ),
     "study predict": Case(
         modes={"done": Mode("prediction.toml -o out/prediction --jobs 1", brings=_PREDICTION)},
         values=_RUN,
-        never={"--jobs": "a study finds the same numbers in any number of processes"},
+        never={**PAGES, "--jobs": "a study finds the same numbers in any number of processes"},
         stops={("done", "--no-resume"): "is a study already"},
     ),
     "study table": Case(

@@ -1,0 +1,271 @@
+"""What a page says of one model: where it stands, where it is typical, what it answered, what to run next."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from scipy.special import ndtr
+
+from itembank.data.responses import ResponseMatrix
+from itembank.diagnostics.past_fit import why_not_examined
+from itembank.diagnostics.person_fit import check_fit
+from itembank.diagnostics.person_fit_results import RARE, GroupFit, ModelFit
+from itembank.diagnostics.run_conditions import marked_otherwise
+from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.pages.blocks import Block, Column, Data, Facts, Section, Table, Text
+from itembank.pages.common import plural
+from itembank.pages.estimated import Estimated
+from itembank.pages.given_answers import MOST_LISTED, answer_blocks
+from itembank.pages.past_models import scenario_blocks, standing_chart
+from itembank.planning.accuracy import kept_accuracy
+from itembank.planning.precision import precision_curve
+from itembank.progress import silent
+from itembank.reports.theme import count, percent, points
+
+N_NEAREST = 3
+"""Past models of about the same score that a model is compared with, beside the best."""
+
+
+def model_sections(made: Estimated, row: int) -> Iterator[Section]:
+    """Yield the sections of one model."""
+    parts = (
+        ("Beside past models", past_blocks(made, row)),
+        ("Scenario by scenario", scenario_blocks(made.past, made.model(row)) or ()),
+        ("Typical or not", typicality_blocks(made, row)),
+        ("Its answers", _answers(made, row)),
+        ("What to run next", next_blocks(made, [row])),
+    )
+    yield from (Section(title, tuple(blocks)) for title, blocks in parts if blocks)
+
+
+def _answers(made: Estimated, row: int) -> tuple[Block, ...]:
+    answers = made.answers(row)
+    return answer_blocks(made.bank, answers, made.model(row).key) if answers.items.size else ()
+
+
+def past_blocks(made: Estimated, row: int) -> tuple[Block, ...]:
+    """Compare a model with all past ones, and with the nearest and the best of them by name."""
+    model = made.model(row)
+    chart = standing_chart(made.past, model)
+    if chart is None:
+        return ()
+    scores = made.past.value[:, made.past.targets.index(model.target)]
+    is_itself = np.array(made.past.model_ids) == model.model_id
+    rows = compared_rows(np.where(is_itself, np.nan, scores), float(model.value[model.at]))
+    if rows.size == 0:
+        return (chart,)
+    return (chart, _past_table(made, row, rows), *_deciding_items(made, row, rows))
+
+
+def compared_rows(scores: FloatArray, score: float) -> IntArray:
+    """Rows of the past models that a new one is compared with: the best, then the nearest by score."""
+    known = np.flatnonzero(~np.isnan(scores))
+    best = known[np.argsort(-scores[known], kind="stable")[:1]]
+    near = known[np.argsort(np.abs(scores[known] - score), kind="stable")]
+    return np.concatenate([best, near[~np.isin(near, best)][:N_NEAREST]])
+
+
+def _past_table(made: Estimated, row: int, rows: IntArray) -> Table:
+    """List differences to past models, whose scores are known: all the doubt is the new model's."""
+    model, at = made.model(row), made.overall
+    scores = made.past.value[rows, made.past.targets.index(model.target)]
+    error = float(made.estimates.standard_error[row, at])
+    items, given = made.answered(row)
+    theirs = made.bank.responses.responses[np.ix_(rows, items)]
+    difference = float(model.value[at]) - scores
+    is_better = ndtr(difference / error) if error > 0.0 else (difference > 0.0).astype(np.float64)
+    data = Data(
+        f"{model.key}-compared",
+        {
+            "model": [made.past.model_ids[k] for k in rows.tolist()],
+            "why": ["best", *["nearest"] * (rows.size - 1)],
+            "score": scores,
+            "difference": difference,
+            "low": float(model.low[at]) - scores,
+            "high": float(model.high[at]) - scores,
+            "probability": is_better,
+            "for_new": np.sum(given > theirs, axis=1),
+            "for_past": np.sum(given < theirs, axis=1),
+        },
+    )
+    return Table(
+        "Beside the best past model and the nearest ones",
+        data,
+        (
+            Column("model", "Past model", "id"),
+            Column("why", "Chosen as"),
+            Column("score", "Its score", "percent", explanation="Known from its full run, or a nearly full one"),
+            Column("difference", "Difference", "points", explanation="This model less the past one, in points"),
+            Column("low", "From", "points"),
+            Column("high", "To", "points"),
+            Column("probability", "Probably better", "percent", 0, "Probability that this model's score is higher"),
+            Column("for_new", "Items for this", "count", explanation="Items that this model answered better"),
+            Column("for_past", "Items for the past", "count", explanation="Items that the past model answered better"),
+        ),
+        note=f"Differences are in points, with {100 * model.level:g} % intervals. Scores of past models are known from "
+        "full runs, or nearly full ones, so the doubt is in this model's estimate.",
+    )
+
+
+def _deciding_items(made: Estimated, row: int, rows: IntArray) -> tuple[Table, ...]:
+    """List the items on which the model and these past models differ, the farthest apart first."""
+    items, given = made.answered(row)
+    gaps = given - made.bank.responses.responses[np.ix_(rows, items)]
+    which, column = np.nonzero(np.abs(np.nan_to_num(gaps)) > 0.0)
+    if which.size == 0:
+        return ()
+    n_all = which.size
+    order = np.argsort(-np.abs(gaps[which, column]), kind="stable")[:MOST_LISTED]
+    which, column = which[order], column[order]
+    table = made.bank.responses.items
+    data = Data(
+        f"{made.model(row).key}-deciding",
+        {
+            "model": [made.past.model_ids[k] for k in rows[which].tolist()],
+            "item": table["item_id"].gather(items[column]).to_list(),
+            "scenario": table["scenario"].gather(items[column]).to_list(),
+            "new": given[column],
+            "past": (given[column] - gaps[which, column]),
+            "speaks_for": ["this model" if one > 0.0 else "the past model" for one in gaps[which, column].tolist()],
+            "mean": made.bank.mean_responses[items[column]],
+        },
+    )
+    columns = (
+        Column("item", "Item", "id"),
+        Column("scenario", "Scenario", has_menu=True),
+        Column("model", "Past model", "id", has_menu=True),
+        Column("new", "This model", "percent", 0),
+        Column("past", "Past model", "percent", 0),
+        Column("speaks_for", "Speaks for", has_menu=True),
+        Column("mean", "All past models", "percent", 0, "Mean answer of all past models"),
+    )
+    more = n_all - which.size
+    note = f"{more:,} items on which the answers differ less, or as much, are left out." if more else ""
+    return (Table("Items that speak for either", data, columns, n_shown=10, note=note),)
+
+
+def typicality_blocks(made: Estimated, row: int) -> tuple[Block, ...]:
+    """Say whether a model answers like past ones, and where it does not."""
+    typicality = float(made.estimates.typicality.typicality[row])
+    words = [] if np.isnan(typicality) else [Text(typicality_words(typicality))]
+    answered = _answered_matrix(made, row)
+    if answered.n_items == 0:
+        return tuple(words)
+    if made.estimates.interval_kind != "calibrated":  # fits without some past models may not be there, and take minutes
+        return (*words, Text("Whether it answers like past models, and where not: itembank check BANK RESULTS."))
+    reason = why_not_examined(made.bank, silent) or marked_otherwise(made.bank, answered)
+    if reason:
+        return (*words, Text(f"Groups of items are not compared with past models: {reason}."))
+    return (*words, *fit_blocks(check_fit(made.bank, answered).models, made.model(row).key))
+
+
+def _answered_matrix(made: Estimated, row: int) -> ResponseMatrix:
+    """Return one model's responses to the items that count."""
+    ids = made.bank.responses.items["item_id"].gather(made.answered(row)[0])
+    columns = made.responses.items["item_id"].is_in(ids.implode()).to_numpy()
+    return made.responses.take(models=np.array([row]), items=np.flatnonzero(columns))
+
+
+def fit_blocks(fits: Sequence[ModelFit], key: str) -> tuple[Block, ...]:
+    """Say of one model in which groups of items its answers are unlike its other answers."""
+    if not fits:
+        return ()
+    table = _group_table(fits[0].groups, key)
+    return (Text(_groups_words(fits[0])), *(() if table is None else (table,)))
+
+
+def typicality_words(typicality: float) -> str:
+    """Say in words how many past models answered as unusually."""
+    if typicality == 0.0:
+        return "No past model answered as unusually as this one, given its score."
+    return (
+        f"Of 100 past models, {100.0 * typicality:.0f} answered as unusually as this one or more, given their scores "
+        f"(typicality {typicality:.2f})."
+    )
+
+
+def _groups_words(fit: ModelFit) -> str:
+    """Say where the answers differ from what the model's other answers let expect."""
+    tested = [one for one in fit.groups if not np.isnan(one.p_value)]
+    if not tested:
+        return "No scenario has enough answers to look at by itself."
+    if not fit.unusual_groups:
+        return (
+            f"In none of {plural(len(tested), 'group')} of items does it answer otherwise than its other answers let "
+            "expect, beyond what past models do."
+        )
+    where = ", ".join(one.in_words() for one in fit.unusual_groups)
+    return f"It answers otherwise than its other answers let expect on: {where}."
+
+
+def _group_table(groups: Sequence[GroupFit], key: str) -> Table | None:
+    if not groups:
+        return None
+    ordered = sorted(groups, key=lambda one: (np.nan_to_num(one.p_value, nan=2.0), -abs(one.difference)))
+    data = Data(
+        f"{key}-groups",
+        {
+            "group": [one.name for one in ordered],
+            "n_items": [one.n_items for one in ordered],
+            "expected": [min(max(one.expected, 0.0), 1.0) for one in ordered],
+            "given": [one.mean for one in ordered],
+            "difference": [one.difference for one in ordered],
+            "as_unusual": [one.p_value for one in ordered],
+            "verdict": [one.verdict for one in ordered],
+        },
+    )
+    return Table(
+        "Groups of items, the most unusual first",
+        data,
+        (
+            Column("group", "Group"),
+            Column("n_items", "Answers", "count"),
+            Column("expected", "Expected", "percent", 0, "What its answers to all other items let expect"),
+            Column("given", "Given", "percent", 0),
+            Column("difference", "Difference", "points", 0),
+            Column("as_unusual", "Past models as unusual", "percent", 0, "In any of the groups, each left out in turn"),
+            Column("verdict", "Verdict", has_menu=True),
+        ),
+        note=f"A group is called higher or lower where fewer than {percent(RARE, 0)} of past models are as unusual in "
+        "any group. Groups with fewer than 5 answers are not examined.",
+    )
+
+
+def next_blocks(made: Estimated, rows: Sequence[int]) -> tuple[Block, ...]:
+    """Say about how many items would halve the interval, and which command tries it."""
+    at = made.overall
+    widths = (made.estimates.high - made.estimates.low)[rows, at]
+    widths = widths[~np.isnan(widths)]
+    half = 0.5 * float(np.median(widths)) if widths.size else 0.0
+    n_items, n_total = int(np.median(made.estimates.n_items[rows, at])), made.bank.n_items
+    if not half > 0.0 or not 0 < n_items < n_total:
+        return ()
+    goal, whose = f"{half / 2.0:.4f}", "The interval reaches" if len(rows) == 1 else "The middle interval reaches"
+    needed, is_tried = _needed(made, half, n_items)
+    used = (
+        "as tried on past models."
+        if is_tried
+        else f"if further items tell as much as these {count(n_items)}. They mostly tell less."
+    )
+    return (
+        Text(
+            f"{whose} {points(half)} to either side. To halve that to {points(half / 2.0)} takes "
+            f"{'about' if is_tried else 'at least'} {count(needed)} of {count(n_total)} items, {used} Asked one at a "
+            "time, each by what the answers before leave open, fewer may do."
+        ),
+        Facts(
+            (
+                ("How many items, tried on past models", f"itembank plan BANK --half-width {goal}"),
+                ("Choose that many", f"itembank select BANK -n {needed} -o selection.json"),
+                ("Ask one at a time", f"itembank session start BANK -o run.jsonl --model-id MODEL --half-width {goal}"),
+            )
+        ),
+    )
+
+
+def _needed(made: Estimated, half_width: float, n_items: int) -> tuple[int, bool]:
+    """Find how many items halve this half-width of so many, and whether that was tried on past models before."""
+    known = kept_accuracy(made.bank, level=made.estimates.level)
+    if known is not None and known.curve.values[-1] <= half_width / 2.0:
+        return known.curve.fewest(half_width / 2.0), True
+    curve = precision_curve(np.array([n_items]), np.array([half_width]), made.bank.n_items)
+    return curve.fewest(half_width / 2.0), False

@@ -1,0 +1,330 @@
+"""The page of pass@k: how often at least one of k samples is right, observed and forecast."""
+
+import numpy as np
+
+from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.pages.blocks import Answer, Answers, Block, Caution, Chart, Column, Data, Page, Section, Table, Text
+from itembank.pages.charts import Spec, tips
+from itembank.pages.common import Pair, columns_of, plural
+from itembank.pages.panels import across, layers, panels
+from itembank.reports.theme import count, interval_words, level_words, percent, points
+from itembank.scaling.sampling.pass_at_k_results import PassAtKLaw
+from itembank.scaling.sampling.sampling_plan_results import SamplingPlan
+
+MOST_CURVES = 1500
+"""Curves that a page holds; of more, those from the lowest to the highest pass@1, evenly."""
+MOST_PANELS = 24
+MOST_ANSWERS = 3
+OBSERVED = "unbiased"
+METHOD_WORDS = {
+    "irsl": "the item response law",
+    "irsl-plug-in": "the item response law, plugged in",
+    "beta-binomial": "a beta-binomial for all items alike",
+    "jeffreys": "Jeffreys' prior for each item",
+    "plug-in": "pass rates plugged in",
+    "unbiased": "the unbiased estimate",
+}
+
+
+def pass_at_k_page(law: PassAtKLaw, plan: SamplingPlan | None = None, *, title: str = "", command: str = "") -> Page:
+    """Return the page of pass@k curves, and of the plan of further samples where there is one."""
+    chosen = _chosen(law)
+    names = dict.fromkeys(law.model_ids)
+    sections = [Section("Curves", (_chart(law, chosen), _table(law, chosen)))]
+    if law.budget is not None:
+        words = f"Estimates use {plural(law.budget, 'sample')} of each item; the truth is what all samples say."
+        sections.append(Section("Errors", (_errors(law),), words))
+    sections.append(Section("Items that fail most", (_tail(law),), f"What is left to gain at k = {law.k[-1]:,.0f}."))
+    if plan is not None:
+        sections.append(Section("Further samples", _plan(plan), _plan_words(plan)))
+    if law.notes:
+        remarks = tuple(Text(f"{note[0].upper()}{note[1:]}.") for note in law.notes)
+        sections.append(Section("Remarks", remarks))
+    return Page(
+        title=title
+        or (f"pass@k of {next(iter(names))}" if len(names) == 1 else f"pass@k of {count(len(names))} models"),
+        kind="pass@k",
+        lead=_lead(law),
+        sections=tuple(sections),
+        provenance=_provenance(law),
+        command=command,
+    )
+
+
+def _chosen(law: PassAtKLaw) -> IntArray:
+    """Return the curves that the page holds: all, or some evenly from the lowest to the highest."""
+    n_curves = len(law.model_ids)
+    if n_curves <= MOST_CURVES:
+        return np.arange(n_curves)
+    first = np.nan_to_num(law.all_items.values[0, :, 0], nan=-1.0)
+    order = np.argsort(first, kind="stable")
+    result: IntArray = np.sort(order[np.linspace(0, n_curves - 1, MOST_CURVES).round().astype(int)])
+    return result
+
+
+def _lead(law: PassAtKLaw) -> tuple[Block, ...]:
+    """Say what more samples bring, of the first curves or of all of them."""
+    main = law.methods[0]
+    value, first, last = law.values(main), f"{law.k[0]:,.0f}", f"{law.k[-1]:,.0f}"
+    n_curves = len(law.model_ids)
+    ends = [percent(float(np.nanmean(value[:, at]))) for at in (0, -1)]
+    of_all = (
+        f"Over {count(n_curves)} curves (a model on a scenario each), pass@{first} is {ends[0]} and pass@{last} "
+        f"{ends[1]} "
+        if n_curves > 1
+        else f"From pass@{first} to pass@{last} the share of items solved goes from {ends[0]} to {ends[1]} "
+    )
+    average = "on average, by" if n_curves > 1 else "by"
+    words = f"{of_all}{average} {METHOD_WORDS.get(main, main)}."
+    few = n_curves <= MOST_ANSWERS
+    answers = [_answer(law, value, i) for i in range(n_curves)] if few else _mean_answers(law, ends)
+    return (Text(words), Answers(tuple(answers)))
+
+
+def _answer(law: PassAtKLaw, value: FloatArray, curve: int) -> Answer:
+    """Return pass@k of one curve at the largest k."""
+    interval, last = "", f"{law.k[-1]:,.0f}"
+    low, high = float(law.all_items.low[curve, -1]), float(law.all_items.high[curve, -1])
+    if np.isfinite(low):
+        interval = f"{interval_words(low, high)}, {level_words(law.level)} interval"
+    name = f"{law.model_ids[curve]} on {law.scenarios[curve]}, pass@{last}"
+    shown = percent(float(value[curve, -1]))
+    words = f"pass@{law.k[0]:,.0f} is {percent(float(value[curve, 0]))}; {_from_samples(law.fewest_samples[curve])}"
+    method = METHOD_WORDS.get(law.methods[0], law.methods[0])
+    return Answer(name, shown, interval, words, f"{name}: {shown} ({interval or 'no interval'}), by {method}, itembank")
+
+
+def _mean_answers(law: PassAtKLaw, ends: list[str]) -> list[Answer]:
+    """Return the means over all curves at the smallest and the largest k, and how far off they were."""
+    fewest = law.fewest_samples
+    answers = [
+        Answer(f"Mean pass@{law.k[0]:,.0f}", ends[0]),
+        Answer(f"Mean pass@{law.k[-1]:,.0f}", ends[1], words=_from_samples(fewest.min())),
+    ]
+    errors = next((row for row in law.errors() if row["method"] == law.methods[0]), None)
+    if errors is not None:
+        held = f"{level_words(law.level)} intervals held {percent(errors['coverage'])} of the truths"
+        known = held if np.isfinite(errors["coverage"]) else ""
+        answers.append(Answer("Mean error against all samples", points(errors["error"]), words=known))
+    return answers
+
+
+def _from_samples(fewest: int) -> str:
+    return f"from {plural(int(fewest), 'sample')} an item or more; beyond that it is a forecast"
+
+
+def _chart(law: PassAtKLaw, chosen: IntArray) -> Chart:
+    """Draw the curves of one model, a panel a scenario, the model chosen from a menu."""
+    scenarios = list(dict.fromkeys(law.scenarios))[:MOST_PANELS]
+    rows = [i for i in chosen.tolist() if law.scenarios[i] in scenarios]
+    seen = law.all_items.truth if law.all_items.truth is not None else _unbiased(law)
+    n_k, fewest = law.k.size, law.fewest_samples
+    main = law.values(law.methods[0])
+    data = Data(
+        "curves",
+        {
+            "model_id": [law.model_ids[i] for i in rows for _ in range(n_k)],
+            "scenario": [law.scenarios[i] for i in rows for _ in range(n_k)],
+            "place": [scenarios.index(law.scenarios[i]) for i in rows for _ in range(n_k)],
+            "k": np.tile(law.k, len(rows)),
+            "value": main[rows].ravel(),
+            "low": law.all_items.low[rows].ravel(),
+            "high": law.all_items.high[rows].ravel(),
+            "observed": seen[rows].ravel(),
+            "is_forecast": (law.k > fewest[rows][:, None]).ravel(),
+        },
+    )
+    models = list(dict.fromkeys(law.model_ids[i] for i in rows))
+    first = _middle(law, rows)
+    words = "; ".join(
+        f"{law.scenarios[i]}: {_steps(law.k[::4], main[i, ::4])}" for i in rows if law.model_ids[i] == first
+    )
+    cut = (
+        f" {count(len(chosen))} of {count(len(law.model_ids))} curves are here."
+        if len(chosen) < len(law.model_ids)
+        else ""
+    )
+    band = f", the band its {level_words(law.level)} interval" if "irsl" in law.methods else ""
+    source = "all samples" if law.budget is not None else "the samples themselves (unbiased)"
+    return Chart(
+        "How often at least one of k samples is right",
+        _spec(models, first, len(scenarios)),
+        (data,),
+        f"pass@k of {first}. {words}.",
+        note=f"The line is {METHOD_WORDS.get(law.methods[0], law.methods[0])}{band}; it is dashed where k exceeds the "
+        f"samples used, which makes it a forecast. Points are what {source} say.{cut}",
+    )
+
+
+def _steps(k: FloatArray, values: FloatArray) -> str:
+    return ", ".join(f"{value:.2f} at k = {at:,.0f}" for at, value in zip(k, values, strict=True))
+
+
+def _unbiased(law: PassAtKLaw) -> FloatArray:
+    """Return the unbiased estimate, which the samples give by themselves; NaN where it was not asked for."""
+    return law.values(OBSERVED) if OBSERVED in law.methods else np.full(law.all_items.low.shape, np.nan)
+
+
+def _middle(law: PassAtKLaw, rows: list[int]) -> str:
+    """Return a model in the middle: it has curves that neither lie at 0 nor at 1."""
+    first = law.all_items.values[0, :, 0]
+    known = sorted(rows, key=lambda i: abs(float(np.nan_to_num(first[i], nan=-1.0)) - 0.5))
+    return law.model_ids[known[0]]
+
+
+def _spec(models: list[str], first: str, n_panels: int) -> Spec:
+    x = across("k", "Samples k", form="~s", scale={"type": "log"}, axis={"tickCount": 4})
+    scale = {"domain": [0.0, 1.0]}
+    y = across("value", "pass@k", form=".1f", scale=scale)
+    own = {"filter": "datum.model_id === model"}
+    known = {"filter": "!datum.is_forecast"}
+    shown = tips(
+        scenario="Scenario",
+        k=("k", ",d"),
+        value=("pass@k", ".3f"),
+        low=("From", ".3f"),
+        high=("To", ".3f"),
+        observed=("Observed", ".3f"),
+    )
+    parts: list[Spec] = [
+        {
+            "transform": [own],
+            "mark": {"type": "area", "color": "@main", "opacity": 0.18},
+            "encoding": {"x": x, "y": across("low", "pass@k", form=".1f", scale=scale), "y2": {"field": "high"}},
+        },
+        {
+            "transform": [own],
+            "mark": {"type": "line", "color": "@main", "strokeDash": [5, 3]},
+            "encoding": {"x": x, "y": y, "tooltip": shown},
+        },
+        {
+            "transform": [own, known],
+            "mark": {"type": "line", "color": "@main", "strokeWidth": 2.6},
+            "encoding": {"x": x, "y": y},
+        },
+        {
+            "transform": [own],
+            "mark": {"type": "point", "color": "@ink", "size": 34, "opacity": 1},
+            "encoding": {"x": x, "y": across("observed", "pass@k", form=".1f", scale=scale), "tooltip": shown},
+        },
+    ]
+    choice: Spec = {"name": "model", "value": first}
+    if len(models) > 1:
+        choice["bind"] = {"input": "select", "options": models, "name": "Model"}
+    if n_panels == 1:
+        return layers(*parts, height=320, params=[choice])
+    return panels("scenario", "place", *parts, height=190, params=[choice])
+
+
+def _table(law: PassAtKLaw, chosen: IntArray) -> Table:
+    """Return a row a curve: pass@k at the first, a middle and the last k."""
+    places = sorted({0, law.k.size // 2, law.k.size - 1})
+    main = law.values(law.methods[0])
+    level = level_words(law.level)
+    columns = [Column("model_id", "Model", "id"), Column("scenario", "Scenario", has_menu=True)]
+    values: dict[str, object] = {
+        "model_id": [law.model_ids[i] for i in chosen.tolist()],
+        "scenario": [law.scenarios[i] for i in chosen.tolist()],
+    }
+    for place in places:
+        columns.append(Column(f"k{place}", f"pass@{law.k[place]:,.0f}", "percent"))
+        values[f"k{place}"] = main[chosen, place]
+    values |= {
+        "low": law.all_items.low[chosen, -1],
+        "high": law.all_items.high[chosen, -1],
+        "n_items": law.all_items.n_items[chosen],
+        "n_samples": law.fewest_samples[chosen],
+    }
+    columns += [
+        Column("low", f"{level} from", "percent", explanation=f"Of pass@{law.k[-1]:,.0f}"),
+        Column("high", "to", "percent"),
+        Column("n_items", "Items", "count"),
+        Column("n_samples", "Samples an item", "count", explanation="Fewest; a larger k is a forecast"),
+    ]
+    return Table("pass@k of every model and scenario", Data("pass-at-k", values), tuple(columns))
+
+
+def _errors(law: PassAtKLaw) -> Table:
+    rows = law.errors() + (law.errors(kept=True) if law.minimum_pass_rate else [])
+    columns = (
+        Column("method", "Method"),
+        Column("items", "Items", explanation="All, or those of at least the minimum pass rate"),
+        Column("error", "Mean error (points)", "number", digits=2),
+        Column(
+            "coverage", "Held", "percent", explanation=f"Share of {level_words(law.level)} intervals with the truth"
+        ),
+        Column("share_known", "Has a value", "percent", explanation="Share of curves and k"),
+    )
+    values = columns_of(rows, columns)
+    values["method"] = [METHOD_WORDS.get(name, name) for name in values["method"]]
+    values["error"] = [100.0 * value for value in values["error"]]
+    return Table("Errors against all samples", Data("errors", values), columns)
+
+
+def _tail(law: PassAtKLaw) -> Table:
+    rows = law.tail(2 if len(law.model_ids) > MOST_ANSWERS else 10)[:MOST_CURVES]
+    columns = (
+        Column("model_id", "Model", "id"),
+        Column("scenario", "Scenario", has_menu=True),
+        Column("item_id", "Item", "id"),
+        Column("n_correct", "Right", "count"),
+        Column("n_trials", "of samples", "count"),
+        Column(
+            "failure", "Still fails", "percent", explanation=f"Probability that all of {law.k[-1]:,.0f} samples fail"
+        ),
+        Column("share", "Share of all that fail", "percent"),
+    )
+    return Table("Items", Data("tail", columns_of(rows, columns)), columns)
+
+
+def _plan_words(plan: SamplingPlan) -> str:
+    return (
+        f"To bring the {level_words(plan.level)} interval of pass@{plan.k:,.0f} to {points(plan.half_width)} to either "
+        "side, sample these items further."
+    )
+
+
+def _plan(plan: SamplingPlan) -> tuple[Block, ...]:
+    rows = plan.summary()
+    columns = (
+        Column("model_id", "Model", "id"),
+        Column("scenario", "Scenario"),
+        Column("half_width_now", "Half-width now", "percent", digits=2),
+        Column("half_width_after", "After", "percent", digits=2),
+        Column("is_reached", "Reached", "flag"),
+        Column("n_more", "Further samples", "count"),
+        Column("n_uniform", "The same for all items", "count", explanation="Samples with as many of every item"),
+        Column("n_items", "Items", "count"),
+    )
+    items = plan.rows()[: 10 * MOST_CURVES]
+    of_items = (
+        Column("model_id", "Model", "id"),
+        Column("scenario", "Scenario", has_menu=True),
+        Column("item_id", "Item", "id"),
+        Column("n_correct", "Right", "count"),
+        Column("n_trials", "of samples", "count"),
+        Column("n_more", "Further samples", "count"),
+        Column("gain", "Gain", "percent", explanation="Share of the variance of pass@k that they take away"),
+    )
+    short = [f"{row['model_id']} on {row['scenario']}" for row in rows if not row["is_reached"]]
+    missed = [Caution(f"{plural(len(short), 'curve')} cannot be made so sure by further samples.")] if short else []
+    return (
+        *missed,
+        Table("Samples by model and scenario", _of_rows("plan", rows, columns), columns),
+        Table("Items to sample", _of_rows("plan-items", items, of_items), of_items),
+    )
+
+
+def _of_rows(name: str, rows: list[dict[str, object]], columns: tuple[Column, ...]) -> Data:
+    return Data(name, columns_of(rows, columns))
+
+
+def _provenance(law: PassAtKLaw) -> tuple[Pair, ...]:
+    used = "all there are" if law.budget is None else f"{count(law.budget)} of each item"
+    return (
+        ("Method shown", METHOD_WORDS.get(law.methods[0], law.methods[0])),
+        ("Other methods", ", ".join(METHOD_WORDS.get(name, name) for name in law.methods[1:]) or "none"),
+        ("Samples used", used),
+        ("Level", level_words(law.level)),
+        ("Curves", count(len(law.model_ids))),
+    )

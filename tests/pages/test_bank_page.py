@@ -1,0 +1,228 @@
+"""The page of a bank: what it says of banks of every kind, and that its numbers are the bank's."""
+
+import dataclasses
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+from itembank.banks import note, start
+from itembank.data.bank_files import load_bank, save_bank
+from itembank.data.responses import ResponseMatrix
+from itembank.irt.family_names import FAMILIES
+from itembank.pages import bank_audit, bank_items, bank_page
+from itembank.pages.blocks import Chart
+from itembank.planning.accuracy import Accuracy
+from itembank.planning.precision import PrecisionCurve
+from itembank.publishing.without_responses import without_responses
+from itembank.selection.select import select
+from tests.data.banks import make_bank, with_family
+from tests.pages.reading import of_kind, rows, section, table, titles, words
+
+SECTIONS = ["How good estimates are", "What it holds", "Past models", "Items", "Abilities", "Items to look at"]
+
+
+@pytest.fixture(autouse=True)
+def library(monkeypatch):
+    """Leave the charts' library out of pages: to bundle it takes seconds, and it has tests of its own."""
+    monkeypatch.setattr("itembank.pages.render.chart_script", lambda: "")
+
+
+@pytest.fixture(scope="module")
+def bank():
+    return make_bank(n_models=24)
+
+
+@pytest.fixture(scope="module")
+def page(bank):
+    return bank_page(bank)
+
+
+def measured(bank):
+    """An accuracy of two sizes: errors of 4 and 2 points, of which intervals of 6 and 3 points hold all but one."""
+    n_targets = len(bank.targets.names)
+    errors = np.full((2, bank.n_models, n_targets), 0.04)
+    errors[1], errors[:, 0] = 0.02, 0.5
+    half_widths = np.full(errors.shape, 0.06)
+    half_widths[1] = 0.03
+    curve = PrecisionCurve(10, np.linspace(0.06, 0.03, 21))
+    return Accuracy(np.array([10, 20]), errors, half_widths, curve, np.array([0.1, 0.05]), {}, 0.95, "v-optimal", 30)
+
+
+def test_sections_stand_in_order_and_numbers_are_the_banks(bank, page):
+    assert titles(page) == SECTIONS
+    assert "Items 30  in 3 scenarios" in words(page)
+    first = rows(table(page, "Scenarios"))[0]
+    scores = 100.0 * bank.best_known_scores[:, 0]
+    assert first[:3] == ["math", "10", "33.3 %"]
+    assert first[3:6] == [f"{value:.1f} %" for value in (np.median(scores), scores.min(), scores.max())]
+    models = table(page, "Past models")
+    assert models.data.columns["score"].tolist() == sorted(bank.best_known_scores[:, -1], reverse=True)
+
+
+def test_accuracy_is_told_in_words_and_tables(bank):
+    page = bank_page(bank, accuracy=measured(bank))
+    said = words(page)
+    assert "A score from 20 items ± 4.5 points" in said  # read off the curve, half way
+    assert "it held for 96 % of past models left out" in said  # 23 of 24
+    by_size = rows(table(page, "Precision by number of items"))
+    assert [row[0] for row in by_size] == ["10", "20"]
+    assert by_size[0][3] == f"{(23 * 4.0 + 50.0) / 24:.2f}"
+    goals = dict(row[:2] for row in rows(table(page, "How many items buy which interval")))
+    assert goals["± 5.0 points"] == "17"  # the curve falls by 0.15 points an item
+    missed = [row for row in rows(table(page, "Past models left out, from 20 items")) if row[-1] == "no"]
+    assert [row[0] for row in missed] == ["org/model-0"]
+
+
+def test_without_trials_the_page_says_how_to_measure(page):
+    assert "was not measured yet" in words(page)
+
+
+def test_harder_items_stand_to_the_right_and_negative_ones_are_counted(bank, page):
+    items = section(page, "Items").blocks[-1]
+    place, right = (np.asarray(items.data.columns[name]) for name in ("place", "right"))
+    assert np.corrcoef(place, right)[0, 1] < -0.7
+    negative = int((np.asarray(items.data.columns["slope"]) < 0.0).sum())
+    assert (f"{negative} item" if negative else "No item") in section(page, "Items").lead
+
+
+def test_many_items_are_counted_in_cells_and_all_stand_in_the_table(bank, monkeypatch):
+    monkeypatch.setattr(bank_items, "MOST_POINTS", 20)
+    chart, *_ = (one for one in section(bank_page(bank), "Items").blocks if isinstance(one, Chart))
+    assert chart.data[0].name == "item_cells"
+    outside = np.abs(np.asarray(chart.filters.data.columns["place"])) > 3.0
+    assert np.sum(chart.data[0].columns["n"]) == 30 - outside.sum()
+    assert "counts those in each cell" in chart.note
+
+
+def test_a_large_bank_is_audited_by_models_spread_evenly(monkeypatch):
+    bank = make_bank(n_models=60, n_items=12)
+    monkeypatch.setattr(bank_audit, "MOST_CELLS", 600)
+    rows_taken = bank_audit.evenly_by_score(bank, 50)
+    scores = bank.best_known_scores[:, -1]
+    assert rows_taken.size == 50
+    assert {scores.min(), scores.max()} <= set(scores[rows_taken])
+    responses, note_of_it = bank_audit._audited(bank)
+    assert responses.n_models == 50
+    assert "by 50 models of 60" in note_of_it
+
+
+def test_models_are_drawn_over_time_by_size_and_maker_where_their_table_says_so(bank):
+    models = bank.responses.models.with_columns(
+        release_date=pl.Series([f"2024-{1 + k % 12:02d}-15" for k in range(24)]),
+        developer=pl.Series(["<b>us</b>", "them"] * 12),
+    )
+    responses = bank.responses
+    whole = ResponseMatrix.create(responses.responses, models=models, items=responses.items)
+    page = bank_page(replaced(bank, whole))
+    said = words(page)
+    assert "The best score rose from" in said
+    assert "Dates are of the column release_date" in said
+    assert "Sizes are of the column size" in said
+    by_maker = rows(table(page, "Scores by developer"))
+    scores = bank.best_known_scores[:, -1]
+    assert {row[0]: row[1:3] for row in by_maker} == {
+        name: ["12", f"{100.0 * scores[first::2].max():.1f} %"] for first, name in enumerate(["<b>us</b>", "them"])
+    }
+    assert "Models' dates (release_date)" in dict(page.provenance)
+    assert "<b>us" not in page.html()
+
+
+def replaced(bank, responses):
+    """The bank with other tables."""
+    return dataclasses.replace(bank, responses=responses)
+
+
+@pytest.mark.parametrize("family", [one for one in FAMILIES if one != "bernoulli"])
+def test_counts_and_probabilities_have_a_mean(family):
+    page = bank_page(with_family(make_bank(), family))
+    assert "Mean" in [column.title for column in section(page, "Items").blocks[-1].columns]
+    assert "NaN" not in json.dumps(section(page, "Items").blocks[0].spec)
+
+
+def test_missing_answers_and_costs(bank):
+    page = bank_page(make_bank(with_extras=True))
+    costs = rows(table(page, "Cost of a run by scenario"))
+    assert [row[0] for row in costs] == ["math", "code", "law"]
+    assert "is expected to cost" in words(page)
+    assert "Costs" not in titles(bank_page(bank))
+
+
+def test_a_bank_begun_with_few_models_says_what_it_cannot(bank):
+    for responses in (None, make_bank(n_models=3).responses):
+        page = bank_page(start(bank.responses.items, *([] if responses is None else [responses])))
+        assert "too few for an item model" in words(page)
+        assert "Abilities" not in titles(page)
+        assert ("Past models" in titles(page)) == (responses is not None)
+        assert len(section(page, "Items").blocks[-1].data) == 30
+        assert "<html" in page.html()
+
+
+def test_a_published_bank_shows_its_items_and_the_errors_that_were_measured():
+    whole = make_bank(n_models=12)
+    page = bank_page(without_responses(whole, selection=select(whole, 9, method="random", rng=0)))
+    said = words(page)
+    assert "published without the answers of its 12 past models" in said
+    assert "estimated from the 9 items to run" in said
+    assert [row[0] for row in rows(table(page, "Errors on past models left out"))] == ["math", "code", "law", "overall"]
+    assert "Past models" not in titles(page)
+    assert dict(page.provenance)["Published from bank"] == whole.bank_id
+
+
+@pytest.mark.parametrize(("n_models", "n_items"), [(1, 30), (2, 3), (12, 3)])
+def test_tiny_banks_have_pages(n_models, n_items):
+    page = bank_page(make_bank(n_models=n_models, n_items=n_items))
+    assert "nan" not in words(page)
+    assert "unknown" not in words(page)
+    assert page.html().count("<h2") == len(page.sections) + 1
+
+
+def test_one_scenario_has_no_comparison_of_scenarios(bank):
+    from itembank.calibration.build import build_bank  # noqa: PLC0415
+
+    items = ["<script>alert(1)</script>", *(f"item-{k}" for k in range(1, 12))]
+    alone = build_bank(ResponseMatrix.create(bank.responses.responses[:, :12], item_ids=items))
+    page = bank_page(alone)
+    assert not [one for one in of_kind(page, Chart) if one.data[0].name in {"scenarios", "scenario_places", "loadings"}]
+    html = page.html()
+    assert "<script>alert" not in html
+    assert "&lt;script&gt;alert(1)" in html
+
+
+def test_abilities_are_in_order_and_do_not_depend_on_how_they_are_turned(bank):
+    turn = np.array([[0.6, -0.8], [0.8, 0.6]])
+    calibration = bank.calibration
+    parameters = dataclasses.replace(calibration.parameters, loadings=calibration.parameters.loadings @ turn)
+    turned = dataclasses.replace(
+        bank,
+        calibration=dataclasses.replace(calibration, parameters=parameters, abilities=calibration.abilities @ turn),
+    )
+    first, second = (rows(table(bank_page(one), "Mean loadings of the scenarios' items")) for one in (bank, turned))
+    assert first == second
+    # an ability's loadings have no sign of their own: it is chosen so that more items are solved
+    assert float(first[0][1]) > 0.0
+
+
+def test_history_files_and_release_are_told(bank, tmp_path):
+    save_bank(note(bank, "as <i>published</i>", name="bench"), tmp_path / "bank")
+    loaded = load_bank(tmp_path / "bank")
+    page = bank_page(loaded, command="itembank report bank -o bank.html")
+    assert page.title == "bench"
+    assert rows(table(page, "Changes of the bank"))[0][1] == "note"
+    told = dict(page.provenance)
+    assert told["Version"] == "1.0.1"
+    record = json.loads((tmp_path / "bank" / "bank.json").read_text())
+    assert {told[f"SHA-256 of {name}"] for name in record["files"]} == {
+        one["sha256"] for one in record["files"].values()
+    }
+    assert "<i>published" not in page.html()
+    assert "itembank report bank -o bank.html" in page.html()
+
+
+def test_how_answers_were_taken_is_told(bank):
+    items = bank.responses.items.with_columns(n_shot=pl.lit(5), source=pl.lit("a paper"))
+    responses = ResponseMatrix.create(bank.responses.responses, models=bank.responses.models, items=items)
+    said = words(bank_page(replaced(bank, responses)))
+    assert "n_shot 5" in said
+    assert "source, of items a paper" in said

@@ -1,0 +1,247 @@
+import dataclasses
+import re
+
+import numpy as np
+import polars as pl
+import pytest
+
+from itembank.calibration.build import build_bank
+from itembank.calibration.specs import Variational
+from itembank.data.responses import ResponseMatrix
+from itembank.data.score_names import OVERALL
+from itembank.errors import DataError
+from itembank.estimation.covariates import unanswered
+from itembank.estimation.estimate import estimate
+from itembank.pages.blocks import Caution, Chart
+from itembank.pages.estimates_page import estimates_page
+from itembank.planning.select import select
+from itembank.publishing.without_responses import without_responses
+from tests.data.banks import make_bank, with_family
+from tests.pages.reading import answers, chart, column, of_kind, table, words
+
+pytestmark = pytest.mark.usefixtures("few_folds")
+SCRIPT = "<script>window.hit=1</script>"
+
+
+@pytest.fixture(scope="module")
+def bank():
+    return make_bank()
+
+
+def new_models(bank, n_models, *, seed=9, names=None):
+    values = (np.random.default_rng(seed).random((n_models, bank.n_items)) < 0.6).astype(float)
+    names = names or [f"new/{k}" for k in range(n_models)]
+    return ResponseMatrix.create(values, model_ids=names, items=bank.responses.items)
+
+
+@pytest.fixture(scope="module")
+def made(bank):
+    """One new model on 15 of 30 items, and its page."""
+    selection = select(bank, 15, method="random", rng=1)
+    responses = new_models(bank, 1)
+    chosen = responses.take(items=responses.item_indices(selection.item_ids))
+    estimates = estimate(bank, chosen, selection=selection)
+    return chosen, estimates, estimates_page(bank, chosen, estimates, selection, command="itembank estimate")
+
+
+def test_the_number_comes_first_with_its_interval_what_it_took_and_how_to_cite_it(made, bank):
+    _, estimates, page = made
+    row = next(one for one in estimates.rows() if one["target"] == OVERALL)
+    (answer,) = answers(page)
+    interval = f"{100 * row['low']:.1f} % to {100 * row['high']:.1f} %"
+    assert answer.value == f"{100 * row['estimate']:.1f} %"
+    assert answer.interval == f"{interval}, 95 % interval"
+    assert answer.words == "From 15 of 30 items, which saves 50 % of the items."
+    for part in (answer.value, interval, "95 %", "15 of 30 items", row["method"], bank.bank_id, "itembank "):
+        assert part in answer.citation
+
+
+def test_money_is_saved_where_the_bank_knows_costs():
+    rich = make_bank(with_extras=True)
+    cost = np.where(np.arange(30) < 3, 90.0, 10.0)  # a tenth of the items costs half
+    costs = {"cost_usd": np.where(np.isnan(rich.responses.responses), np.nan, cost)}
+    rich = dataclasses.replace(rich, responses=dataclasses.replace(rich.responses, costs=costs))
+    responses = new_models(rich, 1).take(items=np.arange(3))
+    page = estimates_page(rich, responses, estimate(rich, responses, method="p-irt", interval="model-based"))
+    assert answers(page)[0].words == "From 3 of 30 items, which saves 50 % of the cost."
+
+
+def test_scenarios_stand_beside_past_models(made, bank):
+    _, estimates, page = made
+    past = bank.known_scores.value[:, :3]
+    assert column(page, "Scenarios", "scenario") == ["math", "code", "law"]
+    np.testing.assert_allclose(column(page, "Scenarios", "middle"), np.median(past, axis=0))
+    np.testing.assert_allclose(column(page, "Scenarios", "below"), np.mean(past < estimates.value[0, :3], axis=0))
+    assert "strongest on" in chart(page, "Beside past models").title
+
+
+def test_past_models_are_compared_by_their_known_scores(made, bank):
+    responses, estimates, page = made
+    known = bank.known_scores.value[:, -1]
+    score = estimates.column(OVERALL)[0]
+    names = column(page, "Beside the best", "model")
+    assert names[0] == bank.responses.model_ids[int(np.argmax(known))]
+    rows = bank.responses.model_indices(names)
+    distances = np.abs(known - score)
+    assert np.max(distances[rows[1:]]) <= np.min(np.delete(distances, rows))
+    np.testing.assert_allclose(column(page, "Beside the best", "difference"), score - known[rows])
+    probability = np.array(column(page, "Beside the best", "probability"))
+    assert np.array_equal(probability > 0.5, score > known[rows])
+    theirs = bank.responses.responses[rows][:, bank.responses.item_indices(responses.item_ids)]
+    for_new = np.sum(responses.responses[0] > theirs, axis=1)
+    assert column(page, "Beside the best", "for_new") == for_new.tolist()
+    listed = table(page, "speak for either").data.columns
+    for name, count in zip(names, for_new.tolist(), strict=True):
+        pairs = zip(listed["model"], listed["speaks_for"], strict=True)
+        assert sum(pair == (name, "this model") for pair in pairs) == count
+
+
+def test_every_answer_is_listed_the_most_surprising_first(made):
+    responses, _, page = made
+    assert sorted(column(page, "15 answers", "item")) == sorted(responses.item_ids)
+    given = dict(zip(responses.item_ids, responses.responses[0].tolist(), strict=True))
+    assert [given[item] for item in column(page, "15 answers", "item")] == column(page, "15 answers", "given")
+    surprise = np.abs(column(page, "15 answers", "surprise"))
+    assert np.all(np.diff(surprise) <= 0.0)
+
+
+def test_halving_the_interval_takes_at_least_what_sampling_would(made):
+    _, _, page = made
+    # 1/n' = 1/N + (1/n - 1/N) / 4
+    assert "at least 24 of 30 items" in words(page)
+    assert re.search(r"itembank plan BANK --half-width 0\.\d{4}", words(page))
+    assert "itembank select BANK -n 24" in words(page)
+
+
+def test_what_an_estimate_rests_on_is_said(made):
+    page = made[2]
+    said = words(page)
+    assert "The score of one full run on the bank's items." in said
+    assert made[1].explanation in said
+    assert ("Score", made[1].target_id) in page.provenance
+    assert page.command == "itembank estimate"
+
+
+def test_missing_answers_known_models_and_scores_without_items_are_cautions(bank):
+    selection = select(bank, 12, method="random", rng=1)
+    ids = [bank.responses.model_ids[0]]
+    known = new_models(bank, 1, names=ids).take(items=bank.responses.item_indices(selection.item_ids[:5]))
+    with pytest.warns(match="have no response"):
+        estimates = estimate(bank, known, selection=selection, method="p-irt", interval="model-based")
+    cautions = " ".join(one.text for one in of_kind(estimates_page(bank, known, estimates, selection), Caution))
+    assert "lacks 7 answers" in cautions
+    assert "helped to calibrate this bank" in cautions
+    page = estimates_page(bank, known, estimates, selection)
+    assert ids[0] not in column(page, "Beside the best", "model")
+    math = new_models(bank, 1).take(items=np.arange(0, 30, 3))
+    estimates = estimate(bank, math, method="weighted", interval="model-based")
+    page = estimates_page(bank, math, estimates)
+    assert "nothing to go by" in " ".join(one.text for one in of_kind(page, Caution))
+    assert answers(page)[0].value == "unknown"
+    assert np.isnan(column(page, "Scenarios", "below")).tolist() == [False, True, True]
+    assert chart(page, "Beside past models").title.count("math") == 2
+
+
+def test_models_that_answer_unlike_past_ones_are_hollow_and_a_caution(bank):
+    responses = new_models(bank, 5)
+    estimates = estimate(bank, responses, method="p-irt", interval="model-based")
+    typicality = estimates.typicality._replace(typicality=np.array([0.5, 0.02, 0.6, 0.7, 0.8]))
+    page = estimates_page(bank, responses, dataclasses.replace(estimates, typicality=typicality))
+    assert "new/1" in of_kind(page, Caution)[0].text
+    flags = dict(zip(column(page, "Models", "model"), column(page, "Models", "is_flagged"), strict=True))
+    assert [name for name, is_flagged in flags.items() if is_flagged] == ["new/1"]
+    assert "Hollow" in chart(page, "Estimates from").note
+
+
+@pytest.mark.parametrize("n_models", [4, 70])
+def test_many_models_stand_in_order_without_sections_of_their_own(bank, n_models):
+    responses = new_models(bank, n_models).take(items=np.arange(20))
+    estimates = estimate(bank, responses, method="p-irt", interval="model-based")
+    page = estimates_page(bank, responses, estimates)
+    values = np.array(column(page, "Models", "estimate"))
+    assert values.size == n_models
+    assert np.all(np.diff(values) <= 0.0)
+    assert len(page.sections) == 4
+    assert len(column(page, "Scenarios of all", "model")) == 3 * n_models
+    assert answers(page)[0].value == str(n_models)
+    assert answers(page)[1].value == f"{100 * values[0]:.1f} %"
+
+
+def test_two_models_have_a_section_each(bank):
+    responses = new_models(bank, 2)
+    page = estimates_page(bank, responses, estimate(bank, responses, method="p-irt", interval="model-based"))
+    assert [section.title for section in page.sections] == ["new/0", "new/1", "How to read this"]
+
+
+def test_one_answer_and_all_answers_have_pages(bank):
+    single = new_models(bank, 1).take(items=np.arange(1))
+    page = estimates_page(bank, single, estimate(bank, single, method="p-irt", interval="model-based"))
+    assert answers(page)[0].words.startswith("From 1 of 30 items")
+    whole = new_models(bank, 1)
+    page = estimates_page(bank, whole, estimate(bank, whole, method="p-irt", interval="model-based"))
+    assert "known exactly" in answers(page)[0].interval
+    assert "saves" not in answers(page)[0].words
+    assert "To halve" not in words(page)
+
+
+@pytest.mark.parametrize("family", ["beta", "binomial"])
+def test_probabilities_and_counts_have_pages(family):
+    other = with_family(make_bank(n_models=8), family)
+    responses = other.responses.take(models=np.array([2]), items=np.arange(12))
+    estimates = estimate(other, responses, method="p-irt", interval="model-based")
+    page = estimates_page(other, responses, estimates)
+    given = column(page, "12 answers", "given")
+    assert any(0.0 < one < 1.0 for one in given)
+    assert "Given against expected" in chart(page, "Given against").title
+
+
+def test_hostile_names_stay_words(bank):
+    responses = new_models(bank, 1, names=[SCRIPT])
+    page = estimates_page(bank, responses, estimate(bank, responses, method="p-irt", interval="model-based"))
+    for one in of_kind(page, Chart):
+        assert SCRIPT not in repr(one.spec)
+
+
+def test_groups_of_items_are_examined_where_past_models_were_left_out(made, bank):
+    responses, estimates, page = made
+    assert estimates.interval_kind == "calibrated"
+    assert sorted(column(page, "Groups of items", "group")) == ["code", "law", "math"]
+    quick = estimate(bank, responses, method="p-irt", interval="model-based")
+    assert "itembank check BANK RESULTS" in words(estimates_page(bank, responses, quick))
+
+
+def test_a_bank_of_one_scenario_has_no_scenario_chart():
+    rng = np.random.default_rng(4)
+    past = ResponseMatrix.create((rng.random((12, 20)) < rng.random((12, 1))).astype(float))
+    bank = build_bank(past, Variational("2pl", n_dims=1, tolerance=1e-2))
+    new = past.take(models=np.array([3]), items=np.arange(8))
+    page = estimates_page(bank, new, estimate(bank, new, method="p-irt", interval="model-based"))
+    assert "Scenario by scenario" not in [section.title for section in page.sections]
+    assert "Its answers" in [section.title for section in page.sections]
+
+
+def test_models_of_which_only_a_table_is_known_have_a_page():
+    bank = make_bank()
+    known = unanswered(bank, pl.DataFrame({"model_id": ["next/a"], "size": [20.0]}))
+    estimates = estimate(bank, known, covariates=("size",))
+    page = estimates_page(bank, known, estimates)
+    assert answers(page)[0].words == "From 0 of 30 items."
+    assert "Its answers" not in [section.title for section in page.sections]
+
+
+def test_a_bank_without_past_models_has_neither_their_scores_nor_their_answers():
+    whole = make_bank()
+    selection = select(whole, 12, method="random", rng=1)
+    published = without_responses(whole, selection=selection)
+    responses = new_models(whole, 1).take(items=whole.responses.item_indices(selection.item_ids))
+    page = estimates_page(published, responses, estimate(published, responses))
+    titles = [section.title for section in page.sections]
+    assert "Beside past models" not in titles
+    assert "Past models below" not in repr(chart(page, "From").spec)
+    assert len(column(page, "12 answers", "item")) == 12
+
+
+def test_responses_of_other_models_are_refused(made, bank):
+    _, estimates, _ = made
+    with pytest.raises(DataError, match="that were estimated"):
+        estimates_page(bank, new_models(bank, 1, names=["another"]), estimates)

@@ -1,0 +1,95 @@
+import dataclasses
+
+import numpy as np
+import polars as pl
+import pytest
+
+from itembank.data.compute import training_compute
+from itembank.pages.blocks import Chart
+from itembank.pages.pretraining_charts import MOST_PANELS
+from itembank.pages.pretraining_page import pretraining_page
+from itembank.scaling.pretraining.law_spec import SigmoidLaw
+from itembank.scaling.pretraining.pretraining_law import pretraining_law
+from itembank.scaling.pretraining.specs import PretrainingSettings
+from tests.pages.reading import answers, cautions, check_charts, lead_text, of_kind, table
+from tests.scaling.simulated_suite import simulated_suite
+
+
+@pytest.fixture(scope="module")
+def suite():
+    return simulated_suite(np.random.default_rng(3), n_recipes=3, n_items=12, n_sizes=4, n_checkpoints=1)
+
+
+@pytest.fixture(scope="module")
+def law(suite):
+    settings = PretrainingSettings(laws=("irsl", SigmoidLaw(n_starts=1)), n_checked=1)
+    return pretraining_law(suite.probability, training_compute(suite.models), settings=settings)
+
+
+@pytest.fixture(scope="module")
+def page(law):
+    return pretraining_page(law, name="irsl")
+
+
+def test_the_answer_is_the_highest_forecast_of_each_scenario_with_its_interval(law, page):
+    for answer, scenario in zip(answers(page), ("easy", "hard"), strict=True):
+        rows = [row for row in law.rows() if (row["scenario"], row["law"]) == (scenario, "irsl")]
+        best = max(rows, key=lambda row: row["score"])
+        assert answer.label == scenario
+        assert answer.value == f"{100.0 * best['score']:.1f} %"
+        assert answer.interval == f"{100.0 * best['low']:.1f} % to {100.0 * best['high']:.1f} %, 95 % interval"
+        assert best["recipe"] in answer.words
+    worth = next(row for row in law.comparison() if row["law"] == "irsl")
+    assert f"off by {100.0 * worth['mean_absolute_error']:.1f} points" in lead_text(page)
+    check_charts(page)
+
+
+def test_curves_and_points_are_those_of_the_law(law, page):
+    data = of_kind(page, Chart)[0].data[0].columns
+    rows = [dict(zip(data, values, strict=True)) for values in zip(*data.values(), strict=True)]
+    line = [row for row in rows if (row["scenario"], row["recipe"], row["what"]) == ("hard", law.recipes[1], "line")]
+    found = law.forecast("hard", "irsl", flops=[row["flops"] for row in line])
+    np.testing.assert_allclose([row["value"] for row in line], found.score[1])
+    np.testing.assert_allclose([row["low"] for row in line], found.low[1])
+    points = [row["value"] for row in rows if row["scenario"] == "hard" and row["what"] == "model"]
+    assert sorted(points) == pytest.approx(sorted(law.of_scenario("hard").scores.observed[law.is_final]))
+
+
+def test_forecasts_of_sizes_held_out_stand_beside_what_the_models_scored(law, page):
+    own = law.held_out.table.filter(law="irsl")
+    chart = next(one for one in of_kind(page, Chart) if one.data[0].name == "held-out-shown")
+    np.testing.assert_allclose(chart.data[0].columns["actual"], own["actual"])
+    np.testing.assert_allclose(chart.data[0].columns["score"], own["score"])
+    assert len(table(page, "Every forecast of a size held out").data) == law.held_out.table.height
+    wide = law.held_out.table.filter(law="irsl")["is_covered"].mean() < 0.92
+    assert ("held only" in cautions(page)) == wide
+
+
+def test_decisions_are_means_over_scenarios(law, page):
+    chart = next(one for one in of_kind(page, Chart) if one.data[0].name == "decisions-shown")
+    by_share = {}
+    for row in law.held_out.decisions().filter(law="irsl").iter_rows(named=True):
+        by_share.setdefault(row["share_of_target"], []).append(row["decision_accuracy"])
+    data = pl.DataFrame({name: list(values) for name, values in chart.data[0].columns.items()})
+    drawn = dict(data.filter(law="item response law").select("share", "accuracy").rows())
+    assert drawn == pytest.approx({share: float(np.mean(values)) for share, values in by_share.items()})
+
+
+def test_without_a_check_the_page_says_that_nobody_knows(law):
+    page = pretraining_page(dataclasses.replace(law, held_out=None))
+    assert "nobody knows how good" in cautions(page)
+    assert [section.title for section in page.sections] == ["Forecasts", "Abilities"]
+    check_charts(page)
+
+
+def test_one_recipe_needs_no_menu_and_no_decisions(suite):
+    few = suite.models.filter(suite.models["recipe"] == suite.models["recipe"][0])
+    matrix = suite.probability.take(models=suite.probability.model_indices(few["model_id"].to_list()))
+    settings = PretrainingSettings(laws=(SigmoidLaw(n_starts=1),), n_checked=1)
+    law = pretraining_law(matrix, training_compute(few), settings=settings)
+    page = pretraining_page(law)
+    assert "bind" not in str(of_kind(page, Chart)[0].spec)
+    assert "Decisions" not in [section.title for section in page.sections]
+    assert "Abilities" not in [section.title for section in page.sections]
+    assert len(law.scenarios) <= MOST_PANELS
+    check_charts(page)

@@ -1,0 +1,130 @@
+import dataclasses
+
+import numpy as np
+import pytest
+
+from itembank.adaptive.limits import Budget, Decision, Stopping
+from itembank.adaptive.preparation import prepare_sessions
+from itembank.adaptive.session import AdaptiveSession
+from itembank.adaptive.session_spec import SessionSpec
+from itembank.irt.bernoulli import probability
+from itembank.pages import session_steps
+from itembank.pages.blocks import Caution
+from itembank.pages.session_page import session_page, stop_words
+from tests.data.banks import make_bank
+from tests.pages.reading import answers, chart, column, of_kind, table, words
+
+
+@pytest.fixture(scope="module")
+def bank():
+    return make_bank()
+
+
+def answered(bank, n_answers, *, spec=None, model_id="new"):
+    """A session of a model that answers every second item rightly, each for half a cent."""
+    spec = spec or SessionSpec(budget=Budget(n_items=10), interval="model-based")
+    session = AdaptiveSession(prepare_sessions(bank, spec), model_id=model_id)
+    for k in range(n_answers):
+        (item,) = session.ask()
+        session.tell(item, float(k % 2), costs={"cost_usd": 0.005, "output_tokens": 100})
+    return session
+
+
+@pytest.fixture(scope="module")
+def made(bank):
+    session = answered(bank, 10)
+    return session, session_page(session, bank)
+
+
+def test_the_page_begins_with_the_estimate_the_reason_and_the_costs(made):
+    session, page = made
+    row = session.estimate().scores.rows()[-1]
+    score, state, spent = answers(page)
+    assert score.value == f"{100 * row['estimate']:.1f} %"
+    assert (state.value, state.interval) == ("Ended", "The budget is spent: 10 items.")
+    assert (spent.value, spent.interval) == ("0.05 USD", "and 1,000 output tokens")
+
+
+def test_each_step_is_the_estimate_of_the_session_as_it_stood_then(made, bank):
+    session, page = made
+    data = chart(page, "After 10 answers").data[0].columns
+    assert list(data["number"]) == list(range(11))
+    again = AdaptiveSession(session.pool, model_id="new")
+    for k in range(11):
+        estimate = again.estimate()
+        scores = estimate.scores.rows()[-1]
+        found = (data["estimate"][k], data["low"][k], data["high"][k])
+        assert found == pytest.approx((scores["estimate"], scores["low"], scores["high"]))
+        if k < 10:
+            (item,) = again.ask()
+            assert data["item"][k + 1] == item
+            place = bank.parameters.take(np.array([bank.item_ids.index(item)]))
+            expected = probability(place, estimate.theta[None, :])[0, 0]
+            assert data["expected"][k + 1] == pytest.approx(expected)
+            again.tell(item, float(k % 2))
+
+
+def test_answers_are_listed_by_how_far_they_moved_the_estimate(made):
+    page = made[1]
+    moved = np.abs(column(page, "moved the estimate most", "moved"))
+    assert moved.size == 10
+    assert np.all(np.diff(moved) <= 0.0)
+    assert column(page, "moved the estimate most", "item")[0] in words(page)
+    assert column(page, "moved the estimate most", "cost")[0] <= 0.05
+    assert [one.title for one in table(page, "moved the estimate most").columns][-1] == "USD so far"
+
+
+def test_a_long_session_is_estimated_at_some_answers_and_says_so(bank, monkeypatch):
+    monkeypatch.setattr(session_steps, "MOST_STEPS", 4)
+    page = session_page(answered(bank, 10), bank)
+    data = chart(page, "After 10 answers").data[0].columns
+    assert list(data["number"]) == [0, 2, 5, 8, 10]
+    assert np.isnan(data["moved"]).all()
+    assert "Of 10 answers, 4 are shown" in words(page)
+
+
+def test_a_session_that_has_just_begun_has_a_page(bank):
+    page = session_page(answered(bank, 0), bank)
+    assert "Nothing was answered yet" in words(page)
+    assert answers(page)[1].value == "Going on"
+    assert answers(page)[2].value == "0 answers"
+
+
+def test_a_pending_item_and_an_end_without_the_precision_asked_for_are_said(bank):
+    session = answered(bank, 3)
+    session.ask()
+    assert "1 item asked and not answered yet" in answers(session_page(session, bank))[1].words
+    spec = SessionSpec(budget=Budget(n_items=2), stopping=Stopping(half_width=0.01), interval="model-based")
+    page = session_page(answered(bank, 2, spec=spec), bank)
+    assert "before the precision" in of_kind(page, Caution)[0].text
+
+
+def test_a_threshold_that_decides_is_drawn(bank):
+    rule = Stopping(decision=Decision(threshold=0.2), min_items=2)
+    spec = SessionSpec(target="code", stopping=dataclasses.replace(rule, decision=Decision("code", 0.2)))
+    spec = dataclasses.replace(spec, interval="model-based", budget=Budget(n_items=3))
+    page = session_page(answered(bank, 2, spec=spec), bank)
+    drawn = chart(page, "After 2 answers")
+    assert list(drawn.data[1].columns["estimate"]) == [0.2]
+    assert "Dashed" in drawn.note
+    assert answers(page)[0].label == "Code, new"
+
+
+def test_weights_of_items_as_a_target_have_a_page(bank):
+    target = {"math/0": 2.0, "code/1": 1.0}
+    spec = SessionSpec(target=target, budget=Budget(n_items=2), interval="model-based")
+    assert answers(session_page(answered(bank, 2, spec=spec), bank))[0].label == "Custom, new"
+
+
+@pytest.mark.parametrize(
+    ("reason", "words_of_it"),
+    [
+        ("half-width of overall", "The half-width of overall is as small as was asked for."),
+        ("decision: better than org/m: 1", "The question is settled: the score is better than org/m: 1."),
+        ("budget: 2000 tokens", "The budget is spent: 2000 tokens."),
+        ("exhausted", "No item is left to ask."),
+        ("ability", "Ability is known as well as was asked for."),
+    ],
+)
+def test_reasons_to_stop_are_sentences(reason, words_of_it):
+    assert stop_words(reason) == words_of_it

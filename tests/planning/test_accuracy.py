@@ -1,0 +1,84 @@
+"""How good estimates are, measured out of fold: against the plan, by counting, and from the cache."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from itembank.data.bank_files import load_bank, save_bank
+from itembank.errors import DataError
+from itembank.planning import accuracy as module
+from itembank.planning.accuracy import Accuracy, accuracy, can_be_measured, kept_accuracy
+from itembank.planning.plan import plan
+from itembank.planning.plan_spec import PlanSpec
+from itembank.planning.precision import PrecisionCurve
+from itembank.selection.specs import METHODS
+from tests.data.banks import make_bank
+
+pytestmark = pytest.mark.usefixtures("few_folds")
+
+
+@pytest.fixture(scope="module")
+def bank():
+    made = make_bank(n_models=30, n_items=60, n_dims=1)
+    return dataclasses.replace(made, calibration=dataclasses.replace(made.calibration, tolerance=1e-3))
+
+
+@pytest.fixture(scope="module")
+def found(bank):
+    return accuracy(bank)
+
+
+def test_expected_half_widths_are_those_of_a_plan_over_the_same_numbers_of_items(bank, found, monkeypatch):
+    monkeypatch.setattr("itembank.planning.plan.grid_sizes", lambda *_: found.sizes)
+    selector = next(spec for spec in module.CANDIDATES if METHODS.label(spec) == found.selector)
+    made = plan(bank, selector=selector, spec=PlanSpec())
+    np.testing.assert_allclose(found.expected_half_widths, made.table.half_widths, rtol=1e-9)
+    np.testing.assert_allclose(found.differences, made.table.detectable_differences, rtol=1e-9)
+    np.testing.assert_allclose(found.mean_absolute_errors[:, -1], made.table.mean_absolute_errors, rtol=1e-9)
+
+
+def test_more_items_make_smaller_errors_and_intervals_hold(found):
+    assert found.sizes.tolist() == sorted(found.sizes.tolist())
+    assert found.errors.shape == (found.sizes.size, 30, 4) == found.half_widths.shape
+    assert found.mean_absolute_errors[-1, -1] < found.mean_absolute_errors[0, -1]
+    assert (found.coverage[:, -1] >= 0.8).all()
+
+
+def test_summaries_count_what_is_known():
+    nan = np.nan
+    errors = np.array([[[0.1], [-0.3], [nan]]])
+    half_widths = np.array([[[0.2], [0.2], [0.2]]])
+    curve = PrecisionCurve(10, np.array([0.5, 0.4]))
+    made = Accuracy(np.array([11]), errors, half_widths, curve, np.array([0.6]), {}, 0.95, "any", 20)
+    assert made.mean_absolute_errors[0, 0] == pytest.approx(0.2)
+    assert made.standard_errors[0, 0] == pytest.approx(0.1)  # sqrt(0.01 / (2 - 1)), the standard error of 0.1 and 0.3
+    assert made.coverage[0, 0] == 0.5
+    assert made.mean_half_widths[0, 0] == pytest.approx(0.2)
+    assert made.expected_half_widths.tolist() == [0.4]
+
+
+def test_what_was_measured_is_kept_and_nothing_is_measured_to_look(bank, found, tmp_path, monkeypatch):
+    save_bank(bank, tmp_path / "bank")
+    monkeypatch.setattr(module, "_measured", lambda *_: pytest.fail("measured again"))
+    again = kept_accuracy(load_bank(tmp_path / "bank"))
+    assert again is not None
+    np.testing.assert_array_equal(again.errors, found.errors)
+    assert again.selector == found.selector
+    assert kept_accuracy(bank, level=0.5) is None
+
+
+def test_costs_are_those_of_the_chosen_items(bank, monkeypatch):
+    monkeypatch.setattr(module, "SIZES", (10, 20))
+    costs = {"output_tokens": np.ones(bank.responses.responses.shape)}
+    made = accuracy(dataclasses.replace(bank, responses=dataclasses.replace(bank.responses, costs=costs)))
+    assert made.sizes.tolist() == [10, 20]
+    assert list(made.costs) == ["output_tokens"]
+    assert made.costs["output_tokens"].tolist() == [10.0, 20.0]
+
+
+def test_too_few_models_are_refused():
+    few = make_bank(n_models=9)
+    assert not can_be_measured(few)
+    with pytest.raises(DataError, match="at least 10 calibration models"):
+        accuracy(few)
