@@ -1,7 +1,8 @@
 """Speed and memory, with ratios to other tools: ``python -m benchmarks.speed`` (``make bench``).
 
 Every calibration runs in a process of its own on one thread, so that CPU seconds and peak memory are its alone.
-Rivals run where they are installed, here or in the environment of ``--rival-python``.
+Rivals run where they are installed, here or in the environment of ``--rival-python``. The last table is that of
+`speed_commands`: what a user waits for at the command line.
 """
 
 import argparse
@@ -14,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks import speed_bank, speed_scoring
+from benchmarks import speed_bank, speed_commands, speed_scoring
 from benchmarks.problems import Problem, judge, save_responses, simulate
 from benchmarks.rivals import TOOLS
 
@@ -29,8 +30,6 @@ REFERENCE = {
     (28_000, 5): {"py-irt fork": 3000.0},
 }
 TARGETS = {(28_000, 1): 8.0, (28_000, 5): 30.0}
-THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS", "POLARS_MAX_THREADS")
-ONE_THREAD = dict.fromkeys(THREADS, "1")
 
 
 def main() -> None:
@@ -40,6 +39,8 @@ def main() -> None:
     for part in (speed_scoring, speed_bank):
         for row in part.run():
             _print_timing(row)
+    print()
+    speed_commands.main()
     if options.output is not None:
         options.output.write_text(json.dumps(rows, indent=1), encoding="utf-8")
 
@@ -77,7 +78,9 @@ def _run(tool: str, problem: Problem, n_dims: int, python: str) -> dict[str, obj
         source, target = Path(folder) / "in.npz", Path(folder) / "out.npz"
         save_responses(source, problem.responses, n_dims)
         command = [python, "-m", "benchmarks.rivals", tool, str(source), str(target)]
-        done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **ONE_THREAD}, check=False)
+        done = subprocess.run(
+            command, capture_output=True, text=True, env={**os.environ, **speed_commands.ONE_THREAD}, check=False
+        )
         if done.returncode:
             return {"skipped": (done.stderr.strip().splitlines() or ["failed"])[-1]}
         cost = json.loads(done.stdout.strip().splitlines()[-1])
