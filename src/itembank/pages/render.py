@@ -21,6 +21,8 @@ from itembank.pages.runtime import chart_script, packed
 if TYPE_CHECKING:
     from jinja2 import Environment
 
+NO_BREAK = "\u00a0"
+
 
 @dataclass(slots=True)
 class Gathered:
@@ -89,8 +91,10 @@ def _environment() -> "Environment":
 
 
 def _visible(value: Any) -> Any:
-    """Show control characters of names, which would hide or turn what follows them."""
-    return "\n".join(visible(line) for line in value.split("\n")) if type(value) is str else value
+    """Show control characters of names, which would hide or turn what follows them; keep '37.8 %' on one line."""
+    if type(value) is not str:
+        return value
+    return "\n".join(visible(line) for line in value.split("\n")).replace(" %", NO_BREAK + "%")
 
 
 def first_rows(table: Table) -> list[list[tuple[Column, str]]]:

@@ -201,6 +201,10 @@
         tooltip: { disableDefaultStyle: true, theme: isDark ? "dark" : "light" },
         loader: { load: () => Promise.reject(new Error("this page loads nothing")), sanitize: () => Promise.reject(new Error("no links")) },
       });
+      // what menus of the chart were set to outlives a change of width or looks
+      const chosen = (spec.params ?? []).filter((one) => one.bind && this.view).map((one) => [one.name, this.view.signal(one.name)]);
+      for (const [name, value] of chosen) view.signal(name, value);
+      if (chosen.length) await view.runAsync();
       this.view?.finalize();
       this.view = view;
       // the picture as a whole has a text alternative; its parts are none to a screen reader
