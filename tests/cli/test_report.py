@@ -4,6 +4,7 @@ import pytest
 
 from itembank.banks import start
 from itembank.data.bank_files import load_bank, save_bank
+from itembank.errors import DataError
 from itembank.planning.accuracy import accuracy, kept_accuracy
 from tests.data.banks import make_bank
 
@@ -36,6 +37,19 @@ def test_measures_nothing_when_told_so(run, bank_folder, tmp_path, monkeypatch):
     few = tmp_path / "few"
     save_bank(start(make_bank().responses.items), few)
     assert "too few past models" in run("report", few, "-o", tmp_path / "few.html").err
+
+
+def test_a_bank_that_cannot_be_measured_has_a_page_all_the_same(run, tmp_path, monkeypatch):
+    save_bank(make_bank(seed=6), tmp_path / "bank")
+
+    def refuse(*_, **__):
+        raise DataError("no item is left.")
+
+    monkeypatch.setattr("itembank.planning.accuracy.accuracy", refuse)
+    outcome = run("report", tmp_path / "bank", "-o", tmp_path / "bank.html")
+    assert outcome.code == 0
+    assert "Without how good estimates are: no item is left." in outcome.err
+    assert (tmp_path / "bank.html").is_file()
 
 
 def test_takes_what_was_measured_before(run, bank_folder, tmp_path):

@@ -93,7 +93,7 @@ def test_many_items_are_counted_in_cells_and_all_stand_in_the_table(bank, monkey
     assert chart.data[0].name == "item_cells"
     outside = np.abs(np.asarray(chart.filters.data.columns["place"])) > 3.0
     assert np.sum(chart.data[0].columns["n"]) == 30 - outside.sum()
-    assert "counts those in each cell" in chart.note
+    assert "how many lie in each cell" in chart.note
 
 
 def test_a_large_bank_is_audited_by_models_spread_evenly(monkeypatch):

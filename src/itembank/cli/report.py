@@ -20,7 +20,9 @@ from itembank.cli.render import note, progress, warnings_as_notes
 from itembank.cli.session_record import bank_option, loaded_bank
 
 if TYPE_CHECKING:
+    from itembank.data.banks import Bank
     from itembank.pages.blocks import Page
+    from itembank.planning.accuracy import Accuracy
 
 
 @click.command("report", cls=Command)
@@ -110,16 +112,29 @@ def _of_study(folder: Path, known: Mapping[str, str]) -> "Page":
 def _of_bank(path: Path, known: Mapping[str, str], *, measures: bool) -> "Page":
     from itembank.data.bank_files import load_bank  # noqa: PLC0415
     from itembank.pages.bank_page import bank_page  # noqa: PLC0415
-    from itembank.planning.accuracy import accuracy, can_be_measured, kept_accuracy  # noqa: PLC0415
+    from itembank.planning.accuracy import kept_accuracy  # noqa: PLC0415
 
     bank = load_bank(path)
-    found = kept_accuracy(bank)
-    if found is None and measures and can_be_measured(bank):
-        with progress("report") as advance:
-            found = accuracy(bank, progress=advance)
+    found, missing = kept_accuracy(bank), "--no-accuracy was given."
+    if found is None and measures:
+        found, missing = _measured(bank)
     if found is None:
-        note("Without how good estimates are: " + ("too few past models." if measures else "--no-accuracy was given."))
+        note(f"Without how good estimates are: {missing}")
     return bank_page(bank, accuracy=found, **known)
+
+
+def _measured(bank: "Bank") -> "tuple[Accuracy | None, str]":
+    """Measure how good estimates are, or say why that cannot be done."""
+    from itembank.errors import DataError  # noqa: PLC0415
+    from itembank.planning.accuracy import accuracy, can_be_measured  # noqa: PLC0415
+
+    if not can_be_measured(bank):
+        return None, "too few past models."
+    try:
+        with progress("report") as advance:
+            return accuracy(bank, progress=advance), ""
+    except DataError as error:  # without some models the rest may leave no item that tells them apart
+        return None, str(error)
 
 
 def _of_results(path: Path, results: tuple[Path, ...], choices: Mapping[str, Any], known: Mapping[str, str]) -> "Page":

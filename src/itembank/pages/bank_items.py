@@ -112,17 +112,18 @@ def _map(bank: Bank, axis: AbilityAxis, data: Data, total: FloatArray, table: Ta
         f"items together tell most of abilities around {where}."
     )
     notes = [
-        "Top: past models by ability. Middle: items; orange ones are solved less often by stronger models. Bottom: the "
-        "standard error of an ability by answers to all items, as the item model has it. All in standard deviations of "
-        "ability."
+        "Top: past models by ability." * (len(models) > 0),
+        f"Middle: of more than {count(MOST_POINTS)} items, how many lie in each cell; the table has each."
+        if is_dense
+        else "Middle: items; orange ones are solved less often by stronger models.",
+        "Bottom: the standard error of an ability by answers to all items, as the item model has it. All in standard "
+        "deviations of ability.",
     ]
-    if is_dense:
-        notes.append(f"Of more than {count(MOST_POINTS)} items the map counts those in each cell; the table has each.")
     if outside.any():
         verb = "is" if outside.sum() == 1 else "are"
         notes.append(f"{plural(int(outside.sum()), 'item')} beyond ± {reach:.1f} {verb} not drawn.")
     used = tuple(one for one in (drawn, models, told) if len(one))
-    return Chart(title, spec, used, words, note=" ".join(notes), filters=table)
+    return Chart(title, spec, used, words, note=" ".join(filter(None, notes)), filters=table)
 
 
 def _within(place: FloatArray, positions: FloatArray) -> float:

@@ -175,7 +175,8 @@ def _fits(arrays: dict[str, FloatArray], bank: Bank) -> bool:
     if not {"sizes", "errors", "half_widths", "curve", "differences", "selector"} <= set(arrays):
         return False
     shape = (arrays["sizes"].size, bank.n_models, bank.targets.n_scenarios + 1)
-    return arrays["errors"].shape == shape == arrays["half_widths"].shape and arrays["selector"].size == 1
+    is_known = arrays["selector"].size == 1 and float(arrays["selector"][0]) in range(len(CANDIDATES))
+    return arrays["errors"].shape == shape == arrays["half_widths"].shape and is_known and arrays["curve"].size > 0
 
 
 def _accuracy(bank: Bank, arrays: dict[str, FloatArray], level: float) -> Accuracy:

@@ -306,6 +306,7 @@ _COMPARE = Case(
         "--power": "--power 0.6",
         "--target": "--target math",
         "--ranking": "--ranking",
+        "--report": "--report out/page.html",
     },
     no_effect={
         ("pairs", "--ignore-unknown"): "the bank holds every item",

@@ -56,6 +56,7 @@ _PRETRAIN = Case(
         ),
     },
     values={
+        "--report": "--report out/page.html",
         **READING,
         **COMMON,
         "--items": "--items suite-items.csv",
@@ -124,6 +125,7 @@ _TEST_TIME = Case(
         ),
     },
     values={
+        "--report": "--report out/page.html",
         **RESPONSES,
         **COMMON,
         "--items": "--items samples-items.csv",
@@ -189,6 +191,7 @@ _TRANSFER = Case(
         ),
     },
     values={
+        "--report": "--report out/page.html",
         **READING,
         **COMMON,
         "--items": "--items two-halves.csv",
@@ -230,6 +233,7 @@ _VALIDITY = Case(
                         values={"--response": "--response probability"}),
     },
     values={
+        "--report": "--report out/page.html",
         **READING,
         **COMMON,
         "--items": "--items two-halves.csv",

@@ -3,7 +3,12 @@
 from tests.cli.contract.case import Case, Mode
 from tests.cli.contract.cases.reading import PAGES
 
-_RUN = {"--output": "-o out/other", "--jobs": "--jobs 2", "--no-resume": "--no-resume"}
+_RUN = {
+    "--output": "-o out/other",
+    "--jobs": "--jobs 2",
+    "--no-resume": "--no-resume",
+    "--report": "--report out/page.html",
+}
 _STUDY, _PREDICTION = ("study",), ("prediction",)
 _COMPARED = ("error", "rank", "spread", "coverage")
 _PREDICTED = ("items", "cost", "tasks", "models", "choices")
