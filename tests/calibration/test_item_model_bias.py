@@ -8,9 +8,10 @@ from itembank.calibration.item_model_bias import (
     mean_absolute_error,
     response_variance,
 )
-from itembank.calibration.specs import Variational
+from itembank.calibration.specs import JointMAP, Variational
 from itembank.data.responses import ResponseMatrix
 from itembank.data.targets import ScoreTargets
+from itembank.errors import DataError
 
 
 def simulated(n_models, n_items, n_dims, seed, *, share_missing=0.0):
@@ -91,6 +92,20 @@ def test_the_generator_decides_the_split():
     )
     np.testing.assert_array_equal(one, again)
     assert not np.array_equal(one, other)
+
+
+def test_a_variational_fit_stops_early(monkeypatch):
+    tolerances = []
+
+    def remember(_, spec, **__):
+        tolerances.append(spec.tolerance)
+        raise DataError("enough")
+
+    monkeypatch.setattr("itembank.calibration.item_model_bias.calibrate", remember)
+    responses = ResponseMatrix.create(np.random.default_rng(0).integers(0, 2, (20, 10)).astype(float))
+    for spec in (Variational(), Variational(tolerance=0.01), JointMAP()):
+        item_model_bias(responses, spec, ScoreTargets.create(responses.items), rng=np.random.default_rng(0))
+    assert tolerances == [1e-4, 0.01, JointMAP().tolerance]
 
 
 @pytest.mark.parametrize("n_models", [3, MINIMUM_FOR_BIAS - 1])

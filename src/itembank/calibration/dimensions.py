@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from itembank.calibration.held_out_dims import feasible, fit_candidate, hidden_errors, leave_out, thinned
-from itembank.calibration.specs import METHODS, CalibrationSpec, Variational
+from itembank.calibration.specs import METHODS, CalibrationSpec, Variational, loosened
 from itembank.data.arguments import GivenResponses, as_responses
 from itembank.data.known_scores import KnownScores
 from itembank.data.responses import ResponseMatrix
@@ -171,10 +171,10 @@ def _every_fifth(responses: ResponseMatrix) -> Split:
 
 def _for_trial(spec: CalibrationSpec) -> CalibrationSpec:
     """Return the spec of fits that need only be good enough to be compared."""
+    spec = loosened(spec, TRIAL_TOLERANCE)
     if not isinstance(spec, Variational):
         return spec
-    is_single = bool(spec.single_precision)  # 'auto', too
-    return replace(spec, tolerance=max(TRIAL_TOLERANCE, spec.tolerance), single_precision=is_single)
+    return replace(spec, single_precision=bool(spec.single_precision))  # 'auto', too
 
 
 def _scenario_means(errors: FloatArray) -> FloatArray:

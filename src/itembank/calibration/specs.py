@@ -329,6 +329,13 @@ def plain_options(spec: CalibrationSpec) -> dict[str, Option]:
     return {name: value for name, (value, default) in values.items() if _is_plain(value) and value != default}
 
 
+def loosened(spec: CalibrationSpec, tolerance: float) -> CalibrationSpec:
+    """Return a spec whose fit stops at this tolerance or at its own larger one; only variational ones were tried."""
+    if not isinstance(spec, Variational):
+        return spec
+    return replace(spec, tolerance=max(tolerance, spec.tolerance))
+
+
 def has_family(spec: CalibrationSpec, family: Family) -> bool:
     """Whether a spec's method fits a family with its item model."""
     try:
