@@ -26,7 +26,7 @@ HELD_OUT_EVERY = 5
 TOLERANCE = 0.0025
 """Of the mean absolute score error: more dimensions must lower it by at least a quarter of a point."""
 TRIAL_TOLERANCE = 1e-3
-"""Of the variational fits that are compared. On ten sets of responses it led to the choices of 1e-6, and to errors
+"""Of the variational fits that are compared. On nine sets of responses it led to the choices of 1e-6, and to errors
 within 0.13 points of theirs (of probabilities 0.3), in an eighth to two thirds of the time."""
 MINIMUM_TO_CHOOSE = 2 * HELD_OUT_EVERY
 """Two models held out; the errors of one would choose by chance."""

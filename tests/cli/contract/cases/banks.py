@@ -355,7 +355,7 @@ _ABOUT_PAGES = ("--output", "--title", "--accuracy", "--selection", "--model", "
 _REPORT = Case(
     modes={
         "bank": Mode("bank -o out/page.html", about=_ABOUT_PAGES),
-        "results": Mode("bank new.csv --repeats last -o out/page.html", about=_ABOUT_PAGES),
+        "results": Mode("bank-2 new.csv --repeats last -o out/page.html", about=_ABOUT_PAGES),
         "journal": Mode(
             "out/answered.jsonl --bank bank-2 -o out/page.html", brings=("answered.jsonl",), about=_ABOUT_PAGES
         ),

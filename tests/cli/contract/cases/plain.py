@@ -19,7 +19,6 @@ _ROOT = Case(
     },
     no_effect={
         ("a command", "--debug"): "nothing fails",
-        ("a command", "--quiet"): "it has nothing to note",
         ("an error", "--quiet"): "an error is no note",
         ("an error", "--config"): "nothing is printed that it could lay out",
     },
