@@ -19,7 +19,7 @@ def estimates():
 
 
 def test_estimates_show_the_number_with_its_interval(estimates):
-    shown = estimates._repr_html_()
+    shown = estimates._repr_html_().replace("\u00a0", " ")  # numbers keep to their unit
     assert "&lt;b&gt;one&lt;/b&gt;" in shown
     assert "<b>one" not in shown
     assert "95 % interval" in shown

@@ -1,6 +1,6 @@
 """Parts of Vega-Lite specifications that charts of several pages share."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -42,6 +42,12 @@ def layer(mark: Mapping[str, Any], data: str = "", **encoding: Any) -> Spec:
     """Return one layer of a chart, of data of its own where these are named."""
     made: Spec = {"mark": dict(mark), "encoding": encoding}
     return {"data": {"name": data}, **made} if data else made
+
+
+def layers(*parts: Spec | Sequence[Spec], **more: Any) -> Spec:
+    """Return a chart as wide as its place, of these layers."""
+    flat = [one for part in parts for one in ([part] if isinstance(part, dict) else part)]
+    return {"width": "container", "layer": flat, **more}
 
 
 def brushed(spec: Spec) -> Spec:

@@ -6,10 +6,10 @@ from itembank.comparison.comparisons import Comparison
 from itembank.data.score_names import OVERALL
 from itembank.numerics.arrays import IntArray
 from itembank.pages.blocks import Chart, Column, Data, Table
-from itembank.pages.charts import Spec, tips
+from itembank.pages.charts import Spec, layers, tips
 from itembank.pages.common import plural
 from itembank.pages.comparison_pairs import PairFinding, pair_number
-from itembank.pages.panels import across, in_order, layers, ruled
+from itembank.pages.panels import across, in_order, ruled
 from itembank.reports.theme import interval_words, level_words, percent, points
 
 MOST_MODELS = 40

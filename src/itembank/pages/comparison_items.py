@@ -13,8 +13,8 @@ from itembank.errors import DataWarning
 from itembank.estimation.observations import known_items
 from itembank.numerics.arrays import FloatArray
 from itembank.pages.blocks import Block, Chart, Column, Data, Section, Table
-from itembank.pages.charts import tips
-from itembank.pages.panels import across, layers, ruled
+from itembank.pages.charts import layers, tips
+from itembank.pages.panels import across, ruled
 from itembank.reports.theme import points
 
 N_BINS = 10

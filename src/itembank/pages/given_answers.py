@@ -11,9 +11,9 @@ from itembank.estimation.basis import ScoreBasis, score_basis
 from itembank.irt.bernoulli import probability
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.pages.blocks import Block, Chart, Column, Data, Table
-from itembank.pages.charts import layer, tips
+from itembank.pages.charts import layer, layers, tips
 from itembank.pages.common import plural
-from itembank.pages.interval_charts import PRECISE, layers, share
+from itembank.pages.interval_charts import PRECISE, share
 from itembank.reports.theme import percent
 from itembank.scoring.newton import map_abilities
 

@@ -24,12 +24,6 @@ def row_of(field: str, *, label_limit: int = 150, **more: Any) -> Spec:
     return {"field": field, "type": "nominal", "sort": None, "title": None, "axis": axis, **more}
 
 
-def layers(*parts: Spec | Sequence[Spec], **more: Any) -> Spec:
-    """Return a chart as wide as its place, of these layers."""
-    flat = [one for part in parts for one in ([part] if isinstance(part, dict) else part)]
-    return {"width": "container", "layer": flat, **more}
-
-
 def interval_marks(
     data: Data, place: Spec, told: Sequence[Spec], *, title: str = "Overall score", along: str = "x"
 ) -> list[Spec]:

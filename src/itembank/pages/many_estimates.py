@@ -6,10 +6,10 @@ import numpy as np
 
 from itembank.data.score_names import OVERALL
 from itembank.pages.blocks import Answer, Answers, Block, Chart, Column, Data, Section, Table, Text
-from itembank.pages.charts import Spec, layer, number_axis, tips
+from itembank.pages.charts import Spec, layer, layers, number_axis, tips
 from itembank.pages.common import plural
 from itembank.pages.estimated import Estimated
-from itembank.pages.interval_charts import PRECISE, ROW_HEIGHT, interval_marks, layers, row_of, share
+from itembank.pages.interval_charts import PRECISE, ROW_HEIGHT, interval_marks, row_of, share
 from itembank.pages.model_details import next_blocks
 from itembank.reports.theme import ATYPICAL_WORDS, count, interval_words, percent, points
 

@@ -38,11 +38,6 @@ def marked(kind: str, encoding: Spec, *steps: Spec, **look: Any) -> Spec:
     return {"transform": list(steps), **made} if steps else made
 
 
-def layers(*parts: Spec, height: int | Spec, **more: Any) -> Spec:
-    """Return one picture of several layers, as wide as its place."""
-    return {"width": "container", "height": height, "layer": list(parts), **more}
-
-
 def panels(
     field: str, place: str, *parts: Spec, height: int = 190, most: int = 3, labels: int = 56, **more: Any
 ) -> Spec:

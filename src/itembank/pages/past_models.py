@@ -10,9 +10,9 @@ from itembank.data.banks import Bank
 from itembank.data.score_names import OVERALL
 from itembank.numerics.arrays import FloatArray
 from itembank.pages.blocks import Chart, Column, Data, Table
-from itembank.pages.charts import Spec, layer, tips
+from itembank.pages.charts import Spec, layer, layers, tips
 from itembank.pages.common import plural
-from itembank.pages.interval_charts import PRECISE, ROW_HEIGHT, interval_marks, layers, row_of, share
+from itembank.pages.interval_charts import PRECISE, ROW_HEIGHT, interval_marks, row_of, share
 from itembank.reports.theme import interval_words, percent
 
 QUANTILES = {"tenth": 0.1, "lower": 0.25, "middle": 0.5, "upper": 0.75, "ninetieth": 0.9}

@@ -8,9 +8,9 @@ import polars as pl
 
 from itembank.numerics.arrays import FloatArray
 from itembank.pages.blocks import Chart, Data
-from itembank.pages.charts import Spec, tips
+from itembank.pages.charts import Spec, layers, tips
 from itembank.pages.common import plural
-from itembank.pages.panels import across, colours, layers, panels, ruled
+from itembank.pages.panels import across, colours, panels, ruled
 from itembank.reports.theme import compute, interval_words, level_words, percent
 from itembank.scaling.pretraining.held_out_results import HeldOutForecasts
 from itembank.scaling.pretraining.law_results import PretrainingLaw, ScenarioLaws

@@ -11,9 +11,9 @@ from itembank.adaptive.session_spec import CUSTOM
 from itembank.irt.bernoulli import probability
 from itembank.numerics.arrays import FloatArray
 from itembank.pages.blocks import Chart, Column, Data, Table
-from itembank.pages.charts import Spec, layer, tips
+from itembank.pages.charts import Spec, layer, layers, tips
 from itembank.pages.common import unit_words
-from itembank.pages.interval_charts import PRECISE, layers, share
+from itembank.pages.interval_charts import PRECISE, share
 from itembank.reports.theme import interval_words, percent, points
 
 MOST_STEPS = 200

@@ -6,8 +6,8 @@ import numpy as np
 import polars as pl
 
 from itembank.pages.blocks import Chart, Column, Data, Table
-from itembank.pages.charts import Spec, tips
-from itembank.pages.panels import across, in_order, layers, panels, ruled
+from itembank.pages.charts import Spec, layers, tips
+from itembank.pages.panels import across, in_order, panels, ruled
 from itembank.pages.study_numbers import METHOD, OTHERS, BestMethod, StudyNumbers
 from itembank.reports.theme import interval_words, level_words, percent
 from itembank.studies.results import StudyResult

@@ -6,9 +6,9 @@ import numpy as np
 
 from itembank.errors import ParameterError
 from itembank.pages.blocks import Answer, Answers, Block, Caution, Chart, Column, Data, Page, Section, Table, Text
-from itembank.pages.charts import Spec, tips
+from itembank.pages.charts import Spec, layers, tips
 from itembank.pages.common import Pair, columns_of, plural
-from itembank.pages.panels import across, in_order, layers, panels
+from itembank.pages.panels import across, in_order, panels
 from itembank.reports.theme import count, level_words, percent, points
 from itembank.scaling.transfers.transfer_results import Transfer
 
