@@ -31,8 +31,8 @@ class Compact:
         return "\n".join(_few([type(self).__name__, *(f"  {line}" for line in lines)]))
 
     def _repr_html_(self) -> str:
-        """Show the same in a notebook."""
-        return f"<pre>{html.escape(repr(self))}</pre>"
+        """Show in a notebook how the page begins, for what has one, or the same."""
+        return _pieces(self) or f"<pre>{html.escape(repr(self))}</pre>"
 
 
 class Tabular:

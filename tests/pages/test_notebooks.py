@@ -2,10 +2,13 @@
 
 import sys
 
+import numpy as np
 import pytest
 
 from itembank.data.responses import ResponseMatrix
+from itembank.diagnostics.item_audit import audit_items
 from itembank.estimation.estimate import estimate
+from itembank.pages.audit_page import audit_page
 from itembank.pages.render import _environment
 from tests.data.banks import make_bank
 
@@ -33,3 +36,25 @@ def test_without_the_libraries_there_is_a_table(estimates, monkeypatch):
     shown = estimates._repr_html_()
     assert shown.startswith("<table><caption>ScoreEstimates")
     assert "&lt;b&gt;one" in shown
+
+
+def test_a_bank_shows_what_it_holds():
+    bank = make_bank()
+    shown = bank._repr_html_().replace("\u00a0", " ")
+    assert ">30</p>" in shown
+    assert "12" in shown
+    assert all(name in shown for name in bank.targets.scenarios)
+    assert shown.count("<img") == shown.count('<img src="data:image/svg+xml;base64,') == 1
+
+
+def test_an_audit_begins_as_its_page_does():
+    rng = np.random.default_rng(3)
+    ability, difficulty = rng.normal(size=(40, 1)), rng.normal(size=25)
+    right = (rng.random((40, 25)) < 1.0 / (1.0 + np.exp(difficulty - ability))).astype(float)
+    items = [f"<i>{k}" for k in range(25)]
+    audit = audit_items(ResponseMatrix.create(right, item_ids=items), duplicates=False)
+    shown = audit._repr_html_()
+    assert "<i>" not in shown
+    page = audit_page(audit)
+    assert page.lead[0].answers[0].label in shown
+    assert shown.count("<table") == 1

@@ -35,7 +35,7 @@ def bank_page(bank: Bank, *, accuracy: Accuracy | None = None, title: str = "", 
     accuracy = kept_accuracy(bank) if accuracy is None else accuracy
     sections = (
         accuracy_section(bank, accuracy),
-        _contents(bank),
+        contents_section(bank),
         models_section(bank),
         items_section(bank),
         abilities_section(bank),
@@ -46,14 +46,15 @@ def bank_page(bank: Bank, *, accuracy: Accuracy | None = None, title: str = "", 
     return Page(
         title=title or bank.name or f"Bank {bank.bank_id}",
         kind="Item bank",
-        lead=(Answers(tuple(_answers(bank, accuracy))), *_cautions(bank)),
+        lead=(Answers(tuple(bank_answers(bank, accuracy))), *_cautions(bank)),
         sections=tuple(section for section in sections if section is not None),
         provenance=provenance(bank),
         command=command,
     )
 
 
-def _answers(bank: Bank, accuracy: Accuracy | None) -> Iterator[Answer]:
+def bank_answers(bank: Bank, accuracy: Accuracy | None) -> Iterator[Answer]:
+    """Say how good estimates are, where that was measured, and how much the bank holds."""
     if accuracy is not None:
         yield accuracy_answer(accuracy)
     aside = f", {count(bank.n_aside)} more kept aside" if bank.n_aside else ""
@@ -84,7 +85,7 @@ def _cautions(bank: Bank) -> Iterator[Block]:
         yield Caution(f"{percent(share, 0)} of the past models' answers are there; what is missing counts as unknown.")
 
 
-def _contents(bank: Bank) -> Section:
+def contents_section(bank: Bank) -> Section:
     """Show the scenarios with their sizes, weights and the scores of past models."""
     targets = bank.targets
     scores = bank.best_known_scores[:, :-1]

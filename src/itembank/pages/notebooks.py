@@ -1,14 +1,32 @@
-"""What a notebook shows of a result: the answer and the table of its page."""
+"""What a notebook shows of a result: the answer and the first table of its page."""
 
 from collections.abc import Callable
+from dataclasses import replace
+from itertools import islice
 from typing import Any
 
+from itembank.data.banks import Bank
 from itembank.data.score_names import OVERALL
+from itembank.diagnostics.item_audit_results import ItemAudit
 from itembank.estimation.estimates import ScoreEstimates
+from itembank.pages.audit_page import audit_page
+from itembank.pages.bank_page import bank_answers, contents_section
 from itembank.pages.blocks import Answer, Answers, Column, Data, Page, Section, Table
 from itembank.pages.common import plural
+from itembank.pages.pass_at_k_page import pass_at_k_page
+from itembank.pages.prediction_study_page import prediction_study_page
+from itembank.pages.pretraining_page import pretraining_page
 from itembank.pages.render import pieces_html
+from itembank.pages.study_page import study_page
+from itembank.pages.transfer_page import transfer_page
+from itembank.pages.validity_page import validity_page
+from itembank.planning.accuracy import kept_accuracy
 from itembank.reports.theme import interval_words, level_words, percent
+from itembank.scaling.pretraining.law_results import PretrainingLaw
+from itembank.scaling.sampling.pass_at_k_results import PassAtKLaw
+from itembank.scaling.transfers.convergent_results import ConvergentValidity
+from itembank.scaling.transfers.transfer_results import Transfer
+from itembank.studies.results import PredictionResult, StudyResult
 
 MOST_ANSWERS = 4
 """Models whose overall score stands above the table."""
@@ -44,6 +62,11 @@ def _estimates(estimates: ScoreEstimates) -> Page:
     )
 
 
+def _bank(bank: Bank) -> Page:
+    lead = (Answers(tuple(bank_answers(bank, kept_accuracy(bank)))),)
+    return Page(bank.name or f"Bank {bank.bank_id}", "Item bank", lead, (contents_section(bank),))
+
+
 def _answer(row: dict[str, Any]) -> Answer:
     is_known = row["estimate"] == row["estimate"]
     interval = f"{interval_words(row['low'], row['high'])}, {level_words(row['level'])} interval" if is_known else ""
@@ -51,5 +74,26 @@ def _answer(row: dict[str, Any]) -> Answer:
     return Answer(row["model_id"], percent(row["estimate"]), interval, words)
 
 
-MAKERS: dict[type, Callable[[Any], Page]] = {ScoreEstimates: _estimates}
+def _beginning(make: Callable[[Any], Page]) -> Callable[[Any], Page]:
+    """Return what makes the answer and the first table of a page."""
+
+    def made(result: Any) -> Page:
+        page = make(result)
+        first = ((section, one) for section in page.sections for one in section.blocks if isinstance(one, Table))
+        return replace(page, sections=tuple(Section(section.title, (one,)) for section, one in islice(first, 1)))
+
+    return made
+
+
+MAKERS: dict[type, Callable[[Any], Page]] = {
+    ScoreEstimates: _estimates,
+    Bank: _bank,
+    ItemAudit: _beginning(audit_page),
+    StudyResult: _beginning(study_page),
+    PredictionResult: _beginning(prediction_study_page),
+    PretrainingLaw: _beginning(pretraining_page),
+    PassAtKLaw: _beginning(pass_at_k_page),
+    Transfer: _beginning(lambda one: transfer_page([one])),
+    ConvergentValidity: _beginning(validity_page),
+}
 """What makes the pieces of a result of each type."""
