@@ -1,5 +1,6 @@
 """What runs inside any harness have in common: which items are run, how results are printed, how they end."""
 
+import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -127,6 +128,9 @@ def print_run(scores: "ScoreEstimates", bank: "Bank", output: Path, output_forma
     note_flagged(scores, bank.n_compared_models)
     note(_MEANING_OF_OVERALL[overall_is])
     note("What the harness printed as a score is the mean of the items that were run, no estimate of the whole.")
+    if (output / SELECTION).is_file():
+        chosen = shlex.quote(str(output / SELECTION))
+        note(f"To see this as a page: itembank report BANK {shlex.quote(str(output))} --selection {chosen} -o FILE.html")
 
 
 _MEANING_OF_OVERALL = {
