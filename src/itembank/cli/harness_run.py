@@ -130,7 +130,8 @@ def print_run(scores: "ScoreEstimates", bank: "Bank", output: Path, output_forma
     note("What the harness printed as a score is the mean of the items that were run, no estimate of the whole.")
     if (output / SELECTION).is_file():
         chosen = shlex.quote(str(output / SELECTION))
-        note(f"To see this as a page: itembank report BANK {shlex.quote(str(output))} --selection {chosen} -o FILE.html")
+        folder = shlex.quote(str(output))
+        note(f"To see this as a page: itembank report BANK {folder} --selection {chosen} -o FILE.html")
 
 
 _MEANING_OF_OVERALL = {
