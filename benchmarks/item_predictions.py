@@ -1,9 +1,9 @@
 """Predicted against observed responses to single items, of models left out (IRSL Figures 4, 9, 16 and 24).
 
-Every benchmark has an item model of its own, 2PL unless told: Beta for probabilities, beta-binomial for counts, Bernoulli
-for right and wrong. Models are left out in folds, and half of a model's answers predict the other half
-(`itembank diagnose predictions`). With `laws` abilities of the built-in language models' largest sizes are forecast from
-the compute of smaller ones instead.
+Every benchmark has an item model of its own, 2PL unless told: Beta for probabilities, beta-binomial for counts,
+Bernoulli for right and wrong. Models are left out in folds, and half of a model's answers predict the other half
+(`itembank diagnose predictions`). With `laws` abilities of the built-in language models' largest sizes are forecast
+from the compute of smaller ones instead.
 
     python -m benchmarks.item_predictions [SET ...] [--item-model 1pl] [-o benchmarks/results/item_predictions]
 
@@ -89,7 +89,7 @@ def _benchmarks(name: str, folder: Path) -> Iterator[tuple[str, ResponseMatrix]]
 
 def _line(row: dict[str, object]) -> str:
     values = [row[name] for name in COLUMNS]
-    return _cells([f"{value:.3f}" if isinstance(value, float) else str(value) for value in values])
+    return _cells([f"{value:.4f}" if isinstance(value, float) else str(value) for value in values])
 
 
 def _cells(values: list[str]) -> str:

@@ -32,11 +32,11 @@ def test_predictions_are_those_of_fits_and_abilities_that_know_nothing_of_the_re
     every = found.scenarios[-1]
     assert every.scenario == "all items"
     assert every.predicted.size == bank.responses.observed.sum()
-    for ours, by_hand in ((every.predicted, expected), (every.observed, seen)):
-        by_hand = np.concatenate([part.ravel() for part in by_hand])
-        counts = [np.unique(values, return_counts=True) for values in (ours, by_hand)]
-        places = np.searchsorted(counts[0][0], counts[1][0])
-        np.testing.assert_allclose(counts[0][0][places], counts[1][0])
+    for ours, parts in ((every.predicted, expected), (every.observed, seen)):
+        by_hand = np.sort(np.concatenate([part.ravel() for part in parts]))
+        known = np.sort(ours)
+        nearest = known[np.clip(np.searchsorted(known, by_hand), 0, known.size - 1)]
+        np.testing.assert_allclose(nearest, by_hand, rtol=1e-9)
 
 
 def test_predictions_of_the_right_item_model_are_right(found):
@@ -56,7 +56,7 @@ def test_a_row_a_scenario_and_one_for_all(found):
 def test_few_models_cannot_be_left_out():
     bank = fit_world.bank()
     few = dataclasses.replace(bank, responses=bank.responses.take(models=np.arange(8)))
-    with pytest.raises(DataError, match="takes at least 10, and bank .* has 8"):
+    with pytest.raises(DataError, match=r"takes at least 10, and bank .* has 8"):
         item_predictions(few)
 
 

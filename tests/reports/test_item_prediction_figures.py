@@ -3,7 +3,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from itembank.diagnostics.item_predictions_results import ItemPredictions, ScenarioPredictions
+from itembank.diagnostics.item_predictions_results import Cells, ItemPredictions, ScenarioPredictions
 from itembank.errors import ParameterError
 from itembank.reports.item_prediction_figures import figure_item_predictions
 from tests.reports.drawn import message_of, note_of
@@ -14,7 +14,7 @@ def made(scenario, *, is_graded):
     p = rng.random(600)
     y = rng.beta(20.0 * p, 20.0 * (1.0 - p)) if is_graded else (rng.random(600) < p).astype(float)
     model, item = np.repeat(np.arange(20), 30), np.tile(np.arange(30), 20)
-    return ScenarioPredictions.of(scenario, p, y, np.full(600, 0.5), model, item)
+    return ScenarioPredictions.of(scenario, Cells(p, y, np.full(600, 0.5), model, item))
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +40,9 @@ def test_points_are_the_bins_and_the_background_the_responses(found):
 
 def test_the_message_has_the_range_and_the_error(found):
     low, high = sorted(one.association.correlation for one in found.scenarios)[::2]
-    assert message_of(figure_item_predictions(found)).startswith(f"Predicted responses correlate {low:.2f} to {high:.2f}")
+    assert message_of(figure_item_predictions(found)).startswith(
+        f"Predicted responses correlate {low:.2f} to {high:.2f}"
+    )
     alone = message_of(figure_item_predictions(found, scenarios=("s1",)))
     assert f"{100.0 * found.scenarios[1].bins.calibration_error:.1f} points off" in alone
 
@@ -49,6 +51,5 @@ def test_scenarios_must_be_there_and_have_room(found):
     with pytest.raises(ParameterError, match="got 's9'"):
         figure_item_predictions(found, scenarios=("s9",))
     many = dataclasses.replace(found, scenarios=tuple(made(f"s{k}", is_graded=False) for k in range(18)))
-    assert len(figure_item_predictions(many).axes) == 16
     with pytest.raises(ParameterError, match="at most 16"):
         figure_item_predictions(many, scenarios=tuple(one.scenario for one in many.scenarios))

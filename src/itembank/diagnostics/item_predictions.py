@@ -1,18 +1,17 @@
 """The verb `item_predictions`: predicted against observed responses to single items, of models left out."""
 
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
 
 import numpy as np
 
 from itembank.crossfit.folds import Fold, folds
 from itembank.data.arguments import GivenBank, as_bank
 from itembank.data.banks import Bank
-from itembank.diagnostics.item_predictions_results import ItemPredictions, ScenarioPredictions
+from itembank.diagnostics.item_predictions_results import Cells, ItemPredictions, ScenarioPredictions
 from itembank.diagnostics.past_fit import why_not_examined
 from itembank.errors import DataError
 from itembank.irt.bernoulli import probability
-from itembank.numerics.arrays import FloatArray, IntArray, mean_where_known
+from itembank.numerics.arrays import IntArray, mean_where_known
 from itembank.numerics.random import as_generator
 from itembank.numerics.threads import one_blas_thread
 from itembank.progress import ProgressCallback, silent
@@ -23,19 +22,6 @@ N_PARTS = 2
 
 ALL_ITEMS = "all items"
 """Stands in the place of a scenario's name for all of them together."""
-
-
-class Cells(NamedTuple):
-    """Responses with what was predicted of them; each (n_cells,).
-
-    `item_mean` is the mean response of other models to the item; `model` and `item` are rows and columns.
-    """
-
-    predicted: FloatArray
-    observed: FloatArray
-    item_mean: FloatArray
-    model: IntArray
-    item: IntArray
 
 
 @one_blas_thread()
@@ -117,8 +103,8 @@ def _of_fold(bank: Bank, fold: Fold, part: IntArray) -> Iterator[Cells]:
 
 def by_scenario(cells: Mapping[str, Cells]) -> tuple[ScenarioPredictions, ...]:
     """Summarise the cells of each scenario, then all of them where there are several scenarios."""
-    parts = [ScenarioPredictions.of(name, *own) for name, own in cells.items()]
+    parts = [ScenarioPredictions.of(name, own) for name, own in cells.items()]
     if len(parts) > 1:
         every = (np.concatenate(column) for column in zip(*cells.values(), strict=True))
-        parts.append(ScenarioPredictions.of(ALL_ITEMS, *every))
+        parts.append(ScenarioPredictions.of(ALL_ITEMS, Cells(*every)))
     return tuple(parts)

@@ -1,13 +1,26 @@
 """`ItemPredictions`: predicted probabilities of single responses beside the responses, by scenario."""
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from itembank.diagnostics.probability_agreement import Association, Bins, association, binned
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.tabular import Tabular
+
+
+class Cells(NamedTuple):
+    """Responses with what was predicted of them; each (n_cells,).
+
+    `item_mean` is the mean response of other models to the item; `model` and `item` are rows and columns.
+    """
+
+    predicted: FloatArray
+    observed: FloatArray
+    item_mean: FloatArray
+    model: IntArray
+    item: IntArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,25 +51,17 @@ class ScenarioPredictions:
     bins: Bins
 
     @classmethod
-    def of(
-        cls,
-        scenario: str,
-        predicted: FloatArray,
-        observed: FloatArray,
-        item_mean: FloatArray,
-        model: IntArray,
-        item: IntArray,
-    ) -> Self:
-        """Summarise cells, each (n_cells,)."""
+    def of(cls, scenario: str, cells: Cells) -> Self:
+        """Summarise the cells of a scenario."""
         return cls(
             scenario,
-            predicted,
-            observed,
-            np.unique(model).size,
-            np.unique(item).size,
-            association(predicted, observed, model),
-            association(item_mean, observed, model),
-            binned(predicted, observed, model),
+            cells.predicted,
+            cells.observed,
+            np.unique(cells.model).size,
+            np.unique(cells.item).size,
+            association(cells.predicted, cells.observed, cells.model),
+            association(cells.item_mean, cells.observed, cells.model),
+            binned(cells.predicted, cells.observed, cells.model),
         )
 
     @property

@@ -4,8 +4,8 @@ import numpy as np
 
 from itembank.data.compute import TrainingCompute
 from itembank.data.responses import ResponseMatrix
-from itembank.diagnostics.item_predictions import Cells, by_scenario
-from itembank.diagnostics.item_predictions_results import ItemPredictions
+from itembank.diagnostics.item_predictions import by_scenario
+from itembank.diagnostics.item_predictions_results import Cells, ItemPredictions
 from itembank.errors import DataError
 from itembank.irt.bernoulli import probability
 from itembank.numerics.arrays import IntArray, mean_where_known
@@ -55,9 +55,7 @@ def law_predictions(
         )
     settings = PretrainingSettings(laws=(law or ItemResponseLaw(),), largest_flops=largest_flops, n_checked=0)
     fitted = pretraining_law(responses, compute, settings=settings, progress=progress)
-    found = {
-        one.scenario: _cells(fitted, one, responses, compute, larger) for one in fitted.scenarios if one.fitted
-    }
+    found = {one.scenario: _cells(fitted, one, responses, compute, larger) for one in fitted.scenarios if one.fitted}
     return ItemPredictions(by_scenario(found), _family(fitted), "")
 
 

@@ -69,8 +69,8 @@ def figure_item_predictions(found: ItemPredictions, *, scenarios: tuple[str, ...
     background = "how many responses lie there" if has_density else "how many responses have this prediction"
     put_foot(
         figure,
-        "Responses of models that the items were calibrated without, predicted from their answers to other items. Points:"
-        f" mean response by prediction, with 2 standard errors over models. Blue: {background}. Line: equal.",
+        "Responses of models that the items were calibrated without, predicted from their answers to other items. "
+        f"Points: mean response by prediction, with 2 standard errors over models. Blue: {background}. Line: equal.",
     )
     return figure
 
