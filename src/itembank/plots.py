@@ -5,6 +5,7 @@ from itembank.reports.dimensions import figure_dimensionality
 from itembank.reports.figures import PredictionPanel, figure_gain, figure_predicted_against_true
 from itembank.reports.homogeneity_figures import figure_homogeneity
 from itembank.reports.information import figure_test_information
+from itembank.reports.item_prediction_figures import figure_item_predictions
 from itembank.reports.pass_at_k_figures import figure_pass_at_k
 from itembank.reports.prediction_figures import figure_choices, figure_curves, figure_pair
 from itembank.reports.pretraining_figures import (
@@ -32,6 +33,7 @@ __all__ = [
     "figure_gain",
     "figure_homogeneity",
     "figure_item_curves",
+    "figure_item_predictions",
     "figure_laws",
     "figure_pair",
     "figure_pass_at_k",

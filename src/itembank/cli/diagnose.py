@@ -10,6 +10,7 @@ from itembank.cli.command import Group
 from itembank.cli.option_types import MethodName, WholeNumbers
 from itembank.cli.options import (
     BankPath,
+    bank_argument,
     figure_option,
     format_option,
     items_option,
@@ -21,16 +22,17 @@ from itembank.cli.options import (
     seed_option,
     write_figure,
 )
-from itembank.cli.render import print_record, progress, warnings_as_notes
+from itembank.cli.render import print_object, print_record, progress, warnings_as_notes
 
 
 @click.group("diagnose", cls=Group)
 def command() -> None:
-    """Examine the benchmark itself: how many abilities it measures, and how alike its items are.
+    """Examine the benchmark itself: how many abilities it measures, how alike its items are, how predictable.
 
     \b
       itembank diagnose dimensions responses.parquet --figure dimensions.png
       itembank diagnose homogeneity bank --figure homogeneity.png
+      itembank diagnose predictions bank --figure predictions.png
     """  # noqa: D301
 
 
@@ -172,3 +174,66 @@ def _with_spreads(row: dict[str, Any]) -> dict[str, Any]:
         for name in ("difficulty", "discrimination")
     }
     return {**row, **told}
+
+
+PREDICTIONS_LEAST = (
+    "n_cells", "root_mean_square", "n_models", "n_items", "slope", "bias", "by_chance",
+)  # fmt: skip
+"""Columns that give way in a narrow terminal, the least needed first."""
+
+
+@command.command("predictions")
+@bank_argument
+@click.option(
+    "--show",
+    type=click.Choice(["scenarios", "bins"]),
+    default="scenarios",
+    show_default=True,
+    help="One row a scenario, or mean responses by predicted value; JSON has both.",
+)
+@figure_option()
+@click.option("--scenario", "scenarios", multiple=True, help="--figure: draw this one; at most 16. Repeatable.")
+@seed_option
+@format_option
+def predictions_command(
+    *,
+    bank: Path,
+    show: str,
+    figure: Path | None,
+    scenarios: tuple[str, ...],
+    seed: int,
+    output_format: str,
+) -> None:
+    """Compare each response with the probability that the item model gives it, for models left out.
+
+    The items are calibrated without these models. Half of a model's answers give the ability that predicts the other
+    half. The correlation stands beside that of the items' means alone (by_item_means); the calibration error is the
+    mean distance of observed from predicted means in ten bins, beside what it would be by_chance.
+
+    \b
+      itembank diagnose predictions bank --figure predictions.png
+      itembank diagnose predictions bank --show bins --format csv
+    """  # noqa: D301
+    from itembank.data.bank_files import load_bank  # noqa: PLC0415
+    from itembank.diagnostics.item_predictions import item_predictions  # noqa: PLC0415
+    from itembank.reports.item_prediction_figures import figure_item_predictions  # noqa: PLC0415
+
+    refuse_unused(("scenarios", figure is not None, "--figure FILE"))
+    loaded = load_bank(bank)
+    with warnings_as_notes():
+        with progress("diagnose") as report:
+            found = item_predictions(loaded, rng=seed, progress=report)
+        if figure is not None:
+            write_figure(figure_item_predictions(found, scenarios=scenarios), figure)
+    parts = {"scenarios": found.rows(), "bins": found.bin_rows()}
+    if output_format == "json":
+        print_object({**found.to_dict(), **parts})
+    else:
+        print_record(
+            found.to_dict(),
+            show,
+            parts[show],
+            output_format,
+            title="Predictions of responses of models left out, from 0 to 1",
+            least=PREDICTIONS_LEAST,
+        )

@@ -28,6 +28,7 @@ from itembank.estimation.point import Known
 from itembank.estimation.predictions import sums_at
 from itembank.estimation.response_summary import blocks_of_models
 from itembank.estimation.scores import Scores
+from itembank.estimation.noise import response_moments
 from itembank.irt.bernoulli import probability
 from itembank.irt.parameters import ItemParameters
 from itembank.numerics.arrays import BoolArray, FloatArray
@@ -181,8 +182,8 @@ class ExpectedAnswers:
 
     def moments(self, block: slice) -> tuple[FloatArray, FloatArray]:
         """Return mean and variance of a block of models' response to every item, each (n_block, n_items)."""
-        p = probability(self.basis.parameters, self.theta[block])
-        variance = self.response_ratio[block][:, self.basis.targets.scenario_index] * p * (1.0 - p)
+        p, scale = response_moments(self.basis.parameters, self.theta[block])
+        variance = self.response_ratio[block][:, self.basis.targets.scenario_index] * scale
         answered, positions = self.observations.responses[block], self.observations.positions
         seen = ~np.isnan(answered)
         p[:, positions] = np.where(seen, answered, p[:, positions])

@@ -16,11 +16,13 @@ from itembank.calibration.marginal_ml.grid import (
     is_fine_enough,
     sharpest_sd,
 )
+from itembank.calibration.marginal_ml.graded import fit_graded
 from itembank.calibration.marginal_ml.prior import best_scale, rescale, with_line
 from itembank.calibration.marginal_ml.start import start_items
 from itembank.calibration.orientation import standardise
 from itembank.calibration.specs import ItemPrior, MarginalML, RelativeItemPrior
 from itembank.errors import ParameterError
+from itembank.irt.family_names import GRADED
 from itembank.irt.parameters import AbilityPrior
 from itembank.numerics.arrays import BoolArray, FloatArray
 from itembank.progress import ProgressCallback, silent
@@ -53,6 +55,8 @@ def fit_marginal_ml(data: FitData, spec: MarginalML, *, progress: ProgressCallba
     ParameterError
         When `n_quadrature` is given and far too coarse for the posteriors of ability.
     """
+    if data.family == GRADED:
+        return fit_graded(data, spec, progress=progress)
     fitted = fit_items(data, spec, progress=progress)
     step = fitted.path.last
     if spec.n_dims > 1:

@@ -366,6 +366,13 @@ _HOMOGENEITY = Case(
     never=_SEVERAL,
     nowhere=_OF_LOGS,
 )
+_PREDICTIONS = Case(
+    modes={
+        "bank": Mode("bank --format csv"),
+        "figure": Mode("bank --figure out/p.png", about=("--scenario", "--figure", "--format")),
+    },
+    values={**COMMON, "--show": "--show bins", "--scenario": "--scenario math", "--figure": "--figure out/other.png"},
+)
 _AUDIT = Case(
     modes={
         "table": Mode("repeated.csv --repeats last --format json"),
@@ -429,6 +436,7 @@ CASES = {
     "simulate": _SIMULATE,
     "diagnose dimensions": _DIMENSIONS,
     "diagnose homogeneity": _HOMOGENEITY,
+    "diagnose predictions": _PREDICTIONS,
     "audit": _AUDIT,
     "quickstart": _QUICKSTART,
     "sample-data": Case(
