@@ -75,6 +75,7 @@ CALLS = {
     "audit": ["past.csv --known exclude.txt", "past.csv whole.csv --models models.csv --by family"],
     "diagnose dimensions": ["past.csv --dims 1 --method map"],
     "diagnose homogeneity": ["bank"],
+    "diagnose selection": ["bank selection.json random.json"],
     "scaling pretrain": [_LAW, *(f"{_LAW} --show {one}" for one in ("comparison", "decisions", "held-out", "curves"))],
     "scaling test-time": [
         _SAMPLES,

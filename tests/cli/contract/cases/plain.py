@@ -366,6 +366,10 @@ _HOMOGENEITY = Case(
     never=_SEVERAL,
     nowhere=_OF_LOGS,
 )
+_SELECTION = Case(
+    modes={"selection": Mode("bank selection.json")},
+    values={"--figure": "--figure out/weights.png", "--format": "--format csv"},
+)
 _AUDIT = Case(
     modes={
         "table": Mode("repeated.csv --repeats last --format json"),
@@ -429,6 +433,7 @@ CASES = {
     "simulate": _SIMULATE,
     "diagnose dimensions": _DIMENSIONS,
     "diagnose homogeneity": _HOMOGENEITY,
+    "diagnose selection": _SELECTION,
     "audit": _AUDIT,
     "quickstart": _QUICKSTART,
     "sample-data": Case(

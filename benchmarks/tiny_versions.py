@@ -1,0 +1,217 @@
+"""A tiny version of every benchmark there is: ``python -m benchmarks.tiny_versions -o DIR``.
+
+What tinyBenchmarks released for four benchmarks, made of each set in $ITEMBANK_SHARED/data by the commands that a user
+types: ``itembank calibrate responses.parquet -o bank`` and ``itembank publish-tiny bank -n 100 -o tiny``. It measures
+the size of what would be released, the error that the README in it states (past models left out in turn), and the error
+for models that had no part in anything: a random quarter is set aside (each in turn, where there are fewer than 150
+models), the same two commands run on the others, and ``itembank estimate tiny`` is given what the quarter answered to
+the chosen items. The table holds no data.
+
+Left out: `scaling_aggregates`, whose rows are scores of whole tasks, and MATH and GSM8K of `llmonkeys_pythia`, which
+have 128 items each.
+"""
+
+import argparse
+import csv
+import io
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from benchmarks.accuracy import data_sets
+from itembank.data.bank_files import load_bank
+from itembank.data.readers.read import read_responses
+from itembank.data.response_files import write_responses
+from itembank.data.responses import ResponseMatrix
+from itembank.data.selections import Selection
+
+N_ITEMS = 100
+N_PARTS = 4
+FEW_MODELS = 150
+"""With fewer, every part is set aside in turn, so that each model is new once."""
+MOST_MODELS = 600
+"""Of the simulated set, which has 2,211: as many as the Open LLM core."""
+COLUMNS = (
+    "benchmark",
+    "models",
+    "items",
+    "run",
+    "size (MB)",
+    "error, README",
+    "new models",
+    "their error",
+    "coverage",
+    "s",
+)
+"""`s`: CPU seconds of calibrate and publish-tiny on all models."""
+
+
+@dataclass(frozen=True, slots=True)
+class Benchmark:
+    """One benchmark, and what calibrate is told of it."""
+
+    load: Callable[[Path], ResponseMatrix]
+    options: tuple[str, ...] = ()
+
+
+def plain(name: str, *, scenario: str = "") -> Callable[[Path], ResponseMatrix]:
+    """Read a set, or one scenario of it, without the models and items that have no responses then."""
+
+    def load(folder: Path) -> ResponseMatrix:
+        responses = read_responses([folder / name / "responses.parquet"])
+        if not scenario:
+            return responses
+        return whole(responses.take(items=np.flatnonzero((responses.items["scenario"] == scenario).to_numpy())))
+
+    return load
+
+
+def whole(responses: ResponseMatrix) -> ResponseMatrix:
+    """Models that answered any item, and of the items those that all of these answered."""
+    responses = responses.take(models=np.flatnonzero(responses.observed.any(axis=1)))
+    return responses.take(items=np.flatnonzero(responses.observed.all(axis=0)))
+
+
+def studied(name: str) -> Callable[[Path], ResponseMatrix]:
+    """Read a set as the study of accuracy does: the common core of MMLU-Pro, no adversarial models of AlpacaEval."""
+    return lambda folder: data_sets.load(name, folder).responses
+
+
+def simulated(folder: Path) -> ResponseMatrix:
+    responses = data_sets.load("leaderboard2_factors", folder).responses
+    return responses.take(models=np.arange(MOST_MODELS))
+
+
+BENCHMARKS = {
+    "alpacaeval2": Benchmark(studied("alpacaeval2")),
+    "bfcl_v1": Benchmark(plain("bfcl_v1")),
+    "lineage_bench, 8 to 64": Benchmark(plain("lineage_bench", scenario="lineage_8_16_32_64")),
+    "lineage_bench, 8 to 192": Benchmark(plain("lineage_bench", scenario="lineage_8_64_128_192")),
+    "livecodebench, generation": Benchmark(plain("livecodebench", scenario="codegeneration")),
+    "livecodebench, execution": Benchmark(plain("livecodebench", scenario="codeexecution")),
+    "livecodebench, test output": Benchmark(plain("livecodebench", scenario="testoutputprediction")),
+    "livecodebench, self-repair": Benchmark(plain("livecodebench", scenario="selfrepair")),
+    "mmlu-pro": Benchmark(studied("mmlu-pro")),
+    "openllm1_core": Benchmark(plain("openllm1_core")),
+    "openllm1_gsm8k": Benchmark(plain("openllm1_gsm8k"), ("--dims", "1")),
+    "swebench_bashonly_cost": Benchmark(plain("swebench_bashonly_cost")),
+    "swebench_verified": Benchmark(plain("swebench_verified")),
+    "leaderboard2_factors (simulated)": Benchmark(simulated, ("--dims", "10")),
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.tiny_versions", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--only", nargs="+", choices=list(BENCHMARKS), default=list(BENCHMARKS), metavar="NAME")
+    parser.add_argument("-o", "--output", type=Path, default=Path("benchmarks/results/tiny-versions"))
+    arguments = parser.parse_args()
+    arguments.output.mkdir(parents=True, exist_ok=True)
+    shared = Path(os.environ["ITEMBANK_SHARED"]) / "data"
+    for name in arguments.only:
+        kept = arguments.output / f"{name}.csv"
+        if not kept.exists():
+            row = make(name, shared)
+            pl.DataFrame([row]).write_csv(kept)
+            print(row, flush=True)
+    table = as_table([pl.read_csv(arguments.output / f"{name}.csv").row(0, named=True) for name in arguments.only])
+    (arguments.output / "tiny-versions.md").write_text(table + "\n", encoding="utf-8")
+    print(table)
+
+
+def make(name: str, shared: Path) -> dict[str, object]:
+    """Make the tiny version of one benchmark, and that of three quarters of its models, and measure both."""
+    one = BENCHMARKS[name]
+    responses = one.load(shared)
+    part = np.random.default_rng(0).permutation(responses.n_models) % N_PARTS
+    n_tried = N_PARTS if responses.n_models < FEW_MODELS else 1
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        clock = _cpu_seconds()
+        stated = publish(responses, folder / "all", one.options)
+        seconds = _cpu_seconds() - clock
+        tried = pl.concat(
+            tried_on_others(responses, part == k, folder / f"without-{k}", one.options) for k in range(n_tried)
+        )
+        size = sum(file.stat().st_size for file in (folder / "all" / "tiny").rglob("*") if file.is_file())
+    counts = (name, responses.n_models, responses.n_items, int(stated["items"]))
+    error, coverage = 100.0 * tried["error"].mean(), tried["is_covered"].mean()
+    numbers = (size / 1e6, 100.0 * float(stated["mean_error"]), tried.height, error, coverage, seconds)
+    return dict(zip(COLUMNS, (*counts, *numbers), strict=True))
+
+
+def tried_on_others(
+    responses: ResponseMatrix, is_new: np.ndarray, folder: Path, options: tuple[str, ...]
+) -> pl.DataFrame:
+    """Make the tiny version of the models that are not new, and estimate the new ones with it."""
+    publish(responses.take(models=np.flatnonzero(~is_new)), folder, options)
+    return measured(responses.take(models=np.flatnonzero(is_new)), folder)
+
+
+def publish(responses: ResponseMatrix, folder: Path, options: tuple[str, ...]) -> dict[str, str]:
+    """Run the two commands, and return what publish-tiny prints."""
+    folder.mkdir()
+    write_responses(responses, folder / "responses.parquet")
+    itembank("calibrate", folder / "responses.parquet", "-o", folder / "bank", *options)
+    printed = itembank("publish-tiny", folder / "bank", "-n", N_ITEMS, "-o", folder / "tiny", "--format", "csv")
+    return next(csv.DictReader(io.StringIO(printed)))
+
+
+def measured(new: ResponseMatrix, folder: Path) -> pl.DataFrame:
+    """Error of the overall score of each new model of which only chosen items are known, and if its interval held."""
+    chosen = Selection.load(folder / "tiny" / "selection.json")
+    write_responses(new.take(items=new.item_indices(chosen.item_ids)), folder / "new.parquet")
+    printed = itembank("estimate", folder / "tiny", folder / "new.parquet", "--format", "csv")
+    rows = pl.read_csv(io.StringIO(printed)).filter(target="overall")
+    truth = pl.DataFrame({"model_id": new.model_ids, "truth": true_scores(new, folder / "bank")})
+    found = rows.join(truth, on="model_id").filter(pl.col("truth").is_not_nan())
+    return found.select(
+        error=(pl.col("estimate") - pl.col("truth")).abs(),
+        is_covered=pl.col("truth").is_between(pl.col("low"), pl.col("high")),
+    )
+
+
+def true_scores(new: ResponseMatrix, bank: Path) -> np.ndarray:
+    """Overall scores over all items of the bank; NaN for a model that did not answer them all."""
+    targets = load_bank(bank).targets
+    return targets.with_overall(targets.scenario_means(new.responses))[:, -1]
+
+
+def itembank(*words: object) -> str:
+    """Run one command, and return what it prints."""
+    line = [sys.executable, "-m", "itembank", "--quiet", *map(str, words)]
+    return subprocess.run(line, check=True, stdout=subprocess.PIPE, text=True).stdout
+
+
+def _cpu_seconds() -> float:
+    times = os.times()
+    return times.children_user + times.children_system
+
+
+def as_table(rows: list[dict[str, object]]) -> str:
+    """Return the rows as a Markdown table."""
+    lines = [f"| {' | '.join(COLUMNS)} |", f"|{'---|' * len(COLUMNS)}"]
+    for row in rows:
+        cells = (
+            str(row[COLUMNS[0]]),
+            *(f"{row[name]:,}" for name in COLUMNS[1:4]),
+            *(f"{row[name]:.1f}" for name in COLUMNS[4:6]),
+            f"{row[COLUMNS[6]]}",
+            f"{row[COLUMNS[7]]:.1f}",
+            f"{row[COLUMNS[8]]:.2f}",
+            f"{row[COLUMNS[9]]:.0f}",
+        )
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    main()
