@@ -89,6 +89,8 @@ def simulated(folder: Path) -> ResponseMatrix:
     return responses.take(models=np.arange(MOST_MODELS))
 
 
+FIXED = {name: ("--dims", str(n_dims)) for name, n_dims in data_sets.DIMS.items()}
+"""What ``--dims auto`` chooses, fixed where there are many items or models, to keep the run short."""
 BENCHMARKS = {
     "alpacaeval2": Benchmark(studied("alpacaeval2")),
     "bfcl_v1": Benchmark(plain("bfcl_v1")),
@@ -98,12 +100,12 @@ BENCHMARKS = {
     "livecodebench, execution": Benchmark(plain("livecodebench", scenario="codeexecution")),
     "livecodebench, test output": Benchmark(plain("livecodebench", scenario="testoutputprediction")),
     "livecodebench, self-repair": Benchmark(plain("livecodebench", scenario="selfrepair")),
-    "mmlu-pro": Benchmark(studied("mmlu-pro")),
-    "openllm1_core": Benchmark(plain("openllm1_core")),
+    "mmlu-pro": Benchmark(studied("mmlu-pro"), FIXED["mmlu-pro"]),
+    "openllm1_core": Benchmark(plain("openllm1_core"), FIXED["openllm1_core"]),
     "openllm1_gsm8k": Benchmark(plain("openllm1_gsm8k"), ("--dims", "1")),
     "swebench_bashonly_cost": Benchmark(plain("swebench_bashonly_cost")),
     "swebench_verified": Benchmark(plain("swebench_verified")),
-    "leaderboard2_factors (simulated)": Benchmark(simulated, ("--dims", "10")),
+    "leaderboard2_factors (simulated)": Benchmark(simulated, FIXED["leaderboard2_factors"]),
 }
 
 
