@@ -6,6 +6,7 @@ in points, rank correlations, and how often the default's 95 % intervals held. A
 """
 
 import argparse
+import math
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -115,8 +116,9 @@ def as_table(result: StudyResult, sizes: Sequence[int]) -> str:
 
 
 def _error(row: dict[str, float]) -> str:
-    """Mean absolute error in points, with its standard error over repeats."""
-    return f"{100.0 * row['mae']:.1f} ± {100.0 * row['mae_se']:.1f}"
+    """Mean absolute error in points, with its standard error over repeats, where there are several."""
+    error = f"{100.0 * row['mae']:.1f}"
+    return error if math.isnan(row["mae_se"]) else f"{error} ± {100.0 * row['mae_se']:.1f}"
 
 
 if __name__ == "__main__":

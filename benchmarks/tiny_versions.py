@@ -2,10 +2,10 @@
 
 What tinyBenchmarks released for four benchmarks, made of each set in $ITEMBANK_SHARED/data by the commands that a user
 types: ``itembank calibrate responses.parquet -o bank`` and ``itembank publish-tiny bank -n 100 -o tiny``. It measures
-the size of what would be released, the error that the README in it states (past models left out in turn), and the error
-for models that had no part in anything: a random quarter is set aside (each in turn, where there are fewer than 150
-models), the same two commands run on the others, and ``itembank estimate tiny`` is given what the quarter answered to
-the chosen items. The table holds no data.
+the size of what would be released, and the error and coverage that the README in it states, of past models left out in
+turn. Where there are 100 models or more it also sets a random quarter aside, which has no part in anything
+(``--every-quarter``: each in turn, of any set): the same two commands run on the others, and ``itembank estimate tiny``
+is given what the quarter answered to the chosen items. The table holds no data.
 
 Left out: `scaling_aggregates`, whose rows are scores of whole tasks, and MATH and GSM8K of `llmonkeys_pythia`, which
 have 128 items each.
@@ -28,29 +28,30 @@ import polars as pl
 from benchmarks.accuracy import data_sets
 from itembank.data.bank_files import load_bank
 from itembank.data.readers.read import read_responses
+from itembank.data.readers.specs import ReadingSpec
 from itembank.data.response_files import write_responses
 from itembank.data.responses import ResponseMatrix
 from itembank.data.selections import Selection
 
 N_ITEMS = 100
 N_PARTS = 4
-FEW_MODELS = 150
-"""With fewer, every part is set aside in turn, so that each model is new once."""
+FEW_MODELS = 100
+"""With fewer, no part is set aside unless it is asked for."""
 MOST_MODELS = 600
 """Of the simulated set, which has 2,211: as many as the Open LLM core."""
 COLUMNS = (
     "benchmark",
     "models",
     "items",
-    "run",
-    "size (MB)",
-    "error, README",
+    "MB",
+    "error",
+    "coverage",
     "new models",
     "their error",
-    "coverage",
+    "their coverage",
     "s",
 )
-"""`s`: CPU seconds of calibrate and publish-tiny on all models."""
+"""Errors in points, `s` in CPU seconds of calibrate and publish-tiny on all models."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +66,9 @@ def plain(name: str, *, scenario: str = "") -> Callable[[Path], ResponseMatrix]:
     """Read a set, or one scenario of it, without the models and items that have no responses then."""
 
     def load(folder: Path) -> ResponseMatrix:
-        responses = read_responses([folder / name / "responses.parquet"])
+        # scenarios of some sets share items, which are then called by their scenario, too
+        spec = ReadingSpec(prefix_scenario=bool(scenario))
+        responses = read_responses([folder / name / "responses.parquet"], spec=spec)
         if not scenario:
             return responses
         return whole(responses.take(items=np.flatnonzero((responses.items["scenario"] == scenario).to_numpy())))
@@ -91,18 +94,19 @@ def simulated(folder: Path) -> ResponseMatrix:
 
 FIXED = {name: ("--dims", str(n_dims)) for name, n_dims in data_sets.DIMS.items()}
 """What ``--dims auto`` chooses, fixed where there are many items or models, to keep the run short."""
+ONE_ABILITY = ("--dims", "1")
 BENCHMARKS = {
     "alpacaeval2": Benchmark(studied("alpacaeval2")),
     "bfcl_v1": Benchmark(plain("bfcl_v1")),
-    "lineage_bench, 8 to 64": Benchmark(plain("lineage_bench", scenario="lineage_8_16_32_64")),
+    "lineage_bench, 8 and 16": Benchmark(plain("lineage_bench", scenario="lineage_8_16_32_64")),
     "lineage_bench, 8 to 192": Benchmark(plain("lineage_bench", scenario="lineage_8_64_128_192")),
-    "livecodebench, generation": Benchmark(plain("livecodebench", scenario="codegeneration")),
-    "livecodebench, execution": Benchmark(plain("livecodebench", scenario="codeexecution")),
-    "livecodebench, test output": Benchmark(plain("livecodebench", scenario="testoutputprediction")),
-    "livecodebench, self-repair": Benchmark(plain("livecodebench", scenario="selfrepair")),
+    "livecodebench, generation": Benchmark(plain("livecodebench", scenario="codegeneration"), ONE_ABILITY),
+    "livecodebench, execution": Benchmark(plain("livecodebench", scenario="codeexecution"), ONE_ABILITY),
+    "livecodebench, test output": Benchmark(plain("livecodebench", scenario="testoutputprediction"), ONE_ABILITY),
+    "livecodebench, self-repair": Benchmark(plain("livecodebench", scenario="selfrepair"), ONE_ABILITY),
     "mmlu-pro": Benchmark(studied("mmlu-pro"), FIXED["mmlu-pro"]),
     "openllm1_core": Benchmark(plain("openllm1_core"), FIXED["openllm1_core"]),
-    "openllm1_gsm8k": Benchmark(plain("openllm1_gsm8k"), ("--dims", "1")),
+    "openllm1_gsm8k": Benchmark(plain("openllm1_gsm8k"), ONE_ABILITY),
     "swebench_bashonly_cost": Benchmark(plain("swebench_bashonly_cost")),
     "swebench_verified": Benchmark(plain("swebench_verified")),
     "leaderboard2_factors (simulated)": Benchmark(simulated, FIXED["leaderboard2_factors"]),
@@ -114,40 +118,51 @@ def main() -> None:
         prog="python -m benchmarks.tiny_versions", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument("--only", nargs="+", choices=list(BENCHMARKS), default=list(BENCHMARKS), metavar="NAME")
+    parser.add_argument("--every-quarter", action="store_true", help="set each quarter of the models aside in turn")
     parser.add_argument("-o", "--output", type=Path, default=Path("benchmarks/results/tiny-versions"))
     arguments = parser.parse_args()
     arguments.output.mkdir(parents=True, exist_ok=True)
-    shared = Path(os.environ["ITEMBANK_SHARED"]) / "data"
     for name in arguments.only:
-        kept = arguments.output / f"{name}.csv"
+        kept = arguments.output / f"{name}.txt"
         if not kept.exists():
-            row = make(name, shared)
-            pl.DataFrame([row]).write_csv(kept)
-            print(row, flush=True)
-    table = as_table([pl.read_csv(arguments.output / f"{name}.csv").row(0, named=True) for name in arguments.only])
-    (arguments.output / "tiny-versions.md").write_text(table + "\n", encoding="utf-8")
+            cells = make(name, every_quarter=arguments.every_quarter)
+            kept.write_text(f"| {' | '.join(cells)} |\n", encoding="utf-8")
+            print(kept.read_text(encoding="utf-8"), flush=True)
+    rows = [(arguments.output / f"{name}.txt").read_text(encoding="utf-8") for name in arguments.only]
+    table = f"| {' | '.join(COLUMNS)} |\n|{'---|' * len(COLUMNS)}\n{''.join(rows)}"
+    (arguments.output / "tiny-versions.md").write_text(table, encoding="utf-8")
     print(table)
 
 
-def make(name: str, shared: Path) -> dict[str, object]:
-    """Make the tiny version of one benchmark, and that of three quarters of its models, and measure both."""
+def make(name: str, *, every_quarter: bool) -> list[str]:
+    """Make the tiny version of one benchmark, measure it, and return the cells of its row."""
     one = BENCHMARKS[name]
-    responses = one.load(shared)
+    responses = one.load(Path(os.environ["ITEMBANK_SHARED"]) / "data")
     part = np.random.default_rng(0).permutation(responses.n_models) % N_PARTS
-    n_tried = N_PARTS if responses.n_models < FEW_MODELS else 1
+    n_tried = N_PARTS if every_quarter else 1 if responses.n_models >= FEW_MODELS else 0
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         clock = _cpu_seconds()
         stated = publish(responses, folder / "all", one.options)
         seconds = _cpu_seconds() - clock
-        tried = pl.concat(
-            tried_on_others(responses, part == k, folder / f"without-{k}", one.options) for k in range(n_tried)
-        )
+        tried = [tried_on_others(responses, part == k, folder / f"without-{k}", one.options) for k in range(n_tried)]
         size = sum(file.stat().st_size for file in (folder / "all" / "tiny").rglob("*") if file.is_file())
-    counts = (name, responses.n_models, responses.n_items, int(stated["items"]))
-    error, coverage = 100.0 * tried["error"].mean(), tried["is_covered"].mean()
-    numbers = (size / 1e6, 100.0 * float(stated["mean_error"]), tried.height, error, coverage, seconds)
-    return dict(zip(COLUMNS, (*counts, *numbers), strict=True))
+    return [
+        name,
+        str(responses.n_models),
+        f"{responses.n_items:,}",
+        f"{size / 1e6:.1f}",
+        f"{100.0 * float(stated['mean_error']):.1f}",
+        f"{float(stated['coverage']):.2f}",
+        *(_errors(pl.concat(tried)) if tried else ("", "", "")),
+        f"{seconds:.0f}",
+    ]
+
+
+def _errors(tried: pl.DataFrame) -> tuple[str, str, str]:
+    """Return how many new models there were, their mean error in points, and how often intervals held."""
+    error, coverage = tried.select(pl.col("error").mean(), pl.col("is_covered").mean()).row(0)
+    return str(tried.height), f"{100.0 * error:.1f}", f"{coverage:.2f}"
 
 
 def tried_on_others(
@@ -196,23 +211,6 @@ def itembank(*words: object) -> str:
 def _cpu_seconds() -> float:
     times = os.times()
     return times.children_user + times.children_system
-
-
-def as_table(rows: list[dict[str, object]]) -> str:
-    """Return the rows as a Markdown table."""
-    lines = [f"| {' | '.join(COLUMNS)} |", f"|{'---|' * len(COLUMNS)}"]
-    for row in rows:
-        cells = (
-            str(row[COLUMNS[0]]),
-            *(f"{row[name]:,}" for name in COLUMNS[1:4]),
-            *(f"{row[name]:.1f}" for name in COLUMNS[4:6]),
-            f"{row[COLUMNS[6]]}",
-            f"{row[COLUMNS[7]]:.1f}",
-            f"{row[COLUMNS[8]]:.2f}",
-            f"{row[COLUMNS[9]]:.0f}",
-        )
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines)
 
 
 if __name__ == "__main__":

@@ -75,11 +75,9 @@ def figure_selection_weights(found: SelectionWeights) -> "Figure":
 
 def _drawn_parts(found: SelectionWeights) -> list[int]:
     """Places of the parts to draw, in the order of the bank."""
-    parts = np.array(found.finest)
-    if parts.size <= MOST_PARTS:
-        return parts.tolist()
+    parts = list(found.finest)
     off = np.max([np.abs(one.part_weights - found.score_weights)[parts] for one in found.selections], axis=0)
-    return sorted(parts[np.argsort(-off, kind="stable")[:MOST_PARTS]].tolist())
+    return sorted(parts[k] for k in np.argsort(-off, kind="stable")[:MOST_PARTS])
 
 
 def _draw_curves(axes: "Axes", found: SelectionWeights) -> list[Any]:
