@@ -3,12 +3,12 @@
 What tinyBenchmarks released for four benchmarks, made of each set in $ITEMBANK_SHARED/data by the commands that a user
 types: ``itembank calibrate responses.parquet -o bank`` and ``itembank publish-tiny bank -n 100 -o tiny``. It measures
 the size of what would be released, and the error and coverage that the README in it states, of past models left out in
-turn. Where there are 100 models or more it also sets a random quarter aside, which has no part in anything
-(``--every-quarter``: each in turn, of any set): the same two commands run on the others, and ``itembank estimate tiny``
-is given what the quarter answered to the chosen items. The table holds no data.
+turn. With ``--every-quarter`` it also sets each random quarter of the models aside, which then has no part in anything:
+the same two commands run on the others, and ``itembank estimate tiny`` is given what the quarter answered to the chosen
+items. The table holds no data.
 
-Left out: `scaling_aggregates`, whose rows are scores of whole tasks, and MATH and GSM8K of `llmonkeys_pythia`, which
-have 128 items each.
+Left out: `scaling_aggregates`, whose rows are scores of whole tasks; `leaderboard2_factors`, which holds no responses;
+and MATH and GSM8K of `llmonkeys_pythia`, which have 128 items each.
 """
 
 import argparse
@@ -35,23 +35,9 @@ from itembank.data.selections import Selection
 
 N_ITEMS = 100
 N_PARTS = 4
-FEW_MODELS = 100
-"""With fewer, no part is set aside unless it is asked for."""
-MOST_MODELS = 300
-"""Of the simulated set, which has 2,211."""
-COLUMNS = (
-    "benchmark",
-    "models",
-    "items",
-    "MB",
-    "error",
-    "coverage",
-    "new models",
-    "their error",
-    "their coverage",
-    "s",
-)
-"""Errors in points, `s` in CPU seconds of calibrate and publish-tiny on all models."""
+COLUMNS = ("benchmark", "models", "items", "MB", "error", "coverage", "s")
+"""Error in points, `s` in CPU seconds of both commands."""
+QUARTERS = ("new models", "their error", "their coverage")
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,11 +73,6 @@ def studied(name: str) -> Callable[[Path], ResponseMatrix]:
     return lambda folder: data_sets.load(name, folder).responses
 
 
-def simulated(folder: Path) -> ResponseMatrix:
-    responses = data_sets.load("leaderboard2_factors", folder).responses
-    return responses.take(models=np.arange(MOST_MODELS))
-
-
 FIXED = {name: ("--dims", str(n_dims)) for name, n_dims in data_sets.DIMS.items()}
 """What ``--dims auto`` chooses, fixed where there are many items or models, to keep the run short."""
 ONE_ABILITY = ("--dims", "1")
@@ -109,7 +90,6 @@ BENCHMARKS = {
     "openllm1_gsm8k": Benchmark(plain("openllm1_gsm8k"), ONE_ABILITY),
     "swebench_bashonly_cost": Benchmark(plain("swebench_bashonly_cost")),
     "swebench_verified": Benchmark(plain("swebench_verified")),
-    "leaderboard2_factors (simulated)": Benchmark(simulated, FIXED["leaderboard2_factors"]),
 }
 
 
@@ -122,14 +102,15 @@ def main() -> None:
     parser.add_argument("-o", "--output", type=Path, default=Path("benchmarks/results/tiny-versions"))
     arguments = parser.parse_args()
     arguments.output.mkdir(parents=True, exist_ok=True)
-    for name in arguments.only:
-        kept = arguments.output / f"{name}.txt"
+    files = [arguments.output / f"{name}{'-quarters' * arguments.every_quarter}.txt" for name in arguments.only]
+    for name, kept in zip(arguments.only, files, strict=True):
         if not kept.exists():
             cells = make(name, every_quarter=arguments.every_quarter)
             kept.write_text(f"| {' | '.join(cells)} |\n", encoding="utf-8")
             print(kept.read_text(encoding="utf-8"), flush=True)
-    rows = [(arguments.output / f"{name}.txt").read_text(encoding="utf-8") for name in arguments.only]
-    table = f"| {' | '.join(COLUMNS)} |\n|{'---|' * len(COLUMNS)}\n{''.join(rows)}"
+    rows = [kept.read_text(encoding="utf-8") for kept in files]
+    columns = (*COLUMNS, *QUARTERS) if arguments.every_quarter else COLUMNS
+    table = f"| {' | '.join(columns)} |\n|{'---|' * len(columns)}\n{''.join(rows)}"
     (arguments.output / "tiny-versions.md").write_text(table, encoding="utf-8")
     print(table)
 
@@ -139,7 +120,7 @@ def make(name: str, *, every_quarter: bool) -> list[str]:
     one = BENCHMARKS[name]
     responses = one.load(Path(os.environ["ITEMBANK_SHARED"]) / "data")
     part = np.random.default_rng(0).permutation(responses.n_models) % N_PARTS
-    n_tried = N_PARTS if every_quarter else 1 if responses.n_models >= FEW_MODELS else 0
+    n_tried = N_PARTS if every_quarter else 0
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         clock = _cpu_seconds()
@@ -154,8 +135,8 @@ def make(name: str, *, every_quarter: bool) -> list[str]:
         f"{size / 1e6:.1f}",
         f"{100.0 * float(stated['mean_error']):.1f}",
         f"{float(stated['coverage']):.2f}",
-        *(_errors(pl.concat(tried)) if tried else ("", "", "")),
         f"{seconds:.0f}",
+        *(_errors(pl.concat(tried)) if tried else ()),
     ]
 
 

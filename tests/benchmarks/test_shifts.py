@@ -28,7 +28,7 @@ def test_prompts_are_rows_of_the_models_that_were_asked_both_ways(tmp_path, monk
     folder.mkdir(parents=True)
     asked = [("a", "codeexecution"), ("a", "codeexecution_cot"), ("b", "codeexecution"), ("a", "selfrepair")]
     rows = [
-        {"model_id": model, "item_id": f"codeexecution/{item}", "scenario": scenario, "response": 0.5, "n_trials": 10}
+        {"model_id": model, "item_id": f"codeexecution/{item}", "scenario": scenario, "response": 0.4 + 0.1 * item}
         for model, scenario in asked
         for item in range(3)
     ]
@@ -40,7 +40,7 @@ def test_prompts_are_rows_of_the_models_that_were_asked_both_ways(tmp_path, monk
         ("a, at once", "a", "at once"),
         ("a, step by step", "a", "step by step"),
     ]
-    assert (responses.n_items, responses.n_trials.tolist()) == (3, [[10] * 3] * 2)
+    assert responses.responses.tolist() == [[0.0, 0.0, 1.0]] * 2
 
 
 def test_a_whole_set_has_no_gaps():
