@@ -196,8 +196,6 @@ def selection_command(*, bank: Path, selections: tuple[Path, ...], figure: Path 
       itembank diagnose selection bank irt.json correctness.json --figure weights.png
       itembank diagnose selection bank selection.json --format csv
     """  # noqa: D301
-    from itembank.data.bank_files import load_bank  # noqa: PLC0415
-    from itembank.data.selections import Selection  # noqa: PLC0415
     from itembank.diagnostics.selection_weights import selection_weights  # noqa: PLC0415
     from itembank.reports.selection_figures import figure_selection_weights  # noqa: PLC0415
 
@@ -205,9 +203,7 @@ def selection_command(*, bank: Path, selections: tuple[Path, ...], figure: Path 
     names = [path.stem if stems.count(path.stem) == 1 else str(path) for path in selections]
     if len(set(names)) < len(names):
         raise click.UsageError("Name every selection once.")
-    found = selection_weights(
-        load_bank(bank), {n: Selection.load(path) for n, path in zip(names, selections, strict=True)}
-    )
+    found = selection_weights(bank, dict(zip(names, selections, strict=True)))
     if figure is not None:
         write_figure(figure_selection_weights(found), figure)
     about = found.to_dict()

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from itembank.data.arguments import GivenBank, GivenSelection, as_bank, as_whole_selection
 from itembank.data.banks import Bank
 from itembank.data.score_names import OVERALL
 from itembank.data.selections import Selection
@@ -15,7 +16,7 @@ from itembank.numerics.weights import effective_items
 NO_SUBSCENARIO = "(none)"
 
 
-def selection_weights(bank: Bank, selections: Selection | Mapping[str, Selection]) -> SelectionWeights:
+def selection_weights(bank: GivenBank, selections: GivenSelection | Mapping[str, GivenSelection]) -> SelectionWeights:
     """Say how chosen items share out the weight of the overall score.
 
     An item's weight is that within its scenario, which `select` gave it, times the scenario's weight in the overall
@@ -23,9 +24,9 @@ def selection_weights(bank: Bank, selections: Selection | Mapping[str, Selection
 
     Parameters
     ----------
-    bank : Bank
-    selections : Selection or mapping of names to selections
-        Of a later stage, the items of all stages together.
+    bank : Bank or path
+    selections : Selection, path, or mapping of names to these
+        Of a later stage, the items of all stages together. A single one is called by its method.
 
     Returns
     -------
@@ -35,16 +36,18 @@ def selection_weights(bank: Bank, selections: Selection | Mapping[str, Selection
     ------
     ParameterError
         Without a selection.
-    DataError
-        When a selection names items that are not in the bank.
+    BankError, DataError
+        When a file cannot be read, or a selection names items that are not in the bank.
 
     Examples
     --------
     >>> chosen = {method: select(bank, 100, method=method) for method in ("anchor-irt", "anchor-correctness")}
     >>> print(selection_weights(bank, chosen))  # doctest: +SKIP
     """
-    named = {selections.method: selections} if isinstance(selections, Selection) else dict(selections)
-    if not named:
+    bank = as_bank(bank)
+    given = selections if isinstance(selections, Mapping) else {"": selections}
+    chosen = {name: one for name, path in given.items() if (one := as_whole_selection(path)) is not None}
+    if not chosen:
         raise ParameterError("selections must name at least one selection, got none.")
     parts = _parts(bank)
     members = np.stack(list(parts.values()))
@@ -54,7 +57,7 @@ def selection_weights(bank: Bank, selections: Selection | Mapping[str, Selection
         tuple(subscenario for _, subscenario in parts),
         members.sum(axis=1),
         members @ bank.targets.overall_weights,
-        tuple(_chosen(bank, name, one.whole, members) for name, one in named.items()),
+        tuple(_chosen(bank, name or one.method, one, members) for name, one in chosen.items()),
     )
 
 

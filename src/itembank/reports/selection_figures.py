@@ -6,6 +6,7 @@ import numpy as np
 
 from itembank.diagnostics.selection_weights_results import SelectionWeights
 from itembank.errors import ParameterError
+from itembank.numerics.ties import rounded
 from itembank.reports import theme
 from itembank.reports.canvas import (
     INK,
@@ -77,7 +78,7 @@ def _drawn_parts(found: SelectionWeights) -> list[int]:
     """Places of the parts to draw, in the order of the bank."""
     parts = list(found.finest)
     off = np.max([np.abs(one.part_weights - found.score_weights)[parts] for one in found.selections], axis=0)
-    return sorted(parts[k] for k in np.argsort(-off, kind="stable")[:MOST_PARTS])
+    return sorted(parts[k] for k in np.argsort(-rounded(off), kind="stable")[:MOST_PARTS])
 
 
 def _draw_curves(axes: "Axes", found: SelectionWeights) -> list[Any]:
