@@ -15,6 +15,7 @@ from itembank.reports.pretraining_figures import (
     figure_laws,
     figure_score_forecasts,
 )
+from itembank.reports.selection_figures import figure_selection_weights
 from itembank.reports.study_figures import figure_by_size, figure_coverage, figure_error_spread
 from itembank.reports.transfer_figures import figure_transfer, figure_transfer_errors
 from itembank.reports.validity_figures import figure_ability_pair, figure_validity
@@ -39,6 +40,7 @@ __all__ = [
     "figure_pass_at_k",
     "figure_predicted_against_true",
     "figure_score_forecasts",
+    "figure_selection_weights",
     "figure_test_information",
     "figure_transfer",
     "figure_transfer_errors",

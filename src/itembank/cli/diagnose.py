@@ -1,4 +1,4 @@
-"""`itembank diagnose`: what responses say about the benchmark itself."""
+"""`itembank diagnose`: what responses say about the benchmark itself, and what chosen items stand for."""
 
 from pathlib import Path
 from typing import Any
@@ -9,6 +9,7 @@ from itembank.calibration.specs import METHODS
 from itembank.cli.command import Group
 from itembank.cli.option_types import MethodName, WholeNumbers
 from itembank.cli.options import (
+    FILE,
     BankPath,
     bank_argument,
     figure_option,
@@ -23,16 +24,21 @@ from itembank.cli.options import (
     write_figure,
 )
 from itembank.cli.render import print_object, print_record, progress, warnings_as_notes
+from itembank.cli.render import print_object, print_record, print_rows, progress, warnings_as_notes
 
 
 @click.group("diagnose", cls=Group)
 def command() -> None:
     """Examine the benchmark itself: how many abilities it measures, how alike its items are, how predictable.
+    """Examine the benchmark itself, and items chosen of it.
+
+    How many abilities it measures, how alike its items are, and which parts of it chosen items stand for.
 
     \b
       itembank diagnose dimensions responses.parquet --figure dimensions.png
       itembank diagnose homogeneity bank --figure homogeneity.png
       itembank diagnose predictions bank --figure predictions.png
+      itembank diagnose selection bank selection.json --figure weights.png
     """  # noqa: D301
 
 
@@ -237,3 +243,42 @@ def predictions_command(
             title="Predictions of responses of models left out, from 0 to 1",
             least=PREDICTIONS_LEAST,
         )
+@command.command("selection")
+@bank_argument
+@click.argument("selections", metavar="SELECTION...", nargs=-1, required=True, type=FILE)
+@figure_option("the weights of the items, and of their scenarios and subscenarios")
+@format_option
+def selection_command(*, bank: Path, selections: tuple[Path, ...], figure: Path | None, output_format: str) -> None:
+    """Show how much each part of a benchmark counts among chosen items.
+
+    The weight of an item is what it counts in the overall score by its weighted mean. effective_items says how unequal
+    the weights are: a mean of so many items of equal weight varies as much. weight_in_score is what all items of a
+    scenario or subscenario count. Several selections are compared; each is called by its file's name.
+
+    \b
+      itembank diagnose selection bank selection.json
+      itembank diagnose selection bank irt.json correctness.json --figure weights.png
+      itembank diagnose selection bank selection.json --format csv
+    """  # noqa: D301
+    from itembank.diagnostics.selection_weights import selection_weights  # noqa: PLC0415
+    from itembank.reports.selection_figures import figure_selection_weights  # noqa: PLC0415
+
+    stems = [path.stem for path in selections]
+    names = [path.stem if stems.count(path.stem) == 1 else str(path) for path in selections]
+    if len(set(names)) < len(names):
+        raise click.UsageError("Name every selection once.")
+    found = selection_weights(bank, dict(zip(names, selections, strict=True)))
+    if figure is not None:
+        write_figure(figure_selection_weights(found), figure)
+    about = found.to_dict()
+    if output_format == "json":
+        print_object({**about, "parts": found.rows()})
+        return
+    if output_format == "table":
+        print_rows(about["selections"], output_format, title=f"Items chosen from bank {found.bank}")
+    print_rows(
+        found.rows(),
+        output_format,
+        title="Weights in the overall score",
+        least=("effective_items", "n_items", "n_chosen"),
+    )

@@ -20,13 +20,13 @@ from itembank.estimation.estimates import ScoreEstimates
 from itembank.estimation.typicality import Typicality
 from itembank.numerics.arrays import FloatArray
 from itembank.numerics.threads import one_blas_thread
+from itembank.numerics.weights import effective_items
 from itembank.planning.select import select as select_automatically
 from itembank.selection.select import select
 from itembank.studies.budgets import item_costs, largest_within, selection_cost
 from itembank.studies.choices import MethodChoice
 from itembank.studies.engine import errors_at
 from itembank.studies.leaks import answers_of, calibration_part, check_no_leak
-from itembank.studies.metrics import effective_items
 from itembank.studies.specs import AUTO, CalibrationChoice, StudySpec, estimation_spec, selection_spec
 from itembank.studies.splits import Fold
 from itembank.studies.streams import stream

@@ -77,6 +77,7 @@ CALLS = {
     "diagnose homogeneity": ["bank"],
     "diagnose predictions": ["bank", "bank --show bins"],
     "scaling decisions": ["suite.parquet --models suite-models.csv --splits 1 --method 1PL"],
+    "diagnose selection": ["bank selection.json random.json"],
     "scaling pretrain": [_LAW, *(f"{_LAW} --show {one}" for one in ("comparison", "decisions", "held-out", "curves"))],
     "scaling test-time": [
         _SAMPLES,

@@ -372,6 +372,9 @@ _PREDICTIONS = Case(
         "figure": Mode("bank --figure out/p.png", about=("--scenario", "--figure", "--format")),
     },
     values={**COMMON, "--show": "--show bins", "--scenario": "--scenario math", "--figure": "--figure out/other.png"},
+_SELECTION = Case(
+    modes={"selection": Mode("bank selection.json")},
+    values={"--figure": "--figure out/weights.png", "--format": "--format csv"},
 )
 _AUDIT = Case(
     modes={
@@ -437,6 +440,7 @@ CASES = {
     "diagnose dimensions": _DIMENSIONS,
     "diagnose homogeneity": _HOMOGENEITY,
     "diagnose predictions": _PREDICTIONS,
+    "diagnose selection": _SELECTION,
     "audit": _AUDIT,
     "quickstart": _QUICKSTART,
     "sample-data": Case(
