@@ -15,6 +15,7 @@ from itembank.reports.pretraining_figures import (
     figure_score_forecasts,
 )
 from itembank.reports.study_figures import figure_by_size, figure_coverage, figure_error_spread
+from itembank.reports.task_figures import figure_tasks
 from itembank.reports.transfer_figures import figure_transfer, figure_transfer_errors
 from itembank.reports.validity_figures import figure_ability_pair, figure_validity
 
@@ -37,6 +38,7 @@ __all__ = [
     "figure_pass_at_k",
     "figure_predicted_against_true",
     "figure_score_forecasts",
+    "figure_tasks",
     "figure_test_information",
     "figure_transfer",
     "figure_transfer_errors",

@@ -14,3 +14,5 @@ from .item_drift_results import ItemDrift as ItemDrift
 from .person_fit import check_fit as check_fit
 from .person_fit_results import FitCheck as FitCheck
 from .scenario_homogeneity import homogeneity as homogeneity
+from .task_overview import task_overview as task_overview
+from .task_overview_results import TaskOverview as TaskOverview

@@ -10,7 +10,6 @@ from itembank.calibration.calibrate import MINIMUM_MODELS
 from itembank.errors import DataError, shown
 from itembank.numerics.arrays import BoolArray, IntArray
 from itembank.numerics.splits import Split, dealt_out, first_tested, splits_of
-from itembank.studies.data_sets import column_of
 from itembank.studies.split_specs import (
     ByDate,
     ByGroup,
