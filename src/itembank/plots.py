@@ -6,6 +6,7 @@ from itembank.reports.figures import PredictionPanel, figure_gain, figure_predic
 from itembank.reports.homogeneity_figures import figure_homogeneity
 from itembank.reports.information import figure_test_information
 from itembank.reports.pass_at_k_figures import figure_pass_at_k
+from itembank.reports.prediction_dims import figure_dims
 from itembank.reports.prediction_figures import figure_choices, figure_curves, figure_pair
 from itembank.reports.pretraining_figures import (
     figure_abilities,
@@ -28,6 +29,7 @@ __all__ = [
     "figure_coverage",
     "figure_curves",
     "figure_decisions",
+    "figure_dims",
     "figure_dimensionality",
     "figure_error_spread",
     "figure_gain",
