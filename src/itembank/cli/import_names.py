@@ -42,5 +42,7 @@ def command(paths: tuple[Path, ...], output: Path, least: float, output_format: 
     with replacing_file(output) as temporary:
         write_guarded_csv(found, temporary)
     print_rows(found.rows(named=True), output_format, title="Models that may be the same")
-    note(f"Edit the column 'same' of {output}, and then: itembank import table {' '.join(map(str, paths))} "
-         f"--names {output} -o joined.parquet")
+    note(
+        f"Edit the column 'same' of {output}, and then: itembank import table {' '.join(map(str, paths))} "
+        f"--names {output} -o joined.parquet"
+    )

@@ -1,6 +1,6 @@
 """How alike two names of language models are: leaderboards write the same model in many ways.
 
-A name is taken apart into words, numbers, sizes, a date and what only says how it was run. Nothing here decides that two
+A name is taken apart into words, numbers, sizes, a date and how the model is stored. Nothing here decides that two
 names are one model: it gives a likeness and says what differs.
 """
 
@@ -10,17 +10,22 @@ from dataclasses import dataclass
 WORDS = {"ins": "instruct", "inst": "instruct", "it": "instruct", "med": "medium"}
 """Short words, and what they stand for."""
 MAKERS = frozenset(
-    "ai anthropic alibaba allenai amazon baidu bigcode cohere cohereforai databricks google meta metaai microsoft "
-    "mistralai moonshotai nousresearch nvidia openai salesforce snowflake thudm tiiuae xai zai".split()
+    (
+        *("ai", "anthropic", "alibaba", "allenai", "amazon", "baidu", "bigcode", "cohere", "cohereforai", "databricks"),
+        *("google", "meta", "metaai", "microsoft", "mistralai", "moonshotai", "nousresearch", "nvidia", "openai"),
+        *("salesforce", "snowflake", "thudm", "tiiuae", "xai", "zai"),
+    )
 )
 """Words that say who made a model, not which."""
-STORED = frozenset("awq bnb gguf ggml gptq hf quantized safetensors".split())
+STORED = frozenset(("awq", "bnb", "gguf", "ggml", "gptq", "hf", "quantized", "safetensors"))
 """Words of numbers' precision and of files, which leave the model what it is but for a little."""
 
 ATTEMPTS = re.compile(r"\(n=\d+\)")
 STORED_AS = re.compile(r"\b(?:q\d(?:_[a-z0-9]+)*|[48]-?bit|b?fp?(?:8|16|32)|int[48]|exl2)\b")
 VERSION = re.compile(r"(?<![\d.])(\d)[-_p](\d)(?![\d.]|[bkmx]\b|x\d)")
-DATE = re.compile(r"(?<!\d)(?:(20\d\d)[-_]?(0[1-9]|1[0-2])[-_]?([0-3]\d)|(0[1-9]|1[0-2])([0-3]\d)|(2[3-9])(0[1-9]|1[0-2]))(?!\d)")
+DATE = re.compile(
+    r"(?<!\d)(?:(20\d\d)[-_]?(0[1-9]|1[0-2])[-_]?([0-3]\d)|(0[1-9]|1[0-2])([0-3]\d)|(2[3-9])(0[1-9]|1[0-2]))(?!\d)"
+)
 TOKEN = re.compile(r"\d+x\d+(?:\.\d+)?b|[ae]?\d+(?:\.\d+)?[bk](?![a-z0-9])|\d+(?:\.\d+)*|[a-z]+")
 SIZE = re.compile(r"(?:\d+x)?[ae]?\d+(?:\.\d+)?b")
 

@@ -39,8 +39,8 @@ def match_models(sets: Mapping[str, Sequence[str]], *, least: float = LEAST) -> 
     table
         One row a pair, the likeliest first: `same` ('yes' where two names differ in nothing but how they are written,
         else empty), `score`, `set`, `model_id`, `other_set`, `other_model_id`, `differs` (words that one name has and
-        the other has not). For each model at most three of another set. Names that are the same letter by letter are not
-        in it: they are one model in any case.
+        the other has not). For each model at most three of another set. Names that are the same letter by letter are
+        not in it: they are one model in any case.
 
     Raises
     ------

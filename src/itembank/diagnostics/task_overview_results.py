@@ -71,7 +71,7 @@ class TaskOverview(Tabular):
             }
             for i, j in zip(first.tolist(), second.tolist(), strict=True)
         ]
-        return sorted(pairs, key=lambda pair: -pair["correlation"] if pair["correlation"] == pair["correlation"] else 2.0)
+        return sorted(pairs, key=_unlikeness)
 
     def _row(self, place: int) -> dict[str, Any]:
         others = np.where(np.arange(len(self.tasks)) == place, np.nan, self.correlation[place])
@@ -87,3 +87,9 @@ class TaskOverview(Tabular):
             row |= {"cost": float(self.cost[place]), "cost_of_task": float(self.cost[place] * self.n_items[place])}
         alike = float("nan") if nearest is None else float(others[nearest])
         return row | {"most_alike": None if nearest is None else self.tasks[nearest], "correlation": alike}
+
+
+def _unlikeness(pair: dict[str, Any]) -> float:
+    """Rise as the correlation of a pair falls; an unknown one comes last."""
+    value = float(pair["correlation"])
+    return 2.0 if np.isnan(value) else -value

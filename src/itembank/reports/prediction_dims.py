@@ -1,4 +1,4 @@
-"""How the error of a prediction study changes with the number of abilities, in percent of that with one (WILD Fig. 8)."""
+"""How the error of a prediction study changes with the number of abilities, against that with one (WILD Figure 8)."""
 
 from collections.abc import Mapping, Sequence
 from itertools import product
@@ -8,8 +8,18 @@ import polars as pl
 
 from itembank.errors import ParameterError, shown
 from itembank.reports import theme
-from itembank.reports.canvas import INK, MARKERS, PALETTE, WIDTH, new_figure, panels, put_foot, put_labels
-from itembank.reports.canvas import put_message, put_title
+from itembank.reports.canvas import (
+    INK,
+    MARKERS,
+    PALETTE,
+    WIDTH,
+    new_figure,
+    panels,
+    put_foot,
+    put_labels,
+    put_message,
+    put_title,
+)
 from itembank.studies.prediction.error_curves import differences
 
 if TYPE_CHECKING:

@@ -61,9 +61,9 @@ def draw_prediction(
         model by model (WILD Figures 12 to 15); items chosen of each task (WILD Figure 11); error against the number of
         abilities, in percent of that with one (WILD Figure 8).
     sets, n_tasks, assessors : sequences
-        Which to draw; all if empty. 'dims' takes those that differ in nothing but the number of abilities: by default
-        the item model 'mirt', whose items come by chance. 'tasks' and 'models' take one set (extrapolation), one number of calibration tasks
-        (the largest) and two assessors (the first and the last that adapt).
+        Which to draw; all if empty. 'tasks' and 'models' take one set (extrapolation), one number of calibration tasks
+        (the largest) and two assessors (the first and the last that adapt). 'dims' takes assessors that differ in
+        nothing but the number of abilities: by default item model 'mirt' with random items.
     budget : int or None
         Of 'tasks', 'models' and 'choices'; the middle one if None.
 

@@ -32,6 +32,7 @@ CALLS = {
         "deep.json --rows rows --column item_id=doc.id --column response=marks.acc --model-id a -o a.parquet"
     ],
     "import public": ["--list", "alpaca-eval --from alpaca -o made.parquet"],
+    "import match-names": ["past.csv renamed.csv -o made-names.csv"],
     "import alpaca-eval": ["alpaca -o made.parquet"],
     **{f"import {name}": [f"{name} -o made.parquet"] for name in ("bfcl", "evalplus", "livecodebench")},
     "import auto": ["helm evalscope -o made.parquet"],
@@ -75,6 +76,7 @@ CALLS = {
     "audit": ["past.csv --known exclude.txt", "past.csv whole.csv --models models.csv --by family"],
     "diagnose dimensions": ["past.csv --dims 1 --method map"],
     "diagnose homogeneity": ["bank"],
+    "diagnose tasks": ["past.csv --cost tokens", "past.csv --show correlations"],
     "scaling pretrain": [_LAW, *(f"{_LAW} --show {one}" for one in ("comparison", "decisions", "held-out", "curves"))],
     "scaling test-time": [
         _SAMPLES,

@@ -199,7 +199,12 @@ def test_ability_is_that_of_the_session(kind, family, monkeypatch):
     thetas = []
     monkeypatch.setattr(adaptation, "answered_in_turn", watched)
     real = predictors.map_abilities
-    monkeypatch.setattr(predictors, "map_abilities", lambda *given, **more: thetas.append(real(*given, **more)) or thetas[-1])
+
+    def scored(*given, **more):
+        thetas.append(real(*given, **more))
+        return thetas[-1]
+
+    monkeypatch.setattr(predictors, "map_abilities", scored)
     item_model = dataclasses.replace(MIRT, options={**MIRT.options, "family": family})
     spec = make_spec(V_OPTIMAL, item_models={"mirt": item_model}, n_calibration_tasks=(3,), n_items=(6,))
     run(spec, make_responses(kind=kind))
@@ -245,7 +250,11 @@ def test_without_noise_partial_credit_shows_a_models_ability_at_once():
         spec = make_spec(
             *(Assessor("2pl"), Assessor("2pl", "adaptation", "fisher")),
             item_models={"2pl": item_model},
-            **{"task": "scenario", "cost": "", "n_calibration_tasks": (1,), "n_items": (2,), "n_test": 10},
+            task="scenario",
+            cost="",
+            n_calibration_tasks=(1,),
+            n_items=(2,),
+            n_test=10,
         )
         found = run(spec, responses)[0]["predictions"]
         mae[family] = (found["prediction"] - found["truth"]).abs().mean()

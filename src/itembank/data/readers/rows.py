@@ -75,10 +75,11 @@ def rename_models(rows: ResponseRows, names: Mapping[str, str]) -> ResponseRows:
     given = rows.models.names
     new = given.replace(names)
     if new.n_unique() < new.len():
-        alike = given.filter(new.is_duplicated()).to_list()
+        alike = new.is_duplicated()
         raise DataError(
-            f"{rows.source}: models of one file must keep different names, but {shown(alike)} would be called "
-            f"{shown(new.filter(new.is_duplicated()).unique(maintain_order=True).to_list())}. Correct the table of names."
+            f"{rows.source}: models of one file must keep different names, but {shown(given.filter(alike).to_list())} "
+            f"would be called {shown(new.filter(alike).unique(maintain_order=True).to_list())}. Correct the table of "
+            "names."
         )
     table = rows.model_table.with_columns(pl.col("model_id").replace(names))
     return replace(rows, models=Labels(new.rename("name"), rows.models.index, rows.models.kind), model_table=table)
