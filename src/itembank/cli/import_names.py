@@ -32,8 +32,8 @@ def command(paths: tuple[Path, ...], output: Path, least: float, output_format: 
     """  # noqa: D301
     from itembank.data.atomic import check_destination, replacing_file  # noqa: PLC0415
     from itembank.data.readers.read import read_responses  # noqa: PLC0415
-    from itembank.data.same_models import match_models  # noqa: PLC0415
     from itembank.spreadsheets import write_guarded_csv  # noqa: PLC0415
+    from itembank.studies.same_models import match_models  # noqa: PLC0415
 
     check_destination(output)
     with warnings_as_notes(), progress("match names") as report:

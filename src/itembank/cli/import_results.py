@@ -126,7 +126,7 @@ def table(**given: Any) -> None:
     n_correct, seed, epoch, input_tokens, output_tokens, cost_usd, seconds. Rows of one model and item with other
     seeds or epochs are repeated attempts, which --repeats count turns into n_trials.
     """  # noqa: D301
-    from itembank.data.same_models import read_model_names  # noqa: PLC0415
+    from itembank.studies.same_models import read_model_names  # noqa: PLC0415
 
     names = given["reading"].pop("names")
     given["reading"]["model_names"] = {} if names is None else read_model_names(names)

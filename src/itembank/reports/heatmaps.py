@@ -45,8 +45,8 @@ def draw_correlations(names: Sequence[str], value: FloatArray, is_clear: BoolArr
     short = [theme.shortened(names[place], 22) for place in places]
     letters = theme.TICK_SIZE if n <= 2 * MOST_WRITTEN else 0.7 * theme.TICK_SIZE
     axes.set_xticks(places, short, rotation=45 if n <= MOST_WRITTEN else 90, fontsize=letters, parse_math=False)
-    for text in axes.get_xticklabels():
-        text.set_horizontalalignment("right" if n <= MOST_WRITTEN else "center")
+    for tick in axes.get_xticklabels():
+        tick.set_horizontalalignment("right" if n <= MOST_WRITTEN else "center")
     axes.set_yticks(places, short, fontsize=letters, parse_math=False)
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)

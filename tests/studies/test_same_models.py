@@ -1,9 +1,9 @@
 import polars as pl
 import pytest
 
-from itembank.data.same_models import match_models, read_model_names
 from itembank.errors import DataError, ParameterError
 from itembank.spreadsheets import write_guarded_csv
+from itembank.studies.same_models import match_models, read_model_names
 
 SETS = {
     "a": ["gpt-4o-2024-05-13", "claude-3-opus-20240229", "the same", "=odd-1"],
