@@ -10,6 +10,8 @@ parameters, which no fit can beat. Ten repeats take about six CPU-minutes.
 """
 
 import argparse
+import sys
+import time
 import warnings
 from collections.abc import Iterator
 
@@ -52,7 +54,11 @@ TRUTH = "true parameters"
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeats", type=int, default=10)
-    rows = [row for repeat in range(parser.parse_args().repeats) for kind in KINDS for row in tried(kind, repeat)]
+    rows: list[tuple[str, str, int, float]] = []
+    for repeat in range(parser.parse_args().repeats):
+        for kind in KINDS:
+            rows.extend(tried(kind, repeat))
+            print(repeat, kind, f"{time.process_time():.0f} CPU-seconds", file=sys.stderr, flush=True)
     table = (
         pl.DataFrame(rows, schema=["kind", "fit", "n_items", "error"], orient="row")
         .group_by("kind", "fit", "n_items", maintain_order=True)
