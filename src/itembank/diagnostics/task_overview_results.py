@@ -9,7 +9,7 @@ from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.tabular import Tabular
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class TaskOverview(Tabular):
     """Tasks side by side, as their raw scores and costs show them.
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import polars as pl
 
 from itembank.errors import ParameterError, shown
@@ -134,9 +135,9 @@ def _draw_budgets(axes: "Axes", part: pl.DataFrame, budgets: Sequence[int]) -> l
         rows = part.filter(pl.col("budget") == budget)
         handles.append(
             axes.errorbar(
-                [1, *rows["n_dims"].to_list()],
-                [0.0, *rows["percent"].to_list()],
-                yerr=[0.0, *rows["percent_se"].fill_nan(0.0).to_list()],
+                np.append(1, rows["n_dims"].to_numpy()),
+                np.append(0.0, rows["percent"].to_numpy()),
+                yerr=np.append(0.0, rows["percent_se"].fill_nan(0.0).to_numpy()),
                 color=PALETTE[number % len(PALETTE)],
                 marker=MARKERS[number % len(MARKERS)],
                 markersize=3.5,
