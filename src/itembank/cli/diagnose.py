@@ -15,6 +15,7 @@ from itembank.cli.options import (
     figure_option,
     format_option,
     items_option,
+    level_option,
     method_option,
     reading_options,
     reading_spec,
@@ -33,8 +34,10 @@ def command() -> None:
     """Examine the benchmark itself, and items chosen of it.
 
     How many abilities it measures, how alike its items are, and which parts of it chosen items stand for.
+    """Examine the benchmark itself: its tasks, how many abilities it measures, and how alike its items are.
 
     \b
+      itembank diagnose tasks responses.parquet --cost tokens --figure tasks.png
       itembank diagnose dimensions responses.parquet --figure dimensions.png
       itembank diagnose homogeneity bank --figure homogeneity.png
       itembank diagnose predictions bank --figure predictions.png
@@ -282,3 +285,73 @@ def selection_command(*, bank: Path, selections: tuple[Path, ...], figure: Path 
         title="Weights in the overall score",
         least=("effective_items", "n_items", "n_chosen"),
     )
+@command.command("tasks")
+@responses_argument
+@click.option(
+    "--by",
+    default="scenario",
+    show_default=True,
+    metavar="COLUMN",
+    help="Column of the item table that says which task an item belongs to.",
+)
+@click.option("--cost", metavar="NAME", help="Also say what tasks cost: tokens, or any cost of the responses.")
+@level_option
+@click.option(
+    "--show",
+    type=click.Choice(["tasks", "correlations"]),
+    default="tasks",
+    show_default=True,
+    help="Which table; JSON has both.",
+)
+@figure_option()
+@click.option(
+    "--kind",
+    type=click.Choice(["costs", "correlations"]),
+    default="correlations",
+    show_default=True,
+    help="--figure: costs and scores side by side, or a heatmap of all correlations.",
+)
+@format_option
+@reading_options(items_option)
+def tasks_command(
+    *,
+    responses: tuple[Path, ...],
+    by: str,
+    cost: str | None,
+    level: float,
+    show: str,
+    figure: Path | None,
+    kind: str,
+    reading: dict[str, Any],
+    output_format: str,
+) -> None:
+    """Compare tasks: what they cost, how well models do, and which of them order models alike.
+
+    Scores are means of responses as they are. Tasks stand in the order of a hierarchical clustering of their
+    correlations, each with the task that is most like it.
+
+    \b
+      itembank diagnose tasks responses.parquet --cost tokens --figure tasks.png --kind costs
+      itembank diagnose tasks responses.parquet --by subscenario --figure alike.png
+      itembank diagnose tasks responses.parquet --show correlations --format csv
+    """  # noqa: D301
+    from itembank.data.readers.read import read_responses  # noqa: PLC0415
+    from itembank.diagnostics.task_overview import task_overview  # noqa: PLC0415
+    from itembank.reports.task_figures import figure_tasks  # noqa: PLC0415
+
+    refuse_unused(
+        ("kind", figure is not None, "--figure FILE"),
+        ("level", show == "correlations" or output_format == "json" or figure is not None, "--show correlations"),
+        ("show", output_format != "json", "--format table and csv"),
+    )
+    with warnings_as_notes():
+        matrix = read_responses(responses, spec=reading_spec(reading), items=reading["items"])
+        found = task_overview(matrix, by=by, cost=cost, level=level)
+        if figure is not None:
+            write_figure(figure_tasks(found, kind=kind), figure)
+    if output_format == "json":
+        print_object({"unit": found.unit, "level": found.level, "tasks": found.rows(), "correlations": found.pairs()})
+    elif show == "tasks":
+        print_rows(found.rows(), output_format, title="Tasks", least=("n_models", "cost_of_task", "spread", "n_items"))
+    else:
+        print_rows(found.pairs(), output_format, title="Correlations of scores", least=("n_models",))

@@ -32,6 +32,7 @@ CALLS = {
         "deep.json --rows rows --column item_id=doc.id --column response=marks.acc --model-id a -o a.parquet"
     ],
     "import public": ["--list", "alpaca-eval --from alpaca -o made.parquet"],
+    "import match-names": ["past.csv renamed.csv -o made-names.csv"],
     "import alpaca-eval": ["alpaca -o made.parquet"],
     **{f"import {name}": [f"{name} -o made.parquet"] for name in ("bfcl", "evalplus", "livecodebench")},
     "import auto": ["helm evalscope -o made.parquet"],
@@ -78,6 +79,7 @@ CALLS = {
     "diagnose predictions": ["bank", "bank --show bins"],
     "scaling decisions": ["suite.parquet --models suite-models.csv --splits 1 --method 1PL"],
     "diagnose selection": ["bank selection.json random.json"],
+    "diagnose tasks": ["past.csv --cost tokens", "past.csv --show correlations"],
     "scaling pretrain": [_LAW, *(f"{_LAW} --show {one}" for one in ("comparison", "decisions", "held-out", "curves"))],
     "scaling test-time": [
         _SAMPLES,
