@@ -202,8 +202,8 @@ def _scores(
     value = stacked_scores(targets, summary, expected.means, mean_weights(near))
     parts = []
     for past, share in near:
-        scale = past.scale(expected, value)
-        parts.append((calibrated(targets, summary, value, past.estimates, scale=scale, level=level).scores, share))
+        read, scale = past.read(expected, value)
+        parts.append((calibrated(targets, summary, read, past.estimates, scale=scale, level=level).scores, share))
     return _mixed(parts)
 
 
