@@ -68,7 +68,7 @@ if TYPE_CHECKING:
     multiple=True,
     default=("overall",),
     show_default="overall",
-    help="Score to compare: 'overall', a scenario, or 'all'. Repeatable.",
+    help="Score to compare: 'overall', a scenario, or 'all'; mean_win_rate or an external score. Repeatable.",
 )
 @click.option("--ranking", is_flag=True, help="Print the models in order with tied groups instead of the pairs.")
 @report_option

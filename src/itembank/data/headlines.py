@@ -50,10 +50,15 @@ class Headline(Compact):
         return self.reference is not None
 
     def win_rates(self, scenario_scores: FloatArray) -> FloatArray:
-        """Mean win rates of exact scenario scores (n_new, n_scenarios), (n_new,); NaN of an external score."""
-        if self.reference is None:
+        """Mean win rates of exact scenario scores (n_new, n_scenarios), (n_new,); NaN of an external score.
+
+        NaN, too, of a model without a score in some scenario.
+        """
+        unknown = np.isnan(scenario_scores).any(axis=1)
+        if self.reference is None or unknown.all():
             return np.full(scenario_scores.shape[0], np.nan)
-        return mean_win_rate(scenario_scores, self.reference[~np.isnan(self.reference).any(axis=1)])
+        reference = self.reference[~np.isnan(self.reference).any(axis=1)]
+        return np.where(unknown, np.nan, mean_win_rate(np.nan_to_num(scenario_scores), reference))
 
 
 def win_rate_headline(scenario_scores: FloatArray) -> Headline:

@@ -130,7 +130,7 @@ class ScoreTargets(Compact):
 
     def target(self, name: str) -> ScoreTarget:
         """Return the target of this name, as weights over all items; those of the overall score for the last."""
-        if name == self.last:
+        if name in (self.last, OVERALL):
             return ScoreTarget(name, self.overall_weights)
         if name not in self.scenarios:
             raise ParameterError(
