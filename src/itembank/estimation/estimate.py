@@ -153,7 +153,9 @@ def estimate(
     if bank.headline is not None:
         check_headline(bank, interval, estimand, covariates, progress)
         if include_win_rate:
-            raise ParameterError(f"the win rate is added to the overall score, not to {bank.targets.last!r}: one of both.")
+            raise ParameterError(
+                f"the win rate is added to the overall score, not to {bank.targets.last!r}: one of both."
+            )
     selection = selection_or_published(bank, as_whole_selection(selection))
     given = as_new_responses(bank, responses, selection)
     matrix = known_items(bank, given, selection, ignore_unknown=ignore_unknown)

@@ -126,7 +126,9 @@ class HeadlineReader:
         read, variance = self.rule.moments(value[:, :-1], scale[:, :-1], nobody)
         members = np.stack([read] if learnt is None else [read, learnt])
         size = np.sqrt(variance + self.rest)
-        return np.column_stack([value[:, :-1], _combined(members, self.weights)]), np.column_stack([scale[:, :-1], size])
+        return np.column_stack([value[:, :-1], _combined(members, self.weights)]), np.column_stack(
+            [scale[:, :-1], size]
+        )
 
 
 @dataclass(frozen=True, slots=True)

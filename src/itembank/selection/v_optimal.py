@@ -126,7 +126,9 @@ def wanted_scores(targets: ScoreTargets, spec: VOptimal) -> tuple[FloatArray, Fl
     names = (*targets.scenarios, OVERALL)
     unknown = [name for name in importance if name not in names]
     if unknown:
-        raise ParameterError(f"target must be 'balanced' or among {shown(names, limit=len(names))}, got {shown(unknown)}.")
+        raise ParameterError(
+            f"target must be 'balanced' or among {shown(names, limit=len(names))}, got {shown(unknown)}."
+        )
     weights = np.column_stack([targets.target(name).weights for name in importance])
     return weights, np.array(list(importance.values()), dtype=np.float64)
 

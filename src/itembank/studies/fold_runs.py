@@ -241,7 +241,9 @@ def _estimated(
     method = estimation_spec(choice)
     try:
         return tuple(
-            estimate(bank, answers, selection=selection, method=method, level=spec.level, interval=spec.interval, rng=rng)
+            estimate(
+                bank, answers, selection=selection, method=method, level=spec.level, interval=spec.interval, rng=rng
+            )
             for bank in (prepared.bank, *prepared.views)
         ), ""
     except DataError as error:
