@@ -73,7 +73,7 @@ def test_a_bank_keeps_external_scores_and_its_items_score(tmp_path):
     np.testing.assert_array_equal(view.past_scores[:, :-1], kept.past_scores[:, :-1])
     assert (view.bank_id, view.target_digest) == (bank.bank_id, bank.target_digest)
     assert with_target(view, "board") is view
-    with pytest.raises(BankError, match="asked for 'board'. Write the bank itself"):
+    with pytest.raises(BankError, match=r"asked for 'board'\. Write the bank itself"):
         save_bank(view, tmp_path / "other")
     with pytest.raises(BankError, match="'board'"):
         with_target(kept, "bord")
@@ -82,7 +82,7 @@ def test_a_bank_keeps_external_scores_and_its_items_score(tmp_path):
 def test_names_and_numbers_that_give_no_target_are_refused():
     bank = make_bank()
     few = pl.DataFrame({"model_id": bank.responses.model_ids[:5], "board": [0.1] * 5})
-    with pytest.raises(DataError, match="needs at least 10 past models .*got 5"):
+    with pytest.raises(DataError, match=r"needs at least 10 past models .*got 5"):
         with_target(add_scores(bank, few, ["board"]), "board")
     for name in ("overall", "mean_win_rate", "law", "all"):
         with pytest.raises(ParameterError, match=f"a name of its own, got {name!r}"):

@@ -57,7 +57,7 @@ class BankCache:
     memory: dict[Any, Any] = field(default_factory=dict)
 
     def share(self, other: "BankCache") -> None:
-        """Hold what another cache holds, here and in files, from here on: for a copy of a bank with the same numbers."""
+        """Hold what another cache holds, in memory and in files: for a copy of a bank of the same numbers."""
         self.folder, self.bank_id, self.user_folder = other.folder, other.bank_id, other.user_folder
         self.source, self.memory = other.source, other.memory
 

@@ -109,8 +109,8 @@ def choose_selection(
     reason = "" if is_smallest else f"; {best.label} is taken unless another is clearly better"
     return replace(
         select_by_recipe(bank, best.recipe, seed),
-        explanation=f"{best.label}. Mean errors of {bank.targets.last_in_words} of calibration models left out in turn, "
-        f"in points: {listed}{reason}.",
+        explanation=f"{best.label}. Mean errors of {bank.targets.last_in_words} of calibration models left out in "
+        f"turn, in points: {listed}{reason}.",
     )
 
 
