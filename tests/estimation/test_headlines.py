@@ -7,6 +7,10 @@ import polars as pl
 import pytest
 from scipy.stats import norm
 
+from itembank.adaptive.limits import Budget, Decision, Stopping
+from itembank.adaptive.preparation import prepare_sessions
+from itembank.adaptive.session import AdaptiveSession
+from itembank.adaptive.session_spec import SessionSpec
 from itembank.banks import add_scores, with_target
 from itembank.calibration.build import build_bank
 from itembank.calibration.specs import Variational
@@ -179,6 +183,36 @@ def test_selections_are_chosen_by_past_errors_of_the_score():
     bank, _, _ = world()
     chosen = select(with_target(bank, "board"), 12, rng=0)
     assert "Mean errors of 'board' of calibration models" in chosen.explanation
+
+
+def test_sessions_ask_as_for_the_overall_score_and_estimate_the_other():
+    bank, new, board = world()
+    spec = SessionSpec(target="board", budget=Budget(n_items=8), stopping=Stopping(half_width=0.01))
+    pool = prepare_sessions(bank, spec)
+    usual = prepare_sessions(bank, SessionSpec(budget=Budget(n_items=8)))
+    assert pool.score_names == ("s0", "s1", "s2", "board")
+    assert pool.spec.stopping.half_widths == {"board": 0.01}
+    found, truth = [], board[:16]
+    for row in range(16):
+        session, other = AdaptiveSession(pool), AdaptiveSession(usual)
+        while items := session.ask():
+            assert items == other.ask()
+            for one in (session, other):
+                one.tell(items[0], new.responses[row, new.item_ids.index(items[0])])
+        found.append(session.estimate().scores)
+    value, low, high = (np.array([getattr(one, name)[0, -1] for one in found]) for name in ("value", "low", "high"))
+    assert np.abs(value - truth).mean() < 0.7 * np.abs(board.mean() - truth).mean()
+    assert np.mean((low <= truth) & (truth <= high)) > 0.74  # 16 models: a standard error of 0.055
+    assert (high - low).mean() < 0.6
+    with pytest.raises(ParameterError, match="goes with interval"):
+        prepare_sessions(bank, SessionSpec(target="board", interval="model-based"))
+
+
+def test_a_session_decides_whether_a_past_models_win_rate_is_beaten():
+    bank, _, _ = world()
+    spec = SessionSpec(target="mean_win_rate", stopping=Stopping(decision=Decision(model="m4")), budget=Budget(8))
+    pool = prepare_sessions(bank, spec)
+    assert pool.threshold == with_target(bank, "mean_win_rate").past_scores[4, -1]
 
 
 def test_what_a_headline_score_does_not_go_with_is_refused():

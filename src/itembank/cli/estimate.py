@@ -196,7 +196,7 @@ def print_estimates(estimates: "ScoreEstimates", output_format: str) -> None:
                 "estimate": row["estimate"],
                 f"{100 * row['level']:g} % interval": interval_text(row),
                 "items": f"{row['n_items']}/{row['n_total']}",
-                **({"typicality": typicality_text(row)} if is_known else {}),
+                **({"typicality": typicality_text(row, estimates.main_target)} if is_known else {}),
             }
             for row in rows
         ]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from itembank.comparison.calibration_errors import MINIMUM_MODELS, calibration_errors
-from itembank.comparison.checks import chosen_models
+from itembank.comparison.checks import bank_and_targets, chosen_models
 from itembank.comparison.compared_models import ComparedModels
 from itembank.comparison.comparison_spec import ComparisonSpec
 from itembank.comparison.comparisons import Comparison, ModelPairs, Ranking, ReferenceTests
@@ -15,10 +15,8 @@ from itembank.comparison.differences import TargetErrors, differences, learn_err
 from itembank.comparison.pair_variance import pair_variance
 from itembank.crossfit.folds import folds
 from itembank.data.arguments import GivenBank, GivenResponses, GivenSelection, as_bank, as_new_responses, as_selection
-from itembank.data.bank_views import asked_for, headline_names
-from itembank.data.banks import Bank
 from itembank.data.score_names import OVERALL
-from itembank.errors import DataError, DataWarning, ParameterError, shown
+from itembank.errors import DataError, DataWarning, ParameterError
 from itembank.estimation.estimate import check_headline, estimate
 from itembank.estimation.estimates import ScoreEstimates
 from itembank.estimation.observations import known_items
@@ -93,7 +91,7 @@ def compare(
     >>> comparison.rows()[0]["probability_b_better"]  # doctest: +SKIP
     """
     estimator = _estimator(method)
-    bank, target = _asked_for(as_bank(bank), target)
+    bank, target = bank_and_targets(as_bank(bank), target)
     if bank.headline is not None:
         check_headline(bank, "calibrated", spec.estimand, (), progress)
     selection = selection_or_published(bank, as_selection(selection))
@@ -130,18 +128,8 @@ def compare(
         bank_id=bank.bank_id,
         target_id=bank.target_id,
         typicality=typicality,
+        last=bank.targets.last,
     )
-
-
-def _asked_for(bank: Bank, target: str | Sequence[str]) -> tuple[Bank, str | Sequence[str]]:
-    """Return the bank that gives the headline score among the targets, and the targets; one bank gives one."""
-    if bank.headline is not None and target == OVERALL:
-        return bank, bank.targets.last
-    known = headline_names(bank)
-    asked = [name for name in ([target] if isinstance(target, str) else target) if name in known]
-    if len(asked) > 1:
-        raise ParameterError(f"one comparison is of one of {shown(known)}, got {shown(asked)}. Compare once for each.")
-    return (asked_for(bank, asked[0]) if asked else bank), target
 
 
 def _check_learnt(

@@ -11,6 +11,7 @@ from itembank.comparison.difference_tests import DifferenceTests
 from itembank.comparison.pairs import PairedDifferences, model_pairs
 from itembank.comparison.ranking import square, tied_groups
 from itembank.comparison.reference_tests import bootstrap_intervals, mcnemar_exact, paired_t
+from itembank.data.score_names import OVERALL
 from itembank.estimation.estimates import known_number
 from itembank.estimation.scores import Scores
 from itembank.estimation.typicality import Typicality
@@ -176,6 +177,8 @@ class Comparison(Tabular):
     typicality : Typicality
         How typical each model's answers are of the calibration models; unknown (NaN) for raw differences, and where the
         bank has too few models.
+    last : str
+        Name of the score that stands above those of scenarios: 'overall', or a headline score.
     """
 
     model_ids: tuple[str, ...]
@@ -191,6 +194,7 @@ class Comparison(Tabular):
     bank_id: str
     target_id: str
     typicality: Typicality
+    last: str = OVERALL
 
     @property
     def flagged_models(self) -> tuple[str, ...]:

@@ -49,6 +49,17 @@ class Headline(Compact):
         """Whether answers to all items give it."""
         return self.reference is not None
 
+    @property
+    def in_words(self) -> str:
+        """What the score is."""
+        n_known = int((~np.isnan(self.past)).sum())
+        if self.follows_answers:
+            return (
+                f"the mean win rate is the share of the bank's {n_known} models whose scenario score is lower, ties "
+                "counting half, averaged over scenarios"
+            )
+        return f"the score {self.name!r} is known of {n_known} of the bank's models, and learnt from these"
+
     def win_rates(self, scenario_scores: FloatArray) -> FloatArray:
         """Mean win rates of exact scenario scores (n_new, n_scenarios), (n_new,); NaN of an external score.
 

@@ -121,7 +121,12 @@ class ScoreTargets(Compact):
 
     @property
     def overall_in_words(self) -> str:
-        """What the overall score is a mean of; nothing where the mean over items is that over scenarios."""
+        """What the overall score is a mean of; nothing where the mean over items is that over scenarios.
+
+        Nothing, too, where another score stands in its place.
+        """
+        if self.last != OVERALL:
+            return ""
         if np.allclose(self.scenario_weights, self.scenario_sizes / self.n_items) and self.across == "scenarios":
             return ""
         if self.across == "items":

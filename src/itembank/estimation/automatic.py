@@ -95,8 +95,8 @@ def _why(stacked: Stacked, targets: ScoreTargets, errors: FloatArray, together: 
         return "stacked: no calibration model left out has a score and an estimate to compare methods by."
     singles = ", ".join(f"{METHODS.label(stacked.members[index])} {points[index]:.2f}" for index in order)
     return (
-        f"stacked. Mean errors of {targets.last_in_words} of {int(np.sum(~np.isnan(together)))} calibration models left out "
-        f"in turn, in points: stacked {100.0 * _mean(together):.2f}, {singles}."
+        f"stacked. Mean errors of {targets.last_in_words} of {int(np.sum(~np.isnan(together)))} calibration models "
+        f"left out in turn, in points: stacked {100.0 * _mean(together):.2f}, {singles}."
     )
 
 

@@ -106,6 +106,11 @@ class ScoreEstimates(Tabular):
         """Models that answered unlike the calibration models (`Typicality`): their intervals deserve care."""
         return tuple(self.model_ids[row] for row in np.flatnonzero(self.typicality.is_flagged).tolist())
 
+    @property
+    def main_target(self) -> str:
+        """Name of the score that stands above those of scenarios: 'overall', or the headline score in its place."""
+        return OVERALL if OVERALL in self.targets else self.targets[-1]
+
     def column(self, target: str) -> FloatArray:
         """Estimates of one target, (n_models,)."""
         result: FloatArray = self.value[:, self.targets.index(target)]

@@ -47,11 +47,14 @@ class HeadlineTrial:
         Estimates by the method that learns the score from the answers, out of fold (`learnt_by`).
     is_learnt_alone : bool
         Whether these are the estimates; else they are weighed with those from scenario scores.
+    rows : (n_models,) or None
+        Rows of the models among the bank's; None where they are all of these.
     """
 
     headline: Headline
     learnt: FloatArray | None = None
     is_learnt_alone: bool = False
+    rows: IntArray | None = None
 
     def read(self, plain: OutOfFold, fold: IntArray) -> tuple[OutOfFold, "HeadlineReader"]:
         """Put the headline score into the last column of estimates of past models.
@@ -70,12 +73,12 @@ class HeadlineTrial:
         HeadlineReader
             What all of them teach.
         """
-        past = self.headline.past
-        rows, is_tried = np.arange(past.size), fold >= 0
+        rows = np.arange(self.headline.past.size) if self.rows is None else self.rows
+        past, is_tried = self.headline.past[rows], fold >= 0
         value, variance = np.full((2, past.size), np.nan)
         for number in np.unique(fold[is_tried]):
             inside = fold == number
-            rule = _rule(self.headline, plain, is_tried & ~inside)
+            rule = _rule(self.headline, past, plain, is_tried & ~inside)
             value[inside], variance[inside] = rule.moments(
                 plain.value[inside, :-1], plain.scale[inside, :-1], rows[inside]
             )
@@ -86,7 +89,7 @@ class HeadlineTrial:
             inside = fold == number
             combined_value[inside] = _combined(members[:, inside], self._weights(members - past, is_tried & ~inside))
         rest = _rest(combined_value - past, variance)
-        reader = HeadlineReader(_rule(self.headline, plain, is_tried), weights, rest)
+        reader = HeadlineReader(_rule(self.headline, past, plain, is_tried), weights, rest)
         return _with_last(plain, past, combined_value, np.sqrt(variance + rest)), reader
 
     def _weights(self, errors: FloatArray, rows: BoolArray) -> FloatArray:
@@ -171,16 +174,24 @@ class LineRule:
         return value, (scale * self.inflation) ** 2 @ self.slopes**2
 
 
-def _rule(headline: Headline, plain: OutOfFold, rows: BoolArray) -> WinRateRule | LineRule:
+def reader_of(headline: Headline, estimates: OutOfFold) -> HeadlineReader:
+    """Return how a headline score is read, from estimates of all past models that have it in their last column."""
+    known = ~np.isnan(estimates.value).any(axis=1)
+    rule = _rule(headline, headline.past, estimates, known)
+    _, variance = rule.moments(estimates.value[known, :-1], estimates.scale[known, :-1], np.flatnonzero(known))
+    return HeadlineReader(rule, np.ones(1), _rest(estimates.error[known, -1], variance))
+
+
+def _rule(headline: Headline, past: FloatArray, plain: OutOfFold, rows: BoolArray) -> WinRateRule | LineRule:
     """Learn how the headline score follows from scenario scores, from the past models in `rows`, (n_models,)."""
     inflation = error_inflation(plain.error[rows, :-1], plain.scale[rows, :-1])
     if headline.reference is not None:
         return WinRateRule(headline.reference, inflation)
     scores = plain.value[:, :-1]
-    known = rows & ~np.isnan(headline.past) & ~np.isnan(scores).any(axis=1)
+    known = rows & ~np.isnan(past) & ~np.isnan(scores).any(axis=1)
     if known.sum() < 2:
         return LineRule(np.nan, np.zeros(scores.shape[1]), inflation)
-    return LineRule(*ridge_line(scores[known], headline.past[known]), inflation)
+    return LineRule(*ridge_line(scores[known], past[known]), inflation)
 
 
 def _combined(members: FloatArray, weights: FloatArray) -> FloatArray:

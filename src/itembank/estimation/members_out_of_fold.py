@@ -58,9 +58,7 @@ class Past:
         """
         scale = expected.standard_error(value) if self.follows_item_model else expected.error_scale(value, np.inf)
         if self.reader is not None:
-            of_scenarios = expected.error_scale(value, np.inf)
-            value, with_headline = self.reader.read(value, of_scenarios, learnt)
-            scale = np.column_stack([scale[:, :-1], with_headline[:, -1]])
+            value, scale = self.reader.read(value, scale, learnt)
         return value, grown(scale, expected.misfit, self.tail)
 
 

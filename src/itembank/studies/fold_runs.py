@@ -232,7 +232,7 @@ def _estimated(
     spec: StudySpec,
     rng: np.random.Generator,
 ) -> tuple[tuple[ScoreEstimates, ...], str]:
-    """Estimate the tested models' scores, then each further target; nothing, and why, where the data do not carry the method.
+    """Estimate tested models' scores, then each further target; nothing, and why, where data do not carry the method.
 
     One method that needs more models than a fold has must not end a study of many.
     """
