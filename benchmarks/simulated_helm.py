@@ -6,9 +6,9 @@ read as `itembank import helm` reads real ones, into FOLDER/helm.parquet, with F
 
     HELM=FOLDER itembank study run benchmarks/studies/helm.toml -o helm-study
 
-estimates scenarios and the mean win rate. What is made up: abilities have a general part, one of the scenario and one
-of the organisation, and one of the subset; right and wrong answers follow a three-parameter logistic model where options
-can be guessed; F1 and BLEU are graded. Scenarios and their metrics are HELM Lite's, numbers of instances like its own.
+estimates scenarios and the mean win rate. What is made up: abilities have a general part, and parts of scenario,
+organisation and subset; right and wrong answers follow a logistic model, with guessing where there are four
+options; F1 and BLEU are graded. Scenarios and their metrics are HELM Lite's, numbers of instances like its own.
 """
 
 import argparse

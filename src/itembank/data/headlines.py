@@ -10,7 +10,7 @@ from itembank.data.known_scores import ENOUGH
 from itembank.data.score_names import EXTERNAL, OVERALL, WIN_RATE
 from itembank.data.targets import mean_win_rate
 from itembank.errors import DataError, ParameterError, did_you_mean, shown
-from itembank.numerics.arrays import BoolArray, FloatArray
+from itembank.numerics.arrays import FloatArray
 from itembank.tabular import Compact
 
 POINTS = 100.0
@@ -78,7 +78,7 @@ def win_rate_headline(scenario_scores: FloatArray) -> Headline:
     Each model's own is against all others: with itself among n, which counts as a tie, the rate would be
     ``((n - 1) W + 1/2) / n``.
     """
-    is_known: BoolArray = ~np.isnan(scenario_scores).any(axis=1)
+    is_known = np.asarray(~np.isnan(scenario_scores).any(axis=1))
     n_known = int(is_known.sum())
     _check_enough(WIN_RATE, n_known, "scores in all scenarios are known")
     reference = np.where(is_known[:, None], scenario_scores, np.nan)

@@ -176,7 +176,7 @@ class LineRule:
 
 def reader_of(headline: Headline, estimates: OutOfFold) -> HeadlineReader:
     """Return how a headline score is read, from estimates of all past models that have it in their last column."""
-    known = ~np.isnan(estimates.value).any(axis=1)
+    known = np.asarray(~np.isnan(estimates.value).any(axis=1))
     rule = _rule(headline, headline.past, estimates, known)
     _, variance = rule.moments(estimates.value[known, :-1], estimates.scale[known, :-1], np.flatnonzero(known))
     return HeadlineReader(rule, np.ones(1), _rest(estimates.error[known, -1], variance))

@@ -132,7 +132,8 @@ class MembersOutOfFold:
     def _values(self, spec: PointSpec | Stacked) -> FloatArray:
         """Estimates of the method that has these members, (n_models, n_targets)."""
         if not isinstance(spec, Stacked):
-            return self.values[0]
+            single: FloatArray = self.values[0]
+            return single
         value = np.full(self.truth.shape, np.nan)
         for number in np.unique(self.fold[self.fold >= 0]):
             inside = self.fold == number

@@ -4,7 +4,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from itembank.data.targets import mean_win_rate
-from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.numerics.arrays import FloatArray, IntArray
 
 N_DRAWS = 400
 CELLS_AT_ONCE = 2**22
@@ -64,7 +64,7 @@ def expected_win_rates(
     """
     n_models, n_scenarios = scenario_scores.shape
     moments = np.zeros((2, n_models))
-    is_reference: BoolArray = ~np.isnan(reference_scores).any(axis=1)
+    is_reference = np.asarray(~np.isnan(reference_scores).any(axis=1))
     for j in range(n_scenarios):
         order = np.argsort(reference_scores[:, j], kind="stable")
         order = order[is_reference[order]]

@@ -348,7 +348,7 @@ def _check_interval(spec: StudySpec) -> None:
     """Refuse a kind of interval that is none, and methods that design-based ones do not go with."""
     kinds = get_args(IntervalKind)
     check_one_of("interval of a study", spec.interval, kinds)
-    check_unique(spec.targets, "targets")
+    check_unique(list(spec.targets), "targets")
     if spec.targets and spec.interval != CALIBRATED:
         raise ParameterError(
             f"targets of a study, {shown(spec.targets)}, have calibrated intervals alone, got {spec.interval!r}. Leave "
