@@ -1,5 +1,6 @@
 """Headline scores of past models: win rates against each other, and external scores of a table."""
 
+import dataclasses
 import itertools
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 from itembank.banks import add_scores, with_target
 from itembank.data.bank_files import load_bank, save_bank
 from itembank.data.headlines import check_external_names, external_names, win_rate_headline, with_external_scores
-from itembank.errors import BankError, DataError, ParameterError
+from itembank.errors import BankError, DataError, IntegrityError, ParameterError
 from tests.data.banks import make_bank
 
 MODELS = pl.DataFrame({"model_id": ["a", "b", "c"], "size": [1, 2, 3]})
@@ -89,3 +90,8 @@ def test_names_and_numbers_that_give_no_target_are_refused():
             check_external_names([name], bank.targets.scenarios)
     with pytest.raises(ParameterError, match="at least one"):
         add_scores(bank, few, [])
+    for wrong in ("good", 1.5):
+        models = bank.responses.models.with_columns(pl.lit(wrong).alias("score.board"))
+        strange = dataclasses.replace(bank, responses=dataclasses.replace(bank.responses, models=models))
+        with pytest.raises(IntegrityError, match="something else than itembank wrote it"):
+            with_target(strange, "board")

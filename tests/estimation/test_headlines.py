@@ -19,6 +19,7 @@ from itembank.data.responses import ResponseMatrix
 from itembank.data.targets import mean_win_rate
 from itembank.errors import DataError, ParameterError
 from itembank.estimation.estimate import estimate
+from itembank.estimation.headlines import HeadlineReader, LineRule
 from itembank.estimation.regression.ridge import predict_ridge, ridge_line
 from itembank.estimation.win_rates import expected_win_rates
 from itembank.planning.plan import plan
@@ -89,6 +90,16 @@ def test_exact_scores_have_the_win_rates_of_counting_ties_half():
     value, variance = expected_win_rates(np.array([[0.5, 0.5]]), np.zeros((1, 2)), reference, np.array([-1]))
     assert value[0] == pytest.approx(mean_win_rate(np.array([[0.5, 0.5]]), reference)[0], abs=1e-12)
     assert variance[0] < 0.1  # that of ties, which may go either way
+
+
+def test_a_learnt_estimate_counts_only_where_past_models_had_one():
+    rule = LineRule(0.1, np.array([0.4, 0.2]), np.ones(2))
+    value, scale, learnt = np.array([[0.5, 0.5, 0.9]]), np.full((1, 3), 0.1), np.array([0.8])
+    alone, sizes = HeadlineReader(rule, np.ones(1), 0.0).read(value, scale, learnt)
+    assert alone[0].tolist() == pytest.approx([0.5, 0.5, 0.4])
+    assert sizes[0, -1] == pytest.approx(0.1 * np.hypot(0.4, 0.2))
+    both, _ = HeadlineReader(rule, np.array([0.75, 0.25]), 0.0).read(value, scale, learnt)
+    assert both[0, -1] == pytest.approx(0.5)
 
 
 def test_a_ridge_line_predicts_what_ridge_regression_does():

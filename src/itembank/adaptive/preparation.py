@@ -94,14 +94,13 @@ def _asked_for(bank: Bank, spec: SessionSpec) -> tuple[Bank, SessionSpec]:
         bank = asked_for(bank, spec.target)
     if bank.headline is None:
         return bank, spec
-    if spec.target not in bank.targets.names:
-        spec = replace(spec, target=bank.targets.last) if spec.target == OVERALL else spec
     last, stopping = bank.targets.last, spec.stopping
+    target = last if spec.target == OVERALL else spec.target
     widths = {last if name == OVERALL else name: width for name, width in stopping.half_widths.items()}
     decision = stopping.decision
     if decision is not None and decision.target == OVERALL:
         decision = replace(decision, target=last)
-    return bank, replace(spec, stopping=replace(stopping, half_width=widths, decision=decision))
+    return bank, replace(spec, target=target, stopping=replace(stopping, half_width=widths, decision=decision))
 
 
 def ready_pool(bank: Bank, spec: SessionSpec, *, progress: ProgressCallback = silent) -> SessionPool:

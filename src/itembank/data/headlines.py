@@ -9,7 +9,7 @@ import polars as pl
 from itembank.data.known_scores import ENOUGH
 from itembank.data.score_names import EXTERNAL, OVERALL, WIN_RATE
 from itembank.data.targets import mean_win_rate
-from itembank.errors import DataError, ParameterError, did_you_mean, shown
+from itembank.errors import DataError, IntegrityError, ParameterError, did_you_mean, shown
 from itembank.numerics.arrays import FloatArray
 from itembank.tabular import Compact
 
@@ -97,8 +97,21 @@ def external_headline(models: pl.DataFrame, name: str, can_be_tried: FloatArray)
     name : str
     can_be_tried : (n_models,)
         Overall scores; the external score of a model without one, which answered too little, teaches nothing.
+
+    Raises
+    ------
+    IntegrityError
+        When the table holds what is no score.
+    DataError
+        When too few models have one.
     """
-    values = models[f"{EXTERNAL}{name}"].cast(pl.Float64).fill_null(np.nan).to_numpy()
+    column = models[f"{EXTERNAL}{name}"]
+    values = column.cast(pl.Float64, strict=False).fill_null(np.nan).to_numpy()
+    if not column.dtype.is_numeric() or np.any((values < 0.0) | (values > 1.0)):
+        raise IntegrityError(
+            f"the bank's external score {name!r} must hold numbers from 0 to 1, and holds others: something else than "
+            "itembank wrote it. Get the bank from another place, or add the scores again."
+        )
     past = np.where(np.isnan(can_be_tried), np.nan, values)
     _check_enough(name, int((~np.isnan(past)).sum()), "external score is known, and who answered enough of its items")
     return Headline(name, past)

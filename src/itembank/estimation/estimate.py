@@ -18,7 +18,7 @@ from itembank.data.arguments import (
     as_new_responses,
     as_whole_selection,
 )
-from itembank.data.bank_views import asked_for
+from itembank.data.bank_views import with_target
 from itembank.data.banks import Bank
 from itembank.data.responses import ResponseMatrix
 from itembank.data.score_names import WIN_RATE
@@ -118,7 +118,7 @@ def estimate(
         interval by the item model. As `target` its interval rests on past models' errors.
     target : str
         Score to estimate in place of the overall one: 'mean_win_rate', or an external score that the bank keeps
-        (`itembank.banks.with_target`).
+        (`itembank.banks.with_target`); or the id of an earlier set of items.
     rng : Generator, int or None
         For the win rate's standard error only.
     progress : ProgressCallback
@@ -148,7 +148,7 @@ def estimate(
     _check(level, interval, spec)
     _check_estimand(estimand, include_win_rate=include_win_rate)
     _check_covariates(covariates, spec, interval)
-    bank = asked_for(as_bank(bank), target) if target else as_bank(bank)
+    bank = with_target(as_bank(bank), target) if target else as_bank(bank)
     _check_item_model(bank, spec, interval)
     if bank.headline is not None:
         check_headline(bank, interval, estimand, covariates, progress)
@@ -247,6 +247,8 @@ def _ranked_against_others(bank: Bank, model_ids: Sequence[str]) -> Bank:
     rows = np.flatnonzero(bank.responses.models["model_id"].is_in(list(model_ids)).to_numpy())
     if not rows.size:
         return bank
+    if rows.size == bank.n_models:
+        raise DataError("the mean win rate needs a past model other than those estimated, got none.")
     ranked = replace(bank, headline=bank.headline.without(rows.tolist()))
     ranked.cache.share(bank.cache)
     return ranked

@@ -107,7 +107,7 @@ class HeadlineReader:
     ----------
     rule : WinRateRule or LineRule
     weights : (1,) or (2,)
-        Of the rule and of the learnt estimate.
+        Of the rule and of the learnt estimate, where past models had one.
     rest : float
         Variance of past models' errors beyond what the errors of their scenario scores explain.
     """
@@ -127,7 +127,7 @@ class HeadlineReader:
         """
         nobody = np.full(value.shape[0], -1, dtype=np.int64)
         read, variance = self.rule.moments(value[:, :-1], scale[:, :-1], nobody)
-        members = np.stack([read] if learnt is None else [read, learnt])
+        members = np.stack([read] if learnt is None or self.weights.size == 1 else [read, learnt])
         size = np.sqrt(variance + self.rest)
         return np.column_stack([value[:, :-1], _combined(members, self.weights)]), np.column_stack(
             [scale[:, :-1], size]
