@@ -50,6 +50,7 @@ CALLS = {
     "bank link": ["bank late.csv"],
     "bank add-items": ["bank late.csv -o made-larger"],
     "bank add-models": ["bank one.csv -o made-with-models"],
+    "bank add-scores": ["named-bank models.csv --score size -o made-with-scores"],
     "bank recalibrate": ["bank one.csv --how random -o made-anew"],
     "bank log": ["retired-bank"],
     "bank diff": ["named-bank retired-bank"],
