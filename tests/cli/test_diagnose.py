@@ -100,6 +100,8 @@ def test_predictions_as_csv_and_table(run, bank_folder):
     table = run("diagnose", "predictions", bank_folder)
     assert "calibration_error" in table.out
     assert run("diagnose", "predictions", bank_folder, "--scenario", "law").code == 2
+
+
 @pytest.fixture
 def bank_with_selections(tmp_path):
     bank = make_bank()
