@@ -17,6 +17,7 @@ from itembank.cli.options import (
     method_option,
     models_option,
     output_option,
+    parallel_option,
     reading_options,
     reading_spec,
     refuse_unused,
@@ -116,6 +117,7 @@ _ITEM_MODEL = headed(
     show_default=True,
     help="Also fit folds of models, as itembank prepare does.",
 )
+@parallel_option
 @seed_option
 @format_option
 @reading_options(models_option, items_option)

@@ -24,17 +24,15 @@ from itembank.cli.options import (
     seed_option,
     write_figure,
 )
-from itembank.cli.render import print_object, print_record, progress, warnings_as_notes
 from itembank.cli.render import print_object, print_record, print_rows, progress, warnings_as_notes
 
 
 @click.group("diagnose", cls=Group)
 def command() -> None:
-    """Examine the benchmark itself: how many abilities it measures, how alike its items are, how predictable.
     """Examine the benchmark itself, and items chosen of it.
 
-    How many abilities it measures, how alike its items are, and which parts of it chosen items stand for.
-    """Examine the benchmark itself: its tasks, how many abilities it measures, and how alike its items are.
+    Its tasks, how many abilities it measures, how alike its items are, how well single responses are predicted, and
+    which parts of it chosen items stand for.
 
     \b
       itembank diagnose tasks responses.parquet --cost tokens --figure tasks.png
@@ -246,6 +244,8 @@ def predictions_command(
             title="Predictions of responses of models left out, from 0 to 1",
             least=PREDICTIONS_LEAST,
         )
+
+
 @command.command("selection")
 @bank_argument
 @click.argument("selections", metavar="SELECTION...", nargs=-1, required=True, type=FILE)
@@ -285,6 +285,8 @@ def selection_command(*, bank: Path, selections: tuple[Path, ...], figure: Path 
         title="Weights in the overall score",
         least=("effective_items", "n_items", "n_chosen"),
     )
+
+
 @command.command("tasks")
 @responses_argument
 @click.option(

@@ -17,6 +17,7 @@ from itembank.cli.options import (
     ids_of_file,
     listed_ids,
     method_option,
+    parallel_option,
     refuse_unused,
     seed_option,
 )
@@ -90,6 +91,7 @@ if TYPE_CHECKING:
     help="Print the documents of each task as lm_eval --samples takes them, or plain ids, instead of a table. With "
     "--samples, lm_eval draws other few-shot examples than in a full run: itembank run lm-eval does not.",
 )
+@parallel_option
 @seed_option
 @format_option
 def command(

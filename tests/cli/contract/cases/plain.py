@@ -377,9 +377,11 @@ _PREDICTIONS = Case(
         "figure": Mode("bank --figure out/p.png", about=("--scenario", "--figure", "--format")),
     },
     values={**COMMON, "--show": "--show bins", "--scenario": "--scenario math", "--figure": "--figure out/other.png"},
+)
 _SELECTION = Case(
     modes={"selection": Mode("bank selection.json")},
     values={"--figure": "--figure out/weights.png", "--format": "--format csv"},
+)
 _TASKS = Case(
     modes={
         "tasks": Mode("repeated.csv --repeats last --format csv"),
