@@ -267,6 +267,7 @@ CASES = {
         modes={
             "table": Mode(f"bank-2 new.csv --repeats last {_FAST} --format csv"),
             **{name: _replay(_MODES[name]) for name in _REPLAYED},
+            "d-optimal": _replay(_MODES["d-optimal"], about=("--criterion", "--of", "--cost", "--input-weight")),
             "sure": _replay(_SURE_SOON, about=("--min-items",)),
             "response file": Mode(f"bank-2 new.parquet {_FAST} --format csv", about=tuple(RESPONSES)),
             "logs": Mode(f"logs-bank logs {_FAST} --format csv", about=tuple(RESPONSES)),
