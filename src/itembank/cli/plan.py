@@ -31,7 +31,12 @@ from itembank.selection.specs import METHODS as SELECTORS
     type=float,
     help="Or: difference between two models on the same items that must show as significant, between 0 and 1.",
 )
-@click.option("--target", default="overall", show_default=True, help="Score to plan for: 'overall' or a scenario.")
+@click.option(
+    "--target",
+    default="overall",
+    show_default=True,
+    help="Score to plan for: 'overall', a scenario, mean_win_rate, or an external score.",
+)
 @estimand_option
 @level_option
 @spec_option(PlanSpec, "power", "Probability of finding --difference to be significant, between 0 and 1.")

@@ -18,6 +18,7 @@ from itembank.data.responses import ResponseMatrix
 from itembank.data.targets import ScoreTargets
 from itembank.errors import DataError, IntegrityError, ParameterError
 from itembank.irt.parameters import AbilityPrior, ItemParameters
+from itembank.irt.steps import Steps
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.parallel import parts_with_progress
 from itembank.numerics.splits import Split, dealt_out, splits_of
@@ -35,6 +36,8 @@ TOLERANCE = 1e-5
 
 Folds of a bank that was fitted with a larger tolerance take that tolerance."""
 SEED = 20
+MAY_BE_INFINITE = ("thresholds_", "places_")
+"""Beginnings of the names of arrays of a fold that need not be finite."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +178,12 @@ def _fit(
     if fitted.parameters.precision is not None:
         precision["precision"] = np.full(responses.n_items, np.exp(np.log(fitted.parameters.precision).mean()))
         precision["precision"][usable] = fitted.parameters.precision
+    steps = {}
+    if fitted.parameters.steps is not None:
+        places = fitted.parameters.steps.places
+        steps["places"] = np.tile(places[0], (bank.n_items, 1))  # of items that nobody is left for
+        steps["places"][usable] = places
+        steps["levels"] = fitted.parameters.steps.levels
     abilities = np.tile(fitted.prior.mean, (rows.size, 1))
     abilities[answers_any] = fitted.abilities
     return {
@@ -185,6 +194,7 @@ def _fit(
         "prior_covariance": fitted.prior.covariance,
         "thresholds": np.array([fitted.thresholds.get(name, np.nan) for name in targets.scenarios]),
         **precision,
+        **steps,
     }
 
 
@@ -196,12 +206,14 @@ def _is_whole(arrays: dict[str, FloatArray], bank: Bank, splits: Sequence[Split]
         and arrays.get(f"abilities_{number}", np.empty(0)).shape == (split.train.size, n_dims)
         and {f"{name}_{number}" for name in _names(bank)} <= set(arrays)
         for number, split in enumerate(splits)
-    ) and all(np.isfinite(array).all() for name, array in arrays.items() if not name.startswith("thresholds_"))
+    ) and all(np.isfinite(array).all() for name, array in arrays.items() if not name.startswith(MAY_BE_INFINITE))
 
 
 def _names(bank: Bank) -> set[str]:
     """Names of the other arrays of a fold."""
     names = {"is_degenerate", "prior_mean", "prior_covariance", "thresholds"}
+    if bank.parameters.steps is not None:
+        names |= {"places", "levels"}
     return names if bank.parameters.precision is None else names | {"precision"}
 
 
@@ -237,6 +249,7 @@ def _fold_calibration(bank: Bank, fitted: dict[str, FloatArray]) -> Calibration:
             lower,
             family=whole.parameters.family,
             precision=fitted.get("precision"),
+            steps=Steps(fitted["levels"], fitted["places"]) if "places" in fitted else None,
         ),
         # not kept: nothing that is done with a fold needs them
         item_covariance=np.broadcast_to(np.nan, (bank.n_items, n_dims + 1, n_dims + 1)),

@@ -107,8 +107,8 @@ def choose_selection(
     reason = "" if is_smallest else f"; {best.label} is taken unless another is clearly better"
     return replace(
         select_by_recipe(bank, best.recipe, seed),
-        explanation=f"{best.label}. Mean errors of the overall score of calibration models left out in turn, in "
-        f"points: {listed}{reason}.",
+        explanation=f"{best.label}. Mean errors of {bank.targets.last_in_words} of calibration models left out in "
+        f"turn, in points: {listed}{reason}.",
     )
 
 
@@ -146,7 +146,8 @@ def errors_of(bank: Bank, recipe: Recipe, seed: int, *, progress: ProgressCallba
         return result
 
     return bank.cache.remember(
-        ("errors of items", *recipe.name, seed if isinstance(recipe.spec, Stratified) else None), measure
+        ("errors of items", bank.targets.last, *recipe.name, seed if isinstance(recipe.spec, Stratified) else None),
+        measure,
     )
 
 

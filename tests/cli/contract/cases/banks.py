@@ -53,6 +53,8 @@ _CALIBRATE = Case(
         **READING,
         **COMMON,
         "--output": "-o out/other",
+        "--scores": "--scores models.csv --score size",
+        "--score": "--scores models.csv --score size",
         "--item-model": "--item-model 1pl",
         "--dims": "--dims 2",
         "--method": "--method mml",
