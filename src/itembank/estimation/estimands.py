@@ -17,6 +17,7 @@ from itembank.data.targets import ScoreTargets
 from itembank.errors import DataError, remedy
 from itembank.estimation.basis import ScoreBasis, score_basis
 from itembank.estimation.estimand_names import Estimand
+from itembank.estimation.noise import response_moments
 from itembank.estimation.observations import (
     Observations,
     attempts_of,
@@ -28,7 +29,6 @@ from itembank.estimation.point import Known
 from itembank.estimation.predictions import sums_at
 from itembank.estimation.response_summary import blocks_of_models
 from itembank.estimation.scores import Scores
-from itembank.estimation.noise import response_moments
 from itembank.irt.bernoulli import probability
 from itembank.irt.parameters import ItemParameters
 from itembank.numerics.arrays import BoolArray, FloatArray

@@ -8,6 +8,7 @@ import numpy as np
 from itembank.calibration.fits import Fit, FitData
 from itembank.calibration.marginal_ml.em import Path, Problem, State, em_step, run_em
 from itembank.calibration.marginal_ml.errors import item_covariances
+from itembank.calibration.marginal_ml.graded import fit_graded
 from itembank.calibration.marginal_ml.grid import (
     REFUSED_SPACING_TO_SD,
     WIDEST_SPACING_TO_SD,
@@ -16,7 +17,6 @@ from itembank.calibration.marginal_ml.grid import (
     is_fine_enough,
     sharpest_sd,
 )
-from itembank.calibration.marginal_ml.graded import fit_graded
 from itembank.calibration.marginal_ml.prior import best_scale, rescale, with_line
 from itembank.calibration.marginal_ml.start import start_items
 from itembank.calibration.orientation import standardise

@@ -106,7 +106,7 @@ def fit_graded(data: FitData, spec: MarginalML, *, progress: ProgressCallback = 
         found, more = _rounds(groups, found.items, nodes, spec, spec.max_iterations)
         history += more
     progress("marginal ML", 1.0)
-    return _fit(data, groups, found, nodes, history, spec)
+    return _fit(data, groups, found, nodes=nodes, history=history, spec=spec)
 
 
 def _rounds(
@@ -202,7 +202,8 @@ def _level_probabilities(items: FloatArray, theta: FloatArray) -> FloatArray:
     reached, _ = sigmoid_pair(items[:, :1, None] * theta + items[:, 1:, None])
     ends = np.ones((items.shape[0], 1, theta.size))
     whole = np.concatenate([ends, reached, 0.0 * ends], axis=1)
-    return np.maximum(whole[:, :-1] - whole[:, 1:], graded.SMALLEST)
+    result: FloatArray = np.maximum(whole[:, :-1] - whole[:, 1:], graded.SMALLEST)
+    return result
 
 
 def _in_blocks(items: FloatArray, counts: FloatArray, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -229,7 +230,7 @@ def _scored(items: FloatArray, counts: FloatArray, theta: FloatArray) -> tuple[F
 
 
 def _derivatives(items: FloatArray, theta: FloatArray) -> FloatArray:
-    """Derivatives of every level's probability in slope and thresholds, (n_items, n_levels, n_levels, n_quadrature)."""
+    """Differentiate level probabilities in slope and thresholds, (n_items, n_levels, n_levels, n_quadrature)."""
     reached, missed = sigmoid_pair(items[:, :1, None] * theta + items[:, 1:, None])
     slope = reached * missed
     n_items, n_steps, n_nodes = slope.shape
@@ -291,6 +292,7 @@ def _fit(
     data: FitData,
     groups: Sequence[Group],
     found: Round,
+    *,
     nodes: tuple[FloatArray, FloatArray],
     history: list[float],
     spec: MarginalML,
