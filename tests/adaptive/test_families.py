@@ -30,8 +30,11 @@ def answers_of(bank, *, theta=0.4, seed=2):
         p = rng.beta(p * bank.parameters.precision, (1.0 - p) * bank.parameters.precision)
     if bank.parameters.family == "beta":
         return {item: {"response": value} for item, value in zip(bank.item_ids, p.tolist(), strict=True)}
-    if bank.parameters.family == "graded":
-        return {item: {"response": float(rng.integers(3)) / 2.0} for item in bank.item_ids}
+    if bank.parameters.steps is not None:
+        steps = bank.parameters.steps
+        reached, _ = steps.reached(logit(bank.parameters, np.array([[theta]]))[0])
+        values = (rng.random((p.size, 1)) < reached) @ steps.heights
+        return {item: {"response": value} for item, value in zip(bank.item_ids, values.tolist(), strict=True)}
     trials = rng.integers(1, 12, p.shape)
     right = rng.binomial(trials, p)
     return {

@@ -64,7 +64,8 @@ class Group(NamedTuple):
 
     def answers(self, number: int) -> FloatArray:
         """Return 1 where a response has the level of this number, else 0, (n_models, n_group)."""
-        return (self.level == number).astype(np.float64)
+        result: FloatArray = (self.level == number).astype(np.float64)
+        return result
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +188,8 @@ def _posterior(
         for number in range(group.n_levels):
             joint += group.answers(number) @ log_p[:, number]
     log_likelihood = log_sum_exp(joint)
-    return log_likelihood, np.exp(joint - log_likelihood[:, None])
+    posterior: FloatArray = np.exp(joint - log_likelihood[:, None])
+    return log_likelihood, posterior
 
 
 def _pooled(counts: FloatArray) -> FloatArray:
