@@ -83,6 +83,11 @@ def save_bank(bank: Bank, path: str | Path, *, overwrite: bool = False) -> None:
     """
     path = Path(path)
     check_bank_destination(path, overwrite=overwrite)
+    if bank.headline is not None:
+        raise BankError(
+            f"a bank is written with the score of its items, got one asked for {bank.headline.name!r}. Write the bank "
+            "itself, which gives that score, too."
+        )
     if bank.history is not None and not gives_what_counts(bank.history):
         raise BankError(
             f"a bank is written with the items that count, got one asked for its earlier score {bank.target_id!r}. "

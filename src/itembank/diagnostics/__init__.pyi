@@ -17,3 +17,7 @@ from .law_predictions import law_predictions as law_predictions
 from .person_fit import check_fit as check_fit
 from .person_fit_results import FitCheck as FitCheck
 from .scenario_homogeneity import homogeneity as homogeneity
+from .selection_weights import selection_weights as selection_weights
+from .selection_weights_results import SelectionWeights as SelectionWeights
+from .task_overview import task_overview as task_overview
+from .task_overview_results import TaskOverview as TaskOverview
