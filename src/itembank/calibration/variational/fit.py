@@ -1,7 +1,7 @@
 """Variational calibration (tinyBenchmarks 4.4): start, ascent, result."""
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple, TypedDict, cast
+from typing import Any, NamedTuple, TypedDict, cast
 
 import numpy as np
 
