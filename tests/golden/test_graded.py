@@ -47,6 +47,10 @@ def test_calibration(golden, values):
     )
     np.testing.assert_allclose(ours, golden["par"]["items"], atol=1e-3)
     assert found.history[-1] == pytest.approx(golden["fit"]["logLik"], abs=1e-4)
+    # an item's errors take the other three as known
+    raw = [golden["par"]["raw_with_se"][name]["values"][1][0] for name in golden["par"]["item_names"]]
+    ratio = np.sqrt(found.item_covariance[:, 0, 0]) / np.array(raw)
+    assert np.all((ratio > 0.75) & (ratio < 1.0))
     np.testing.assert_allclose(found.abilities[:, 0], np.array(golden["scores"]["EAP"]["theta"])[:, 0], atol=1e-3)
 
 
