@@ -3,7 +3,7 @@
 python -m benchmarks.pretraining decisions [--splits 5] [-o benchmarks/results/pretraining]
     [--figure docs/figures/decisions.png]
 python -m benchmarks.pretraining aggregates [-o benchmarks/results/pretraining]
-python -m benchmarks.pretraining datadecide [--suites 2] [-o benchmarks/results/pretraining]
+python -m benchmarks.pretraining datadecide [--suites 1] [-o benchmarks/results/pretraining]
 """
 
 import argparse
@@ -17,7 +17,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("part", choices=("decisions", "aggregates", "datadecide"))
     parser.add_argument("--splits", type=int, default=5)
-    parser.add_argument("--suites", type=int, default=2)
+    parser.add_argument("--suites", type=int, default=1)
     parser.add_argument("-o", "--output", type=Path)
     parser.add_argument("--figure", type=Path)
     arguments = parser.parse_args()

@@ -2,15 +2,17 @@
 
 25 recipes x 14 sizes from 4M to 1B parameters, 100 tokens a parameter, 10 benchmarks of 100 items (Magnusson et al.
 2025, arXiv 2504.11393). Half of the benchmarks have items alike (standard deviations of difficulty and discrimination
-0.19 and 0.14, as IRSL reports of BoolQ), half have items that differ (0.55 and 0.61, as of ARC Challenge). Abilities are
-lines in log FLOP; recipes differ in level and slope, and every run has noise of its own, a share of the spread of
-recipes at the largest size. Which share is DataDecide's is read from its own finding that the order of models of 150M
-parameters is that of 1B in about 80 of 100 pairs. The truth is the mean probability at 1B, with that run's noise.
+0.19 and 0.14, as IRSL reports of BoolQ), half have items that differ (0.55 and 0.61, as of ARC Challenge). Abilities
+are lines in log FLOP, as IRSL's law has them, or bent ones, as none of the laws here has them. Recipes differ in level,
+slope and bend, and every run has noise of its own, a share of the spread of recipes at the largest size. Which share is
+DataDecide's is read from its own finding that the order of models of 150M parameters is that of 1B in about 80 of 100
+pairs. The truth is the mean probability at 1B, with that run's noise.
 """
 
 import sys
 import warnings
 from collections.abc import Iterator, Mapping
+from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
@@ -35,7 +37,9 @@ N_CALIBRATING = 2
 PRECISION = 30.0
 LEVEL_SD, SLOPE, SLOPE_SD = 0.25, 0.35, 0.03
 """Of recipes: spread of ability at the centre, rise with log FLOP, and its spread."""
-NOISES = (0.1, 0.3, 0.6, 1.0)
+BENDS = {"lines": (0.0, 0.0), "bent": (-0.01, 0.01)}
+"""Mean and spread of the recipes' rise with the square of log FLOP."""
+NOISES = (0.1, 0.3, 0.6)
 """Standard deviation of a run's ability, as a share of the recipes' spread at the largest size."""
 FITTED_UP_TO = (150e6, 530e6)
 SINGLE = "order at the largest size fitted"
@@ -61,11 +65,10 @@ class Suite(NamedTuple):
 def run(n_suites: int, output: Path | None) -> None:
     """Print the table, and keep it with every benchmark's numbers."""
     rows = []
-    for noise in NOISES:
-        for number in range(n_suites):
-            print(f"noise {noise:g}, suite {number + 1} of {n_suites}", file=sys.stderr, flush=True)
-            found = list(_decisions(simulated(noise, np.random.default_rng([number, 25, 14])), number))
-            rows += [{"noise": noise, "suite": number, **row} for row in found]
+    for noise, truth, number in product(NOISES, BENDS, range(n_suites)):
+        print(f"noise {noise:g}, {truth}, suite {number + 1} of {n_suites}", file=sys.stderr, flush=True)
+        suite = simulated(noise, BENDS[truth], np.random.default_rng([number, 25, 14]))
+        rows += [{"noise": noise, "truth": truth, "suite": number, **row} for row in _decisions(suite, number)]
     table = pl.DataFrame(rows)
     print(as_markdown(table))
     if output:
@@ -74,8 +77,8 @@ def run(n_suites: int, output: Path | None) -> None:
         table.write_csv(output / "datadecide.csv", float_precision=5)
 
 
-def simulated(noise: float, rng: np.random.Generator) -> Suite:
-    """Make a suite whose runs have this noise."""
+def simulated(noise: float, bend: tuple[float, float], rng: np.random.Generator) -> Suite:
+    """Make a suite whose runs have this noise, and whose abilities bend by this mean and spread."""
     flops = np.log(6.0 * SIZES * TOKENS_PER_PARAMETER * SIZES)
     x = flops - flops.mean()
     spread = float(np.sqrt(LEVEL_SD**2 + (SLOPE_SD * x[-1]) ** 2))
@@ -83,6 +86,7 @@ def simulated(noise: float, rng: np.random.Generator) -> Suite:
     for number in range(N_BENCHMARKS):
         level, slope = LEVEL_SD * rng.standard_normal(N_RECIPES), SLOPE + SLOPE_SD * rng.standard_normal(N_RECIPES)
         theta = level[:, None] + slope[:, None] * x + noise * spread * rng.standard_normal((N_RECIPES, x.size))
+        theta += rng.normal(*bend, N_RECIPES)[:, None] * x**2
         difficulty_sd, slope_sd = ((0.19, 0.14), (0.55, 0.61))[number % 2]
         difficulty, discrimination = rng.normal(0.5, difficulty_sd, N_ITEMS), rng.normal(1.0, slope_sd, N_ITEMS)
         columns.append(expit(np.maximum(discrimination, 0.1) * (theta.reshape(-1, 1) - difficulty)))
@@ -156,13 +160,13 @@ def _single_scale(suite: Suite, calibrating: tuple[str, ...], rng: np.random.Gen
 
 
 def as_markdown(table: pl.DataFrame) -> str:
-    """One line a method, one column a noise and largest size; means over benchmarks alike and different."""
+    """One line a method, one column a noise and largest size; a table for each kind of items and of truth."""
     lines = []
-    for kind in ("alike", "different"):
-        part = table.filter(pl.col("benchmark").str.starts_with(kind))
+    for kind, truth in product(("alike", "different"), table["truth"].unique(maintain_order=True)):
+        part = table.filter(pl.col("benchmark").str.starts_with(kind), truth=truth)
         columns = part.select("noise", "size").unique(maintain_order=True).sort("size", "noise").rows()
         head = " | ".join(f"{size / 1e6:g}M, noise {noise:g}" for noise, size in columns)
-        lines += [f"| items {kind}: fitted up to | {head} |", "|---" * (len(columns) + 1) + "|"]
+        lines += [f"| items {kind}, {truth}: fitted up to | {head} |", "|---" * (len(columns) + 1) + "|"]
         for method in part["method"].unique(maintain_order=True):
             own = part.filter(method=method).group_by("noise", "size").agg(pl.col("decision_accuracy").mean())
             found = {(noise, size): value for noise, size, value in own.rows()}
