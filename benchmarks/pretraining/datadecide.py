@@ -39,8 +39,6 @@ LEVEL_SD, SLOPE, SLOPE_SD = 0.25, 0.35, 0.03
 """Of recipes: spread of ability at the centre, rise with log FLOP, and its spread."""
 BENDS = {"lines": (0.0, 0.0), "bent": (-0.01, 0.01)}
 """Mean and spread of the recipes' rise with the square of log FLOP."""
-NOISES = (0.1, 0.3, 0.6)
-"""Standard deviation of a run's ability, as a share of the recipes' spread at the largest size."""
 FITTED_UP_TO = (150e6, 530e6)
 SINGLE = "order at the largest size fitted"
 METHODS: Mapping[str, DecisionMethod] = {
@@ -62,12 +60,15 @@ class Suite(NamedTuple):
     loss: FloatArray
 
 
-def run(n_suites: int, output: Path | None) -> None:
-    """Print the table, and keep it with every benchmark's numbers."""
+def run(noises: list[float], n_suites: int, output: Path | None) -> None:
+    """Print the table, and keep it with every benchmark's numbers.
+
+    `noises` are standard deviations of a run's ability, as shares of the recipes' spread at the largest size.
+    """
     rows = []
-    for noise, truth, number in product(NOISES, BENDS, range(n_suites)):
+    for noise, truth, number in product(noises, BENDS, range(n_suites)):
         print(f"noise {noise:g}, {truth}, suite {number + 1} of {n_suites}", file=sys.stderr, flush=True)
-        suite = simulated(noise, BENDS[truth], np.random.default_rng([number, 25, 14]))
+        suite = simulated(noise, BENDS[truth], np.random.default_rng(number))
         rows += [{"noise": noise, "truth": truth, "suite": number, **row} for row in _decisions(suite, number)]
     table = pl.DataFrame(rows)
     print(as_markdown(table))
@@ -82,11 +83,12 @@ def simulated(noise: float, bend: tuple[float, float], rng: np.random.Generator)
     flops = np.log(6.0 * SIZES * TOKENS_PER_PARAMETER * SIZES)
     x = flops - flops.mean()
     spread = float(np.sqrt(LEVEL_SD**2 + (SLOPE_SD * x[-1]) ** 2))
+    bends = rng.spawn(1)[0].normal(*bend, (N_BENCHMARKS, N_RECIPES))  # lines and bent have the same noise
     columns = []
     for number in range(N_BENCHMARKS):
         level, slope = LEVEL_SD * rng.standard_normal(N_RECIPES), SLOPE + SLOPE_SD * rng.standard_normal(N_RECIPES)
         theta = level[:, None] + slope[:, None] * x + noise * spread * rng.standard_normal((N_RECIPES, x.size))
-        theta += rng.normal(*bend, N_RECIPES)[:, None] * x**2
+        theta += bends[number][:, None] * x**2
         difficulty_sd, slope_sd = ((0.19, 0.14), (0.55, 0.61))[number % 2]
         difficulty, discrimination = rng.normal(0.5, difficulty_sd, N_ITEMS), rng.normal(1.0, slope_sd, N_ITEMS)
         columns.append(expit(np.maximum(discrimination, 0.1) * (theta.reshape(-1, 1) - difficulty)))
