@@ -56,7 +56,8 @@ _ITEM_MODEL = headed(
     spec_option(
         Variational,
         "family",
-        "Right or wrong; counts; probabilities (beta); counts that agree more than chance; auto: by known trials.",
+        "Right or wrong; counts; probabilities (beta); counts that agree more than chance; a few levels (graded: with "
+        "--method mml); auto: by known trials.",
     ),
     spec_option(
         Variational,

@@ -132,7 +132,7 @@ def _groups(data: FitData) -> tuple[Group, ...]:
     """Put items of the same levels together."""
     if data.levels is None or data.has_level is None:
         raise TypeError("graded data have levels.")
-    level = np.abs(data.responses[..., None] - data.levels).argmin(axis=-1)
+    level = np.searchsorted(data.levels, data.responses.astype(np.float64))
     if data.observed is not None:
         level[~data.observed] = -1
     kinds, kind_of = np.unique(data.has_level, axis=0, return_inverse=True)
