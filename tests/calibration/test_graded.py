@@ -130,7 +130,7 @@ def test_an_item_without_a_prior_needs_two_levels(responses):
 @pytest.mark.parametrize(
     ("spec", "choices", "message"),
     [
-        (Variational, {}, "this method has no family 'graded': take the mml method"),
+        (Variational, {}, r"this method has no family 'graded', marginal ML has it: use MarginalML\(family"),
         (JointMAP, {}, "this method has no family 'graded'"),
         (MarginalML, {"item_model": "1pl"}, "has item_model '2pl' without guessing, got '1pl'"),
         (MarginalML, {"item_model": "mirt", "n_dims": 2}, "has item_model '2pl'"),

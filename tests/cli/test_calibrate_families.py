@@ -99,7 +99,7 @@ def test_levels_are_fitted_by_marginal_ml(run, tmp_path):
     words = ("calibrate", tmp_path / "levels.parquet", "-o", tmp_path / "bank", "--no-folds", "--family", "graded")
     refused = run(*words)
     assert refused.code != 0
-    assert "take the mml method" in refused.err
+    assert "marginal ML has it: use --method mml" in refused.err
     assert run(*words, "--method", "mml").code == 0
     bank = load_bank(tmp_path / "bank")
     assert (bank.parameters.family, bank.calibration.n_dims) == ("graded", 1)
