@@ -81,6 +81,27 @@ def test_a_homogeneity_figure_of_no_such_scenario_is_a_usage_error(run, response
     assert "got s9" in outcome.err
 
 
+def test_predictions_as_json_with_a_figure(run, bank_folder, tmp_path):
+    figure = tmp_path / "predictions.svg"
+    outcome = run("diagnose", "predictions", bank_folder, "--figure", figure, "--format", "json")
+    assert outcome.code == 0, outcome.err
+    found = json.loads(outcome.out)
+    assert found["family"] == "bernoulli"
+    assert found["scenarios"][-1]["scenario"] == "all items"
+    assert sum(row["n_cells"] for row in found["bins"]) == 2 * found["scenarios"][-1]["n_cells"]
+    assert figure.read_text(encoding="utf-8").startswith("<?xml")
+
+
+def test_predictions_as_csv_and_table(run, bank_folder):
+    rows = run("diagnose", "predictions", bank_folder, "--format", "csv").out.splitlines()
+    assert rows[0].startswith("scenario,n_models,n_items,n_cells,correlation,standard_error,by_item_means")
+    bins = run("diagnose", "predictions", bank_folder, "--show", "bins", "--format", "csv").out.splitlines()
+    assert bins[0] == "scenario,n_cells,predicted,observed,standard_error"
+    table = run("diagnose", "predictions", bank_folder)
+    assert "calibration_error" in table.out
+    assert run("diagnose", "predictions", bank_folder, "--scenario", "law").code == 2
+
+
 @pytest.fixture
 def bank_with_selections(tmp_path):
     bank = make_bank()
