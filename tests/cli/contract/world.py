@@ -116,9 +116,9 @@ def _tables(folder):
     run_models = [*(f"org/l{j}" for j in range(6)), *harness_world.MODELS]
     pl.DataFrame({"model_id": run_models, "size": np.arange(8)}).write_csv(folder / "log-models.csv")
     models = rows["model_id"].unique(maintain_order=True)
-    pl.DataFrame({"model_id": models, "family": ["a", "b"] * 8, "size": np.arange(16.0)}).write_csv(
-        folder / "models.csv"
-    )
+    pl.DataFrame(
+        {"model_id": models, "family": ["a", "b"] * 8, "size": np.arange(16.0), "number": np.arange(16.0)[::-1]}
+    ).write_csv(folder / "models.csv")
     pl.DataFrame({"model_id": models, "family": "c", "size": np.arange(16.0)[::-1]}).write_csv(
         folder / "other-models.csv"
     )

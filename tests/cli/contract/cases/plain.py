@@ -371,6 +371,17 @@ _HOMOGENEITY = Case(
     never=_SEVERAL,
     nowhere=_OF_LOGS,
 )
+_PREDICTIONS = Case(
+    modes={
+        "bank": Mode("bank --format csv"),
+        "figure": Mode("bank --figure out/p.png", about=("--scenario", "--figure", "--format")),
+    },
+    values={**COMMON, "--show": "--show bins", "--scenario": "--scenario math", "--figure": "--figure out/other.png"},
+)
+_SELECTION = Case(
+    modes={"selection": Mode("bank selection.json")},
+    values={"--figure": "--figure out/weights.png", "--format": "--format csv"},
+)
 _TASKS = Case(
     modes={
         "tasks": Mode("repeated.csv --repeats last --format csv"),
@@ -460,6 +471,8 @@ CASES = {
     "simulate": _SIMULATE,
     "diagnose dimensions": _DIMENSIONS,
     "diagnose homogeneity": _HOMOGENEITY,
+    "diagnose predictions": _PREDICTIONS,
+    "diagnose selection": _SELECTION,
     "diagnose tasks": _TASKS,
     "audit": _AUDIT,
     "quickstart": _QUICKSTART,
