@@ -14,6 +14,7 @@ import sys
 import time
 import warnings
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -71,9 +72,10 @@ def main() -> None:
 
 def _cell(part: pl.DataFrame) -> str:
     """Mean error, and how much more than that with the true parameters, with its standard error."""
-    above = 100.0 * (part["error"] - part["best"]).to_numpy()
+    errors, best = part["error"].to_numpy(), part["best"].to_numpy()
+    above = 100.0 * (errors - best)
     error = above.std(ddof=1) / np.sqrt(above.size)
-    return f"{100.0 * part['error'].mean():.2f}, {above.mean():+.2f} ± {error:.2f}"
+    return f"{100.0 * errors.mean():.2f}, {above.mean():+.2f} ± {error:.2f}"
 
 
 def tried(kind: str, repeat: int) -> Iterator[tuple[str, str, int, float]]:
@@ -127,7 +129,7 @@ def answers(
     return rng.binomial(n_trials, mean if kind == "counts" else drawn) / N_TRIALS, n_trials
 
 
-def of_family(kind: str, n_items: int) -> dict[str, object]:
+def of_family(kind: str, n_items: int) -> dict[str, Any]:
     """Family and precision of the true items."""
     family = {"right or wrong": "bernoulli", "counts": "binomial", "agreeing counts": "beta-binomial"}.get(kind, "beta")
     has_precision = family in {"beta", "beta-binomial"}
@@ -146,7 +148,8 @@ def predicted(
 
 def unseen_scores(values: FloatArray) -> FloatArray:
     """Mean of the items of each task of the second half, (n_models, n_tasks / 2)."""
-    return values.reshape(len(values), N_TASKS, PER_TASK).mean(axis=2)[:, N_TASKS // 2 :]
+    result: FloatArray = values.reshape(len(values), N_TASKS, PER_TASK).mean(axis=2)[:, N_TASKS // 2 :]
+    return result
 
 
 if __name__ == "__main__":
