@@ -42,6 +42,9 @@ _MODES = {
     "threshold": f"{_FAST} --threshold 0.3 --confidence 0.8",
     "ability": f"{_FAST} --ability-error 0.4",
 }
+_REQUESTS = """{"request": "tell", "answers": [{"item_id": "math/0", "response": 1, "costs": {"joules": 3}}]}
+{"request": "scores"}
+"""
 _ANSWERS = "".join(
     f'{{"item_id": "{scenario}/{j}", "response": {j % 2}, "costs": {{"seconds": {1 + j}}}}}\n'
     for j, scenario in zip(range(6), ("math", "code", "law") * 2, strict=True)
@@ -176,6 +179,12 @@ CASES = {
             "--wait": "--wait 1",
             "--format": "--format table",
         },
+    ),
+    "session serve": Case(
+        modes={"requests": Mode("out/run.jsonl --bank bank-2", brings=("run.jsonl",), stdin=_REQUESTS)},
+        never=_WAIT,
+        nowhere=_MOVED,
+        values={"--new-units": "--new-units", "--bank": "--bank bank", "--wait": "--wait 1"},
     ),
     "session run": Case(
         modes={
