@@ -19,6 +19,9 @@ LAW_WORDS: Mapping[str, str] = {
     "irsl": "item response law",
     "two-step": "two-step law",
     "sigmoid": "direct sigmoid",
+    "trend": "law of local trends",
+    "last-score": "largest smaller model's score",
+    "last-line": "line through the last three sizes",
 }
 MOST_PANELS = 24
 N_POINTS = 16

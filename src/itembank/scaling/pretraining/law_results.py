@@ -199,20 +199,19 @@ class PretrainingLaw(Tabular):
 
         Mean absolute error, mean error, coverage and mean width of the intervals before they were widened, number of
         forecasts; mean factor of the widening over scenarios; decision accuracy at the largest size that exists, over
-        scenarios; and the root mean square of the residuals at the sizes fitted.
+        scenarios; and the root mean square of the residuals at the sizes fitted. Below them stands what a person does
+        by hand: the last score, and a line through the logits of the last three; these are not widened.
         """
         if self.held_out is None:
             return []
-        decisions, widening = self.held_out.decisions(), self.held_out.widening()
-        rows = {row["law"]: row for row in self.held_out.summary().iter_rows(named=True)}
+        widening = self.held_out.widening()
+        rows = {row["law"]: row for row in _worth(self.held_out)}
         for name, row in rows.items():
-            accuracy = decisions.filter(law=name)["decision_accuracy"].to_numpy()
-            known = accuracy[np.isfinite(accuracy)]
             fitted = [laws.fitted[name].residual for laws in self.scenarios if name in laws.fitted]
             row["widening"] = float(np.mean([factor for (law, _), factor in widening.items() if law == name]))
-            row["decision_accuracy"] = float(np.mean(known)) if known.size else np.nan
             row["residual"] = float(np.sqrt(np.nanmean(np.square(fitted))))
-        return [rows[name] for name in self._ordered(rows)]
+        by_hand = [] if self.held_out.by_hand is None else _worth(self.held_out.by_hand)
+        return [rows[name] for name in self._ordered(rows)] + by_hand
 
     def _ordered(self, names: Iterable[str]) -> list[str]:
         """Put the best law first."""
@@ -263,3 +262,16 @@ class PretrainingLaw(Tabular):
             "n_final": int(self.is_final.sum()),
             "message": self.message,
         }
+
+
+def _worth(held_out: HeldOutForecasts) -> list[dict[str, Any]]:
+    """One row a law: its forecasts of the sizes held out, with what only fitted laws have still unknown."""
+    decisions = held_out.decisions()
+    rows = held_out.summary().to_dicts()
+    for row in rows:
+        accuracy = decisions.filter(law=row["law"])["decision_accuracy"].to_numpy()
+        known = accuracy[np.isfinite(accuracy)]
+        row["widening"] = np.nan
+        row["decision_accuracy"] = float(np.mean(known)) if known.size else np.nan
+        row["residual"] = np.nan
+    return rows

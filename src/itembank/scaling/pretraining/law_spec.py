@@ -13,6 +13,11 @@ Shape = Literal["bent", "line"]
 class PretrainingLawSpec:
     """Choices of a law; each law adds its own."""
 
+    @property
+    def is_joint(self) -> bool:
+        """Whether one fit serves all scenarios: the kernel takes and returns a tuple with a place for each."""
+        return False
+
 
 @dataclass(frozen=True, slots=True)
 class TwoStep(PretrainingLawSpec):
@@ -50,3 +55,23 @@ class SigmoidLaw(PretrainingLawSpec):
     def __post_init__(self) -> None:
         """Check the choice."""
         check_whole("n_starts", self.n_starts, least=1)
+
+
+@dataclass(frozen=True, slots=True)
+class TrendLaw(PretrainingLawSpec):
+    """Local trends of all scenarios and recipes together; nothing to choose."""
+
+    @property
+    def is_joint(self) -> bool:
+        """Scenarios tell together how fast scores grow and how suddenly."""
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class LastScore(PretrainingLawSpec):
+    """What a person does by hand: the score of the recipe's largest model, at any compute."""
+
+
+@dataclass(frozen=True, slots=True)
+class LastLine(PretrainingLawSpec):
+    """What a person does by hand: a straight line through the logits of the recipe's last three scores."""

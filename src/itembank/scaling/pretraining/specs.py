@@ -6,7 +6,16 @@ from typing import Literal, get_args
 from itembank.checks import check_fraction, check_one_of, check_positive, check_whole
 from itembank.errors import ParameterError
 from itembank.methods import Method, MethodTable
-from itembank.scaling.pretraining.law_spec import Pooling, PretrainingLawSpec, Shape, SigmoidLaw, TwoStep
+from itembank.scaling.pretraining.law_spec import (
+    LastLine,
+    LastScore,
+    Pooling,
+    PretrainingLawSpec,
+    Shape,
+    SigmoidLaw,
+    TrendLaw,
+    TwoStep,
+)
 
 LawItemModel = Literal["1pl", "2pl"]
 LawFamily = Literal["auto", "bernoulli", "binomial", "beta", "beta-binomial"]
@@ -14,6 +23,13 @@ LawFamily = Literal["auto", "bernoulli", "binomial", "beta", "beta-binomial"]
 IRSL = "irsl"
 TWO_STEP = "two-step"
 SIGMOID = "sigmoid"
+TREND = "trend"
+LAST_SCORE = "last-score"
+LAST_LINE = "last-line"
+
+DEFAULT_LAWS = (IRSL, TWO_STEP, SIGMOID)
+BY_HAND = (LAST_SCORE, LAST_LINE)
+"""Laws that a person draws by hand: what every law is compared with on the sizes held out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +79,14 @@ LAWS: MethodTable[PretrainingLawSpec] = MethodTable(
         IRSL: Method(ItemResponseLaw, f"{_FITTING}:fit_ability_law"),
         TWO_STEP: Method(TwoStep, f"{_FITTING}:fit_two_step_law"),
         SIGMOID: Method(SigmoidLaw, f"{_FITTING}:fit_sigmoid"),
+        TREND: Method(TrendLaw, "itembank.scaling.pretraining.trend_fitting:fit_trend_law"),
+        LAST_SCORE: Method(LastScore, "itembank.scaling.pretraining.by_hand:fit_last_score"),
+        LAST_LINE: Method(LastLine, "itembank.scaling.pretraining.by_hand:fit_last_line"),
     },
     base=PretrainingLawSpec,
     group="itembank.pretraining_laws",
 )
-"""Kernels of `itembank.scaling.pretraining.fitting.LawData` and the spec."""
+"""Kernels of `itembank.scaling.pretraining.fitting.LawData` and the spec; of a tuple of them where it `is_joint`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +96,7 @@ class PretrainingSettings:
     Attributes
     ----------
     laws : tuple of PretrainingLawSpec or str
-        'irsl', 'two-step', 'sigmoid', or specs with their choices; one of each kind at most.
+        Names of `LAWS` ('irsl', 'two-step', 'sigmoid', 'trend', ...), or specs with their choices; one of each kind.
     largest_flops : float or None
         Fit to models of at most this training compute; all by default.
     fewest_sizes : int
@@ -92,7 +111,7 @@ class PretrainingSettings:
         Of the intervals.
     """
 
-    laws: tuple[PretrainingLawSpec | str, ...] = (IRSL, TWO_STEP, SIGMOID)
+    laws: tuple[PretrainingLawSpec | str, ...] = DEFAULT_LAWS
     largest_flops: float | None = None
     fewest_sizes: int = 3
     n_items: int | None = None
