@@ -19,6 +19,7 @@ from itembank.scaling.pretraining.law_fits import fit_laws
 from itembank.scaling.pretraining.law_inputs import PretrainingData
 from itembank.scaling.pretraining.law_results import PretrainingLaw
 from itembank.scaling.pretraining.runs import SAME_SIZE, Runs
+from itembank.scaling.pretraining.size_law import FittedSizeLaw
 from itembank.scaling.pretraining.specs import BY_HAND, PretrainingSettings
 
 
@@ -163,7 +164,8 @@ def _compared(
     for laws in law.scenarios:
         actual = scores[laws.scenario][larger]
         for name in laws.fitted:
-            forecast = law.forecast(laws.scenario, name, flops=flops)
+            sizes = compute.params[larger] if isinstance(laws.fitted[name], FittedSizeLaw) else None
+            forecast = law.forecast(laws.scenario, name, flops=flops, params=sizes)
             score, low, high = (part[index, np.arange(larger.size)] for part in forecast[:3])
             numbers = {"score": score, "low": low, "high": high, "actual": actual, "error": score - actual}
             table = models.with_columns(

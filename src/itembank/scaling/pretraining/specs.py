@@ -9,9 +9,12 @@ from itembank.methods import Method, MethodTable
 from itembank.scaling.pretraining.law_spec import (
     LastLine,
     LastScore,
+    ObservationalLaw,
+    ParamsTokensLaw,
     Pooling,
     PretrainingLawSpec,
     Shape,
+    SharedAbilityLaw,
     SigmoidLaw,
     TrendLaw,
     TwoStep,
@@ -24,6 +27,9 @@ IRSL = "irsl"
 TWO_STEP = "two-step"
 SIGMOID = "sigmoid"
 TREND = "trend"
+PARAMS_TOKENS = "params-tokens"
+OBSERVATIONAL = "observational"
+SHARED = "shared"
 LAST_SCORE = "last-score"
 LAST_LINE = "last-line"
 
@@ -71,17 +77,20 @@ class ItemResponseLaw(PretrainingLawSpec):
             check_one_of(name, value, known)
 
 
-_FITTING = "itembank.scaling.pretraining.fitting"
+_HERE = "itembank.scaling.pretraining"
 
 LAWS: MethodTable[PretrainingLawSpec] = MethodTable(
     "pre-training law",
     {
-        IRSL: Method(ItemResponseLaw, f"{_FITTING}:fit_ability_law"),
-        TWO_STEP: Method(TwoStep, f"{_FITTING}:fit_two_step_law"),
-        SIGMOID: Method(SigmoidLaw, f"{_FITTING}:fit_sigmoid"),
-        TREND: Method(TrendLaw, "itembank.scaling.pretraining.trend_fitting:fit_trend_law"),
-        LAST_SCORE: Method(LastScore, "itembank.scaling.pretraining.by_hand:fit_last_score"),
-        LAST_LINE: Method(LastLine, "itembank.scaling.pretraining.by_hand:fit_last_line"),
+        IRSL: Method(ItemResponseLaw, f"{_HERE}.fitting:fit_ability_law"),
+        TWO_STEP: Method(TwoStep, f"{_HERE}.fitting:fit_two_step_law"),
+        SIGMOID: Method(SigmoidLaw, f"{_HERE}.fitting:fit_sigmoid"),
+        TREND: Method(TrendLaw, f"{_HERE}.trend_fitting:fit_trend_law"),
+        PARAMS_TOKENS: Method(ParamsTokensLaw, f"{_HERE}.size_law:fit_size_law"),
+        OBSERVATIONAL: Method(ObservationalLaw, f"{_HERE}.common_factor:fit_observational_law"),
+        SHARED: Method(SharedAbilityLaw, f"{_HERE}.shared_ability:fit_shared_law"),
+        LAST_SCORE: Method(LastScore, f"{_HERE}.by_hand:fit_last_score"),
+        LAST_LINE: Method(LastLine, f"{_HERE}.by_hand:fit_last_line"),
     },
     base=PretrainingLawSpec,
     group="itembank.pretraining_laws",
@@ -136,6 +145,14 @@ class PretrainingSettings:
     def law(self, name: str) -> PretrainingLawSpec | None:
         """Return the spec of a law by its short name, None when it is not wanted."""
         return next((spec for spec in self.laws if isinstance(spec, LAWS.kinds[name])), None)
+
+    @property
+    def item_law(self) -> ItemResponseLaw | None:
+        """How items are calibrated; None where no law needs them."""
+        law = self.law(IRSL)
+        if isinstance(law, ItemResponseLaw):
+            return law
+        return ItemResponseLaw() if any(LAWS.resolve(spec).needs_abilities for spec in self.laws) else None
 
     @property
     def names(self) -> tuple[str, ...]:
