@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt
 STAMPS := $(VENV)/.stamps
 
 # Where sums over many responses lead to choices; `make test-kernels TESTS='-m "not slow"'` runs fewer than all tests.

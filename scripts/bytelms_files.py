@@ -26,10 +26,12 @@ def write_builtin(folder: Path, suite: Suite, runs: Sequence[Run], files: Path) 
     models = pl.DataFrame([_model(record, answer) for record, answer in zip(records, answers, strict=True)])
     is_choice = ~np.isnan(answers[0]["choices"])  # (n_items, n_options)
     choices = [_hundredths(answer["choices"][is_choice]) for answer in answers]
+    items = pl.DataFrame([_item(item) for item in suite.multiple_choice])
+    choice_bytes = items["choice_bytes"].explode().to_numpy()
     tables = {
         "models": models,
-        "items": pl.DataFrame([_item(item) for item in suite.multiple_choice]),
-        "choices": byte_planes(along_runs(np.array(choices), len(SHARES)), "<i2"),
+        "items": items,
+        "choices": byte_planes(along_runs(np.array(choices), len(SHARES), choice_bytes), "<i2"),
         "samples_items": pl.DataFrame([_sampled_item(item) for item in suite.generative]),
         "samples_counts": byte_planes(np.array([one["counts"] for one in answers]), "<i2"),
         "samples_exact": byte_planes(np.array([one["answers"] for one in answers]), "<f4"),

@@ -8,8 +8,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import settings
 
 from itembank.cli.main import main
+
+settings.register_profile("few", max_examples=30, deadline=None)  # other ones in every run
+settings.load_profile("few")
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 

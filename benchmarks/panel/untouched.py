@@ -60,7 +60,8 @@ def spec_of(name: str) -> StudySpec:
 
 
 def _load(name: str, n_models: int | None) -> ResponseMatrix:
-    responses = read_responses([Path(os.environ["ITEMBANK_SHARED"]) / "data" / name / "responses.parquet"])
+    folder = Path(os.environ["ITEMBANK_SHARED"]) / "data" / name
+    responses = read_responses([folder / "responses.parquet"], models=folder / "models.csv")
     if n_models is None:
         return responses
     whole = np.flatnonzero(responses.observed.mean(axis=1) > 0.999)

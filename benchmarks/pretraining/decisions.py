@@ -1,7 +1,6 @@
 """Decision accuracy on the built-in suite: the six methods of IRSL 4.2 and ours, by share of the target's compute."""
 
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 import polars as pl
@@ -11,6 +10,7 @@ from itembank.data.compute import training_compute
 from itembank.data.language_models import builtin_bits_per_byte
 from itembank.reports.canvas import save_figure
 from itembank.reports.pretraining_figures import figure_decisions
+from itembank.scaling.pretraining.decision_means import mean_over_splits
 from itembank.scaling.pretraining.decision_study import POOLED_METHODS, SIX_METHODS, decision_curves
 
 ALL_TASKS = "mean of all tasks"
@@ -40,29 +40,6 @@ def run(n_splits: int, output: Path | None, figure: Path | None) -> None:
         by_task.write_csv(output / "decisions.csv", float_precision=5)
     if figure:
         save_figure(figure_decisions(by_task), figure)
-
-
-def mean_over_splits(decisions: pl.DataFrame, by: Sequence[str] = ("scenario", "law")) -> pl.DataFrame:
-    """Mean decision accuracy over splits, for each share of the target's compute, grouped by names of columns.
-
-    Shares differ a little from split to split: the k-th of each split go together.
-
-    Parameters
-    ----------
-    decisions : table
-        As `decision_curves` returns it.
-    by : names of columns
-
-    Returns
-    -------
-    table
-        Columns `by`, `share_of_target`, `decision_accuracy`, `n`.
-    """
-    share, accuracy = pl.col("share_of_target"), pl.col("decision_accuracy")
-    place = share.rank("min").over("split", "scenario", "law")
-    known = accuracy.filter(accuracy.is_not_nan()).mean().fill_null(float("nan"))
-    groups = decisions.with_columns(place=place).group_by(*by, "place", maintain_order=True)
-    return groups.agg(share.log().mean().exp(), decision_accuracy=known, n=pl.len()).drop("place")
 
 
 def _table(decisions: pl.DataFrame) -> str:

@@ -17,6 +17,7 @@ import numpy as np
 
 from tests.attacks import bombs, flipped, hostile, judging, killed, killed_sessions
 from tests.attacks.campaigns import campaign, import_everything
+from tests.attacks.jobs import JOBS
 from tests.attacks.mutated_files import attack
 from tests.attacks.running import run_here
 from tests.attacks.workplace import make_workplace
@@ -56,14 +57,14 @@ class Attacks:
     """The attacks by name, with what they compare with; each takes a number and returns a record."""
 
     workplace: Path
-    jobs: Sequence[str] = tuple(killed.JOBS)
+    jobs: Sequence[str] = tuple(JOBS)
     references: dict[str, killed.Reference] = dataclasses.field(default_factory=dict)
     right: dict[str, Any] = dataclasses.field(default_factory=dict)
 
     def prepare(self, name: str) -> None:
         """Run undisturbed what kills are compared with."""
         if name == "kills":
-            self.references = {one: killed.undisturbed(killed.JOBS[one], self.workplace) for one in self.jobs}
+            self.references = {one: killed.undisturbed(JOBS[one], self.workplace) for one in self.jobs}
 
     def banks(self, number: int) -> Record:
         """Give a crafted bank to a command."""
@@ -154,7 +155,7 @@ def main() -> int:
     wanted = {name: int(count) for name, _, count in (one.partition("=") for one in options.counts)} or COUNTS
     import_everything()
     with tempfile.TemporaryDirectory(prefix="itembank-attacks-") as place:
-        attacks = Attacks(Path(place), QUICK if options.quick else tuple(killed.JOBS))
+        attacks = Attacks(Path(place), QUICK if options.quick else tuple(JOBS))
         killed.answer_of(lambda: make_workplace(attacks.workplace))
         if options.repeat:
             name, _, number = options.repeat.partition(":")

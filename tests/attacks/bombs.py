@@ -13,8 +13,9 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from tests.attacks.jobs import Job
 from tests.attacks.judging import contents, verdict
-from tests.attacks.killed import Job, copy_all
+from tests.attacks.killed import copy_all
 from tests.attacks.running import Outcome, limit_memory, run_here
 from tests.attacks.targets import JSON
 from tests.attacks.workplace import FAST

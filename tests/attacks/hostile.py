@@ -83,6 +83,7 @@ COMMANDS = (
     ("session", "export", "run.jsonl"),
     ("replay", "bank", "new.jsonl", "--max-items", "2", *FAST[2:]),
     ("diagnose", "homogeneity", "bank"),
+    ("diagnose", "selection", "bank", "selection.json"),
 )
 """With every `--format`."""
 MESSAGES = (
@@ -99,7 +100,11 @@ MESSAGES = (
     ("estimate", "bank", "all.jsonl", "--model-id", "\x1b[31mone", *FAST),
 )
 """Whose words to people are looked at."""
-FIGURES = (("info", "bank", "--figure", "figure.svg"), ("diagnose", "homogeneity", "bank", "--figure", "figure.svg"))
+FIGURES = (
+    ("info", "bank", "--figure", "figure.svg"),
+    ("diagnose", "homogeneity", "bank", "--figure", "figure.svg"),
+    ("diagnose", "selection", "bank", "selection.json", "--figure", "figure.svg"),
+)
 
 
 def problems(folder: Path) -> list[str]:

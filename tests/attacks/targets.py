@@ -8,6 +8,7 @@ from pathlib import Path
 from itembank.adaptive.journal_lines import encode_line
 from tests.attacks.workplace import FAST
 from tests.data.crafted_banks import sign
+from tests.data.readers.test_lighteval import DATE as LIGHTEVAL_DATE
 
 JSON = ("--format", "json")
 READ = ("import", "table")
@@ -74,7 +75,13 @@ def sign_selection(path: Path) -> None:
 
 
 ESTIMATE = ("estimate", "bank", "new.csv", *FAST, *JSON)
-BANK = (("info", "bank", *JSON), ESTIMATE, ("select", "bank", "-n", "6", "--method", "anchor-irt", *JSON))
+PAGE = ("-o", "page.html")
+BANK = (
+    ("info", "bank", *JSON),
+    ESTIMATE,
+    ("select", "bank", "-n", "6", "--method", "anchor-irt", *JSON),
+    ("audit", "bank", *JSON),
+)
 CHANGED_BANK = (
     ("bank", "log", "retired", *JSON),
     ("estimate", "retired", "new.csv", "--target", "quiz@1", *FAST, *JSON),
@@ -87,11 +94,28 @@ SESSION = (
     ("session", "ask", "run.jsonl"),
     ("session", "tell", "run.jsonl", "math/15", "--response", "1"),
     ("session", "export", "run.jsonl", *JSON),
+    ("check", "bank", "run.jsonl", *JSON),
+    ("report", "run.jsonl", *PAGE),
 )
 SELECTION = (
     (*ESTIMATE, "--selection", "selection.json"),
     ("compare", "bank", "new.csv", "other.csv", "--selection", "selection.json", "--method", "p-irt", *JSON),
 )
+PUBLISH = ("publish-tiny", "bank", "--selection", "selection.json", "-o", "tiny", *JSON)
+OF_OTHER_TOOLS = {
+    "alpaca-eval": "alpaca/results/a/weighted_alpaca_eval_gpt4_turbo/annotations.json",
+    "bfcl": "bfcl/score/a/non_live/BFCL_v4_simple_score.json",
+    "eee": "eee/l0/00000000-0000-4000-8000-000000000000_samples.jsonl",
+    "evalplus": "evalplus/a_eval_results.json",
+    "evalscope": "evalscope/l0/reviews/l0/arc.jsonl",
+    "helm": "helm/l0/runs/v1/arc:model=l0/per_instance_stats.json",
+    "inspect": "inspect/0-arc.eval",
+    "lighteval": f"lighteval/l0/details/l0/{LIGHTEVAL_DATE}/details_arc_{LIGHTEVAL_DATE}.parquet",
+    "livecodebench": "livecodebench/a/Scenario.codegeneration_2_0.2_eval_all.json",
+    "opencompass": "opencompass/l0/results/l0/arc.json",
+    "swe-bench": "reports/a.run.json",
+}
+"""By the command under `import` that reads them."""
 
 
 def _bank_files() -> dict[str, Target]:
@@ -104,6 +128,16 @@ def _bank_files() -> dict[str, Target]:
             f"retired/{name}", CHANGED_BANK, ("retired", "named", "new.csv"), ("back",), sign=sign_bank
         )
     return targets
+
+
+def _of_other_tools() -> dict[str, Target]:
+    """Logs and results of other tools, each file with the folder that it lies in, and a file of a shape of its own."""
+    columns = ("--column", "item_id=doc.id", "--column", "response=marks.acc", "--model-id", "a")
+    targets = {
+        tool: Target(file, (("import", tool, file.split("/")[0], *TO),), (file.split("/")[0],))
+        for tool, file in OF_OTHER_TOOLS.items()
+    }
+    return targets | {"JSON": Target("deep.json", (("import", "json", "deep.json", "--rows", "rows", *columns, *TO),))}
 
 
 TARGETS = {
@@ -147,22 +181,61 @@ TARGETS = {
         ((*READ, "responses.parquet", *TO), ("estimate", "bank", "responses.parquet", *FAST, *JSON)),
         ("bank",),
     ),
+    **_of_other_tools(),
     **_bank_files(),
     "cache: folds": Target(
         "cached/cache/folds.safetensors",
         (("estimate", "cached", "new.csv", "--selection", "selection.json", "--method", "p-irt", *JSON),),
         ("cached", "new.csv", "selection.json"),
     ),
+    "bank of a page, signed": Target(
+        "bank/arrays.safetensors",
+        (("report", "bank", "new.csv", "--selection", "selection.json", *PAGE),),
+        ("bank", "new.csv", "selection.json"),
+        ("page.html",),
+        sign=sign_bank,
+    ),
     "selection": Target("selection.json", SELECTION, ("bank", "new.csv", "other.csv")),
-    "selection, unsigned": Target("selection.json", SELECTION, ("bank", "new.csv", "other.csv"), sign=sign_selection),
-    "journal": Target("run.jsonl", SESSION, ("bank",)),
-    "journal, signed": Target("run.jsonl", SESSION, ("bank",), sign=sign_journal),
+    "selection, unsigned": Target(
+        "selection.json", (*SELECTION, PUBLISH), ("bank", "new.csv", "other.csv"), ("tiny",), sign=sign_selection
+    ),
+    "journal": Target("run.jsonl", SESSION, ("bank",), ("page.html",)),
+    "journal, signed": Target("run.jsonl", SESSION, ("bank",), ("page.html",), sign=sign_journal),
     "answers": Target(
         "answers.jsonl",
         (("session", "tell", "run.jsonl", "-"),),
         ("bank", "run.jsonl"),
         ("run.jsonl",),
         is_standard_input=True,
+    ),
+    "results to audit": Target(
+        "past.csv", (("audit", "past.csv", *JSON), ("audit", "past.csv", *PAGE)), (), ("page.html",)
+    ),
+    "chosen options": Target("choices.csv", (("audit", "past.csv", "--choices", "choices.csv", *JSON),), ("past.csv",)),
+    "items to begin with": Target(
+        "begin.csv",
+        (("start", "begin.csv", "-o", "begun", "-n", "6", "--selection", "begun.json", *JSON),),
+        (),
+        ("begun", "begun.json"),
+    ),
+    "results to check": Target(
+        "new.csv",
+        (
+            ("check", "bank", "new.csv", *JSON),
+            ("bank", "add-models", "bank", "new.csv", "--how", "random", "-o", "grown", *JSON),
+            ("bank", "recalibrate", "bank", "new.csv", "--how", "random", "-o", "anew", *JSON),
+        ),
+        ("bank",),
+        ("grown", "anew"),
+    ),
+    "results on new items": Target(
+        "late.csv", (("bank", "add-items", "bank", "late.csv", "-o", "grown", *JSON),), ("bank",), ("grown",)
+    ),
+    "estimates": Target(
+        "estimates.json",
+        (("export", "eee", "estimates.json", "-o", "records", "--organization", "us", *JSON),),
+        (),
+        ("records",),
     ),
     "excluded items": Target(
         "excluded.txt",
@@ -193,7 +266,12 @@ TARGETS = {
     "study estimates": Target(
         "study/estimates.parquet", (("study", "table", "study", "--against", "random", "weighted", *JSON),), ("study",)
     ),
-    "study summary": Target("study/summary.parquet", (("study", "table", "study", *JSON),), ("study",)),
+    "study summary": Target(
+        "study/summary.parquet",
+        (("study", "table", "study", *JSON), ("report", "study", *PAGE)),
+        ("study",),
+        ("page.html",),
+    ),
     "prediction file": Target(
         "prediction.toml", (("study", "predict", *PREDICTION),), ("prediction-data.parquet",), ("prediction",)
     ),

@@ -1,8 +1,8 @@
 import pytest
 
 from tests.attacks.bombs import BOMBS, explode, fill
+from tests.attacks.jobs import JOBS
 from tests.attacks.judging import ACCEPTED, REFUSED
-from tests.attacks.killed import JOBS
 
 QUICK = ("60,000 ids", "a CSV that is /dev/zero", "a bank's items that are a pipe", "a bank's record of 20 GiB")
 DISKS = ("import over another", "select", "session start", "simulate")

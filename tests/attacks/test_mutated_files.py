@@ -16,6 +16,7 @@ def test_a_damaged_file_is_taken_or_refused_clearly(workplace):
     assert {case.target for case in cases} == set(TARGETS)
 
 
+@pytest.mark.slow
 def test_every_good_file_is_taken(workplace, monkeypatch):
     """Else the attacks would try refusals only."""
     monkeypatch.setattr("tests.attacks.mutated_files.mutate", lambda content, rng, others: content)

@@ -11,6 +11,7 @@ from itembank.data.bank_files import load_bank, save_bank
 from itembank.data.response_files import write_responses
 from itembank.estimation.estimate import estimate
 from tests.attacks.running import run_here
+from tests.cli.contract import foreign, harness_world, inspect_world
 from tests.data.banks import make_bank
 from tests.data.readers.logs import sample, write_run
 from tests.scaling.simulated_suite import simulated_suite
@@ -55,7 +56,10 @@ def make_workplace(folder: Path) -> None:
     """Make every file; run it where Polars may be used."""
     _tables(folder)
     _logs(folder)
+    for tools in (foreign, harness_world, inspect_world):
+        tools.make_files(folder)
     _bank(folder)
+    _around_a_bank(folder)
     _studies(folder)
     _compute(folder)
 
@@ -144,6 +148,25 @@ def _bank(folder: Path) -> None:
     estimate(cached, folder / "new.csv", selection=folder / "selection.json", method="p-irt")
     cached.cache.keep_in_bank()
     _run("simulate", "-o", folder / "made.parquet", "--models", 6, "--items", 12, "--tasks", 2, "--dims", 1)
+
+
+def _around_a_bank(folder: Path) -> None:
+    """Results that a bank is audited by and grows with, the items of one to begin, and estimates to export."""
+    bank, rng = load_bank(folder / "bank"), np.random.default_rng(4)
+    items = bank.responses.items.select("item_id", "scenario")
+    items.write_csv(folder / "begin.csv")
+    models = pl.DataFrame({"model_id": bank.responses.model_ids})
+    right = pl.Series(bank.responses.responses.ravel())
+    past = models.join(items, how="cross", maintain_order="left_right").with_columns(response=right)
+    past.write_csv(folder / "past.csv")
+    options = pl.Series("choice", ["A", "B"]).gather(rng.integers(0, 2, past.height))
+    past.select("model_id", "item_id", choice=pl.when(right == 1.0).then(pl.lit("C")).otherwise(options)).write_csv(
+        folder / "choices.csv"
+    )
+    late = models.join(pl.DataFrame({"item_id": [f"late/{k}" for k in range(6)], "scenario": "law"}), how="cross")
+    late.with_columns(response=pl.Series(rng.integers(0, 2, late.height))).write_csv(folder / "late.csv")
+    outcome = run_here(("estimate", "bank", "new.csv", *FAST, "--format", "json"), folder=folder)
+    (folder / "estimates.json").write_text(outcome.out, encoding="utf-8")
 
 
 def _studies(folder: Path) -> None:

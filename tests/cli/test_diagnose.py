@@ -2,8 +2,11 @@ import json
 
 import pytest
 
+from itembank.data.bank_files import save_bank
 from itembank.data.response_files import write_responses
+from itembank.selection.select import select
 from tests.calibration.test_dimensions import simulated
+from tests.data.banks import make_bank
 
 QUICK = ("--dims", "1", "--method", "map")
 
@@ -76,3 +79,74 @@ def test_a_homogeneity_figure_of_no_such_scenario_is_a_usage_error(run, response
     )
     assert (outcome.code, outcome.out) == (2, "")
     assert "got s9" in outcome.err
+
+
+def test_predictions_as_json_with_a_figure(run, bank_folder, tmp_path):
+    figure = tmp_path / "predictions.svg"
+    outcome = run("diagnose", "predictions", bank_folder, "--figure", figure, "--format", "json")
+    assert outcome.code == 0, outcome.err
+    found = json.loads(outcome.out)
+    assert found["family"] == "bernoulli"
+    assert found["scenarios"][-1]["scenario"] == "all items"
+    assert sum(row["n_cells"] for row in found["bins"]) == 2 * found["scenarios"][-1]["n_cells"]
+    assert figure.read_text(encoding="utf-8").startswith("<?xml")
+
+
+def test_predictions_as_csv_and_table(run, bank_folder):
+    rows = run("diagnose", "predictions", bank_folder, "--format", "csv").out.splitlines()
+    assert rows[0].startswith("scenario,n_models,n_items,n_cells,correlation,standard_error,by_item_means")
+    bins = run("diagnose", "predictions", bank_folder, "--show", "bins", "--format", "csv").out.splitlines()
+    assert bins[0] == "scenario,n_cells,predicted,observed,standard_error"
+    table = run("diagnose", "predictions", bank_folder)
+    assert "calibration_error" in table.out
+    assert run("diagnose", "predictions", bank_folder, "--scenario", "law").code == 2
+
+
+@pytest.fixture
+def bank_with_selections(tmp_path):
+    bank = make_bank()
+    save_bank(bank, tmp_path / "bank")
+    for method in ("random", "anchor-irt"):
+        select(bank, 9, method=method, rng=0).save(tmp_path / f"{method}.json")
+    return tmp_path
+
+
+def test_weights_of_a_selection_as_json_with_a_figure(run, bank_with_selections):
+    bank, selection = bank_with_selections / "bank", bank_with_selections / "random.json"
+    figure = bank_with_selections / "weights.svg"
+    outcome = run("diagnose", "selection", bank, selection, "--figure", figure, "--format", "json")
+    assert outcome.code == 0, outcome.err
+    found = json.loads(outcome.out)
+    assert [one["effective_items"] for one in found["selections"]] == [pytest.approx(9.0)]
+    assert (found["parts"][0]["scenario"], found["parts"][0]["weight"]) == ("overall", pytest.approx(1.0))
+    assert figure.read_text(encoding="utf-8").startswith("<?xml")
+
+
+def test_selections_stand_under_each_other_by_the_names_of_their_files(run, bank_with_selections):
+    files = [bank_with_selections / f"{name}.json" for name in ("random", "anchor-irt")]
+    outcome = run("diagnose", "selection", bank_with_selections / "bank", *files, "--format", "csv")
+    rows = [line.split(",") for line in outcome.out.splitlines()]
+    assert [row[4] for row in rows[:3]] == ["selection", "random", "anchor-irt"]
+    table = run("diagnose", "selection", bank_with_selections / "bank", *files)
+    assert "effective_share" in table.out
+    assert "weight_in_score" in table.out
+
+
+def test_selections_of_one_file_name_are_called_by_their_paths(run, bank_with_selections):
+    other = bank_with_selections / "other"
+    other.mkdir()
+    first, second = bank_with_selections / "random.json", other / "random.json"
+    second.write_bytes(first.read_bytes())
+    bank = bank_with_selections / "bank"
+    found = json.loads(run("diagnose", "selection", bank, first, second, "--format", "json").out)
+    assert [one["selection"] for one in found["selections"]] == [str(first), str(second)]
+    twice = run("diagnose", "selection", bank, first, first)
+    assert (twice.code, twice.out) == (2, "")
+    assert "every selection once" in twice.err
+
+
+def test_a_selection_of_items_that_the_bank_has_not_is_refused(run, bank_with_selections):
+    select(make_bank(n_items=36), 36, method="random", rng=0).save(bank_with_selections / "more.json")
+    outcome = run("diagnose", "selection", bank_with_selections / "bank", bank_with_selections / "more.json")
+    assert (outcome.code, outcome.out) == (1, "")
+    assert "math/30" in outcome.err

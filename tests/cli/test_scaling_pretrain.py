@@ -104,6 +104,7 @@ def test_the_default_table_has_the_law_named_first_and_all_has_every_law(files):
     assert "Note: irsl was " in short.stderr
 
 
+@pytest.mark.slow
 def test_auto_shows_the_law_that_was_closest(files):
     """These models were made by the item response law."""
     result = run(files, "--checked", "1")

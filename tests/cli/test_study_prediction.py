@@ -71,11 +71,10 @@ def test_a_table_has_differences_to_one_assessor(run, study):
     assert "mean absolute error less that of 2pl, random" in shown.out
 
 
-@pytest.mark.parametrize("kind", ["items", "cost", "tasks", "models", "choices"])
-def test_every_figure_is_drawn(run, study, tmp_path, kind):
-    outcome = run("study", "plot", study, "--kind", kind, "--figure", tmp_path / f"{kind}.png")
+def test_a_figure_is_drawn(run, study, tmp_path):
+    outcome = run("study", "plot", study, "--kind", "items", "--figure", tmp_path / "items.png")
     assert outcome.code == 0, outcome.err
-    assert (tmp_path / f"{kind}.png").read_bytes().startswith(b"\x89PNG")
+    assert (tmp_path / "items.png").read_bytes().startswith(b"\x89PNG")
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,14 @@ import pytest
 from sklearn import datasets
 
 from itembank.data.builtin import load_builtin
-from itembank.data.builtin_tables import IN_CHECKOUT_ONLY, along_runs, byte_planes, read_builtin_table, undone
+from itembank.data.builtin_tables import (
+    IN_CHECKOUT_ONLY,
+    along_runs,
+    byte_planes,
+    read_builtin_numbers,
+    read_builtin_table,
+    undone,
+)
 from itembank.data.responses import ResponseMatrix
 from itembank.errors import DataError, ParameterError
 
@@ -141,8 +148,14 @@ def test_the_wheel_leaves_out_what_the_package_says():
     assert left_out == {name for name in files if name.startswith(IN_CHECKOUT_ONLY)}
 
 
-def test_numbers_come_back_from_their_bytes(rng):
-    numbers = rng.integers(-3000, 3000, (6, 7)).astype(np.int16)
-    planes = byte_planes(along_runs(numbers, 3), "<i2").to_numpy()
-    np.testing.assert_array_equal(undone(np.ascontiguousarray(planes).view("<i2").reshape(6, 7), 3), numbers)
-    assert byte_planes(numbers.astype("<f4"), "<f4").shape == (42, 4)
+def test_numbers_come_back_from_their_bytes(rng, tmp_path, monkeypatch):
+    monkeypatch.setattr("importlib.resources.files", lambda package: tmp_path)
+    (tmp_path / "builtin_files").mkdir()
+    log_likelihoods = rng.integers(-3000, 3000, (6, 7)).astype(np.int16)
+    n_bytes = rng.integers(1, 4, 7)
+    kept = {"choices": (along_runs(log_likelihoods, 3, n_bytes), "<i2"), "exact": (rng.normal(size=(6, 4)), "<f4")}
+    for part, (numbers, dtype) in kept.items():
+        byte_planes(numbers, dtype).write_parquet(tmp_path / "builtin_files" / f"toy_{part}.parquet")
+    read = read_builtin_numbers("toy", "choices", "<i2", 3)
+    np.testing.assert_array_equal(undone(read, 3, n_bytes), log_likelihoods)
+    np.testing.assert_array_equal(read_builtin_numbers("toy", "exact", "<f4", 6), kept["exact"][0].astype("<f4"))

@@ -37,6 +37,9 @@ RUNNABLE = [  # README: test_readme.py; tutorials: test_tutorials.py
     if "```python" in page.read_text(encoding="utf-8") and not page.stem.startswith("tutorial-")
 ]
 
+QUICK = [page for page in RUNNABLE if page.name != "pretraining.md"]
+"""Pages whose examples run in a second or two with few items; of all items all pages."""
+
 
 def names(page):
     return page.name
@@ -65,7 +68,7 @@ def small(monkeypatch, page):
     monkeypatch.setattr(itembank.scaling, "builtin_bits_per_byte", lambda: bits()[is_kept, ::every_item])
 
 
-@pytest.mark.parametrize("page", RUNNABLE, ids=names)
+@pytest.mark.parametrize("page", QUICK, ids=names)
 def test_python_examples_run(page, tmp_path, monkeypatch, small):
     run_examples(page, tmp_path, monkeypatch)
 

@@ -52,11 +52,14 @@ def test_panels_stand_in_rows_and_share_their_scales():
 
 def test_control_characters_of_names_are_shown_and_never_drawn(tmp_path):
     figure = new_figure(2.0, 2.0)
-    put_title(figure.add_subplot(), "\x1b[31mred\x00\nsecond line")
+    axes = figure.add_subplot()
+    put_title(axes, "\x1b[31mred\x00\nsecond line")
+    axes.set_yticks([0.0, 1.0], ["\x1bzero", "one $x$"], parse_math=False)
     text = save_figure(figure, tmp_path / "f.svg").read_text(encoding="utf-8")
     assert "\x1b" not in text
     assert "\x00" not in text
     assert figure.axes[0].get_title(loc="left") == "\\x1b[31mred\\x00\nsecond line"
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["\\x1bzero", "one $x$"]
 
 
 def test_a_png_file_has_a_palette_and_is_small(tmp_path):

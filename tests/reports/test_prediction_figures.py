@@ -15,6 +15,7 @@ ASSESSORS = (
     Assessor("2pl", "adaptation", "fisher"),
     Assessor("2pl", "adaptation", "fisher", per_cost=True),
     Assessor("2pl", "adaptation", "v-optimal"),
+    Assessor("mirt"),
 )
 
 
@@ -60,6 +61,21 @@ def test_choices_are_per_time_that_a_task_could_be_chosen(result):
     (axes,) = figure.axes
     # one calibration task: all of its items are taken
     np.testing.assert_allclose([bar.get_width() for bar in axes.patches], 12.0)
+
+
+def test_errors_are_in_percent_of_those_with_one_ability(result):
+    figure = draw_prediction(result, "dims", sets=("extrapolation",), n_tasks=(3,))
+    (axes,) = figure.axes
+    errors = result.curves.filter(set="extrapolation", n_calibration_tasks=3).sort("budget")
+    one, two = (errors.filter(assessor=name)["mae"].to_numpy() for name in ("2pl, random", "mirt, random"))
+    for place, container in enumerate(axes.containers):
+        line = container.lines[0]
+        np.testing.assert_allclose(line.get_xdata(), [1, 2])
+        np.testing.assert_allclose(line.get_ydata(), [0.0, 100.0 * (two[place] / one[place] - 1.0)], rtol=1e-6)
+    assert len(axes.containers) == 3
+    assert "abilit" in message_of(figure)
+    with pytest.raises(ParameterError, match="item models of one, and of other numbers of abilities"):
+        draw_prediction(result, "dims", assessors=("2pl, random", "2pl, fisher"))
 
 
 def test_assessors_that_look_alike_differ_in_line_or_marker(result):

@@ -65,6 +65,7 @@ def test_favoured_domains_fill_their_share_of_the_bytes():
     assert sums / N_BYTES == pytest.approx(0.55, abs=0.02)
 
 
+@pytest.mark.slow
 def test_repeated_text_repeats():
     mixture = mixtures()["repeated"]
     text = load("bytelms_text").training_text(

@@ -88,7 +88,7 @@ def test_probabilities_are_those_of_drawing_the_others(bank, method):
 @RANDOM
 def test_estimates_from_the_design_have_the_expectation_of_the_score(bank, method):
     """The Horvitz-Thompson mean of all draws is the score, whatever is included."""
-    truth, total, n_draws = bank.scenario_scores[0], np.zeros(3), 600
+    truth, total, n_draws = bank.scenario_scores[0], np.zeros(3), 300
     rng = np.random.default_rng(8)
     weights = dict(zip(bank.item_ids, bank.targets.weights, strict=True))
     row = dict(zip(bank.item_ids, bank.responses.responses[0], strict=True))

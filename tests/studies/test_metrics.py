@@ -5,7 +5,6 @@ from scipy.stats import kendalltau, spearmanr
 from itembank.studies.metrics import (
     clustered_mean,
     clustered_ratio,
-    effective_items,
     is_covered,
     pair_agreement,
     spearman,
@@ -38,12 +37,6 @@ def test_share_of_right_pairs_by_hand():
     # True order a < b < c = d. Pairs that differ: ab right, ac tied, ad right, bc wrong, bd right.
     _, share = pair_agreement(np.array([0.1, 0.2, 0.3, 0.3]), np.array([0.1, 0.3, 0.1, 0.4]))
     assert share == pytest.approx((1 + 0.5 + 1 + 0 + 1) / 5)
-
-
-def test_effective_items_by_hand():
-    assert effective_items(np.full(8, 0.125)) == pytest.approx(8.0)
-    assert effective_items(np.array([0.5, 0.25, 0.25])) == pytest.approx(1 / 0.375)
-    assert np.isnan(effective_items(np.zeros(3)))
 
 
 def test_clusters_of_one_size_have_the_error_of_their_means(rng):

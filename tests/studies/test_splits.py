@@ -4,13 +4,15 @@ import numpy as np
 import polars as pl
 import pytest
 
-from itembank.errors import DataError
+from itembank.errors import DataError, ParameterError
 from itembank.studies.split_specs import (
     ByDate,
     ByGroup,
     Horizon,
     KFold,
     LeaveOneOut,
+    Matching,
+    Months,
     NamedGroup,
     RandomShare,
     TrainingShare,
@@ -28,6 +30,8 @@ EVERY = (
     ByGroup("org"),
     ByGroup("org", k=5, name="each org"),
     NamedGroup("org", ("org-1", "org-3")),
+    Months("date", "2024-06-15", (1, 2, 6)),
+    Matching("org", "[13]$"),
     TrainingShare((10, 20)),
     TrainingShare(shares=(0.5, 1.0), name="shares"),
 )
@@ -117,6 +121,35 @@ def test_named_groups_are_what_is_tested():
     assert fold.test.tolist() == list(range(1, 41, 2))
 
 
+def test_models_are_tested_by_what_their_names_match():
+    (named,) = folds(NamedGroup("org", ("org-1", "org-3")))
+    (matched,) = folds(Matching("org", "(?i)^ORG-[13]$"))
+    np.testing.assert_array_equal(matched.test, named.test)
+    models = pl.DataFrame({"model_id": [f"m{i}" for i in range(6)], "note": ["code", None, "", None, "code", None]})
+    (every,) = make_folds(Matching("note", ".*o"), models, 1, 0)
+    assert every.test.tolist() == [0, 4]
+
+
+def test_months_test_what_came_in_each_on_one_bank():
+    """Dates are enumerated: the 14 or so models of each month, none before the last date of calibration."""
+    found = folds(Months("date", "2024-06-15", (1, 2, 6)))
+    dates = MODELS["date"].str.to_date().to_list()
+    windows = [("06-15", "07-15"), ("07-15", "08-15"), ("08-15", "12-15")]
+    assert [fold.split for fold in found] == ["months 1", "months 2", "months 6"]
+    for fold, (after, end) in zip(found, windows, strict=True):
+        first, last = (datetime.date.fromisoformat(f"2024-{day}") for day in (after, end))
+        assert [dates[row] for row in fold.test] == [day for day in dates if first < day <= last]
+        assert {dates[row] <= datetime.date(2024, 6, 15) for row in fold.train} == {True}
+        np.testing.assert_array_equal(fold.train, found[0].train)
+
+
+def test_a_month_after_the_end_of_a_month_is_the_end_of_the_next():
+    days = ["2024-01-31"] * 3 + ["2024-02-29", "2024-03-01", "2024-03-31"]
+    models = pl.DataFrame({"model_id": [f"m{i}" for i in range(6)], "date": days})
+    first, second = make_folds(Months("date", "2024-01-31", (1, 2)), models, 1, 0)
+    assert (first.test.tolist(), second.test.tolist()) == ([3], [4, 5])
+
+
 def test_training_sizes_share_their_tested_models_and_grow():
     first, second = folds(TrainingShare((10, 20)), repeats=1)
     assert (first.split, second.split) == ("training-share 10", "training-share 20")
@@ -149,6 +182,8 @@ def test_prompt_templates_and_model_sizes_are_left_out_whole():
         (ByGroup("org", k=6), "at least 6 groups, got 5"),
         (KFold(42), "of 42 folds needs as many models, got 41"),
         (TrainingShare((10, 32)), "at most the 31 models that are not tested, got '32'"),
+        (Months("date", "2024-11-30", (1, 2)), "'months 2' must leave.*and one to test, got 38 and 0"),
+        (Matching("org", "nobody"), "and one to test, got 41 and 0"),
         (ByDate("org"), "got none for 41 of 41: 'model-0 .org-0.'"),
     ],
     ids=lambda one: getattr(one, "name", ""),
@@ -156,6 +191,22 @@ def test_prompt_templates_and_model_sizes_are_left_out_whole():
 def test_a_split_that_cannot_be_says_why(split, message):
     with pytest.raises(DataError, match=message):
         folds(split)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Months("date", "June 2024"), "until must be a date such as 2024-01-31, got 'June 2024'"),
+        (lambda: Months("date", "2024-06-15", ()), r"rising whole numbers from 1, got \(\)"),
+        (lambda: Months("date", "2024-06-15", (1, 1)), r"rising whole numbers from 1, got \(1, 1\)"),
+        (lambda: Months("date", "2024-06-15", (0, 1)), r"rising whole numbers from 1, got \(0, 1\)"),
+        (lambda: Months("date", "2024-06-15", 3), "rising whole numbers from 1, got 3"),
+        (lambda: Matching("org", "("), "pattern must be a regular expression, got '\\('"),
+    ],
+)
+def test_choices_of_a_split_are_checked(make, message):
+    with pytest.raises(ParameterError, match=message):
+        make()
 
 
 def test_models_without_a_date_are_named():

@@ -10,6 +10,7 @@ from itembank.adaptive.past_session_results import mean_weights
 from itembank.adaptive.pool import SessionPool
 from itembank.adaptive.session_spec import CALIBRATED, MODEL_BASED
 from itembank.adaptive.state import SessionState
+from itembank.data.headlines import Headline
 from itembank.data.targets import ScoreTargets
 from itembank.estimation.basis import ScoreBasis
 from itembank.estimation.calibrated_scores import calibrated, model_based
@@ -108,10 +109,21 @@ def session_estimate(
     summaries = [_summary(basis, responses, abilities, positions) for basis in pool.bases]
     expected = _expected(pool, responses, positions, summaries)
     columns = _columns(pool)
-    near = [[] if pool.past is None else pool.past.around(positions.size, own) for own in columns]
+    headlines = (pool.headline, None)  # a custom score, the other basis, is a mean of items
+    near = [
+        [] if pool.past is None else pool.past.around(positions.size, own, headline)
+        for own, headline in zip(columns, headlines, strict=False)
+    ]
     parts = [
-        _scores(basis.targets, summary, None if expected is None else expected.targets(own), known, level=level)
-        for basis, summary, own, known in zip(pool.bases, summaries, columns, near, strict=True)
+        _scores(
+            basis.targets,
+            summary,
+            None if expected is None else expected.targets(own),
+            known,
+            level=level,
+            headline=headline,
+        )
+        for basis, summary, own, known, headline in zip(pool.bases, summaries, columns, near, headlines, strict=False)
     ]
     observed = _observed(pool, state)
     answered = observed.answered(len(pool.item_ids))
@@ -194,6 +206,7 @@ def _scores(
     near: Sequence[tuple[Past, float]],
     *,
     level: float,
+    headline: Headline | None,
 ) -> Scores:
     """Estimate one model's scores on these targets, with their intervals, by what is known of past sessions."""
     if expected is None or not near:
@@ -202,8 +215,9 @@ def _scores(
     value = stacked_scores(targets, summary, expected.means, mean_weights(near))
     parts = []
     for past, share in near:
-        scale = past.scale(expected, value)
-        parts.append((calibrated(targets, summary, value, past.estimates, scale=scale, level=level).scores, share))
+        read, scale = past.read(expected, value)
+        found = calibrated(targets, summary, read, past.estimates, scale=scale, level=level, headline=headline)
+        parts.append((found.scores, share))
     return _mixed(parts)
 
 

@@ -6,6 +6,8 @@ from typing import Self
 
 import numpy as np
 
+from itembank.data.headlines import Headline
+from itembank.estimation.headlines import reader_of
 from itembank.estimation.members_out_of_fold import Past
 from itembank.estimation.out_of_fold import OutOfFold
 from itembank.estimation.typicality import PastMisfit
@@ -74,7 +76,7 @@ class PastSessions:
         """All arrays by name, as the bank's cache keeps them."""
         return {one.name: getattr(self, one.name) for one in fields(self)}
 
-    def around(self, n: int, columns: IntArray) -> list[tuple[Past, float]]:
+    def around(self, n: int, columns: IntArray, headline: Headline | None = None) -> list[tuple[Past, float]]:
         """Return what is known at the checkpoints around n answers, with shares linear in the logarithm of n.
 
         Before the first and after the last checkpoint that of the nearest counts alone.
@@ -84,26 +86,30 @@ class PastSessions:
         n : int
         columns : (n_columns,)
             Targets to take, in this order; the last one's errors say what unusual models' errors were.
+        headline : Headline or None
+            The score that the last of them is, where it is not the overall one.
         """
         last = len(self.n_answered) - 1
         after = int(np.searchsorted(self.n_answered, n))
         if after == 0:
-            return [(self._at(0, columns), 1.0)]
+            return [(self._at(0, columns, headline), 1.0)]
         if after > last:
-            return [(self._at(last, columns), 1.0)]
+            return [(self._at(last, columns, headline), 1.0)]
         low, high = np.log(self.n_answered[after - 1 : after + 1])
         fraction = float((np.log(n) - low) / (high - low))
         if fraction == 1.0:
-            return [(self._at(after, columns), 1.0)]
-        return [(self._at(after - 1, columns), 1.0 - fraction), (self._at(after, columns), fraction)]
+            return [(self._at(after, columns, headline), 1.0)]
+        ends = ((after - 1, 1.0 - fraction), (after, fraction))
+        return [(self._at(checkpoint, columns, headline), share) for checkpoint, share in ends]
 
-    def _at(self, checkpoint: int, columns: IntArray) -> Past:
+    def _at(self, checkpoint: int, columns: IntArray, headline: Headline | None) -> Past:
         arrays = (array[checkpoint][:, columns] for array in (self.value, self.standard_error, self.scale))
         estimates = OutOfFold(self.truth[:, columns], *arrays)
         misfit = PastMisfit.of(self.misfit[checkpoint], estimates.error[:, -1])
         tail, follows = (float(array[checkpoint, columns[-1]]) for array in (self.tail, self.follows_item_model))
         weights = self.weights[checkpoint][:, columns]
-        return Past(estimates, weights, misfit, np.inf if np.isnan(tail) else tail, follows > 0.0)
+        reader = None if headline is None else reader_of(headline, estimates)
+        return Past(estimates, weights, misfit, np.inf if np.isnan(tail) else tail, follows > 0.0, reader)
 
 
 def mean_weights(near: Sequence[tuple[Past, float]]) -> FloatArray:

@@ -24,9 +24,11 @@ from itembank.crossfit.folds import MINIMUM_FOR_FOLDS, Fold, fold_numbers
 from itembank.crossfit.trials import run_trial
 from itembank.data.bank_cache import cache_name
 from itembank.data.banks import Bank
+from itembank.data.score_names import OVERALL
 from itembank.errors import DataError, ParameterError
 from itembank.estimation.estimand_names import RUN
 from itembank.estimation.expectations import LOOSE, Expectations
+from itembank.estimation.headlines import HeadlineTrial
 from itembank.estimation.members_out_of_fold import MembersOutOfFold
 from itembank.estimation.point import calibration_scores, weighted_means
 from itembank.estimation.specs import PIRT, Factor, Stacked
@@ -85,7 +87,8 @@ def past_sessions(bank: Bank, spec: SessionSpec, *, progress: ProgressCallback =
             name: array.shape for name, array in wanted.arrays.items()
         }
 
-    name = _name("past-sessions", _tried_spec(bank, spec))
+    headline = () if bank.headline is None else (bank.headline.name, bank.headline.past)
+    name = _name("past-sessions", _tried_spec(bank, spec), *headline)
     found = PastSessions(**bank.cache.arrays(name, measure, fits=fits))
     return found if found.n_answered.size else None
 
@@ -142,9 +145,9 @@ def past_orders(bank: Bank, spec: SessionSpec, n_answers: int, *, progress: Prog
     return run_trial(bank, name, try_fold, (bank.n_models, n_answers), progress=progress)
 
 
-def _name(kind: str, tried: SessionSpec) -> str:
+def _name(kind: str, tried: SessionSpec, *more: object) -> str:
     """Name what the bank's cache keeps of sessions of this spec."""
-    return cache_name(kind, json.dumps(tried.to_dict(), sort_keys=True), MOST_MODELS)
+    return cache_name(kind, json.dumps(tried.to_dict(), sort_keys=True), MOST_MODELS, *more)
 
 
 def _n_scores(bank: Bank, spec: SessionSpec) -> int:
@@ -157,7 +160,10 @@ def _measured(bank: Bank, spec: SessionSpec, checkpoints: IntArray, expected: Fl
     n_reached = has_reached.sum(axis=1)
     # where a fold's bank has fewer items to ask, its sessions end early; a checkpoint that few models reach is left out
     n_kept = int(np.sum(n_reached >= 0.5 * max(n_reached.max(), 1)))
-    result = PastSessions.create(checkpoints[:n_kept].astype(np.float64), _truth(bank, spec))
+    truth, headline = _truth(bank, spec), bank.headline
+    result = PastSessions.create(checkpoints[:n_kept].astype(np.float64), truth.copy())
+    if headline is not None:
+        result.truth[:, bank.targets.n_scenarios] = headline.past
     for checkpoint in range(n_kept):
         models = np.flatnonzero(has_reached[checkpoint])
         result.misfit[checkpoint, models] = expected[-1, checkpoint, models, 0]
@@ -165,7 +171,12 @@ def _measured(bank: Bank, spec: SessionSpec, checkpoints: IntArray, expected: Fl
             cells = np.ix_(models, columns)
             gathered = Expectations(*(array[cells] for array in expected[:, checkpoint]))
             members = MembersOutOfFold(
-                result.truth[cells], gathered.means, gathered, fold_numbers(bank)[models], scenario_weights
+                truth[cells],
+                gathered.means,
+                gathered,
+                fold_numbers(bank)[models],
+                scenario_weights,
+                headline=None if headline is None else HeadlineTrial(headline, rows=models),
             )
             result.put(checkpoint, models, columns, members.past(_method(members), prefer_item_model=True))
     return result
@@ -201,6 +212,7 @@ def _tried_spec(bank: Bank, spec: SessionSpec) -> SessionSpec:
         prior = BANK
     return replace(
         spec,
+        target=spec.target if bank.headline is None else OVERALL,  # the same items are asked
         stopping=Stopping(),
         budget=Budget(n_items=max(min(n_items, MOST_ITEMS), least)),
         constraints=constraints,

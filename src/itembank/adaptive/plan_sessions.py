@@ -14,6 +14,7 @@ from itembank.adaptive.session_spec import SessionSpec
 from itembank.checks import check_fraction, check_whole
 from itembank.crossfit.folds import MINIMUM_FOR_FOLDS, folds
 from itembank.data.arguments import GivenBank, as_bank
+from itembank.data.bank_views import asked_for
 from itembank.data.banks import Bank
 from itembank.data.score_names import OVERALL
 from itembank.errors import DataError, ParameterError, did_you_mean, remedy, shown
@@ -90,7 +91,7 @@ def plan_sessions(
     half_width : float, optional
         Or: as many as an interval of this half-width needs when all are asked at once (`plan`).
     target : str
-        'overall' or a scenario.
+        'overall' or a scenario; 'mean_win_rate', or an external score that the bank keeps.
     level : float
         Of the half-widths.
     progress : ProgressCallback
@@ -108,7 +109,7 @@ def plan_sessions(
     >>> plan_sessions(bank, 30).message  # doctest: +SKIP
     'Ask one by one: 0.91 ± 0.30 points closer than at once.'
     """
-    bank = as_bank(bank)
+    bank = asked_for(as_bank(bank), target)
     if (n_items is None) == (half_width is None):
         raise ParameterError(f"give one of n_items and half_width, got n_items={n_items!r}, half_width={half_width!r}.")
     _check(bank, target, level, progress)

@@ -14,6 +14,7 @@ from itembank.adaptive.reserves import cheapest_cost
 from itembank.adaptive.session_spec import CUSTOM, SessionSpec
 from itembank.data.banks import Bank
 from itembank.data.costs import TOKENS, CostUnit, expected_cost, known_units
+from itembank.data.headlines import Headline
 from itembank.data.score_names import OVERALL
 from itembank.data.targets import ScoreTargets
 from itembank.errors import DataError, ParameterError, did_you_mean, shown
@@ -77,6 +78,8 @@ class SessionPool(Compact):
         What the weights of both, and intervals, rest on; None where scores are the item model's alone.
     noise : AttemptNoise or None
         How answers vary around the item model, where another score is meant than that of one run.
+    headline : Headline or None
+        The score in place of the overall one, where one was asked for.
     """
 
     spec: SessionSpec
@@ -103,6 +106,7 @@ class SessionPool(Compact):
     factors: FactorModels | None = None
     past: PastSessions | None = None
     noise: AttemptNoise | None = None
+    headline: Headline | None = None
 
     @classmethod
     def create(cls, bank: Bank, spec: SessionSpec) -> Self:
@@ -150,6 +154,7 @@ class SessionPool(Compact):
             _decision_threshold(spec.stopping.decision, bank, custom),
             bank.targets.scenario_sizes,
             known_units(bank.responses),
+            headline=bank.headline,
         )
         if spec.estimand != RUN:
             pool = replace(pool, noise=AttemptNoise.of_bank(bank))
@@ -242,6 +247,8 @@ def _decision_threshold(decision: Decision | None, bank: Bank, custom: ScoreTarg
         value = float(weighted_means(responses, weights[counts])[0])
     else:
         value = float(targets.with_overall(bank.scenario_scores[row])[0, targets.names.index(name)])
+    if bank.headline is not None and targets is not custom and name == targets.last:
+        value = float(bank.headline.past[row[0]])
     if np.isnan(value):
         raise DataError(
             f"model {decision.model!r} must have a score on {decision.target!r}, but some scenario of it has no answer."

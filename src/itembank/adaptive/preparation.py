@@ -8,7 +8,10 @@ from itembank.adaptive.priors import warn_of_unheard_values
 from itembank.adaptive.session_spec import CALIBRATED, SessionSpec
 from itembank.crossfit.folds import folds
 from itembank.data.arguments import GivenBank, as_bank
+from itembank.data.bank_views import asked_for
 from itembank.data.banks import Bank
+from itembank.data.score_names import OVERALL
+from itembank.estimation.estimate import check_headline
 from itembank.progress import ProgressCallback, silent
 
 
@@ -85,8 +88,26 @@ def prepare_sessions(
     return pool
 
 
+def _asked_for(bank: Bank, spec: SessionSpec) -> tuple[Bank, SessionSpec]:
+    """Return the bank that gives a headline score, where one is wanted, and the spec whose rules are of that score."""
+    if isinstance(spec.target, str):
+        bank = asked_for(bank, spec.target)
+    if bank.headline is None:
+        return bank, spec
+    last, stopping = bank.targets.last, spec.stopping
+    target = last if spec.target == OVERALL else spec.target
+    widths = {last if name == OVERALL else name: width for name, width in stopping.half_widths.items()}
+    decision = stopping.decision
+    if decision is not None and decision.target == OVERALL:
+        decision = replace(decision, target=last)
+    return bank, replace(spec, target=target, stopping=replace(stopping, half_width=widths, decision=decision))
+
+
 def ready_pool(bank: Bank, spec: SessionSpec, *, progress: ProgressCallback = silent) -> SessionPool:
     """Return the pool for a session that goes on, without repeating the warnings about its spec."""
+    bank, spec = _asked_for(bank, spec)
+    if bank.headline is not None:
+        check_headline(bank, spec.interval, spec.estimand, (), progress)
     pool = SessionPool.create(bank, spec)
     if spec.interval != CALIBRATED:
         return pool

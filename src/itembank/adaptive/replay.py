@@ -1,6 +1,6 @@
 """`replay`: recorded models through adaptive sessions, in one process or several."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from itembank.adaptive.events import Asked, Told
@@ -16,10 +16,12 @@ from itembank.data.arguments import GivenBank, GivenResponses, as_bank, as_new_r
 from itembank.data.costs import TOKENS, CostUnit
 from itembank.errors import warned_once
 from itembank.estimation.estimate import warn_of_shift
+from itembank.numerics.parallel import in_parallel
 from itembank.numerics.threads import check_jobs
 from itembank.progress import ProgressCallback, part_of, silent
 
-PARTS_PER_JOB = 8
+MOST_PARTS = 64
+"""Parts that the models are dealt out to."""
 
 
 def replay(
@@ -28,7 +30,7 @@ def replay(
     spec: SessionSpec | None = None,
     *,
     batch: int = 1,
-    n_jobs: int = 1,
+    n_jobs: int | None = None,
     progress: ProgressCallback = silent,
 ) -> ReplayResult:
     """Send recorded models through adaptive sessions, to see what these would ask and estimate.
@@ -44,8 +46,9 @@ def replay(
     spec : SessionSpec, optional
     batch : int
         Items asked at once each time.
-    n_jobs : int
-        Processes to share the models among; -1 for one a core. Numbers do not depend on it.
+    n_jobs : int, optional
+        Processes to share the models among; -1 for one a core. Without it, what the surrounding
+        ``joblib.parallel_config`` says, 1 otherwise. Numbers do not depend on it.
     progress : callable
 
     Raises
@@ -72,37 +75,22 @@ def replay(
     recorded = Recorded.of_responses(bank, as_new_responses(bank, responses))
     pool = prepare_sessions(bank, spec, progress=part_of(progress, 0.0, 0.5))
     before = 0.0 if pool.past is None else 0.5
-    ends: list[SessionEnd] = []
+    ends: dict[int, list[SessionEnd]] = {}
     n_models = len(recorded.model_ids)
     with warned_once():
-        for part in _each(pool, recorded, batch, n_jobs):
-            ends.extend(part)
-            fraction = len(ends) / n_models
-            progress(f"{len(ends)} of {n_models} models", before + (1.0 - before) * fraction)
-    result = joined_sessions(ends)
+        small = replace(pool, item_table=pool.item_table.clear())  # it may hold every item's text
+        size = -(-n_models // MOST_PARTS)
+        parts = [(small, recorded.take(slice(row, row + size)), batch) for row in range(0, n_models, size)]
+        for number, part in in_parallel(_replay_models, parts, n_jobs=n_jobs):
+            ends[number] = part
+            n_done = sum(map(len, ends.values()))
+            progress(f"{n_done} of {n_models} models", before + (1.0 - before) * n_done / n_models)
+    result = joined_sessions([end for number in range(len(parts)) for end in ends[number]])
     warn_of_shift(result.estimates, bank.n_compared_models)
     return result
 
 
-def _each(pool: SessionPool, recorded: Recorded, batch: int, n_jobs: int) -> Iterator[list[SessionEnd]]:
-    """Replay parts of the models in order, here or in several processes."""
-    n_models = len(recorded.model_ids)
-    if n_jobs == 1 or n_models == 1:
-        for row in range(n_models):
-            yield replay_models(pool, recorded.take(slice(row, row + 1)), batch)
-        return
-    import joblib  # noqa: PLC0415 (only work that runs in parallel needs it)
-
-    n_workers = joblib.effective_n_jobs(n_jobs)
-    size = -(-n_models // (PARTS_PER_JOB * n_workers))
-    parts = [recorded.take(slice(start, start + size)) for start in range(0, n_models, size)]
-    with joblib.parallel_config(backend="loky", inner_max_num_threads=1):
-        work = joblib.Parallel(n_jobs=n_jobs, return_as="generator", batch_size=1)
-        pool = replace(pool, item_table=pool.item_table.clear())  # may hold every item's text
-        yield from work(joblib.delayed(replay_models)(pool, part, batch) for part in parts)
-
-
-def replay_models(pool: SessionPool, recorded: Recorded, batch: int) -> list[SessionEnd]:
+def _replay_models(pool: SessionPool, recorded: Recorded, batch: int) -> list[SessionEnd]:
     """Run the session of each model to its end."""
     return [_replay_one(pool, recorded, row, batch) for row in range(len(recorded.model_ids))]
 

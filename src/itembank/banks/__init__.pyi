@@ -1,5 +1,6 @@
 from .add_items import add_items as add_items
 from .add_models import add_models as add_models
+from .add_scores import add_scores as add_scores
 from .conversion import Conversion as Conversion
 from .conversion import convert as convert
 from .descendants import Operation as Operation

@@ -9,6 +9,7 @@ from itembank.calibration.agreement import Agreement, agreement_beyond
 from itembank.calibration.degenerate import DegenerateItems, put_back
 from itembank.calibration.families import PreparedResponses, precision_index, prepare, with_family
 from itembank.calibration.fits import Fit, FitData
+from itembank.calibration.levels import levels_of_items, response_levels
 from itembank.calibration.pooled_regression import FeatureValues
 from itembank.calibration.specs import METHODS, CalibrationSpec, has_family, plain_options
 from itembank.data.arguments import GivenResponses, as_responses
@@ -17,7 +18,7 @@ from itembank.data.item_features import covariate_features
 from itembank.data.responses import ResponseMatrix
 from itembank.data.validation import check_enough_models, check_models_and_items_have_responses
 from itembank.errors import ConvergenceWarning, DataError, DataWarning, ParameterError, shown, warn
-from itembank.irt.family_names import WITH_PRECISION
+from itembank.irt.family_names import GRADED, WITH_PRECISION
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.threads import one_blas_thread
 from itembank.progress import ProgressCallback, silent
@@ -106,6 +107,10 @@ def calibrate(
     features = _features(responses.items, spec)
     if features is not None:
         data = replace(data, features=features.take(~is_left_out))
+    if prepared.family == GRADED:
+        data = _with_levels(
+            data, prepared.values, responses.items, has_prior=getattr(spec, "prior", "auto") is not None
+        )
     if prepared.family in WITH_PRECISION:
         data = replace(data, precision_index=precision_index(spec, scenarios))
     fit: Fit = METHODS.kernel(spec)(data, spec, progress=progress)
@@ -232,6 +237,13 @@ def _fit_data(prepared: PreparedResponses, lower: FloatArray) -> FitData:
         return FitData(values, None, lower, family=prepared.family, n_trials=trials)
     values = np.where(missing, values.dtype.type(0.0), values)
     return FitData(values, ~missing, lower, family=prepared.family, n_trials=trials)
+
+
+def _with_levels(data: FitData, values: FloatArray, items: pl.DataFrame, *, has_prior: bool) -> FitData:
+    """Add the levels of graded responses; without a prior an item has those that it has shown."""
+    levels, item_ids = response_levels(values), items["item_id"].to_list()
+    together = items["scenario"].to_list() if has_prior else item_ids
+    return replace(data, levels=levels, has_level=levels_of_items(values, levels, together, item_ids))
 
 
 def _task_index(items: pl.DataFrame) -> IntArray:

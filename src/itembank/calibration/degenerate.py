@@ -30,7 +30,7 @@ class DegenerateItems:
         In a bifactor model, whose items depend on the general ability and their scenario's.
     is_majority : bool
         Whether they predict the common answer for every model.
-    family : {'bernoulli', 'binomial', 'beta', 'beta-binomial'}
+    family : {'bernoulli', 'binomial', 'beta', 'beta-binomial', 'graded'}
         Of all items.
     n_trials : (n_models, n_items) or None
         Behind each response, zero where missing; None for one.
@@ -93,7 +93,12 @@ def put_back(fit: Fit, responses: FloatArray, items: DegenerateItems) -> tuple[I
         for group, dims in _groups(items, n_dims):
             _put_back_group(fit, responses, items, group=group, dims=dims, into=(coefficients, covariance))
     parameters = ItemParameters.create(
-        coefficients[:, :-1], coefficients[:, -1], items.lower_asymptote, family=items.family, precision=fit.precision
+        coefficients[:, :-1],
+        coefficients[:, -1],
+        items.lower_asymptote,
+        family=items.family,
+        precision=fit.precision,
+        steps=fit.steps,
     )
     return parameters, covariance
 

@@ -4,15 +4,17 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from itembank.calibration.held_out_dims import feasible, fit_candidate, hidden_errors, leave_out, thinned
-from itembank.calibration.specs import METHODS, CalibrationSpec, Variational, loosened
+from itembank.calibration.held_out_dims import HeldOut, feasible, fit_candidate, hidden_errors, leave_out, thinned
+from itembank.calibration.specs import METHODS, CalibrationSpec, ItemModel, Variational, loosened
 from itembank.data.arguments import GivenResponses, as_responses
+from itembank.data.calibrations import Calibration
 from itembank.data.known_scores import KnownScores
 from itembank.data.responses import ResponseMatrix
 from itembank.data.targets import ScoreTargets
 from itembank.data.validation import check_enough_models
 from itembank.errors import ParameterError
 from itembank.numerics.arrays import BoolArray, FloatArray
+from itembank.numerics.parallel import in_parallel
 from itembank.numerics.splits import Split
 from itembank.numerics.threads import one_blas_thread
 from itembank.progress import ProgressCallback, silent
@@ -119,14 +121,16 @@ def choose_n_dims(
     responses, _ = thinned(responses)
     held_out = leave_out(responses, _every_fifth(responses))
     tried = feasible(candidates, held_out.n_calibration, spec)
-    measured = []
-    for position, n_dims in enumerate(tried):
-        progress(f"trying {n_dims}", position / len(tried))
-        fitted = fit_candidate(held_out, spec, n_dims, item_model="nested" if is_nested else "mirt")
-        spec = replace(spec, family=fitted.parameters.family)  # log-likelihoods compare within one family
-        hidden = hidden_errors(held_out, fitted, held_out.is_even)
-        measured.append((float(np.nanmean(_scenario_means(np.abs(hidden.errors)))), hidden.mean_log_likelihood))
-    errors, log_likelihoods = np.array(measured).T
+    item_model: ItemModel = "nested" if is_nested else "mirt"
+    progress(f"trying {tried[0]}", 0.0)
+    first = fit_candidate(held_out, spec, tried[0], item_model=item_model)
+    spec = replace(spec, family=first.parameters.family)  # log-likelihoods compare within one family
+    measured = {tried[0]: _measured(held_out, first)}
+    parts = [(held_out, spec, n_dims, item_model) for n_dims in tried[1:]]
+    for number, found in in_parallel(_try, parts):
+        measured[tried[1 + number]] = found
+        progress(f"trying {', '.join(map(str, tried))}", len(measured) / len(tried))
+    errors, log_likelihoods = np.array([measured[n_dims] for n_dims in tried]).T
     best = tried[int(np.flatnonzero(errors <= errors.min() + TOLERANCE)[0])]
     listed = ", ".join(f"{100 * error:.2f} with {n}" for error, n in zip(errors, tried, strict=True))
     message = f"mean error of held-out scores in points: {listed}; the smallest within {100 * TOLERANCE:g} of the best"
@@ -159,6 +163,17 @@ def parallel_analysis(
     below = np.flatnonzero(eigenvalues <= thresholds)
     n_dims = int(below[0]) if below.size else eigenvalues.shape[0]
     return ParallelAnalysis(n_dims, eigenvalues, thresholds)
+
+
+def _try(held_out: HeldOut, spec: CalibrationSpec, n_dims: int, item_model: ItemModel) -> tuple[float, float]:
+    """Fit one candidate; see `_measured`."""
+    return _measured(held_out, fit_candidate(held_out, spec, n_dims, item_model=item_model))
+
+
+def _measured(held_out: HeldOut, fitted: Calibration) -> tuple[float, float]:
+    """Return the mean absolute error of held-out scores, and the mean log-likelihood of the hidden responses."""
+    hidden = hidden_errors(held_out, fitted, held_out.is_even)
+    return float(np.nanmean(_scenario_means(np.abs(hidden.errors)))), hidden.mean_log_likelihood
 
 
 def _every_fifth(responses: ResponseMatrix) -> Split:

@@ -10,12 +10,13 @@ import numpy as np
 
 from itembank.calibration.binarisation import scenario_thresholds
 from itembank.calibration.degenerate import find_degenerate
+from itembank.calibration.levels import response_levels
 from itembank.calibration.specs import CalibrationSpec
 from itembank.data.probabilities import clip_probabilities
 from itembank.data.responses import ResponseMatrix
 from itembank.errors import ConvergenceWarning, DataError, DataWarning, shown, warn
 from itembank.irt.binarise import apply_thresholds, item_thresholds
-from itembank.irt.family_names import Family
+from itembank.irt.family_names import GRADED, Family
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 
 
@@ -25,7 +26,7 @@ class PreparedResponses:
 
     Attributes
     ----------
-    family : {'bernoulli', 'binomial', 'beta', 'beta-binomial'}
+    family : {'bernoulli', 'binomial', 'beta', 'beta-binomial', 'graded'}
     values : (n_models, n_items)
         NaN where missing.
     n_trials : (n_models, n_items) or None
@@ -63,7 +64,7 @@ def prepare(responses: ResponseMatrix, spec: CalibrationSpec) -> PreparedRespons
     Raises
     ------
     DataError
-        For counts without numbers of trials, and for probabilities that are all 0 or 1.
+        For counts without numbers of trials, probabilities that are all 0 or 1, and responses without levels.
     """
     family = cast("Family", spec.family)
     values, n_items = responses.responses, responses.n_items
@@ -74,6 +75,10 @@ def prepare(responses: ResponseMatrix, spec: CalibrationSpec) -> PreparedRespons
                 "probabilities between 0 and 1."
             )
         return PreparedResponses(family, _clipped(values), None, {}, np.zeros(n_items, dtype=bool))
+    if family == GRADED:
+        _check_single(responses)
+        response_levels(values)
+        return PreparedResponses(family, values, None, {}, np.zeros(n_items, dtype=bool))
     if family == "bernoulli":
         scenarios = responses.items["scenario"].to_list()
         thresholds = {} if responses.is_binary else scenario_thresholds(values, scenarios)
@@ -119,6 +124,15 @@ def _trials(responses: ResponseMatrix, family: Family) -> IntArray | None:
     if n_trials.max() == 1:
         return None
     return n_trials.astype(np.int64)
+
+
+def _check_single(responses: ResponseMatrix) -> None:
+    """Refuse means of repeated trials as levels."""
+    if responses.n_trials is not None and bool(np.any((responses.n_trials > 1) & responses.observed)):
+        raise DataError(
+            f"family {GRADED!r} is for single responses, got means of up to {int(responses.n_trials.max())} trials. "
+            "Take 'binomial' or 'beta-binomial'."
+        )
 
 
 def _clipped(values: FloatArray) -> FloatArray:

@@ -7,6 +7,7 @@ import numpy as np
 from itembank.calibration.pooled_regression import FeatureValues
 from itembank.irt.family_names import Family
 from itembank.irt.parameters import AbilityPrior
+from itembank.irt.steps import Steps
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 
 
@@ -27,7 +28,7 @@ class FitData:
         Scenario of each item, for the bifactor item model.
     task_index : (n_items,) or None
         Task of each item, where items of one task share the centre of their prior.
-    family : {'bernoulli', 'binomial', 'beta', 'beta-binomial'}
+    family : {'bernoulli', 'binomial', 'beta', 'beta-binomial', 'graded'}
     n_trials : (n_models, n_items) or None
         Of families 'binomial' and 'beta-binomial': trials behind each response, 0 where not observed; None where there
         is one behind each.
@@ -35,6 +36,10 @@ class FitData:
         Which items share one precision, numbered from zero; for families that have one.
     features : FeatureValues or None
         What is known of the items, where their intercepts follow that.
+    levels : (n_levels,) or None
+        Of family 'graded': the values that responses have, rising.
+    has_level : (n_items, n_levels) or None
+        Which of these an item may have.
     """
 
     responses: FloatArray
@@ -46,6 +51,8 @@ class FitData:
     n_trials: FloatArray | None = None
     precision_index: IntArray | None = None
     features: FeatureValues | None = None
+    levels: FloatArray | None = None
+    has_level: BoolArray | None = None
 
     @property
     def weights(self) -> FloatArray | BoolArray | None:
@@ -68,6 +75,8 @@ class FitData:
             None if self.n_trials is None else self.n_trials[:, items],
             None if self.precision_index is None else self.precision_index[items],
             None if self.features is None else self.features.take(items),
+            self.levels,
+            None if self.has_level is None else self.has_level[items],
         )
 
 
@@ -90,6 +99,8 @@ class Fit:
         Of families that have one.
     log_precision_error : (n_items,) or None
         Standard error of its logarithm; None where it was given.
+    steps : Steps or None
+        Of family 'graded'.
     """
 
     loadings: FloatArray
@@ -104,3 +115,4 @@ class Fit:
     history: FloatArray
     precision: FloatArray | None = None
     log_precision_error: FloatArray | None = None
+    steps: Steps | None = None

@@ -8,7 +8,7 @@ from typing import Literal, TypeGuard, get_args
 
 from itembank.checks import check_names, check_not_negative, check_one_of, check_positive, check_whole
 from itembank.errors import ParameterError, shown
-from itembank.irt.family_names import FAMILIES, WITH_PRECISION, Family
+from itembank.irt.family_names import FAMILIES, GRADED, WITH_PRECISION, Family
 from itembank.methods import Method, MethodTable
 
 ItemModel = Literal["1pl", "2pl", "mirt", "nested", "bifactor"]
@@ -269,8 +269,9 @@ class MarginalML(CalibrationSpec):
         Nodes per dimension; 'auto' takes as many as the data's sharpest posterior of ability needs.
     bounds : (float, float)
         Range of the nodes.
-    family : {'auto', 'bernoulli', 'binomial'}
-        As for `Variational`.
+    family : {'auto', 'bernoulli', 'binomial', 'graded'}
+        As for `Variational`; 'graded' for responses of a few ordered levels (Samejima 1969), in one dimension. Its
+        prior 'auto' is one more response of every item, spread over levels and abilities as its scenario's are.
     """
 
     tolerance: float = 1e-4
@@ -282,10 +283,12 @@ class MarginalML(CalibrationSpec):
         """Check the choices."""
         check_item_model(self.item_model, self.n_dims)
         check_iterations(self.max_iterations, self.tolerance)
-        check_family(self.family)
+        check_family(self.family, has_levels=True)
+        if self.family == GRADED:
+            self._check_graded()
         if self.family in WITH_PRECISION:
             raise ParameterError(
-                f"marginal ML has no family {self.family!r}: it fits 'bernoulli' and 'binomial'. "
+                f"marginal ML has no family {self.family!r}: it fits 'bernoulli', 'binomial' and 'graded'. "
                 "Use the variational or the map method."
             )
         if self.n_dims > 2:
@@ -299,6 +302,16 @@ class MarginalML(CalibrationSpec):
             raise ParameterError(f"bounds of the nodes must enclose 0, got {self.bounds}.")
         if self.n_quadrature != "auto" and self.n_quadrature < 2:
             raise ParameterError(f"n_quadrature must be 'auto' or at least 2, got {self.n_quadrature}.")
+
+    def _check_graded(self) -> None:
+        """Check the choices of items with levels: one slope each, no guessing, and a prior of their own or none."""
+        if self.item_model != "2pl" or self.known_guessing:
+            raise ParameterError(
+                f"family {GRADED!r} has item_model '2pl' without guessing, got {self.item_model!r}"
+                f"{' with known_guessing' if self.known_guessing else ''}. Leave these choices out."
+            )
+        if self.prior not in ("auto", None):
+            raise ParameterError(f"family {GRADED!r} takes prior 'auto' or None, got {self.prior!r}.")
 
     @property
     def has_marginal_errors(self) -> bool:
@@ -368,9 +381,11 @@ def check_item_model(item_model: str, n_dims: int, known: tuple[str, ...] = PLAI
         )
 
 
-def check_family(family: str, precision: float | str = "scenario") -> None:
+def check_family(family: str, precision: float | str = "scenario", *, has_levels: bool = False) -> None:
     """Check the distribution of responses and its precision."""
     check_one_of("family", family, ("auto", *FAMILIES))
+    if family == GRADED and not has_levels:
+        raise ParameterError(f"this method has no family {GRADED!r}: take the mml method.")
     if isinstance(precision, str):
         if precision not in get_args(PrecisionChoice):
             raise ParameterError(f"precision must be a number, 'global' or 'scenario', got {precision!r}.")

@@ -11,7 +11,7 @@ import click
 from itembank.cli.bank_growing import add_items, add_models, link, recalibrate
 from itembank.cli.bank_writing import loaded_for_change, write_bank, writing
 from itembank.cli.command import Group
-from itembank.cli.options import BankPath, bank_argument, format_option, ids_of_file, level_option
+from itembank.cli.options import FILE, BankPath, bank_argument, format_option, ids_of_file, level_option
 from itembank.cli.render import note, print_record, print_rows, warnings_as_notes
 from itembank.errors import shown, visible
 
@@ -131,6 +131,34 @@ def note_command(*, bank: Path, text: str, name: str, force: bool, output: Path,
 
     loaded = loaded_for_change(bank, output, force=force)
     write_bank(note_bank(loaded, text, name=name), output, output_format, force=force)
+
+
+@command.command("add-scores")
+@bank_argument
+@click.argument("scores", type=FILE)
+@click.option(
+    "--score", "names", multiple=True, required=True, metavar="COLUMN", help="A column of SCORES to keep. Repeatable."
+)
+@click.option("--note", "text", default="", metavar="TEXT", help="Why; the bank's history keeps it.")
+@writing
+def add_scores(
+    *, bank: Path, scores: Path, names: tuple[str, ...], text: str, force: bool, output: Path, output_format: str
+) -> None:
+    """Keep SCORES of a bank's models that its items do not make, such as a leaderboard's own, by model_id.
+
+    Fractions of one, or points up to 100; models may lack some. itembank estimate and its neighbours then take
+    --target COLUMN.
+
+    \b
+      itembank bank add-scores bank leaderboard.csv --score mmlu_full -o bank-2
+      itembank estimate bank-2 new-model.csv --target mmlu_full
+    """  # noqa: D301
+    from itembank.banks.add_scores import add_scores as add  # noqa: PLC0415
+
+    loaded = loaded_for_change(bank, output, force=force)
+    with warnings_as_notes():
+        changed = add(loaded, scores, names, note=text)
+    write_bank(changed, output, output_format, force=force)
 
 
 @command.command("diff")

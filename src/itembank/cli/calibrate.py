@@ -9,6 +9,7 @@ import click
 
 from itembank.calibration.specs import GENERAL_ITEM_MODELS, METHODS, JointMAP, Variational
 from itembank.cli.command import Command, gathered, headed
+from itembank.cli.external_scores import check_external_options, external_options, with_scores
 from itembank.cli.option_types import MethodName, NumberOrWord
 from itembank.cli.options import (
     format_option,
@@ -16,6 +17,7 @@ from itembank.cli.options import (
     method_option,
     models_option,
     output_option,
+    parallel_option,
     reading_options,
     reading_spec,
     refuse_unused,
@@ -108,12 +110,14 @@ _ITEM_MODEL = headed(
 )
 @gathered("choices", _ITEM_MODEL)
 @score_options
+@external_options
 @click.option(
     "--folds/--no-folds",
     default=True,
     show_default=True,
     help="Also fit folds of models, as itembank prepare does.",
 )
+@parallel_option
 @seed_option
 @format_option
 @reading_options(models_option, items_option)
@@ -127,6 +131,8 @@ def command(
     choices: Mapping[str, Any],
     within: Within,
     across: Across,
+    external: tuple[str, ...],
+    scores: Path | None,
     folds: bool,
     seed: int,
     output_format: str,
@@ -141,6 +147,7 @@ def command(
       itembank calibrate results.csv -o bank --items items.csv --known-guessing
       itembank calibrate results.csv -o bank --items items.csv --item-covariate length
       itembank calibrate probabilities.parquet -o bank --item-model 2pl --family beta
+      itembank calibrate results.csv -o bank --scores leaderboard.csv --score mmlu_full
     """  # noqa: D301
     from itembank.adaptive.preparation import prepare  # noqa: PLC0415
     from itembank.calibration.build import build_bank  # noqa: PLC0415
@@ -148,11 +155,14 @@ def command(
     from itembank.data.readers.read import read_responses  # noqa: PLC0415
     from itembank.data.targets import ScoreTargets  # noqa: PLC0415
 
+    check_external_options(scores, external)
     check_bank_destination(output, overwrite=force)
     given = _given(method, choices)
     with warnings_as_notes():
         matrix = read_responses(responses, spec=reading_spec(reading), models=reading["models"], items=reading["items"])
-        ScoreTargets.create(matrix.items, within=within, across=across)  # complains before the long work, not after
+        # what follows complains before the long work, not after
+        targets = ScoreTargets.create(matrix.items, within=within, across=across)
+        matrix = with_scores(matrix, scores, external, targets.scenarios)
         spec = _spec(matrix, method, dims, given)
         with progress("calibrate") as report:
             bank = build_bank(matrix, spec, within=within, across=across, rng=seed, progress=report)

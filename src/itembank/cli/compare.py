@@ -68,7 +68,7 @@ if TYPE_CHECKING:
     multiple=True,
     default=("overall",),
     show_default="overall",
-    help="Score to compare: 'overall', a scenario, or 'all'. Repeatable.",
+    help="Score to compare: 'overall', a scenario, or 'all'; mean_win_rate or an external score. Repeatable.",
 )
 @click.option("--ranking", is_flag=True, help="Print the models in order with tied groups instead of the pairs.")
 @report_option
@@ -103,12 +103,13 @@ def command(
       itembank compare bank results.parquet --model old --model new --target all
       itembank compare bank results.parquet --ranking --report ranking.html
     """  # noqa: D301
+    from itembank.comparison.checks import bank_and_targets  # noqa: PLC0415
     from itembank.comparison.compare import compare  # noqa: PLC0415
     from itembank.data.bank_files import load_bank  # noqa: PLC0415
     from itembank.data.selections import Selection  # noqa: PLC0415
 
     refuse_unused(("power", not ranking, "pairs of models, not with --ranking"))
-    loaded = load_bank(bank)
+    loaded, wanted = bank_and_targets(load_bank(bank), "all" if "all" in target else target)
     chosen = None if selection is None else Selection.load(selection)
     with warnings_as_notes():
         matrix = read_new_results(loaded, responses, reading, chosen)
@@ -123,7 +124,7 @@ def command(
             spec=ComparisonSpec(level, power, seed=seed, estimand=estimand),
         )
         with progress("compare") as said:
-            comparison = compared(method=method, target="all" if "all" in target else target, progress=said)
+            comparison = compared(method=method, target=wanted, progress=said)
     _print(comparison, output_format, why_not_calibrated(loaded), is_ranking=ranking)
     note_flagged(comparison, loaded.n_compared_models)
     if estimand != RUN:

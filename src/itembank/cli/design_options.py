@@ -31,7 +31,12 @@ design_options = gathered(
             help=f"Choose for a model of average ability by this criterion; implies --method {METHOD}.",
         ),
         goal_option,
-        spec_option(OptimalDesign, "target", "v-optimal: the score that is wanted, overall or a scenario."),
+        spec_option(
+            OptimalDesign,
+            "target",
+            "v-optimal: the score that is wanted, overall or a scenario. Without --criterion: mean_win_rate or an "
+            "external score, by whose past errors --method auto chooses.",
+        ),
         cost_option,
         input_weight_option,
         click.option(

@@ -1,4 +1,4 @@
-"""`itembank diagnose`: what responses say about the benchmark itself."""
+"""`itembank diagnose`: what responses say about the benchmark itself, and what chosen items stand for."""
 
 from pathlib import Path
 from typing import Any
@@ -9,10 +9,13 @@ from itembank.calibration.specs import METHODS
 from itembank.cli.command import Group
 from itembank.cli.option_types import MethodName, WholeNumbers
 from itembank.cli.options import (
+    FILE,
     BankPath,
+    bank_argument,
     figure_option,
     format_option,
     items_option,
+    level_option,
     method_option,
     reading_options,
     reading_spec,
@@ -21,16 +24,22 @@ from itembank.cli.options import (
     seed_option,
     write_figure,
 )
-from itembank.cli.render import print_record, progress, warnings_as_notes
+from itembank.cli.render import print_object, print_record, print_rows, progress, warnings_as_notes
 
 
 @click.group("diagnose", cls=Group)
 def command() -> None:
-    """Examine the benchmark itself: how many abilities it measures, and how alike its items are.
+    """Examine the benchmark itself, and items chosen of it.
+
+    Its tasks, how many abilities it measures, how alike its items are, how well single responses are predicted, and
+    which parts of it chosen items stand for.
 
     \b
+      itembank diagnose tasks responses.parquet --cost tokens --figure tasks.png
       itembank diagnose dimensions responses.parquet --figure dimensions.png
       itembank diagnose homogeneity bank --figure homogeneity.png
+      itembank diagnose predictions bank --figure predictions.png
+      itembank diagnose selection bank selection.json --figure weights.png
     """  # noqa: D301
 
 
@@ -172,3 +181,179 @@ def _with_spreads(row: dict[str, Any]) -> dict[str, Any]:
         for name in ("difficulty", "discrimination")
     }
     return {**row, **told}
+
+
+PREDICTIONS_LEAST = (
+    "n_cells", "root_mean_square", "n_models", "n_items", "slope", "bias", "by_chance",
+)  # fmt: skip
+"""Columns that give way in a narrow terminal, the least needed first."""
+
+
+@command.command("predictions")
+@bank_argument
+@click.option(
+    "--show",
+    type=click.Choice(["scenarios", "bins"]),
+    default="scenarios",
+    show_default=True,
+    help="One row a scenario, or mean responses by predicted value; JSON has both.",
+)
+@figure_option()
+@click.option("--scenario", "scenarios", multiple=True, help="--figure: draw this one; at most 16. Repeatable.")
+@seed_option
+@format_option
+def predictions_command(
+    *,
+    bank: Path,
+    show: str,
+    figure: Path | None,
+    scenarios: tuple[str, ...],
+    seed: int,
+    output_format: str,
+) -> None:
+    """Compare each response with the probability that the item model gives it, for models left out.
+
+    The items are calibrated without these models. Half of a model's answers give the ability that predicts the other
+    half. The correlation stands beside that of the items' means alone (by_item_means); the calibration error is the
+    mean distance of observed from predicted means in ten bins, beside what it would be by_chance.
+
+    \b
+      itembank diagnose predictions bank --figure predictions.png
+      itembank diagnose predictions bank --show bins --format csv
+    """  # noqa: D301
+    from itembank.data.bank_files import load_bank  # noqa: PLC0415
+    from itembank.diagnostics.item_predictions import item_predictions  # noqa: PLC0415
+    from itembank.reports.item_prediction_figures import figure_item_predictions  # noqa: PLC0415
+
+    refuse_unused(("scenarios", figure is not None, "--figure FILE"))
+    loaded = load_bank(bank)
+    with warnings_as_notes():
+        with progress("diagnose") as report:
+            found = item_predictions(loaded, rng=seed, progress=report)
+        if figure is not None:
+            write_figure(figure_item_predictions(found, scenarios=scenarios), figure)
+    parts = {"scenarios": found.rows(), "bins": found.bin_rows()}
+    if output_format == "json":
+        print_object({**found.to_dict(), **parts})
+    else:
+        print_record(
+            found.to_dict(),
+            show,
+            parts[show],
+            output_format,
+            title="Predictions of responses of models left out, from 0 to 1",
+            least=PREDICTIONS_LEAST,
+        )
+
+
+@command.command("selection")
+@bank_argument
+@click.argument("selections", metavar="SELECTION...", nargs=-1, required=True, type=FILE)
+@figure_option("the weights of the items, and of their scenarios and subscenarios")
+@format_option
+def selection_command(*, bank: Path, selections: tuple[Path, ...], figure: Path | None, output_format: str) -> None:
+    """Show how much each part of a benchmark counts among chosen items.
+
+    The weight of an item is what it counts in the overall score by its weighted mean. effective_items says how unequal
+    the weights are: a mean of so many items of equal weight varies as much. weight_in_score is what all items of a
+    scenario or subscenario count. Several selections are compared; each is called by its file's name.
+
+    \b
+      itembank diagnose selection bank selection.json
+      itembank diagnose selection bank irt.json correctness.json --figure weights.png
+      itembank diagnose selection bank selection.json --format csv
+    """  # noqa: D301
+    from itembank.diagnostics.selection_weights import selection_weights  # noqa: PLC0415
+    from itembank.reports.selection_figures import figure_selection_weights  # noqa: PLC0415
+
+    stems = [path.stem for path in selections]
+    names = [path.stem if stems.count(path.stem) == 1 else str(path) for path in selections]
+    if len(set(names)) < len(names):
+        raise click.UsageError("Name every selection once.")
+    found = selection_weights(bank, dict(zip(names, selections, strict=True)))
+    if figure is not None:
+        write_figure(figure_selection_weights(found), figure)
+    about = found.to_dict()
+    if output_format == "json":
+        print_object({**about, "parts": found.rows()})
+        return
+    if output_format == "table":
+        print_rows(about["selections"], output_format, title=f"Items chosen from bank {found.bank}")
+    print_rows(
+        found.rows(),
+        output_format,
+        title="Weights in the overall score",
+        least=("effective_items", "n_items", "n_chosen"),
+    )
+
+
+@command.command("tasks")
+@responses_argument
+@click.option(
+    "--by",
+    default="scenario",
+    show_default=True,
+    metavar="COLUMN",
+    help="Column of the item table that says which task an item belongs to.",
+)
+@click.option("--cost", metavar="NAME", help="Also say what tasks cost: tokens, or any cost of the responses.")
+@level_option
+@click.option(
+    "--show",
+    type=click.Choice(["tasks", "correlations"]),
+    default="tasks",
+    show_default=True,
+    help="Which table; JSON has both.",
+)
+@figure_option()
+@click.option(
+    "--kind",
+    type=click.Choice(["costs", "correlations"]),
+    default="correlations",
+    show_default=True,
+    help="--figure: costs and scores side by side, or a heatmap of all correlations.",
+)
+@format_option
+@reading_options(items_option)
+def tasks_command(
+    *,
+    responses: tuple[Path, ...],
+    by: str,
+    cost: str | None,
+    level: float,
+    show: str,
+    figure: Path | None,
+    kind: str,
+    reading: dict[str, Any],
+    output_format: str,
+) -> None:
+    """Compare tasks: what they cost, how well models do, and which of them order models alike.
+
+    Scores are means of responses as they are. Tasks stand in the order of a hierarchical clustering of their
+    correlations, each with the task that is most like it.
+
+    \b
+      itembank diagnose tasks responses.parquet --cost tokens --figure tasks.png --kind costs
+      itembank diagnose tasks responses.parquet --by subscenario --figure alike.png
+      itembank diagnose tasks responses.parquet --show correlations --format csv
+    """  # noqa: D301
+    from itembank.data.readers.read import read_responses  # noqa: PLC0415
+    from itembank.diagnostics.task_overview import task_overview  # noqa: PLC0415
+    from itembank.reports.task_figures import figure_tasks  # noqa: PLC0415
+
+    refuse_unused(
+        ("kind", figure is not None, "--figure FILE"),
+        ("level", show == "correlations" or output_format == "json" or figure is not None, "--show correlations"),
+        ("show", output_format != "json", "--format table and csv"),
+    )
+    with warnings_as_notes():
+        matrix = read_responses(responses, spec=reading_spec(reading), items=reading["items"])
+        found = task_overview(matrix, by=by, cost=cost, level=level)
+        if figure is not None:
+            write_figure(figure_tasks(found, kind=kind), figure)
+    if output_format == "json":
+        print_object({"unit": found.unit, "level": found.level, "tasks": found.rows(), "correlations": found.pairs()})
+    elif show == "tasks":
+        print_rows(found.rows(), output_format, title="Tasks", least=("n_models", "cost_of_task", "spread", "n_items"))
+    else:
+        print_rows(found.pairs(), output_format, title="Correlations of scores", least=("n_models",))

@@ -77,9 +77,10 @@ TITLES = {
 @click.option(
     "--target",
     metavar="ID",
-    help="Of which set of items: NAME@1, a score that the bank gave before items were retired.",
+    help="Score in place of the overall one: mean_win_rate, against the bank's models, or an external score that the "
+    "bank keeps. Or NAME@1, the score that it gave before items were retired.",
 )
-@click.option("--win-rate", is_flag=True, help="Add the mean win rate over scenarios against the bank's models.")
+@click.option("--win-rate", is_flag=True, help="Add the mean win rate with an interval of the item model's.")
 @report_option
 @reading_options(models_option)
 @seed_option
@@ -195,7 +196,7 @@ def print_estimates(estimates: "ScoreEstimates", output_format: str) -> None:
                 "estimate": row["estimate"],
                 f"{100 * row['level']:g} % interval": interval_text(row),
                 "items": f"{row['n_items']}/{row['n_total']}",
-                **({"typicality": typicality_text(row)} if is_known else {}),
+                **({"typicality": typicality_text(row, estimates.main_target)} if is_known else {}),
             }
             for row in rows
         ]

@@ -74,6 +74,7 @@ SECTIONS = {
     "Logs of harnesses": ("lm-eval", "inspect", "helm", "eee", "evalscope", "lighteval", "opencompass"),
     "Agents, code and leaderboards": ("swe-bench", "bfcl", "alpaca-eval", "evalplus", "livecodebench"),
     "Public stores": ("public",),
+    "Sets of results to be joined": ("match-names",),
 }
 
 
@@ -103,6 +104,12 @@ def command() -> None:
     ),
     *TABLE_OPTIONS,
     spec_option(ReadingSpec, "prefix_scenario", "Make item ids 'scenario/item_id'."),
+    click.option(
+        "--names",
+        type=click.Path(exists=True, dir_okay=False, path_type=Path),
+        metavar="FILE",
+        help="Models that are the same under different names: the table of itembank import match-names, edited.",
+    ),
 )
 def table(**given: Any) -> None:
     """Read tables: CSV, Parquet or JSON Lines, long or wide; also response files, to join them.
@@ -113,11 +120,16 @@ def table(**given: Any) -> None:
       itembank import table a.parquet b.parquet --items items.csv -o responses.parquet
       itembank import table samples.csv --repeats count -o responses.parquet
       itembank import table graded.csv --true-value accepted -o responses.parquet
+      itembank import table a.parquet b.parquet --names names.csv -o joined.parquet
 
     A long table has the columns model_id, item_id, response, and may have scenario, subscenario, n_trials,
     n_correct, seed, epoch, input_tokens, output_tokens, cost_usd, seconds. Rows of one model and item with other
     seeds or epochs are repeated attempts, which --repeats count turns into n_trials.
     """  # noqa: D301
+    from itembank.studies.same_models import read_model_names  # noqa: PLC0415
+
+    names = given["reading"].pop("names")
+    given["reading"]["model_names"] = {} if names is None else read_model_names(names)
     _import(given, given["reading"].pop("layout"))
 
 

@@ -55,10 +55,13 @@ def read_new_results(
 
 
 def note_overall(bank: "Bank") -> None:
-    """Say how the overall score is made of the scenarios where that makes a difference."""
+    """Say how the overall score is made of the scenarios where that makes a difference, or what stands in its place."""
     words = bank.targets.overall_in_words
     if words:
         note(f"The overall score is {words}.")
+    if bank.headline is not None:
+        words = bank.headline.in_words
+        note(f"{words[0].upper()}{words[1:]}.")
 
 
 def why_not_calibrated(bank: "Bank") -> str:

@@ -1,5 +1,6 @@
 """Options that several commands share."""
 
+import functools
 import re
 import shlex
 import sys
@@ -247,6 +248,20 @@ def jobs_option(default: int) -> Decorator:
         metavar="N",
         help="Processes that share the work; -1 for one a core.",
     )
+
+
+def parallel_option(function: Callable[..., None]) -> Callable[..., None]:
+    """Make `--jobs` of a command, and let what the command calls use so many processes."""
+
+    @functools.wraps(function)
+    def command(*, jobs: int, **choices: Any) -> None:
+        from itembank.numerics import parallel  # noqa: PLC0415
+
+        with parallel.jobs(jobs):
+            function(**choices)
+
+    given: Callable[..., None] = jobs_option(1)(command)
+    return given
 
 
 models_option = click.option("--models", type=FILE, help="What is known of each model, by model_id.")

@@ -6,7 +6,15 @@ import click
 
 from itembank.cli.command import Command
 from itembank.cli.option_types import MethodName
-from itembank.cli.options import bank_argument, estimand_option, format_option, level_option, method_option, seed_option
+from itembank.cli.options import (
+    bank_argument,
+    estimand_option,
+    format_option,
+    level_option,
+    method_option,
+    parallel_option,
+    seed_option,
+)
 from itembank.cli.render import note, print_record, progress, warnings_as_notes
 from itembank.cli.spec_options import spec_option
 from itembank.estimation.estimand_names import Estimand
@@ -23,7 +31,12 @@ from itembank.selection.specs import METHODS as SELECTORS
     type=float,
     help="Or: difference between two models on the same items that must show as significant, between 0 and 1.",
 )
-@click.option("--target", default="overall", show_default=True, help="Score to plan for: 'overall' or a scenario.")
+@click.option(
+    "--target",
+    default="overall",
+    show_default=True,
+    help="Score to plan for: 'overall', a scenario, mean_win_rate, or an external score.",
+)
 @estimand_option
 @level_option
 @spec_option(PlanSpec, "power", "Probability of finding --difference to be significant, between 0 and 1.")
@@ -36,6 +49,7 @@ from itembank.selection.specs import METHODS as SELECTORS
 )
 @method_option(MethodName(METHODS), "How scores will be estimated.")
 @click.option("--max-items", type=click.IntRange(min=1), help="Try no more items than these.")
+@parallel_option
 @seed_option
 @format_option
 def command(

@@ -5,12 +5,13 @@ from pathlib import Path
 import click
 
 from itembank.cli.command import Command
-from itembank.cli.options import bank_argument, format_option
+from itembank.cli.options import bank_argument, format_option, parallel_option
 from itembank.cli.render import note, print_rows, progress, warnings_as_notes
 
 
 @click.command("prepare", cls=Command)
 @bank_argument
+@parallel_option
 @format_option
 def command(*, bank: Path, output_format: str) -> None:
     """Get a bank ready for calibrated estimates, and keep that in its folder.

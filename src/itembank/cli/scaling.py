@@ -6,6 +6,7 @@ Each law has its file; the modules imported here load click alone, the libraries
 import click
 
 from itembank.cli.command import Group
+from itembank.cli.scaling_decisions import command as decisions
 from itembank.cli.scaling_pretrain import command as pretrain
 from itembank.cli.scaling_test_time import command as test_time
 from itembank.cli.scaling_transfer import transfer_command, validity_command
@@ -17,6 +18,7 @@ def command() -> None:
 
     \b
       itembank scaling pretrain responses.parquet --models models.csv --target-flops 1e21
+      itembank scaling decisions probabilities.parquet --models models.csv --accuracy right.parquet
       itembank scaling test-time samples.parquet --k 1,10,100,1000
       itembank scaling validity responses.parquet
       itembank scaling transfer responses.parquet --source arc_easy --target arc_challenge
@@ -24,6 +26,7 @@ def command() -> None:
 
 
 command.add_command(pretrain)
+command.add_command(decisions)
 command.add_command(test_time)
 command.add_command(transfer_command)
 command.add_command(validity_command)

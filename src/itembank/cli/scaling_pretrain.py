@@ -181,9 +181,7 @@ def command(
     settings = _settings(choices, item_choices)
     with warnings_as_notes():
         matrix = read_responses_or_builtin(responses, builtin, reading, kind="probability")
-        if not builtin and matrix.models.width == 1:
-            raise click.UsageError("give --models FILE, the table that has each model's training compute.")
-        compute = _compute(matrix, recipe_column, drop_unknown=drop_unknown)
+        compute = read_compute(matrix, recipe_column, drop_unknown=drop_unknown)
         if recipe is not None and recipe not in compute.recipes:
             raise click.UsageError(
                 f"--recipe must be one of {shown(list(dict.fromkeys(compute.recipes)))}, got {recipe!r}."
@@ -196,7 +194,7 @@ def command(
                 compute,
                 target_flops=target_flops,
                 bank=None if bank is None else _bank(bank),
-                loss=_loss(loss, matrix, builtin),
+                loss=read_loss(loss, matrix, builtin),
                 settings=settings,
                 rng=seed,
                 progress=said,
@@ -259,10 +257,20 @@ def _settings(choices: Mapping[str, Any], item_choices: Mapping[str, Any]) -> Pr
     return PretrainingSettings(**{**choices, "laws": laws})
 
 
-def _compute(matrix: "ResponseMatrix", recipe_column: str | None, *, drop_unknown: bool) -> "TrainingCompute":
-    """Find the training compute in what is known of the models."""
+def read_compute(
+    matrix: "ResponseMatrix", recipe_column: str | None, *, drop_unknown: bool = False
+) -> "TrainingCompute":
+    """Find the training compute in what is known of the models.
+
+    Raises
+    ------
+    click.UsageError
+        When nothing is known of them.
+    """
     from itembank.data.compute import training_compute  # noqa: PLC0415
 
+    if matrix.models.width == 1:
+        raise click.UsageError("give --models FILE, the table that has each model's training compute.")
     return training_compute(matrix.models, matrix.model_ids, recipe_column=recipe_column, drop_unknown=drop_unknown)
 
 
@@ -272,7 +280,7 @@ def _bank(path: Path) -> Any:
     return load_bank(path)
 
 
-def _loss(path: Path | None, matrix: "ResponseMatrix", builtin: str | None) -> Any:
+def read_loss(path: Path | None, matrix: "ResponseMatrix", builtin: str | None) -> Any:
     """Read the losses, or take those of the built-in models."""
     if path is None and builtin == "bytelms":
         from itembank.data.language_models import builtin_bits_per_byte  # noqa: PLC0415

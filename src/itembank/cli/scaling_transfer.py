@@ -216,6 +216,12 @@ def _print(found: "list[Transfer]", show: str, output_format: str, *, is_single:
 @level_option
 @figure_option()
 @click.option("--kind", type=click.Choice(KINDS), default="observed", show_default=True, help="What to draw.")
+@click.option(
+    "--pair",
+    nargs=2,
+    metavar="SCENARIO SCENARIO",
+    help="--figure: draw the models' abilities on these two instead.",
+)
 @report_option
 @seed_option
 @format_option
@@ -228,6 +234,7 @@ def validity_command(
     level: float,
     figure: Path | None,
     kind: str,
+    pair: tuple[str, str] | None,
     report: Path | None,
     seed: int,
     output_format: str,
@@ -241,11 +248,15 @@ def validity_command(
     \b
       itembank scaling validity responses.parquet --report validity.html
       itembank scaling validity responses.parquet --models models.csv --figure f.png --kind beyond_compute
+      itembank scaling validity responses.parquet --figure pair.png --pair arc_easy arc_challenge
     """  # noqa: D301
-    from itembank.reports.validity_figures import figure_validity  # noqa: PLC0415
+    from itembank.reports.validity_figures import figure_ability_pair, figure_validity  # noqa: PLC0415
     from itembank.scaling.transfers.convergent import CorrelationInterval, convergent_validity  # noqa: PLC0415
 
-    refuse_unused(("kind", figure is not None, "--figure FILE"))
+    refuse_unused(
+        *((name, figure is not None, "--figure FILE") for name in ("kind", "pair")),
+        ("kind", pair is None, "correlations of all scenarios, not with --pair"),
+    )
     interval = CorrelationInterval(level=level)
     with warnings_as_notes():
         matrix = read_responses_or_builtin(responses, builtin, reading)
@@ -253,7 +264,8 @@ def validity_command(
         with progress("validity") as said:
             found = convergent_validity(matrix, interval=interval, rng=seed, progress=said, **known)
         if figure is not None:
-            write_figure(figure_validity(found, table=kind), figure)
+            drawn = figure_validity(found, table=kind) if pair is None else figure_ability_pair(found, *pair)
+            write_figure(drawn, figure)
     rows = found.rows()
     print_record(
         found.to_dict(),

@@ -17,6 +17,7 @@ from itembank.cli.options import (
     ids_of_file,
     listed_ids,
     method_option,
+    parallel_option,
     refuse_unused,
     seed_option,
 )
@@ -90,6 +91,7 @@ if TYPE_CHECKING:
     help="Print the documents of each task as lm_eval --samples takes them, or plain ids, instead of a table. With "
     "--samples, lm_eval draws other few-shot examples than in a full run: itembank run lm-eval does not.",
 )
+@parallel_option
 @seed_option
 @format_option
 def command(
@@ -136,7 +138,7 @@ def command(
     refuse_unused(("output_format", emit is None, "a printed selection, not with --emit"))
     if output is not None:
         check_destination(output)
-    loaded = load_bank(bank)
+    loaded, design = _asked_for(load_bank(bank), method, design)
     with warnings_as_notes():
         if after and selection is not None:
             chosen = next_stage(loaded, Selection.load(selection), list(after))
@@ -171,6 +173,21 @@ def command(
     elif output is None or output_format == "csv":
         title = f"{chosen.n_items} of {loaded.n_items} items of bank {loaded.bank_id} by {chosen.method}"
         print_rows(chosen.to_dict()["items"], output_format, title=title, is_read_back=True)
+
+
+def _asked_for(bank: "Bank", method: str, design: Mapping[str, Any]) -> tuple["Bank", Mapping[str, Any]]:
+    """Return the bank that gives a headline score, where --target names one, and the other choices of a design."""
+    from itembank.data.bank_views import asked_for  # noqa: PLC0415
+
+    asked = asked_for(bank, str(design["target"]))
+    if asked is bank:
+        return bank, design
+    if method != "auto" or design["criterion"] is not None:
+        raise click.UsageError(
+            f"--target {visible(asked.targets.last)} goes with --method auto, which chooses by past errors. Leave "
+            "--method and --criterion out."
+        )
+    return asked, {name: value for name, value in design.items() if name != "target"}
 
 
 def _method(method: str, n_abilities: int, design: Mapping[str, Any]) -> "SelectionSpec | str":

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from itembank.cli.command import Group
-from itembank.cli.options import bank_argument, format_option, refuse_unused, report_option, seed_option
+from itembank.cli.options import (
+    bank_argument,
+    format_option,
+    parallel_option,
+    refuse_unused,
+    report_option,
+    seed_option,
+)
 from itembank.cli.render import (
     note,
     print_ids,
@@ -67,6 +74,7 @@ def command() -> None:
 )
 @click.option("--model-id", required=True, help="Id of the model that is tested.")
 @session_options
+@parallel_option
 @seed_option
 def start(*, bank: Path, output: Path, model_id: str, choices: Mapping[str, Any], seed: int) -> None:
     """Start a session: choose how items are picked and when to stop.

@@ -60,7 +60,12 @@ _CHOOSING = headed(
         help="How to choose the next item; v-optimal for the target score.",
     ),
     goal_option,
-    click.option("--target", default="overall", show_default=True, help="The wanted score."),
+    click.option(
+        "--target",
+        default="overall",
+        show_default=True,
+        help="The wanted score, mean_win_rate, or an external one.",
+    ),
     cost_option,
     input_weight_option,
     click.option(

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from itembank.cli.command import Command
-from itembank.cli.options import bank_argument, format_option, level_option
+from itembank.cli.options import bank_argument, format_option, level_option, parallel_option
 from itembank.cli.render import note, print_record, progress, warnings_as_notes
 
 
@@ -21,6 +21,7 @@ from itembank.cli.render import note, print_record, progress, warnings_as_notes
 )
 @click.option("--target", default="overall", show_default=True, help="The wanted score: 'overall' or a scenario.")
 @level_option
+@parallel_option
 @format_option
 def plan(
     *,

@@ -265,7 +265,8 @@ def _print_ratios(result: "StudyResult", against: tuple[str, str], target: str, 
     type=click.Choice([*COMPARISON_KINDS, *PREDICTION_KINDS]),
     required=True,
     help="Error or rank correlation against the number of items; errors against true scores; coverage and width. "
-    "Prediction: error against items or cost; differences of two assessors by task or model; items chosen by task.",
+    "Prediction: error against items or cost; differences of two assessors by task or model; items chosen by task; "
+    "change of the error with the number of abilities.",
 )
 @figure_option("the study", required=True)
 @TARGET_OPTION
@@ -283,7 +284,10 @@ def _print_ratios(result: "StudyResult", against: tuple[str, str], target: str, 
     "Prediction studies",
     prediction_options,
     click.option(
-        "--assessor", "assessors", multiple=True, help="Draw only these; tasks, models: two to compare. Repeatable."
+        "--assessor",
+        "assessors",
+        multiple=True,
+        help="Draw only these; tasks, models: two to compare; dims: one of each number of abilities. Repeatable.",
     ),
 )
 @click.option("--force", is_flag=True, help="Replace the file that stands at --figure.")
@@ -321,7 +325,7 @@ def plot(
         check_kind(kind, PREDICTION_KINDS)
         refuse_unused(
             ("target", False, "a comparison study"),
-            ("size", kind not in {"items", "cost"}, "--kind tasks, models or choices"),
+            ("size", kind not in {"items", "cost", "dims"}, "--kind tasks, models or choices"),
             ("sets", kind != "choices", "the other kinds: items are chosen of tasks that are asked"),
         )
         budget = None if size is None else int(size)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 SETS = ("interpolation", "extrapolation")
 COMPARISON_KINDS = ("error", "rank", "spread", "coverage")
-PREDICTION_KINDS = ("items", "cost", "tasks", "models", "choices")
+PREDICTION_KINDS = ("items", "cost", "tasks", "models", "choices", "dims")
 
 PARTS = ("tasks", "errors", "cost", "at-cost", "reach")
 """Tables of a prediction study."""

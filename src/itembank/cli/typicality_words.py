@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     from itembank.estimation.estimates import ScoreEstimates
 
 
-def typicality_text(row: Mapping[str, Any]) -> str:
-    """Return the typicality of a row's model, once: beside its overall score."""
-    is_shown = row["target"] == OVERALL and row["typicality"] is not None
+def typicality_text(row: Mapping[str, Any], main: str = OVERALL) -> str:
+    """Return the typicality of a row's model, once: beside its overall score, or the main one."""
+    is_shown = row["target"] == main and row["typicality"] is not None
     return f"{row['typicality']:.2f}" if is_shown else ""
 
 

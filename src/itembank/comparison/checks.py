@@ -6,8 +6,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from itembank.comparison.pairs import model_pairs, shared_counts
+from itembank.data.bank_views import asked_for, headline_names
 from itembank.data.banks import Bank
 from itembank.data.responses import ResponseMatrix
+from itembank.data.score_names import OVERALL
 from itembank.errors import N_SHOWN, DataError, DataWarning, ParameterError, did_you_mean, shown, warn
 from itembank.numerics.arrays import BoolArray, IntArray
 
@@ -44,6 +46,26 @@ def target_names(bank: Bank, target: str | Sequence[str]) -> tuple[tuple[str, ..
             f"{did_you_mean(absent, known)}"
         )
     return wanted, np.array([known.index(name) for name in wanted], dtype=np.int64)
+
+
+def bank_and_targets(bank: Bank, target: str | Sequence[str]) -> tuple[Bank, str | Sequence[str]]:
+    """Return the bank that gives the headline score among the targets, and the targets; one bank gives one.
+
+    Raises
+    ------
+    ParameterError
+        For two headline scores, or one beside the overall score, in whose place it stands.
+    """
+    if bank.headline is not None and target == OVERALL:
+        return bank, bank.targets.last
+    known = headline_names(bank)
+    names = [target] if isinstance(target, str) else list(target)
+    asked = [name for name in names if name in known]
+    if len(asked) + (bool(asked) and OVERALL in names) > 1:
+        raise ParameterError(
+            f"one comparison is of one of {shown([OVERALL, *known])}, got {shown(names)}. Compare once for each."
+        )
+    return (asked_for(bank, asked[0]) if asked else bank), target
 
 
 def check_size(n_models: int, n_targets: int) -> None:

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from itembank.comparison.calibration_errors import calibration_errors
-from itembank.comparison.checks import chosen_models
+from itembank.comparison.calibration_errors import MINIMUM_MODELS, calibration_errors
+from itembank.comparison.checks import bank_and_targets, chosen_models
 from itembank.comparison.compared_models import ComparedModels
 from itembank.comparison.comparison_spec import ComparisonSpec
 from itembank.comparison.comparisons import Comparison, ModelPairs, Ranking, ReferenceTests
@@ -16,8 +16,8 @@ from itembank.comparison.pair_variance import pair_variance
 from itembank.crossfit.folds import folds
 from itembank.data.arguments import GivenBank, GivenResponses, GivenSelection, as_bank, as_new_responses, as_selection
 from itembank.data.score_names import OVERALL
-from itembank.errors import DataWarning, ParameterError
-from itembank.estimation.estimate import estimate
+from itembank.errors import DataError, DataWarning, ParameterError
+from itembank.estimation.estimate import check_headline, estimate
 from itembank.estimation.estimates import ScoreEstimates
 from itembank.estimation.observations import known_items
 from itembank.estimation.published_errors import selection_or_published
@@ -66,7 +66,7 @@ def compare(
         difference. 'paired': the raw paired difference, which knows the bank only by its intervals. Or a method of
         `estimate`: the difference of its estimates.
     target : str or sequence of str
-        'overall', 'all', or names of scenarios.
+        'overall', 'all', or names of scenarios; 'mean_win_rate', or an external score that the bank keeps.
     spec : ComparisonSpec
         Level, power, and the samples and seed of the reference bootstrap.
     ignore_unknown : bool
@@ -91,7 +91,9 @@ def compare(
     >>> comparison.rows()[0]["probability_b_better"]  # doctest: +SKIP
     """
     estimator = _estimator(method)
-    bank = as_bank(bank)
+    bank, target = bank_and_targets(as_bank(bank), target)
+    if bank.headline is not None:
+        check_headline(bank, "calibrated", spec.estimand, (), progress)
     selection = selection_or_published(bank, as_selection(selection))
     given = as_new_responses(bank, responses, selection)
     matrix = chosen_models(known_items(bank, given, selection, ignore_unknown=ignore_unknown), models)
@@ -99,6 +101,7 @@ def compare(
     if estimator is not None:
         folds(bank, progress=progress)  # kept: all below asks for them without a word
     estimator, errors = _estimator_and_errors(compared, estimator, spec.level)
+    _check_learnt(compared, estimator, errors)
     pairs, counts = compared.paired(), compared.counts()
     if estimator is None:
         values, standard_errors = None, raw_standard_errors(errors, counts)
@@ -125,7 +128,22 @@ def compare(
         bank_id=bank.bank_id,
         target_id=bank.target_id,
         typicality=typicality,
+        last=bank.targets.last,
     )
+
+
+def _check_learnt(
+    compared: ComparedModels, estimator: EstimationSpec | None, errors: Sequence[TargetErrors | None]
+) -> None:
+    """Refuse raw differences, and errors that were not learnt, of a headline score: it is no mean of the answers."""
+    last = compared.bank.targets.last
+    if compared.is_of_items.all():
+        return
+    if estimator is None or errors[int(np.flatnonzero(~compared.is_of_items)[0])] is None:
+        raise DataError(
+            f"differences of {last!r} are those of estimates, and their errors come from {MINIMUM_MODELS} past models "
+            "or more whose score is known. Take another method than 'paired', or add models to the bank."
+        )
 
 
 def _estimator_and_errors(

@@ -66,6 +66,17 @@ class ComparedModels:
         result: FloatArray = np.vstack([np.eye(targets.n_scenarios), targets.scenario_weights])[self.index]
         return result
 
+    @property
+    def is_of_items(self) -> BoolArray:
+        """Whether each target is a weighted mean of items, (n_targets,), as headline scores are not."""
+        is_last = self.index == self.bank.targets.n_scenarios
+        result: BoolArray = ~is_last if self.bank.headline is not None else np.ones_like(is_last)
+        return result
+
+    def if_of_items(self, values: FloatArray) -> FloatArray:
+        """Keep values (..., n_targets) that answers to shared items give; NaN for a headline score."""
+        return values if self.bank.headline is None else np.where(self.is_of_items, values, np.nan)
+
     def scenarios(self) -> IntArray:
         """Scenario of each column of responses."""
         return self.bank.targets.scenario_index[self.observations.positions]
@@ -86,7 +97,7 @@ class ComparedModels:
         """Weighted means of the models compared, (n_models, n_targets)."""
         observations = self.observations
         means = raw_scores(self.bank, observations.responses, observations.positions, observations.weights)
-        return means[:, self.index]
+        return self.if_of_items(means[:, self.index])
 
     def common(self) -> BoolArray:
         """Columns that at least half of the models compared answered; all when there are none."""

@@ -11,6 +11,7 @@ from itembank.comparison.difference_tests import DifferenceTests
 from itembank.comparison.pairs import PairedDifferences, model_pairs
 from itembank.comparison.ranking import square, tied_groups
 from itembank.comparison.reference_tests import bootstrap_intervals, mcnemar_exact, paired_t
+from itembank.data.score_names import OVERALL
 from itembank.estimation.estimates import known_number
 from itembank.estimation.scores import Scores
 from itembank.estimation.typicality import Typicality
@@ -58,13 +59,13 @@ class ModelPairs:
             observed[second],
             _if_binary(compared, pairs.only_a),
             _if_binary(compared, pairs.only_b),
-            pairs.difference,
+            compared.if_of_items(pairs.difference),
         )
 
 
 @dataclass(frozen=True, slots=True)
 class ReferenceTests:
-    """Results of textbook methods on the raw shared items, each (n_pairs, n_targets).
+    """Results of textbook methods on the raw shared items, each (n_pairs, n_targets); NaN of a headline score.
 
     They take items as a random sample of infinitely many. McNemar's needs responses of 0 and 1.
     """
@@ -77,8 +78,8 @@ class ReferenceTests:
     @classmethod
     def of(cls, compared: ComparedModels, pairs: PairedDifferences, spec: ComparisonSpec) -> Self:
         """Test all pairs; the bootstrap is NaN where it is not asked for or would take too long."""
-        mcnemar = _if_binary(compared, mcnemar_exact(pairs.only_a, pairs.only_b))
-        student = paired_t(pairs.difference, pairs.variance_of_many, pairs.degrees)
+        mcnemar = compared.if_of_items(_if_binary(compared, mcnemar_exact(pairs.only_a, pairs.only_b)))
+        student = compared.if_of_items(paired_t(pairs.difference, pairs.variance_of_many, pairs.degrees))
         first, second = model_pairs(compared.responses.n_models)
         if spec.n_bootstrap == 0 or first.shape[0] > MANY_BOOTSTRAPS:
             unknown = np.full(student.shape, np.nan)
@@ -94,7 +95,7 @@ class ReferenceTests:
             n_samples=spec.n_bootstrap,
             rng=np.random.default_rng(spec.seed),
         )
-        return cls(mcnemar, student, *bounds)
+        return cls(mcnemar, student, *map(compared.if_of_items, bounds))
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +177,8 @@ class Comparison(Tabular):
     typicality : Typicality
         How typical each model's answers are of the calibration models; unknown (NaN) for raw differences, and where the
         bank has too few models.
+    last : str
+        Name of the score that stands above those of scenarios: 'overall', or a headline score.
     """
 
     model_ids: tuple[str, ...]
@@ -191,6 +194,7 @@ class Comparison(Tabular):
     bank_id: str
     target_id: str
     typicality: Typicality
+    last: str = OVERALL
 
     @property
     def flagged_models(self) -> tuple[str, ...]:

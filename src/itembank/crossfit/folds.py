@@ -14,9 +14,13 @@ from itembank.data.answered_how import is_adaptive
 from itembank.data.banks import Bank
 from itembank.data.calibrations import Calibration
 from itembank.data.known_scores import ENOUGH
+from itembank.data.responses import ResponseMatrix
+from itembank.data.targets import ScoreTargets
 from itembank.errors import DataError, IntegrityError, ParameterError
 from itembank.irt.parameters import AbilityPrior, ItemParameters
+from itembank.irt.steps import Steps
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.numerics.parallel import parts_with_progress
 from itembank.numerics.splits import Split, dealt_out, splits_of
 from itembank.numerics.ties import id_order, rounded
 from itembank.progress import ProgressCallback, silent
@@ -32,6 +36,8 @@ TOLERANCE = 1e-5
 
 Folds of a bank that was fitted with a larger tolerance take that tolerance."""
 SEED = 20
+MAY_BE_INFINITE = ("thresholds_", "places_")
+"""Beginnings of the names of arrays of a fold that need not be finite."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,43 +145,45 @@ def _fold_of_each_model(bank: Bank) -> IntArray:
 
 def _fit_all(bank: Bank, splits: Sequence[Split], progress: ProgressCallback) -> dict[str, FloatArray]:
     """Fit without each fold; arrays by name and number of the fold."""
+    spec = spec_of(bank.calibration)
+    spec = replace(spec, tolerance=max(TOLERANCE, spec.tolerance))
+    parts = [(bank.responses, bank.targets, spec, split.train) for split in splits]
     arrays = {}
-    for number, split in enumerate(splits):
-        text = f"fitting without models {number + 1} of {len(splits)}"
-        fitted = _fit(bank, split.train, progress=_named_part(progress, text, number, len(splits)))
+    for number, fitted in parts_with_progress(_fit, parts, progress, "fitting without models"):
         arrays.update({f"{name}_{number}": array for name, array in fitted.items()})
     progress("fitting without some models", 1.0)
     return arrays
 
 
-def _named_part(progress: ProgressCallback, text: str, number: int, n_parts: int) -> ProgressCallback:
-    """Report the progress of a part as that of the whole, under one text."""
-    return lambda _, share: progress(text, (number + share) / n_parts)
-
-
-def _fit(bank: Bank, rows: IntArray, *, progress: ProgressCallback) -> dict[str, FloatArray]:
+def _fit(
+    responses: ResponseMatrix, targets: ScoreTargets, spec: CalibrationSpec, rows: IntArray, progress: ProgressCallback
+) -> dict[str, FloatArray]:
     """Fit the items to the models at these rows; items that none of them answered get the mean of the others.
 
     Models whose items were chosen by their own answers are left out, as in every calibration of items.
     """
-    seen = bank.responses.observed[rows] & ~is_adaptive(bank.responses.models)[rows, None]
+    seen = responses.observed[rows] & ~is_adaptive(responses.models)[rows, None]
     usable, answers_any = np.flatnonzero(seen.any(axis=0)), seen.any(axis=1)
     if np.sum(answers_any) < MINIMUM_MODELS:
         raise DataError("too few models with responses are left.")
-    spec = spec_of(bank.calibration)
-    spec = replace(spec, tolerance=max(TOLERANCE, spec.tolerance))
     answered = rows[answers_any]
     with without_repeated_warnings():
-        fitted = calibrate(bank.responses.take(models=answered, items=usable), spec, progress=progress)
+        fitted = calibrate(responses.take(models=answered, items=usable), spec, progress=progress)
     coefficients = np.column_stack([fitted.parameters.loadings, fitted.parameters.intercept])
-    whole = np.tile(coefficients.mean(axis=0), (bank.n_items, 1))
+    whole = np.tile(coefficients.mean(axis=0), (responses.n_items, 1))
     whole[usable] = coefficients
-    is_degenerate = np.ones(bank.n_items)
+    is_degenerate = np.ones(responses.n_items)
     is_degenerate[usable] = fitted.is_degenerate
     precision = {}
     if fitted.parameters.precision is not None:
-        precision["precision"] = np.full(bank.n_items, np.exp(np.log(fitted.parameters.precision).mean()))
+        precision["precision"] = np.full(responses.n_items, np.exp(np.log(fitted.parameters.precision).mean()))
         precision["precision"][usable] = fitted.parameters.precision
+    steps = {}
+    if fitted.parameters.steps is not None:
+        places = fitted.parameters.steps.places
+        steps["places"] = np.tile(places[0], (bank.n_items, 1))  # of items that nobody is left for
+        steps["places"][usable] = places
+        steps["levels"] = fitted.parameters.steps.levels
     abilities = np.tile(fitted.prior.mean, (rows.size, 1))
     abilities[answers_any] = fitted.abilities
     return {
@@ -184,8 +192,9 @@ def _fit(bank: Bank, rows: IntArray, *, progress: ProgressCallback) -> dict[str,
         "abilities": abilities,
         "prior_mean": fitted.prior.mean,
         "prior_covariance": fitted.prior.covariance,
-        "thresholds": np.array([fitted.thresholds.get(name, np.nan) for name in bank.targets.scenarios]),
+        "thresholds": np.array([fitted.thresholds.get(name, np.nan) for name in targets.scenarios]),
         **precision,
+        **steps,
     }
 
 
@@ -197,12 +206,14 @@ def _is_whole(arrays: dict[str, FloatArray], bank: Bank, splits: Sequence[Split]
         and arrays.get(f"abilities_{number}", np.empty(0)).shape == (split.train.size, n_dims)
         and {f"{name}_{number}" for name in _names(bank)} <= set(arrays)
         for number, split in enumerate(splits)
-    ) and all(np.isfinite(array).all() for name, array in arrays.items() if not name.startswith("thresholds_"))
+    ) and all(np.isfinite(array).all() for name, array in arrays.items() if not name.startswith(MAY_BE_INFINITE))
 
 
 def _names(bank: Bank) -> set[str]:
     """Names of the other arrays of a fold."""
     names = {"is_degenerate", "prior_mean", "prior_covariance", "thresholds"}
+    if bank.parameters.steps is not None:
+        names |= {"places", "levels"}
     return names if bank.parameters.precision is None else names | {"precision"}
 
 
@@ -238,6 +249,7 @@ def _fold_calibration(bank: Bank, fitted: dict[str, FloatArray]) -> Calibration:
             lower,
             family=whole.parameters.family,
             precision=fitted.get("precision"),
+            steps=Steps(fitted["levels"], fitted["places"]) if "places" in fitted else None,
         ),
         # not kept: nothing that is done with a fold needs them
         item_covariance=np.broadcast_to(np.nan, (bank.n_items, n_dims + 1, n_dims + 1)),

@@ -7,6 +7,7 @@ import numpy as np
 from itembank.crossfit.folds import Fold, folds
 from itembank.data.banks import Bank
 from itembank.numerics.arrays import FloatArray
+from itembank.numerics.parallel import parts_with_progress
 from itembank.progress import ProgressCallback, part_of, silent
 
 FRACTION_OF_FITS = 0.5
@@ -43,10 +44,11 @@ def run_trial(
     def try_all() -> dict[str, FloatArray]:
         result = np.full(shape, np.nan)
         parts = folds(bank, progress=part_of(progress, 0.0, FRACTION_OF_FITS))
-        ends = np.linspace(FRACTION_OF_FITS, 1.0, len(parts) + 1).tolist()
-        for fold in parts:
-            own_progress = part_of(progress, ends[fold.number], ends[fold.number + 1])
-            result[..., fold.held_out, :] = try_fold(fold, own_progress)
+        own_progress = part_of(progress, FRACTION_OF_FITS, 1.0)
+        for number, found in parts_with_progress(
+            try_fold, [(fold,) for fold in parts], own_progress, elsewhere="trying on models left out"
+        ):
+            result[..., parts[number].held_out, :] = found
         return {"found": result}
 
     def fits(arrays: dict[str, FloatArray]) -> bool:

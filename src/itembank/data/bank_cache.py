@@ -56,6 +56,11 @@ class BankCache:
     source: str = ""
     memory: dict[Any, Any] = field(default_factory=dict)
 
+    def share(self, other: "BankCache") -> None:
+        """Hold what another cache holds, in memory and in files: for a copy of a bank of the same numbers."""
+        self.folder, self.bank_id, self.user_folder = other.folder, other.bank_id, other.user_folder
+        self.source, self.memory = other.source, other.memory
+
     def remember(self, key: object, make: Callable[[], Value]) -> Value:
         """Return what was made under this key before in this process, or make it."""
         if key not in self.memory:

@@ -48,6 +48,7 @@ from itembank.data.targets import ScoreTargets
 from itembank.data.user_cache import user_cache_folder
 from itembank.errors import N_SHOWN, BankError, DataError, IntegrityError, quoted
 from itembank.irt.parameters import AbilityPrior, ItemParameters
+from itembank.irt.steps import Steps
 from itembank.numerics.arrays import FloatArray
 
 Value = TypeVar("Value")
@@ -82,6 +83,11 @@ def save_bank(bank: Bank, path: str | Path, *, overwrite: bool = False) -> None:
     """
     path = Path(path)
     check_bank_destination(path, overwrite=overwrite)
+    if bank.headline is not None:
+        raise BankError(
+            f"a bank is written with the score of its items, got one asked for {bank.headline.name!r}. Write the bank "
+            "itself, which gives that score, too."
+        )
     if bank.history is not None and not gives_what_counts(bank.history):
         raise BankError(
             f"a bank is written with the items that count, got one asked for its earlier score {bank.target_id!r}. "
@@ -170,6 +176,7 @@ def _record(bank: Bank) -> dict[str, Any]:
         "n_dims": calibration.n_dims,
         "parameterisation": PARAMETERISATION,
         "family": calibration.parameters.family,
+        **({} if calibration.parameters.steps is None else {"levels": calibration.parameters.steps.levels.tolist()}),
         "ability_prior": {
             "mean": calibration.prior.mean.tolist(),
             "covariance": calibration.prior.covariance.tolist(),
@@ -229,6 +236,7 @@ def _item_table(bank: Bank) -> pl.DataFrame:
         "lower_asymptote": parameters.lower_asymptote,
         "upper_asymptote": parameters.upper_asymptote,
         **({} if parameters.precision is None else {"precision": parameters.precision}),
+        **({} if parameters.steps is None else _step_columns(parameters.steps)),
         **({} if error is None else {"log_precision_error": error}),
         "is_degenerate": bank.calibration.is_degenerate,
         **({} if bank.history is None else history_columns(bank.history)),
@@ -294,6 +302,7 @@ def _calibration(
         items["upper_asymptote"],
         record.get("family", "bernoulli"),  # banks of earlier releases name none
         items.get("precision"),
+        _steps(record["levels"], items) if "levels" in record else None,
     )
     prior = record["ability_prior"]
     about = record["calibration"]
@@ -315,6 +324,16 @@ def _calibration(
         {name: tuple(one) if isinstance(one, list) else one for name, one in about.get("options", {}).items()},
         items.get("log_precision_error"),
     )
+
+
+def _step_columns(steps: Steps) -> dict[str, FloatArray]:
+    """Give the step to each level but the lowest a column."""
+    return {f"step_{k + 1}": steps.places[:, k] for k in range(steps.places.shape[1])}
+
+
+def _steps(levels: list[float], items: dict[str, Any]) -> Steps:
+    """Put the steps of graded items together."""
+    return Steps(_floats(levels), np.column_stack([items[f"step_{k}"] for k in range(1, len(levels))]))
 
 
 def _targets(about: dict[str, Any], items: pl.DataFrame, own: dict[str, Any]) -> ScoreTargets:

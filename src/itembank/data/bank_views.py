@@ -8,7 +8,9 @@ from itembank.data.bank_checks import bank_problems
 from itembank.data.bank_history import ACTIVE, STATUSES, BankHistory
 from itembank.data.banks import Bank
 from itembank.data.calibrations import Calibration
+from itembank.data.headlines import external_headline, external_names, win_rate_headline
 from itembank.data.known_targets import KnownTarget
+from itembank.data.score_names import WIN_RATE
 from itembank.errors import BankError, IntegrityError, did_you_mean, quoted, shown
 from itembank.numerics.arrays import IntArray
 
@@ -39,17 +41,28 @@ def history_of_view(bank: Bank, bank_id: str) -> BankHistory | None:
 
 
 def with_target(bank: Bank, target: str) -> Bank:
-    """Return the bank that gives the score of another target, by its name or digest.
+    """Return the bank that gives another score.
 
     Everything that takes a bank takes it: estimates from answers to items that were retired since, too.
+
+    Parameters
+    ----------
+    bank : Bank
+    target : str
+        'mean_win_rate', against the bank's models, or an external score that the bank keeps: it stands in place of the
+        overall score. Or the name or digest of an earlier set of items.
 
     Raises
     ------
     BankError
         When the bank does not know the target, or has not all of its items any more.
+    DataError
+        When the score is known of too few past models.
     """
-    if target in (bank.target_id, bank.target_digest):
+    if target in (bank.target_id, bank.target_digest, bank.targets.last):
         return bank
+    if target in headline_names(bank):
+        return _with_headline(bank, target)
     history = bank.history
     known = () if history is None else history.targets
     for number, one in enumerate(known):
@@ -60,11 +73,33 @@ def with_target(bank: Bank, target: str) -> Bank:
                 raise IntegrityError(f"target {quoted(target)} is not what its bank says: {' '.join(problems)}")
             _keep_apart(view, bank)
             return view
-    names = [one.target_id for one in known] or [bank.target_id]
+    names = [*([one.target_id for one in known] or [bank.target_id]), *headline_names(bank)]
     raise BankError(
         f"the target must be one that bank {bank.bank_id} can give, {shown(names)}, got {target!r}."
         f"{did_you_mean(target, names)} Take the version of the bank that it was made for."
     )
+
+
+def headline_names(bank: Bank) -> tuple[str, ...]:
+    """Names of the scores that may stand in place of the overall one; none of a bank without past models' answers."""
+    return () if bank.published is not None else (WIN_RATE, *external_names(bank.responses.models))
+
+
+def asked_for(bank: Bank, target: str) -> Bank:
+    """Return the bank that gives a headline score, where the target is one; else the bank as it is."""
+    return with_target(bank, target) if target in headline_names(bank) else bank
+
+
+def _with_headline(bank: Bank, name: str) -> Bank:
+    """Put a headline score in place of the overall one. What was derived from the bank stays true of it."""
+    known = bank.known_scores.value
+    if name == WIN_RATE:
+        headline = win_rate_headline(known[:, :-1])
+    else:
+        headline = external_headline(bank.responses.models, name, known[:, -1])
+    view = replace(bank, targets=replace(bank.targets, last=name), headline=headline)
+    view.cache.share(bank.cache)
+    return view
 
 
 def _keep_apart(view: Bank, bank: Bank) -> None:

@@ -8,6 +8,7 @@ import polars as pl
 from itembank.data.bank_cache import BankCache
 from itembank.data.bank_history import FIRST_VERSION, BankHistory
 from itembank.data.calibrations import Calibration
+from itembank.data.headlines import Headline
 from itembank.data.known_scores import KnownScores
 from itembank.data.known_targets import target_digest
 from itembank.data.published import Published
@@ -43,6 +44,9 @@ class Bank(Compact):
         from responses refuses it.
     history : BankHistory or None
         What the bank was before, and the items that are kept aside; None for one that was never changed nor named.
+    headline : Headline or None
+        The score that was asked for in place of the overall one (`itembank.banks.with_target`). `known_scores` and all
+        that is derived from the bank stay those of the overall score; `past_scores` are with the headline's.
     cache : BankCache
         What was derived from the bank before: fits that leave models out, errors measured on them.
     """
@@ -55,6 +59,7 @@ class Bank(Compact):
     response_variance: FloatArray
     published: Published | None = None
     history: BankHistory | None = None
+    headline: Headline | None = None
     cache: BankCache = field(default_factory=BankCache, init=False, compare=False, repr=False)
 
     @property
@@ -187,6 +192,12 @@ class Bank(Compact):
     def best_known_scores(self) -> FloatArray:
         """Known scores; of a target of which none is known, what was observed of them, (n_models, n_targets)."""
         return self.cache.remember("best known scores", self._best_known_scores)
+
+    @property
+    def past_scores(self) -> FloatArray:
+        """Known scores of the calibration models on `targets.names`, NaN where not known, (n_models, n_targets)."""
+        known = self.known_scores.value
+        return known if self.headline is None else np.column_stack([known[:, :-1], self.headline.past])
 
     def _best_known_scores(self) -> FloatArray:
         known = self.known_scores.value

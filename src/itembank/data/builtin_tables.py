@@ -10,6 +10,7 @@ from itembank.errors import DataError
 
 IN_CHECKOUT_ONLY = ("classifiers_", "bytelms_samples_exact")
 """How the names of files begin that the wheel leaves out, to stay small; ``pyproject.toml`` names them too."""
+_HALF_BYTE = 128
 
 
 def read_builtin_table(name: str, part: str) -> pl.DataFrame:
@@ -50,13 +51,36 @@ def byte_planes(numbers: np.ndarray[Any, Any], dtype: str) -> pl.DataFrame:
     return pl.DataFrame({f"byte_{k}": plane for k, plane in enumerate(planes.T)})
 
 
-def along_runs(log_likelihoods: np.ndarray[Any, Any], n_checkpoints: int) -> np.ndarray[Any, Any]:
-    """Differences from the checkpoint before, of models that stand run by run, (n_models, n_columns); see `undone`."""
-    runs = log_likelihoods.reshape(-1, n_checkpoints, log_likelihoods.shape[1])
-    return np.diff(runs, axis=1, prepend=0).reshape(log_likelihoods.shape)
+def along_runs(
+    log_likelihoods: np.ndarray[Any, Any], n_checkpoints: int, n_bytes: np.ndarray[Any, Any]
+) -> np.ndarray[Any, Any]:
+    """Differences from the checkpoint before, of models that stand run by run, in an order that compresses well.
+
+    Parameters
+    ----------
+    log_likelihoods : (n_models, n_choices) of whole numbers
+    n_checkpoints : int
+        Of each run.
+    n_bytes : (n_choices,)
+        Length of each choice: differences of choices of one length are about as large.
+
+    Returns
+    -------
+    (n_checkpoints, n_choices, n_runs)
+        The choices from the shortest to the longest. 128 is added, half of what a low byte holds, so that small
+        differences of both signs have the same high byte; see `undone`.
+    """
+    runs = log_likelihoods.reshape(-1, n_checkpoints, n_bytes.size)
+    differences = np.diff(runs, axis=1, prepend=0)[:, :, np.argsort(n_bytes, kind="stable")]
+    return np.ascontiguousarray(differences.transpose(1, 2, 0)) + _HALF_BYTE
 
 
-def undone(differences: np.ndarray[Any, Any], n_checkpoints: int) -> np.ndarray[Any, Any]:
-    """Add up the differences of `along_runs` again."""
-    runs = differences.reshape(-1, n_checkpoints, differences.shape[1])
-    return np.cumsum(runs, axis=1, dtype=differences.dtype).reshape(differences.shape)
+def undone(
+    differences: np.ndarray[Any, Any], n_checkpoints: int, n_bytes: np.ndarray[Any, Any]
+) -> np.ndarray[Any, Any]:
+    """Add up the differences of `along_runs` again, (n_models, n_choices)."""
+    steps = differences.reshape(n_checkpoints, n_bytes.size, -1) - _HALF_BYTE
+    sums = np.cumsum(steps, axis=0, dtype=differences.dtype)
+    in_order = np.empty_like(sums)
+    in_order[:, np.argsort(n_bytes, kind="stable")] = sums
+    return np.ascontiguousarray(in_order.transpose(2, 0, 1)).reshape(-1, n_bytes.size)

@@ -43,6 +43,8 @@ class ScoreTargets(Compact):
         Weight of each scenario's score in the overall score; they sum to one.
     within, across : str
         How the weights were made (see `ScoreTargets.create`).
+    last : str
+        Name of the last target: 'overall', or that of the headline score that stands in its place (`Bank.headline`).
     """
 
     scenarios: tuple[str, ...]
@@ -51,6 +53,7 @@ class ScoreTargets(Compact):
     scenario_weights: FloatArray
     within: Within = "micro"
     across: Across = "scenarios"
+    last: str = OVERALL
 
     @classmethod
     def create(cls, items: pl.DataFrame, *, within: Within = "micro", across: Across = "scenarios") -> Self:
@@ -97,8 +100,13 @@ class ScoreTargets(Compact):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the linear targets: every scenario, then `overall`."""
-        return (*self.scenarios, OVERALL)
+        """Names of the targets: every scenario, then `overall`, or the headline score in its place."""
+        return (*self.scenarios, self.last)
+
+    @property
+    def last_in_words(self) -> str:
+        """What the last target is called in a sentence."""
+        return "the overall score" if self.last == OVERALL else f"{self.last!r}"
 
     @property
     def scenario_sizes(self) -> IntArray:
@@ -113,7 +121,12 @@ class ScoreTargets(Compact):
 
     @property
     def overall_in_words(self) -> str:
-        """What the overall score is a mean of; nothing where the mean over items is that over scenarios."""
+        """What the overall score is a mean of; nothing where the mean over items is that over scenarios.
+
+        Nothing, too, where another score stands in its place.
+        """
+        if self.last != OVERALL:
+            return ""
         if np.allclose(self.scenario_weights, self.scenario_sizes / self.n_items) and self.across == "scenarios":
             return ""
         if self.across == "items":
@@ -121,8 +134,8 @@ class ScoreTargets(Compact):
         return f"the mean of {self.n_scenarios} scenario scores, which count alike however many items they have (macro)"
 
     def target(self, name: str) -> ScoreTarget:
-        """Return the target of this name, as weights over all items."""
-        if name == OVERALL:
+        """Return the target of this name, as weights over all items; those of the overall score for the last."""
+        if name in (self.last, OVERALL):
             return ScoreTarget(name, self.overall_weights)
         if name not in self.scenarios:
             raise ParameterError(

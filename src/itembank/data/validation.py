@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+import polars as pl
 
 from itembank.errors import N_SHOWN, DataError, quoted, shown
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
@@ -157,3 +158,13 @@ def _trial_problems(
         f"n_trials must be at least 1 where there is a response, got {int(wrong.sum())} cells with less: "
         f"{describe_cells(wrong, n_trials, model_ids, item_ids)}. Give their counts, or make the responses missing."
     ]
+
+
+def column_of(table: pl.DataFrame, column: str, purpose: str) -> pl.Series:
+    """Return a column of the model or item table; `DataError` names those there are."""
+    if column not in table.columns:
+        raise DataError(
+            f"{purpose} needs the column {column!r}, which is not there; there are "
+            f"{shown(table.columns, len(table.columns))}. Name another, or give a table that has it."
+        )
+    return table[column]

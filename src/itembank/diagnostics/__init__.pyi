@@ -11,6 +11,13 @@ from .item_audit import audit_items as audit_items
 from .item_audit_results import ItemAudit as ItemAudit
 from .item_drift import item_drift as item_drift
 from .item_drift_results import ItemDrift as ItemDrift
+from .item_predictions import item_predictions as item_predictions
+from .item_predictions_results import ItemPredictions as ItemPredictions
+from .law_predictions import law_predictions as law_predictions
 from .person_fit import check_fit as check_fit
 from .person_fit_results import FitCheck as FitCheck
 from .scenario_homogeneity import homogeneity as homogeneity
+from .selection_weights import selection_weights as selection_weights
+from .selection_weights_results import SelectionWeights as SelectionWeights
+from .task_overview import task_overview as task_overview
+from .task_overview_results import TaskOverview as TaskOverview

@@ -7,6 +7,7 @@ import numpy as np
 from itembank.crossfit.folds import MINIMUM_FOR_FOLDS, folds
 from itembank.data.banks import Bank
 from itembank.data.selections import Selection
+from itembank.data.targets import ScoreTargets
 from itembank.estimation.method_trials import try_methods
 from itembank.estimation.observations import Observations
 from itembank.estimation.published_errors import published_subset
@@ -59,7 +60,8 @@ def choose_method(
     stacked = IN_STAGES if recipe is not None and recipe.stages else Stacked()
     trials = try_methods(bank, observations, selection, stacked.members, progress=progress)
     errors = np.stack([trials.single(number).error for number in range(len(stacked.members))])
-    return Chosen(stacked, _why(stacked, np.abs(errors[:, :, -1]), np.abs(trials.stacked(stacked).error[:, -1])))
+    together = np.abs(trials.stacked(stacked).error[:, -1])
+    return Chosen(stacked, _why(stacked, bank.targets, np.abs(errors[:, :, -1]), together))
 
 
 def has_too_few(bank: Bank) -> bool:
@@ -85,7 +87,7 @@ def too_few(bank: Bank) -> str:
     )
 
 
-def _why(stacked: Stacked, errors: FloatArray, together: FloatArray) -> str:
+def _why(stacked: Stacked, targets: ScoreTargets, errors: FloatArray, together: FloatArray) -> str:
     """State the errors of the methods on calibration models left out."""
     points = 100.0 * np.array([_mean(member) for member in errors])
     order = np.argsort(points)[: int(np.sum(~np.isnan(points)))]  # those with nothing to go by are left out
@@ -93,8 +95,8 @@ def _why(stacked: Stacked, errors: FloatArray, together: FloatArray) -> str:
         return "stacked: no calibration model left out has a score and an estimate to compare methods by."
     singles = ", ".join(f"{METHODS.label(stacked.members[index])} {points[index]:.2f}" for index in order)
     return (
-        f"stacked. Mean errors of the overall score of {int(np.sum(~np.isnan(together)))} calibration models left out "
-        f"in turn, in points: stacked {100.0 * _mean(together):.2f}, {singles}."
+        f"stacked. Mean errors of {targets.last_in_words} of {int(np.sum(~np.isnan(together)))} calibration models "
+        f"left out in turn, in points: stacked {100.0 * _mean(together):.2f}, {singles}."
     )
 
 

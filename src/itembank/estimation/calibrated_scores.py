@@ -1,10 +1,12 @@
 """Estimates with intervals from past errors, or from the item model alone."""
 
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 from scipy.special import ndtri
 
+from itembank.data.headlines import Headline
 from itembank.data.targets import ScoreTargets
 from itembank.estimation.intervals import ROUNDING, calibrated_half_widths, cut_to_possible
 from itembank.estimation.out_of_fold import OutOfFold
@@ -29,6 +31,36 @@ class EstimatedScores:
     inflation: FloatArray
 
 
+@dataclass(frozen=True, slots=True)
+class Possible:
+    """Which scores can be, given what was answered; each (n_models, n_targets).
+
+    Attributes
+    ----------
+    known : array
+        The least: the score with all unseen items failed.
+    unseen : array
+        What solving them all adds to it; 0 where the score is exact.
+    """
+
+    known: FloatArray
+    unseen: FloatArray
+
+    @classmethod
+    def of(cls, targets: ScoreTargets, summary: ResponseSummary, headline: Headline | None = None) -> Self:
+        """Add up the weights of answered items; a headline score may be anything, unless all answers give it."""
+        known, unseen = targets.with_overall(summary.known), targets.with_overall(summary.open_weight)
+        if headline is not None:
+            is_exact = summary.is_complete.all(axis=1) & headline.follows_answers
+            known[:, -1] = np.where(is_exact, headline.win_rates(summary.known), 0.0)
+            unseen[:, -1] = np.where(is_exact, 0.0, 1.0)
+        return cls(known, unseen)
+
+    def cut(self, low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Cut intervals to the possible scores."""
+        return cut_to_possible(low, high, self.known, self.unseen)
+
+
 def calibrated(
     targets: ScoreTargets,
     summary: ResponseSummary,
@@ -37,6 +69,7 @@ def calibrated(
     *,
     scale: FloatArray,
     level: float,
+    headline: Headline | None = None,
 ) -> EstimatedScores:
     """Give estimates (n_models, n_targets) intervals as wide as past errors ask for (`calibrated_half_widths`).
 
@@ -48,14 +81,17 @@ def calibrated(
     scale : (n_models, n_targets)
         Expected size of each error up to a factor, as `past` has it for the calibration models.
     level : float
+    headline : Headline or None
+        The score that the last column is of, where it is not the overall one.
     """
-    scale = np.where(_unseen(targets, summary) > 0.0, scale, 0.0)
+    possible = Possible.of(targets, summary, headline)
+    scale = np.where(possible.unseen > 0.0, scale, 0.0)
     measured = calibrated_half_widths(past.error, past.scale, scale, level=level)
     model_error = _model_error(targets, summary, value)
     is_unknown = np.isnan(measured)
     half = np.where(is_unknown, ndtri(0.5 + level / 2.0) * model_error, measured)
     size = np.where(is_unknown, model_error, scale * error_inflation(past.error, past.scale))
-    scores = _within_bounds(targets, summary, value, error=size, half=half)
+    scores = _within_bounds(possible, value, error=size, half=half)
     return EstimatedScores(scores, error_inflation(past.error, past.standard_error))
 
 
@@ -63,7 +99,7 @@ def model_based(targets: ScoreTargets, summary: ResponseSummary, value: FloatArr
     """Give estimates (n_models, n_targets) the intervals of the item model: ``value +- z`` standard errors."""
     model_error = _model_error(targets, summary, value)
     half = ndtri(0.5 + level / 2.0) * model_error
-    scores = _within_bounds(targets, summary, value, error=model_error, half=half)
+    scores = _within_bounds(Possible.of(targets, summary), value, error=model_error, half=half)
     return EstimatedScores(scores, np.ones(value.shape[1]))
 
 
@@ -73,19 +109,11 @@ def _model_error(targets: ScoreTargets, summary: ResponseSummary, value: FloatAr
     return standard_error(value, means, variances)
 
 
-def _within_bounds(
-    targets: ScoreTargets, summary: ResponseSummary, value: FloatArray, *, error: FloatArray, half: FloatArray
-) -> Scores:
+def _within_bounds(possible: Possible, value: FloatArray, *, error: FloatArray, half: FloatArray) -> Scores:
     """Cut estimates and intervals to what is possible."""
-    known, unseen = targets.with_overall(summary.known), _unseen(targets, summary)
-    low, high = cut_to_possible(value - half, value + half, known, unseen)
-    value, _ = cut_to_possible(value, value, known, unseen)
+    low, high = possible.cut(value - half, value + half)
+    value, _ = possible.cut(value, value)
     return Scores(value, error, low, high)
-
-
-def _unseen(targets: ScoreTargets, summary: ResponseSummary) -> FloatArray:
-    """Weight of the items that were not observed in each target, (n_models, n_targets)."""
-    return targets.with_overall(summary.open_weight)
 
 
 def error_inflation(error: FloatArray, expected: FloatArray) -> FloatArray:

@@ -17,6 +17,7 @@ from itembank.data.targets import ScoreTargets
 from itembank.errors import DataError, remedy
 from itembank.estimation.basis import ScoreBasis, score_basis
 from itembank.estimation.estimand_names import Estimand
+from itembank.estimation.noise import response_moments
 from itembank.estimation.observations import (
     Observations,
     attempts_of,
@@ -181,8 +182,8 @@ class ExpectedAnswers:
 
     def moments(self, block: slice) -> tuple[FloatArray, FloatArray]:
         """Return mean and variance of a block of models' response to every item, each (n_block, n_items)."""
-        p = probability(self.basis.parameters, self.theta[block])
-        variance = self.response_ratio[block][:, self.basis.targets.scenario_index] * p * (1.0 - p)
+        p, scale = response_moments(self.basis.parameters, self.theta[block])
+        variance = self.response_ratio[block][:, self.basis.targets.scenario_index] * scale
         answered, positions = self.observations.responses[block], self.observations.positions
         seen = ~np.isnan(answered)
         p[:, positions] = np.where(seen, answered, p[:, positions])

@@ -18,6 +18,7 @@ from itembank.data.arguments import (
     as_new_responses,
     as_whole_selection,
 )
+from itembank.data.bank_views import with_target
 from itembank.data.banks import Bank
 from itembank.data.responses import ResponseMatrix
 from itembank.data.score_names import WIN_RATE
@@ -63,6 +64,7 @@ def estimate(
     estimand: Estimand = RUN,
     covariates: Sequence[str] = (),
     include_win_rate: bool = False,
+    target: str = "",
     ignore_unknown: bool = False,
     rng: np.random.Generator | int | None = 0,
     progress: ProgressCallback = silent,
@@ -112,7 +114,11 @@ def estimate(
     ignore_unknown : bool
         Leave out items that the bank does not hold, with a `DataWarning`, instead of refusing them.
     include_win_rate : bool
-        Add the mean win rate over scenarios against the calibration models (those of the same id left out).
+        Add the mean win rate over scenarios against the calibration models (those of the same id left out), with an
+        interval by the item model. As `target` its interval rests on past models' errors.
+    target : str
+        Score to estimate in place of the overall one: 'mean_win_rate', or an external score that the bank keeps
+        (`itembank.banks.with_target`); or the id of an earlier set of items.
     rng : Generator, int or None
         For the win rate's standard error only.
     progress : ProgressCallback
@@ -142,8 +148,14 @@ def estimate(
     _check(level, interval, spec)
     _check_estimand(estimand, include_win_rate=include_win_rate)
     _check_covariates(covariates, spec, interval)
-    bank = as_bank(bank)
+    bank = with_target(as_bank(bank), target) if target else as_bank(bank)
     _check_item_model(bank, spec, interval)
+    if bank.headline is not None:
+        check_headline(bank, interval, estimand, covariates, progress)
+        if include_win_rate:
+            raise ParameterError(
+                f"the win rate is added to the overall score, not to {bank.targets.last!r}: one of both."
+            )
     selection = selection_or_published(bank, as_whole_selection(selection))
     given = as_new_responses(bank, responses, selection)
     matrix = known_items(bank, given, selection, ignore_unknown=ignore_unknown)
@@ -151,6 +163,7 @@ def estimate(
     forecast = forecast_scores(bank, matrix.models, covariates, progress=progress) if covariates else None
     if isinstance(spec, SampleMean):
         _warn_of_unequal_weights(bank)
+    bank = _ranked_against_others(bank, matrix.model_ids)
     known = Known.of(bank, observations, forecast)
     if interval == "calibrated" and not bank.calibration.is_fitted and isinstance(spec, Auto):
         interval, selection = "design", as_if_drawn(bank, observations, selection)
@@ -208,6 +221,37 @@ def _check_item_model(bank: Bank, spec: EstimationSpec, interval: str) -> None:
         bank.check_item_model(f"Method {METHODS.name_of(spec)!r} needs")
     if interval == "model-based":
         bank.check_item_model("A model-based interval needs")
+
+
+def check_headline(
+    bank: Bank, interval: str, estimand: str, covariates: Sequence[str], progress: ProgressCallback
+) -> None:
+    """Refuse what a headline score does not go with: it rests on past models' errors alone."""
+    name = bank.targets.last
+    for word, value, only in (("interval", interval, "calibrated"), ("estimand", estimand, RUN)):
+        if value != only:
+            raise ParameterError(f"the score {name!r} goes with {word} {only!r} alone, got {value!r}. Leave it out.")
+    if covariates:
+        raise ParameterError(f"covariates forecast the scores of items, not {name!r}: leave them out.")
+    if not folds(bank, progress=progress):
+        raise DataError(
+            f"the score {name!r} needs past models that can be left out in turn, since their errors give its "
+            f"intervals: {too_few(bank)}. Add models to the bank."
+        )
+
+
+def _ranked_against_others(bank: Bank, model_ids: Sequence[str]) -> Bank:
+    """Take models that are estimated out of those that a win rate is against."""
+    if bank.headline is None or not bank.headline.follows_answers:
+        return bank
+    rows = np.flatnonzero(bank.responses.models["model_id"].is_in(list(model_ids)).to_numpy())
+    if not rows.size:
+        return bank
+    if rows.size == bank.n_models:
+        raise DataError("the mean win rate needs a past model other than those estimated, got none.")
+    ranked = replace(bank, headline=bank.headline.without(rows.tolist()))
+    ranked.cache.share(bank.cache)
+    return ranked
 
 
 def _check_estimand(estimand: str, *, include_win_rate: bool) -> None:

@@ -7,9 +7,10 @@ from itembank.data.selections import Selection
 from itembank.estimation.calibrated_scores import EstimatedScores, calibrated, model_based
 from itembank.estimation.covariates import with_forecast
 from itembank.estimation.expectations import Expectations
+from itembank.estimation.headlines import learnt_by
 from itembank.estimation.members_out_of_fold import Past
 from itembank.estimation.method_trials import try_methods
-from itembank.estimation.point import Known, point_scores, stacked_scores
+from itembank.estimation.point import Known, learnt_score, point_scores, stacked_scores
 from itembank.estimation.published_errors import published_past, published_subset
 from itembank.estimation.specs import PointSpec, Stacked
 from itembank.estimation.typicality import Typicality
@@ -38,14 +39,23 @@ def estimated_scores(
     progress : ProgressCallback
     """
     past = _past(known, selection, spec, needed=is_calibrated, progress=progress)
-    targets, value = known.bank.targets, _value(known, spec, None if past is None else past.weights)
+    bank, value = known.bank, _value(known, spec, None if past is None else past.weights)
     if not is_calibrated or past is None:
-        estimated = model_based(targets, known.summary, value, level=level)
+        estimated = model_based(bank.targets, known.summary, value, level=level)
         return estimated, Typicality.unknown(value.shape[0])
     expected = Expectations.of(known)
-    scale = past.scale(expected, value)
-    estimated = calibrated(targets, known.summary, value, past.estimates, scale=scale, level=level)
+    value, scale = past.read(expected, value, _learnt(known, spec))
+    estimated = calibrated(
+        bank.targets, known.summary, value, past.estimates, scale=scale, level=level, headline=bank.headline
+    )
     return estimated, past.misfit.typicality_of(expected.misfit[:, -1])
+
+
+def _learnt(known: Known, spec: PointSpec | Stacked) -> FloatArray | None:
+    """Estimate a headline score by the method that learns it from the answers, (n_models,), where one does."""
+    headline = known.bank.headline
+    learner = None if headline is None else learnt_by(headline, spec.members)
+    return None if headline is None or learner is None else learnt_score(known, learner, headline.past)
 
 
 def _past(

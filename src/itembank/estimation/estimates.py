@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from itembank.data.score_names import WIN_RATE
+from itembank.data.score_names import OVERALL, WIN_RATE
 from itembank.errors import DataError, shown
 from itembank.estimation.estimand_names import RUN
 from itembank.estimation.scores import Scores
@@ -22,7 +22,7 @@ class ScoreEstimates(Tabular):
     ----------
     model_ids : tuple of n_models ids
     targets : tuple of n_targets names
-        Every scenario, then 'overall', then 'mean_win_rate' if asked for.
+        Every scenario, then 'overall', then 'mean_win_rate' if asked for; or a headline score in place of 'overall'.
     scores : Scores
         `value`, `standard_error`, `low` and `high`, each (n_models, n_targets), also attributes of the estimates
         themselves. Values are NaN where the method has nothing to go by. The standard error is the root of the expected
@@ -106,6 +106,11 @@ class ScoreEstimates(Tabular):
         """Models that answered unlike the calibration models (`Typicality`): their intervals deserve care."""
         return tuple(self.model_ids[row] for row in np.flatnonzero(self.typicality.is_flagged).tolist())
 
+    @property
+    def main_target(self) -> str:
+        """Name of the score that stands above those of scenarios: 'overall', or the headline score in its place."""
+        return OVERALL if OVERALL in self.targets else self.targets[-1]
+
     def column(self, target: str) -> FloatArray:
         """Estimates of one target, (n_models,)."""
         result: FloatArray = self.value[:, self.targets.index(target)]
@@ -122,7 +127,7 @@ class ScoreEstimates(Tabular):
                 "high": float(self.high[l, t]),
                 "level": self.level,
                 "standard_error": float(self.standard_error[l, t]),
-                "interval": "model-based" if target == WIN_RATE else self.interval_kind,
+                "interval": "model-based" if target == WIN_RATE and OVERALL in self.targets else self.interval_kind,
                 "estimand": self.estimand,
                 "n_items": int(self.n_items[l, t]),
                 "n_total": int(self.n_total[t]),

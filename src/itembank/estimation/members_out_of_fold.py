@@ -11,9 +11,10 @@ from itembank.data.bank_cache import cache_name
 from itembank.data.banks import Bank
 from itembank.errors import DataError, ParameterError
 from itembank.estimation.expectations import Expectations
+from itembank.estimation.headlines import HeadlineReader, HeadlineTrial, learnt_by
 from itembank.estimation.observations import Observations
 from itembank.estimation.out_of_fold import OutOfFold, grown, with_tail
-from itembank.estimation.point import Known, point_scores
+from itembank.estimation.point import Known, learnt_score, point_scores
 from itembank.estimation.specs import PointSpec, Stacked
 from itembank.estimation.stacking import combined, reconciled, stack_weights
 from itembank.estimation.typicality import PastMisfit
@@ -36,6 +37,8 @@ class Past:
         Misfit from which errors grow faster, infinite where they do not.
     follows_item_model : bool
         Whether the size of errors is what the item model alone expects, as far as it is known up to a factor.
+    reader : HeadlineReader or None
+        How a headline score is read off new models' scenario scores.
     """
 
     estimates: OutOfFold
@@ -43,12 +46,20 @@ class Past:
     misfit: PastMisfit
     tail: float
     follows_item_model: bool = False
+    reader: HeadlineReader | None = None
 
-    def scale(self, expected: Expectations, value: FloatArray) -> FloatArray:
-        """Return the expected size of errors of new estimates up to a factor, (n_models, n_targets)."""
-        if self.follows_item_model:
-            return grown(expected.standard_error(value), expected.misfit, self.tail)
-        return expected.error_scale(value, self.tail)
+    def read(
+        self, expected: Expectations, value: FloatArray, learnt: FloatArray | None = None
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return new estimates, and the expected sizes of their errors up to a factor, each (n_models, n_targets).
+
+        The estimates are those given, but for a headline score. `learnt` are its estimates, (n_models,), by the method
+        that learns it from the answers (`learnt_by`).
+        """
+        scale = expected.standard_error(value) if self.follows_item_model else expected.error_scale(value, np.inf)
+        if self.reader is not None:
+            value, scale = self.reader.read(value, scale, learnt)
+        return value, grown(scale, expected.misfit, self.tail)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +78,8 @@ class MembersOutOfFold:
         Of the overall score, the last target.
     truth_variance : (n_models, n_targets) or None
         As in `OutOfFold`.
+    headline : HeadlineTrial or None
+        Where a headline score was asked for: estimates have it in place of the overall score; the arrays above do not.
     """
 
     truth: FloatArray
@@ -75,6 +88,7 @@ class MembersOutOfFold:
     fold: IntArray
     scenario_weights: FloatArray
     truth_variance: FloatArray | None = None
+    headline: HeadlineTrial | None = None
 
     @property
     def errors(self) -> FloatArray:
@@ -92,7 +106,7 @@ class MembersOutOfFold:
             overall score. The factor models know nothing of how an adaptive session chose its items; where this
             misleads them, their distance from the estimate says little of its error.
         """
-        estimates, misfit = self.by(spec), self.expectations.misfit[:, -1]
+        (estimates, reader), misfit = self._read(self._values(spec)), self.expectations.misfit[:, -1]
         weights = self.weights(spec) if isinstance(spec, Stacked) else None
         candidates = [(False, *with_tail(estimates, misfit))]
         if prefer_item_model:
@@ -100,34 +114,44 @@ class MembersOutOfFold:
             candidates = [(True, plain, np.inf), (True, *with_tail(plain, misfit)), *candidates]
         best = clearly_best([found.interval_scores for _, found, _ in candidates])
         follows, estimates, tail = candidates[best]
-        return Past(estimates, weights, PastMisfit.of(misfit, estimates.error[:, -1]), tail, follows)
+        of_misfit = PastMisfit.of(misfit, estimates.error[:, -1])
+        return Past(estimates, weights, of_misfit, tail, follows, reader)
 
     def by(self, spec: PointSpec | Stacked) -> OutOfFold:
         """Return the estimates of the method that has these members."""
-        return self.stacked(spec) if isinstance(spec, Stacked) else self.single(0)
+        return self._read(self._values(spec))[0]
 
     def single(self, member: int) -> OutOfFold:
         """Return the estimates of one method."""
-        return self._of(self.values[member])
+        return self._read(self.values[member])[0]
 
     def stacked(self, spec: Stacked) -> OutOfFold:
         """Return the stacked estimates, each fold's with weights from the other folds."""
+        return self.by(spec)
+
+    def _values(self, spec: PointSpec | Stacked) -> FloatArray:
+        """Estimates of the method that has these members, (n_models, n_targets)."""
+        if not isinstance(spec, Stacked):
+            single: FloatArray = self.values[0]
+            return single
         value = np.full(self.truth.shape, np.nan)
         for number in np.unique(self.fold[self.fold >= 0]):
             inside = self.fold == number
             # weights that had seen the errors of this fold would make its stacked errors too small
             weights = _weights(self.errors[:, ~inside], spec)
             value[inside] = combined(self.values[:, inside], weights)
-        return self._of(reconciled(value, self.expectations.variance, self.scenario_weights))
+        return reconciled(value, self.expectations.variance, self.scenario_weights)
 
     def weights(self, spec: Stacked) -> FloatArray:
         """Weights of the methods from all calibration models, (n_members, n_targets)."""
         return _weights(self.errors, spec)
 
-    def _of(self, value: FloatArray) -> OutOfFold:
+    def _read(self, value: FloatArray) -> tuple[OutOfFold, HeadlineReader | None]:
+        """Return estimates with the sizes of their errors, and how a headline score among them is read."""
         expected = self.expectations
         scale = expected.error_scale(value, np.inf)
-        return OutOfFold(self.truth, value, expected.standard_error(value), scale, self.truth_variance)
+        plain = OutOfFold(self.truth, value, expected.standard_error(value), scale, self.truth_variance)
+        return (plain, None) if self.headline is None else self.headline.read(plain, self.fold)
 
 
 def _weights(errors: FloatArray, spec: Stacked) -> FloatArray:
@@ -166,8 +190,22 @@ def members_out_of_fold(
 
     arrays = (items.positions, items.weights, items.selected, items.selected_weights)
     more = others if attempts is None else (*others, f"{attempts:g} attempts")
-    name = cache_name("out-of-fold", tuple(specs), items.is_random, more, *arrays)
-    return _of_trial(bank, specs, name, try_fold, silent)
+    about = (tuple(specs), items.is_random, more, *arrays)
+    members = _of_trial(bank, specs, cache_name("out-of-fold", *about), try_fold, silent)
+    learner = None if bank.headline is None else learnt_by(bank.headline, specs)
+    if bank.headline is None or learner is None:
+        return members
+
+    past = bank.headline.past
+
+    def learn_fold(fold: Fold, _: ProgressCallback) -> FloatArray:
+        answers = choose(fold).answered_by_calibration_models(bank, fold.held_out, attempts=attempts)
+        others = np.delete(past, fold.held_out)
+        return learnt_score(Known.of(fold.bank, answers), learner, others)[:, None]
+
+    name = cache_name("learnt-out-of-fold", learner, *about, past)
+    learnt = run_trial(bank, name, learn_fold, (bank.n_models, 1))[:, 0]
+    return replace(members, headline=HeadlineTrial(bank.headline, learnt, len(specs) == 1))
 
 
 def members_out_of_fold_each(
@@ -222,6 +260,7 @@ def _of_trial(
         fold_numbers(bank),
         bank.targets.scenario_weights,
         bank.known_scores.variance,
+        None if bank.headline is None else HeadlineTrial(bank.headline),
     )
 
 

@@ -1,6 +1,6 @@
 """Estimates of the full scores by one method: from new models' responses and the bank, without intervals."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
@@ -29,12 +29,15 @@ class Known:
         What the item model and the sample say of these models.
     forecast : Forecast or None
         Scores by what is known of the models besides their answers.
+    past_scores : (n_models, n_targets) or None
+        Scores of the calibration models that regressions are to learn instead of the bank's own.
     """
 
     bank: Bank
     observations: Observations
     summary: ResponseSummary
     forecast: Forecast | None = None
+    past_scores: FloatArray | None = None
 
     @classmethod
     def of(cls, bank: Bank, observations: Observations, forecast: Forecast | None = None) -> Self:
@@ -45,7 +48,7 @@ class Known:
         """Return the data of some models on some of the items; their summary stays that of all items."""
         forecast = None if self.forecast is None else self.forecast.take(models)
         observations = self.observations.take(models=models, columns=columns)
-        return Known(self.bank, observations, self.summary.take(models), forecast)
+        return Known(self.bank, observations, self.summary.take(models), forecast, self.past_scores)
 
 
 def point_scores(known: Known, spec: PointSpec) -> FloatArray:
@@ -67,6 +70,21 @@ def point_scores(known: Known, spec: PointSpec) -> FloatArray:
             f"and overall), got {scores.shape}."
         )
     return with_certain(known.bank.targets, known.summary, scores)
+
+
+def learnt_score(known: Known, spec: PointSpec, past: FloatArray) -> FloatArray:
+    """Estimate a score that is known of past models alone, (n_models,), by a method that `learns_scores`.
+
+    Parameters
+    ----------
+    known : Known
+    spec : PointSpec
+    past : (n_calibration_models,)
+        NaN where not known.
+    """
+    scores = np.column_stack([known.bank.best_known_scores[:, :-1], past])
+    result: FloatArray = METHODS.kernel(spec)(replace(known, past_scores=scores), spec)[:, -1]
+    return result
 
 
 def stacked_scores(

@@ -115,7 +115,8 @@ def _responses_and_scores(known: Known) -> tuple[FloatArray, FloatArray, FloatAr
     """Calibration models' responses to the observed items, their scores, and the new models' responses."""
     bank, observations = known.bank, known.observations
     bank.check_responses("This method of estimation needs")
-    return bank.responses.responses[:, observations.positions], bank.best_known_scores, observations.responses
+    scores = bank.best_known_scores if known.past_scores is None else known.past_scores
+    return bank.responses.responses[:, observations.positions], scores, observations.responses
 
 
 def _variance_factor(known: Known, spec: specs.GPIRT) -> FloatArray:

@@ -7,7 +7,9 @@ import numpy as np
 from scipy.special import expit
 
 from itembank.estimation.scenario_sums import scenario_items
+from itembank.irt import graded
 from itembank.irt.parameters import ItemParameters
+from itembank.irt.steps import Steps
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 
 
@@ -20,7 +22,8 @@ class PredictedSums:
     mean : (n_models, n_scenarios)
         ``sum_i omega_i p_i``.
     noise : (n_models, n_scenarios)
-        Variance given ability, ``sum_i omega_i^2 p_i (1 - p_i)``: responses are independent given ability.
+        Variance given ability, ``sum_i omega_i^2 p_i (1 - p_i)``, of levels with their own variance: responses are
+        independent given ability.
     gradient : (n_models, n_scenarios, n_dims)
         ``sum_i omega_i dp_i / dtheta``.
     """
@@ -56,6 +59,8 @@ class WeightedItems:
         omega and its square.
     weighted : (n_items, n_dims)
         ``omega_i a_i``.
+    steps : Steps or None
+        Of family 'graded'.
     """
 
     order: IntArray
@@ -66,6 +71,7 @@ class WeightedItems:
     weights: FloatArray
     squares: FloatArray
     weighted: FloatArray
+    steps: Steps | None = None
 
     @classmethod
     def create(
@@ -86,6 +92,7 @@ class WeightedItems:
             omega,
             omega**2,
             omega[:, None] * of.loadings,
+            of.steps,
         )
 
 
@@ -126,13 +133,7 @@ def sums_at(items: WeightedItems, theta: FloatArray, *, mask: BoolArray | None =
     gradient = np.zeros((n_models, n_scenarios, n_dims))
     for scenario, (begin, end) in enumerate(zip(items.begins[:-1], items.begins[1:], strict=True)):
         block = slice(begin, end)
-        p = expit(theta @ items.loadings[block].T + items.intercept[block])  # (n_models, n_items)
-        slope = p * (1.0 - p)
-        spread = slope  # without asymptotes dp/d eta = s (1 - s) is the variance p (1 - p) as well
-        if items.asymptotes is not None:
-            lower, rise = items.asymptotes[0][block], items.asymptotes[1][block]
-            p, slope = lower + rise * p, rise * slope
-            spread = p * (1.0 - p)
+        p, slope, spread = _moments(items, block, theta)
         if mask is not None:
             seen = mask[:, items.order[block]]
             p, slope, spread = p * seen, slope * seen, spread * seen
@@ -140,3 +141,17 @@ def sums_at(items: WeightedItems, theta: FloatArray, *, mask: BoolArray | None =
         noise[:, scenario] = spread @ items.squares[block]
         gradient[:, scenario] = slope @ items.weighted[block]
     return PredictedSums(mean, noise, gradient)
+
+
+def _moments(items: WeightedItems, block: slice, theta: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Mean, slope in the logit and variance of the responses to a block of items, each (n_models, n_block)."""
+    x = theta @ items.loadings[block].T + items.intercept[block]
+    if items.steps is not None:
+        return graded.mean_terms(x, items.steps.take(block))
+    p = expit(x)
+    slope = p * (1.0 - p)
+    if items.asymptotes is None:
+        return p, slope, slope  # dp/d eta = s (1 - s) is the variance p (1 - p) as well
+    lower, rise = items.asymptotes[0][block], items.asymptotes[1][block]
+    p = lower + rise * p
+    return p, rise * slope, p * (1.0 - p)

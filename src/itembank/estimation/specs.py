@@ -20,6 +20,11 @@ class PointSpec:
         """Methods whose estimates it takes, as those of `Stacked`: itself."""
         return (self,)
 
+    @property
+    def learns_scores(self) -> bool:
+        """Whether it learns each score from the answers themselves, whatever the score is: then also external ones."""
+        return False
+
 
 @dataclass(frozen=True, slots=True)
 class SampleMean(PointSpec):
@@ -64,6 +69,11 @@ class GPIRT(PointSpec):
 class TaskMean(PointSpec):
     """The calibration models' mean score, whatever the new model did: the floor every method must beat."""
 
+    @property
+    def learns_scores(self) -> bool:
+        """It does."""
+        return True
+
 
 @dataclass(frozen=True, slots=True)
 class TaskMeanEB(PointSpec):
@@ -104,6 +114,11 @@ class Ridge(PointSpec):
         check_positive("penalty", self.penalty, word="leave-one-out")
         check_one_of("towards", self.towards, get_args(Towards))
 
+    @property
+    def learns_scores(self) -> bool:
+        """It does."""
+        return True
+
 
 @dataclass(frozen=True, slots=True)
 class KNearest(PointSpec):
@@ -125,6 +140,11 @@ class KNearest(PointSpec):
         check_whole("n_neighbours", self.n_neighbours, least=1, word="leave-one-out")
         if self.n_components is not None:
             check_whole("n_components", self.n_components, least=1, word="leave-one-out")
+
+    @property
+    def learns_scores(self) -> bool:
+        """It does."""
+        return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +172,11 @@ class RandomForest(PointSpec):
             check_whole("n_components", self.n_components, least=1)
         check_whole("seed", self.seed, least=0)
 
+    @property
+    def learns_scores(self) -> bool:
+        """It does."""
+        return True
+
 
 @dataclass(frozen=True, slots=True)
 class Metabench(PointSpec):
@@ -168,6 +193,11 @@ class Metabench(PointSpec):
     def __post_init__(self) -> None:
         """Check the choices."""
         check_whole("n_knots", self.n_knots, least=2)
+
+    @property
+    def learns_scores(self) -> bool:
+        """It does."""
+        return True
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ With ``x = loadings . theta + intercept``, ``p = lower + (upper - lower) * sigmo
 
 from scipy.special import expit
 
-from itembank.irt import logistic
+from itembank.irt import graded, logistic
 from itembank.irt.logistic import Asymptotes, asymptotes_of
 from itembank.irt.parameters import ItemParameters
 from itembank.numerics.arrays import FloatArray
@@ -20,7 +20,9 @@ def logit(parameters: ItemParameters, theta: FloatArray) -> FloatArray:
 
 
 def probability(parameters: ItemParameters, theta: FloatArray) -> FloatArray:
-    """Probability of a correct response, (n_models, n_items), for theta (n_models, n_dims)."""
+    """Probability of a correct response, (n_models, n_items), for theta (n_models, n_dims); of levels their mean."""
+    if parameters.steps is not None:
+        return graded.mean_terms(logit(parameters, theta), parameters.steps).mean
     sigmoid: FloatArray = expit(logit(parameters, theta))
     if _asymptotes(parameters) is None:
         return sigmoid

@@ -9,14 +9,19 @@ from typing import Self
 
 import numpy as np
 
-from itembank.irt import beta, beta_binomial, beta_binomial_information, logistic
+from itembank.irt import beta, beta_binomial, beta_binomial_information, graded, logistic
 from itembank.irt.family_names import Family
 from itembank.irt.logistic import Asymptotes, LikelihoodTerms, asymptotes_of
+from itembank.irt.means import mean_terms
 from itembank.irt.parameters import ItemParameters
+from itembank.irt.steps import Steps
 from itembank.numerics.arrays import FloatArray, IntArray
 
 COUNTS: tuple[Family, ...] = ("binomial", "beta-binomial")
 """Families of counts: the weight of a response depends on its n_trials."""
+
+MOST_OF_LEVELS = 4.0 / 3.0
+"""Information of ever more levels, in units of the 1/4 of a right or wrong answer: 1/3 is that of a logistic variable."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,17 +34,20 @@ class ResponseModel:
     asymptotes : Asymptotes or None
         Of the items' shape.
     precision : (n_items,), or (n_models, n_items), or None
+    steps : Steps or None
+        Of family 'graded'.
     """
 
     family: Family
     asymptotes: Asymptotes | None
     precision: FloatArray | None
+    steps: Steps | None = None
 
     @classmethod
     def of(cls, parameters: ItemParameters) -> Self:
         """Take from item parameters all that the logit does not contain."""
         asymptotes = asymptotes_of(parameters.lower_asymptote, parameters.upper_asymptote)
-        return cls(parameters.family, asymptotes, parameters.precision)
+        return cls(parameters.family, asymptotes, parameters.precision, parameters.steps)
 
     @property
     def is_logistic(self) -> bool:
@@ -49,7 +57,7 @@ class ResponseModel:
     @property
     def is_concave(self) -> bool:
         """Whether the log-likelihood is concave in the logit, so that there is at most one maximum."""
-        return self.is_logistic and self.asymptotes is None
+        return (self.is_logistic and self.asymptotes is None) or self.steps is not None
 
     def relative_information(self, n_trials: FloatArray | None = None) -> FloatArray:
         """About the largest information of a response, in units of the 1/4 of a right or wrong answer."""
@@ -61,6 +69,8 @@ class ResponseModel:
                 return np.asarray(self._phi + 4.0)
             case "beta-binomial":
                 return np.asarray(np.minimum(_trials(n_trials), self._phi + 4.0))
+            case "graded":
+                return np.array(MOST_OF_LEVELS)
             case _:
                 return self._weighed(np.array(1.0), n_trials)
 
@@ -70,7 +80,18 @@ class ResponseModel:
             self.family,
             None if self.asymptotes is None else self.asymptotes.take(indices),
             None if self.precision is None else self.precision[indices],
+            None if self.steps is None else self.steps.take(indices),
         )
+
+    def mean(self, x: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Mean of a response at logits x, its slope in the logit, and the largest variance it may have about it.
+
+        That is ``p (1 - p)``, of a right or wrong answer; of levels the variance that they have.
+        """
+        if self.steps is not None:
+            return graded.mean_terms(x, self.steps)
+        terms = mean_terms(x, self.asymptotes)
+        return terms.p, terms.first, terms.p * terms.q
 
     def log_likelihood_terms(
         self, x: FloatArray, responses: FloatArray, n_trials: FloatArray | None = None
@@ -81,6 +102,8 @@ class ResponseModel:
                 return beta.log_likelihood_terms(x, responses, self._phi, self.asymptotes)
             case "beta-binomial":
                 return beta_binomial.log_likelihood_terms(x, responses, self._phi, _trials(n_trials), self.asymptotes)
+            case "graded":
+                return graded.log_likelihood_terms(x, responses, self._steps)
             case _:
                 return self._weighed(logistic.log_likelihood_terms(x, responses, self.asymptotes), n_trials)
 
@@ -93,6 +116,8 @@ class ResponseModel:
                 return beta.likelihood_terms(x, responses, self._phi, self.asymptotes)
             case "beta-binomial":
                 return beta_binomial.likelihood_terms(x, responses, self._phi, _trials(n_trials), self.asymptotes)
+            case "graded":
+                return graded.likelihood_terms(x, responses, self._steps)
             case _:
                 terms = logistic.likelihood_terms(x, responses, self.asymptotes)
                 return LikelihoodTerms(*(self._weighed(term, n_trials) for term in terms))
@@ -104,8 +129,16 @@ class ResponseModel:
                 return beta.curvature_slopes(x, responses, self._phi, self.asymptotes)
             case "beta-binomial":
                 return beta_binomial.curvature_slopes(x, responses, self._phi, _trials(n_trials), self.asymptotes)
+            case "graded":
+                return graded.curvature_slopes(x, responses, self._steps)
             case _:
                 return self._weighed(logistic.curvature_slopes(x, responses, self.asymptotes), n_trials)
+
+    def divergence(self, x: FloatArray, other: FloatArray) -> FloatArray:
+        """Kullback-Leibler divergence of a response at logits `other` from one at x, of probabilities or levels."""
+        if self.steps is not None:
+            return graded.divergence(x, other, self.steps)
+        return beta.divergence(x, other, self._phi, self.asymptotes)
 
     def information_weights(self, x: FloatArray, n_trials: FloatArray | None = None) -> FloatArray:
         """Fisher information of a response in the logit; of counts, that of all their trials together."""
@@ -114,6 +147,8 @@ class ResponseModel:
                 return beta.information_weights(x, self._phi, self.asymptotes)
             case "beta-binomial" if n_trials is not None:
                 return beta_binomial_information.information_weights(x, self._phi, n_trials, self.asymptotes)
+            case "graded":
+                return graded.information_slopes(x, self._steps)[0]
             case _:  # of one beta-binomial trial, too
                 return self._weighed(logistic.information_weights(x, self.asymptotes), n_trials)
 
@@ -126,6 +161,8 @@ class ResponseModel:
                 return beta.information_slopes(x, self._phi, self.asymptotes)
             case "beta-binomial" if n_trials is not None:
                 return beta_binomial_information.information_slopes(x, self._phi, n_trials, self.asymptotes)
+            case "graded":
+                return graded.information_slopes(x, self._steps)
             case _:
                 weights, first, second = logistic.information_slopes(x, self.asymptotes)
                 return self._weighed(weights, n_trials), self._weighed(first, n_trials), self._weighed(second, n_trials)
@@ -133,6 +170,13 @@ class ResponseModel:
     def _weighed(self, terms: FloatArray, n_trials: FloatArray | None) -> FloatArray:
         """Count each term once a trial, where the family is one of counts."""
         return terms if n_trials is None or self.family == "bernoulli" else terms * n_trials
+
+    @property
+    def _steps(self) -> Steps:
+        """Steps of levels; families without them never use it."""
+        if self.steps is None:
+            raise TypeError("this family has no steps.")
+        return self.steps
 
     @property
     def _phi(self) -> FloatArray:

@@ -11,7 +11,8 @@ import numpy as np
 
 from itembank.checks import check_one_of
 from itembank.errors import ParameterError, shown
-from itembank.irt.family_names import FAMILIES, WITH_PRECISION, Family
+from itembank.irt.family_names import FAMILIES, GRADED, WITH_PRECISION, Family
+from itembank.irt.steps import Steps
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.tabular import Compact
 
@@ -28,17 +29,19 @@ class ItemParameters(Compact):
         Logit at ability zero (tinyBenchmarks writes -beta).
     lower_asymptote, upper_asymptote : (n_items,)
         Probability of a correct response at ability minus and plus infinity.
-    family : {'bernoulli', 'binomial', 'beta', 'beta-binomial'}
+    family : {'bernoulli', 'binomial', 'beta', 'beta-binomial', 'graded'}
         Distribution of a response with mean p = probability: right or wrong; right answers among n_trials; a
         probability itself, ``Beta(p phi, (1 - p) phi)``; right answers among n_trials whose own probability is drawn
-        from that Beta.
+        from that Beta; ordered levels, each reached where the logit is above its step (`Steps`).
     precision : (n_items,) or None
-        phi > 0 of 'beta' and 'beta-binomial', None for the other two.
+        phi > 0 of 'beta' and 'beta-binomial', None for the others.
+    steps : Steps or None
+        Levels and steps of 'graded', None for the others.
 
     Raises
     ------
     ParameterError
-        When there is no such family, or the precision does not fit it.
+        When there is no such family, or precision or steps do not fit it.
     """
 
     loadings: FloatArray
@@ -47,10 +50,12 @@ class ItemParameters(Compact):
     upper_asymptote: FloatArray
     family: Family = "bernoulli"
     precision: FloatArray | None = None
+    steps: Steps | None = None
 
     def __post_init__(self) -> None:
-        """Check that family and precision fit each other."""
+        """Check that family, precision and steps fit each other."""
         check_one_of("family", self.family, FAMILIES)
+        self._check_steps()
         if self.family not in WITH_PRECISION:
             if self.precision is not None:
                 raise ParameterError(
@@ -70,6 +75,20 @@ class ItemParameters(Compact):
                 f"{wrong.size} such in all. Take 'binomial' where trials do not vary more than by chance."
             )
 
+    def _check_steps(self) -> None:
+        """Check that a graded item has its steps and no asymptotes, and no other has steps."""
+        if (self.steps is None) == (self.family == GRADED):
+            raise ParameterError(
+                f"family {GRADED!r} has steps and no other, got {'none' if self.steps is None else 'some'} with family "
+                f"{self.family!r}."
+            )
+        if self.steps is None:
+            return
+        if self.steps.places.shape[0] != self.n_items:
+            raise ParameterError(f"steps must be of {self.n_items} items, got {self.steps.places.shape[0]}.")
+        if np.any(self.lower_asymptote != 0.0) or np.any(self.upper_asymptote != 1.0):
+            raise ParameterError(f"family {GRADED!r} has no asymptotes: leave guessing out.")
+
     @classmethod
     def create(
         cls,
@@ -80,6 +99,7 @@ class ItemParameters(Compact):
         *,
         family: Family = "bernoulli",
         precision: FloatArray | float | None = None,
+        steps: Steps | None = None,
     ) -> Self:
         """Build from arrays; asymptotes and precision may be one number for all items."""
         loadings = np.asarray(loadings, dtype=np.float64)
@@ -89,7 +109,7 @@ class ItemParameters(Compact):
         upper = np.broadcast_to(np.asarray(upper_asymptote, dtype=np.float64), shape).copy()
         if precision is not None:
             precision = np.broadcast_to(np.asarray(precision, dtype=np.float64), shape).copy()
-        return cls(loadings.reshape(shape[0], -1), intercept, lower, upper, family, precision)
+        return cls(loadings.reshape(shape[0], -1), intercept, lower, upper, family, precision, steps)
 
     @property
     def n_items(self) -> int:
@@ -127,6 +147,7 @@ class ItemParameters(Compact):
             self.upper_asymptote[indices],
             self.family,
             None if self.precision is None else self.precision[indices],
+            None if self.steps is None else self.steps.take(indices),
         )
 
 

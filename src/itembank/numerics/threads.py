@@ -9,9 +9,9 @@ from threadpoolctl import ThreadpoolController
 from itembank.errors import ParameterError
 
 
-def check_jobs(n_jobs: int) -> None:
-    """Raise `ParameterError` unless a number of processes is -1, one a core, or at least 1."""
-    if n_jobs == 0 or n_jobs < -1:
+def check_jobs(n_jobs: int | None) -> None:
+    """Raise `ParameterError` unless a number of processes is -1, one a core, or at least 1, where it is given."""
+    if n_jobs is not None and (n_jobs == 0 or n_jobs < -1):
         raise ParameterError(f"n_jobs must be -1 (one process a core) or at least 1, got {n_jobs}.")
 
 

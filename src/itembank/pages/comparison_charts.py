@@ -3,7 +3,6 @@
 import numpy as np
 
 from itembank.comparison.comparisons import Comparison
-from itembank.data.score_names import OVERALL
 from itembank.numerics.arrays import IntArray
 from itembank.pages.blocks import Chart, Column, Data, Table
 from itembank.pages.charts import Spec, layers, tips
@@ -20,7 +19,7 @@ ROW_PIXELS = 20
 def scenario_differences(comparison: Comparison, pair: PairFinding) -> Chart:
     """Draw the differences of two models on every target with their intervals, the overall score first."""
     number = pair_number(comparison, comparison.model_ids.index(pair.better), comparison.model_ids.index(pair.worse))
-    names = sorted(comparison.targets, key=lambda name: name != OVERALL)
+    names = sorted(comparison.targets, key=lambda name: name != comparison.last)
     found = [PairFinding.of(comparison, number, comparison.targets.index(name)) for name in names]
     signs = [1.0 if one.better == pair.better else -1.0 for one in found]
     ends = [sorted([100.0 * sign * one.low, 100.0 * sign * one.high]) for sign, one in zip(signs, found, strict=True)]
@@ -48,7 +47,7 @@ def scenario_differences(comparison: Comparison, pair: PairFinding) -> Chart:
         Column("probability", "Probability", "number", digits=2, explanation=f"That {pair.better} is better"),
         Column("n_items", "Shared items", "count"),
     )
-    of_scenarios = [one for name, one in zip(names, ends, strict=True) if name != OVERALL]
+    of_scenarios = [one for name, one in zip(names, ends, strict=True) if name != comparison.last]
     ahead, behind = sum(low > 0.0 for low, _ in of_scenarios), sum(high < 0.0 for _, high in of_scenarios)
     words = "; ".join(
         f"{name} {value:+.1f} ({low:.1f} to {high:.1f})"

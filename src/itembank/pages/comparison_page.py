@@ -7,7 +7,6 @@ import numpy as np
 from itembank.comparison.comparisons import Comparison
 from itembank.data.banks import Bank
 from itembank.data.responses import ResponseMatrix
-from itembank.data.score_names import OVERALL
 from itembank.data.selections import Selection
 from itembank.errors import shown
 from itembank.estimation.estimand_names import ESTIMANDS_IN_WORDS, RUN
@@ -150,7 +149,7 @@ def _ranking_sections(comparison: Comparison, by_scenario: Comparison, target: i
     )
     pairs = Section("Every pair", (matrix_chart(comparison, target), _pairs_table(comparison, target)))
     place = by_scenario.targets.index(comparison.targets[target])
-    if len(by_scenario.targets) < 3 or comparison.targets[target] != OVERALL:
+    if len(by_scenario.targets) < 3 or comparison.targets[target] != comparison.last:
         return (order, pairs)
     return (order, pairs, Section("Scenario by scenario", (profile_chart(by_scenario, place),)))
 

@@ -8,7 +8,6 @@ import numpy as np
 from itembank.data.banks import Bank
 from itembank.data.readers.agreement import only_items
 from itembank.data.responses import ResponseMatrix
-from itembank.data.score_names import OVERALL
 from itembank.data.selections import Selection
 from itembank.errors import DataError, shown
 from itembank.estimation.estimates import ScoreEstimates
@@ -67,11 +66,11 @@ class Estimated:
 
     @property
     def overall(self) -> int:
-        """Where the overall score stands among the targets."""
-        return self.estimates.targets.index(OVERALL)
+        """Where the overall score, or a headline score in its place, stands among the targets."""
+        return self.estimates.targets.index(self.estimates.main_target)
 
-    def model(self, row: int, target: str = OVERALL) -> OneModel:
-        """Return the estimates of one model, for a page about this score."""
+    def model(self, row: int, target: str = "") -> OneModel:
+        """Return the estimates of one model, for a page about this score; by default the overall or headline score."""
         made = self.estimates
         return OneModel(
             model_id=made.model_ids[row],
@@ -84,7 +83,7 @@ class Estimated:
             n_total=tuple(made.n_total.tolist()),
             level=made.level,
             is_flagged=bool(made.typicality.is_flagged[row]),
-            target=target,
+            target=target or made.main_target,
         )
 
     def answered(self, row: int) -> tuple[IntArray, FloatArray]:

@@ -6,7 +6,7 @@ import numpy as np
 
 from itembank.data.banks import Bank
 from itembank.data.responses import ResponseMatrix
-from itembank.data.score_names import OVERALL, WIN_RATE
+from itembank.data.score_names import WIN_RATE
 from itembank.data.selections import Selection
 from itembank.errors import shown
 from itembank.estimation.estimand_names import ESTIMANDS_IN_WORDS
@@ -78,9 +78,10 @@ def _title(made: Estimated) -> str:
 
 
 def _lead(made: Estimated) -> Block:
-    targets = [name for name in (OVERALL, WIN_RATE) if name in made.estimates.targets]
+    estimates = made.estimates
+    targets = dict.fromkeys([estimates.main_target, *(name for name in estimates.targets if name == WIN_RATE)])
     answers = tuple(
-        score_answer(made.bank, made.model(row, target), made.answered(row)[0], method=made.estimates.method)
+        score_answer(made.bank, made.model(row, target), made.answered(row)[0], method=estimates.method)
         for row in range(made.n_models)
         for target in targets
     )

@@ -4,13 +4,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from itembank.data.score_names import OVERALL
 from itembank.pages.blocks import Answer, Answers, Block, Chart, Column, Data, Section, Table, Text
 from itembank.pages.charts import Spec, layer, layers, number_axis, tips
 from itembank.pages.common import plural
 from itembank.pages.estimated import Estimated
 from itembank.pages.interval_charts import PRECISE, ROW_HEIGHT, interval_marks, row_of, share
 from itembank.pages.model_details import next_blocks
+from itembank.pages.past_models import score_words
 from itembank.reports.theme import ATYPICAL_WORDS, count, interval_words, percent, points
 
 MOST_NAMED = 60
@@ -64,7 +64,7 @@ def _models(made: Estimated) -> Data:
             "estimate": scores,
             "low": estimates.low[order, at],
             "high": estimates.high[order, at],
-            "below": [made.past.share_below(OVERALL, one) for one in scores.tolist()],
+            "below": [made.past.share_below(estimates.main_target, one) for one in scores.tolist()],
             "n_items": estimates.n_items[order, at],
             "n_missing": estimates.n_missing[order],
             "typicality": estimates.typicality.typicality[order],
@@ -90,7 +90,7 @@ def _chart(made: Estimated, data: Data) -> Chart:
         marks = interval_marks(data, place, told, along="y")
         spec = layers(_past_band(made, "y"), marks, height=380)
     title, alternative = _words(data)
-    past = made.past.known(OVERALL).size
+    past = made.past.known(made.estimates.main_target).size
     grey = f"Grey: the middle half of {plural(past, 'past model')}. " if past else ""
     hollow = f" Hollow: {ATYPICAL_WORDS}." if any(data.columns["is_flagged"]) else ""
     note = f"{grey}Bars: {100.0 * made.estimates.level:g} % intervals.{hollow}"
@@ -98,14 +98,14 @@ def _chart(made: Estimated, data: Data) -> Chart:
 
 
 def _band_data(made: Estimated) -> tuple[Data, ...]:
-    found = made.past.quantiles(OVERALL)
-    if made.past.known(OVERALL).size == 0:
+    found = made.past.quantiles(made.estimates.main_target)
+    if made.past.known(made.estimates.main_target).size == 0:
         return ()
     return (Data("past-half", {"lower": [found["lower"]], "upper": [found["upper"]]}),)
 
 
 def _past_band(made: Estimated, along: str) -> list[Spec]:
-    value = share("lower", "Overall score", scale={"zero": False})
+    value = share("lower", score_words(made.estimates.main_target), scale={"zero": False})
     return [
         layer({"type": "rect", "color": "@faint"}, data.name, **{along: value, f"{along}2": {"field": "upper"}})
         for data in _band_data(made)
@@ -153,7 +153,7 @@ def _table(data: Data, *, has_missing: bool) -> Table:
 def _scenario_table(made: Estimated) -> Table | None:
     """List every model's estimate of every scenario."""
     estimates = made.estimates
-    places = [k for k, name in enumerate(estimates.targets) if name in made.past.targets and name != OVERALL]
+    places = [k for k, name in enumerate(estimates.targets) if name in made.past.scenarios]
     if len(places) < 2:
         return None
     names = [estimates.targets[k] for k in places]

@@ -1,5 +1,6 @@
 """What a page says of one model: where it stands, where it is typical, what it answered, what to run next."""
 
+import shlex
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -239,7 +240,11 @@ def next_blocks(made: Estimated, rows: Sequence[int]) -> tuple[Block, ...]:
     n_items, n_total = int(np.median(made.estimates.n_items[rows, at])), made.bank.n_items
     if not half > 0.0 or not 0 < n_items < n_total:
         return ()
-    goal, whose = f"{half / 2.0:.4f}", "The interval reaches" if len(rows) == 1 else "The middle interval reaches"
+    goal = f"{half / 2.0:.4f}"
+    if made.bank.headline is not None:  # all items together may leave such a score open
+        command = f"itembank plan BANK --half-width {goal} --target {shlex.quote(made.bank.targets.last)}"
+        return (Facts((("How many items halve the interval, tried on past models", command),)),)
+    whose = "The interval reaches" if len(rows) == 1 else "The middle interval reaches"
     needed, is_tried = _needed(made, half, n_items)
     used = (
         "as tried on past models."

@@ -6,7 +6,6 @@ from itertools import islice
 from typing import Any
 
 from itembank.data.banks import Bank
-from itembank.data.score_names import OVERALL
 from itembank.diagnostics.item_audit_results import ItemAudit
 from itembank.estimation.estimates import ScoreEstimates
 from itembank.pages.audit_page import audit_page
@@ -40,7 +39,7 @@ def pieces_of(result: object) -> str | None:
 
 def _estimates(estimates: ScoreEstimates) -> Page:
     rows = estimates.rows()
-    first = [row for row in rows if row["target"] == OVERALL][:MOST_ANSWERS]
+    first = [row for row in rows if row["target"] == estimates.main_target][:MOST_ANSWERS]
     names = ("model_id", "target", "estimate", "low", "high", "n_items", "n_total", "typicality")
     data = Data("estimates", {name: [row[name] for row in rows] for name in names})
     columns = (

@@ -43,7 +43,12 @@ class PastScores:
         """Take the known scores of a bank; of one that was published without models there are none."""
         if bank.published is not None:
             return cls((), bank.targets.names, np.zeros((0, len(bank.targets.names))))
-        return cls(tuple(bank.responses.model_ids), bank.targets.names, bank.known_scores.value)
+        return cls(tuple(bank.responses.model_ids), bank.targets.names, bank.past_scores)
+
+    @property
+    def scenarios(self) -> tuple[str, ...]:
+        """Names of the scenarios: of all targets but the last."""
+        return self.targets[:-1]
 
     def known(self, target: str) -> FloatArray:
         """Known scores of a target, (n_known,); none of a target that the bank has not."""
@@ -102,6 +107,11 @@ class OneModel:
         return self.targets.index(self.target)
 
 
+def score_words(target: str) -> str:
+    """Return what an axis of a score is called."""
+    return "Overall score" if target == OVERALL else f"Score: {target}"
+
+
 def standing_words(past: PastScores, model: OneModel) -> str:
     """Say where the model stands among past ones, with what the interval leaves open; '' where nothing is known."""
     at = model.at
@@ -127,7 +137,7 @@ def standing_chart(past: PastScores, model: OneModel) -> Chart | None:
     names = [past.model_ids[row] for row in chosen.tolist()]
     old = Data(f"{model.key}-past", {"row": ["Past models"] * len(names), "model": names, "score": column[chosen]})
     at = model.at
-    axis = f"{model.target.capitalize()} score" if model.target == OVERALL else f"Score: {model.target}"
+    axis = score_words(model.target)
     new = Data(
         f"{model.key}-new",
         {
@@ -164,7 +174,7 @@ def _told() -> list[Spec]:
 
 def scenario_blocks(past: PastScores, model: OneModel) -> tuple[Chart, Table] | None:
     """Draw and list each scenario's estimate beside past models; None where there is one scenario only."""
-    names = [name for name in model.targets if name in past.targets and name != OVERALL]
+    names = [name for name in model.targets if name in past.scenarios]
     if len(names) < 2:
         return None
     data = _scenario_data(past, model, names)

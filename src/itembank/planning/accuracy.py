@@ -112,14 +112,14 @@ def accuracy(bank: GivenBank, *, level: float = 0.95, progress: ProgressCallback
     bank = as_bank(bank)
     bank.check_responses("Measuring accuracy needs")
     arrays = bank.cache.arrays(
-        _name(level), lambda: _measured(bank, level, progress), fits=lambda one: _fits(one, bank)
+        _name(bank, level), lambda: _measured(bank, level, progress), fits=lambda one: _fits(one, bank)
     )
     return _accuracy(bank, arrays, level)
 
 
 def kept_accuracy(bank: Bank, *, level: float = 0.95) -> Accuracy | None:
     """Return what `accuracy` measured before, None where it did not."""
-    arrays = bank.cache.kept(_name(level), fits=lambda one: _fits(one, bank))
+    arrays = bank.cache.kept(_name(bank, level), fits=lambda one: _fits(one, bank))
     return None if arrays is None else _accuracy(bank, arrays, level)
 
 
@@ -129,8 +129,9 @@ def can_be_measured(bank: Bank) -> bool:
     return is_whole and bank.known_scores.models.size >= MINIMUM_FOR_FOLDS
 
 
-def _name(level: float) -> str:
-    return cache_name("accuracy", SIZES, level)
+def _name(bank: Bank, level: float) -> str:
+    headline = () if bank.headline is None else (bank.headline.name, bank.headline.past)
+    return cache_name("accuracy", SIZES, level, *headline)
 
 
 @one_blas_thread()

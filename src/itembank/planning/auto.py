@@ -14,6 +14,7 @@ from itembank.estimation.method_trials import sample_of, try_methods, try_stages
 from itembank.estimation.specs import IN_STAGES, Stacked
 from itembank.numerics.arrays import FloatArray
 from itembank.numerics.paired_choice import clearly_best
+from itembank.numerics.parallel import parts_with_progress
 from itembank.numerics.threads import one_blas_thread
 from itembank.progress import ProgressCallback, part_of, silent
 from itembank.selection.recipes import Recipe
@@ -92,16 +93,13 @@ def choose_selection(
             fallback,
             explanation=f"{fallback.method}, since {too_few(bank)}.",
         )
-    tried, refusals = [], []
-    report = part_of(progress, FRACTION_OF_FITS, 1.0, "trying ")
-    for number, recipe in enumerate(recipes):
-        report(METHODS.label(recipe.spec), number / len(recipes))
-        try:
-            tried.append(Tried(recipe, errors_of(bank, recipe, seed)))
-        except ParameterError as error:  # methods differ in which items they may choose
-            refusals.append(error)
+    parts = [(bank, recipe, seed) for recipe in recipes]
+    report = part_of(progress, FRACTION_OF_FITS, 1.0)
+    found = dict(parts_with_progress(_errors_or_refusal, parts, report, elsewhere="tried methods"))
+    outcomes = [(recipe, found[number]) for number, recipe in enumerate(recipes)]
+    tried = [Tried(recipe, errors) for recipe, errors in outcomes if not isinstance(errors, ParameterError)]
     if not tried:
-        raise refusals[-1]
+        raise next(error for _, error in reversed(outcomes) if isinstance(error, ParameterError))
     progress("trying methods", 1.0)
     best = best_of(tried)
     listed = ", ".join(f"{each.label} {100.0 * each.error:.2f}" for each in tried)
@@ -109,14 +107,25 @@ def choose_selection(
     reason = "" if is_smallest else f"; {best.label} is taken unless another is clearly better"
     return replace(
         select_by_recipe(bank, best.recipe, seed),
-        explanation=f"{best.label}. Mean errors of the overall score of calibration models left out in turn, in "
-        f"points: {listed}{reason}.",
+        explanation=f"{best.label}. Mean errors of {bank.targets.last_in_words} of calibration models left out in "
+        f"turn, in points: {listed}{reason}.",
     )
 
 
 def candidates_for(n_models: int) -> tuple[SelectionSpec, ...]:
     """Return the methods that are tried on a bank of so many calibration models; the first is the default."""
     return tuple(spec for spec in CANDIDATES if spec != FOR_FEW_MODELS or n_models < FEW_MODELS)
+
+
+def _errors_or_refusal(
+    bank: Bank, recipe: Recipe, seed: int, progress: ProgressCallback
+) -> FloatArray | ParameterError:
+    """Return the errors, or why the method cannot choose: methods differ in which items they may choose."""
+    progress(f"trying {METHODS.label(recipe.spec)}", 0.0)
+    try:
+        return errors_of(bank, recipe, seed)
+    except ParameterError as error:
+        return error
 
 
 def errors_of(bank: Bank, recipe: Recipe, seed: int, *, progress: ProgressCallback = silent) -> FloatArray:
@@ -137,7 +146,8 @@ def errors_of(bank: Bank, recipe: Recipe, seed: int, *, progress: ProgressCallba
         return result
 
     return bank.cache.remember(
-        ("errors of items", *recipe.name, seed if isinstance(recipe.spec, Stratified) else None), measure
+        ("errors of items", bank.targets.last, *recipe.name, seed if isinstance(recipe.spec, Stratified) else None),
+        measure,
     )
 
 

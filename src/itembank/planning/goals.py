@@ -37,6 +37,8 @@ class Goal:
     spec : PlanSpec
     chance : Chance
         What lies between the score that is meant and that of one run.
+    is_exact : bool
+        Whether all items give the score, as they do not give an external one.
     """
 
     half_width: float | None
@@ -44,6 +46,7 @@ class Goal:
     n_total: int
     spec: PlanSpec
     chance: Chance = NONE
+    is_exact: bool = True
 
     def __post_init__(self) -> None:
         """Check that there is one goal at most."""
@@ -68,7 +71,9 @@ class Goal:
         single = _smoothed([self._half_width(trial) for trial in trials], [trial.errors for trial in trials])
         centred = [trial.errors - trial.errors.mean() for trial in trials]
         pairs = _smoothed([self._difference(trial) for trial in trials], centred)
-        half_widths, differences = (precision_curve(sizes, values, self.n_total) for values in (single, pairs))
+        half_widths, differences = (
+            precision_curve(sizes, values, self.n_total, is_exact=self.is_exact) for values in (single, pairs)
+        )
         spec = self.spec
         return (
             half_widths.with_values(self.chance.of_intervals(half_widths.values, level=spec.level)),
@@ -84,9 +89,10 @@ class Goal:
         measured = np.array(self._half_width(trial) if self.half_width is not None else self._difference(trial))
         return float(self._with_chance(measured))
 
-    @property
-    def least(self) -> float:
-        """The measure that the goal sets with all items: 0 but for the chance of another run, or of other items."""
+    def least(self, trials: list[Trial]) -> float:
+        """Return the measure with all items: 0 but for the chance of another run or items, or of an external score."""
+        if not self.is_exact:
+            return float(self.curve(trials).values[-1])
         return float(self._with_chance(np.zeros(())))
 
     def _with_chance(self, measure: FloatArray) -> FloatArray:
@@ -130,11 +136,13 @@ def find_fewest(
     run: Callable[[int], Trial], trials: list[Trial], goal: Goal, largest: int
 ) -> tuple[int | None, list[Trial]]:
     """Read the answer off the curve, try it, and read it again off the curve through all trials."""
-    if goal.value is None or goal.least > goal.value:
+    if goal.value is None or goal.least(trials) > goal.value:
         return None, trials
     for _ in range(N_CHECKS):
         n_items = goal.curve(trials).fewest(goal.value)
         if n_items > largest or n_items in {trial.n_items for trial in trials}:
             break
         trials = sorted([*trials, run(n_items)], key=lambda trial: trial.n_items)
+        if goal.least(trials) > goal.value:  # this trial says that even all items are too few
+            return None, trials
     return goal.curve(trials).fewest(goal.value), trials

@@ -2,9 +2,11 @@
 
 from itembank.crossfit.folds import MINIMUM_FOR_FOLDS, folds
 from itembank.data.arguments import GivenBank, as_bank
+from itembank.data.bank_views import asked_for, headline_names
 from itembank.data.banks import Bank
 from itembank.data.score_names import OVERALL
 from itembank.errors import DataError, ParameterError, did_you_mean, shown
+from itembank.estimation.estimate import check_headline
 from itembank.estimation.specs import METHODS as ESTIMATORS
 from itembank.estimation.specs import Auto, EstimationSpec
 from itembank.planning.auto import check_method, choose_selection
@@ -53,7 +55,8 @@ def plan(
         Or: true difference of two models, run on the same items, that is to show with probability `power`. Without
         either goal only the table is made.
     target : str
-        'overall' or a scenario. Numbers of items are of all scenarios together in either case.
+        'overall' or a scenario; 'mean_win_rate', or an external score that the bank keeps. Numbers of items are of all
+        scenarios together in any case.
     selector : spec or str
         How items will be chosen, as for `select`; 'auto' is decided once, at about 100 items.
     method : spec or str
@@ -80,10 +83,14 @@ def plan(
     >>> plan(bank, half_width=0.02).n_items  # doctest: +SKIP
     >>> plan(bank, difference=0.03, spec=PlanSpec(power=0.9)).message  # doctest: +SKIP
     """
-    bank = as_bank(bank)
+    bank = asked_for(as_bank(bank), target)
     bank.check_responses("A plan needs")
+    if bank.headline is not None:
+        check_headline(bank, "calibrated", spec.estimand, (), progress)
+        target = bank.targets.last if target == OVERALL else target
     index = _target_index(bank, target)
-    goal = Goal(half_width, difference, bank.n_items, spec, Chance.of(bank, index, spec.estimand))
+    is_exact = bank.headline is None or target != bank.targets.last or bank.headline.follows_answers
+    goal = Goal(half_width, difference, bank.n_items, spec, Chance.of(bank, index, spec.estimand), is_exact)
     estimator = ESTIMATORS.resolve(method)
     if selector != AUTO:
         check_method(selector)
@@ -130,11 +137,11 @@ def _stages_advice(bank: Bank, chooser: SelectionSpec, n_items: int, seed: int) 
 
 def _target_index(bank: Bank, target: str) -> int:
     """Position of the target among the targets of the bank."""
-    names = bank.targets.names
-    if target not in names:
+    names = tuple(dict.fromkeys([*bank.targets.names, *headline_names(bank)]))
+    if target not in bank.targets.names:
         near = did_you_mean(target, names)
         raise ParameterError(f"target must be one of {shown(names, limit=20)}, got {target!r}.{near}")
-    return names.index(target)
+    return bank.targets.names.index(target)
 
 
 def check_folds(bank: Bank, progress: ProgressCallback) -> None:

@@ -187,9 +187,10 @@ def _message(
     what = "a half-width of" if goal.half_width is not None else "telling apart models that differ by"
     asked, of_all = f"{what} {goal.value:g} on {target!r}", f"of {goal.n_total} items"
     if n_items is None:
+        why = f"by the {CHANCE[goal.spec.estimand]} alone" if goal.is_exact else "for the items do not make that score"
         return (
-            f"No number of items is enough for {asked}: with all {goal.n_total} items it is {goal.least:.4f}, by the "
-            f"{CHANCE[goal.spec.estimand]} alone."
+            f"No number of items is enough for {asked}: with all {goal.n_total} items it is {goal.least(trials):.4f}, "
+            f"{why}."
         )
     if max_items is not None and n_items > max_items:
         there = float(goal.curve(trials).at(np.array([max_items]))[0])

@@ -41,7 +41,7 @@ class PrecisionCurve:
         return self.smallest_size + int(np.flatnonzero(self.values <= goal)[0])
 
 
-def precision_curve(sizes: IntArray, values: FloatArray, n_total: int) -> PrecisionCurve:
+def precision_curve(sizes: IntArray, values: FloatArray, n_total: int, *, is_exact: bool = True) -> PrecisionCurve:
     """Fit a smooth falling curve to values measured at some numbers of items.
 
     A mean over n of N items without replacement errs in proportion to ``sqrt(1/n - 1/N)``; the logarithm of the
@@ -55,19 +55,22 @@ def precision_curve(sizes: IntArray, values: FloatArray, n_total: int) -> Precis
         Zeros, as with all items, are left out.
     n_total : int
         N.
+    is_exact : bool
+        Whether all N items give the score. Else the curve is flat beyond the largest size, and N counts as endless.
     """
     every = np.arange(int(sizes[0]), n_total + 1)
-    known = (values > 0.0) & (sizes < n_total)
+    known = (values > 0.0) & ((sizes < n_total) | (not is_exact))
+    none_left = 1.0 / n_total if is_exact else 0.0
     if not known.any():
         return PrecisionCurve(int(sizes[0]), np.zeros(every.shape))
     x = np.log(sizes[known])
-    y = np.log(values[known]) - 0.5 * np.log(1.0 / sizes[known] - 1.0 / n_total)
+    y = np.log(values[known]) - 0.5 * np.log(1.0 / sizes[known] - none_left)
     # the finite-population factor is divided out, so that y has only the excess over simple random sampling to follow;
     # with at least two sizes for each coefficient beyond the first the curve smooths instead of interpolating
     degree = min(2, (known.sum() - 1) // 2)
     # a domain of at least one log unit: with a single size x[0] == x[-1] could not be scaled
     shape = np.polynomial.Polynomial.fit(x, y, degree, domain=[x[0], max(x[-1], x[0] + 1.0)])
-    shrinking = np.sqrt(1.0 / every - 1.0 / n_total)
+    shrinking = np.sqrt(1.0 / (every if is_exact else np.minimum(every, sizes[-1])) - none_left)
     fitted = np.exp(shape(np.minimum(np.log(every), x[-1]))) * shrinking
     return PrecisionCurve(int(sizes[0]), np.minimum.accumulate(fitted))
 

@@ -3,6 +3,7 @@
 import textwrap
 import warnings
 from collections.abc import Sequence
+from functools import partial
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.colors import Colormap
     from matplotlib.figure import Figure
+    from matplotlib.ticker import FuncFormatter
 
 PALETTE = tuple(tone.light for tone in theme.CATEGORIES)
 MAIN, OTHER = theme.ONE_MAIN.light, theme.OTHER.light
@@ -196,6 +198,17 @@ def _write_small_png(figure: "Figure", path: Path) -> None:
 def _show_control_characters(figure: "Figure") -> None:
     """Put escapes in the place of control characters of names, which no SVG may hold; our own line breaks stay."""
     from matplotlib.text import Text  # noqa: PLC0415
+    from matplotlib.ticker import FuncFormatter  # noqa: PLC0415
 
     for one in figure.findobj(Text):
         one.set_text("\n".join(visible(line) for line in one.get_text().split("\n")))
+    for axes in figure.axes:
+        for axis in (axes.xaxis, axes.yaxis):
+            names = axis.get_major_formatter()
+            if isinstance(names, FuncFormatter):  # it writes the ticks anew whenever the figure is drawn
+                axis.set_major_formatter(FuncFormatter(partial(_visible_tick, names)))
+
+
+def _visible_tick(names: "FuncFormatter", place: float, position: int | None = None) -> str:
+    """Name of a tick, with escapes."""
+    return visible(names(place, position))

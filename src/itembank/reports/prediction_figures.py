@@ -25,6 +25,7 @@ from itembank.reports.canvas import (
     put_title,
 )
 from itembank.reports.labels import LineLabel, label_lines
+from itembank.reports.prediction_dims import figure_dims
 from itembank.studies.prediction.error_curves import SETS, errors_by
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from itembank.studies.prediction.assessors import Assessor
     from itembank.studies.results import PredictionResult
 
-KINDS = ("items", "cost", "tasks", "models", "choices")
+KINDS = ("items", "cost", "tasks", "models", "choices", "dims")
 LINES = {"prediction": ":", "selection": "--", "adaptation": "-"}
 """Random items, items chosen at once, items chosen one at a time."""
 MOST_BARS = 80
@@ -55,12 +56,14 @@ def draw_prediction(
     Parameters
     ----------
     result : PredictionResult
-    kind : {'items', 'cost', 'tasks', 'models', 'choices'}
+    kind : {'items', 'cost', 'tasks', 'models', 'choices', 'dims'}
         Error against the number of items or the cost (WILD Figures 2, 3, 6, 10); two assessors compared task by task or
-        model by model (WILD Figures 12 to 15); items chosen of each task (WILD Figure 11).
+        model by model (WILD Figures 12 to 15); items chosen of each task (WILD Figure 11); error against the number of
+        abilities, in percent of that with one (WILD Figure 8).
     sets, n_tasks, assessors : sequences
         Which to draw; all if empty. 'tasks' and 'models' take one set (extrapolation), one number of calibration tasks
-        (the largest) and two assessors (the first and the last that adapt).
+        (the largest) and two assessors (the first and the last that adapt). 'dims' takes assessors that differ in
+        nothing but the number of abilities: by default item model 'mirt' with random items.
     budget : int or None
         Of 'tasks', 'models' and 'choices'; the middle one if None.
 
@@ -80,6 +83,8 @@ def draw_prediction(
     _check("n_tasks", n_tasks, counts)
     if kind in {"items", "cost"}:
         return figure_curves(result, kind, sets or SETS, n_tasks or counts, assessors or names)
+    if kind == "dims":
+        return figure_dims(result, sets or SETS, n_tasks or counts, assessors)
     budgets = result.curves["budget"].unique().sort().to_list()
     if budget is None:
         budget = budgets[len(budgets) // 2]

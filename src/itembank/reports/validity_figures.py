@@ -8,32 +8,19 @@ import numpy as np
 from itembank.errors import ParameterError
 from itembank.numerics.arrays import FloatArray
 from itembank.reports import theme
-from itembank.reports.canvas import (
-    INK,
-    MAIN,
-    WIDTH,
-    color_scale,
-    new_figure,
-    panels,
-    put_foot,
-    put_labels,
-    put_message,
-)
+from itembank.reports.canvas import MAIN, WIDTH, new_figure, panels, put_foot, put_labels, put_message
+from itembank.reports.heatmaps import draw_correlations
 from itembank.scaling.transfers.convergent_results import ConvergentValidity
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-MOST_WRITTEN = 16
-"""Scenarios up to which each cell states its number."""
 WORDS = {
     "observed": "correlation of abilities",
     "disattenuated": "correlation without errors of abilities",
     "beyond_compute": "correlation beyond compute",
 }
 """What each table holds."""
-DARK = 0.55
-"""Correlation from which numbers are written in white."""
 
 
 def figure_validity(found: ConvergentValidity, *, table: str = "observed") -> "Figure":
@@ -56,30 +43,10 @@ def figure_validity(found: ConvergentValidity, *, table: str = "observed") -> "F
     chosen = getattr(found, table) if table in WORDS else None
     if chosen is None:
         raise ParameterError(f"table must be one of {', '.join(WORDS)} that was made, got {table!r}.")
-    n_scenarios = len(found.scenarios)
     order = found.order
     value, lower = chosen.value[np.ix_(order, order)], chosen.lower[np.ix_(order, order)]
-    size = min(1.6 + 0.62 * n_scenarios, WIDTH - 1.0)
-    figure = new_figure(max(size + 1.0, 5.0), size + 0.4)
-    axes = panels(figure, 1, 1)[0]
-    axes.grid(visible=False)
-    shown = np.where(np.eye(n_scenarios, dtype=bool), np.nan, value)
-    image = axes.imshow(shown, cmap=color_scale(theme.DIVERGING), vmin=-1.0, vmax=1.0)
     names = [found.scenarios[place] for place in order.tolist()]
-    short = [theme.shortened(name, 22) for name in names]
-    axes.set_xticks(range(n_scenarios), short, rotation=45, ha="right", fontsize=theme.TICK_SIZE, parse_math=False)
-    axes.set_yticks(range(n_scenarios), short, fontsize=theme.TICK_SIZE, parse_math=False)
-    axes.tick_params(length=0)
-    axes.spines[:].set_visible(False)
-    if n_scenarios <= MOST_WRITTEN:
-        for i, j in np.argwhere(~np.eye(n_scenarios, dtype=bool) & np.isfinite(value)).tolist():
-            text = f"{value[i, j]:.2f}" if lower[i, j] > 0.0 else f"({value[i, j]:.2f})"
-            color = "white" if abs(value[i, j]) > DARK else INK
-            axes.text(j, i, text, ha="center", va="center", fontsize=theme.TICK_SIZE, color=color)
-    bar = figure.colorbar(image, ax=axes, shrink=0.7, aspect=30)
-    bar.set_label(WORDS[table], fontsize=theme.LABEL_SIZE, color=INK)
-    bar.ax.tick_params(labelsize=theme.TICK_SIZE, color=INK, labelcolor=INK)
-    bar.outline.set_visible(False)
+    figure = draw_correlations(names, value, lower > 0.0, WORDS[table])
     put_message(figure, _message(names, value))
     put_foot(
         figure,

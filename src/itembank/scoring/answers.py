@@ -224,7 +224,7 @@ def quadratic_forms(answers: Answers, matrices: FloatArray) -> FloatArray:
 
 def log_likelihood_at(answers: Answers, points: FloatArray) -> FloatArray:
     """Log-likelihood of every model at points (n_points, n_dims) common to all: (n_models, n_points)."""
-    if not answers.is_shared or answers.model.family == "beta-binomial":
+    if not answers.is_shared or answers.model.family in {"beta-binomial", "graded"}:
         return _log_likelihood_point_by_point(answers, points)
     x = points @ answers.loadings.T + answers.intercept  # (n_points, n_answers)
     if answers.model.family == "beta":

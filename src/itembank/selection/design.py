@@ -13,7 +13,6 @@ import numpy as np
 from itembank.data.banks import Bank
 from itembank.data.costs import CostUnit, expected_cost
 from itembank.errors import ParameterError
-from itembank.irt.beta import divergence
 from itembank.irt.families import ResponseModel
 from itembank.irt.logistic import Asymptotes
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
@@ -308,8 +307,8 @@ def _expected_divergence(items: DesignItems, theta: FloatArray, variance: FloatA
     expectation zero, and ``E log(1 + e^x) - log(1 + e^eta)`` is left.
     """
     eta, spread = items.logit(theta), np.sqrt(variance)
-    if items.model.family == "beta":
-        return _expected_beta_divergence(items.model, eta, spread)
+    if items.model.family in {"beta", "graded"}:
+        return _expected_family_divergence(items.model, eta, spread)
     if items.model.asymptotes is None:
         # the middle node contributes CENTRE * softplus(eta), which is taken off -softplus(eta) here
         mean: FloatArray = -softplus(eta) * (1.0 - CENTRE)
@@ -326,12 +325,11 @@ def _expected_divergence(items: DesignItems, theta: FloatArray, variance: FloatA
     return np.maximum(total, 0.0)
 
 
-def _expected_beta_divergence(model: ResponseModel, eta: FloatArray, spread: FloatArray) -> FloatArray:
-    """Return the expected divergence of the Beta densities of a response that is a probability, (n_items,)."""
-    phi = np.asarray(model.precision)
+def _expected_family_divergence(model: ResponseModel, eta: FloatArray, spread: FloatArray) -> FloatArray:
+    """Return the expected divergence of the distributions of a response, of probabilities or levels, (n_items,)."""
     total = np.zeros(eta.shape)
     for node, weight in OUTER_NODES:
-        total += weight * divergence(eta, eta + node * spread, phi, model.asymptotes)
+        total += weight * model.divergence(eta, eta + node * spread)
     return np.maximum(total, 0.0)
 
 
@@ -357,6 +355,8 @@ class _Curve(NamedTuple):
 
 def _probability_slopes(items: DesignItems, theta: FloatArray) -> FloatArray:
     """``dp / d eta`` of every item, (n_items,)."""
+    if items.model.steps is not None:
+        return items.model.mean(items.logit(theta))[1]
     slopes = sigmoid_slope(items.logit(theta))
     if items.model.asymptotes is None:
         return slopes

@@ -16,7 +16,6 @@ from itembank.data.banks import Bank
 from itembank.factors.linear_gaussian import FactorModel, fit_factor_model
 from itembank.irt.bernoulli import probability
 from itembank.irt.families import ResponseModel
-from itembank.irt.means import mean_terms
 from itembank.irt.parameters import ItemParameters
 from itembank.numerics.arrays import FloatArray
 from itembank.selection.specs import VOptimal
@@ -93,12 +92,11 @@ def _expected_curve(
     parameters: ItemParameters, logit: FloatArray, spread: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Means over a normal logit of each item of p, its slope in the logit, and p (1 - p), each (n_items,)."""
-    asymptotes = ResponseModel.of(parameters).asymptotes
+    model = ResponseModel.of(parameters)
     nodes, weights = np.polynomial.hermite_e.hermegauss(N_NODES)
     result = np.zeros((3, logit.size))
     for node, weight in zip(nodes, weights / weights.sum(), strict=True):
-        at = mean_terms(logit + node * spread, asymptotes)
-        result += weight * np.stack([at.p, at.first, at.p * at.q])
+        result += weight * np.stack(model.mean(logit + node * spread))
     return result[0], result[1], result[2]
 
 

@@ -123,11 +123,11 @@ def wanted_scores(targets: ScoreTargets, spec: VOptimal) -> tuple[FloatArray, Fl
         importance = {OVERALL: 1.0, **dict(zip(targets.scenarios, squares, strict=True))}
     else:
         importance = {wanted: 1.0} if isinstance(wanted, str) else dict(wanted)
-    unknown = [name for name in importance if name not in targets.names]
+    names = (*targets.scenarios, OVERALL)
+    unknown = [name for name in importance if name not in names]
     if unknown:
         raise ParameterError(
-            f"target must be 'balanced' or among {shown(targets.names, limit=len(targets.names))}, got "
-            f"{shown(unknown)}."
+            f"target must be 'balanced' or among {shown(names, limit=len(names))}, got {shown(unknown)}."
         )
     weights = np.column_stack([targets.target(name).weights for name in importance])
     return weights, np.array(list(importance.values()), dtype=np.float64)

@@ -11,6 +11,7 @@ from itembank.data.builtin import load_builtin
 from itembank.data.readers.read import read_responses
 from itembank.data.readers.specs import ReadingSpec
 from itembank.data.responses import ResponseMatrix
+from itembank.data.validation import column_of
 from itembank.errors import DataError, DataWarning, ParameterError, shown, warn
 from itembank.numerics.arrays import IntArray
 from itembank.studies.specs import FILTERS, DataSpec, Filter
@@ -38,16 +39,6 @@ def load_data(spec: DataSpec) -> ResponseMatrix:
             rows = _rows_left(table, one, name)
             responses = responses.take(models=rows) if is_about_models else responses.take(items=rows)
     return responses
-
-
-def column_of(table: pl.DataFrame, column: str, purpose: str) -> pl.Series:
-    """Return a column of the model or item table; `DataError` names those there are."""
-    if column not in table.columns:
-        raise DataError(
-            f"{purpose} needs the column {column!r}, which is not there; there are "
-            f"{shown(table.columns, len(table.columns))}. Name another, or give a table that has it."
-        )
-    return table[column]
 
 
 def _read(spec: DataSpec) -> ResponseMatrix:

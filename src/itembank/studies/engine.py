@@ -1,15 +1,16 @@
 """The engine of every kind of study: each unit of the work once, in parallel, going on where an earlier run stopped."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Generic, TypeAlias, TypeVar
 
 import polars as pl
 
 from itembank.errors import DataWarning, ItembankError, shown, warn
+from itembank.numerics.parallel import in_parallel
 from itembank.progress import ProgressCallback
 from itembank.studies.folders import StudyKind
 from itembank.studies.manifests import StudyManifest, begin
@@ -44,7 +45,9 @@ class Study(Generic[Unit]):
     summarise: Callable[[Path], Tables]
 
 
-def run_in_folder(study: Study[Unit], folder: Path, *, n_jobs: int, progress: ProgressCallback, resume: bool) -> None:
+def run_in_folder(
+    study: Study[Unit], folder: Path, *, n_jobs: int | None, progress: ProgressCallback, resume: bool
+) -> None:
     """Run what the folder does not hold yet of a study, and write the tables of the finished study.
 
     Raises
@@ -61,27 +64,13 @@ def run_in_folder(study: Study[Unit], folder: Path, *, n_jobs: int, progress: Pr
     work = [(study.kind, study.run, unit, part) for part, unit in left.items()]
     n_parts, n_done, started = len(parts), len(parts) - len(work), time.monotonic()
     progress(f"{n_done} of {n_parts} {study.kind.units}", n_done / n_parts)
-    for count, _ in enumerate(_each(work, n_jobs), start=1):
+    for count, _ in enumerate(in_parallel(run_and_write, work, n_jobs=n_jobs), start=1):
         seconds = (time.monotonic() - started) / count * (len(work) - count)
         text = f"{n_done + count} of {n_parts} {study.kind.units}, {_duration(seconds)} left"
         progress(text, (n_done + count) / n_parts)
     progress("putting results together", 1.0)
     for name, table in study.summarise(folder).items():
         write_table(table, folder / f"{name}.parquet")
-
-
-def _each(work: Sequence[tuple[Any, ...]], n_jobs: int) -> Iterator[None]:
-    """Run units in this process or in several, each with one BLAS thread; yield whenever one is done."""
-    if n_jobs == 1 or len(work) < 2:
-        for arguments in work:
-            run_and_write(*arguments)
-            yield
-        return
-    import joblib  # noqa: PLC0415 (only studies that run in parallel need it)
-
-    with joblib.parallel_config(backend="loky", inner_max_num_threads=1):
-        parallel = joblib.Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1)
-        yield from parallel(joblib.delayed(run_and_write)(*arguments) for arguments in work)
 
 
 def run_and_write(kind: StudyKind, run: Callable[[Unit], Tables], unit: Unit, part: Path) -> None:

@@ -3,16 +3,19 @@
 import itertools
 import time
 import warnings
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
 
 from itembank.calibration.build import build_bank
 from itembank.calibration.dimensions import MINIMUM_TO_CHOOSE, choose_n_dims
+from itembank.data.bank_views import with_target
 from itembank.data.banks import Bank
+from itembank.data.headlines import check_external_names, with_external_scores
 from itembank.data.responses import ResponseMatrix
+from itembank.data.score_names import EXTERNAL, WIN_RATE
 from itembank.data.selections import Selection
 from itembank.errors import DataError, ItembankWarning
 from itembank.estimation.estimate import estimate
@@ -20,13 +23,13 @@ from itembank.estimation.estimates import ScoreEstimates
 from itembank.estimation.typicality import Typicality
 from itembank.numerics.arrays import FloatArray
 from itembank.numerics.threads import one_blas_thread
+from itembank.numerics.weights import effective_items
 from itembank.planning.select import select as select_automatically
 from itembank.selection.select import select
 from itembank.studies.budgets import item_costs, largest_within, selection_cost
 from itembank.studies.choices import MethodChoice
 from itembank.studies.engine import errors_at
 from itembank.studies.leaks import answers_of, calibration_part, check_no_leak
-from itembank.studies.metrics import effective_items
 from itembank.studies.specs import AUTO, CalibrationChoice, StudySpec, estimation_spec, selection_spec
 from itembank.studies.splits import Fold
 from itembank.studies.streams import stream
@@ -47,10 +50,12 @@ class PreparedFold:
     ----------
     bank : Bank
         Of the calibration models alone.
+    views : tuple of Bank
+        The same bank asked for each of the study's further targets.
     new : ResponseMatrix
         The tested models and all their responses. Methods see only what they answered to chosen items.
     truth : (n_models, n_targets)
-        Their scores over the items of the bank they answered.
+        Their scores over the items of the bank they answered; of the further targets last.
     costs : (n_items,) or None
         Expected cost of each item.
     seconds : float
@@ -58,6 +63,7 @@ class PreparedFold:
     """
 
     bank: Bank
+    views: tuple[Bank, ...]
     new: ResponseMatrix
     truth: FloatArray
     costs: FloatArray | None
@@ -119,14 +125,34 @@ def _named(fold: Fold) -> str:
 def prepare_fold(spec: StudySpec, responses: ResponseMatrix, fold: Fold) -> PreparedFold:
     """Build the bank of a fold from its calibration models, and the truth of the others."""
     started = time.process_time()
+    responses = _with_targets(responses, spec.targets)
     known = calibration_part(responses, fold)
     bank = _bank(spec.calibration, known, seed=_bank_seed(spec, fold))
     seconds = time.process_time() - started
     new = responses.take(models=fold.test, items=responses.item_indices(bank.item_ids))
     check_no_leak(bank, new)
+    views = tuple(with_target(bank, name) for name in spec.targets)
     truth = bank.targets.with_overall(bank.targets.scenario_means(new.responses, missing=True))
+    truth = np.column_stack([truth, *(_true_headline(view, new, truth[:, :-1]) for view in views)])
     costs = item_costs(bank, spec.cost_unit) if spec.cost_unit else None
-    return PreparedFold(bank, new, truth, costs, seconds)
+    return PreparedFold(bank, views, new, truth, costs, seconds)
+
+
+def _with_targets(responses: ResponseMatrix, targets: Sequence[str]) -> ResponseMatrix:
+    """Keep external scores where a bank looks for them."""
+    external = [name for name in targets if name != WIN_RATE]
+    if not external:
+        return responses
+    check_external_names(external, responses.items["scenario"].unique().to_list())
+    return replace(responses, models=with_external_scores(responses.models, responses.models, external))
+
+
+def _true_headline(view: Bank, new: ResponseMatrix, scenario_scores: FloatArray) -> FloatArray:
+    """Headline scores of the tested models, (n_models,)."""
+    if view.targets.last == WIN_RATE and view.headline is not None:
+        return view.headline.win_rates(scenario_scores)
+    external: FloatArray = new.models[f"{EXTERNAL}{view.targets.last}"].fill_null(np.nan).to_numpy()
+    return external
 
 
 def _bank_seed(spec: StudySpec, fold: Fold) -> int:
@@ -169,7 +195,7 @@ def _estimates_at(spec: StudySpec, prepared: PreparedFold, fold: Fold, place: Pl
     for choice in spec.estimators_of(place.selector.label):
         started = time.process_time()
         rng = stream(spec.seed, "estimate", *path, choice.label)
-        estimates, failure = _estimated(bank, answers, selection, choice, spec=spec, rng=rng)
+        estimates, failure = _estimated(prepared, answers, selection, choice, spec=spec, rng=rng)
         seconds = time.process_time() - started
         yield _table(estimates, prepared, effective).with_columns(
             pl.lit(value).alias(name)
@@ -198,41 +224,45 @@ def _effective_items(bank: Bank, selection: Selection) -> FloatArray:
 
 
 def _estimated(
-    bank: Bank,
+    prepared: PreparedFold,
     answers: ResponseMatrix,
     selection: Selection,
     choice: MethodChoice,
     *,
     spec: StudySpec,
     rng: np.random.Generator,
-) -> tuple[ScoreEstimates | None, str]:
-    """Estimate the tested models; nothing, and why, where the data do not carry the method.
+) -> tuple[tuple[ScoreEstimates, ...], str]:
+    """Estimate tested models' scores, then each further target; nothing, and why, where data do not carry the method.
 
     One method that needs more models than a fold has must not end a study of many.
     """
     if not answers.observed.any():
-        return None, "none of the tested models answered a chosen item"
+        return (), "none of the tested models answered a chosen item"
     method = estimation_spec(choice)
     try:
-        return estimate(
-            bank, answers, selection=selection, method=method, level=spec.level, interval=spec.interval, rng=rng
+        return tuple(
+            estimate(
+                bank, answers, selection=selection, method=method, level=spec.level, interval=spec.interval, rng=rng
+            )
+            for bank in (prepared.bank, *prepared.views)
         ), ""
     except DataError as error:
-        return None, str(error)
+        return (), str(error)
 
 
-def _table(estimates: ScoreEstimates | None, prepared: PreparedFold, effective: FloatArray) -> pl.DataFrame:
+def _table(estimates: tuple[ScoreEstimates, ...], prepared: PreparedFold, effective: FloatArray) -> pl.DataFrame:
     """One row a model and target."""
     n_models, n_targets = prepared.truth.shape
+    effective = np.append(effective, np.full(len(prepared.views), effective[-1]))
     parts = [np.full(prepared.truth.shape, np.nan)] * 3 + [np.zeros(prepared.truth.shape, dtype=np.int64)]
     typicality = Typicality.unknown(n_models)
-    if estimates is not None:
-        parts = [estimates.value, estimates.low, estimates.high, np.asarray(estimates.n_items)]
-        typicality = estimates.typicality
+    if estimates:
+        parts = [_with_last(estimates, name) for name in ("value", "low", "high", "n_items")]
+        typicality = estimates[0].typicality
     return pl.DataFrame(
         {
             "model_id": np.repeat(np.array(prepared.new.model_ids, dtype=object), n_targets),
-            "target": list(prepared.bank.targets.names) * n_models,
+            "target": [*prepared.bank.targets.names, *(view.targets.last for view in prepared.views)] * n_models,
             "truth": prepared.truth.ravel(),
             **{name: part.ravel() for name, part in zip(("estimate", "low", "high", "n_used"), parts, strict=True)},
             "misfit": np.repeat(typicality.misfit, n_targets),
@@ -241,3 +271,9 @@ def _table(estimates: ScoreEstimates | None, prepared: PreparedFold, effective: 
         },
         schema_overrides={"model_id": pl.String, "target": pl.String},
     )
+
+
+def _with_last(estimates: tuple[ScoreEstimates, ...], name: str) -> np.ndarray:
+    """Return an array of the first estimates, (n_models, n_targets), with the last column of each of the others."""
+    first, *others = (np.asarray(getattr(one, name)) for one in estimates)
+    return np.column_stack([first, *(one[:, -1] for one in others)])

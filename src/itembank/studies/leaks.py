@@ -1,9 +1,12 @@
 """What may be known of whom: the guard between calibration models and new models."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from itembank.data.banks import Bank
 from itembank.data.responses import ResponseMatrix
+from itembank.data.score_names import EXTERNAL
 from itembank.errors import DataError, shown
 from itembank.numerics.arrays import IntArray
 from itembank.studies.splits import Fold
@@ -13,9 +16,10 @@ ITEM_COLUMNS = ("item_id", "scenario", "subscenario", "weight", "chance", "n_opt
 
 
 def calibration_part(responses: ResponseMatrix, fold: Fold) -> ResponseMatrix:
-    """Return the calibration models' responses, to the items one of them answered, and nothing else of any model."""
+    """Return the calibration models' responses, to the items one of them answered, and their external scores alone."""
     answered = np.flatnonzero(responses.observed[fold.train].any(axis=0))
-    return _bare(responses.take(models=fold.train, items=answered))
+    external = [name for name in responses.models.columns if name.startswith(EXTERNAL)]
+    return _bare(responses.take(models=fold.train, items=answered), external)
 
 
 def answers_of(new: ResponseMatrix, chosen: IntArray) -> ResponseMatrix:
@@ -39,12 +43,12 @@ def check_no_leak(bank: Bank, new: ResponseMatrix) -> None:
         )
 
 
-def _bare(responses: ResponseMatrix) -> ResponseMatrix:
-    """Leave out what tables say of models (their scores, often), and of items beyond `ITEM_COLUMNS`."""
+def _bare(responses: ResponseMatrix, of_models: Sequence[str] = ()) -> ResponseMatrix:
+    """Leave out what tables say of models (their scores, often) beyond these, and of items beyond `ITEM_COLUMNS`."""
     columns = [name for name in ITEM_COLUMNS if name in responses.items.columns]
     return ResponseMatrix(
         responses.responses,
-        responses.models.select("model_id"),
+        responses.models.select("model_id", *of_models),
         responses.items.select(columns),
         responses.n_trials,
         responses.costs,

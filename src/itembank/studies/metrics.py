@@ -10,12 +10,6 @@ TIE_DIGITS = 12
 """Two sums of the same responses may differ by rounding, which must not break a tie."""
 
 
-def effective_items(weights: FloatArray) -> float:
-    """Kish's effective sample size of weights (n_items,), ``(sum w)^2 / sum w^2``; NaN without weight."""
-    squares = float(np.sum(weights**2))
-    return float(np.sum(weights)) ** 2 / squares if squares > 0.0 else float("nan")
-
-
 def clustered_mean(values: FloatArray, cluster: IntArray) -> tuple[float, float]:
     """Mean of values (n_values,) and its standard error when they depend on each other within clusters.
 

@@ -22,7 +22,7 @@ def run_study(
     output: str | Path,
     *,
     responses: ResponseMatrix | None = None,
-    n_jobs: int = 1,
+    n_jobs: int | None = None,
     progress: ProgressCallback = silent,
     resume: bool = True,
 ) -> StudyResult:
@@ -40,8 +40,9 @@ def run_study(
         A new folder, or that of the same study: finished folds are not run again.
     responses : ResponseMatrix, optional
         Instead of the data the study names.
-    n_jobs : int
-        Processes, each with one BLAS thread; -1 for one a core.
+    n_jobs : int, optional
+        Processes, each with one BLAS thread; -1 for one a core. Without it, what the surrounding
+        ``joblib.parallel_config`` says, such as ``"dask"`` or ``"ray"``; 1 otherwise.
     progress : ProgressCallback
     resume : bool
         Go on with a study that stands at `output`; otherwise refuse.
@@ -79,7 +80,7 @@ def run_prediction(
     output: str | Path,
     *,
     responses: ResponseMatrix | None = None,
-    n_jobs: int = 1,
+    n_jobs: int | None = None,
     progress: ProgressCallback = silent,
     resume: bool = True,
 ) -> PredictionResult:

@@ -202,6 +202,9 @@ class StudySpec:
         own estimate, and with selectors that draw: 'random', 'stratified', 'uncertainty'.
     cost : str
         Unit in which results tell the expected cost of a selection; that of the budget if empty.
+    targets : tuple of str
+        Scores to estimate besides every scenario's and the overall one: 'mean_win_rate', against the calibration models
+        of a split, or a column of the model table that holds an external score of each model.
     seed : int
 
     Examples
@@ -225,6 +228,7 @@ class StudySpec:
     level: float = 0.95
     interval: IntervalKind = CALIBRATED
     cost: str = ""
+    targets: tuple[str, ...] = ()
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -233,7 +237,7 @@ class StudySpec:
         for name, table in (("selectors", SELECTIONS), ("estimators", ESTIMATIONS)):
             word = name.removesuffix("s")
             set_field(self, name, tuple(MethodChoice.of(one, table, purpose=word) for one in _listed(self, name)))
-        for name in ("splits", "n_items", "pairs"):
+        for name in ("splits", "n_items", "pairs", "targets"):
             set_field(self, name, tuple(_listed(self, name)))
         bad = [pair for pair in self.pairs if not isinstance(pair, tuple | list) or len(pair) != 2]
         if bad:
@@ -267,6 +271,8 @@ class StudySpec:
         content["splits"] = [SPLITS.to_plain(one, "kind") for one in self.splits]
         if self.interval == CALIBRATED:  # left out, so that folders made before there was a choice go on
             del content["interval"]
+        if not self.targets:
+            del content["targets"]
         return content
 
 
@@ -342,6 +348,12 @@ def _check_interval(spec: StudySpec) -> None:
     """Refuse a kind of interval that is none, and methods that design-based ones do not go with."""
     kinds = get_args(IntervalKind)
     check_one_of("interval of a study", spec.interval, kinds)
+    check_unique(list(spec.targets), "targets")
+    if spec.targets and spec.interval != CALIBRATED:
+        raise ParameterError(
+            f"targets of a study, {shown(spec.targets)}, have calibrated intervals alone, got {spec.interval!r}. Leave "
+            "the interval out."
+        )
     if spec.interval != "design":
         return
     other = [choice.label for choice in spec.estimators if not isinstance(estimation_spec(choice), Auto)]

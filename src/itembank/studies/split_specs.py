@@ -1,6 +1,9 @@
 """Which models are known and which are new: one frozen spec for each kind of split."""
 
+import re
 from dataclasses import dataclass, field
+from datetime import date
+from itertools import pairwise
 from typing import Any, TypeAlias
 
 from itembank.checks import check_fraction, check_whole, is_whole
@@ -94,6 +97,39 @@ class Horizon:
 
 
 @dataclass(frozen=True, slots=True)
+class Months:
+    """One bank of the models until a date, tried on later and later models: each time is a split of its own.
+
+    Attributes
+    ----------
+    column : str
+        As for `ByDate`.
+    until : str
+        The last date to calibrate on, as year-month-day.
+    months : tuple of int
+        Rising numbers of months after that date. Models are tested from the one before (the date itself, for the
+        first) to each of them.
+    name : str
+        The results call each split ``name n``, by the month it ends with.
+    """
+
+    column: str
+    until: str
+    months: tuple[int, ...] = (1, 2, 3)
+    name: str = "months"
+
+    def __post_init__(self) -> None:
+        """Check the choices."""
+        try:
+            date.fromisoformat(self.until)
+        except (TypeError, ValueError) as error:
+            raise ParameterError(f"until must be a date such as 2024-01-31, got {self.until!r}.") from error
+        is_rising = isinstance(self.months, tuple) and all(map(is_whole, self.months))
+        if not is_rising or not self.months or any(b <= a for a, b in pairwise((0, *self.months))):
+            raise ParameterError(f"months must be a list of rising whole numbers from 1, got {self.months!r}.")
+
+
+@dataclass(frozen=True, slots=True)
 class ByGroup:
     """Whole groups are tested (organisations, families, prompt templates): none is on both sides.
 
@@ -144,6 +180,31 @@ class NamedGroup:
 
 
 @dataclass(frozen=True, slots=True)
+class Matching:
+    """The models whose text matches a pattern are tested: fine-tunes and merges that are known by their names.
+
+    Attributes
+    ----------
+    column : str
+        Column of the model table; 'model_id' for the names themselves.
+    pattern : str
+        Regular expression that some part of the text must match. Models without a text do not.
+    name : str
+    """
+
+    column: str
+    pattern: str
+    name: str = "matching"
+
+    def __post_init__(self) -> None:
+        """Check the choices."""
+        try:
+            re.compile(self.pattern)
+        except (re.error, TypeError) as error:
+            raise ParameterError(f"pattern must be a regular expression, got {self.pattern!r}: {error}.") from error
+
+
+@dataclass(frozen=True, slots=True)
 class TrainingShare:
     """Fewer and fewer calibration models, the tested ones staying the same: each size is a split of its own.
 
@@ -177,7 +238,9 @@ class TrainingShare:
             check_fraction("shares of a split", share, whole=True)
 
 
-SplitSpec: TypeAlias = KFold | RandomShare | LeaveOneOut | ByDate | Horizon | ByGroup | NamedGroup | TrainingShare
+SplitSpec: TypeAlias = (
+    KFold | RandomShare | LeaveOneOut | ByDate | Horizon | Months | ByGroup | NamedGroup | Matching | TrainingShare
+)
 
 # The classes without defaults are never made by their name alone.
 SPLITS: MethodTable[SplitSpec] = MethodTable(
@@ -188,8 +251,10 @@ SPLITS: MethodTable[SplitSpec] = MethodTable(
         "leave-one-out": LeaveOneOut,
         "date": ByDate,
         "horizon": Horizon,
+        "months": Months,
         "group": ByGroup,
         "named-group": NamedGroup,
+        "matching": Matching,
         "training-share": TrainingShare,
     },
 )

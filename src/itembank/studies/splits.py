@@ -1,5 +1,6 @@
 """From a kind of split and the model table to the models of each fold."""
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -7,16 +8,18 @@ import numpy as np
 import polars as pl
 
 from itembank.calibration.calibrate import MINIMUM_MODELS
+from itembank.data.validation import column_of
 from itembank.errors import DataError, shown
 from itembank.numerics.arrays import BoolArray, IntArray
 from itembank.numerics.splits import Split, dealt_out, first_tested, splits_of
-from itembank.studies.data_sets import column_of
 from itembank.studies.split_specs import (
     ByDate,
     ByGroup,
     Horizon,
     KFold,
     LeaveOneOut,
+    Matching,
+    Months,
     NamedGroup,
     RandomShare,
     SplitSpec,
@@ -82,6 +85,10 @@ def _folds(split: SplitSpec, models: pl.DataFrame, repeats: int, seed: int) -> I
         case ByDate() | Horizon():
             is_new = _newest(_dates(models, split.column), split.test_share, split.name)
             yield from _numbered(split.name, every, [Split.of(is_new)])
+        case Months():
+            yield from _months_after(split, _dates(models, split.column), every)
+        case Matching():
+            yield from _numbered(split.name, every, [Split.of(_matching(models, split))])
         case NamedGroup():
             yield from _numbered(split.name, every, [Split.of(_named(models, split))])
         case TrainingShare():
@@ -178,6 +185,13 @@ def _named(models: pl.DataFrame, split: NamedGroup) -> BoolArray:
     return np.array([value in split.values for value in values], dtype=bool)
 
 
+def _matching(models: pl.DataFrame, split: Matching) -> BoolArray:
+    """Mark the models whose text matches."""
+    texts = column_of(models, split.column, f"split {split.name!r}").cast(pl.String).to_list()
+    pattern = re.compile(split.pattern)
+    return np.array([text is not None and pattern.search(text) is not None for text in texts], dtype=bool)
+
+
 def _dates(models: pl.DataFrame, column: str) -> IntArray:
     """Days since 1970 of each model; `DataError` names models without a date."""
     values = column_of(models, column, "a split by date")
@@ -203,6 +217,16 @@ def _dates(models: pl.DataFrame, column: str) -> IntArray:
             f"{len(listed)} of {models.height}: {shown(listed)}. Add them, or leave these models out (drop_models)."
         )
     return days.to_physical().cast(pl.Int64).to_numpy()
+
+
+def _months_after(split: Months, dates: IntArray, repeats: tuple[int, ...]) -> Iterator[Fold]:
+    """Yield one fold a month: the same calibration models, and the models dated after the month before."""
+    until = pl.Series([split.until]).str.to_date()
+    ends = [int(until.dt.offset_by(f"{month}mo").to_physical()[0]) for month in (0, *split.months)]
+    known = np.flatnonzero(dates <= ends[0])
+    for month, after, end in zip(split.months, ends, ends[1:], strict=False):
+        tested = np.flatnonzero((dates > after) & (dates <= end))
+        yield from _numbered(f"{split.name} {month}", repeats, [Split(known, tested)])
 
 
 def _newest(dates: IntArray, share: float, name: str) -> BoolArray:

@@ -74,8 +74,7 @@ def tied(data):
     return objective
 
 
-@pytest.mark.parametrize(("item_model", "n_dims"), [("2pl", 1), ("nested", 3)])
-@pytest.mark.parametrize("missing", [False, True])
+@pytest.mark.parametrize(("item_model", "n_dims", "missing"), [("2pl", 1, False), ("nested", 3, True)])
 def test_one_trial_a_cell_is_a_single_answer_and_none_is_missing(item_model, n_dims, missing):
     data = simulated(1, missing=missing, shape=(30, 20))
     spec = JointMAP(item_model, n_dims=n_dims)

@@ -44,6 +44,7 @@ def _suite(folder):
     suite = simulated_suite(np.random.default_rng(3), n_recipes=4, n_items=12, n_sizes=4, n_checkpoints=1)
     matrix, models = suite.probability, suite.models
     write_responses(matrix, folder / "suite.parquet")
+    write_responses(suite.accuracy, folder / "suite-right.parquet")
     _long(matrix).write_csv(folder / "suite.csv")
     models.with_columns(kind="kind " + pl.col("recipe")).write_csv(folder / "suite-models.csv")
     is_known = pl.col("model_id") != matrix.model_ids[0]

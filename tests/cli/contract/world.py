@@ -69,6 +69,9 @@ def _tables(folder):
     items = rows["item_id"].unique(maintain_order=True)
     past, new = (rows.filter(pl.col("is_new") == flag).drop("is_new") for flag in (False, True))
     past.write_csv(folder / "past.csv")
+    past.with_columns(pl.col("model_id").replace({"m0": "M-0", "m1": "M-1-x"})).write_csv(folder / "renamed.csv")
+    same = {"same": "yes", "set": "other", "model_id": "first", "other_set": "past", "other_model_id": "m0"}
+    pl.DataFrame([same]).write_csv(folder / "names.csv")
     new.write_csv(folder / "whole.csv")
     for name, model in zip(("alone", "another"), new["model_id"].unique(maintain_order=True), strict=True):
         new.filter(pl.col("model_id") == model).write_csv(folder / f"{name}.csv")
@@ -107,14 +110,15 @@ def _tables(folder):
     known.drop("n").write_csv(folder / "items.csv")
     known.select("item_id", "weight", pl.col("n_options") * 2).write_csv(folder / "other-items.csv")
     known.select("item_id", scenario=pl.col("n") // 15 + 10).write_csv(folder / "halves.csv")
+    known.select("item_id", scenario=pl.col("n") // 10 + 10).write_csv(folder / "thirds.csv")
     logged = [f"{task}/{doc}" for task in TASKS for doc in range(6)]
     pl.DataFrame({"item_id": logged, "n_options": [2] * 12}).write_csv(folder / "log-items.csv")
     run_models = [*(f"org/l{j}" for j in range(6)), *harness_world.MODELS]
     pl.DataFrame({"model_id": run_models, "size": np.arange(8)}).write_csv(folder / "log-models.csv")
     models = rows["model_id"].unique(maintain_order=True)
-    pl.DataFrame({"model_id": models, "family": ["a", "b"] * 8, "size": np.arange(16.0)}).write_csv(
-        folder / "models.csv"
-    )
+    pl.DataFrame(
+        {"model_id": models, "family": ["a", "b"] * 8, "size": np.arange(16.0), "number": np.arange(16.0)[::-1]}
+    ).write_csv(folder / "models.csv")
     pl.DataFrame({"model_id": models, "family": "c", "size": np.arange(16.0)[::-1]}).write_csv(
         folder / "other-models.csv"
     )

@@ -163,22 +163,24 @@ def test_status_works_while_the_session_is_open_and_telling_does_not(run, journa
             assert "another process" in outcome.err
 
 
-@pytest.mark.parametrize("batch", [1, 4])
 @pytest.mark.parametrize(
-    "options",
+    ("batch", "options"),
     [
-        (*LIMIT, "--half-width", 0.05),
-        ("--criterion", "random", "--seed", 11, "--max-items", 9, *FAST),
+        (4, (*LIMIT, "--half-width", 0.05)),
+        (4, ("--criterion", "random", "--seed", 11, "--max-items", 9, *FAST)),
         (
-            "--criterion",
-            "d-optimal",
-            "--cost",
-            "output_tokens",
-            "--max-cost",
-            "output_tokens=600",
-            "--n-start",
-            2,
-            *FAST,
+            1,
+            (
+                "--criterion",
+                "d-optimal",
+                "--cost",
+                "output_tokens",
+                "--max-cost",
+                "output_tokens=600",
+                "--n-start",
+                2,
+                *FAST,
+            ),
         ),
     ],
 )

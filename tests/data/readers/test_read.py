@@ -289,7 +289,7 @@ TEXTS = {
 PIECES = [*'",;{}[]:-\n\t\0 1', "\r\n", "null", "NaN", "1e999", "9" * 25, '""', "true", "\ufeff", "model_id", "item_id"]
 
 
-@settings(deadline=None, max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     name=st.sampled_from(sorted(TEXTS)),
     edits=st.lists(

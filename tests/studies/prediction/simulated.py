@@ -12,14 +12,25 @@ TWO_PL = CalibrationChoice("map", n_dims=1, item_model="2pl", options={"toleranc
 MIRT = CalibrationChoice("map", n_dims=2, item_model="mirt", options={"tolerance": 1e-4})
 
 
-def make_responses(*, n_models=24, n_tasks=6, n_per_task=24, seed=0, slope=1.5, missing=0.0):
-    """Two abilities, of which tasks ask for more or less; costs differ tenfold by task."""
+def make_responses(*, n_models=24, n_tasks=6, n_per_task=24, seed=0, slope=1.5, missing=0.0, kind="binary"):
+    """Two abilities, of which tasks ask for more or less; costs differ tenfold by task.
+
+    Responses are right or wrong, or a 'probability' drawn around the chance of being right, or a 'count' of right
+    answers in one to eight trials.
+    """
     rng = np.random.default_rng(seed)
     task = np.repeat(np.arange(n_tasks), n_per_task)
     angle = np.linspace(0.0, 0.5 * np.pi, n_tasks)[task]
     ability = rng.normal(size=(n_models, 2))
     logit = slope * (ability @ np.array([np.cos(angle), np.sin(angle)]) - rng.normal(size=task.size))
-    responses = (rng.random(logit.shape) < 1.0 / (1.0 + np.exp(-logit))).astype(float)
+    chance, n_trials = 1.0 / (1.0 + np.exp(-logit)), None
+    if kind == "binary":
+        responses = (rng.random(logit.shape) < chance).astype(float)
+    elif kind == "probability":
+        responses = rng.beta(20.0 * chance, 20.0 * (1.0 - chance))
+    else:
+        n_trials = rng.integers(1, 9, size=logit.shape)
+        responses = rng.binomial(n_trials, chance) / n_trials
     responses[rng.random(logit.shape) < missing] = np.nan
     items = pl.DataFrame(
         {
@@ -30,7 +41,8 @@ def make_responses(*, n_models=24, n_tasks=6, n_per_task=24, seed=0, slope=1.5, 
         }
     )
     cost = (1.0 + 9.0 * rng.random(task.size)) * np.exp(0.2 * rng.normal(size=logit.shape))
-    return ResponseMatrix.create(responses, items=items, costs={"output_tokens": cost, "input_tokens": 2.0 * cost})
+    costs = {"output_tokens": cost, "input_tokens": 2.0 * cost}
+    return ResponseMatrix.create(responses, items=items, n_trials=n_trials, costs=costs)
 
 
 def make_spec(*assessors, **changes):

@@ -12,7 +12,8 @@ from itembank.studies.prediction import adaptation, partition_runs, predictors
 from itembank.studies.prediction.assessors import ANCHORS, CRITERIA, UNINFORMED, Assessor
 from itembank.studies.prediction.partition_runs import run_partition
 from itembank.studies.prediction.partitions import find_tasks, make_partition
-from tests.studies.prediction.simulated import make_responses, make_spec
+from itembank.studies.specs import CalibrationChoice
+from tests.studies.prediction.simulated import MIRT, make_responses, make_spec
 
 RESPONSES = make_responses()
 FISHER, V_OPTIMAL = Assessor("2pl", "adaptation", "fisher"), Assessor("mirt", "adaptation", "v-optimal")
@@ -57,17 +58,20 @@ def poisoned(responses, partition, asked):
     """The same data, but test models answer every item they were not asked the other way, at other costs."""
     values = responses.responses.copy()
     values[partition.test] = np.where(asked, values[partition.test], 1.0 - values[partition.test])
+    n_trials = None if responses.n_trials is None else responses.n_trials.copy()
+    if n_trials is not None:
+        n_trials[partition.test] *= np.where(asked, 1, 5)
     costs = {unit: cost.copy() for unit, cost in responses.costs.items()}
     for cost in costs.values():
         cost[partition.test] *= 3.0
-    return ResponseMatrix(values, responses.models, responses.items, None, costs)
+    return ResponseMatrix(values, responses.models, responses.items, n_trials, costs)
 
 
-def is_blind(spec, monkeypatch):
+def is_blind(spec, monkeypatch, responses=RESPONSES):
     """Whether predictions stay the same to the last bit when all else that test models did is changed."""
-    tables, partition, asked = with_asked(spec, RESPONSES, monkeypatch)
+    tables, partition, asked = with_asked(spec, responses, monkeypatch)
     assert 0 < asked.sum() < 0.6 * asked.size
-    other, _ = run(spec, poisoned(RESPONSES, partition, asked))
+    other, _ = run(spec, poisoned(responses, partition, asked))
     before, after = tables["predictions"], other["predictions"]
     assert not before["truth"].equals(after["truth"])  # the poison is there
     return before.select(PREDICTED).equals(after.select(PREDICTED)) and tables["choices"].equals(other["choices"])
@@ -76,6 +80,13 @@ def is_blind(spec, monkeypatch):
 @pytest.mark.parametrize("assessor", EVERY_ASSESSOR, ids=lambda one: one.name)
 def test_no_assessor_sees_more_than_the_answers_to_chosen_items(assessor, monkeypatch):
     assert is_blind(make_spec(assessor, n_calibration_tasks=(3,), n_items=(1, 6)), monkeypatch)
+
+
+@pytest.mark.parametrize(("kind", "family"), [("probability", "beta"), ("probability", "auto"), ("count", "binomial")])
+def test_nor_where_responses_are_partial(kind, family, monkeypatch):
+    item_model = CalibrationChoice("map", n_dims=1, item_model="2pl", options={"tolerance": 1e-5, "family": family})
+    spec = make_spec(FISHER, Assessor("2pl"), item_models={"2pl": item_model}, n_calibration_tasks=(3,), n_items=(1, 6))
+    assert is_blind(spec, monkeypatch, make_responses(kind=kind))
 
 
 def test_the_guard_catches_a_choice_that_knows_the_answers(monkeypatch):
@@ -172,7 +183,10 @@ def test_costs_that_cannot_be_divided_by_are_refused():
         )
 
 
-def test_ability_is_that_of_the_session(monkeypatch):
+@pytest.mark.parametrize(
+    ("kind", "family"), [("binary", "auto"), ("probability", "beta"), ("probability", "auto"), ("count", "binomial")]
+)
+def test_ability_is_that_of_the_session(kind, family, monkeypatch):
     """What sessions find after their last item is what the study predicts from."""
     found = []
     honest = adaptation.answered_in_turn
@@ -185,9 +199,16 @@ def test_ability_is_that_of_the_session(monkeypatch):
     thetas = []
     monkeypatch.setattr(adaptation, "answered_in_turn", watched)
     real = predictors.map_abilities
-    monkeypatch.setattr(predictors, "map_abilities", lambda *arguments: thetas.append(real(*arguments)) or thetas[-1])
-    run(make_spec(V_OPTIMAL, n_calibration_tasks=(3,), n_items=(6,)), RESPONSES)
-    np.testing.assert_allclose(thetas[-1].theta, np.stack(found).reshape(6, -1), atol=1e-7)
+
+    def scored(*given, **more):
+        thetas.append(real(*given, **more))
+        return thetas[-1]
+
+    monkeypatch.setattr(predictors, "map_abilities", scored)
+    item_model = dataclasses.replace(MIRT, options={**MIRT.options, "family": family})
+    spec = make_spec(V_OPTIMAL, item_models={"mirt": item_model}, n_calibration_tasks=(3,), n_items=(6,))
+    run(spec, make_responses(kind=kind))
+    np.testing.assert_allclose(thetas[-1].theta, np.stack(found).reshape(6, -1), atol=1e-6)
 
 
 def test_nothing_else_in_a_study_changes_an_assessor():
@@ -215,6 +236,32 @@ def test_missing_responses_are_neither_answers_nor_truth():
     adaptive = tables["runs"].filter(pl.col("assessor").cast(pl.String) == FISHER.name)
     assert (adaptive["n_items"] == adaptive["budget"]).all()  # items that failed were followed by others
     assert np.isnan(responses.responses[partition.test]).any()
+
+
+def test_without_noise_partial_credit_shows_a_models_ability_at_once():
+    """One ability, and responses that are their own mean: two items place a model, where right and wrong do not."""
+    rng = np.random.default_rng(2)
+    ability, difficulty = rng.normal(size=24), rng.normal(size=60)
+    values = 1.0 / (1.0 + np.exp(difficulty - ability[:, None]))
+    responses = ResponseMatrix.create(values, scenarios=[f"task-{j // 20}" for j in range(60)])
+    mae = {}
+    for family in ("beta", "bernoulli"):
+        item_model = CalibrationChoice(
+            "variational", n_dims=1, item_model="2pl", options={"family": family, "precision": 100.0, "tolerance": 1e-4}
+        )
+        spec = make_spec(
+            *(Assessor("2pl"), Assessor("2pl", "adaptation", "fisher")),
+            item_models={"2pl": item_model},
+            task="scenario",
+            cost="",
+            n_calibration_tasks=(1,),
+            n_items=(2,),
+            n_test=10,
+        )
+        found = run(spec, responses)[0]["predictions"]
+        mae[family] = (found["prediction"] - found["truth"]).abs().mean()
+    assert mae["beta"] < 0.01
+    assert mae["bernoulli"] > 0.05
 
 
 def test_errors_say_where_they_arose():

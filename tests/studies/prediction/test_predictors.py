@@ -1,3 +1,4 @@
+import dataclasses
 import warnings
 
 import numpy as np
@@ -102,6 +103,24 @@ def test_item_model_predictions_are_means_at_the_posterior_mode(calibration):
     np.testing.assert_allclose(separate[:2], found[:2], atol=1e-8)
     few = predict_item_model(calibration, items[:5], new[:, items[:5]], target)
     np.testing.assert_allclose(separate[2], few[2], atol=1e-8)
+
+
+def test_a_count_is_so_many_answers():
+    """k right of n to one item say what n answers to items like it say: by hand, and for each model's own items."""
+    counts = make_responses(kind="count")
+    options = {**MIRT.options, "family": "binomial"}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # 18 models bound no slope
+        calibration = calibrate(counts.take(models=np.arange(18)), dataclasses.replace(MIRT, options=options).spec(2))
+    items, new, trials = np.array([1, 30]), counts.responses[[20]], counts.n_trials[[20]]
+    target = HeldOut(np.arange(100, 144), np.zeros(44, dtype=int), 1, np.ones((1, 44)))
+    found = predict_item_model(calibration, items, new[:, items], target, n_trials=trials[:, items].astype(float))
+    repeated = np.repeat(items, trials[0, items])
+    right = np.concatenate([np.arange(n) < round(y * n) for y, n in zip(new[0, items], trials[0, items], strict=True)])
+    apart = predict_item_model(calibration, repeated, right[None].astype(float), target)
+    np.testing.assert_allclose(found, apart, atol=1e-7)
+    own = predict_item_model(calibration, items[None], new[:, items], target, n_trials=trials[:, items].astype(float))
+    np.testing.assert_allclose(own, found, atol=1e-9)
 
 
 def test_predictions_are_over_what_the_model_answered(calibration):

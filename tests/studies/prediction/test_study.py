@@ -138,9 +138,6 @@ def test_what_cannot_be_studied_is_refused_before_the_work(tmp_path):
         run_prediction(SPEC, tmp_path / "a", responses=RESPONSES, n_jobs=0)
     with pytest.raises(ParameterError, match="names no data"):
         run_prediction(SPEC, tmp_path / "a")
-    fractions = ResponseMatrix(0.5 * RESPONSES.responses, RESPONSES.models, RESPONSES.items, None, RESPONSES.costs)
-    with pytest.raises(DataError, match="responses of 0 and 1 only"):
-        run_prediction(SPEC, tmp_path / "a", responses=fractions)
     with pytest.raises(DataError, match=r"cost unit must be one of .* got 'cost_usd'"):
         run_prediction(dataclasses.replace(SPEC, cost="cost_usd"), tmp_path / "a", responses=RESPONSES)
     assert not (tmp_path / "a").exists()

@@ -8,6 +8,7 @@ import numpy as np
 from itembank.calibration.fits import Fit, FitData
 from itembank.calibration.marginal_ml.em import Path, Problem, State, em_step, run_em
 from itembank.calibration.marginal_ml.errors import item_covariances
+from itembank.calibration.marginal_ml.graded import fit_graded
 from itembank.calibration.marginal_ml.grid import (
     REFUSED_SPACING_TO_SD,
     WIDEST_SPACING_TO_SD,
@@ -21,6 +22,7 @@ from itembank.calibration.marginal_ml.start import start_items
 from itembank.calibration.orientation import standardise
 from itembank.calibration.specs import ItemPrior, MarginalML, RelativeItemPrior
 from itembank.errors import ParameterError
+from itembank.irt.family_names import GRADED
 from itembank.irt.parameters import AbilityPrior
 from itembank.numerics.arrays import BoolArray, FloatArray
 from itembank.progress import ProgressCallback, silent
@@ -53,6 +55,8 @@ def fit_marginal_ml(data: FitData, spec: MarginalML, *, progress: ProgressCallba
     ParameterError
         When `n_quadrature` is given and far too coarse for the posteriors of ability.
     """
+    if data.family == GRADED:
+        return fit_graded(data, spec, progress=progress)
     fitted = fit_items(data, spec, progress=progress)
     step = fitted.path.last
     if spec.n_dims > 1:

@@ -11,7 +11,7 @@ from itembank.data.readers.detection import Found, find_sources
 from itembank.data.readers.known import check_kinds, read_known
 from itembank.data.readers.lm_eval_coverage import warn_of_partial_runs
 from itembank.data.readers.matrix import to_matrix
-from itembank.data.readers.rows import ResponseRows, join_rows, rename_model
+from itembank.data.readers.rows import ResponseRows, join_rows, rename_model, rename_models
 from itembank.data.readers.sources import SOURCES, function
 from itembank.data.readers.specs import Format, ReadingSpec
 from itembank.data.readers.table import LAYOUTS, table_rows
@@ -212,7 +212,8 @@ def _read_source(
 def _read_file(path: Path, source_format: Format, spec: ReadingSpec) -> ResponseRows:
     """Read one response file or table."""
     rows = response_file_rows(path) if source_format == "responses" else table_rows(path, spec)
-    return rows if spec.model_id is None else rename_model(rows, spec.model_id)
+    rows = rows if spec.model_id is None else rename_model(rows, spec.model_id)
+    return rename_models(rows, spec.model_names) if spec.model_names else rows
 
 
 def source_kinds(paths: Sequence[Path], spec: ReadingSpec, found: Found | None = None) -> set[str]:

@@ -70,6 +70,21 @@ def rename_model(rows: ResponseRows, model_id: str) -> ResponseRows:
     return replace(rows, models=models, model_table=rows.model_table.with_columns(model_id=pl.lit(model_id)))
 
 
+def rename_models(rows: ResponseRows, names: Mapping[str, str]) -> ResponseRows:
+    """Call models as `names` says; `DataError` when two models of these rows would get one name."""
+    given = rows.models.names
+    new = given.replace(names)
+    if new.n_unique() < new.len():
+        alike = new.is_duplicated()
+        raise DataError(
+            f"{rows.source}: models of one file must keep different names, but {shown(given.filter(alike).to_list())} "
+            f"would be called {shown(new.filter(alike).unique(maintain_order=True).to_list())}. Correct the table of "
+            "names."
+        )
+    table = rows.model_table.with_columns(pl.col("model_id").replace(names))
+    return replace(rows, models=Labels(new.rename("name"), rows.models.index, rows.models.kind), model_table=table)
+
+
 def join_rows(parts: Sequence[ResponseRows]) -> ResponseRows:
     """Put the rows of several sources one after the other.
 

@@ -72,6 +72,8 @@ class ReadingSpec:
         instead of refusing the whole.
     model_id : str or None
         Id of the model, for logs and tables of one model that do not name it well.
+    model_names : mapping of a model's id to the name it gets
+        Response files and tables: for sets of results that name the same model differently; see `read_model_names`.
     model_id_from : {'name', 'args', 'folder'}
         Harness logs: what tells models apart: the model's name, the arguments it was loaded with (they hold
         the revision), or the folder of the log.
@@ -107,6 +109,7 @@ class ReadingSpec:
     exclude_tasks: tuple[str, ...] = ()
     skip_unusable: bool = False
     model_id: str | None = None
+    model_names: Mapping[str, str] = field(default_factory=dict)
     model_id_from: ModelIdFrom = "name"
     use_groups: bool = False
     ignore_content: bool = False

@@ -66,7 +66,9 @@ def predict_ridge(
         centred = np.where((train == train[0]).all(axis=0), 0.0, train - centre)
         unit = ((centred @ items) ** 2).sum() / items.shape[1]
         penalties = RELATIVE_PENALTIES * unit if penalty is None else np.array([penalty])
-        return _ridge(centred @ features, scores, (new - centre) @ features, penalties)
+        mean, coefficients = _ridge(centred @ features, scores, penalties)
+        predicted: FloatArray = mean + ((new - centre) @ features) @ coefficients
+        return predicted
 
     return solve_blocks(train_responses, train_scores, new_responses, solver)
 
@@ -86,18 +88,40 @@ def _directions(weights: FloatArray | None, scenarios: IntArray) -> tuple[FloatA
     return np.diag(roots)[:, weighs], mean
 
 
-def _ridge(train: FloatArray, scores: FloatArray, new: FloatArray, penalties: FloatArray) -> FloatArray:
-    """Ridge prediction from complete arrays with means of train taken out, through X = U diag(sqrt(e)) V'."""
+def ridge_line(train: FloatArray, scores: FloatArray) -> tuple[float, FloatArray]:
+    """Fit ``y = a + X b`` by ridge regression, penalised as leaving models out one at a time asks; return a and b.
+
+    Parameters
+    ----------
+    train : (n_models, n_columns)
+    scores : (n_models,)
+        Both complete.
+    """
+    centre = train.mean(axis=0)
+    centred = train - centre
+    unit = (centred**2).sum() / train.shape[1]
+    mean, slopes = _ridge(centred, scores[:, None], RELATIVE_PENALTIES * unit)
+    return float(mean[0] - centre @ slopes[:, 0]), slopes[:, 0]
+
+
+def _ridge(train: FloatArray, scores: FloatArray, penalties: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Fit ridge regressions to complete arrays with means of train taken out, through X = U diag(sqrt(e)) V'.
+
+    Returns
+    -------
+    (n_targets,)
+        Intercepts: the mean scores.
+    (n_features, n_targets)
+        Coefficients.
+    """
     score_mean = scores.mean(axis=0)
     basis, eigenvalues, directions = decomposed(train)
     if not eigenvalues.size:
-        return np.repeat(score_mean[None, :], new.shape[0], axis=0)
+        return score_mean, np.zeros((train.shape[1], scores.shape[1]))
     projected = basis.T @ (scores - score_mean)  # (rank, n_targets)
     errors = _left_out_errors(basis, eigenvalues, projected, scores - score_mean, penalties)
     chosen = penalties[first_smallest(errors.T)]  # (n_targets,)
-    coefficients = directions @ (projected * np.sqrt(eigenvalues)[:, None] / (eigenvalues[:, None] + chosen))
-    result: FloatArray = score_mean + new @ coefficients
-    return result
+    return score_mean, directions @ (projected * np.sqrt(eigenvalues)[:, None] / (eigenvalues[:, None] + chosen))
 
 
 def _left_out_errors(

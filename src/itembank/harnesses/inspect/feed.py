@@ -9,7 +9,6 @@ from itembank.adaptive.answers import tell_all
 from itembank.adaptive.session import AdaptiveSession
 from itembank.data.banks import Bank
 from itembank.data.readers.inspect_samples import Sample
-from itembank.data.score_names import OVERALL
 from itembank.data.selections import Selection
 from itembank.harnesses.inspect.answers import answer_of, logged_sample, response_of
 from itembank.harnesses.inspect.stages import stage_after
@@ -96,7 +95,7 @@ class SessionFeed(Feed):
     def _standing(self) -> dict[str, float]:
         """Return the estimate of the overall score as it stands."""
         estimate = self._session.estimate()
-        row = next(row for row in estimate.scores.rows() if row["target"] == OVERALL)
+        row = next(row for row in estimate.scores.rows() if row["target"] == estimate.scores.main_target)
         known = {"n_items": self._session.n_items, **{name: row[name] for name in ("estimate", "low", "high")}}
         return {**known, **{f"ability_{number}": value for number, value in enumerate(estimate.theta.tolist(), 1)}}
 

@@ -54,6 +54,8 @@ POOLED_METHODS: Mapping[str, DecisionMethod] = {
     f"2PL pooled {metric}": DecisionMethod(metric, ItemResponseLaw("2pl")) for metric in (ACCURACY, PROBABILITY)
 }
 
+EVERY_METHOD = {**SIX_METHODS, **POOLED_METHODS}
+
 
 def decision_curves(
     responses: Mapping[str, ResponseMatrix],

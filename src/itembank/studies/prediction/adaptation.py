@@ -33,7 +33,8 @@ def choose_adaptively(
     """
     most = min(max(budgets), pool.items.size)
     sessions, columns = session_pool(assessor, known, pool, most)
-    recorded = Recorded(new.model_ids, np.arange(columns.size), new.responses[:, columns], n_trials=None, costs={})
+    n_trials = None if new.n_trials is None else new.n_trials[:, columns]
+    recorded = Recorded(new.model_ids, np.arange(columns.size), new.responses[:, columns], n_trials, costs={})
     asked = np.full((len(new.model_ids), most), -1, dtype=np.int64)
     for row in range(len(new.model_ids)):
         places = answered_in_turn(AdaptiveSession(sessions), recorded, row, most)

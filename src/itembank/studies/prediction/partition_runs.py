@@ -139,7 +139,8 @@ def _predict(prepared: Prepared, assessor: Assessor, items: IntArray) -> FloatAr
         case "ridge":
             return predict_ridge_tasks(items, answers, known.responses, prepared.train_means)
         case name:
-            return predict_item_model(known.calibrations[name], items, answers, prepared.held_out)
+            answers, n_trials = known.as_fitted(name, items, answers), prepared.new.trials(items)
+            return predict_item_model(known.calibrations[name], items, answers, prepared.held_out, n_trials=n_trials)
 
 
 def _tasks_of(known: Known, items: IntArray) -> IntArray:

@@ -67,8 +67,15 @@ def task_means(values: FloatArray, observed: FloatArray, task: IntArray, n_tasks
     return result
 
 
-def predict_item_model(calibration: Calibration, items: IntArray, answers: FloatArray, held_out: HeldOut) -> FloatArray:
-    """Mean predicted probability of each task at the posterior mode of ability (WILD eq. 9), (n_test, n_tasks).
+def predict_item_model(
+    calibration: Calibration,
+    items: IntArray,
+    answers: FloatArray,
+    held_out: HeldOut,
+    *,
+    n_trials: FloatArray | None = None,
+) -> FloatArray:
+    """Mean predicted response of each task at the posterior mode of ability (WILD eq. 9), (n_test, n_tasks).
 
     Parameters
     ----------
@@ -76,19 +83,27 @@ def predict_item_model(calibration: Calibration, items: IntArray, answers: Float
     items : (n,) or (n_test, n)
         Columns of the answered items: the same for all, or each model's own; -1 for none.
     answers : (n_test, n)
-        NaN where the model has no answer.
+        NaN where the model has no answer; as the calibration's family takes them.
     held_out : HeldOut
+    n_trials : (n_test, n), optional
+        Trials behind each answer, one by default.
     """
     parameters, prior = calibration.parameters, calibration.prior
     if items.ndim == 1:
-        scored = map_abilities(parameters.take(items), answers, prior)
+        scored = map_abilities(parameters.take(items), answers, prior, n_trials=n_trials)
     else:
         columns = np.unique(items[items >= 0])
-        wide = np.full((answers.shape[0], columns.size), np.nan)
-        rows, places = np.nonzero(items >= 0)
-        wide[rows, np.searchsorted(columns, items[rows, places])] = answers[rows, places]
-        scored = map_abilities(parameters.take(columns), wide, prior)
+        trials = None if n_trials is None else _in_columns(n_trials, items, columns)
+        scored = map_abilities(parameters.take(columns), _in_columns(answers, items, columns), prior, n_trials=trials)
     return held_out.means(probability(parameters.take(held_out.items), scored.theta))
+
+
+def _in_columns(values: FloatArray, items: IntArray, columns: IntArray) -> FloatArray:
+    """Each model's values (n_test, n) of its own items in the columns (n_columns,) of all; NaN elsewhere."""
+    wide = np.full((len(values), columns.size), np.nan)
+    rows, places = np.nonzero(items >= 0)
+    wide[rows, np.searchsorted(columns, items[rows, places])] = values[rows, places]
+    return wide
 
 
 def predict_task_mean(

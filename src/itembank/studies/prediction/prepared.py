@@ -16,6 +16,7 @@ from itembank.data.costs import CostUnit, response_costs
 from itembank.data.responses import ResponseMatrix
 from itembank.data.targets import ScoreTargets
 from itembank.errors import DataError, ItembankWarning, shown
+from itembank.irt.binarise import apply_thresholds, item_thresholds
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray, mean_where_known
 from itembank.studies.leaks import ITEM_COLUMNS
 from itembank.studies.prediction.partitions import NO_TASK, Partition, Tasks
@@ -34,6 +35,8 @@ class Known:
     ----------
     responses : (n_train, n_items)
         Of the training models.
+    n_trials : (n_train, n_items) or None
+        Repeated trials behind each response.
     item_ids : tuple of n_items ids
     task : (n_items,)
         Task of each item; -1 for none.
@@ -47,6 +50,7 @@ class Known:
     """
 
     responses: FloatArray
+    n_trials: IntArray | None
     item_ids: tuple[str, ...]
     task: IntArray
     task_names: tuple[str, ...]
@@ -59,6 +63,17 @@ class Known:
     def n_tasks(self) -> int:
         """Number of tasks."""
         return len(self.task_names)
+
+    def as_fitted(self, name: str, items: IntArray, answers: FloatArray) -> FloatArray:
+        """Make answers to items (n,), or to each model's own (n_test, n), what an item model was fitted to.
+
+        They are made binary by its thresholds, where it has some, and are left alone where not.
+        """
+        thresholds = self.calibrations[name].thresholds
+        if not thresholds:
+            return answers
+        of_task = item_thresholds(thresholds, [*self.task_names, NO_TASK])
+        return apply_thresholds(answers, of_task[self.task[np.maximum(items, 0)]])
 
     def bank(self, name: str, items: IntArray) -> Bank:
         """Return the bank of an item model and some items, as sessions need it, without what only scores need."""
@@ -75,7 +90,8 @@ class Known:
         models = pl.DataFrame({"model_id": [f"train-{row}" for row in range(responses.shape[0])]})
         targets = ScoreTargets.create(table)
         unknown = np.full(targets.n_scenarios, np.nan)
-        matrix = ResponseMatrix(responses, models, table, None, costs)
+        n_trials = None if self.n_trials is None else self.n_trials[:, items]
+        matrix = ResponseMatrix(responses, models, table, n_trials, costs)
         return Bank("study", matrix, calibration, targets, unknown, unknown)
 
 
@@ -87,17 +103,24 @@ class TestModels:
     ----------
     model_ids : tuple of n_test ids
     responses : (n_test, n_items)
+    n_trials : (n_test, n_items) or None
+        Repeated trials behind each response.
     cost : (n_test, n_items) or None
         Of each response; the expected one where it is not known.
     """
 
     model_ids: tuple[str, ...]
     responses: FloatArray
+    n_trials: IntArray | None
     cost: FloatArray | None
 
     def answers(self, items: IntArray) -> FloatArray:
         """Responses to items (n,), or to each model's own (n_test, n); (n_test, n), NaN for none."""
         return _at(self.responses, items)
+
+    def trials(self, items: IntArray) -> FloatArray | None:
+        """Trials behind each of `answers`; None where there is one behind each."""
+        return None if self.n_trials is None else _at(self.n_trials.astype(np.float64), items)
 
     def spent(self, items: IntArray) -> FloatArray:
         """Cost of running the items, (n_test,); NaN without costs."""
@@ -134,14 +157,15 @@ class Prepared:
 def prepare(spec: PredictionSpec, responses: ResponseMatrix, tasks: Tasks, partition: Partition) -> Prepared:
     """Calibrate the item models of a partition on its training models, and find the truth of the others."""
     answered = np.flatnonzero(responses.observed[partition.train].any(axis=0))
-    train = responses.responses[np.ix_(partition.train, answered)]
-    values = responses.responses[np.ix_(partition.test, answered)]
+    train, train_trials = _of_models(responses, partition.train, answered)
+    values, new_trials = _of_models(responses, partition.test, answered)
     cost, new_cost = _costs(spec, responses, partition, answered)
     items = _bare_items(responses, answered, tasks)
-    calibrations, seconds = _calibrations(spec, ResponseMatrix(train, _numbered(train), items))
+    calibrations, seconds = _calibrations(spec, ResponseMatrix(train, _numbered(train), items, train_trials))
     task, is_held_out = tasks.index[answered], partition.is_held_out[answered]
     known = Known(
         train,
+        train_trials,
         tuple(items["item_id"].to_list()),
         task,
         tasks.names,
@@ -156,7 +180,7 @@ def prepare(spec: PredictionSpec, responses: ResponseMatrix, tasks: Tasks, parti
     ids = responses.model_ids
     return Prepared(
         known,
-        TestModels(tuple(ids[row] for row in partition.test), values, new_cost),
+        TestModels(tuple(ids[row] for row in partition.test), values, new_trials, new_cost),
         held_out,
         task_means(train[:, columns], _observed(train[:, columns]), task[columns], tasks.n_tasks),
         held_out.means(values[:, columns]),
@@ -173,6 +197,12 @@ def part_of(calibration: Calibration, items: IntArray) -> Calibration:
         item_covariance=calibration.item_covariance[items],
         is_degenerate=calibration.is_degenerate[items],
     )
+
+
+def _of_models(responses: ResponseMatrix, models: IntArray, items: IntArray) -> tuple[FloatArray, IntArray | None]:
+    """Responses of some models to some items, and the trials behind them."""
+    cells = np.ix_(models, items)
+    return responses.responses[cells], None if responses.n_trials is None else responses.n_trials[cells]
 
 
 def _calibrations(spec: PredictionSpec, train: ResponseMatrix) -> tuple[dict[str, Calibration], dict[str, float]]:

@@ -7,7 +7,6 @@ import numpy as np
 
 from itembank.data.costs import CostUnit, response_costs
 from itembank.data.responses import ResponseMatrix
-from itembank.errors import DataError
 from itembank.studies.engine import Study, Tables
 from itembank.studies.folders import AT_COST, COSTS, CURVES, PREDICTION, PREDICTIONS, RUNS, TASKS
 from itembank.studies.manifests import StudyManifest
@@ -24,7 +23,7 @@ def prediction_study(spec: PredictionSpec, responses: ResponseMatrix) -> Study[P
     Raises
     ------
     DataError
-        When the responses cannot be divided so, are neither 0 nor 1, or have not the cost that it needs.
+        When the responses cannot be divided so, or have not the cost that it needs.
     """
     responses = _usable(spec, responses)
     tasks = find_tasks(spec, responses)
@@ -48,8 +47,6 @@ def prediction_study(spec: PredictionSpec, responses: ResponseMatrix) -> Study[P
 
 def _usable(spec: PredictionSpec, responses: ResponseMatrix) -> ResponseMatrix:
     """Refuse responses that cannot be studied, before the long work; leave out models without any."""
-    if not responses.is_binary:
-        raise DataError("a prediction study needs responses of 0 and 1 only. Make them binary first.")
     has_answers = responses.observed.any(axis=1)
     if not has_answers.all():  # a filter of items left some models nothing
         responses = responses.take(models=np.flatnonzero(has_answers))

@@ -49,9 +49,12 @@ _CALIBRATE = Case(
         ),
     },
     values={
+        "--jobs": "--jobs 2",
         **READING,
         **COMMON,
         "--output": "-o out/other",
+        "--scores": "--scores models.csv --score size",
+        "--score": "--scores models.csv --score size",
         "--item-model": "--item-model 1pl",
         "--dims": "--dims 2",
         "--method": "--method mml",
@@ -77,7 +80,11 @@ _CALIBRATE = Case(
         **settled("response file", "--repeats"),
         **settled("logs", "--repeats"),
     },
-    never={**USABLE, "--model-id": "it names one model, and a bank takes several: it is refused with more"},
+    never={
+        "--jobs": "numbers do not depend on the number of processes",
+        **USABLE,
+        "--model-id": "it names one model, and a bank takes several: it is refused with more",
+    },
     stops={
         ("map", "--max-response"): "at least one item must tell models apart",
         ("logs", "--max-response"): "at least one item must tell models apart",
@@ -119,7 +126,11 @@ _START = Case(
     no_effect=settled("logs", "--repeats"),
     stops={("results", "--max-response"): "at least one item must tell models apart"},
 )
-_PREPARE = Case(modes={"a bank": Mode("out/two-bank", brings=("two-bank",))}, values={"--format": "--format json"})
+_PREPARE = Case(
+    modes={"a bank": Mode("out/two-bank", brings=("two-bank",))},
+    values={"--format": "--format json", "--jobs": "--jobs 2"},
+    never={"--jobs": "numbers do not depend on the number of processes"},
+)
 _INFO = Case(
     modes={
         "facts": Mode("bank"),
@@ -152,6 +163,7 @@ _SELECT = Case(
         "next stage": Mode("bank --after alone.csv --selection stage1.json --format csv"),
     },
     values={
+        "--jobs": "--jobs 2",
         **COMMON,
         "--n-items": "-n 12",
         "--stages": "--stages 2",
@@ -176,6 +188,7 @@ _SELECT = Case(
     },
     no_effect=no_chance("v-optimal", "criterion", "criterion d-optimal", "criterion min-cost"),
     stops={("next stage", "--after"): "chosen for one model, from its own answers, got 2 models"},
+    never={"--jobs": "numbers do not depend on the number of processes"},
 )  # fmt: skip
 _AS_THE_BANK = {"--response": "logs are read as the bank's were; another response is refused"}
 _CHECK = Case(
@@ -332,6 +345,7 @@ _PLAN = Case(
         "difference": Mode("bank --selector v-optimal --method p-irt --max-items 15 --difference 0.2 --format json"),
     },
     values={
+        "--jobs": "--jobs 2",
         "--seed": "--seed 7",
         "--format": "--format table",
         "--half-width": "--half-width 0.1",
@@ -349,6 +363,7 @@ _PLAN = Case(
         ("half-width", "--difference"): "give half_width or difference, not both",
         ("difference", "--half-width"): "give half_width or difference, not both",
     },
+    never={"--jobs": "numbers do not depend on the number of processes"},
 )
 
 _ABOUT_PAGES = ("--output", "--title", "--accuracy", "--selection", "--model", "--bank")

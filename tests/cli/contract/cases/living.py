@@ -38,6 +38,9 @@ CASES = {
         "bank one.csv",
         **{"--how": "--how random", "--selection": "--selection random.json", "--note": "--note may"},
     ),
+    "bank add-scores": _writing(
+        "named-bank models.csv --score size", **{"--score": "--score number", "--note": "--note may"}
+    ),
     "bank recalibrate": _writing(
         "bank one.csv --how random",
         **{"--parameters": "--parameters all", "--how": "--how fixed", "--note": "--note may"},

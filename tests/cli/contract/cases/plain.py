@@ -49,6 +49,7 @@ _TABLE = Case(
     },
     values={
         **_IMPORT,
+        "--names": "--names names.csv",
         "--layout": "--layout wide-items",
         "--true-value": "--true-value 0",
         "--response-column": "--response-column other",
@@ -304,6 +305,10 @@ _SIMULATE = Case(
         **COMMON,
     },
 )
+_NAMES = Case(
+    modes={"two files": Mode("past.csv renamed.csv -o out/names.csv --format csv")},
+    values={"--output": "-o out/other.csv", "--least": "--least 1", "--format": "--format json"},
+)
 _EEE = Case(
     modes={"records": Mode("estimates.json -o out/records --organization us --timestamp 1")},
     values={
@@ -366,6 +371,42 @@ _HOMOGENEITY = Case(
     never=_SEVERAL,
     nowhere=_OF_LOGS,
 )
+_PREDICTIONS = Case(
+    modes={
+        "bank": Mode("bank --format csv"),
+        "figure": Mode("bank --figure out/p.png", about=("--scenario", "--figure", "--format")),
+    },
+    values={**COMMON, "--show": "--show bins", "--scenario": "--scenario math", "--figure": "--figure out/other.png"},
+)
+_SELECTION = Case(
+    modes={"selection": Mode("bank selection.json")},
+    values={"--figure": "--figure out/weights.png", "--format": "--format csv"},
+)
+_TASKS = Case(
+    modes={
+        "tasks": Mode("repeated.csv --repeats last --format csv"),
+        "correlations": Mode("past.csv --show correlations --format csv", about=("--level",)),
+        "figure": Mode("past.csv --figure out/t.png --format csv", about=("--kind", "--figure", "--level")),
+        "wide": Mode(
+            "wide.csv --items halves.csv --format csv", about=("--items",), values={"--items": "--items thirds.csv"}
+        ),
+        "logs": Mode("logs --format csv", about=("--response-column", "--column", "--repeats")),
+    },
+    values={
+        **RESPONSES,
+        **ITEMS,
+        "--format": "--format json",
+        "--by": "--by item_id",
+        "--cost": "--cost tokens",
+        "--level": "--level 0.5",
+        "--show": "--show correlations",
+        "--figure": "--figure out/tasks.png",
+        "--kind": "--kind costs --cost tokens",
+    },
+    no_effect={("tasks", "--items"): "the table has scenarios", **settled("logs", "--repeats")},
+    never=_SEVERAL,
+    nowhere=_OF_LOGS,
+)
 _AUDIT = Case(
     modes={
         "table": Mode("repeated.csv --repeats last --format json"),
@@ -418,6 +459,7 @@ CASES = {
     "import swe-bench": _SWE_BENCH,
     "import json": _JSON,
     "import public": _PUBLIC,
+    "import match-names": _NAMES,
     **{f"import {name}": _harness(name) for name in ("helm", "eee", "evalscope", "lighteval", "opencompass")},
     "import alpaca-eval": _ALPACA_EVAL,
     "import bfcl": _store("bfcl"),
@@ -429,6 +471,9 @@ CASES = {
     "simulate": _SIMULATE,
     "diagnose dimensions": _DIMENSIONS,
     "diagnose homogeneity": _HOMOGENEITY,
+    "diagnose predictions": _PREDICTIONS,
+    "diagnose selection": _SELECTION,
+    "diagnose tasks": _TASKS,
     "audit": _AUDIT,
     "quickstart": _QUICKSTART,
     "sample-data": Case(

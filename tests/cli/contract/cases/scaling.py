@@ -16,6 +16,7 @@ _FITTED = "--models suite-models.csv --checked 0 --format csv"
 _OF_BANK = f"--bank suite-bank --law irsl --shape line --pooling none {_FITTED}"
 _FEW = "--calibration-recipe recipe-0 --calibration-recipe recipe-1"
 _ITEM_MODEL = ("--item-model", "--family", "--known-guessing", "--pooling", "--shape")
+_DECIDED = "--models suite-models.csv --splits 1 --calibrating 1 --method 1PL --format csv"
 _PRETRAIN = Case(
     never={**USABLE, **PAGES},
     nowhere={
@@ -228,7 +229,7 @@ _VALIDITY = Case(
         "table": Mode("two.csv --repeats last --items two-items.csv --format csv", about=(*_TABLE, "--models")),
         "logs": Mode("logs --format csv", about=(*_LOGGED, "--repeats")),
         "groups": Mode("two.parquet --group recipe --format csv", about=("--seed",)),
-        "figure": Mode("two.parquet --figure out/f.png --format csv", about=("--kind", "--figure")),
+        "figure": Mode("two.parquet --figure out/f.png --format csv", about=("--kind", "--pair", "--figure")),
         "builtin": Mode("--builtin bytelms --format csv", about=("--builtin", *READING),
                         values={"--response": "--response probability"}),
     },
@@ -243,6 +244,7 @@ _VALIDITY = Case(
         "--group": "--group recipe",
         "--level": "--level 0.8",
         "--kind": "--kind disattenuated",
+        "--pair": "--pair s0 s1",
         "--figure": "--figure out/other.png",
     },
     no_effect={**no_chance("files"), **settled("logs", "--repeats")},
@@ -252,7 +254,56 @@ _VALIDITY = Case(
     },
 )  # fmt: skip
 
+_COARSE = "it does not change which of three recipes is better; tests/cli/test_scaling_pretrain.py has it"
+_DECISIONS = Case(
+    never=USABLE,
+    nowhere={
+        **_OF_LOGS,
+        **_ONE_MODEL,
+        **dict.fromkeys(
+            ("--loss", "--recipe-column", "--response-column", "--column", "--true-value", "--max-response"), _COARSE
+        ),
+        "--response": _LOGS,
+        "--builtin": "it takes the place of RESPONSES; scaling validity has a mode of each",
+    },
+    modes={
+        "files": Mode(
+            f"suite.parquet {_DECIDED}",
+            about=(
+                *("--builtin", *_NOT_OURS, "--accuracy", "--loss", "--recipe-column", "--method", "--splits"),
+                *("--calibrating", "--budget", "--show", "--figure", "--seed", "--format"),
+            ),
+        ),
+        "table": Mode(f"suite.csv --repeats last {_DECIDED}", about=("--items", "--repeats", "--models")),
+        "unknown compute": Mode(
+            f"suite.parquet {_DECIDED} --models suite-unknown.csv", about=("--drop-unknown",), codes=(1,)
+        ),
+    },
+    values={
+        **READING,
+        **COMMON,
+        "--items": "--items suite-items.csv",
+        "--models": "--models suite-unknown.csv",
+        "--drop-unknown": "--drop-unknown",
+        "--builtin": "--builtin bytelms",
+        "--accuracy": "--accuracy suite-right.parquet",
+        "--loss": "--loss losses.csv",
+        "--recipe-column": "--recipe-column kind",
+        "--method": "--method 2PL",
+        "--splits": "--splits 2",
+        "--calibrating": "--calibrating 3",
+        "--budget": "--budget 1",
+        "--show": "--show scenarios",
+        "--figure": "--figure out/decisions.png",
+    },
+    no_effect={("files", "--recipe-column"): "the column has the same recipes by other names"},
+    stops={
+        ("files", "--calibrating"): "two recipes at least must be left to order",
+        ("table", "--models"): "every model must have its flops",
+    },
+)
 CASES = {
+    "scaling decisions": _DECISIONS,
     "scaling pretrain": _PRETRAIN,
     "scaling test-time": _TEST_TIME,
     "scaling transfer": _TRANSFER,

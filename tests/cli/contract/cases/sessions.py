@@ -93,12 +93,14 @@ CASES = {
             "half-width": Mode("bank-2 --half-width 0.2 --format json", about=("--half-width",)),
         },
         values={
+            "--jobs": "--jobs 2",
             "--n-items": "-n 7",
             "--half-width": "--half-width 0.25",
             "--target": "--target math",
             "--level": "--level 0.8",
             "--format": "--format table",
         },
+        never={"--jobs": "numbers do not depend on the number of processes"},
     ),
     "session start": Case(
         modes={
@@ -111,6 +113,7 @@ CASES = {
             "sure": _start(_SURE_SOON, about=("--min-items",)),
         },
         values={
+            "--jobs": "--jobs 2",
             **SESSION,
             "--output": "-o out/other.jsonl",
             "--model-id": "--model-id other",
@@ -126,6 +129,7 @@ CASES = {
             **_alike("threshold", "--of", "--half-width", "--at-most"),
             **_alike("ability", "--of", "--half-width", "--better-than"),
         },
+        never={"--jobs": "numbers do not depend on the number of processes"},
     ),
     "session ask": Case(
         modes={

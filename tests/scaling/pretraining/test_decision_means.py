@@ -1,7 +1,7 @@
 import numpy as np
 import polars as pl
 
-from benchmarks.pretraining.decisions import mean_over_splits
+from itembank.scaling.pretraining.decision_means import mean_over_splits
 
 
 def test_the_same_share_of_every_split_goes_into_one_mean():

@@ -1,0 +1,111 @@
+"""Runs of a made-up HELM Lite in HELM's own files: ``python -m benchmarks.simulated_helm FOLDER [--seed N]``.
+
+30 models of 11 organisations answer 10 scenarios of about 1,000 instances each, as tinyBenchmarks' HELM experiment has
+them (v1.0.0, 30 models with all scores, approx. 10K instances). The runs stand below FOLDER/benchmark_output; they are
+read as `itembank import helm` reads real ones, into FOLDER/helm.parquet, with FOLDER/models.csv beside it. Then
+
+    HELM=FOLDER itembank study run benchmarks/studies/helm.toml -o helm-study
+
+estimates scenarios and the mean win rate. What is made up: abilities have a general part, and parts of scenario,
+organisation and subset; right and wrong answers follow a logistic model, with guessing where there are four
+options; F1 and BLEU are graded. Scenarios and their metrics are HELM Lite's, numbers of instances like its own.
+"""
+
+import argparse
+import json
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from itembank.data.readers.read import read_responses
+from itembank.data.readers.specs import ReadingSpec
+from itembank.data.response_files import write_responses
+from itembank.numerics.arrays import FloatArray
+
+SCENARIOS: dict[str, tuple[str, tuple[str, ...], int]] = {
+    "narrative_qa": ("f1_score", ("",), 355),
+    "natural_qa_closed": ("f1_score", ("",), 1000),
+    "natural_qa_open": ("f1_score", ("",), 1000),
+    "commonsense": ("exact_match", ("",), 500),
+    "mmlu": ("exact_match", ("algebra", "chemistry", "security", "econometrics", "foreign_policy"), 114),
+    "math": ("math_equiv_chain_of_thought", ("algebra", "counting", "geometry", "number", "precalculus"), 200),
+    "gsm": ("final_number_exact_match", ("",), 1000),
+    "legalbench": ("quasi_exact_match", ("abercrombie", "corporate", "function", "proa", "international"), 400),
+    "med_qa": ("quasi_exact_match", ("",), 1000),
+    "wmt_14": ("bleu_4", ("cs-en", "de-en", "fr-en", "hi-en", "ru-en"), 200),
+}
+"""Metric, subsets, and instances of each subset."""
+METRICS = tuple(dict.fromkeys(metric for metric, _, _ in SCENARIOS.values()))
+N_MODELS, N_ORGANISATIONS = 30, 11
+
+
+def draw(seed: int, n_models: int = N_MODELS) -> tuple[list[str], list[str], dict[str, FloatArray]]:
+    """Draw models, their organisations, and their answers (n_models, n_instances) to each task."""
+    rng = np.random.default_rng(seed)
+    organisation = np.sort(np.concatenate([np.arange(N_ORGANISATIONS), rng.integers(0, N_ORGANISATIONS, n_models)]))
+    organisation = rng.permutation(organisation)[:n_models]
+    general = 0.9 * rng.normal(size=n_models) + 0.5 * rng.normal(size=N_ORGANISATIONS)[organisation]
+    answers = {}
+    for name, (metric, subsets, n_instances) in SCENARIOS.items():
+        own = general + 0.5 * rng.normal(size=n_models)
+        for subset in subsets:
+            ability = own + 0.3 * rng.normal(size=n_models)
+            answers[f"{name}:subset={subset}" if subset else name] = _answers(metric, ability, n_instances, rng)
+    models = [f"organisation-{one}/model-{number}" for number, one in enumerate(organisation.tolist())]
+    return models, [f"organisation-{one}" for one in organisation.tolist()], answers
+
+
+def _answers(metric: str, ability: FloatArray, n_instances: int, rng: np.random.Generator) -> FloatArray:
+    slope, difficulty = rng.lognormal(0.0, 0.5, n_instances), rng.normal(0.0, 1.3, n_instances)
+    chance = 0.25 if metric in {"exact_match", "quasi_exact_match"} else 0.0
+    mean = chance + (1.0 - chance) / (1.0 + np.exp(-slope * (ability[:, None] - difficulty)))
+    if metric == "bleu_4":
+        return rng.beta(4.0 * 0.5 * mean, 4.0 * (1.0 - 0.5 * mean))
+    is_right = rng.random(mean.shape) < mean
+    if metric != "f1_score":
+        return is_right.astype(float)
+    overlap = np.round(rng.beta(1.5, 3.0, mean.shape), 2) * (rng.random(mean.shape) < 0.5)  # wrong, with common words
+    return np.where(is_right, np.where(rng.random(mean.shape) < 0.7, 1.0, 0.7), overlap)
+
+
+def write_runs(folder: Path, models: list[str], answers: dict[str, FloatArray]) -> None:
+    """Write every run as HELM does: its specification, and the statistics of each instance."""
+    for task, values in answers.items():
+        metric = SCENARIOS[task.partition(":")[0]][0]
+        for model, own in zip(models, values, strict=True):
+            name = f"{task}{',' if ':' in task else ':'}model={model.replace('/', '_')}"
+            place = folder / "benchmark_output" / "runs" / "v1.0.0" / name
+            place.mkdir(parents=True, exist_ok=True)
+            spec = {"name": name, "adapter_spec": {"model": model, "model_deployment": model}}
+            (place / "run_spec.json").write_text(json.dumps(spec), encoding="utf-8")
+            stats = [
+                {
+                    "instance_id": f"id{number}",
+                    "train_trial_index": 0,
+                    "stats": [{"name": {"name": metric, "split": "test"}, "count": 1, "mean": value}],
+                }
+                for number, value in enumerate(own.tolist())
+            ]
+            (place / "per_instance_stats.json").write_text(json.dumps(stats), encoding="utf-8")
+
+
+def main() -> None:
+    """Write the runs, read them, and write what a study takes."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--models", type=int, default=N_MODELS)
+    chosen = parser.parse_args()
+    models, organisations, answers = draw(chosen.seed, chosen.models)
+    write_runs(chosen.folder, models, answers)
+    known = pl.DataFrame({"model_id": models, "organisation": organisations})
+    known.write_csv(chosen.folder / "models.csv")
+    spec = ReadingSpec(format="helm", metric=METRICS)
+    read = read_responses(chosen.folder / "benchmark_output", spec=spec, models=chosen.folder / "models.csv")
+    write_responses(read, chosen.folder / "helm.parquet")
+    print(f"{read.n_models} models, {read.n_items} instances of {read.items['scenario'].n_unique()} scenarios")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,219 @@
+"""Headline scores from scenario scores: a win rate by its formula, an external score by regression on past models.
+
+Both rest on estimates of past models by methods that had not seen them, and so are learnt after these were made: what
+a method does to scenario scores (it draws them to the mean, errs more in one than in another) is in what is learnt, and
+the errors of the headline score follow in the same way.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from itembank.data.headlines import Headline
+from itembank.estimation.calibrated_scores import error_inflation
+from itembank.estimation.out_of_fold import OutOfFold
+from itembank.estimation.regression.ridge import ridge_line
+from itembank.estimation.specs import PointSpec, Ridge
+from itembank.estimation.stacking import combined, stack_weights
+from itembank.estimation.win_rates import expected_win_rates
+from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+
+PRIOR_MODELS = 20.0
+"""As of `Stacked`."""
+
+
+def learnt_by(headline: Headline, specs: Sequence[PointSpec]) -> PointSpec | None:
+    """Return the method that learns a headline score from the answers themselves; None where none does.
+
+    A win rate follows from scenario scores. An external score may follow the answers beyond these: a method that
+    learns scores learns it alone, and several together ('stacked') are weighed with ridge regression.
+    """
+    if headline.follows_answers:
+        return None
+    if len(specs) > 1:
+        return Ridge()
+    return specs[0] if specs[0].learns_scores else None
+
+
+@dataclass(frozen=True, slots=True)
+class HeadlineTrial:
+    """What estimates of past models' headline score are made of, besides their scenario scores.
+
+    Attributes
+    ----------
+    headline : Headline
+    learnt : (n_models,) or None
+        Estimates by the method that learns the score from the answers, out of fold (`learnt_by`).
+    is_learnt_alone : bool
+        Whether these are the estimates; else they are weighed with those from scenario scores.
+    rows : (n_models,) or None
+        Rows of the models among the bank's; None where they are all of these.
+    """
+
+    headline: Headline
+    learnt: FloatArray | None = None
+    is_learnt_alone: bool = False
+    rows: IntArray | None = None
+
+    def read(self, plain: OutOfFold, fold: IntArray) -> tuple[OutOfFold, "HeadlineReader"]:
+        """Put the headline score into the last column of estimates of past models.
+
+        Parameters
+        ----------
+        plain : OutOfFold
+            Of the scenario scores; its last column does not matter.
+        fold : (n_models,)
+            Number of each model's fold, -1 for none.
+
+        Returns
+        -------
+        OutOfFold
+            Each fold's headline score is read as the other folds teach it.
+        HeadlineReader
+            What all of them teach.
+        """
+        rows = np.arange(self.headline.past.size) if self.rows is None else self.rows
+        past, is_tried = self.headline.past[rows], fold >= 0
+        value, variance = np.full((2, past.size), np.nan)
+        for number in np.unique(fold[is_tried]):
+            inside = fold == number
+            rule = _rule(self.headline, past, plain, is_tried & ~inside)
+            value[inside], variance[inside] = rule.moments(
+                plain.value[inside, :-1], plain.scale[inside, :-1], rows[inside]
+            )
+        members = np.stack([value] if self.learnt is None else [value, self.learnt])
+        weights = self._weights(members - past, is_tried)
+        combined_value = np.full(past.size, np.nan)
+        for number in np.unique(fold[is_tried]):
+            inside = fold == number
+            combined_value[inside] = _combined(members[:, inside], self._weights(members - past, is_tried & ~inside))
+        rest = _rest(combined_value - past, variance)
+        reader = HeadlineReader(_rule(self.headline, past, plain, is_tried), weights, rest)
+        return _with_last(plain, past, combined_value, np.sqrt(variance + rest)), reader
+
+    def _weights(self, errors: FloatArray, rows: BoolArray) -> FloatArray:
+        """Weights of the estimate from scenario scores and of the learnt one, from errors (n_members, n_models)."""
+        if self.is_learnt_alone:
+            return np.array([0.0, 1.0])
+        return stack_weights(errors[:, rows].T, prior_models=PRIOR_MODELS)
+
+
+@dataclass(frozen=True, slots=True)
+class HeadlineReader:
+    """How a headline score is read off the scenario scores of a new model.
+
+    Attributes
+    ----------
+    rule : WinRateRule or LineRule
+    weights : (1,) or (2,)
+        Of the rule and of the learnt estimate, where past models had one.
+    rest : float
+        Variance of past models' errors beyond what the errors of their scenario scores explain.
+    """
+
+    rule: "WinRateRule | LineRule"
+    weights: FloatArray
+    rest: float
+
+    def read(self, value: FloatArray, scale: FloatArray, learnt: FloatArray | None) -> tuple[FloatArray, FloatArray]:
+        """Put the headline score and the expected size of its error into the last columns, (n_models, n_targets).
+
+        Parameters
+        ----------
+        value, scale : (n_models, n_targets)
+            Estimates, and the expected sizes of their errors up to a factor.
+        learnt : (n_models,) or None
+        """
+        nobody = np.full(value.shape[0], -1, dtype=np.int64)
+        read, variance = self.rule.moments(value[:, :-1], scale[:, :-1], nobody)
+        members = np.stack([read] if learnt is None or self.weights.size == 1 else [read, learnt])
+        size = np.sqrt(variance + self.rest)
+        return np.column_stack([value[:, :-1], _combined(members, self.weights)]), np.column_stack(
+            [scale[:, :-1], size]
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class WinRateRule:
+    """Expected mean win rate given scenario scores and the sizes of their errors.
+
+    Attributes
+    ----------
+    reference : (n_models, n_scenarios)
+        As of `Headline`.
+    inflation : (n_scenarios,)
+        Of the expected sizes of errors, as past errors ask for.
+    """
+
+    reference: FloatArray
+    inflation: FloatArray
+
+    def moments(self, scores: FloatArray, scale: FloatArray, own: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Value and variance, each (n_models,), for scenario scores; `own` are the models' rows in the reference."""
+        return expected_win_rates(scores, scale * self.inflation, self.reference, own)
+
+
+@dataclass(frozen=True, slots=True)
+class LineRule:
+    """External score as a line in scenario scores.
+
+    Attributes
+    ----------
+    intercept : float
+    slopes, inflation : (n_scenarios,)
+    """
+
+    intercept: float
+    slopes: FloatArray
+    inflation: FloatArray
+
+    def moments(self, scores: FloatArray, scale: FloatArray, own: IntArray) -> tuple[FloatArray, FloatArray]:  # noqa: ARG002
+        """Value and variance, each (n_models,); the errors of scenario scores count as independent."""
+        value = np.clip(self.intercept + scores @ self.slopes, 0.0, 1.0)
+        return value, (scale * self.inflation) ** 2 @ self.slopes**2
+
+
+def reader_of(headline: Headline, estimates: OutOfFold) -> HeadlineReader:
+    """Return how a headline score is read, from estimates of all past models that have it in their last column."""
+    known = np.asarray(~np.isnan(estimates.value).any(axis=1))
+    rule = _rule(headline, headline.past, estimates, known)
+    _, variance = rule.moments(estimates.value[known, :-1], estimates.scale[known, :-1], np.flatnonzero(known))
+    return HeadlineReader(rule, np.ones(1), _rest(estimates.error[known, -1], variance))
+
+
+def _rule(headline: Headline, past: FloatArray, plain: OutOfFold, rows: BoolArray) -> WinRateRule | LineRule:
+    """Learn how the headline score follows from scenario scores, from the past models in `rows`, (n_models,)."""
+    inflation = error_inflation(plain.error[rows, :-1], plain.scale[rows, :-1])
+    if headline.reference is not None:
+        return WinRateRule(headline.reference, inflation)
+    scores = plain.value[:, :-1]
+    known = rows & ~np.isnan(past) & ~np.isnan(scores).any(axis=1)
+    if known.sum() < 2:
+        return LineRule(np.nan, np.zeros(scores.shape[1]), inflation)
+    return LineRule(*ridge_line(scores[known], past[known]), inflation)
+
+
+def _combined(members: FloatArray, weights: FloatArray) -> FloatArray:
+    """Weigh estimates (n_members, n_models)."""
+    return combined(members[:, :, None], weights[:, None])[:, 0]
+
+
+def _rest(error: FloatArray, variance: FloatArray) -> float:
+    """Mean squared error beyond the variances; at least a quarter, for these know their own size badly."""
+    known = ~(np.isnan(error) | np.isnan(variance))
+    if not known.any():
+        return 0.0
+    square = float(np.mean(error[known] ** 2))
+    return max(square - float(variance[known].mean()), 0.25 * square)
+
+
+def _with_last(plain: OutOfFold, truth: FloatArray, value: FloatArray, scale: FloatArray) -> OutOfFold:
+    """Replace the last column."""
+    exact = np.where(np.isnan(truth), np.nan, 0.0)
+    ours = (plain.truth, plain.value, plain.standard_error, plain.scale, plain.truth_variance)
+    columns = (truth, value, scale, scale, exact)
+    parts = [
+        None if one is None else np.column_stack([one[:, :-1], last]) for one, last in zip(ours, columns, strict=True)
+    ]
+    return OutOfFold(*parts)  # type: ignore[arg-type]

@@ -1,0 +1,183 @@
+"""Work in parts that do not depend on each other: in this process, or wherever joblib's configuration says."""
+
+import sys
+import threading
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeVar, cast
+
+from itembank.errors import ItembankWarning, ParameterError, warn
+from itembank.numerics.threads import check_jobs, one_blas_thread
+from itembank.progress import ProgressCallback, silent
+
+Result = TypeVar("Result")
+
+MOST_RESTARTS = 3
+"""Deaths of worker processes after each of which the parts that were lost are run again."""
+PARTS_PER_WORKER = 4
+"""Parts handed out at a time by a backend that gives results back only when all are there."""
+_here = threading.local()
+
+
+def in_parallel(
+    function: Callable[..., Result], parts: Sequence[tuple[Any, ...]], *, n_jobs: int | None = None
+) -> Iterator[tuple[int, Result]]:
+    """Call a function with the arguments of each part; yield the part's number and its result whenever one is done.
+
+    The parts run one after another in this process, unless `n_jobs` or the surrounding ``joblib.parallel_config`` asks
+    for more. They then run in processes of this machine, or on the backend that this configuration names, such as
+    ``"dask"`` or ``"ray"``. Wherever they run, BLAS has one thread, so that results are the same, and warnings reach
+    the caller. When a worker process dies, the parts it had are run again.
+
+    Parameters
+    ----------
+    function : callable
+        Of arguments that can be sent to other processes; large arrays reach these as memory maps.
+    parts : sequence of tuple
+    n_jobs : int, optional
+        Processes; -1 for one a core. None takes what the configuration says, which is 1 without one.
+
+    Raises
+    ------
+    ParameterError
+        For a number of processes that cannot be, or a backend of threads.
+    """
+    check_jobs(n_jobs)
+    if _is_here(parts, n_jobs):
+        for number, part in enumerate(parts):
+            with one_blas_thread():
+                result = function(*part)
+            yield number, result
+        return
+    yield from _in_workers(function, dict(enumerate(parts)), n_jobs)
+
+
+def parts_with_progress(
+    function: Callable[..., Result],
+    parts: Sequence[tuple[Any, ...]],
+    progress: ProgressCallback,
+    label: str = "",
+    *,
+    elsewhere: str = "",
+) -> Iterator[tuple[int, Result]]:
+    """Run parts as `in_parallel` does, by a function whose last argument is told how far a part is.
+
+    In this process every part tells its own progress; of parts that run elsewhere it is said how many are done.
+
+    Parameters
+    ----------
+    function, parts
+        As for `in_parallel`, without the last argument.
+    progress : ProgressCallback
+    label : str
+        Said in place of what the parts say, with the number of the part.
+    elsewhere : str
+        Said of parts that run elsewhere, where it differs.
+    """
+    n_parts = len(parts)
+    if _is_here(parts, None):
+        for number, part in enumerate(parts):
+            text = f"{label} {number + 1} of {n_parts}" if label else ""
+            with one_blas_thread():
+                result = function(*part, _part_of_whole(progress, text, number, n_parts))
+            yield number, result
+        return
+    for n_done, found in enumerate(_in_workers(function, {k: (*p, silent) for k, p in enumerate(parts)}, None), 1):
+        progress(f"{elsewhere or label}, {n_done} of {n_parts} done", n_done / n_parts)
+        yield found
+
+
+def _part_of_whole(progress: ProgressCallback, text: str, number: int, n_parts: int) -> ProgressCallback:
+    """Report the progress of a part as that of the whole, under one text if there is one."""
+    return lambda message, share: progress(text or message, (number + share) / n_parts)
+
+
+def _is_here(parts: Sequence[tuple[Any, ...]], n_jobs: int | None) -> bool:
+    """Whether parts run one after another in this process."""
+    return len(parts) < 2 or _n_workers(n_jobs) == 1
+
+
+@contextmanager
+def jobs(n_jobs: int) -> Iterator[None]:
+    """Let what runs inside use so many processes; -1 for one a core."""
+    check_jobs(n_jobs)
+    if n_jobs == 1:
+        yield
+        return
+    import joblib  # noqa: PLC0415 (only work that runs in parallel needs it)
+
+    with joblib.parallel_config(n_jobs=n_jobs):
+        yield
+
+
+def _n_workers(n_jobs: int | None) -> int:
+    """Return how many workers there are to be; joblib is not loaded where nobody can have configured it."""
+    if n_jobs == 1 or (n_jobs is None and "joblib" not in sys.modules) or getattr(_here, "is_worker", False):
+        return 1
+    from joblib.parallel import get_active_backend  # noqa: PLC0415 (only work that runs in parallel needs it)
+
+    backend, configured = get_active_backend()
+    asked = configured if n_jobs is None else n_jobs
+    n_workers = int(backend.effective_n_jobs(backend.default_n_jobs if asked is None else asked))
+    if n_workers > 1 and getattr(backend, "supports_sharedmem", False):
+        raise ParameterError(
+            f"work in parallel needs a joblib backend of processes, got {type(backend).__name__}, which is one of "
+            "threads: these would share settings of BLAS and of warnings. Leave the backend out, or take 'dask' or "
+            "'ray'."
+        )
+    return n_workers
+
+
+def _in_workers(
+    function: Callable[..., Result], left: dict[int, tuple[Any, ...]], n_jobs: int | None
+) -> Iterator[tuple[int, Result]]:
+    """Run parts in workers; those whose worker died are run again."""
+    from joblib.externals.loky.process_executor import TerminatedWorkerError  # noqa: PLC0415
+
+    for attempt in range(MOST_RESTARTS + 1):
+        try:
+            for number, result, said in _handed_out(function, left, n_jobs):
+                del left[number]
+                for message, category in said:
+                    warn(message, cast("type[ItembankWarning]", category))
+                yield number, result
+            return
+        except TerminatedWorkerError:
+            if attempt == MOST_RESTARTS:
+                raise
+
+
+def _handed_out(
+    function: Callable[..., Result], left: Mapping[int, tuple[Any, ...]], n_jobs: int | None
+) -> Iterator[tuple[int, Result, list[tuple[str, type[Warning]]]]]:
+    """Give parts to joblib; results come in any order."""
+    import joblib  # noqa: PLC0415
+    from joblib.parallel import get_active_backend  # noqa: PLC0415
+
+    calls = [joblib.delayed(_in_worker)(function, number, part) for number, part in left.items()]
+    is_ours = type(get_active_backend()[0]).__name__ == "LokyBackend"
+    with joblib.parallel_config(backend="loky", inner_max_num_threads=1) if is_ours else joblib.parallel_config():
+        try:
+            work = joblib.Parallel(n_jobs=n_jobs, batch_size=1, return_as="generator_unordered")
+            chunks = [calls]
+        except ValueError:  # this backend has no generators (Ray's)
+            work = joblib.Parallel(n_jobs=n_jobs, batch_size=1)
+            size = PARTS_PER_WORKER * _n_workers(n_jobs)
+            chunks = [calls[start : start + size] for start in range(0, len(calls), size)]
+    for chunk in chunks:
+        yield from work(chunk)
+
+
+def _in_worker(
+    function: Callable[..., Result], number: int, part: tuple[Any, ...]
+) -> tuple[int, Result, list[tuple[str, type[Warning]]]]:
+    """Run one part where it was sent; return its number, its result and what it warned of."""
+    _here.is_worker = True  # parts of this part run here
+    try:
+        with warnings.catch_warnings(record=True) as caught, one_blas_thread():
+            warnings.simplefilter("always")
+            result = function(*part)
+    finally:
+        _here.is_worker = False
+    return number, result, list(dict.fromkeys((str(one.message), one.category) for one in caught))

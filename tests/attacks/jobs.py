@@ -1,0 +1,266 @@
+"""What is killed: commands that write, what they need, and what must be the same of what they wrote."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from itembank.adaptive.journal_lines import parse_journal
+from tests.attacks.judging import contents
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A command that writes.
+
+    Attributes
+    ----------
+    words : tuple of str
+    beside : tuple of str
+        What it needs of the workplace.
+    writes : tuple of str
+        Files and folders that it makes or replaces.
+    again : tuple of str, optional
+        What is given after a kill, where that is another command.
+    read : function
+        What must be the same of a file or folder that was written, by its path.
+    goes_on : bool
+        It keeps a part of its work, which the same command goes on with.
+    """
+
+    words: tuple[str, ...]
+    beside: tuple[str, ...]
+    writes: tuple[str, ...]
+    again: tuple[str, ...] = ()
+    read: Callable[[Path], object] | None = None
+    goes_on: bool = False
+
+
+def bytes_of(path: Path) -> object:
+    """Digests of a file or of all files of a folder but its cache, which can be made again."""
+    if path.is_dir():
+        return {name: one for name, one in contents(path).items() if not name.startswith("cache/")}
+    return contents(path.parent).get(path.name)
+
+
+def without_time(path: Path) -> object:
+    """Header of a new journal less the time."""
+    header = json.loads(path.read_bytes().splitlines()[0])
+    return {name: value for name, value in header.items() if name not in {"time", "check"}}
+
+
+def numbers_of_study(folder: Path) -> object:
+    """Every number of a finished study less the seconds; None while it is not finished."""
+    names = ("estimates.parquet", "summary.parquet", "curves.parquet", "costs.parquet", "tasks.parquet")
+    tables = {name: pl.read_parquet(folder / name) for name in names if (folder / name).is_file()}
+    return {
+        name: table.select(one for one in table.columns if not one.startswith("seconds")).write_json()
+        for name, table in tables.items()
+    }
+
+
+def dateless(folder: Path) -> object:
+    """Files of a bank less the times of its changes."""
+    if not (folder / "bank.json").is_file():
+        return None
+    record = json.loads((folder / "bank.json").read_text(encoding="utf-8"))
+    for change in record.get("history", {}).get("changes", ()):
+        change.pop("at")
+    record.get("history", {}).pop("created", None)
+    record.pop("record_sha256")
+    return {**{name: one for name, one in contents(folder).items() if name != "bank.json"}, "record": record}
+
+
+def answers_of_session(journal: Path) -> object:
+    """Every answer in the order of the journal, without its time and costs: none twice, none too few."""
+    events = parse_journal(journal.read_bytes(), journal.name).events
+    return [[one["item_id"], one["response"]] for one in events if one["event"] == "told"]
+
+
+def records_but_ids(folder: Path) -> object:
+    """What each record says but its own name and the time; None where there is none."""
+    records = [json.loads(path.read_text(encoding="utf-8")) for path in folder.glob("*.json")]
+    own = ("evaluation_id", "retrieved_timestamp")
+    said = {json.dumps({name: one for name, one in record.items() if name not in own}) for record in records}
+    return sorted(said) or None
+
+
+RETIRE = ("bank", "retire", "bank", "math/0", "--reason", "wrong key")
+CALIBRATE = ("calibrate", "responses.parquet", "-o", "new", "--item-model", "2pl", "--no-folds")
+NOTE = ("bank", "note", "named", "text")
+START = ("start", "begin.csv", "-o", "begun")
+RUN = ("session", "run", "run.jsonl", "--command", "echo 1")
+TINY = ("publish-tiny", "bank", "-n", "6", "-o", "tiny")
+ESTIMATE = ("estimate", "bank", "new.csv", "--selection", "selection.json", "--method", "p-irt", "--format", "csv")
+PLOT = ("study", "plot", "study", "--kind", "error", "--figure", "error.png")
+JOBS = {
+    "import": Job(("import", "table", "long.csv", "-o", "out.parquet"), ("long.csv",), ("out.parquet",)),
+    "import over another": Job(
+        ("import", "table", "long.csv", "-o", "responses.parquet"),
+        ("long.csv", "responses.parquet"),
+        ("responses.parquet",),
+    ),
+    "import with choice scores": Job(
+        (
+            "import",
+            "lm-eval",
+            "logs",
+            "--task",
+            "capitals",
+            "--response",
+            "probability",
+            "--choice-scores",
+            "s.csv",
+            "-o",
+            "out.parquet",
+        ),
+        ("logs",),
+        ("out.parquet", "s.csv"),
+    ),
+    "calibrate": Job(CALIBRATE, ("responses.parquet",), ("new",), again=(*CALIBRATE, "--force")),
+    "calibrate --force": Job(
+        ("calibrate", "responses.parquet", "-o", "bank", "--item-model", "1pl", "--no-folds", "--force"),
+        ("responses.parquet", "bank"),
+        ("bank",),
+    ),
+    "select": Job(
+        ("select", "bank", "-n", "6", "--method", "anchor-irt", "-o", "selection.json"),
+        ("bank", "selection.json"),
+        ("selection.json",),
+    ),
+    "estimate": Job(ESTIMATE, ("bank", "new.csv", "selection.json"), ("bank",)),
+    "session start": Job(
+        (
+            "session",
+            "start",
+            "bank",
+            "-o",
+            "new.jsonl",
+            "--model-id",
+            "m",
+            "--max-items",
+            "9",
+            "--interval",
+            "model-based",
+        ),
+        ("bank",),
+        ("new.jsonl",),
+        again=("session", "ask", "new.jsonl"),
+        read=without_time,
+    ),
+    "session export": Job(
+        ("session", "export", "run.jsonl", "-o", "told.parquet"), ("bank", "run.jsonl"), ("told.parquet",)
+    ),
+    "study run": Job(
+        ("study", "run", "study.toml", "-o", "study", "--jobs", "1"),
+        ("study.toml", "study-data.parquet"),
+        ("study",),
+        read=numbers_of_study,
+        goes_on=True,
+    ),
+    "study predict": Job(
+        ("study", "predict", "prediction.toml", "-o", "prediction", "--jobs", "1"),
+        ("prediction.toml", "prediction-data.parquet"),
+        ("prediction",),
+        read=numbers_of_study,
+        goes_on=True,
+    ),
+    "study plot": Job(PLOT, ("study",), ("error.png",), again=(*PLOT, "--force")),
+    "scaling": Job(
+        (
+            "scaling",
+            "pretrain",
+            "suite.parquet",
+            "--models",
+            "compute.csv",
+            "--law",
+            "sigmoid",
+            "--checked",
+            "0",
+            "--figure",
+            "scores.png",
+        ),
+        ("suite.parquet", "compute.csv"),
+        ("scores.png",),
+    ),
+    "simulate": Job(
+        (
+            "simulate",
+            "-o",
+            "made.parquet",
+            "--models",
+            "6",
+            "--items",
+            "12",
+            "--tasks",
+            "2",
+            "--dims",
+            "1",
+            "--seed",
+            "7",
+        ),
+        (),
+        ("made.parquet", "made.truth.safetensors"),
+    ),
+    "replay": Job(
+        ("replay", "bank", "new.csv", "--max-items", "5", "--interval", "model-based", "-o", "asked.csv"),
+        ("bank", "new.csv"),
+        ("asked.csv",),
+    ),
+    "bank retire": Job(
+        (*RETIRE, "-o", "new"), ("bank",), ("new",), again=(*RETIRE, "-o", "new", "--force"), read=dateless
+    ),
+    "bank restore --force": Job(
+        ("bank", "restore", "retired", "math/0", "--reason", "right", "-o", "named", "--force"),
+        ("retired", "named"),
+        ("named",),
+        read=dateless,
+    ),
+    **{
+        " ".join(words[:2]): Job(
+            (*words, "-o", "new"), needs, ("new",), again=(*words, "-o", "new", "--force"), read=dateless
+        )
+        for words, needs in (
+            (NOTE, ("named",)),
+            (("bank", "merge", "retired", "named"), ("retired", "named")),
+            (("bank", "add-items", "bank", "late.csv"), ("bank", "late.csv")),
+            (("bank", "add-models", "bank", "new.csv", "--how", "random"), ("bank", "new.csv")),
+            (("bank", "recalibrate", "bank", "new.csv", "--how", "random"), ("bank", "new.csv")),
+        )
+    },
+    "start": Job(
+        (*START, "-n", "6", "--selection", "begun.json"),
+        ("begin.csv",),
+        ("begun", "begun.json"),
+        again=(*START, "-n", "6", "--selection", "begun.json", "--force"),
+    ),
+    "session run": Job(
+        (*RUN, "--logs", "logs-of-run"),
+        ("bank", "run.jsonl"),
+        ("run.jsonl",),
+        again=(*RUN, "--jobs", "1"),
+        read=answers_of_session,
+        goes_on=True,
+    ),
+    "report": Job(
+        ("report", "bank", "new.csv", "--selection", "selection.json", "-o", "page.html"),
+        ("bank", "new.csv", "selection.json"),
+        ("page.html",),
+    ),
+    "estimate --report": Job(
+        (*ESTIMATE, "--report", "page.html"), ("bank", "new.csv", "selection.json"), ("bank", "page.html")
+    ),
+    "audit": Job(("audit", "past.csv", "-o", "audit.html"), ("past.csv",), ("audit.html",)),
+    "publish-tiny": Job(TINY, ("bank",), ("tiny",), again=(*TINY, "--force")),
+    "export eee": Job(
+        ("export", "eee", "estimates.json", "-o", "records", "--organization", "us"),
+        ("estimates.json",),
+        ("records",),
+        read=records_but_ids,
+    ),
+    "prepare": Job(("prepare", "bank"), ("bank",), ("bank",)),
+    "sample-data": Job(("sample-data", "-o", "sample"), (), ("sample/past.csv", "sample/new-model.csv")),
+    "quickstart": Job(("quickstart", "-n", "30", "--repeats", "1", "-o", "quickstart"), (), ("quickstart",)),
+}

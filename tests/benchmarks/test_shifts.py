@@ -1,0 +1,50 @@
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from benchmarks import shifts
+from benchmarks.tiny_versions import whole
+from itembank.data.readers.read import read_responses
+from itembank.data.responses import ResponseMatrix
+from itembank.studies.study_files import load_prediction, load_study
+
+FILES = sorted(shifts.STUDIES.glob("*.toml"))
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_every_study_file_is_a_study(file):
+    load = load_prediction if file.stem.startswith("prediction_") else load_study
+    assert load(file).name
+
+
+def test_every_study_of_shifts_has_the_methods_of_its_table():
+    for name in shifts.NAMES:
+        assert set(shifts.METHODS.values()) <= set(load_study(shifts.STUDIES / f"{name}.toml").pairs)
+
+
+def test_prompts_are_rows_of_the_models_that_were_asked_both_ways(tmp_path, monkeypatch):
+    folder = tmp_path / "data" / "livecodebench"
+    folder.mkdir(parents=True)
+    asked = [("a", "codeexecution"), ("a", "codeexecution_cot"), ("b", "codeexecution"), ("a", "selfrepair")]
+    rows = [
+        {"model_id": model, "item_id": f"codeexecution/{item}", "scenario": scenario, "response": 0.4 + 0.1 * item}
+        for model, scenario in asked
+        for item in range(3)
+    ]
+    pl.DataFrame(rows).write_parquet(folder / "responses.parquet")
+    monkeypatch.setenv("ITEMBANK_SHARED", str(tmp_path))
+    shifts.write_prompts(tmp_path)
+    responses = read_responses(Path(tmp_path / "prompts.parquet"))
+    assert responses.models.sort("model_id").rows() == [
+        ("a, at once", "a", "at once"),
+        ("a, step by step", "a", "step by step"),
+    ]
+    assert responses.responses.tolist() == [[0.0, 0.0, 1.0]] * 2
+
+
+def test_a_whole_set_has_no_gaps():
+    nan = float("nan")
+    cells = [[nan, nan, nan], [1.0, 0.0, nan], [0.0, 1.0, 1.0]]
+    found = whole(ResponseMatrix.create(cells, model_ids=["none", "some", "all"]))
+    assert (found.model_ids, found.responses.tolist()) == (["some", "all"], [[1.0, 0.0], [0.0, 1.0]])

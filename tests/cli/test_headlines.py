@@ -1,0 +1,95 @@
+"""Mean win rates and external scores on the command line; what is estimated is tested in tests/estimation."""
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+from itembank.data.bank_files import load_bank
+from itembank.data.response_files import write_responses
+from itembank.data.responses import ResponseMatrix
+from tests.data.banks import make_bank
+
+pytestmark = pytest.mark.usefixtures("few_folds")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory, fitted_bank):
+    """A bank that keeps an external score, and two new models."""
+    folder = tmp_path_factory.mktemp("headlines")
+    bank = make_bank()
+    board = 20.0 + 60.0 * bank.responses.responses.mean(axis=1)
+    pl.DataFrame({"model_id": bank.responses.model_ids, "board": board}).write_csv(folder / "board.csv")
+    write_responses(bank.responses, folder / "past.parquet")
+    responses = (np.random.default_rng(9).random((2, 30)) < 0.6).astype(float)
+    new = ResponseMatrix.create(responses, model_ids=["new/a", "new/b"], items=bank.responses.items)
+    write_responses(new.take(items=np.arange(0, 30, 2)), folder / "new.parquet")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def bank_with_board(folder, fitted_bank):
+    from itembank.banks import add_scores  # noqa: PLC0415
+    from itembank.data.bank_files import save_bank  # noqa: PLC0415
+
+    save_bank(add_scores(load_bank(fitted_bank), folder / "board.csv", ["board"]), folder / "bank")
+    return folder / "bank"
+
+
+def rows_of(outcome):
+    assert outcome.code == 0, outcome.err
+    return json.loads(outcome.out)
+
+
+@pytest.mark.parametrize("target", ["board", "mean_win_rate"])
+def test_a_score_takes_the_place_of_the_overall_one(run, folder, bank_with_board, target):
+    outcome = run("estimate", bank_with_board, folder / "new.parquet", "--target", target, "--format", "json")
+    rows = rows_of(outcome)
+    assert [row["target"] for row in rows][:4] == ["math", "code", "law", target]
+    assert all(0.0 <= row["low"] <= row["estimate"] <= row["high"] <= 1.0 for row in rows)
+    assert {row["interval"] for row in rows} == {"calibrated"}
+    said = {"board": "known of 12 of the bank's models", "mean_win_rate": "share of the bank's 12 models"}
+    assert said[target] in outcome.err
+    assert "Mean errors of '" + target in outcome.err
+
+
+def test_tables_and_pages_name_the_score(run, folder, bank_with_board):
+    page = folder / "page.html"
+    shown = run("estimate", bank_with_board, folder / "new.parquet", "--target", "board", "--report", page)
+    assert shown.code == 0, shown.err
+    assert "board" in shown.out
+    text = page.read_text(encoding="utf-8")
+    assert "of 12 past models (" in text
+    assert "itembank plan BANK" in text
+    assert "--target board" in text
+
+
+def test_selections_name_the_score_that_they_were_tried_on(run, folder, bank_with_board):
+    outcome = run("select", bank_with_board, "-n", 9, "--target", "board", "-o", folder / "s.json")
+    assert outcome.code == 0, outcome.err
+    assert "Mean errors of 'board'" in outcome.err
+    refused = run("select", bank_with_board, "-n", 9, "--target", "board", "--method", "random")
+    assert refused.code == 2
+    assert "goes with --method auto" in refused.err
+
+
+def test_unknown_names_are_told_what_there_is(run, folder, bank_with_board):
+    outcome = run("estimate", bank_with_board, folder / "new.parquet", "--target", "bord")
+    assert outcome.code == 1
+    assert "mean_win_rate" in outcome.err
+    assert "Did you mean 'board'?" in outcome.err
+
+
+def test_a_bank_is_calibrated_with_external_scores(run, folder):
+    words = ("calibrate", folder / "past.parquet", "-o", folder / "made", "--method", "map", "--dims", 1, "--no-folds")
+    assert run(*words, "--scores", folder / "board.csv", "--score", "board").code == 0
+    kept = load_bank(folder / "made").responses.models["score.board"]
+    expected = 0.2 + 0.6 * make_bank().responses.responses.mean(axis=1)
+    np.testing.assert_allclose(kept.to_numpy(), expected)
+    alone = run(*words, "--scores", folder / "board.csv", "--force")
+    assert alone.code == 2
+    assert "go together" in alone.err
+    taken = run(*words, "--scores", folder / "board.csv", "--score", "law", "--force")
+    assert taken.code == 2
+    assert "a name of its own" in taken.err

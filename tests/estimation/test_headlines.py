@@ -1,0 +1,240 @@
+"""Estimates of headline scores, the mean win rate and external scores, on models of known truth."""
+
+import functools
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy.stats import norm
+
+from itembank.adaptive.limits import Budget, Decision, Stopping
+from itembank.adaptive.preparation import prepare_sessions
+from itembank.adaptive.session import AdaptiveSession
+from itembank.adaptive.session_spec import SessionSpec
+from itembank.banks import add_scores, with_target
+from itembank.calibration.build import build_bank
+from itembank.calibration.specs import Variational
+from itembank.comparison.compare import compare
+from itembank.data.responses import ResponseMatrix
+from itembank.data.targets import mean_win_rate
+from itembank.errors import DataError, ParameterError
+from itembank.estimation.estimate import estimate
+from itembank.estimation.headlines import HeadlineReader, LineRule
+from itembank.estimation.regression.ridge import predict_ridge, ridge_line
+from itembank.estimation.win_rates import expected_win_rates
+from itembank.planning.plan import plan
+from itembank.planning.select import select
+from tests.data.banks import make_bank
+
+N_PAST, N_NEW, N_ITEMS, N_MORE = 60, 150, 120, 400
+
+
+@functools.cache
+def world():
+    """A bank with an external score over other items, of which some models have none, and new models' full answers."""
+    rng = np.random.default_rng(3)
+    ability = rng.normal(size=(N_PAST + N_NEW, 1)) + 0.5 * rng.normal(size=(N_PAST + N_NEW, 3))
+    scenario = np.arange(N_ITEMS + N_MORE) % 3
+    slope, intercept = rng.lognormal(0.0, 0.3, scenario.size), rng.normal(size=scenario.size)
+    intercept[N_ITEMS:] += 1.0  # the leaderboard's items are easier, and of two scenarios alone
+    scenario[N_ITEMS:] = scenario[N_ITEMS:] % 2
+    p = 1.0 / (1.0 + np.exp(-(ability[:, scenario] * slope + intercept)))
+    answers = (rng.random(p.shape) < p).astype(float)
+    items = pl.DataFrame(
+        {"item_id": [f"i{k}" for k in range(N_ITEMS)], "scenario": [f"s{j}" for j in scenario[:N_ITEMS].tolist()]}
+    )
+    models = pl.DataFrame({"model_id": [f"m{k}" for k in range(p.shape[0])]})
+    board = answers[:, N_ITEMS:].mean(axis=1)
+    responses = ResponseMatrix.create(answers[:, :N_ITEMS], models=models, items=items)
+    bank = build_bank(responses.take(models=np.arange(N_PAST)), Variational(n_dims=1, tolerance=1e-3))
+    some = models[:N_PAST].with_columns(board=100.0 * board[:N_PAST]).filter(pl.int_range(N_PAST) % 10 != 7)
+    return add_scores(bank, some, ["board"]), responses.take(models=np.arange(N_PAST, p.shape[0])), board[N_PAST:]
+
+
+@functools.cache
+def asked():
+    """Answers of the new models to 30 items drawn at random."""
+    bank, new, _ = world()
+    chosen = select(bank, 30, method="random", rng=1)
+    return chosen, new.take(items=new.item_indices(chosen.item_ids))
+
+
+def true_win_rates():
+    bank, new, _ = world()
+    return mean_win_rate(bank.targets.scenario_means(new.responses), bank.scenario_scores)
+
+
+def inside(found, truth):
+    return np.mean((found.low[:, -1] <= truth) & (truth <= found.high[:, -1]))
+
+
+def test_expected_win_rates_are_those_of_drawn_scores():
+    rng = np.random.default_rng(1)
+    reference = np.vstack([rng.random((9, 2)), [np.nan, 0.5]])
+    scores, sizes, own = rng.random((5, 2)), rng.uniform(0.02, 0.3, (5, 2)), np.array([-1, 0, 3, -1, 8])
+    value, variance = expected_win_rates(scores, sizes, reference, own)
+    for model in range(5):
+        others = np.array([r for r in range(9) if r != own[model]])
+        drawn = rng.normal(scores[model], sizes[model], (40_000, 2))
+        rates = (drawn[:, None, :] > reference[others]).mean(axis=(1, 2))
+        assert value[model] == pytest.approx(rates.mean(), abs=0.01)
+        assert variance[model] == pytest.approx(rates.var(), rel=0.05)
+    # one scenario, one reference: a probability of the normal distribution
+    one, spread = expected_win_rates(np.array([[0.6]]), np.array([[0.1]]), np.array([[0.5]]), np.array([-1]))
+    assert one[0] == pytest.approx(norm.cdf(1.0), abs=1e-12)
+    assert spread[0] == pytest.approx(norm.cdf(1.0) * norm.sf(1.0), abs=1e-12)
+
+
+def test_exact_scores_have_the_win_rates_of_counting_ties_half():
+    reference = np.array([[0.2, 0.5], [0.5, 0.5], [0.7, 0.1]])
+    value, variance = expected_win_rates(np.array([[0.5, 0.5]]), np.zeros((1, 2)), reference, np.array([-1]))
+    assert value[0] == pytest.approx(mean_win_rate(np.array([[0.5, 0.5]]), reference)[0], abs=1e-12)
+    assert variance[0] < 0.1  # that of ties, which may go either way
+
+
+def test_a_learnt_estimate_counts_only_where_past_models_had_one():
+    rule = LineRule(0.1, np.array([0.4, 0.2]), np.ones(2))
+    value, scale, learnt = np.array([[0.5, 0.5, 0.9]]), np.full((1, 3), 0.1), np.array([0.8])
+    alone, sizes = HeadlineReader(rule, np.ones(1), 0.0).read(value, scale, learnt)
+    assert alone[0].tolist() == pytest.approx([0.5, 0.5, 0.4])
+    assert sizes[0, -1] == pytest.approx(0.1 * np.hypot(0.4, 0.2))
+    both, _ = HeadlineReader(rule, np.array([0.75, 0.25]), 0.0).read(value, scale, learnt)
+    assert both[0, -1] == pytest.approx(0.5)
+
+
+def test_a_ridge_line_predicts_what_ridge_regression_does():
+    rng = np.random.default_rng(2)
+    x, new = rng.random((40, 5)), rng.random((6, 5))
+    y = 0.2 + x @ np.array([0.3, 0.0, 0.2, 0.0, 0.1]) + 0.02 * rng.normal(size=40)
+    intercept, slopes = ridge_line(x, y)
+    np.testing.assert_allclose(intercept + new @ slopes, predict_ridge(x, y[:, None], new)[:, 0], atol=1e-12)
+
+
+@pytest.mark.parametrize("method", ["auto", "ridge", "gp-irt", "factor"])
+def test_an_external_score_is_estimated_and_its_gap_to_the_items_is_in_the_interval(method):
+    (chosen, answers), (bank, new, board) = asked(), world()
+    found = estimate(bank, answers, selection=chosen, method=method, target="board")
+    assert found.targets == ("s0", "s1", "s2", "board")
+    error = found.value[:, -1] - board
+    of_items = new.responses.mean(axis=1) - board
+    assert abs(of_items.mean()) > 0.1  # the items alone are far off
+    assert abs(error.mean()) < 0.02
+    assert np.abs(error).mean() < 0.5 * np.abs(board - board.mean()).mean()
+    assert inside(found, board) > 0.88
+    # scenarios keep their estimates
+    plain = estimate(bank, answers, selection=chosen, method=method)
+    np.testing.assert_array_equal(found.value[:, :-1], plain.value[:, :-1])
+
+
+def test_all_answers_leave_an_external_score_uncertain_and_a_win_rate_known():
+    bank, new, board = world()
+    external = estimate(bank, new, target="board")
+    assert (external.high[:, -1] - external.low[:, -1]).min() > 0.02
+    assert inside(external, board) > 0.88
+    rates = estimate(bank, new, target="mean_win_rate")
+    np.testing.assert_allclose(rates.value[:, -1], true_win_rates(), atol=1e-9)
+    np.testing.assert_allclose(rates.high[:, -1], rates.low[:, -1], atol=1e-9)
+
+
+def test_win_rates_are_estimated_with_intervals_that_hold():
+    (chosen, answers), (bank, _, _) = asked(), world()
+    found = estimate(bank, answers, selection=chosen, target="mean_win_rate")
+    truth = true_win_rates()
+    assert found.rows()[3]["target"] == "mean_win_rate"
+    assert found.rows()[3]["interval"] == "calibrated"
+    assert np.abs(found.value[:, -1] - truth).mean() < 0.12
+    assert inside(found, truth) > 0.88
+    assert np.mean(found.high[:, -1] - found.low[:, -1]) < 0.6
+
+
+def test_a_model_of_the_bank_is_not_ranked_against_itself():
+    bank, _, _ = world()
+    one = bank.responses.take(models=np.array([4]))
+    found = estimate(bank, one, target="mean_win_rate")
+    expected = with_target(bank, "mean_win_rate").past_scores[4, -1]
+    assert found.value[0, -1] == pytest.approx(expected, abs=1e-9)
+
+
+def test_what_was_derived_from_a_bank_serves_all_its_targets():
+    bank, _, _ = world()
+    view = with_target(bank, "board")
+    assert view.cache.memory is bank.cache.memory
+
+
+def test_models_are_compared_by_an_external_score():
+    (chosen, answers), (bank, _, board) = asked(), world()
+    few = np.arange(12)
+    found = compare(bank, answers.take(models=few), selection=chosen, target="board")
+    assert found.targets == ("board",)
+    truth = board[found.pairs.second] - board[found.pairs.first]
+    difference = found.difference
+    assert np.mean((difference.low[:, 0] <= truth) & (truth <= difference.high[:, 0])) > 0.85
+    assert np.corrcoef(difference.value[:, 0], truth)[0, 1] > 0.7
+    assert np.isnan(found.pairs.raw_difference).all()  # no mean of the answers is that score
+    assert np.isnan(found.reference.paired_t_p).all()
+    with pytest.raises(DataError, match="Take another method than 'paired'"):
+        compare(bank, answers.take(models=few), selection=chosen, target="board", method="paired")
+    with pytest.raises(ParameterError, match="Compare once for each"):
+        compare(bank, answers.take(models=few), selection=chosen, target=("board", "mean_win_rate"))
+
+
+def test_plans_know_that_all_items_do_not_make_an_external_score():
+    bank, _, _ = world()
+    external = plan(bank, half_width=0.01, target="board", selector="random", method="gp-irt", max_items=60)
+    assert external.n_items is None
+    assert "the items do not make that score" in external.message
+    widths = external.table.half_widths
+    assert widths[0] > widths[-1] > 0.01
+    rates = plan(bank, half_width=0.2, target="mean_win_rate", selector="random", method="gp-irt", max_items=100)
+    assert rates.target == "mean_win_rate"
+    assert 0 < rates.n_items <= 100
+
+
+def test_selections_are_chosen_by_past_errors_of_the_score():
+    bank, _, _ = world()
+    chosen = select(with_target(bank, "board"), 12, rng=0)
+    assert "Mean errors of 'board' of calibration models" in chosen.explanation
+
+
+def test_sessions_ask_as_for_the_overall_score_and_estimate_the_other():
+    bank, new, board = world()
+    spec = SessionSpec(target="board", budget=Budget(n_items=8), stopping=Stopping(half_width=0.01))
+    pool = prepare_sessions(bank, spec)
+    usual = prepare_sessions(bank, SessionSpec(budget=Budget(n_items=8)))
+    assert pool.score_names == ("s0", "s1", "s2", "board")
+    assert pool.spec.stopping.half_widths == {"board": 0.01}
+    found, truth = [], board[:16]
+    for row in range(16):
+        session, other = AdaptiveSession(pool), AdaptiveSession(usual)
+        while items := session.ask():
+            assert items == other.ask()
+            for one in (session, other):
+                one.tell(items[0], new.responses[row, new.item_ids.index(items[0])])
+        found.append(session.estimate().scores)
+    value, low, high = (np.array([getattr(one, name)[0, -1] for one in found]) for name in ("value", "low", "high"))
+    assert np.abs(value - truth).mean() < 0.7 * np.abs(board.mean() - truth).mean()
+    assert np.mean((low <= truth) & (truth <= high)) > 0.74  # 16 models: a standard error of 0.055
+    assert (high - low).mean() < 0.6
+    with pytest.raises(ParameterError, match="goes with interval"):
+        prepare_sessions(bank, SessionSpec(target="board", interval="model-based"))
+
+
+def test_a_session_decides_whether_a_past_models_win_rate_is_beaten():
+    bank, _, _ = world()
+    spec = SessionSpec(target="mean_win_rate", stopping=Stopping(decision=Decision(model="m4")), budget=Budget(8))
+    pool = prepare_sessions(bank, spec)
+    assert pool.threshold == with_target(bank, "mean_win_rate").past_scores[4, -1]
+
+
+def test_what_a_headline_score_does_not_go_with_is_refused():
+    (chosen, answers), (bank, _, _) = asked(), world()
+    for wrong in ({"interval": "model-based"}, {"estimand": "items-like-these"}):
+        with pytest.raises(ParameterError, match="goes with"):
+            estimate(bank, answers, selection=chosen, target="board", **wrong)
+    with pytest.raises(ParameterError, match="covariates forecast the scores of items"):
+        estimate(bank, answers, selection=chosen, target="board", covariates=["size"])
+    with pytest.raises(ParameterError, match="one of both"):
+        estimate(bank, answers, selection=chosen, target="board", include_win_rate=True)
+    few = make_bank(n_models=9)
+    with pytest.raises(DataError, match="needs at least 10 past models"):
+        estimate(few, few.responses, target="mean_win_rate")
