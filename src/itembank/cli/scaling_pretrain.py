@@ -203,7 +203,7 @@ def command(
         if figure is not None:
             drawn = _item_figure(law, matrix, item_ids) if kind == "items" else _figure(law, kind, shown_law, recipe)
             write_figure(drawn, figure)
-    for text in (law.message, law.best_reason):
+    for text in (law.message, law.best_reason, law.closer_by_hand(shown_law)):
         if text:
             note(f"Note: {text}")
     _print(law, shown_law, show, output_format)

@@ -11,7 +11,7 @@ from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.scaling.pretraining.ability_law import AbilityLaws
 from itembank.scaling.pretraining.forecasts import FittedAbilityLaw, FittedLaw, Forecast
 from itembank.scaling.pretraining.held_out_results import HeldOutForecasts
-from itembank.scaling.pretraining.law_choice import closest_law
+from itembank.scaling.pretraining.law_choice import closer_by_hand, closest_law
 from itembank.scaling.pretraining.scenario_abilities import ScenarioAbilities, ScenarioScores
 from itembank.scaling.pretraining.size_law import FittedSizeLaw
 from itembank.tabular import Tabular
@@ -121,6 +121,10 @@ class PretrainingLaw(Tabular):
     def best_reason(self) -> str:
         """How the best law compares with the next on the sizes held out, in words; empty where nothing was compared."""
         return closest_law(self.names, self.held_out)[1]
+
+    def closer_by_hand(self, name: str = "") -> str:
+        """Say which forecast by hand was closer on the sizes held out than a law, the best by default; '' for none."""
+        return closer_by_hand(name or self.best, self.held_out)
 
     def of_scenario(self, scenario: str) -> ScenarioLaws:
         """Return the laws of one scenario.

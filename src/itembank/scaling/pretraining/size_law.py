@@ -141,7 +141,7 @@ def _covariance(
     """Covariance of abilities between models, without noise; each side is sizes (n, 2) less the centres and recipes."""
     (one, recipe), (other, other_recipe) = first, second
     same = recipe[:, None] == other_recipe[None, :]
-    result = same * (LEVEL_VARIANCE + own**2 * np.outer(one.sum(axis=1), other.sum(axis=1)))
+    result: FloatArray = same * (LEVEL_VARIANCE + own**2 * np.outer(one.sum(axis=1), other.sum(axis=1)))
     for axis in range(2):
         # slope of the power law at the centre, common to all recipes
         result = result + SLOPE_VARIANCE * np.outer(
