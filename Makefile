@@ -10,7 +10,7 @@ NUMERICAL := tests/numerics tests/factors tests/selection tests/planning tests/e
 	tests/calibration/variational tests/scaling/pretraining
 TESTS ?=
 
-.PHONY: quickstart test test-slow test-harnesses test-browser test-kernels test-second-kernel attack mutations lint bench docs release-check clean
+.PHONY: quickstart test test-slow test-harnesses test-browser test-clusters test-kernels test-second-kernel attack mutations lint bench docs release-check clean
 
 $(STAMPS)/venv:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "itembank needs Python 3.11 or newer; run make PYTHON=python3.11")'
@@ -65,6 +65,10 @@ test-harnesses: $(HARNESSES)/.oldest
 # Chromium is the system's (Debian: apt-get install chromium); without one the tests say so and skip.
 test-browser: $(STAMPS)/test $(STAMPS)/browser
 	$(BIN)/python -m pytest -m browser tests/browser $(TESTS)
+
+# Dask and Ray, each with two workers on this machine.
+test-clusters: $(STAMPS)/test $(STAMPS)/clusters
+	$(BIN)/python -m pytest tests/clusters $(TESTS)
 
 attack: $(STAMPS)/test
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.attacks -o attacks

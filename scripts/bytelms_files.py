@@ -9,7 +9,7 @@ import polars as pl
 from bytelms_tasks import Item, Suite
 from bytelms_training import N_SAMPLES, SHARES, Run
 
-from itembank.data.builtin_tables import along_runs, byte_planes
+from itembank.data.builtin_tables import along_runs, packed_numbers
 
 STEPS_PER_NAT = 100.0  # log-likelihoods are kept as whole hundredths
 MODEL_COLUMNS = (
@@ -31,17 +31,25 @@ def write_builtin(folder: Path, suite: Suite, runs: Sequence[Run], files: Path) 
     tables = {
         "models": models,
         "items": items,
-        "choices": byte_planes(along_runs(np.array(choices), len(SHARES), choice_bytes), "<i2"),
         "samples_items": pl.DataFrame([_sampled_item(item) for item in suite.generative]),
-        "samples_counts": byte_planes(np.array([one["counts"] for one in answers]), "<i2"),
-        "samples_exact": byte_planes(np.array([one["answers"] for one in answers]), "<f4"),
     }
     for name, table in tables.items():
-        path = files / f"bytelms_{name}.parquet"
         table.write_parquet(
-            path, compression="brotli", compression_level=11, statistics=False, row_group_size=table.height
+            files / f"bytelms_{name}.parquet",
+            compression="brotli",
+            compression_level=11,
+            statistics=False,
+            row_group_size=table.height,
         )
-        print(f"{path.name}: {table.height} rows, {path.stat().st_size / 1e6:.2f} MB")
+    numbers = {
+        "choices": (along_runs(np.array(choices), len(SHARES), choice_bytes), "<i2"),
+        "samples_counts": (np.array([one["counts"] for one in answers]), "<i2"),
+        "samples_exact": (np.array([one["answers"] for one in answers]), "<f4"),
+    }
+    for name, (values, dtype) in numbers.items():
+        (files / f"bytelms_{name}.xz").write_bytes(packed_numbers(values, dtype))
+    for path in sorted(files.glob("bytelms_*")):
+        print(f"{path.name}: {path.stat().st_size / 1e6:.2f} MB")
 
 
 def _read(path: Path) -> tuple[dict[str, object], dict[str, np.ndarray]]:

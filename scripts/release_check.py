@@ -25,7 +25,7 @@ DIST = ROOT / "dist"
 MOST_BYTES = 4_000_000
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", flags=re.MULTILINE | re.DOTALL)
-WANTED = ("itembank/py.typed", "itembank/__init__.pyi", "itembank/data/builtin_files/bytelms_choices.parquet")
+WANTED = ("itembank/py.typed", "itembank/__init__.pyi", "itembank/data/builtin_files/bytelms_choices.xz")
 UNWANTED = ("tests/", "benchmarks/", "docs/", *(f"itembank/data/builtin_files/{name}" for name in IN_CHECKOUT_ONLY))
 
 

@@ -1,6 +1,7 @@
 """The built-in data: what the issue promises of it, and that files and script belong together."""
 
 import importlib
+import sys
 import tomllib
 from fnmatch import fnmatch
 from pathlib import Path
@@ -13,9 +14,8 @@ from itembank.data.builtin import load_builtin
 from itembank.data.builtin_tables import (
     IN_CHECKOUT_ONLY,
     along_runs,
-    byte_planes,
+    packed_numbers,
     read_builtin_numbers,
-    read_builtin_table,
     undone,
 )
 from itembank.data.responses import ResponseMatrix
@@ -137,13 +137,19 @@ def test_files_that_the_wheel_leaves_out_are_said_to_be(monkeypatch, tmp_path):
     monkeypatch.setattr("importlib.resources.files", lambda package: tmp_path)
     with pytest.raises(DataError, match=r"classifiers_models.parquet must be .* the wheel leaves it out"):
         load_builtin("classifiers")
-    with pytest.raises(DataError, match=r"bytelms_samples_exact.parquet must be"):
-        read_builtin_table("bytelms", "samples_exact")
+    with pytest.raises(DataError, match=r"bytelms_samples_exact.xz must be"):
+        read_builtin_numbers("bytelms", "samples_exact", "<f4", 280)
+
+
+def test_a_python_without_lzma_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "lzma", None)
+    with pytest.raises(DataError, match="built without it"):
+        load_builtin("bytelms")
 
 
 def test_the_wheel_leaves_out_what_the_package_says():
     wheel = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
-    files = [file.name for file in FILES.glob("*.parquet")]
+    files = [file.name for file in FILES.iterdir()]
     left_out = {name for name in files if any(fnmatch(name, pattern) for pattern in wheel["exclude"])}
     assert left_out == {name for name in files if name.startswith(IN_CHECKOUT_ONLY)}
 
@@ -155,7 +161,7 @@ def test_numbers_come_back_from_their_bytes(rng, tmp_path, monkeypatch):
     n_bytes = rng.integers(1, 4, 7)
     kept = {"choices": (along_runs(log_likelihoods, 3, n_bytes), "<i2"), "exact": (rng.normal(size=(6, 4)), "<f4")}
     for part, (numbers, dtype) in kept.items():
-        byte_planes(numbers, dtype).write_parquet(tmp_path / "builtin_files" / f"toy_{part}.parquet")
+        (tmp_path / "builtin_files" / f"toy_{part}.xz").write_bytes(packed_numbers(numbers, dtype))
     read = read_builtin_numbers("toy", "choices", "<i2", 3)
     np.testing.assert_array_equal(undone(read, 3, n_bytes), log_likelihoods)
     np.testing.assert_array_equal(read_builtin_numbers("toy", "exact", "<f4", 6), kept["exact"][0].astype("<f4"))

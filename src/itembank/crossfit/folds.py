@@ -181,7 +181,7 @@ def _fit(
     steps = {}
     if fitted.parameters.steps is not None:
         places = fitted.parameters.steps.places
-        steps["places"] = np.tile(places[0], (bank.n_items, 1))  # of items that nobody is left for
+        steps["places"] = np.tile(places[0], (responses.n_items, 1))  # of items that nobody is left for
         steps["places"][usable] = places
         steps["levels"] = fitted.parameters.steps.levels
     abilities = np.tile(fitted.prior.mean, (rows.size, 1))

@@ -1,4 +1,4 @@
-"""The Parquet files of the data sets that come with the package."""
+"""The files of the data sets that come with the package."""
 
 import importlib.resources
 from typing import Any
@@ -21,18 +21,23 @@ def read_builtin_table(name: str, part: str) -> pl.DataFrame:
     DataError
         For a file that the wheel leaves out.
     """
-    source = importlib.resources.files("itembank.data").joinpath("builtin_files", f"{name}_{part}.parquet")
+    return pl.read_parquet(_content(f"{name}_{part}.parquet"))
+
+
+def _content(file: str) -> bytes:
+    """Return the bytes of a file of the data sets."""
+    source = importlib.resources.files("itembank.data").joinpath("builtin_files", file)
     if source.name.startswith(IN_CHECKOUT_ONLY) and not source.is_file():
         raise DataError(
             f"{source.name} must be in the package to read these built-in data, and the wheel leaves it out to stay "
             "small. Install from a checkout or from the source distribution, or take what is there: "
             "load_builtin('bytelms')."
         )
-    return pl.read_parquet(source.read_bytes())
+    return source.read_bytes()
 
 
 def read_builtin_numbers(name: str, part: str, dtype: str, n_rows: int) -> np.ndarray[Any, Any]:
-    """Read numbers whose bytes stand in columns of their own, which compresses better, (n_rows, n_columns).
+    """Read numbers whose first bytes stand together, then their second ones: this compresses better.
 
     Parameters
     ----------
@@ -40,15 +45,35 @@ def read_builtin_numbers(name: str, part: str, dtype: str, n_rows: int) -> np.nd
     dtype : str
         Of numpy, with the order of bytes: '<i2', '<f4'.
     n_rows : int
+
+    Returns
+    -------
+    (n_rows, n_columns)
+
+    Raises
+    ------
+    DataError
+        Where this Python was built without lzma.
     """
-    planes = read_builtin_table(name, part).to_numpy()  # (n_numbers, n_bytes)
-    return np.ascontiguousarray(planes).view(dtype).reshape(n_rows, -1)
+    try:
+        import lzma  # noqa: PLC0415 (a Python that was built without it can do all else)
+    except ImportError as error:
+        raise DataError(
+            "the built-in language models need Python's module lzma, and this Python was built without it. Install "
+            "the headers of xz (Debian: liblzma-dev) and build Python again, or take another Python."
+        ) from error
+    planes = np.frombuffer(lzma.decompress(_content(f"{name}_{part}.xz")), dtype=np.uint8)
+    together = np.ascontiguousarray(planes.reshape(np.dtype(dtype).itemsize, -1).T)  # (n_numbers, n_bytes)
+    return together.view(dtype).reshape(n_rows, -1)
 
 
-def byte_planes(numbers: np.ndarray[Any, Any], dtype: str) -> pl.DataFrame:
-    """Lay numbers out as `read_builtin_numbers` reads them."""
-    planes = np.ascontiguousarray(numbers, dtype=dtype).view(np.uint8).reshape(numbers.size, -1)
-    return pl.DataFrame({f"byte_{k}": plane for k, plane in enumerate(planes.T)})
+def packed_numbers(numbers: np.ndarray[Any, Any], dtype: str) -> bytes:
+    """Return the content of a file that `read_builtin_numbers` reads; each plane of bytes is a stream of its own."""
+    import lzma  # noqa: PLC0415
+
+    how = {"id": lzma.FILTER_LZMA2, "preset": 9 | lzma.PRESET_EXTREME, "lc": 3, "lp": 0, "pb": 0}
+    planes = np.ascontiguousarray(numbers, dtype=dtype).view(np.uint8).reshape(numbers.size, -1).T
+    return b"".join(lzma.compress(np.ascontiguousarray(plane).tobytes(), filters=[how]) for plane in planes)
 
 
 def along_runs(

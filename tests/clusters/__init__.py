@@ -1,0 +1,1 @@
+"""Work on clusters of Dask and Ray; `make test-clusters` installs them."""
