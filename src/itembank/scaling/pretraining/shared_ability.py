@@ -158,7 +158,8 @@ def fit_shared_law(every: Sequence[LawData], spec: SharedAbilityLaw) -> tuple[La
     found = general_ability(theta, variance)
     general, doubt = np.full(len(is_final), np.nan), np.full(len(is_final), np.nan)
     general[is_final], doubt[is_final] = found.general, found.variance
-    runs = every[0].runs
+    # the scenario that most recipes have enough models in
+    runs = max((data.runs for data in measured), key=lambda one: int(one.is_enough.sum()))
     law = fit_ability_laws(*(runs.of_finals(values) for values in (runs.log_flops, general, doubt)))
     fits = iter([_of_scenario(data, number, found, general, law) for number, data in enumerate(measured)])
     return tuple(None if data.abilities is None else next(fits) for data in every)
