@@ -11,14 +11,12 @@ import argparse
 import os
 from pathlib import Path
 
-from benchmarks.pretraining import aggregates, datadecide, decisions
-from benchmarks.pretraining import aggregates, decisions, laws
+from benchmarks.pretraining import aggregates, datadecide, decisions, laws
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("part", choices=("decisions", "aggregates", "datadecide"))
-    parser.add_argument("part", choices=("decisions", "laws", "aggregates"))
+    parser.add_argument("part", choices=("decisions", "laws", "aggregates", "datadecide"))
     parser.add_argument("--splits", type=int, default=5)
     parser.add_argument("--suites", type=int, default=1)
     parser.add_argument("--noise", type=float, action="append")
