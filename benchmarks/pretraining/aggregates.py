@@ -16,8 +16,9 @@ from itembank.irt.bernoulli import probability
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.scaling.pretraining.forecasts import Forecast
 from itembank.scaling.pretraining.law_results import PretrainingLaw
-from itembank.scaling.pretraining.law_spec import SigmoidLaw
+from itembank.scaling.pretraining.law_spec import ParamsTokensLaw
 from itembank.scaling.pretraining.pretraining_law import pretraining_law
+from itembank.scaling.pretraining.size_law import FittedSizeLaw, log_sizes
 from itembank.scaling.pretraining.specs import ItemResponseLaw, PretrainingSettings
 
 SOURCES = ("pythia_lm_eval_zero", "pythia_lm_eval_five", "gadre_openlm", "obsscaling_base")
@@ -30,12 +31,22 @@ NAMES = {
     "obsscaling_base": "ObsScaling, 47 families",
 }
 """What tables call the sources."""
-SHOWN = ("item response", "sigmoid of each task", "largest smaller model")
-FEWEST_SIZES = 3
-LAWS = {
-    "item response": ItemResponseLaw("2pl", family="beta"),
-    "item response, no pooling": ItemResponseLaw("2pl", family="beta", pooling="none"),
+TASK_LAWS = {
+    "sigmoid of each task": "sigmoid",
+    "trends": "trend",
+    "observational": "observational",
+    "line through three": "last-line",
 }
+"""Laws that are fitted to tasks as scenarios, by what the table calls them."""
+SHOWN = ("item response", "params and tokens", *TASK_LAWS, "largest smaller model")
+FEWEST_SIZES = 3
+ITEM_LAW = ItemResponseLaw("2pl", family="beta")
+LAWS = {
+    "item response": (ITEM_LAW,),
+    "item response, no pooling": (ItemResponseLaw("2pl", family="beta", pooling="none"),),
+    "params and tokens": (ITEM_LAW, ParamsTokensLaw()),
+}
+"""Laws of tasks as items of one scenario; the last of each is shown."""
 
 
 def run(folder: Path, output: Path | None) -> None:
@@ -106,8 +117,8 @@ def _one(source: str, responses: ResponseMatrix, compute: TrainingCompute, share
     cut = float(np.quantile(finished, 1.0 - share))
     tested = _tested(compute, cut)
     rows: list[dict[str, object]] = []
-    for name, law in LAWS.items():
-        settings = PretrainingSettings(laws=(law,), largest_flops=cut, n_checked=0)
+    for name, laws in LAWS.items():
+        settings = PretrainingSettings(laws=laws, largest_flops=cut, n_checked=0)
         fitted = pretraining_law(responses, compute, settings=settings)
         rows += list(_errors(fitted, responses, compute, tested, {"source": source, "held_out": share, "law": name}))
     rows += list(_by_task(responses, compute, tested, cut, {"source": source, "held_out": share}))
@@ -128,14 +139,20 @@ def _errors(
 ) -> Iterator[dict[str, object]]:
     """Of one law over all tasks, for every held-out model of a recipe that has a line."""
     (scenario,) = law.scenarios
+    name = law.names[-1]
+    fitted = scenario.fitted[name]
     for model in tested.tolist():
         recipe = law.recipes.index(compute.recipe[model])
-        flops = float(compute.flops[model])
-        theta = scenario.ability_laws.predict(np.log([flops]))[0][recipe]
-        forecast = law.forecast(scenario.scenario, "irsl", flops=[flops])
+        flops, params = compute.flops[model : model + 1], compute.params[model : model + 1]
+        if isinstance(fitted, FittedSizeLaw):
+            theta = fitted.laws.predict(log_sizes(np.log(flops), np.log(params)), np.array([recipe]))[0][0]
+            forecast = law.forecast(scenario.scenario, name, flops=flops, params=params)
+        else:
+            theta = scenario.ability_laws.predict(np.log(flops))[0][recipe, 0]
+            forecast = law.forecast(scenario.scenario, name, flops=flops)
         actual = responses.responses[model]
         known = ~np.isnan(actual[scenario.abilities.items])
-        tasks = probability(scenario.abilities.parameters, theta[:, None])[0][known]
+        tasks = probability(scenario.abilities.parameters, np.array([[theta]]))[0][known]
         own = actual[scenario.abilities.items][known]
         yield {**head, **_record(tasks, own), "held": _held(forecast, recipe, float(own.mean()))}
 
@@ -155,12 +172,12 @@ def _record(predicted: FloatArray, actual: FloatArray) -> dict[str, object]:
 def _by_task(
     responses: ResponseMatrix, compute: TrainingCompute, tested: IntArray, cut: float, head: dict[str, object]
 ) -> Iterator[dict[str, object]]:
-    """Of a sigmoid in log FLOP for every task by itself, and of no growth beyond the recipe's largest smaller model."""
+    """Of laws of tasks as scenarios, and of no growth beyond the recipe's largest smaller model."""
     spread = np.nanstd(responses.responses[compute.flops <= cut], axis=0)
     varied = responses.take(items=np.flatnonzero(spread > 0.0))  # a law needs something to fit
     own_scenario = varied.items.with_columns(scenario=pl.col("item_id"), subscenario=pl.lit(None, dtype=pl.String))
     alone = ResponseMatrix.create(varied.responses, models=varied.models, items=own_scenario)
-    settings = PretrainingSettings(laws=(SigmoidLaw(),), largest_flops=cut, n_checked=0)
+    settings = PretrainingSettings(laws=tuple(TASK_LAWS.values()), largest_flops=cut, n_checked=0)
     law = pretraining_law(alone, compute, settings=settings)
     names = [one.scenario for one in law.scenarios]
     columns = alone.item_indices(names)
@@ -168,16 +185,14 @@ def _by_task(
     for model in tested.tolist():
         smaller = np.flatnonzero((recipes == recipes[model]) & compute.is_final & (compute.flops <= cut))
         recipe = law.recipes.index(recipes[model])
-        forecasts = [law.forecast(name, "sigmoid", flops=[float(compute.flops[model])]) for name in names]
-        predicted = np.array([one.score[recipe, 0] for one in forecasts])
         actual = alone.responses[model, columns]
         last = alone.responses[smaller[np.argmax(compute.flops[smaller])], columns]
-        known = ~np.isnan(actual) & ~np.isnan(predicted) & ~np.isnan(last)
-        held = [_held(one, recipe, truth) for one, truth in zip(forecasts, actual, strict=True)]
-        yield {
-            **head,
-            "law": "sigmoid of each task",
-            **_record(predicted[known], actual[known]),
-            "held": float(np.mean(np.array(held)[known])),
-        }
+        for shown, law_name in TASK_LAWS.items():
+            forecasts = [law.forecast(name, law_name, flops=[float(compute.flops[model])]) for name in names]
+            predicted = np.array([one.score[recipe, 0] for one in forecasts])
+            known = ~np.isnan(actual) & ~np.isnan(predicted) & ~np.isnan(last)
+            held = [_held(one, recipe, truth) for one, truth in zip(forecasts, actual, strict=True)]
+            record = _record(predicted[known], actual[known])
+            yield {**head, "law": shown, **record, "held": float(np.mean(np.array(held)[known]))}
+        known = ~np.isnan(actual) & ~np.isnan(last)
         yield {**head, "law": "largest smaller model", **_record(last[known], actual[known]), "held": None}

@@ -6,12 +6,12 @@ import pytest
 
 from itembank.data.compute import training_compute
 from itembank.pages.blocks import Chart
-from itembank.pages.pretraining_charts import MOST_PANELS
+from itembank.pages.pretraining_charts import LAW_WORDS, MOST_PANELS
 from itembank.pages.pretraining_page import pretraining_page
 from itembank.scaling.pretraining.law_spec import SigmoidLaw
 from itembank.scaling.pretraining.pretraining_law import pretraining_law
-from itembank.scaling.pretraining.specs import PretrainingSettings
-from tests.pages.reading import answers, cautions, check_charts, lead_text, of_kind, table
+from itembank.scaling.pretraining.specs import LAWS, PretrainingSettings
+from tests.pages.reading import answers, cautions, check_charts, column, lead_text, of_kind, table
 from tests.scaling.simulated_suite import simulated_suite
 
 
@@ -93,3 +93,17 @@ def test_one_recipe_needs_no_menu_and_no_decisions(suite):
     assert "Abilities" not in [section.title for section in page.sections]
     assert len(law.scenarios) <= MOST_PANELS
     check_charts(page)
+
+
+def test_every_law_has_a_name_in_words():
+    assert set(LAW_WORDS) == set(LAWS.builtin_names)
+
+
+def test_a_law_of_scores_alone_has_a_page_with_what_is_drawn_by_hand(suite):
+    settings = PretrainingSettings(laws=("trend", "observational"), n_checked=1)
+    law = pretraining_law(suite.accuracy, training_compute(suite.models), settings=settings)
+    found = pretraining_page(law, name="trend")
+    check_charts(found)
+    assert "The law of local trends says" in lead_text(found)
+    assert column(found, "What laws were worth", "law")[-2:] == ["last-score", "last-line"]
+    assert law.closer_by_hand("trend") in cautions(found)

@@ -7,6 +7,7 @@ from itembank.errors import ParameterError
 from itembank.reports import theme
 from itembank.reports.canvas import save_figure
 from itembank.reports.pretraining_figures import (
+    LAW_STYLES,
     figure_abilities,
     figure_decisions,
     figure_item_curves,
@@ -17,7 +18,7 @@ from itembank.reports.pretraining_figures import (
 )
 from itembank.scaling.pretraining.law_spec import SigmoidLaw
 from itembank.scaling.pretraining.pretraining_law import pretraining_law
-from itembank.scaling.pretraining.specs import PretrainingSettings
+from itembank.scaling.pretraining.specs import LAWS, PretrainingSettings
 from tests.reports.drawn import message_of, names_of, note_of
 from tests.scaling.simulated_suite import simulated_suite
 
@@ -146,3 +147,9 @@ def test_items_have_their_curves(law, suite, tmp_path):
 def test_many_recipes_have_colours_of_their_own():
     assert len(set(recipe_colors(12))) == 12
     assert recipe_colors(2) == ["#0072B2", "#D55E00"]
+
+
+def test_every_law_has_a_line_of_its_own():
+    assert set(LAW_STYLES) == set(LAWS.builtin_names)
+    looks = [(color, line) for _, color, line in LAW_STYLES.values()]
+    assert len(set(looks)) == len(looks)

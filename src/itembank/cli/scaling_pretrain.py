@@ -30,7 +30,7 @@ from itembank.cli.scaling_options import (
     responses_or_builtin,
 )
 from itembank.cli.spec_options import spec_option
-from itembank.scaling.pretraining.specs import LAWS, ItemResponseLaw, PretrainingSettings
+from itembank.scaling.pretraining.specs import DEFAULT_LAWS, LAWS, ItemResponseLaw, PretrainingSettings
 
 if TYPE_CHECKING:
     import polars as pl
@@ -61,7 +61,8 @@ _LAWS = headed(
         type=click.Choice((AUTO, *LAWS.builtin_names)),
         default=(AUTO,),
         show_default=True,
-        help="auto: fit all, show irsl unless another was clearly closer; else show the first. Repeatable.",
+        help="auto: fit irsl, two-step and sigmoid, show irsl unless another was clearly closer; else show the first. "
+        "Repeatable.",
     ),
     spec_option(PretrainingSettings, "largest_flops", "Fit to models of at most this compute."),
     spec_option(PretrainingSettings, "fewest_sizes", "Finished sizes a recipe needs."),
@@ -202,7 +203,7 @@ def command(
         if figure is not None:
             drawn = _item_figure(law, matrix, item_ids) if kind == "items" else _figure(law, kind, shown_law, recipe)
             write_figure(drawn, figure)
-    for text in (law.message, law.best_reason):
+    for text in (law.message, law.best_reason, law.closer_by_hand(shown_law)):
         if text:
             note(f"Note: {text}")
     _print(law, shown_law, show, output_format)
@@ -233,7 +234,7 @@ def _check_show(show: str, choices: Mapping[str, Any]) -> None:
 
 def _is_fitted(law: str, choices: Mapping[str, Any]) -> bool:
     """Say whether a law is among those asked for."""
-    return bool({AUTO, law} & set(choices["laws"]))
+    return law in choices["laws"] or (AUTO in choices["laws"] and law in DEFAULT_LAWS)
 
 
 def _is_auto(choices: Mapping[str, Any]) -> bool:
@@ -245,13 +246,13 @@ def _is_auto(choices: Mapping[str, Any]) -> bool:
         When both are asked for.
     """
     if AUTO in choices["laws"] and set(choices["laws"]) != {AUTO}:
-        raise click.UsageError("--law auto fits all laws: give it alone, or name the laws.")
+        raise click.UsageError("--law auto fits three laws: give it alone, or name the laws.")
     return AUTO in choices["laws"]
 
 
 def _settings(choices: Mapping[str, Any], item_choices: Mapping[str, Any]) -> PretrainingSettings:
     """Make the settings of the options."""
-    names = LAWS.builtin_names if _is_auto(choices) else tuple(dict.fromkeys(choices["laws"]))
+    names = DEFAULT_LAWS if _is_auto(choices) else tuple(dict.fromkeys(choices["laws"]))
     laws = tuple(ItemResponseLaw(**item_choices) if name == "irsl" else name for name in names)
     return PretrainingSettings(**{**choices, "laws": laws})
 
@@ -316,7 +317,7 @@ def _decisions(law: "PretrainingLaw") -> "pl.DataFrame":
     """Decisions of the check on sizes held out; none without it."""
     import polars as pl  # noqa: PLC0415
 
-    return pl.DataFrame() if law.held_out is None else law.held_out.decisions()
+    return pl.DataFrame() if law.held_out is None else law.held_out.beside_by_hand.decisions()
 
 
 def _print(law: "PretrainingLaw", shown_law: str, show: str, output_format: str) -> None:
@@ -325,7 +326,7 @@ def _print(law: "PretrainingLaw", shown_law: str, show: str, output_format: str)
         "forecasts": law.rows(),
         "comparison": law.comparison(),
         "decisions": _decisions(law).to_dicts(),
-        "held-out": [] if law.held_out is None else law.held_out.rows(),
+        "held-out": [] if law.held_out is None else law.held_out.beside_by_hand.rows(),
     }
     if show == "curves":
         print_rows(law.curve_rows(), output_format, title="Scores, from 0 to 1, by training compute")

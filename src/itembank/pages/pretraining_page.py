@@ -112,6 +112,8 @@ def _cautions(law: PretrainingLaw, name: str, rows: Rows) -> list[Block]:
                 f"held out; those of the forecasts are therefore {worth['widening']:.1f} times as wide as the law says."
             )
         )
+    by_hand = law.closer_by_hand(name)
+    found += [Caution(f"The {by_hand}")] if by_hand else []
     doubtful = [f"{row['recipe']} on {row['scenario']}" for row in rows if row["law"] == name and row["note"]]
     if doubtful:
         found.append(

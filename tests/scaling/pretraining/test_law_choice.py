@@ -1,8 +1,10 @@
+from dataclasses import replace
+
 import polars as pl
 import pytest
 
 from itembank.scaling.pretraining.held_out_results import HeldOutForecasts
-from itembank.scaling.pretraining.law_choice import closest_law
+from itembank.scaling.pretraining.law_choice import closer_by_hand, closest_law
 
 
 def held_out(errors):
@@ -65,3 +67,11 @@ def test_one_forecast_tells_nothing_and_no_error_at_all_is_closer():
     name, reason = closest_law(("irsl", "sigmoid"), held_out({"irsl": [[0.5, 0.4]], "sigmoid": [[0.0, 0.0]]}))
     assert name == "sigmoid"
     assert reason.startswith("sigmoid was closer than irsl")
+
+
+def test_what_a_person_draws_is_named_where_it_was_closer():
+    laws = held_out({"irsl": [[0.1, -0.1]], "trend": [[0.02, 0.02]]})
+    both = replace(laws, by_hand=held_out({"last-score": [[0.2, 0.2]], "last-line": [[0.05, -0.05]]}))
+    text = "last-line, drawn by hand, was 2.0 times closer than irsl on the held-out sizes (0.0500 against 0.1000)."
+    assert closer_by_hand("irsl", both) == text
+    assert closer_by_hand("trend", both) == closer_by_hand("irsl", laws) == closer_by_hand("irsl", None) == ""

@@ -117,7 +117,7 @@ def fit_sigmoid(data: LawData, spec: SigmoidLaw) -> LawFit:
     x, y = (runs.of_finals(values)[runs.is_enough] for values in (runs.log_flops, scores))
 
     def fit(n_sizes: int | None) -> CurvePredictions:
-        return fit_sigmoid_law(x, _first(y, n_sizes), spec, np.random.default_rng(data.seed))
+        return fit_sigmoid_law(x, first_sizes(y, n_sizes), spec, np.random.default_rng(data.seed))
 
     law = _curve_law(fit, x, y, runs)
     return LawFit(law, curve_notes(law, scores, runs))
@@ -134,9 +134,9 @@ def fit_two_step_law(data: LawData, spec: TwoStep) -> LawFit | None:
     )
 
     def fit(n_sizes: int | None) -> CurvePredictions:
-        fitted_x = np.where(np.isfinite(_first(x, n_sizes)), x, -np.inf)
+        fitted_x = np.where(np.isfinite(first_sizes(x, n_sizes)), x, -np.inf)
         second = np.where(every_x <= fitted_x.max(axis=1, keepdims=True), every_scores, np.nan)
-        first = (x, _first(final_losses, n_sizes))
+        first = (x, first_sizes(final_losses, n_sizes))
         return fit_two_step(first, (every_losses, second), spec, np.random.default_rng(data.seed))
 
     law = _curve_law(fit, x, y, runs)
@@ -146,28 +146,45 @@ def fit_two_step_law(data: LawData, spec: TwoStep) -> LawFit | None:
 def _curve_law(fit: CurveFit, x: FloatArray, y: FloatArray, runs: Runs) -> FittedCurveLaw:
     """Fit to all sizes, and to fewer to find the errors of forecasts of the larger sizes."""
     whole = fit(None)
-    residual = y - _at_own(whole, x)
+    residual = y - at_own(whole, x)
     n_points = np.isfinite(y).sum(axis=1)
     # a recipe with no more points than parameters has residuals of zero and adds no degree of freedom
     degrees = float(np.maximum(n_points - SIGMOID_PARAMETERS, 0).sum())
     variance = float(np.nansum(residual**2) / max(degrees, 1.0))
-    errors, distances = [np.empty(0)], [np.empty(0)]
     n_most = x.shape[1]
-    for n_sizes in range(min(max(FEWEST_POINTS, n_most - N_EARLIER), n_most - 1), n_most):
-        # fit to the first sizes only, and compare with all later ones: errors of real forecasts, by distance
-        later = np.isfinite(y[:, n_sizes:]).any(axis=1)
-        missed = (y - _at_own(fit(n_sizes), x))[later, n_sizes:]
-        errors.append(missed.ravel())
-        distances.append((x[later, n_sizes:] - x[later, n_sizes - 1, None]).ravel())
+    errors, distances = earlier_errors(fit, x, y, min(max(FEWEST_POINTS, n_most - N_EARLIER), n_most - 1))
     # x is natural log FLOP, here and in `FittedCurveLaw.forecast`
-    drift = score_error_growth(np.concatenate(errors), np.concatenate(distances), variance)
-    largest, rms = np.full(len(runs.recipes), np.nan), np.full(len(runs.recipes), np.nan)
-    largest[runs.is_enough] = np.where(np.isfinite(y), x, -np.inf).max(axis=1)
-    rms[runs.is_enough] = root_mean_square(residual)
+    drift = score_error_growth(errors, distances, variance)
+    largest, rms = largest_and_residual(x, y, residual, runs)
     return FittedCurveLaw(whole, np.flatnonzero(runs.is_enough), largest, rms, variance, drift, degrees)
 
 
-def _at_own(fits: CurvePredictions, x: FloatArray) -> FloatArray:
+def earlier_errors(fit: CurveFit, x: FloatArray, y: FloatArray, fewest: int) -> tuple[FloatArray, FloatArray]:
+    """Errors of forecasts of every size from at least `fewest` smaller ones, and their distances, each (n_errors,).
+
+    `x` and `y` are log FLOP and scores (n_curves, n_sizes); NaN where a recipe has fewer sizes.
+    """
+    errors, distances = [np.empty(0)], [np.empty(0)]
+    for n_sizes in range(fewest, x.shape[1]):
+        # fit to the first sizes only, and compare with all later ones: errors of real forecasts, by distance
+        later = np.isfinite(y[:, n_sizes:]).any(axis=1)
+        missed = (y - at_own(fit(n_sizes), x))[later, n_sizes:]
+        errors.append(missed.ravel())
+        distances.append((x[later, n_sizes:] - x[later, n_sizes - 1, None]).ravel())
+    return np.concatenate(errors), np.concatenate(distances)
+
+
+def largest_and_residual(
+    x: FloatArray, y: FloatArray, residual: FloatArray, runs: Runs
+) -> tuple[FloatArray, FloatArray]:
+    """Largest log FLOP and root mean square of the residuals of every recipe, each (n_recipes,); NaN without a law."""
+    largest, rms = np.full(len(runs.recipes), np.nan), np.full(len(runs.recipes), np.nan)
+    largest[runs.is_enough] = np.where(np.isfinite(y), x, -np.inf).max(axis=1)
+    rms[runs.is_enough] = root_mean_square(residual)
+    return largest, rms
+
+
+def at_own(fits: CurvePredictions, x: FloatArray) -> FloatArray:
     """Predictions of each recipe at its own computes (n_recipes, n_sizes)."""
     points, places = np.unique(np.nan_to_num(x), return_inverse=True)
     best = np.clip(fits.predict(points)[0], 0.0, 1.0)
@@ -175,7 +192,7 @@ def _at_own(fits: CurvePredictions, x: FloatArray) -> FloatArray:
     return np.where(np.isfinite(x), result, np.nan)
 
 
-def _first(values: FloatArray, n_sizes: int | None) -> FloatArray:
+def first_sizes(values: FloatArray, n_sizes: int | None) -> FloatArray:
     """Keep the first sizes, NaN for the others."""
     return values if n_sizes is None else np.where(np.arange(values.shape[1]) < n_sizes, values, np.nan)
 

@@ -19,7 +19,8 @@ from itembank.scaling.pretraining.law_fits import fit_laws
 from itembank.scaling.pretraining.law_inputs import PretrainingData
 from itembank.scaling.pretraining.law_results import PretrainingLaw
 from itembank.scaling.pretraining.runs import SAME_SIZE, Runs
-from itembank.scaling.pretraining.specs import PretrainingSettings
+from itembank.scaling.pretraining.size_law import FittedSizeLaw
+from itembank.scaling.pretraining.specs import BY_HAND, PretrainingSettings
 
 
 @one_blas_thread()
@@ -94,7 +95,8 @@ def held_out_forecasts(
     """
     scores = observed_means(data.responses if actual is None else _same_models(actual, data.responses))
     every = data.measured(np.arange(data.responses.n_models)) if data.has_items else None
-    parts = [pl.DataFrame(schema=FORECAST_COLUMNS)]
+    parts, by_hand = [pl.DataFrame(schema=FORECAST_COLUMNS)], [pl.DataFrame(schema=FORECAST_COLUMNS)]
+    hands = tuple(name for name in BY_HAND if data.settings.law(name) is None)
     for number, cut in enumerate(cuts):
         ends = [(number + fraction) / len(cuts) for fraction in (0.0, 0.5, 1.0)]
         label = f"fitting up to {cut:.2g} FLOP: "
@@ -107,8 +109,12 @@ def held_out_forecasts(
         settings = replace(data.settings, largest_flops=cut)
         law = fit_laws(measured, runs, settings, cut, seed, progress=part_of(progress, ends[1], ends[2], label))
         parts.extend(_compared(law, data.compute, scores, cut))
+        if hands:
+            drawn = fit_laws(measured, runs, replace(settings, laws=hands), cut, seed)
+            by_hand.extend(_compared(drawn, data.compute, scores, cut))
     progress("held-out forecasts", 1.0)
-    return HeldOutForecasts(pl.concat(parts), data.settings.level)
+    level = data.settings.level
+    return HeldOutForecasts(pl.concat(parts), level, HeldOutForecasts(pl.concat(by_hand), level) if hands else None)
 
 
 def size_cuts(runs: Runs, fewest_sizes: int) -> list[float]:
@@ -158,7 +164,8 @@ def _compared(
     for laws in law.scenarios:
         actual = scores[laws.scenario][larger]
         for name in laws.fitted:
-            forecast = law.forecast(laws.scenario, name, flops=flops)
+            sizes = compute.params[larger] if isinstance(laws.fitted[name], FittedSizeLaw) else None
+            forecast = law.forecast(laws.scenario, name, flops=flops, params=sizes)
             score, low, high = (part[index, np.arange(larger.size)] for part in forecast[:3])
             numbers = {"score": score, "low": low, "high": high, "actual": actual, "error": score - actual}
             table = models.with_columns(

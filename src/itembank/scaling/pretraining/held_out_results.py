@@ -48,10 +48,20 @@ class HeldOutForecasts(Tabular):
         `is_largest` (of the recipe), `score`, `low`, `high`, `actual`, `error`, `is_covered`.
     level : float
         That the intervals claim.
+    by_hand : HeldOutForecasts or None
+        What a person's forecasts by hand of the same models would have been (`BY_HAND`), but for those among the laws.
     """
 
     table: pl.DataFrame
     level: float
+    by_hand: "HeldOutForecasts | None" = None
+
+    @property
+    def beside_by_hand(self) -> "HeldOutForecasts":
+        """The forecasts of the laws, and below them those by hand, as one table."""
+        if self.by_hand is None:
+            return self
+        return HeldOutForecasts(pl.concat([self.table, self.by_hand.table]), self.level)
 
     @property
     def shortest_distance(self) -> float:

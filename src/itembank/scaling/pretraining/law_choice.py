@@ -54,6 +54,22 @@ def closest_law(names: Sequence[str], held_out: HeldOutForecasts | None) -> tupl
     return first, f"{first} was {_times(other, base)} than {closest} on the held-out sizes ({_both(base, other)})."
 
 
+def closer_by_hand(name: str, held_out: HeldOutForecasts | None) -> str:
+    """Say which forecast by hand was closer on the sizes held out than a law; empty where none was."""
+    if held_out is None or held_out.by_hand is None:
+        return ""
+    both, hands = held_out.beside_by_hand, held_out.by_hand.table["law"].unique(maintain_order=True).to_list()
+    found = {hand: _pairs(both, name, hand) for hand in hands}
+    means = {hand: pairs.mean(axis=0) for hand, pairs in found.items() if pairs.size}
+    closer = {hand: (own, by_hand) for hand, (own, by_hand) in means.items() if by_hand < own}
+    if not closer:
+        return ""
+    closest = min(closer, key=lambda hand: closer[hand][1] / closer[hand][0])
+    own, by_hand = closer[closest]
+    times = _times(own, by_hand)
+    return f"{closest}, drawn by hand, was {times} than {name} on the held-out sizes ({_both(by_hand, own)})."
+
+
 def _pairs(held_out: HeldOutForecasts, first: str, other: str) -> FloatArray:
     """Absolute errors of two laws where both forecast; means of scenarios where these are enough, (n, 2)."""
     key = ["scenario", "recipe", "largest_flops", "flops"]

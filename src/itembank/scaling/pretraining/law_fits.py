@@ -1,5 +1,6 @@
 """Laws of every scenario, from measured abilities."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +11,7 @@ from itembank.progress import ProgressCallback, silent
 from itembank.scaling.pretraining.fitting import LawData, LawFit
 from itembank.scaling.pretraining.forecasts import FittedLaw
 from itembank.scaling.pretraining.law_results import PretrainingLaw, ScenarioLaws
+from itembank.scaling.pretraining.law_spec import PretrainingLawSpec
 from itembank.scaling.pretraining.runs import Runs
 from itembank.scaling.pretraining.scenario_abilities import ScenarioAbilities, ScenarioScores
 from itembank.scaling.pretraining.specs import LAWS, PretrainingSettings
@@ -58,10 +60,14 @@ def fit_laws(
     progress: ProgressCallback = silent,
 ) -> PretrainingLaw:
     """Fit every law that is wanted to every scenario of the models of `runs`, as far as it can be fitted."""
+    specs = tuple(map(LAWS.resolve, settings.laws))
+    every = [_law_data(measured, number, runs, settings, seed) for number in range(len(measured.scores))]
+    joint = {LAWS.name_of(spec): _joint_fits(every, spec) for spec in specs if spec.is_joint}
     scenarios = []
-    for number, scores in enumerate(measured.scores):
+    for number, (scores, data) in enumerate(zip(measured.scores, every, strict=True)):
         progress(f"laws of {scores.scenario}", number / len(measured.scores))
-        scenarios.append(_scenario_laws(measured, number, runs, settings, seed))
+        own = {name: fits[number] for name, fits in joint.items()}
+        scenarios.append(_scenario_laws(scores, data, specs, own))
     texts = [runs.message, measured.message, _absent(measured, scenarios)]
     return PretrainingLaw(
         recipes=runs.recipes,
@@ -76,20 +82,38 @@ def fit_laws(
     )
 
 
-def _scenario_laws(
-    measured: Measured, number: int, runs: Runs, settings: PretrainingSettings, seed: int
-) -> ScenarioLaws:
-    """Fit every law that is wanted to one scenario, of the models with responses there."""
-    scores, abilities = measured.scores[number], measured.abilities[number]
+def _law_data(measured: Measured, number: int, runs: Runs, settings: PretrainingSettings, seed: int) -> LawData:
+    """Return what laws of one scenario are fitted to: the models with responses there."""
+    scores = measured.scores[number]
     losses = None if measured.losses is None else measured.losses[:, number]
     runs = runs.among(scores.is_present, settings.fewest_sizes)
+    return LawData(scores.observed, measured.abilities[number], losses, runs, seed)
+
+
+def _joint_fits(every: list[LawData], spec: PretrainingLawSpec) -> list[LawFit | None]:
+    """Fit a law to all scenarios together that have a recipe with enough sizes; None for the others."""
+    places = [number for number, data in enumerate(every) if data.runs.is_enough.any()]
+    fits: list[LawFit | None] = [None] * len(every)
+    if places:
+        found = LAWS.kernel(spec)(tuple(every[number] for number in places), spec)
+        for number, fit in zip(places, found, strict=True):
+            fits[number] = fit
+    return fits
+
+
+def _scenario_laws(
+    scores: ScenarioScores,
+    data: LawData,
+    specs: Sequence[PretrainingLawSpec],
+    joint: Mapping[str, LawFit | None],
+) -> ScenarioLaws:
+    """Fit every law that is wanted to one scenario; `joint` are those of all scenarios together."""
     fitted: dict[str, FittedLaw] = {}
     notes: dict[str, tuple[str, ...]] = {}
-    data = LawData(scores.observed, abilities, losses, runs, seed)
-    for law in map(LAWS.resolve, settings.laws if runs.is_enough.any() else ()):
-        fit: LawFit | None = LAWS.kernel(law)(data, law)
+    for spec in specs if data.runs.is_enough.any() else ():
+        name = LAWS.name_of(spec)
+        fit: LawFit | None = joint[name] if spec.is_joint else LAWS.kernel(spec)(data, spec)
         if fit is not None:
-            name = LAWS.name_of(law)
             fitted[name], notes[name] = fit.law, fit.notes
     return ScenarioLaws(scores, fitted, notes)
 

@@ -17,7 +17,7 @@ from itembank.scaling.pretraining.losses import checked_loss, scenario_losses
 from itembank.scaling.pretraining.measured_abilities import measured_abilities, response_family, scenario_scores
 from itembank.scaling.pretraining.runs import Runs, aligned, training_runs
 from itembank.scaling.pretraining.scenario_abilities import ScenarioAbilities
-from itembank.scaling.pretraining.specs import IRSL, TWO_STEP, ItemResponseLaw, PretrainingSettings
+from itembank.scaling.pretraining.specs import LAWS, TWO_STEP, ItemResponseLaw, PretrainingSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +71,7 @@ class PretrainingData:
             For calibration recipes that do not exist, or beside a bank.
         """
         compute = compute.take(aligned(compute, responses.model_ids))
+        _check_params(compute, settings)
         losses = None if loss is None else checked_loss(loss, responses)
         other_kind = "" if bank is None else _of_another_kind(responses, bank)
         responses, clipped = _within_bounds(responses, settings)
@@ -112,14 +113,14 @@ class PretrainingData:
     def measured(self, rows: IntArray, *, progress: ProgressCallback = silent) -> Measured:
         """Measure the models at these rows from their responses and the calibration's alone.
 
-        Items are calibrated for the item response law alone.
+        Items are calibrated for the laws that go through abilities alone.
         """
         part = self.responses.take(models=rows)
         scores = scenario_scores(part, n_items=self.settings.n_items, rng=np.random.default_rng(self.seed))
         abilities: list[ScenarioAbilities | None] = [None] * len(scores)
         notes = []
-        law = self.settings.law(IRSL)
-        if isinstance(law, ItemResponseLaw):
+        law = self.settings.item_law
+        if law is not None:
             abilities, note = measured_abilities(
                 part,
                 law,
@@ -138,10 +139,21 @@ class PretrainingData:
         )
 
 
+def _check_params(compute: TrainingCompute, settings: PretrainingSettings) -> None:
+    """Raise `DataError` when a law needs numbers of parameters that are not known."""
+    laws = [LAWS.name_of(spec) for spec in map(LAWS.resolve, settings.laws) if spec.needs_params]
+    unknown = [compute.model_ids[row] for row in np.flatnonzero(compute.is_final & ~np.isfinite(compute.params))]
+    if laws and unknown:
+        raise DataError(
+            f"the law {laws[0]!r} needs the number of parameters of every finished model, which is not known of "
+            f"{len(unknown)}: {shown(unknown)}. Add the column params to the table of models, or leave the law out."
+        )
+
+
 def _within_bounds(responses: ResponseMatrix, settings: PretrainingSettings) -> tuple[ResponseMatrix, str]:
     """Keep probabilities of a Beta family off 0 and 1, and say how many were moved."""
-    law = settings.law(IRSL)
-    if not isinstance(law, ItemResponseLaw) or response_family(responses, law) != "beta":
+    law = settings.item_law
+    if law is None or response_family(responses, law) != "beta":
         return responses, ""
     clipped = clip_probabilities(responses.responses)
     return replace(responses, responses=clipped.values), clipped.note

@@ -63,6 +63,11 @@ def curve_notes(
     return tuple(notes)
 
 
+def lacking_notes(runs: Runs) -> tuple[str, ...]:
+    """Say which recipes have too few sizes, n_recipes texts."""
+    return tuple(_lacking(runs, number) for number in range(len(runs.recipes)))
+
+
 def _lacking(runs: Runs, number: int) -> str:
     count = int(runs.n_sizes[number])
     return "" if runs.is_enough[number] else f"no law: {count} sizes"

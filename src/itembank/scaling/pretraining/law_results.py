@@ -11,8 +11,9 @@ from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.scaling.pretraining.ability_law import AbilityLaws
 from itembank.scaling.pretraining.forecasts import FittedAbilityLaw, FittedLaw, Forecast
 from itembank.scaling.pretraining.held_out_results import HeldOutForecasts
-from itembank.scaling.pretraining.law_choice import closest_law
+from itembank.scaling.pretraining.law_choice import closer_by_hand, closest_law
 from itembank.scaling.pretraining.scenario_abilities import ScenarioAbilities, ScenarioScores
+from itembank.scaling.pretraining.size_law import FittedSizeLaw
 from itembank.tabular import Tabular
 
 
@@ -121,6 +122,10 @@ class PretrainingLaw(Tabular):
         """How the best law compares with the next on the sizes held out, in words; empty where nothing was compared."""
         return closest_law(self.names, self.held_out)[1]
 
+    def closer_by_hand(self, name: str = "") -> str:
+        """Say which forecast by hand was closer on the sizes held out than a law, the best by default; '' for none."""
+        return closer_by_hand(name or self.best, self.held_out)
+
     def of_scenario(self, scenario: str) -> ScenarioLaws:
         """Return the laws of one scenario.
 
@@ -136,16 +141,23 @@ class PretrainingLaw(Tabular):
         raise ParameterError(f"scenario must be one of {shown(known)}, got {scenario!r}.")
 
     def forecast(
-        self, scenario: str, law: str | None = None, *, flops: Sequence[float] | FloatArray | None = None
+        self,
+        scenario: str,
+        law: str | None = None,
+        *,
+        flops: Sequence[float] | FloatArray | None = None,
+        params: Sequence[float] | FloatArray | None = None,
     ) -> Forecast:
         """Forecast every recipe's score at some computes (the target by default), each (n_recipes, n_points).
 
-        The law is the `best` one unless it is named.
+        The law is the `best` one unless it is named. The law 'params-tokens' takes the numbers of parameters that the
+        compute is spent on, as many as computes; without them, each recipe's go on as its sizes did.
 
         Raises
         ------
         ParameterError
-            For an unknown scenario or law, or a compute that is not above zero.
+            For an unknown scenario or law, a compute or a number of parameters that is not above zero, or parameters
+            for another law.
         """
         fitted, law = self.of_scenario(scenario).fitted, law or self.best
         if law not in fitted:
@@ -153,7 +165,14 @@ class PretrainingLaw(Tabular):
         at = np.asarray([self.target_flops] if flops is None else flops, dtype=np.float64)
         if not (np.isfinite(at).all() and (at > 0.0).all()):
             raise ParameterError(f"flops must be finite and > 0, got {shown(at.tolist())}.")
-        return self._widened(fitted[law].forecast(np.log(at), self.level), law, scenario, np.log(at))
+        one = fitted[law]
+        if params is None:
+            forecast = one.forecast(np.log(at), self.level)
+        elif isinstance(one, FittedSizeLaw):
+            forecast = one.forecast(np.log(at), self.level, _log_params(params, at))
+        else:
+            raise ParameterError(f"params are for the law 'params-tokens' alone, got them for {law!r}. Leave them out.")
+        return self._widened(forecast, law, scenario, np.log(at))
 
     def _widened(self, forecast: Forecast, law: str, scenario: str, log_flops: FloatArray) -> Forecast:
         """Widen intervals beyond each recipe's largest size by the factor that the held-out check found.
@@ -199,20 +218,19 @@ class PretrainingLaw(Tabular):
 
         Mean absolute error, mean error, coverage and mean width of the intervals before they were widened, number of
         forecasts; mean factor of the widening over scenarios; decision accuracy at the largest size that exists, over
-        scenarios; and the root mean square of the residuals at the sizes fitted.
+        scenarios; and the root mean square of the residuals at the sizes fitted. Below them stands what a person does
+        by hand: the last score, and a line through the logits of the last three; these are not widened.
         """
         if self.held_out is None:
             return []
-        decisions, widening = self.held_out.decisions(), self.held_out.widening()
-        rows = {row["law"]: row for row in self.held_out.summary().iter_rows(named=True)}
+        widening = self.held_out.widening()
+        rows = {row["law"]: row for row in _worth(self.held_out)}
         for name, row in rows.items():
-            accuracy = decisions.filter(law=name)["decision_accuracy"].to_numpy()
-            known = accuracy[np.isfinite(accuracy)]
             fitted = [laws.fitted[name].residual for laws in self.scenarios if name in laws.fitted]
             row["widening"] = float(np.mean([factor for (law, _), factor in widening.items() if law == name]))
-            row["decision_accuracy"] = float(np.mean(known)) if known.size else np.nan
             row["residual"] = float(np.sqrt(np.nanmean(np.square(fitted))))
-        return [rows[name] for name in self._ordered(rows)]
+        by_hand = [] if self.held_out.by_hand is None else _worth(self.held_out.by_hand)
+        return [rows[name] for name in self._ordered(rows)] + by_hand
 
     def _ordered(self, names: Iterable[str]) -> list[str]:
         """Put the best law first."""
@@ -263,3 +281,28 @@ class PretrainingLaw(Tabular):
             "n_final": int(self.is_final.sum()),
             "message": self.message,
         }
+
+
+def _log_params(params: Sequence[float] | FloatArray, flops: FloatArray) -> FloatArray:
+    """Return the logarithm of numbers of parameters, as many as computes."""
+    values = np.asarray(params, dtype=np.float64)
+    if values.shape != flops.shape or not (np.isfinite(values).all() and (values > 0.0).all()):
+        raise ParameterError(
+            f"params must be finite and > 0, one for each of {flops.size} computes, got "
+            f"{shown(values.ravel().tolist())}."
+        )
+    result: FloatArray = np.log(values)
+    return result
+
+
+def _worth(held_out: HeldOutForecasts) -> list[dict[str, Any]]:
+    """One row a law: its forecasts of the sizes held out, with what only fitted laws have still unknown."""
+    decisions = held_out.decisions()
+    rows = held_out.summary().to_dicts()
+    for row in rows:
+        accuracy = decisions.filter(law=row["law"])["decision_accuracy"].to_numpy()
+        known = accuracy[np.isfinite(accuracy)]
+        row["widening"] = np.nan
+        row["decision_accuracy"] = float(np.mean(known)) if known.size else np.nan
+        row["residual"] = np.nan
+    return rows

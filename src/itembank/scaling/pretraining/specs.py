@@ -6,7 +6,19 @@ from typing import Literal, get_args
 from itembank.checks import check_fraction, check_one_of, check_positive, check_whole
 from itembank.errors import ParameterError
 from itembank.methods import Method, MethodTable
-from itembank.scaling.pretraining.law_spec import Pooling, PretrainingLawSpec, Shape, SigmoidLaw, TwoStep
+from itembank.scaling.pretraining.law_spec import (
+    LastLine,
+    LastScore,
+    ObservationalLaw,
+    ParamsTokensLaw,
+    Pooling,
+    PretrainingLawSpec,
+    Shape,
+    SharedAbilityLaw,
+    SigmoidLaw,
+    TrendLaw,
+    TwoStep,
+)
 
 LawItemModel = Literal["1pl", "2pl"]
 LawFamily = Literal["auto", "bernoulli", "binomial", "beta", "beta-binomial"]
@@ -14,6 +26,16 @@ LawFamily = Literal["auto", "bernoulli", "binomial", "beta", "beta-binomial"]
 IRSL = "irsl"
 TWO_STEP = "two-step"
 SIGMOID = "sigmoid"
+TREND = "trend"
+PARAMS_TOKENS = "params-tokens"
+OBSERVATIONAL = "observational"
+SHARED = "shared"
+LAST_SCORE = "last-score"
+LAST_LINE = "last-line"
+
+DEFAULT_LAWS = (IRSL, TWO_STEP, SIGMOID)
+BY_HAND = (LAST_SCORE, LAST_LINE)
+"""Laws that a person draws by hand: what every law is compared with on the sizes held out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,19 +77,25 @@ class ItemResponseLaw(PretrainingLawSpec):
             check_one_of(name, value, known)
 
 
-_FITTING = "itembank.scaling.pretraining.fitting"
+_HERE = "itembank.scaling.pretraining"
 
 LAWS: MethodTable[PretrainingLawSpec] = MethodTable(
     "pre-training law",
     {
-        IRSL: Method(ItemResponseLaw, f"{_FITTING}:fit_ability_law"),
-        TWO_STEP: Method(TwoStep, f"{_FITTING}:fit_two_step_law"),
-        SIGMOID: Method(SigmoidLaw, f"{_FITTING}:fit_sigmoid"),
+        IRSL: Method(ItemResponseLaw, f"{_HERE}.fitting:fit_ability_law"),
+        TWO_STEP: Method(TwoStep, f"{_HERE}.fitting:fit_two_step_law"),
+        SIGMOID: Method(SigmoidLaw, f"{_HERE}.fitting:fit_sigmoid"),
+        TREND: Method(TrendLaw, f"{_HERE}.trend_fitting:fit_trend_law"),
+        PARAMS_TOKENS: Method(ParamsTokensLaw, f"{_HERE}.size_law:fit_size_law"),
+        OBSERVATIONAL: Method(ObservationalLaw, f"{_HERE}.common_factor:fit_observational_law"),
+        SHARED: Method(SharedAbilityLaw, f"{_HERE}.shared_ability:fit_shared_law"),
+        LAST_SCORE: Method(LastScore, f"{_HERE}.by_hand:fit_last_score"),
+        LAST_LINE: Method(LastLine, f"{_HERE}.by_hand:fit_last_line"),
     },
     base=PretrainingLawSpec,
     group="itembank.pretraining_laws",
 )
-"""Kernels of `itembank.scaling.pretraining.fitting.LawData` and the spec."""
+"""Kernels of `itembank.scaling.pretraining.fitting.LawData` and the spec; of a tuple of them where it `is_joint`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +105,7 @@ class PretrainingSettings:
     Attributes
     ----------
     laws : tuple of PretrainingLawSpec or str
-        'irsl', 'two-step', 'sigmoid', or specs with their choices; one of each kind at most.
+        Names of `LAWS` ('irsl', 'two-step', 'sigmoid', 'trend', ...), or specs with their choices; one of each kind.
     largest_flops : float or None
         Fit to models of at most this training compute; all by default.
     fewest_sizes : int
@@ -92,7 +120,7 @@ class PretrainingSettings:
         Of the intervals.
     """
 
-    laws: tuple[PretrainingLawSpec | str, ...] = (IRSL, TWO_STEP, SIGMOID)
+    laws: tuple[PretrainingLawSpec | str, ...] = DEFAULT_LAWS
     largest_flops: float | None = None
     fewest_sizes: int = 3
     n_items: int | None = None
@@ -117,6 +145,14 @@ class PretrainingSettings:
     def law(self, name: str) -> PretrainingLawSpec | None:
         """Return the spec of a law by its short name, None when it is not wanted."""
         return next((spec for spec in self.laws if isinstance(spec, LAWS.kinds[name])), None)
+
+    @property
+    def item_law(self) -> ItemResponseLaw | None:
+        """How items are calibrated; None where no law needs them."""
+        law = self.law(IRSL)
+        if isinstance(law, ItemResponseLaw):
+            return law
+        return ItemResponseLaw() if any(LAWS.resolve(spec).needs_abilities for spec in self.laws) else None
 
     @property
     def names(self) -> tuple[str, ...]:

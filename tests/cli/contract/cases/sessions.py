@@ -81,6 +81,8 @@ _RAN = (("session export out/run.jsonl --bank bank-2 --format csv", ""),)
 
 _MOVED = {"--bank": "it says where the same bank lies; another is refused"}
 _WAIT = {"--wait": "tests/cli/session/test_loop.py has two commands at one journal"}
+_REPLAYED = ("random", "half-width", "threshold", "ability")
+"""Modes of a replay beside its table; the others differ in options that it shares with `session start`."""
 _SURE = [name for name in _MODES if name != "random"]
 
 
@@ -273,7 +275,8 @@ CASES = {
     "replay": Case(
         modes={
             "table": Mode(f"bank-2 new.csv --repeats last {_FAST} --format csv"),
-            **{name: _replay(words) for name, words in _MODES.items()},
+            **{name: _replay(_MODES[name]) for name in _REPLAYED},
+            "d-optimal": _replay(_MODES["d-optimal"], about=("--criterion", "--of", "--cost", "--input-weight")),
             "sure": _replay(_SURE_SOON, about=("--min-items",)),
             "response file": Mode(f"bank-2 new.parquet {_FAST} --format csv", about=tuple(RESPONSES)),
             "logs": Mode(f"logs-bank logs {_FAST} --format csv", about=tuple(RESPONSES)),
@@ -288,11 +291,9 @@ CASES = {
             "--output": "-o out/asked.csv",
         },
         no_effect={
-            **no_chance("table", *_SURE),
+            **no_chance("table", *(name for name in _REPLAYED if name in _SURE)),
             **_alike("table", "--n-start"),
-            **_alike("d-optimal", "--n-start", "--max-tokens"),
             **_alike("random", "--max-tokens"),
-            **_alike("min-cost", "--max-tokens"),
             **_alike("half-width", "--ability-error"),
             **_alike(
                 "threshold",
