@@ -9,19 +9,33 @@ read as `itembank import helm` reads real ones, into FOLDER/helm.parquet, with F
 estimates scenarios and the mean win rate. What is made up: abilities have a general part, and parts of scenario,
 organisation and subset; right and wrong answers follow a logistic model, with guessing where there are four
 options; F1 and BLEU are graded. Scenarios and their metrics are HELM Lite's, numbers of instances like its own.
+
+``--coverage N`` writes nothing: on each of N such leaderboards every model is left out in turn (in tenths), and the
+error and the 95 % interval of the mean win rate from 100 and 1,000 instances by strata are tabled, each interval by the
+errors of the other tenths alone.
 """
 
 import argparse
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 
+from itembank.calibration.build import build_bank
+from itembank.calibration.specs import Variational
+from itembank.data.bank_views import with_target
 from itembank.data.readers.read import read_responses
 from itembank.data.readers.specs import ReadingSpec
 from itembank.data.response_files import write_responses
+from itembank.data.responses import ResponseMatrix
+from itembank.data.score_names import WIN_RATE
+from itembank.estimation.intervals import half_widths_out_of_fold
+from itembank.estimation.method_trials import sample_of, try_methods
+from itembank.estimation.specs import Stacked
 from itembank.numerics.arrays import FloatArray
+from itembank.selection.select import select
 
 SCENARIOS: dict[str, tuple[str, tuple[str, ...], int]] = {
     "narrative_qa": ("f1_score", ("",), 355),
@@ -90,13 +104,63 @@ def write_runs(folder: Path, models: list[str], answers: dict[str, FloatArray]) 
             (place / "per_instance_stats.json").write_text(json.dumps(stats), encoding="utf-8")
 
 
+def matrix_of(seed: int) -> ResponseMatrix:
+    """Draw a leaderboard as one matrix, without files."""
+    models, _, answers = draw(seed)
+    items = pl.DataFrame(
+        {
+            "item_id": [f"{task}/{number}" for task, own in answers.items() for number in range(own.shape[1])],
+            "scenario": [task.partition(":")[0] for task, own in answers.items() for _ in range(own.shape[1])],
+            "subscenario": [task for task, own in answers.items() for _ in range(own.shape[1])],
+        }
+    )
+    known = pl.DataFrame({"model_id": models})
+    return ResponseMatrix.create(np.column_stack(list(answers.values())), models=known, items=items)
+
+
+def left_out(seed: int) -> Iterator[tuple[int, FloatArray, FloatArray]]:
+    """Yield numbers of items, and errors and half-widths of the win rates of all models of a leaderboard."""
+    bank = with_target(build_bank(matrix_of(seed), Variational(n_dims=1), within="macro"), WIN_RATE)
+    for n_items in (100, 1000):
+        chosen = select(bank, n_items, method="stratified", rng=seed)
+        members = try_methods(bank, sample_of(bank, chosen), chosen, Stacked().members)
+        found = members.past(Stacked()).estimates
+        widths = half_widths_out_of_fold(found.error, found.scale, members.fold, level=0.95)
+        yield n_items, found.error[:, -1], widths[:, -1]
+
+
+def print_coverage(n_leaderboards: int) -> None:
+    """Table what was found on all leaderboards together."""
+    found: dict[int, list[FloatArray]] = {}
+    for seed in range(1, n_leaderboards + 1):
+        for n_items, error, width in left_out(seed):
+            found.setdefault(n_items, []).append(np.stack([np.abs(error), width]))
+            print(f"leaderboard {seed}, {n_items} items: coverage {np.mean(np.abs(error) <= width):.3f}", flush=True)
+    print("| instances | leaderboards | mean absolute error, points | coverage | half-width, points |")
+    print("|---|---|---|---|---|")
+    for n_items, parts in found.items():
+        error, width = np.concatenate(parts, axis=1)
+        own = np.array([np.mean(one[0] <= one[1]) for one in parts])
+        spread = own.std(ddof=1) / np.sqrt(own.size)
+        print(
+            f"| {n_items} | {own.size} | {100 * error.mean():.2f} | {own.mean():.3f} ± {spread:.3f} | "
+            f"{100 * np.median(width):.1f} |"
+        )
+
+
 def main() -> None:
-    """Write the runs, read them, and write what a study takes."""
+    """Write the runs, read them, and write what a study takes; or table the coverage."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", type=Path)
+    parser.add_argument("folder", type=Path, nargs="?")
+    parser.add_argument("--coverage", type=int, metavar="N")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--models", type=int, default=N_MODELS)
     chosen = parser.parse_args()
+    if chosen.coverage:
+        print_coverage(chosen.coverage)
+        return
+    if chosen.folder is None:
+        parser.error("name a folder, or --coverage N")
     models, organisations, answers = draw(chosen.seed, chosen.models)
     write_runs(chosen.folder, models, answers)
     known = pl.DataFrame({"model_id": models, "organisation": organisations})

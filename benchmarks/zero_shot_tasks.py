@@ -42,9 +42,8 @@ def main() -> None:
     print("| items of the unknown tasks | error of test models | error of the training models' mean |\n|---|---|---|")
     for (way,), part in table.group_by("way", maintain_order=True):
         cells = [100.0 * part[name].to_numpy() for name in ("error", "of_mean")]
-        print(
-            f"| {way} | " + " | ".join(f"{c.mean():.1f} ± {c.std(ddof=1) / np.sqrt(c.size):.1f}" for c in cells) + " |"
-        )
+        shown = [f"{one.mean():.1f} ± {one.std(ddof=1) / np.sqrt(one.size):.1f}" for one in cells]
+        print(f"| {way} | {' | '.join(shown).replace('nan ± nan', '-')} |")
 
 
 def loaded() -> ib.ResponseMatrix:

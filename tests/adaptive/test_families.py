@@ -9,7 +9,7 @@ from itembank.adaptive.answer_table import session_responses
 from itembank.adaptive.events import counts_behind
 from itembank.adaptive.limits import Budget
 from itembank.calibration.build import build_bank
-from itembank.calibration.specs import Variational
+from itembank.calibration.specs import MarginalML, Variational
 from itembank.estimation.noise import noise_ratio
 from itembank.irt.bernoulli import logit, probability
 from itembank.irt.families import information_weights
@@ -18,7 +18,7 @@ from itembank.scoring.score import score
 from tests.adaptive.simulated import begin, model_based, session_bank
 from tests.data.banks import with_family
 
-FAMILIES = ("binomial", "beta", "beta-binomial")
+FAMILIES = ("binomial", "beta", "beta-binomial", "graded")
 PLAIN = session_bank(n_items=40, n_dims=1)
 
 
@@ -30,6 +30,11 @@ def answers_of(bank, *, theta=0.4, seed=2):
         p = rng.beta(p * bank.parameters.precision, (1.0 - p) * bank.parameters.precision)
     if bank.parameters.family == "beta":
         return {item: {"response": value} for item, value in zip(bank.item_ids, p.tolist(), strict=True)}
+    if bank.parameters.steps is not None:
+        steps = bank.parameters.steps
+        reached, _ = steps.reached(logit(bank.parameters, np.array([[theta]]))[0])
+        values = (rng.random((p.size, 1)) < reached) @ steps.heights
+        return {item: {"response": value} for item, value in zip(bank.item_ids, values.tolist(), strict=True)}
     trials = rng.integers(1, 12, p.shape)
     right = rng.binomial(trials, p)
     return {
@@ -152,7 +157,8 @@ def test_float32_responses_do_for_calibrated_intervals():
 def test_a_calibrated_bank_runs_calibrated_sessions(family):
     """From responses to intervals: items are fitted, sessions of models left out are tried, a new model is asked."""
     drawn = with_family(session_bank(n_models=40, n_items=40, n_dims=1), family, precision=10.0)
-    bank = build_bank(drawn.responses, Variational("2pl", family=family))
+    spec = MarginalML(family=family) if family == "graded" else Variational("2pl", family=family)
+    bank = build_bank(drawn.responses, spec)
     assert bank.parameters.family == family
     answers = answers_of(drawn)
     session = begin(bank, budget=Budget(n_items=20))

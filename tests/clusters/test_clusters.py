@@ -10,7 +10,7 @@ import pytest
 from itembank.calibration.dimensions import choose_n_dims
 from itembank.numerics.parallel import in_parallel
 from itembank.studies.run import run_study
-from tests.numerics.test_parallel import dies_once, product
+from tests.numerics.test_parallel import dies_once, product, where
 from tests.studies.simulated import make_responses, make_spec, numbers
 
 RESPONSES = make_responses()
@@ -37,7 +37,7 @@ def ray_cluster():
     ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
     register_ray()
     try:
-        with joblib.parallel_config("ray"):
+        with joblib.parallel_config("ray", n_jobs=2):
             yield
     finally:
         ray.shutdown()
@@ -50,6 +50,7 @@ def cluster(request):
 
 
 def test_parts_run_elsewhere_and_are_the_same(cluster):
+    assert os.getpid() not in {process for _, process in in_parallel(where, [(1,), (2,)])}
     matrix = np.random.default_rng(0).normal(size=(400, 300))
     parts = [(matrix, scale) for scale in (1.0, 1.5, 2.0)]
     assert dict(in_parallel(product, parts)) == dict(in_parallel(product, parts, n_jobs=1))

@@ -10,10 +10,11 @@ from itembank.data.calibrations import Calibration
 from itembank.data.fingerprint import bank_fingerprint
 from itembank.data.responses import ResponseMatrix
 from itembank.data.targets import ScoreTargets
-from itembank.irt.bernoulli import probability
+from itembank.irt.bernoulli import logit, probability
 from itembank.irt.families import COUNTS
 from itembank.irt.family_names import WITH_PRECISION
 from itembank.irt.parameters import AbilityPrior, ItemParameters
+from itembank.irt.steps import Steps
 
 SCENARIOS = ("math", "code", "law")
 
@@ -64,19 +65,24 @@ def with_family(bank, family, *, precision=12.0, seed=0):
     rng = np.random.default_rng([seed, 7])
     parameters = bank.parameters
     has_precision = family in WITH_PRECISION
+    steps = Steps(np.array([0.0, 0.5, 1.0]), np.tile([-0.7, 0.7], (bank.n_items, 1))) if family == "graded" else None
     parameters = ItemParameters.create(
         parameters.loadings,
         parameters.intercept,
-        parameters.lower_asymptote,
-        parameters.upper_asymptote,
+        parameters.lower_asymptote if steps is None else 0.0,
+        parameters.upper_asymptote if steps is None else 1.0,
         family=family,
         precision=precision if has_precision else None,
+        steps=steps,
     )
     p = probability(parameters, bank.calibration.abilities)
     if has_precision:
         p = rng.beta(p * precision, (1.0 - p) * precision)
     n_trials = rng.integers(2, 9, p.shape) if family in COUNTS else None
-    if family == "beta":
+    if steps is not None:
+        reached, _ = steps.reached(logit(parameters, bank.calibration.abilities))
+        responses = (rng.random((*p.shape, 1)) < reached) @ steps.heights
+    elif family == "beta":
         responses = np.clip(p, 1e-6, 1.0 - 1e-6)
     else:
         responses = rng.binomial(1 if n_trials is None else n_trials, p) / (1 if n_trials is None else n_trials)

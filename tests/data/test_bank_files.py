@@ -157,11 +157,13 @@ def test_the_bank_id_follows_every_number_estimates_depend_on():
     )
 
 
-@pytest.mark.parametrize("family", ["binomial", "beta", "beta-binomial"])
+@pytest.mark.parametrize("family", ["binomial", "beta", "beta-binomial", "graded"])
 def test_family_and_precision_are_kept(tmp_path, family):
     bank = with_family(make_bank(), family)
     if bank.parameters.precision is not None:
         bank.parameters.precision[:] += np.arange(bank.n_items)
+    if bank.parameters.steps is not None:
+        bank.parameters.steps.places[1:3, 1] = 0.9, np.inf
     save_bank(bank, tmp_path / "bank")
     assert_same(bank, load_bank(tmp_path / "bank"))
 

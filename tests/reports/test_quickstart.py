@@ -151,6 +151,7 @@ def test_strategies_are_those_of_the_first_paper_and_the_default(result):
     assert result.notes == ()
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_numbers_and_progress_rises_to_the_end(result, tmp_path):
     told = []
     again = run_quickstart(tmp_path, n_items=60, n_repeats=1, rng=3, progress=lambda _, share: told.append(share))

@@ -17,6 +17,7 @@ from itembank.data.readers.agreement import check_same_content
 from itembank.data.responses import ResponseMatrix
 from itembank.data.targets import ScoreTargets
 from itembank.errors import DataError, shown
+from itembank.irt.family_names import GRADED
 from itembank.irt.parameters import ItemParameters
 from itembank.numerics.arrays import FloatArray, IntArray
 
@@ -148,6 +149,8 @@ def _check_scale(both: _Both, first: Bank, second: Bank) -> None:
     reason = ""
     if one.parameters.family != other.parameters.family:
         reason = f"their families differ, {one.parameters.family} and {other.parameters.family}"
+    elif one.parameters.family == GRADED:
+        reason = "their responses are graded, and levels and steps of two banks are not joined"
     elif one.parameters.n_dims != other.parameters.n_dims:
         reason = f"they have {one.parameters.n_dims} and {other.parameters.n_dims} abilities"
     elif changed.any():

@@ -107,12 +107,7 @@ def calibrate(
     features = _features(responses.items, spec)
     if features is not None:
         data = replace(data, features=features.take(~is_left_out))
-    if prepared.family == GRADED:
-        data = _with_levels(
-            data, prepared.values, responses.items, has_prior=getattr(spec, "prior", "auto") is not None
-        )
-    if prepared.family in WITH_PRECISION:
-        data = replace(data, precision_index=precision_index(spec, scenarios))
+    data = _with_family_parts(data, spec, prepared.values, responses.items)
     fit: Fit = METHODS.kernel(spec)(data, spec, progress=progress)
     found = _agreement(data, fit, spec)
     if found.is_beyond_chance:
@@ -239,10 +234,17 @@ def _fit_data(prepared: PreparedResponses, lower: FloatArray) -> FitData:
     return FitData(values, ~missing, lower, family=prepared.family, n_trials=trials)
 
 
-def _with_levels(data: FitData, values: FloatArray, items: pl.DataFrame, *, has_prior: bool) -> FitData:
-    """Add the levels of graded responses; without a prior an item has those that it has shown."""
+def _with_family_parts(data: FitData, spec: CalibrationSpec, values: FloatArray, items: pl.DataFrame) -> FitData:
+    """Add which items share a precision, or the levels of graded responses.
+
+    Items have the levels that were seen in their scenario, and without a prior those that they have shown themselves.
+    """
+    if data.family in WITH_PRECISION:
+        return replace(data, precision_index=precision_index(spec, items["scenario"].to_list()))
+    if data.family != GRADED:
+        return data
     levels, item_ids = response_levels(values), items["item_id"].to_list()
-    together = items["scenario"].to_list() if has_prior else item_ids
+    together = item_ids if getattr(spec, "prior", "auto") is None else items["scenario"].to_list()
     return replace(data, levels=levels, has_level=levels_of_items(values, levels, together, item_ids))
 
 

@@ -78,7 +78,7 @@ def prepare(responses: ResponseMatrix, spec: CalibrationSpec) -> PreparedRespons
     if family == GRADED:
         _check_single(responses)
         response_levels(values)
-        return PreparedResponses(family, values, None, {}, np.zeros(n_items, dtype=bool))
+        return PreparedResponses(family, values, None, {}, np.nanmin(values, axis=0) == np.nanmax(values, axis=0))
     if family == "bernoulli":
         scenarios = responses.items["scenario"].to_list()
         thresholds = {} if responses.is_binary else scenario_thresholds(values, scenarios)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Literal, TypeGuard, get_args
 
 from itembank.checks import check_names, check_not_negative, check_one_of, check_positive, check_whole
-from itembank.errors import ParameterError, shown
+from itembank.errors import ParameterError, remedy, shown
 from itembank.irt.family_names import FAMILIES, GRADED, WITH_PRECISION, Family
 from itembank.methods import Method, MethodTable
 
@@ -385,7 +385,8 @@ def check_family(family: str, precision: float | str = "scenario", *, has_levels
     """Check the distribution of responses and its precision."""
     check_one_of("family", family, ("auto", *FAMILIES))
     if family == GRADED and not has_levels:
-        raise ParameterError(f"this method has no family {GRADED!r}: take the mml method.")
+        advice = remedy("MarginalML(family='graded')", "--method mml")
+        raise ParameterError(f"this method has no family {GRADED!r}, marginal ML has it: use {advice}.")
     if isinstance(precision, str):
         if precision not in get_args(PrecisionChoice):
             raise ParameterError(f"precision must be a number, 'global' or 'scenario', got {precision!r}.")

@@ -28,7 +28,7 @@ from itembank.cli.options import (
 from itembank.cli.render import note, print_rows, progress, warnings_as_notes
 from itembank.cli.spec_options import spec_option, typed
 from itembank.data.score_names import Across, Within
-from itembank.irt.family_names import WITH_PRECISION
+from itembank.irt.family_names import GRADED, WITH_PRECISION
 
 if TYPE_CHECKING:
     from itembank.calibration.specs import CalibrationSpec
@@ -56,7 +56,8 @@ _ITEM_MODEL = headed(
     spec_option(
         Variational,
         "family",
-        "Right or wrong; counts; probabilities (beta); counts that agree more than chance; auto: by known trials.",
+        "Right or wrong; counts; probabilities (beta); counts that agree more than chance; a few levels (graded: with "
+        "--method mml); auto: by known trials.",
     ),
     spec_option(
         Variational,
@@ -211,6 +212,8 @@ def _spec(
         raise click.UsageError("--dims goes without --item-model bifactor: it has one ability a scenario.")
     if dims is None and item_model is None and given.get("positive_discrimination", False):
         item_model = "2pl"
+    if given.get("family") == GRADED and dims is None and item_model is None:
+        dims = 1
     if dims is None and item_model in OWN_DIMS:
         dims = OWN_DIMS[item_model]
     elif dims is None or dims == "auto":

@@ -102,10 +102,17 @@ def _about_versions(bank: "Bank") -> dict[str, Any]:
 
 def _about_responses(bank: "Bank") -> dict[str, Any]:
     """Facts on the past models' responses, or what is there without them."""
+    from itembank.data.headlines import external_names  # noqa: PLC0415
+
     if not (bank.published or bank.n_models):
         return {}
     if bank.published is None:
-        return {"density": float(bank.responses.observed.mean()), "binary": bank.responses.is_binary}
+        external = list(external_names(bank.responses.models))
+        return {
+            "density": float(bank.responses.observed.mean()),
+            "binary": bank.responses.is_binary,
+            **({"external_scores": external} if external else {}),
+        }
     about, subset = bank.published, bank.published.subset
     return {
         "without_responses_of": f"{about.n_models} models of bank {about.whole_bank}",

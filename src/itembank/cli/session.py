@@ -1,7 +1,7 @@
 """`itembank session`: adaptive testing from a shell, one question at a time, kept in a journal."""
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +30,7 @@ from itembank.cli.session_record import (
     bank_option,
     exit_if_imprecise,
     in_words,
+    item_rows,
     journal_argument,
     loaded_bank,
     print_session,
@@ -37,6 +38,7 @@ from itembank.cli.session_record import (
     wait_option,
 )
 from itembank.cli.session_run import run
+from itembank.cli.session_serve import serve
 from itembank.errors import visible
 
 if TYPE_CHECKING:
@@ -145,7 +147,7 @@ def ask(*, journal: Path, n_items: int, only_new: bool, bank: Path | None, wait:
         # None is added to those in hand: it would be chosen before they are answered, which no whole batch is.
         pending = () if only_new else session.pending[:n_items]
         items = pending or session.ask(n_items)
-    rows = _item_rows(session, items, is_new=not pending)
+    rows = item_rows(session, items, is_new=not pending)
     if output_format == "json":
         print_object({"items": rows, **session_facts(session)})
     elif output_format == "ids":
@@ -329,14 +331,6 @@ def _standard_input() -> str:
         raise DataError(f"standard input must be UTF-8, one JSON object a line: {error}. Nothing was told.") from error
 
 
-def _item_rows(session: "AdaptiveSession", items: Sequence[str], *, is_new: bool) -> list[dict[str, Any]]:
-    """Say of each item what a harness needs to find it."""
-    table = session.pool.item_table
-    known = table.filter(table["item_id"].is_in(list(items))).select("item_id", "scenario", "subscenario")
-    places = {row["item_id"]: row for row in known.to_dicts()}
-    return [{**places[item], "is_new": is_new} for item in items]
-
-
 def _say_why_none(session: "AdaptiveSession") -> None:
     if session.reason_stopped:
         note(f"Stopped: {session.reason_stopped}.")
@@ -356,3 +350,4 @@ def _answer_rows(responses: "ResponseMatrix") -> list[dict[str, Any]]:
 
 command.add_command(plan)
 command.add_command(run)
+command.add_command(serve)

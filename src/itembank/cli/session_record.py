@@ -87,6 +87,14 @@ def session_facts(session: "AdaptiveSession") -> dict[str, Any]:
     }
 
 
+def item_rows(session: "AdaptiveSession", items: Sequence[str], *, is_new: bool) -> list[dict[str, Any]]:
+    """Say of each item what a harness needs to find it."""
+    table = session.pool.item_table
+    known = table.filter(table["item_id"].is_in(list(items))).select("item_id", "scenario", "subscenario")
+    places = {row["item_id"]: row for row in known.to_dicts()}
+    return [{**places[item], "is_new": is_new} for item in items]
+
+
 def exit_if_imprecise(session: "AdaptiveSession") -> None:
     """Exit 3 when a session has ended, nothing pending, without the precision that was asked for."""
     is_over = session.reason_stopped is not None and not session.pending

@@ -21,7 +21,7 @@ COUNTS: tuple[Family, ...] = ("binomial", "beta-binomial")
 """Families of counts: the weight of a response depends on its n_trials."""
 
 MOST_OF_LEVELS = 4.0 / 3.0
-"""Information of ever more levels, in units of the 1/4 of a right or wrong answer: 1/3 is that of a logistic variable."""
+"""Information of ever more levels, in units of 1/4: 1/3 is that of a logistic variable itself."""
 
 
 @dataclass(frozen=True, slots=True)

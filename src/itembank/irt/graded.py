@@ -91,7 +91,8 @@ def _levels(x: FloatArray, steps: Steps) -> FloatArray:
     reached, _ = steps.reached(x)
     ends = np.ones((*reached.shape[:-1], 1))
     whole = np.concatenate([ends, reached, 0.0 * ends], axis=-1)
-    return np.maximum(whole[..., :-1] - whole[..., 1:], SMALLEST)
+    result: FloatArray = np.maximum(whole[..., :-1] - whole[..., 1:], SMALLEST)
+    return result
 
 
 def _span(values: FloatArray, *, begin: float) -> FloatArray:

@@ -58,7 +58,7 @@ class Steps:
         return Steps(self.levels, self.places[indices])
 
     def nearest(self, responses: FloatArray) -> IntArray:
-        """Number of the level that is nearest to each response, among those its item has.
+        """Return the number of the level that is nearest to each response, among those its item has.
 
         Parameters
         ----------
@@ -71,7 +71,7 @@ class Steps:
         return result
 
     def ends(self, responses: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Steps below and above the level of each response: minus or plus infinity at the ends of the scale."""
+        """Return the steps below and above the level of each response: infinite at the ends of the scale."""
         number = self.nearest(responses)
         lower, upper = (np.broadcast_to(one, (*number.shape, self.levels.size)) for one in self._ends)
         at = number[..., None]

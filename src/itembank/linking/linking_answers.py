@@ -10,7 +10,7 @@ from itembank.data.responses import ResponseMatrix
 from itembank.errors import DataError, DataWarning, shown, warn
 from itembank.irt.binarise import apply_thresholds, item_thresholds
 from itembank.irt.families import COUNTS
-from itembank.irt.family_names import WITH_PRECISION
+from itembank.irt.family_names import GRADED, WITH_PRECISION
 from itembank.linking.linking_data import LinkingData
 from itembank.numerics.arrays import FloatArray, IntArray
 
@@ -125,10 +125,11 @@ def _check_kind(bank: Bank) -> None:
             "items are added to banks whose abilities count in all items, got item_model 'bifactor', with one for "
             "each scenario. Calibrate a bank of all items anew."
         )
-    if bank.parameters.family in WITH_PRECISION:
+    if bank.parameters.family in (*WITH_PRECISION, GRADED):
+        part = "steps" if bank.parameters.family == GRADED else "precision"
         raise DataError(
             f"items are added to banks of right and wrong answers or of counts, got family {bank.parameters.family!r}, "
-            "whose precision a few models cannot tell. Calibrate a bank of all items anew."
+            f"whose {part} a few models cannot tell. Calibrate a bank of all items anew."
         )
 
 

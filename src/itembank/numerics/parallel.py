@@ -15,6 +15,8 @@ Result = TypeVar("Result")
 
 MOST_RESTARTS = 3
 """Deaths of worker processes after each of which the parts that were lost are run again."""
+DEATHS = {"TerminatedWorkerError", "RayActorError", "WorkerCrashedError"}
+"""What joblib's own processes and Ray raise when a worker died; Dask starts its tasks again by itself."""
 PARTS_PER_WORKER = 4
 """Parts handed out at a time by a backend that gives results back only when all are there."""
 _here = threading.local()
@@ -133,8 +135,6 @@ def _in_workers(
     function: Callable[..., Result], left: dict[int, tuple[Any, ...]], n_jobs: int | None
 ) -> Iterator[tuple[int, Result]]:
     """Run parts in workers; those whose worker died are run again."""
-    from joblib.externals.loky.process_executor import TerminatedWorkerError  # noqa: PLC0415
-
     for attempt in range(MOST_RESTARTS + 1):
         try:
             for number, result, said in _handed_out(function, left, n_jobs):
@@ -143,8 +143,8 @@ def _in_workers(
                     warn(message, cast("type[ItembankWarning]", category))
                 yield number, result
             return
-        except TerminatedWorkerError:
-            if attempt == MOST_RESTARTS:
+        except Exception as error:
+            if attempt == MOST_RESTARTS or not DEATHS & {one.__name__ for one in type(error).__mro__}:
                 raise
 
 

@@ -74,8 +74,9 @@ def run_in_folder(
 
 
 def run_and_write(kind: StudyKind, run: Callable[[Unit], Tables], unit: Unit, part: Path) -> None:
-    """Run a unit and write its tables, all or none."""
-    kind.write_part(run(unit), part)
+    """Run a unit and write its tables, all or none; not what is there from before another worker died."""
+    if not kind.is_whole_part(part):
+        kind.write_part(run(unit), part)
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from itembank.adaptive import journal
 from itembank.banks import descendants
 from itembank.data import builtin
 from itembank.reports import canvas
+from tests.attacks.campaigns import import_everything
 from tests.cli.contract.calls import OUTPUT, carry_out, run
 from tests.cli.contract.cases import CASES
 from tests.cli.contract.every_option import commands, names_of, options_of
@@ -23,6 +24,7 @@ SLOW = {
     *(("calibrate", name) for name in ("counts", "probabilities", "chosen dims", "mml", "bifactor", "nested")),
     *(("diagnose homogeneity", name) for name in ("table", "figure")),
     ("quickstart", "language models"),
+    ("session plan", "half-width"),
 }
 """Modes whose calls take long together."""
 SLOW_COMMANDS = {command for command, _ in SLOW}
@@ -44,6 +46,7 @@ def options_in(command, name):
 @pytest.fixture(scope="module")
 def remembered():
     """Fits and banks that calls have in common, made once."""
+    import_everything()  # a module that is first imported here would keep what is patched
     with pytest.MonkeyPatch.context() as patch:
         kept = Remembered(OUTPUT)
         kept.install(patch)

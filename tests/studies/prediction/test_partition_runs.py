@@ -12,6 +12,7 @@ from itembank.studies.prediction import adaptation, partition_runs, predictors
 from itembank.studies.prediction.assessors import ANCHORS, CRITERIA, UNINFORMED, Assessor
 from itembank.studies.prediction.partition_runs import run_partition
 from itembank.studies.prediction.partitions import find_tasks, make_partition
+from itembank.studies.prediction.prepared import prepare
 from itembank.studies.specs import CalibrationChoice
 from tests.studies.prediction.simulated import MIRT, make_responses, make_spec
 
@@ -236,6 +237,31 @@ def test_missing_responses_are_neither_answers_nor_truth():
     adaptive = tables["runs"].filter(pl.col("assessor").cast(pl.String) == FISHER.name)
     assert (adaptive["n_items"] == adaptive["budget"]).all()  # items that failed were followed by others
     assert np.isnan(responses.responses[partition.test]).any()
+
+
+def test_marks_that_crowd_at_an_end_are_predicted_as_training_models_lie_above_theirs(monkeypatch):
+    """By hand: of probabilities each task's prediction moves by the training models' mean residual, and stays one."""
+    rng = np.random.default_rng(3)
+    ability = rng.normal(size=30)
+    share = 1.0 / (1.0 + np.exp(2.0 - ability))[:, None]
+    values = np.where(rng.random((30, 120)) < share, rng.uniform(0.5, 1.0, (30, 120)), 1e-5)
+    responses = ResponseMatrix.create(values, scenarios=[f"task-{j // 40}" for j in range(120)])
+    item_model = CalibrationChoice("map", n_dims=1, item_model="2pl", options={"family": "beta", "precision": 5.0})
+    spec = make_spec(Assessor("2pl"), item_models={"2pl": item_model}, task="scenario", cost="", n_test=10)
+    tasks = find_tasks(spec, responses)
+    prepared = prepare(spec, responses, tasks, make_partition(spec, responses, tasks, 0))
+    calibration, held_out = prepared.known.calibrations["2pl"], prepared.held_out.items
+    x = calibration.abilities @ calibration.parameters.loadings[held_out].T + calibration.parameters.intercept[held_out]
+    own = (1.0 / (1.0 + np.exp(-x))).reshape(20, 3, 20).mean(axis=2)
+    raw = prepared.known.responses[:, held_out].reshape(20, 3, 20).mean(axis=2)
+    np.testing.assert_allclose(prepared.offsets["2pl"], (raw - own).mean(axis=0), atol=1e-12)
+    tables, _ = run(spec, responses)
+    found = tables["predictions"].filter(n_calibration_tasks=1, budget=1)["prediction"].to_numpy().reshape(10, 3)
+    monkeypatch.setattr(partition_runs, "predict_item_model", lambda *given, **more: np.full((10, 3), 0.99))
+    moved, _ = run(spec, responses)
+    high = moved["predictions"].filter(n_calibration_tasks=1, budget=1)["prediction"].to_numpy().reshape(10, 3)
+    np.testing.assert_allclose(high, np.clip(0.99 + np.tile(prepared.offsets["2pl"], (10, 1)), 0.0, 1.0), rtol=1e-6)
+    assert ((found >= 0.0) & (found <= 1.0)).all()
 
 
 def test_without_noise_partial_credit_shows_a_models_ability_at_once():

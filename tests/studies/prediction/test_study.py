@@ -76,6 +76,7 @@ def test_the_numbers_do_not_depend_on_the_number_of_processes(finished, tmp_path
     assert same(run_prediction(SPEC, tmp_path / "study", responses=RESPONSES, n_jobs=2), result)
 
 
+@pytest.mark.slow
 def test_a_killed_study_goes_on_where_it_stopped_and_finds_the_same(finished, tmp_path, monkeypatch):
     _, result = finished
     ran, honest = [], study_module.run_partition

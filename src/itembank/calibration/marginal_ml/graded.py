@@ -64,7 +64,8 @@ class Group(NamedTuple):
 
     def answers(self, number: int) -> FloatArray:
         """Return 1 where a response has the level of this number, else 0, (n_models, n_group)."""
-        return (self.level == number).astype(np.float64)
+        result: FloatArray = (self.level == number).astype(np.float64)
+        return result
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +107,7 @@ def fit_graded(data: FitData, spec: MarginalML, *, progress: ProgressCallback = 
         found, more = _rounds(groups, found.items, nodes, spec, spec.max_iterations)
         history += more
     progress("marginal ML", 1.0)
-    return _fit(data, groups, found, nodes, history, spec)
+    return _fit(data, groups, found, nodes=nodes, history=history, spec=spec)
 
 
 def _rounds(
@@ -131,7 +132,7 @@ def _groups(data: FitData) -> tuple[Group, ...]:
     """Put items of the same levels together."""
     if data.levels is None or data.has_level is None:
         raise TypeError("graded data have levels.")
-    level = np.abs(data.responses[..., None] - data.levels).argmin(axis=-1)
+    level = np.searchsorted(data.levels, data.responses.astype(np.float64))
     if data.observed is not None:
         level[~data.observed] = -1
     kinds, kind_of = np.unique(data.has_level, axis=0, return_inverse=True)
@@ -187,7 +188,8 @@ def _posterior(
         for number in range(group.n_levels):
             joint += group.answers(number) @ log_p[:, number]
     log_likelihood = log_sum_exp(joint)
-    return log_likelihood, np.exp(joint - log_likelihood[:, None])
+    posterior: FloatArray = np.exp(joint - log_likelihood[:, None])
+    return log_likelihood, posterior
 
 
 def _pooled(counts: FloatArray) -> FloatArray:
@@ -202,7 +204,8 @@ def _level_probabilities(items: FloatArray, theta: FloatArray) -> FloatArray:
     reached, _ = sigmoid_pair(items[:, :1, None] * theta + items[:, 1:, None])
     ends = np.ones((items.shape[0], 1, theta.size))
     whole = np.concatenate([ends, reached, 0.0 * ends], axis=1)
-    return np.maximum(whole[:, :-1] - whole[:, 1:], graded.SMALLEST)
+    result: FloatArray = np.maximum(whole[:, :-1] - whole[:, 1:], graded.SMALLEST)
+    return result
 
 
 def _in_blocks(items: FloatArray, counts: FloatArray, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -229,7 +232,7 @@ def _scored(items: FloatArray, counts: FloatArray, theta: FloatArray) -> tuple[F
 
 
 def _derivatives(items: FloatArray, theta: FloatArray) -> FloatArray:
-    """Derivatives of every level's probability in slope and thresholds, (n_items, n_levels, n_levels, n_quadrature)."""
+    """Differentiate level probabilities in slope and thresholds, (n_items, n_levels, n_levels, n_quadrature)."""
     reached, missed = sigmoid_pair(items[:, :1, None] * theta + items[:, 1:, None])
     slope = reached * missed
     n_items, n_steps, n_nodes = slope.shape
@@ -291,6 +294,7 @@ def _fit(
     data: FitData,
     groups: Sequence[Group],
     found: Round,
+    *,
     nodes: tuple[FloatArray, FloatArray],
     history: list[float],
     spec: MarginalML,

@@ -1,7 +1,7 @@
 """Variational calibration (tinyBenchmarks 4.4): start, ascent, result."""
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple, TypedDict, cast
+from typing import Any, NamedTuple, TypedDict, cast
 
 import numpy as np
 
@@ -26,7 +26,7 @@ from itembank.calibration.variational.tasks import start_tasks
 from itembank.calibration.variational.updates import update_items
 from itembank.irt.family_names import WITH_PRECISION
 from itembank.irt.parameters import AbilityPrior
-from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.numerics.arrays import IntArray
 from itembank.progress import ProgressCallback, silent
 
 ROUGH_TOLERANCE = 1e-3
@@ -280,7 +280,7 @@ def _fit(ended: _Ended, spec: Variational, rules: Rules, *, n_sweeps: int) -> Fi
     )
 
 
-def _precisions(blocks: Blocks, ascent: Ascent, rules: Rules) -> dict[str, FloatArray]:
+def _precisions(blocks: Blocks, ascent: Ascent, rules: Rules) -> dict[str, Any]:
     """Precision of each item, and the standard error of its logarithm where it was learned."""
     if not isinstance(ascent.rule, BetaRule | BetaBinomialRule) or blocks.group is None:
         return {}

@@ -140,7 +140,8 @@ def _predict(prepared: Prepared, assessor: Assessor, items: IntArray) -> FloatAr
             return predict_ridge_tasks(items, answers, known.responses, prepared.train_means)
         case name:
             answers, n_trials = known.as_fitted(name, items, answers), prepared.new.trials(items)
-            return predict_item_model(known.calibrations[name], items, answers, prepared.held_out, n_trials=n_trials)
+            found = predict_item_model(known.calibrations[name], items, answers, prepared.held_out, n_trials=n_trials)
+            return np.clip(found + prepared.offsets[name], 0.0, 1.0) if name in prepared.offsets else found
 
 
 def _tasks_of(known: Known, items: IntArray) -> IntArray:

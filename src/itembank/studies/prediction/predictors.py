@@ -7,7 +7,7 @@ import numpy as np
 from itembank.data.calibrations import Calibration
 from itembank.estimation.regression.ridge import predict_ridge
 from itembank.irt.bernoulli import probability
-from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.numerics.arrays import FloatArray, IntArray, mean_where_known
 from itembank.scoring.newton import map_abilities
 
 EB_STRENGTH = 5.0
@@ -96,6 +96,24 @@ def predict_item_model(
         trials = None if n_trials is None else _in_columns(n_trials, items, columns)
         scored = map_abilities(parameters.take(columns), _in_columns(answers, items, columns), prior, n_trials=trials)
     return held_out.means(probability(parameters.take(held_out.items), scored.theta))
+
+
+def mean_offsets(calibration: Calibration, held_out: HeldOut, means: FloatArray) -> FloatArray:
+    """How far the training models' means lie above those predicted at their own abilities, on average, (n_tasks,).
+
+    The likelihood of a family with a precision looks at the logits of responses: where these crowd at an end, as a
+    judge's preferences do, the mean of the fitted distribution is not theirs.
+
+    Parameters
+    ----------
+    calibration : Calibration
+    held_out : HeldOut
+        As the training models answered.
+    means : (n_train, n_tasks)
+        Theirs on the held-out items.
+    """
+    predicted = held_out.means(probability(calibration.parameters.take(held_out.items), calibration.abilities))
+    return mean_where_known(means - predicted)
 
 
 def _in_columns(values: FloatArray, items: IntArray, columns: IntArray) -> FloatArray:

@@ -17,10 +17,11 @@ from itembank.data.responses import ResponseMatrix
 from itembank.data.targets import ScoreTargets
 from itembank.errors import DataError, ItembankWarning, shown
 from itembank.irt.binarise import apply_thresholds, item_thresholds
+from itembank.irt.family_names import WITH_PRECISION
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray, mean_where_known
 from itembank.studies.leaks import ITEM_COLUMNS
 from itembank.studies.prediction.partitions import NO_TASK, Partition, Tasks
-from itembank.studies.prediction.predictors import HeldOut, task_means
+from itembank.studies.prediction.predictors import HeldOut, mean_offsets
 from itembank.studies.prediction.study_spec import PredictionSpec
 
 STUDY_COST = "study_cost"
@@ -141,6 +142,9 @@ class Prepared:
     held_out : HeldOut
     train_means, truth : (n_train, n_tasks), (n_test, n_tasks)
         Mean of every model on each task's held-out items.
+    offsets : mapping of item model to (n_tasks,)
+        What the training models' means lie above what it predicts for them (`mean_offsets`); of families with a
+        precision alone.
     task_order : (n_tasks,)
     seconds : mapping of item model to CPU seconds
     """
@@ -150,6 +154,7 @@ class Prepared:
     held_out: HeldOut
     train_means: FloatArray
     truth: FloatArray
+    offsets: Mapping[str, FloatArray]
     task_order: IntArray
     seconds: Mapping[str, float]
 
@@ -177,13 +182,21 @@ def prepare(spec: PredictionSpec, responses: ResponseMatrix, tasks: Tasks, parti
     columns = np.flatnonzero(is_held_out)
     columns = columns[np.argsort(task[columns], kind="stable")]
     held_out = HeldOut(columns, task[columns], tasks.n_tasks, _observed(values[:, columns]))
+    of_train = HeldOut(columns, task[columns], tasks.n_tasks, _observed(train[:, columns]))
+    train_means = of_train.means(train[:, columns])
+    offsets = {
+        name: mean_offsets(one, of_train, train_means)
+        for name, one in calibrations.items()
+        if one.parameters.family in WITH_PRECISION
+    }
     ids = responses.model_ids
     return Prepared(
         known,
         TestModels(tuple(ids[row] for row in partition.test), values, new_trials, new_cost),
         held_out,
-        task_means(train[:, columns], _observed(train[:, columns]), task[columns], tasks.n_tasks),
+        train_means,
         held_out.means(values[:, columns]),
+        offsets,
         partition.task_order,
         seconds,
     )

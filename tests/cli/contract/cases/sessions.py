@@ -42,6 +42,9 @@ _MODES = {
     "threshold": f"{_FAST} --threshold 0.3 --confidence 0.8",
     "ability": f"{_FAST} --ability-error 0.4",
 }
+_REQUESTS = """{"request": "tell", "answers": [{"item_id": "math/0", "response": 1, "costs": {"joules": 3}}]}
+{"request": "scores"}
+"""
 _ANSWERS = "".join(
     f'{{"item_id": "{scenario}/{j}", "response": {j % 2}, "costs": {{"seconds": {1 + j}}}}}\n'
     for j, scenario in zip(range(6), ("math", "code", "law") * 2, strict=True)
@@ -78,6 +81,8 @@ _RAN = (("session export out/run.jsonl --bank bank-2 --format csv", ""),)
 
 _MOVED = {"--bank": "it says where the same bank lies; another is refused"}
 _WAIT = {"--wait": "tests/cli/session/test_loop.py has two commands at one journal"}
+_REPLAYED = ("random", "half-width", "threshold", "ability")
+"""Modes of a replay beside its table; the others differ in options that it shares with `session start`."""
 _SURE = [name for name in _MODES if name != "random"]
 
 
@@ -177,6 +182,12 @@ CASES = {
             "--format": "--format table",
         },
     ),
+    "session serve": Case(
+        modes={"requests": Mode("out/run.jsonl --bank bank-2", brings=("run.jsonl",), stdin=_REQUESTS)},
+        never=_WAIT,
+        nowhere=_MOVED,
+        values={"--new-units": "--new-units", "--bank": "--bank bank", "--wait": "--wait 1"},
+    ),
     "session run": Case(
         modes={
             "json": Mode(
@@ -264,7 +275,8 @@ CASES = {
     "replay": Case(
         modes={
             "table": Mode(f"bank-2 new.csv --repeats last {_FAST} --format csv"),
-            **{name: _replay(words) for name, words in _MODES.items()},
+            **{name: _replay(_MODES[name]) for name in _REPLAYED},
+            "d-optimal": _replay(_MODES["d-optimal"], about=("--criterion", "--of", "--cost", "--input-weight")),
             "sure": _replay(_SURE_SOON, about=("--min-items",)),
             "response file": Mode(f"bank-2 new.parquet {_FAST} --format csv", about=tuple(RESPONSES)),
             "logs": Mode(f"logs-bank logs {_FAST} --format csv", about=tuple(RESPONSES)),
@@ -279,11 +291,9 @@ CASES = {
             "--output": "-o out/asked.csv",
         },
         no_effect={
-            **no_chance("table", *_SURE),
+            **no_chance("table", *(name for name in _REPLAYED if name in _SURE)),
             **_alike("table", "--n-start"),
-            **_alike("d-optimal", "--n-start", "--max-tokens"),
             **_alike("random", "--max-tokens"),
-            **_alike("min-cost", "--max-tokens"),
             **_alike("half-width", "--ability-error"),
             **_alike(
                 "threshold",
