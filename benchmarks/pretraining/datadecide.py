@@ -48,6 +48,7 @@ METHODS: Mapping[str, DecisionMethod] = {
         ("traditional", TwoStep(n_starts=8)),
         ("1PL", ItemResponseLaw("1pl", pooling="none", shape="line")),
         ("2PL", ItemResponseLaw("2pl", pooling="none", shape="line")),
+        ("2PL pooled, bent", ItemResponseLaw("2pl")),
     )
 }
 

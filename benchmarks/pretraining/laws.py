@@ -39,7 +39,7 @@ def run(output: Path | None) -> None:
             settings = PretrainingSettings(laws=LAWS.builtin_names, fewest_sizes=FEWEST_SIZES)
             found = held_out_coverage(responses, compute, loss=builtin_bits_per_byte(), settings=settings)
             parts.append(found.table.with_columns(kind=pl.lit(kind)))
-            print(f"{kind}: {found.table.height} forecasts", file=sys.stderr)
+            print(_table(summarise(parts[-1])), file=sys.stderr)
     forecasts = pl.concat(parts)
     summary = summarise(forecasts)
     print(_table(summary))

@@ -111,7 +111,7 @@ def test_auto_shows_the_law_that_was_closest(files):
     assert [result.stdout.split("held out")[0].count(f" {law} ") for law in ("irsl", "sigmoid")] == [2 * 4, 0]
     assert "Note: irsl was " in result.stderr
     assert " on the held-out sizes (" in result.stderr
-    assert "--law auto fits all laws: give it alone" in run(files, "--law", "auto", "--law", "irsl").stderr
+    assert "--law auto fits three laws: give it alone" in run(files, "--law", "auto", "--law", "irsl").stderr
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ def test_what_was_not_asked_for_cannot_be_shown(files, tmp_path, monkeypatch, op
         (("--item-model", "1pl"), "--item-model goes with items that are calibrated here, not with --bank"),
     ],
 )
-def test_a_bank_goes_with_the_item_response_law_and_brings_its_items(files, options, text):
+def test_a_bank_goes_with_laws_that_have_items_and_brings_its_items(files, options, text):
     result = run_with_bank(files, *options)
     assert (result.exit_code, result.stdout) == (2, "")
     assert text in result.stderr

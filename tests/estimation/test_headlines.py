@@ -25,6 +25,7 @@ from itembank.estimation.win_rates import expected_win_rates
 from itembank.planning.plan import plan
 from itembank.planning.select import select
 from tests.data.banks import make_bank
+from tests.estimation.simulated import small_bank
 
 N_PAST, N_NEW, N_ITEMS, N_MORE = 60, 150, 120, 400
 
@@ -196,6 +197,7 @@ def test_selections_are_chosen_by_past_errors_of_the_score():
     assert "Mean errors of 'board' of calibration models" in chosen.explanation
 
 
+@pytest.mark.slow
 def test_sessions_ask_as_for_the_overall_score_and_estimate_the_other():
     bank, new, board = world()
     spec = SessionSpec(target="board", budget=Budget(n_items=8), stopping=Stopping(half_width=0.01))
@@ -220,10 +222,17 @@ def test_sessions_ask_as_for_the_overall_score_and_estimate_the_other():
 
 
 def test_a_session_decides_whether_a_past_models_win_rate_is_beaten():
-    bank, _, _ = world()
-    spec = SessionSpec(target="mean_win_rate", stopping=Stopping(decision=Decision(model="m4")), budget=Budget(8))
+    bank = small_bank()
+    decision = Decision(model=bank.responses.model_ids[4])
+    spec = SessionSpec(target="mean_win_rate", stopping=Stopping(decision=decision), budget=Budget(3))
     pool = prepare_sessions(bank, spec)
     assert pool.threshold == with_target(bank, "mean_win_rate").past_scores[4, -1]
+    session = AdaptiveSession(pool)
+    for item in session.ask(3):
+        session.tell(item, 1.0)
+    found = session.estimate().scores
+    assert found.targets == ("math", "code", "law", "mean_win_rate")
+    assert 0.0 <= found.low[0, -1] <= found.value[0, -1] <= found.high[0, -1] <= 1.0
 
 
 def test_what_a_headline_score_does_not_go_with_is_refused():

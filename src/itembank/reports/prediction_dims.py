@@ -8,7 +8,6 @@ import numpy as np
 import polars as pl
 
 from itembank.errors import ParameterError, shown
-from itembank.reports import theme
 from itembank.reports.canvas import (
     INK,
     MARKERS,
@@ -72,7 +71,7 @@ def figure_dims(
         "Error with so many abilities against that with one, from the same items. Bars: one standard error over "
         "partitions to each side.",
         handles,
-        [f"{budget} items" for budget in budgets],
+        [_items(budget) for budget in budgets],
     )
     return figure
 
@@ -156,5 +155,9 @@ def _message(table: pl.DataFrame, which: str, n_tasks: int) -> str:
     for budget in dict.fromkeys((budgets[0], budgets[-1])):
         best = part.filter(pl.col("budget") == budget).sort("percent").row(0, named=True)
         change = f"{best['n_dims']} abilities ({best['percent']:+.0f} %)" if best["percent"] < 0.0 else "one ability"
-        said.append(f"{change} with {budget} items")
-    return f"The error on {theme.shortened(which)} tasks is least by {', by '.join(said)}"
+        said.append(f"{change} from {_items(budget)}")
+    return f"On {which} tasks the error is least with {', with '.join(said)}"
+
+
+def _items(budget: int) -> str:
+    return f"{budget} {'item' if budget == 1 else 'items'}"
