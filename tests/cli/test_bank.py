@@ -80,7 +80,7 @@ def test_both_scores_are_estimated_with_their_intervals(run, folder):
     assert of_new[-1]["n_total"] == 28
     outcome = run("estimate", "new", "one.csv", "--target", "quiz@9", *fast)
     assert outcome.code == 1
-    assert "'quiz@1', 'quiz@2', got 'quiz@9'" in outcome.err
+    assert "'quiz@1', 'quiz@2', 'mean_win_rate', got 'quiz@9'" in outcome.err
 
 
 def test_scores_are_converted(run, folder):

@@ -136,6 +136,7 @@ def test_a_spoilt_cache_is_made_anew(user_cache, monkeypatch):
     chart_script.cache_clear()
     assert chart_script() == script
     assert gzip.decompress(kept.read_bytes()).decode() == script
+    kept.unlink()  # the module's other tests share the folder
     chart_script.cache_clear()
 
 
