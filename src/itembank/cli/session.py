@@ -33,6 +33,7 @@ from itembank.cli.session_record import (
     item_rows,
     journal_argument,
     loaded_bank,
+    next_items,
     print_session,
     session_facts,
     wait_option,
@@ -144,10 +145,8 @@ def ask(*, journal: Path, n_items: int, only_new: bool, bank: Path | None, wait:
         progress("session ask") as report,
         open_session(journal, loaded_bank(bank), wait=wait, progress=report) as session,
     ):
-        # None is added to those in hand: it would be chosen before they are answered, which no whole batch is.
-        pending = () if only_new else session.pending[:n_items]
-        items = pending or session.ask(n_items)
-    rows = item_rows(session, items, is_new=not pending)
+        items, is_new = next_items(session, n_items, only_new=only_new)
+    rows = item_rows(session, items, is_new=is_new)
     if output_format == "json":
         print_object({"items": rows, **session_facts(session)})
     elif output_format == "ids":

@@ -87,6 +87,13 @@ def session_facts(session: "AdaptiveSession") -> dict[str, Any]:
     }
 
 
+def next_items(session: "AdaptiveSession", n_items: int, *, only_new: bool) -> tuple[tuple[str, ...], bool]:
+    """Give the items that wait for their answers again, or choose new ones; also say whether they are new."""
+    # None is added to those in hand: it would be chosen before they are answered, which no whole batch is.
+    pending = () if only_new else session.pending[:n_items]
+    return pending or session.ask(n_items), not pending
+
+
 def item_rows(session: "AdaptiveSession", items: Sequence[str], *, is_new: bool) -> list[dict[str, Any]]:
     """Say of each item what a harness needs to find it."""
     table = session.pool.item_table

@@ -18,6 +18,7 @@ from itembank.cli.session_record import (
     item_rows,
     journal_argument,
     loaded_bank,
+    next_items,
     session_facts,
     wait_option,
 )
@@ -64,7 +65,7 @@ def serve(*, journal: Path, new_units: bool, bank: Path | None, wait: float) -> 
             session = held.enter_context(open_session(journal, loaded_bank(bank), wait=wait, progress=report))
         note('Ready for one JSON object a line, such as {"request": "ask"}.')
         for reply in replies(session, sys.stdin.buffer, new_units=new_units):
-            sys.stdout.write(f"{json.dumps(plain(reply), ensure_ascii=False)}\n")
+            sys.stdout.write(f"{json.dumps(plain(reply))}\n")
             sys.stdout.flush()
         exit_if_imprecise(session)
 
@@ -128,8 +129,8 @@ def _asked(session: "AdaptiveSession", request: Mapping[str, Any]) -> list[dict[
     check_whole("n", n, least=1)
     if not isinstance(only_new, bool):
         raise DataError(f"only_new must be true or false, got {only_new!r}.")
-    pending = () if only_new else session.pending[:n]
-    return item_rows(session, pending or session.ask(n), is_new=not pending)
+    items, is_new = next_items(session, n, only_new=only_new)
+    return item_rows(session, items, is_new=is_new)
 
 
 def _answers(request: Mapping[str, Any]) -> "Sequence[Answer]":

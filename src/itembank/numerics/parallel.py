@@ -5,7 +5,7 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from itembank.errors import ItembankWarning, ParameterError, warn
 from itembank.numerics.threads import check_jobs, one_blas_thread
@@ -77,22 +77,17 @@ def parts_with_progress(
     elsewhere : str
         Said of parts that run elsewhere, where it differs.
     """
-    n_parts = len(parts)
-    if _is_here(parts, None):
-        for number, part in enumerate(parts):
-            text = f"{label} {number + 1} of {n_parts}" if label else ""
-            with one_blas_thread():
-                result = function(*part, _part_of_whole(progress, text, number, n_parts))
-            yield number, result
-        return
-    for n_done, found in enumerate(_in_workers(function, {k: (*p, silent) for k, p in enumerate(parts)}, None), 1):
-        progress(f"{elsewhere or label}, {n_done} of {n_parts} done", n_done / n_parts)
+    n_parts, is_here = len(parts), _is_here(parts, None)
+
+    def own_progress(number: int) -> ProgressCallback:
+        text = f"{label} {number + 1} of {n_parts}" if label else ""
+        return lambda message, share: progress(text or message, (number + share) / n_parts)
+
+    told = [(*part, own_progress(number) if is_here else silent) for number, part in enumerate(parts)]
+    for n_done, found in enumerate(in_parallel(function, told), start=1):
+        if not is_here:
+            progress(f"{elsewhere or label}, {n_done} of {n_parts} done", n_done / n_parts)
         yield found
-
-
-def _part_of_whole(progress: ProgressCallback, text: str, number: int, n_parts: int) -> ProgressCallback:
-    """Report the progress of a part as that of the whole, under one text if there is one."""
-    return lambda message, share: progress(text or message, (number + share) / n_parts)
 
 
 def _is_here(parts: Sequence[tuple[Any, ...]], n_jobs: int | None) -> bool:
@@ -140,12 +135,20 @@ def _in_workers(
             for number, result, said in _handed_out(function, left, n_jobs):
                 del left[number]
                 for message, category in said:
-                    warn(message, cast("type[ItembankWarning]", category))
+                    _say_again(message, category)
                 yield number, result
             return
         except Exception as error:
             if attempt == MOST_RESTARTS or not DEATHS & {one.__name__ for one in type(error).__mro__}:
                 raise
+
+
+def _say_again(message: str, category: type[Warning]) -> None:
+    """Give a warning of another process here."""
+    if issubclass(category, ItembankWarning):
+        warn(message, category)
+    else:
+        warnings.warn(message, category, stacklevel=2)
 
 
 def _handed_out(
