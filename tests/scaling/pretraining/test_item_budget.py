@@ -80,3 +80,12 @@ def test_abilities_are_nearer_the_truth_than_from_as_many_random_items(answers, 
 def test_a_budget_beyond_the_items_takes_them_all(answers):
     parameters, responses, trials, _ = answers
     np.testing.assert_array_equal(choose_within_budget(parameters, responses, PRIOR, 500, n_trials=trials), responses)
+
+
+def test_rounding_does_not_choose_between_items_as_far_from_the_median():
+    """The median of an even number of difficulties lies midway between two items: the first is asked on any processor."""
+    difficulty = np.array([-1.5, 0.5, -0.5, 1.5])
+    for change in (-1e-12, 0.0, 1e-12):
+        parameters = ItemParameters.create(np.ones((4, 1)), -(difficulty + change * np.array([0, 1, 0, 0])))
+        chosen = choose_within_budget(parameters, np.ones((1, 4)), PRIOR, 1)
+        assert list(np.flatnonzero(~np.isnan(chosen[0]))) == [1]

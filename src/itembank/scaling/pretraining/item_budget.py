@@ -5,6 +5,7 @@ import numpy as np
 from itembank.irt.families import information_weights, likelihood_terms
 from itembank.irt.parameters import AbilityPrior, ItemParameters
 from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.numerics.ties import first_largest
 
 START_SHARE = 0.2
 """Share of the budget that spans the difficulties before anything is known of a model."""
@@ -61,11 +62,12 @@ def choose_within_budget(
     # all models take a step together; each asks its own item
     for step in range(min(n_items, int(is_open.sum(axis=1).max(initial=0)))):
         if step < len(wanted):
+            # the quantile of an even number of items lies between two of them, equally far from both
             merit = -np.abs(np.nan_to_num(parameters.difficulty, nan=np.inf) - wanted[step])[None, :]
         else:
             # information at the node nearest to the posterior mean: one table of all nodes serves every model
             merit = information[_nearest_mean(log_posterior)]
-        item = np.argmax(np.where(is_open, merit, -np.inf), axis=1)
+        item = first_largest(np.where(is_open, merit, -np.inf))
         asks = is_open[rows, item]
         at = rows[asks], item[asks]
         chosen[at] = responses[at]
