@@ -83,7 +83,7 @@ def test_a_budget_beyond_the_items_takes_them_all(answers):
 
 
 def test_rounding_does_not_choose_between_items_as_far_from_the_median():
-    """The median of an even number of difficulties lies midway between two items: the first is asked on any processor."""
+    """The median of an even number lies midway between two items: the first is asked on any processor."""
     difficulty = np.array([-1.5, 0.5, -0.5, 1.5])
     for change in (-1e-12, 0.0, 1e-12):
         parameters = ItemParameters.create(np.ones((4, 1)), -(difficulty + change * np.array([0, 1, 0, 0])))
