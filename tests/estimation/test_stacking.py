@@ -126,3 +126,17 @@ def test_scenarios_that_are_certain_stay():
 def test_a_scenario_without_an_estimate_leaves_the_others_alone():
     values = np.array([[np.nan, 0.4, 0.5]])
     np.testing.assert_array_equal(reconciled(values, np.ones((1, 3)), np.array([0.5, 0.5])), values)
+
+
+def test_exact_methods_share_the_weight(rng):
+    """Only the penalty tells exact methods apart from none: rounding must not outweigh it."""
+    errors = np.column_stack([0.02 * rng.normal(size=30), np.zeros((30, 2))])
+    np.testing.assert_allclose(stack_weights(errors, prior_models=10.0), [0.0, 0.5, 0.5], atol=1e-5)
+
+
+def test_weights_of_one_model_are_those_of_a_closed_form():
+    """With two methods, w_1 = (c_22 - c_12) / (c_11 + c_22 - 2 c_12), c of ``E'E + k D``."""
+    errors = np.array([[0.01, -0.04]])
+    c = errors.T @ errors + 3.0 * np.diag(errors[0] ** 2)
+    first = (c[1, 1] - c[0, 1]) / (c[0, 0] + c[1, 1] - 2.0 * c[0, 1])
+    np.testing.assert_allclose(stack_weights(errors, prior_models=3.0), [first, 1.0 - first], rtol=1e-12)

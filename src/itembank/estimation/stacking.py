@@ -5,9 +5,6 @@ import scipy
 
 from itembank.numerics.arrays import FloatArray
 
-SUM_WEIGHT = 1e4
-"""Weight, in the least squares, of the row that makes the weights sum to one, relative to the rows of errors."""
-
 
 def stack_weights(errors: FloatArray, *, prior_models: float) -> FloatArray:
     """Weights w that minimise ``w' (E'E + k D) w`` with ``w >= 0`` and ``sum w = 1``.
@@ -41,14 +38,13 @@ def stack_weights(errors: FloatArray, *, prior_models: float) -> FloatArray:
         return weights
     # an exact method gets a small size, so that the least squares has one solution
     size = np.maximum(size, 1e-6 * largest)
-    # least squares rows: errors E, the penalty k D as sqrt(k) times each size, and the sum of the weights (wanted: one)
-    rows = [known / largest, np.diag(np.sqrt(prior_models) * size / largest), SUM_WEIGHT * np.ones((1, size.size))]
-    wanted = np.zeros(known.shape[0] + size.size + 1)
-    wanted[-1] = SUM_WEIGHT
-    # nnls on the triangle of R'R = A'A: it has a few rows, A has one for each model; 1e-12 keeps it positive definite
-    matrix = np.concatenate(rows)
-    upper = np.linalg.cholesky(matrix.T @ matrix + 1e-12 * np.eye(size.size)).T
-    solution, _ = scipy.optimize.nnls(upper, np.linalg.solve(upper.T, matrix.T @ wanted))
+    # with every error in units of its method's size, E'E + k D is a correlation matrix plus k: always positive definite
+    relative = known / size
+    gram = relative.T @ relative + prior_models * np.eye(size.size)
+    root = np.linalg.cholesky(gram).T * (size / largest)
+    # The penalty shrinks the sum below one, and leaves the ratios of the weights that minimise w'(E'E + k D) w: along a
+    # direction u of sum one, the best of t^2 g + (t - 1)^2 is g / (g + 1), which grows with g = u'(E'E + k D) u.
+    solution, _ = scipy.optimize.nnls(np.vstack([root, np.ones(size.size)]), np.append(np.zeros(size.size), 1.0))
     weights[usable] = solution / solution.sum()
     return weights
 
