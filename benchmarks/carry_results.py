@@ -1,8 +1,9 @@
 """Say of tables that the code changed and their numbers did not: ``python -m benchmarks.carry_results SNAPSHOT``.
 
 SNAPSHOT was written by scripts/snapshot.py with the code that made the tables. Its calls, over every method, family and
-law, are made again. Where all that a run's tables could use give the same numbers to 12 digits, its manifest takes over
-the code of today. It keeps the commit that made the tables, and names this one beside it.
+law, are made again. Where all that a run's tables could use give the same numbers, its manifest takes over the code of
+today. It keeps the commit that made the tables, and names this one and the number of digits beside it. Tables show four
+digits at most: --digits 6 is for a change that moves what rounding leaves.
 """
 
 import argparse
@@ -21,17 +22,19 @@ DIGITS = 12
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("snapshot", type=Path)
-    snapshot = json.loads(parser.parse_args().snapshot.read_text(encoding="utf-8"))
+    parser.add_argument("--digits", type=int, default=DIGITS, choices=range(6, DIGITS + 1), metavar=f"6..{DIGITS}")
+    arguments = parser.parse_args()
+    snapshot = json.loads(arguments.snapshot.read_text(encoding="utf-8"))
     if git("status", "--porcelain", "src"):
         sys.exit("commit first: a manifest names a commit.")
-    differences = changes(snapshot["calls"], record(), digits=DIGITS)
+    differences = changes(snapshot["calls"], record(), digits=arguments.digits)
     print("\n".join(differences) or "all numbers are the same")
     for run in load_runs().values():
         used = [one for one in differences if not one.startswith(run.unused)]
-        print(f"{run.name:26}{'other numbers: ' + used[0] if used else carry(run, snapshot['code'])}")
+        print(f"{run.name:26}{'other numbers: ' + used[0] if used else carry(run, snapshot['code'], arguments.digits)}")
 
 
-def carry(run: Run, code: dict[str, str]) -> str:
+def carry(run: Run, code: dict[str, str], digits: int) -> str:
     """Give a run's manifest the code of today where it was made by this code; say what was done."""
     path = MANIFESTS / f"{run.name}.json"
     if not path.exists():
@@ -41,6 +44,7 @@ def carry(run: Run, code: dict[str, str]) -> str:
         return "made by other code than the snapshot"
     manifest["code"] = library_code()
     manifest["carried"] = [*manifest.get("carried", []), git("rev-parse", "HEAD")]
+    manifest["carried_digits"] = min(manifest.get("carried_digits", DIGITS), digits)
     content = json.dumps(manifest, indent=1, sort_keys=True).encode() + b"\n"
     document = DOCUMENT.read_text(encoding="utf-8")
     texts = {name: text for name, (text, _) in tables_of(document).items()}

@@ -136,7 +136,8 @@ def with_tables(document: str, run: Run, tables: Mapping[str, str], manifest: by
     """Return the document with new tables, each with a line that says what it was made by."""
     content = json.loads(manifest)
     carried = "".join(
-        f", the same numbers by a snapshot at `{commit[:SHOWN_DIGITS]}`" for commit in content.get("carried", [])[-1:]
+        f", the same numbers to {content.get('carried_digits', 12)} digits by a snapshot at `{commit[:SHOWN_DIGITS]}`"
+        for commit in content.get("carried", [])[-1:]
     )
     line = (
         f"*Made by `{content['command']}` at commit `{content['commit'][:SHOWN_DIGITS]}`{carried}, "

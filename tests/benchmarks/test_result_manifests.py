@@ -67,11 +67,11 @@ def test_tables_are_carried_over_to_code_that_gives_the_same_numbers(document, t
     monkeypatch.setattr(carry_results, "library_code", lambda: {**code, "scoring": "new"})
     monkeypatch.setattr(result_manifests, "library_code", lambda: {**code, "scoring": "new"})
     assert out_of_date(RUN, document, tmp_path) == ["changed since: itembank.scoring"]
-    assert carry_results.carry(RUN, {**code, "irt": "other"}) == "made by other code than the snapshot"
-    assert carry_results.carry(RUN, code) == "carried"
+    assert carry_results.carry(RUN, {**code, "irt": "other"}, 12) == "made by other code than the snapshot"
+    assert carry_results.carry(RUN, code, 6) == "carried"
     carried = path.read_text(encoding="utf-8")
     assert out_of_date(RUN, carried, tmp_path) == []
-    assert "the same numbers by a snapshot at" in carried
+    assert "the same numbers to 6 digits by a snapshot at" in carried
 
 
 def test_another_command_is_named(document, tmp_path):
