@@ -108,7 +108,8 @@ def _difference(first: np.ndarray, other: np.ndarray) -> str:
         return f"{n}/{first.size}" if n or first.shape == other.shape else "shape"
     if first.shape != other.shape:
         return "shape"
-    return f"{np.nanmax(np.abs(first - other), initial=0.0):.1e}"
+    unequal = first != other  # infinite in both is no difference
+    return f"{np.nanmax(np.abs(first[unequal] - other[unequal]), initial=0.0):.1e}"
 
 
 def _quickstart() -> Results:
