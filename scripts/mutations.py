@@ -34,11 +34,11 @@ CPU_SECONDS = 240
 ALWAYS = ("estimation/intervals.py", "1.1", "1.0")
 """The allowance of the intervals: in every sample."""
 EQUIVALENT = {
-    "src/itembank/irt/beta_binomial_information.py: STEP = 1e-2: 1e-2 -> 0.005": "a step of differences: its error grows "
-    "with the fourth power, and is far below what the derivatives are used for at either",
+    "src/itembank/irt/beta_binomial_information.py: STEP = 1e-2: 1e-2 -> 0.005": "a step of differences: "
+    "their error grows with the fourth power and is far too small to matter at either",
     "src/itembank/calibration/marginal_ml/graded.py: size = max(1, BLOCK_CELLS // (n_cells * items.shape[1])): // -> *": "how many items are worked on at once",
-    "src/itembank/calibration/variational/coupling.py: LEAST_CURVATURE = 1e-3: 1e-3 -> 0.0005": "when conjugate gradients "
-    "stop short of a direction that is nearly straight: the next sweep goes on from there",
+    "src/itembank/calibration/variational/coupling.py: LEAST_CURVATURE = 1e-3: 1e-3 -> 0.0005": "when conjugate "
+    "gradients stop short of a direction that is nearly straight: the next sweep goes on from there",
     "src/itembank/calibration/marginal_ml/grid.py: curve_spacing = float(np.diff(grid.curve_nodes[:2, -1])[0]) "
     "if has_own_curves else 0.0: 2 -> 3": "only the first difference is taken, whatever nodes follow",
     "src/itembank/estimation/regression/metabench.py: return np.asarray(np.where(total > 0.0, weights, 1.0) / "
