@@ -36,7 +36,8 @@ ALWAYS = ("estimation/intervals.py", "1.1", "1.0")
 EQUIVALENT = {
     "src/itembank/irt/beta_binomial_information.py: STEP = 1e-2: 1e-2 -> 0.005": "a step of differences: "
     "their error grows with the fourth power and is far too small to matter at either",
-    "src/itembank/calibration/marginal_ml/graded.py: size = max(1, BLOCK_CELLS // (n_cells * items.shape[1])): // -> *": "how many items are worked on at once",
+    "src/itembank/calibration/marginal_ml/graded.py: size = max(1, BLOCK_CELLS // (n_cells * items.shape[1])): "
+    "// -> *": "how many items are worked on at once",
     "src/itembank/calibration/variational/coupling.py: LEAST_CURVATURE = 1e-3: 1e-3 -> 0.0005": "when conjugate "
     "gradients stop short of a direction that is nearly straight: the next sweep goes on from there",
     "src/itembank/calibration/marginal_ml/grid.py: curve_spacing = float(np.diff(grid.curve_nodes[:2, -1])[0]) "
