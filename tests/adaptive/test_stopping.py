@@ -325,3 +325,6 @@ def test_a_custom_score_can_be_decided_on():
     same = stopped(Stopping(decision=Decision("law", threshold=float(law.min()), confidence=0.9)), target=weights)
     assert session.n_items == same.n_items
     assert session.reason_stopped == f"decision: better than {name}"
+    of_math = model_based(BANK, stopping=Stopping(decision=Decision("math", model=name)), target=weights)
+    score = BANK.scenario_scores[BANK.responses.model_ids.index(name), BANK.targets.scenarios.index("math")]
+    assert of_math.pool.threshold == pytest.approx(score)

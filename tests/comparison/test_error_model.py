@@ -91,7 +91,8 @@ def test_the_error_follows_both_models_and_what_they_have_in_common(rng):
 def test_no_errors_leave_the_classical_variance():
     first, second = model_pairs(30)
     model = fit_pair_errors(np.zeros(30), np.ones(first.shape[0]), first, second, level=0.95)
-    assert (model.constant, model.slope) == (0.0, 1.0)
+    assert (model.constant, model.slope, model.degrees) == (0.0, 1.0, 29.0)
+    assert model.quantile == pytest.approx(student.ppf(0.975, 29))
 
 
 def test_disagreement_of_zero_is_no_trouble(rng):
