@@ -43,8 +43,8 @@ EQUIVALENT = {
     "src/itembank/calibration/marginal_ml/grid.py: curve_spacing = float(np.diff(grid.curve_nodes[:2, -1])[0]) "
     "if has_own_curves else 0.0: 2 -> 3": "only the first difference is taken, whatever nodes follow",
     "src/itembank/estimation/difference_estimator.py: freedom = _ratio(sample.sums(counts) ** 2, "
-    "sample.sums(counts**2), otherwise=1.0) - 1.0: 1.0 -> 0.5": "of the first, as drawn: degrees of freedom are at least "
-    "zero",
+    "sample.sums(counts**2), otherwise=1.0) - 1.0: 1.0 -> 0.5": "of the first, as drawn: "
+    "degrees of freedom are at least zero",
     "src/itembank/selection/local_model.py: result += weight * np.stack(model.mean(logit + node * spread)): "
     "+ -> -": "nodes and weights are symmetric about zero",
     "src/itembank/estimation/regression/metabench.py: return np.asarray(np.where(total > 0.0, weights, 1.0) / "
