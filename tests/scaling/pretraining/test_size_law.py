@@ -31,3 +31,13 @@ def test_published_exponents_come_back_from_runs_that_they_made(runs):
 def test_tokens_are_compute_over_six_times_the_parameters():
     found = log_sizes(np.log([6.0 * 7e10 * 1.4e12]), np.log([7e10]))
     np.testing.assert_allclose(found, np.log([[7e10, 1.4e12]]))
+
+
+def test_the_law_is_as_sure_of_runs_it_has_seen_as_their_noise_allows(runs):
+    sizes, theta = runs
+    recipe = np.zeros(40, dtype=np.int64)
+    laws = fit_sizes(sizes, recipe, theta, np.full(40, 1e-6))
+    error = np.sqrt(laws.predict(sizes, recipe)[1])
+    assert np.all((0.019 < error) & (error < 0.1))
+    far = np.sqrt(laws.predict(np.log([[7e13, 1.4e15]]), recipe[:1])[1])
+    assert far[0] > 3.0 * error.max()
