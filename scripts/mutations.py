@@ -45,6 +45,8 @@ EQUIVALENT = {
     "src/itembank/estimation/difference_estimator.py: freedom = _ratio(sample.sums(counts) ** 2, "
     "sample.sums(counts**2), otherwise=1.0) - 1.0: 1.0 -> 0.5": "of the first, as drawn: "
     "degrees of freedom are at least zero",
+    "src/itembank/factors/linear_gaussian.py: remaining = max(total - float(eigenvalues[:n_spikes].sum()), 1e-6 * "
+    "total): 1e-6 -> 5e-07": "stands for nothing at all, and must not be zero",
     "src/itembank/selection/local_model.py: result += weight * np.stack(model.mean(logit + node * spread)): "
     "+ -> -": "nodes and weights are symmetric about zero",
     "src/itembank/estimation/regression/metabench.py: return np.asarray(np.where(total > 0.0, weights, 1.0) / "

@@ -67,6 +67,14 @@ def test_errors_are_those_of_the_values(law):
     assert errors["irsl"]["coverage"] == pytest.approx(inside.mean())
 
 
+@pytest.mark.parametrize("moved", [-1e-12, 1e-12])
+def test_an_end_of_the_interval_is_inside_whatever_rounding_says(law, moved):
+    truth = law.all_items.truth
+    ends = dataclasses.replace(law.all_items, low=truth + moved, high=truth + moved)
+    (row,) = [row for row in dataclasses.replace(law, all_items=ends).errors() if row["method"] == "irsl"]
+    assert row["coverage"] == 1.0
+
+
 def test_the_tail_holds_the_items_that_fail_most(law):
     tail = [row for row in law.tail(40) if (row["model_id"], row["scenario"]) == ("model-3", "math")]
     assert len(tail) == 20
