@@ -71,6 +71,19 @@ def test_first_start_is_kept_where_both_lead_to_one_end(monkeypatch):
     np.testing.assert_array_equal(both.history, alone.history)
 
 
+@pytest.mark.parametrize(("item_model", "n_dims", "advice"), [("2pl", 1, "positive_discr"), ("mirt", 2, "fewer ab")])
+def test_ends_that_differ_and_are_as_good_do_not_count_as_converged(item_model, n_dims, advice, monkeypatch):
+    data = simulate(30, 50, n_dims=n_dims, missing=0.6, seed=3).data
+    monkeypatch.setattr(starts, "multiple_correlation", lambda *_: 0.0)
+    spec = Variational(item_model=item_model, n_dims=n_dims)
+    assert fit_variational(data, spec, progress=silent).converged
+    monkeypatch.setattr(starts, "correlation_of_logits", lambda *_: 0.0)
+    found = fit_variational(data, spec, progress=silent)
+    assert not found.converged
+    assert "a second start led to a different fit" in found.message
+    assert advice in found.message
+
+
 def test_multiple_correlation_is_that_of_the_regression():
     rng = np.random.default_rng(4)
     abilities, score = rng.normal(size=(50, 3)) + 2.0, rng.normal(size=50)

@@ -19,7 +19,7 @@ from itembank.calibration.variational.outlying import MOST_SDS, draw_in
 from itembank.calibration.variational.passes import CellRule, item_statistics
 from itembank.calibration.variational.precision import learn
 from itembank.calibration.variational.scale import in_general_axes, rescale
-from itembank.calibration.variational.starts import from_nothing, start_of_centres
+from itembank.calibration.variational.starts import advice, from_nothing, start_of_centres
 from itembank.calibration.variational.state import Posterior, start_posterior
 from itembank.calibration.variational.updates import update_items
 from itembank.irt.family_names import WITH_PRECISION
@@ -105,20 +105,22 @@ def _fit_in_order(data: FitData, spec: Variational, rules: Rules, progress: Prog
     blocks = make_blocks(data, single_precision=_is_single(data, spec))
     # little is saved where the subset would be most of the items
     if blocks.n_items <= 1.5 * SUBSET_SIZE:
-        rough = from_nothing(blocks, data, spec, rules.rough)
+        rough, is_determined = from_nothing(blocks, data, spec, rules.rough)
         ascent = _to_the_end(blocks, rough.posterior, spec, rules, _stage(progress, "fit", 0.1, 1.0))
         history = [*rough.history, *ascent.history]
-        return _fit(_robust(blocks, ascent, history, spec, rules), spec, rules, n_sweeps=len(history))
+        ended = _robust(blocks, ascent, history, spec, rules)
+        return _fit(ended, spec, rules, n_sweeps=len(history), is_determined=is_determined)
     chosen = spread_over_difficulty(blocks, SUBSET_SIZE)
     some = blocks.take_items(chosen)
-    rough = from_nothing(some, data.take_items(chosen), spec, rules.rough)
+    rough, is_determined = from_nothing(some, data.take_items(chosen), spec, rules.rough)
     first = _to_the_end(some, rough.posterior, spec, rules, _stage(progress, f"fit {SUBSET_SIZE} items", 0.1, 0.5))
     if rules.has_precision:
         rules = Rules(first.rule, first.rule, rules.precision_of_group)
     posterior = all_items(blocks, first.posterior, data, rules.rough)
     ascent = _to_the_end(blocks, posterior, spec, rules, _stage(progress, "fit all items", 0.5, 1.0))
     n_sweeps = len(rough.history) + len(first.history) + ITEM_ROUNDS + len(ascent.history)
-    return _fit(_robust(blocks, ascent, ascent.history, spec, rules), spec, rules, n_sweeps=n_sweeps)
+    ended = _robust(blocks, ascent, ascent.history, spec, rules)
+    return _fit(ended, spec, rules, n_sweeps=n_sweeps, is_determined=is_determined)
 
 
 def _is_single(data: FitData, spec: Variational) -> bool:
@@ -206,7 +208,7 @@ def _stage(progress: ProgressCallback, name: str, first: float, last: float) -> 
     return lambda message, fraction: progress(f"{name} ({message})", first + fraction * (last - first))
 
 
-def _fit(ended: _Ended, spec: Variational, rules: Rules, *, n_sweeps: int) -> Fit:
+def _fit(ended: _Ended, spec: Variational, rules: Rules, *, n_sweeps: int, is_determined: bool) -> Fit:
     """Pack the result."""
     blocks, ascent, history, n_outlying = ended
     posterior = ascent.posterior
@@ -223,11 +225,13 @@ def _fit(ended: _Ended, spec: Variational, rules: Rules, *, n_sweeps: int) -> Fi
             "what the items expect and count as if at that distance"
         )
     message += positive.note(posterior)
+    if not is_determined:
+        message += advice(spec)
     oriented, prior = _oriented(posterior)
     return Fit(
         *oriented,
         prior=prior,
-        converged=ascent.converged,
+        converged=ascent.converged and is_determined,
         n_iterations=n_sweeps,
         message=message,
         history=np.asarray(history),

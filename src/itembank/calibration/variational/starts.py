@@ -2,22 +2,24 @@
 
 A bound has several maxima where models answered blocks of items: a block's slopes can be turned together with the
 abilities of the models that answered no other. Started beside the right end, the ascent goes to the wrong one and
-stops there. The two starts then differ, and the end with the higher bound is taken.
+stops there. The two starts then differ, and the end with the higher bound is taken. Where the bounds of two different
+ends hardly differ, the responses do not say which is right.
 """
 
-from typing import TypedDict
+from typing import NamedTuple, TypedDict
 
 import numpy as np
 
 from itembank.calibration.fits import FitData
 from itembank.calibration.specs import Variational
 from itembank.calibration.start import linked_abilities, start_abilities, start_values
-from itembank.calibration.variational.ascent import Ascent, ascend
+from itembank.calibration.variational.ascent import SMALLEST_SIZE, Ascent, ascend
 from itembank.calibration.variational.blocks import Blocks
 from itembank.calibration.variational.covariates import start_covariates
 from itembank.calibration.variational.passes import CellRule, extended
 from itembank.calibration.variational.state import CovariatePrior, Posterior, TaskPrior, start_posterior
 from itembank.calibration.variational.tasks import start_tasks
+from itembank.errors import remedy
 from itembank.numerics.arrays import FloatArray
 from itembank.progress import silent
 
@@ -37,6 +39,13 @@ class Centres(TypedDict, total=False):
     covariates: CovariatePrior
 
 
+class Started(NamedTuple):
+    """The end of the rough ascent, and whether no other start led to a different one that is about as good."""
+
+    ascent: Ascent
+    is_determined: bool = True
+
+
 def start_of_centres(data: FitData, n_dims: int) -> Centres:
     """Start of what the centres of the items' priors follow, if anything."""
     if data.features is not None:
@@ -44,7 +53,7 @@ def start_of_centres(data: FitData, n_dims: int) -> Centres:
     return {} if data.task_index is None else {"tasks": start_tasks(data.task_index, n_dims + 1)}
 
 
-def from_nothing(blocks: Blocks, data: FitData, spec: Variational, rule: CellRule) -> Ascent:
+def from_nothing(blocks: Blocks, data: FitData, spec: Variational, rule: CellRule) -> Started:
     """Go part of the way from the leading directions in which models differ, or from scores that link models.
 
     The second start is tried where cells are missing and the first does not hold the scores.
@@ -53,15 +62,29 @@ def from_nothing(blocks: Blocks, data: FitData, spec: Variational, rule: CellRul
     leading = start_abilities(values, data.observed, n_dims=spec.n_dims)
     first = _part_of_the_way(blocks, data, spec, rule, leading)
     if data.observed is None:
-        return first
+        return Started(first)
     linked = linked_abilities(values, data.observed, n_dims=spec.n_dims)
     if multiple_correlation(linked[:, 0], leading) >= ALIKE:
-        return first
+        return Started(first)
     other = _part_of_the_way(blocks, data, spec, rule, linked)
     # a rough end is not the maximum: of two on the way to the same, the higher bound means nothing
-    if other.history[-1] <= first.history[-1] or correlation_of_logits(first.posterior, other.posterior) >= ALIKE:
-        return first
-    return other
+    if correlation_of_logits(first.posterior, other.posterior) >= ALIKE:
+        return Started(first)
+    ours, theirs = first.history[-1], other.history[-1]
+    margin = ROUGH_TOLERANCE * max(abs(ours), abs(theirs), SMALLEST_SIZE)
+    return Started(other if theirs > ours else first, is_determined=abs(theirs - ours) > margin)
+
+
+def advice(spec: Variational) -> str:
+    """Say what to do where the responses do not determine the fit, for its message."""
+    other = "fewer abilities"
+    if spec.n_dims == 1:
+        other = remedy("positive_discrimination=True", "--positive-discrimination")
+    return (
+        "; a second start led to a different fit that is about as good: groups of models that answered different items "
+        "have too little in common. Let some models answer the items of several groups, leave a group out, or take "
+        f"{other}"
+    )
 
 
 def _part_of_the_way(blocks: Blocks, data: FitData, spec: Variational, rule: CellRule, abilities: FloatArray) -> Ascent:
